@@ -129,8 +129,24 @@ var attacks = []attack{
 	// The API of 2019-03-15.
 	{"a report without a signature", "POST /?Action=ReportTaskSucceeded&Version=2019-03-15&TaskToken=TOKEN&Output=%7B%7D", "", nil, 400},
 	{"a report of an unknown client", "GET /?Action=ReportTaskSucceeded&Version=2019-03-15&TaskToken=TOKEN&Output=%7B%7D&AccessKeyId=you&Signature=x" +
-		"&SignatureNonce=1&Timestamp=2026-01-31T10:00:00Z&SignatureMethod=HMAC-SHA1&SignatureVersion=1.0", "", nil, 403},
+		unsigned, "", nil, 403},
+	{"a start without a signature", "POST /?Action=StartExecution&Version=2019-03-15&FlowName=attacked", "", nil, 400},
+	{"a start with the key of the other API", "POST /?Action=StartExecution&Version=2019-03-15&FlowName=attacked", "", []string{theKey, ""}, 400},
+	{"a stop of an unknown client", "POST /?Action=StopExecution&Version=2019-03-15&FlowName=attacked&ExecutionName=one&AccessKeyId=you&Signature=x" +
+		unsigned, "", nil, 403},
+	{"a stop with a wrong signature", "POST /?Action=StopExecution&Version=2019-03-15&FlowName=attacked&ExecutionName=one&AccessKeyId=me&Signature=x" +
+		unsigned, "", nil, 403},
+	{"a history with a wrong signature", "GET /?Action=GetExecutionHistory&Version=2019-03-15&FlowName=attacked&ExecutionName=one&AccessKeyId=me" +
+		"&Signature=x" + unsigned, "", nil, 403},
+	{"a long wait with a wrong signature", "GET /?Action=DescribeExecution&Version=2019-03-15&FlowName=attacked&ExecutionName=one&WaitTimeSeconds=60" +
+		"&AccessKeyId=me&Signature=x" + unsigned, "", nil, 403},
+	{"a list without a key", "GET /?Action=ListExecutions&Version=2019-03-15&FlowName=attacked", "", nil, 400},
+	{"the key of the other API as a secret", "GET /?Action=ListExecutions&Version=2019-03-15&FlowName=attacked&AccessKeyId=KEY&Signature=KEY" + unsigned,
+		"", nil, 403},
 }
+
+// unsigned are the other parameters of a request of the API of 2019-03-15.
+const unsigned = "&SignatureNonce=1&Timestamp=2026-01-31T10:00:00Z&SignatureMethod=HMAC-SHA1&SignatureVersion=1.0"
 
 // Everything that an attacker tries is refused, and the executions wait on.
 func TestAttacksOnDev(t *testing.T) {

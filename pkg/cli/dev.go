@@ -240,7 +240,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 			return fmt.Errorf("serve store %s: %w", s.store, err)
 		}
 	}
-	endHTTP := target.Serve(ctx, s.listener, s.handler(system, own, key))
+	endHTTP := target.Serve(ctx, s.listener, s.handler(system, store, own, key))
 	err = s.announce()
 	if err == nil {
 		err = system.Serve(ctx)
@@ -281,7 +281,7 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *l
 
 // handler is what is served over HTTP: own to this machine and with the key, if
 // that is asked for, the rest to everybody who reaches it.
-func (s *server) handler(system *local.System, own http.Handler, key string) http.Handler {
+func (s *server) handler(system *local.System, store target.Store, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
 		Tokens: system.Callbacks, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
@@ -289,7 +289,10 @@ func (s *server) handler(system *local.System, own http.Handler, key string) htt
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
-		mux.Handle("/{$}", fnf.Handler(fnf.Config{Tokens: system.Callbacks, Keys: s.keys, Now: time.Now, Log: s.log}))
+		mux.Handle("/{$}", fnf.Handler(fnf.Config{
+			Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: store, Flows: store, Await: system.Await,
+			Region: "local", Keys: s.keys, Now: time.Now, Log: s.log,
+		}))
 	}
 	if s.api {
 		mux.Handle("/", forThisMachine(requireKey(key, own)))
@@ -297,6 +300,23 @@ func (s *server) handler(system *local.System, own http.Handler, key string) htt
 		mux.Handle("/", refusing(http.StatusForbidden, "this waitless dev was started without --api: start it with that, or name its store with --store"))
 	}
 	return withoutRedirects(mux)
+}
+
+// executions are those of the API of 2019-03-15, started and stopped as a system does.
+type executions struct {
+	*engine.Client
+
+	system *local.System
+}
+
+// Start implements [fnf.Executions].
+func (e executions) Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error) {
+	return e.system.Start(ctx, request)
+}
+
+// Stop implements [fnf.Executions].
+func (e executions) Stop(ctx context.Context, id engine.ID, name, cause string) error {
+	return e.system.Stop(ctx, id, name, cause)
 }
 
 // withoutRedirects keeps the mux from answering a path that is not clean with

@@ -98,6 +98,7 @@ type System struct {
 	workers           *workers
 	gates             *callGates
 	stops             *stops
+	ends              *ends
 	worker            Worker
 	runner            TaskRunner
 	// endOnly are the executions that cannot continue here and may only end. They do not change
@@ -115,6 +116,7 @@ func New(config Config) *System {
 	s := &System{
 		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers}, endOnly: map[engine.ID]bool{},
 		stops: &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
+		ends:  &ends{waiting: map[engine.ID]*awaitedEnd{}},
 	}
 	s.run.Store(&run{context.Background(), func(error) {}})
 	s.tasks = &taskQueue{system: s, tasks: map[string]*queuedTask{}}
@@ -162,7 +164,7 @@ func (c *Config) setDefaults() {
 
 // compose makes the parts of the system that work on its ports.
 func (s *System) compose() {
-	config, observer := s.config, queueObserver{s.config.Observer, s.queue, s.stops}
+	config, observer := s.config, queueObserver{s.config.Observer, s.queue, s.stops, s.ends}
 	roles, keys, generation, now := config.Roles.orDefault(), config.Store.Keys(), config.Store.Generation(), config.Clock.Now
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
@@ -202,11 +204,13 @@ func (s *System) newTokens(store Store, by token.Closer) *resume.Tokens {
 	})
 }
 
-// queueObserver also reports commits to the queue, and ends to the calls that are left.
+// queueObserver also reports commits to the queue, and ends to the calls that are left and to the requests
+// that wait for them.
 type queueObserver struct {
 	engine.Observer
 	queue *queue
 	stops *stops
+	ends  *ends
 }
 
 // Committed implements [engine.Observer].
@@ -214,6 +218,7 @@ func (o queueObserver) Committed(execution engine.ID, state machine.State, event
 	o.queue.committed(execution)
 	if state.Status.Final() {
 		o.stops.end(execution, false)
+		o.ends.tell(execution)
 	}
 	o.Observer.Committed(execution, state, events)
 }

@@ -315,6 +315,29 @@ func MaskAll(s string) string {
 	return out.String() + s[done:]
 }
 
+// MaskJSON returns the JSON with every token in its texts and keys masked. The digits of a number can look
+// like a token, and stay.
+func MaskJSON(shown string) string {
+	var masked strings.Builder
+	for {
+		begin := strings.IndexByte(shown, '"')
+		if begin < 0 {
+			return masked.String() + shown
+		}
+		end := begin + 1
+		for shown[end] != '"' {
+			if shown[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		end++ // behind the text
+		masked.WriteString(shown[:begin])
+		masked.WriteString(MaskAll(shown[begin:end]))
+		shown = shown[end:]
+	}
+}
+
 // alphabet has the characters that encode bytes in tokens.
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 

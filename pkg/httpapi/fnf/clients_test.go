@@ -76,34 +76,96 @@ func TestTutorialProgram(t *testing.T) {
 	}
 }
 
+// vendorCalls are calls of the vendor's client.
+type vendorCalls struct {
+	calls []any
+}
+
+// parameters are those of a call.
+type parameters = map[string]any
+
+func (c *vendorCalls) add(action string, given parameters) {
+	c.calls = append(c.calls, []any{action, given})
+}
+
+// make makes the calls, and compares the begin of what is printed about each.
+func (c *vendorCalls) make(b *fixture, want []string) {
+	b.t.Helper()
+	var input strings.Builder
+	for _, call := range c.calls {
+		if err := json.NewEncoder(&input).Encode(call); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	lines := strings.Split(strings.TrimSpace(b.runClient(input.String(), secret, "testdata/calls.py")), "\n")
+	if len(lines) != len(want) {
+		b.t.Errorf("printed %d lines; want %d: %q", len(lines), len(want), lines)
+	}
+	for i, line := range lines[:min(len(lines), len(want))] {
+		if !strings.HasPrefix(line, want[i]) {
+			b.t.Errorf("call %d: printed %s; want %s", i+1, line, want[i])
+		}
+	}
+}
+
 // The vendor's client reads each answer, and signs what is hard to sign.
 func TestVendorClient(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
-	var calls strings.Builder
-	encoder := json.NewEncoder(&calls)
-	report := func(action string, given map[string]string) {
-		if err := encoder.Encode([]any{action, given}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	var calls vendorCalls
+	report := calls.add
 	const cause = "by hand: ä *~+/=&%20\n'\""
-	report("ReportTaskFailed", map[string]string{"TaskToken": "forged", "Error": "E"})
-	report("ReportTaskFailed", map[string]string{"TaskToken": b.text, "Cause": cause})
-	report("ReportTaskSucceeded", map[string]string{"TaskToken": b.text, "Output": "[]"})
-	report("StartExecution", map[string]string{"FlowName": "f"})
-	report("ReportTaskFailed", map[string]string{"TaskToken": b.text, "Error": "Rejected", "Cause": cause})
-	report("ReportTaskSucceeded", map[string]string{"TaskToken": b.text, "Output": "{}"})
-	lines := strings.Split(strings.TrimSpace(b.runClient(calls.String(), secret, "testdata/calls.py")), "\n")
-	for i, want := range []string{
+	report("ReportTaskFailed", parameters{"TaskToken": "forged", "Error": "E"})
+	report("ReportTaskFailed", parameters{"TaskToken": b.text, "Cause": cause})
+	report("ReportTaskSucceeded", parameters{"TaskToken": b.text, "Output": "[]"})
+	report("StartExecution", parameters{"FlowName": "f"})
+	report("ReportTaskFailed", parameters{"TaskToken": b.text, "Error": "Rejected", "Cause": cause})
+	report("ReportTaskSucceeded", parameters{"TaskToken": b.text, "Output": "{}"})
+	calls.make(b, []string{
 		"TaskNotExists 404", "MissingRequiredParams 400", "InvalidArgument 400", "ActionNotSupported 400", `{"EventId":0,"RequestId":"`,
 		"TaskAlreadyCompleted 400",
-	} {
-		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
-			t.Errorf("call %d: printed %q; want %s", i+1, lines, want)
-		}
-	}
+	})
 	if outcome := b.held().Outcome; outcome == nil || *outcome != token.Failure("Rejected", cause) {
 		t.Errorf("the token holds %+v", outcome)
 	}
+}
+
+// The vendor's client starts executions, waits for their ends, stops, lists and reads them.
+func TestVendorClientManagesExecutions(t *testing.T) {
+	t.Parallel()
+	m := newManagedWith(t, nil, time.Now)
+	go func() { _ = m.system.Serve(t.Context()) }() // its error is that of the context
+	m.put("f", onePass)
+	m.put("waits", oneAsking)
+	ofOne, ofTwo := parameters{"FlowName": "f", "ExecutionName": "one"}, parameters{"FlowName": "waits", "ExecutionName": "two"}
+	var calls vendorCalls
+	calls.add("StartExecution", parameters{"FlowName": "none"})
+	calls.add("StartExecution", parameters{"FlowName": "f", "ExecutionName": "one", "Input": `{"a": "ä *~+/=&%20\n'\""}`})
+	calls.add("DescribeExecution", parameters{"FlowName": "f", "ExecutionName": "one", "WaitTimeSeconds": 9})
+	calls.add("StartExecution", ofOne)
+	calls.add("GetExecutionHistory", parameters{"FlowName": "f", "ExecutionName": "one", "Limit": 1})
+	calls.add("StartExecution", ofTwo)
+	calls.add("StopExecution", parameters{"FlowName": "waits", "ExecutionName": "two", "Error": "Cancelled", "Cause": "by hand"})
+	calls.add("DescribeExecution", parameters{"FlowName": "waits", "ExecutionName": "two", "WaitTimeSeconds": 9})
+	calls.add("ListExecutions", parameters{"FlowName": "f", "Limit": 10, "Status": "Succeeded", "ExecutionNamePrefix": "o"})
+	calls.make(m.fixture, []string{
+		"FlowNotExists 404",
+		`{"FlowDefinition":"version: v1`,
+		`{"FlowDefinition":"version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: One\n    outputMappings: [{target: a, source: $input.a}]\n",` +
+			`"FlowName":"f","Input":"{\"a\":\"ä *~+/=&%20\\n'\\\"\"}","Name":"one","Output":"{\"a\":\"ä *~+/=&%20\\n'\\\"\"}","RequestId":`,
+		"ExecutionAlreadyExists 400",
+		`{"Events":[{"EventId":1,"ScheduleEventId":0,"StepName":"","Type":"ExecutionStarted","Time":"`,
+		`{"FlowDefinition":"version: v1`,
+		`{"FlowDefinition":"version: v1`,
+		`{"FlowDefinition":"version: v1\ntype: flow\nsteps:\n  - type: task\n`,
+		`{"Executions":[{"FlowDefinition":"`,
+	})
+	wantMembers(t, m.now("DescribeExecution FlowName=waits ExecutionName=two"), map[string]any{"Status": "Stopped"})
+}
+
+// now makes a request at the real time.
+func (m *managed) now(text string) map[string]any {
+	m.t.Helper()
+	m.clock = func() time.Time { return now }
+	return m.want(text)
 }

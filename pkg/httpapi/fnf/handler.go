@@ -1,22 +1,66 @@
 package fnf
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config configures a handler. Tokens, Now and Log are required.
+// Executions starts, stops and shows executions. [engine.Client] implements it.
+type Executions interface {
+	Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error)
+	Stop(ctx context.Context, id engine.ID, name, cause string) error
+	Describe(ctx context.Context, id engine.ID) (machine.State, error)
+	History(ctx context.Context, id engine.ID) ([]machine.Event, error)
+	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
+}
+
+// Index lists executions. It may lag behind the log.
+type Index interface {
+	// Executions returns a page of executions of the flow, the latest start first: at most limit ids.
+	// After is the text next of the previous page, empty for the first one; any other text is an error
+	// with [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
+	// An empty status means all, [machine.StatusRunning] all that have not ended.
+	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
+}
+
+// Flows has the definitions of flows by name.
+type Flows interface {
+	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
+	// means all.
+	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
+
+	// FlowText returns the text of a listed definition. For any other, the error is
+	// [engine.ErrNotFound].
+	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
+}
+
+// Config configures a handler. Fields are required unless they say what nil means.
 type Config struct {
 	Tokens *resume.Tokens
+	// Executions, Index and Flows are what the actions on executions and flows work with. If Executions
+	// is nil, only outcomes of tasks are accepted.
+	Executions Executions
+	Index      Index
+	Flows      Flows
+	// Await returns the state of an execution once it has ended, or when ctx ends. It may return earlier.
+	// Nil means that the state is read again in growing intervals, until [LongestPolling].
+	Await func(ctx context.Context, id engine.ID) (machine.State, error)
+	// Region is the name of the one region that DescribeRegions returns.
+	Region string
 	// Keys are the secrets that sign requests, by key id. Without keys every request is rejected.
 	Keys map[string]string
 	// Now is the clock for the age of requests.
@@ -25,66 +69,142 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// The vendor's limits, in bytes. Its limits of a failure are in characters.
-const (
-	maxBody  = 1 << 20
-	maxError = 128
-	maxCause = 4096
-)
+// maxBody is the vendor's limit of a request, in bytes.
+const maxBody = 1 << 20
 
 const apiVersion = "2019-03-15"
 
 // Handler returns the handler of the API at the path /.
-func Handler(config Config) http.Handler { return handler{config} }
+func Handler(config Config) http.Handler {
+	return handler{config, make(chan struct{}, maxWaiting)}
+}
 
-type handler struct{ Config }
+type handler struct {
+	Config
+
+	// waiting has an element for each request that waits for the end of an execution.
+	waiting chan struct{}
+}
+
+// object is a response. Its members have the names of the API.
+type object map[string]any
+
+// action carries out one kind of request.
+type action struct {
+	// required are the parameters that a request must have and that may not be empty.
+	required []string
+	// refused are parameters of the vendor's API that cannot be honored here.
+	refused []string
+	serve   func(handler, context.Context, parameters) (object, error)
+}
+
+var reports = map[string]action{
+	"ReportTaskSucceeded": {required: []string{"TaskToken", "Output"}, serve: handler.reportTask},
+	"ReportTaskFailed":    {required: []string{"TaskToken", "Error"}, serve: handler.reportTask},
+}
+
+var managing = map[string]action{
+	"StartExecution": {
+		required: []string{"FlowName"}, refused: []string{"CallbackFnFTaskToken", "Qualifier"}, serve: handler.startExecution,
+	},
+	"StopExecution":       {required: []string{"FlowName", "ExecutionName"}, serve: handler.stopExecution},
+	"DescribeExecution":   {required: []string{"FlowName", "ExecutionName"}, serve: handler.describeExecution},
+	"GetExecutionHistory": {required: []string{"FlowName", "ExecutionName"}, serve: handler.executionHistory},
+	"ListExecutions":      {required: []string{"FlowName"}, refused: []string{"Qualifier", "MapRunName"}, serve: handler.listExecutions},
+	"DescribeRegions":     {serve: handler.describeRegions},
+}
+
+// notServed are actions of the vendor's that have no meaning here, with what to use instead.
+var notServed = map[string]string{
+	"StartSyncExecution": "it is for Express flows; use StartExecution, and DescribeExecution with WaitTimeSeconds",
+}
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	given, err := read(r)
+	var response object
 	if err == nil {
-		err = h.report(r, given)
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(maxWait + writePatience)) // only servers have deadlines
+		response, err = h.carryOut(r, given)
 	}
-	response := response{status: http.StatusOK, EventID: new(0)}
+	status := http.StatusOK
 	if err != nil {
-		response = h.rejection(err)
-		response.HostID = r.Host
+		refused := h.rejection(r.Context(), err)
+		status, response = refused.status, object{"Code": refused.code, "Message": token.MaskAll(refused.message), "HostId": r.Host}
 	}
-	response.RequestID = requestID(given)
+	response["RequestId"] = requestID(given)
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(response.status)
-	_ = json.NewEncoder(w).Encode(response) // an error means that the caller is gone
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(response) // an error means that the caller is gone
 }
 
-// response is the response to a report, or an error in the form of the vendor's. The id of the
-// history event is not known here.
-type response struct {
-	status    int
-	EventID   *int   `json:"EventId,omitempty"`
-	Code      string `json:",omitempty"`
-	Message   string `json:",omitempty"`
-	RequestID string `json:"RequestId"`
-	HostID    string `json:"HostId,omitempty"`
+// carryOut carries out a request of a client that has a key.
+func (h handler) carryOut(r *http.Request, given parameters) (object, error) {
+	if err := given.require("Version", "Action"); err != nil {
+		return nil, err
+	}
+	action, err := h.action(given)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.authenticate(r.Method, given); err != nil {
+		return nil, err
+	}
+	if err := given.require(action.required...); err != nil {
+		return nil, err
+	}
+	if err := given.check(action.refused); err != nil {
+		return nil, err
+	}
+	given["Host"] = r.Host
+	return action.serve(h, r.Context(), given)
 }
 
-func (r response) Error() string { return r.Code + ": " + r.Message }
-
-func refused(status int, code, message string) response {
-	return response{status: status, Code: code, Message: message}
+// action returns the action that a request names, or an error for another version, format or action.
+func (h handler) action(given parameters) (action, error) {
+	known := maps.Clone(reports)
+	if h.Executions != nil {
+		maps.Copy(known, managing)
+	}
+	name := given["Action"]
+	found, ok := known[name]
+	switch why := notServed[name]; {
+	case given["Version"] != apiVersion:
+		return found, invalid("APIVersionNotSupported", "this version of the API is not supported; supported: "+apiVersion)
+	case given["Format"] != "" && !strings.EqualFold(given["Format"], "JSON"):
+		return found, invalid("InvalidArgument", "this Format is not supported; supported: JSON")
+	case ok:
+		return found, nil
+	case why != "":
+		return found, invalid("ActionNotSupported", name+" is not supported: "+why)
+	}
+	return found, invalid("ActionNotSupported", "this Action is not supported; supported: "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 }
+
+// refusal is an error in the form of the vendor's.
+type refusal struct {
+	status        int
+	code, message string
+}
+
+func (r refusal) Error() string { return r.code + ": " + r.message }
+
+func refused(status int, code, message string) refusal { return refusal{status, code, message} }
 
 func invalid(code, message string) error { return refused(http.StatusBadRequest, code, message) }
 
 func denied(code, message string) error { return refused(http.StatusForbidden, code, message) }
 
-// rejection is the response to an error: what the caller can fix, without any part of the request and
-// without internal errors.
-func (h handler) rejection(err error) response {
-	rejected, ok := errors.AsType[response](err)
+// rejection is the response to an error: what the caller can correct, without internal errors.
+func (h handler) rejection(ctx context.Context, err error) refusal {
+	rejected, ok := errors.AsType[refusal](err)
 	report, isReport := errors.AsType[*resume.ReportError](err)
+	coded, isCoded := errors.AsType[*engine.Error](err)
 	switch {
 	case ok:
 		return rejected
@@ -94,8 +214,10 @@ func (h handler) rejection(err error) response {
 		return refused(http.StatusBadRequest, "EntityTooLarge", report.What)
 	case isReport:
 		return refused(http.StatusBadRequest, "InvalidArgument", report.What)
+	case isCoded && coded.Code == engine.CodeInvalid:
+		return refused(http.StatusBadRequest, "InvalidArgument", coded.Error())
 	}
-	h.Log.Error("report failed", "error", token.MaskAll(err.Error()))
+	h.Log.ErrorContext(ctx, "request failed", "error", token.MaskAll(err.Error()))
 	message := "internal error; try again"
 	if errors.Is(err, resume.ErrTooSlow) {
 		message = resume.ErrTooSlow.Error()
@@ -112,72 +234,8 @@ func requestID(given parameters) string {
 	return rand.Text()
 }
 
-// report carries out a request.
-func (h handler) report(r *http.Request, given parameters) error {
-	if err := check(given); err != nil {
-		return err
-	}
-	if err := h.authenticate(r.Method, given); err != nil {
-		return err
-	}
-	if err := given.require("TaskToken"); err != nil {
-		return err
-	}
-	verified, err := h.Tokens.Verify(r.Context(), given["TaskToken"])
-	if err != nil {
-		return err
-	}
-	if verified.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
-		return denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
-	}
-	outcome, err := outcomeOf(given, h.Tokens.Limits(verified.ID))
-	if err != nil {
-		return err
-	}
-	result, _, err := verified.Close(r.Context(), outcome)
-	if err == nil && result != resume.Closed {
-		return invalid("TaskAlreadyCompleted", "the task of this token is completed; each token takes one report")
-	}
-	return err
-}
-
-// The actions.
-const (
-	succeeded = "ReportTaskSucceeded"
-	failed    = "ReportTaskFailed"
-)
-
-// check returns an error for a request of another version, format or action.
-func check(given parameters) error {
-	if err := given.require("Version", "Action"); err != nil {
-		return err
-	}
-	action := given["Action"]
-	switch {
-	case given["Version"] != apiVersion:
-		return invalid("APIVersionNotSupported", "this version of the API is not supported; supported: "+apiVersion)
-	case given["Format"] != "" && !strings.EqualFold(given["Format"], "JSON"):
-		return invalid("InvalidArgument", "this Format is not supported; supported: JSON")
-	case action != succeeded && action != failed:
-		return invalid("ActionNotSupported", "this Action is not supported; supported: ReportTaskSucceeded, ReportTaskFailed")
-	}
-	return nil
-}
-
-func outcomeOf(given parameters, limits resume.Limits) (outcome token.Outcome, err error) {
-	if given["Action"] == succeeded {
-		if err := given.require("Output"); err != nil {
-			return outcome, err
-		}
-		return limits.Success([]byte(given["Output"]))
-	}
-	if err := given.require("Error"); err != nil {
-		return outcome, err
-	}
-	name, cause := given["Error"], given["Cause"]
-	if len(name) > maxError || len(cause) > maxCause {
-		return outcome, invalid("InvalidArgument", fmt.Sprintf("Error has %d bytes and Cause has %d; allowed: at most %d and %d",
-			len(name), len(cause), maxError, maxCause))
-	}
-	return limits.FailureOf(name, cause)
+// describeRegions returns the one region there is, at the address of the request.
+func (h handler) describeRegions(_ context.Context, given parameters) (object, error) {
+	region := object{"RegionId": h.Region, "LocalName": h.Region, "RegionEndpoint": given["Host"]}
+	return object{"Regions": object{"Region": []object{region}}}, nil
 }

@@ -1,13 +1,17 @@
 package fnf
 
 import (
+	"fmt"
 	"maps"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
@@ -72,3 +76,45 @@ func (p parameters) signed(method string) string {
 
 // encode percent-encodes a text as RFC 3986 defines.
 func encode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
+// names are parameters that name a flow or an execution.
+var names = []string{"FlowName", "ExecutionName", "Name"}
+
+// check returns an error for a parameter that is refused or is not the name it has to be.
+func (p parameters) check(refused []string) error {
+	for _, name := range refused {
+		if p[name] != "" {
+			return invalid("InvalidArgument", "the parameter "+name+" is not supported; leave it out")
+		}
+	}
+	for _, name := range names {
+		if p[name] != "" && !fdl.ValidName(p[name]) {
+			return invalid("InvalidArgument", name+` begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
+		}
+	}
+	return nil
+}
+
+// number returns the parameter, which is from least to most, or what it is if it is left out.
+func (p parameters) number(name string, least, most, otherwise int) (int, error) {
+	if p[name] == "" {
+		return otherwise, nil
+	}
+	number, err := strconv.Atoi(p[name])
+	if err != nil || number < least || number > most {
+		return 0, invalid("InvalidArgument", fmt.Sprintf("%s is not a number from %d to %d", name, least, most))
+	}
+	return number, nil
+}
+
+// instant returns the parameter, the zero instant if it is left out.
+func (p parameters) instant(name string) (time.Time, error) {
+	if p[name] == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, p[name])
+	if err != nil {
+		return at, invalid("InvalidArgument", name+" is not an instant like 2026-01-31T10:00:00Z (RFC 3339)")
+	}
+	return at, nil
+}

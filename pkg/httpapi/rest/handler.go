@@ -227,31 +227,9 @@ func write(w http.ResponseWriter, status int, body any, mask bool) {
 	w.WriteHeader(status)
 	shown := text.String()
 	if mask {
-		shown = maskTexts(shown)
+		shown = token.MaskJSON(shown)
 	}
 	_, _ = io.WriteString(w, shown) // fails if the caller is gone
-}
-
-// maskTexts masks the tokens in the texts and keys of JSON. The digits of a number can look like a token.
-func maskTexts(shown string) string {
-	var masked strings.Builder
-	for {
-		begin := strings.IndexByte(shown, '"')
-		if begin < 0 {
-			return masked.String() + shown
-		}
-		end := begin + 1
-		for shown[end] != '"' {
-			if shown[end] == '\\' {
-				end++
-			}
-			end++
-		}
-		end++ // behind the text
-		masked.WriteString(shown[:begin])
-		masked.WriteString(token.MaskAll(shown[begin:end]))
-		shown = shown[end:]
-	}
 }
 
 // write writes the response, in which every token is masked.

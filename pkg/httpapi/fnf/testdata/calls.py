@@ -1,25 +1,20 @@
 # Makes the calls that stand in the standard input, one JSON array a line: the name of an action and its parameters. Prints what
 # each was answered: the body, or the error's code and HTTP status.
+import importlib
 import json
 import os
 import sys
 
 from aliyunsdkcore.acs_exception.exceptions import ServerException
 from aliyunsdkcore.client import AcsClient
-from aliyunsdkfnf.request.v20190315 import (ReportTaskFailedRequest, ReportTaskSucceededRequest, StartExecutionRequest)
-
-REQUESTS = {
-    "ReportTaskFailed": ReportTaskFailedRequest.ReportTaskFailedRequest,
-    "ReportTaskSucceeded": ReportTaskSucceededRequest.ReportTaskSucceededRequest,
-    "StartExecution": StartExecutionRequest.StartExecutionRequest,
-}
 
 host, port = os.environ["ENDPOINT"].split(":")
 client = AcsClient(os.environ["AK_ID"], os.environ["AK_SECRET"], "cn-hangzhou", port=int(port))
 client.add_endpoint("cn-hangzhou", "fnf", host)
 for line in sys.stdin:
     action, parameters = json.loads(line)
-    request = REQUESTS[action]()
+    name = action + "Request"
+    request = getattr(importlib.import_module("aliyunsdkfnf.request.v20190315." + name), name)()
     for name, value in parameters.items():
         getattr(request, "set_" + name)(value)
     try:

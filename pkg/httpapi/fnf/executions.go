@@ -1,0 +1,318 @@
+package fnf
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// nameLength is how many characters of the name of an execution are random: 80 bits.
+const nameLength = 16
+
+// startExecution starts an execution of the latest definition. If one of that name has not ended, the
+// response is that one, whatever its input; if it has ended, the name is taken.
+func (h handler) startExecution(ctx context.Context, given parameters) (object, error) {
+	request := engine.StartRequest{Execution: cmp.Or(given["ExecutionName"], "run-"+strings.ToLower(rand.Text()[:nameLength]))}
+	if text := given["Input"]; text != "" {
+		input, err := value.ParseJSON([]byte(text))
+		if err != nil {
+			return nil, invalid("InvalidArgument", "the Input cannot be read: "+err.Error())
+		}
+		request.Input = input
+	}
+	definition, err := h.latest(ctx, given["FlowName"])
+	if err != nil {
+		return nil, err
+	}
+	request.Flow = definition.Flow
+	result, err := h.Executions.Start(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	state, err := h.Executions.Describe(ctx, engine.NewID(request.Flow.Name, request.Execution))
+	if err != nil {
+		return nil, err
+	}
+	if result != engine.StartedNew && state.Status.Final() {
+		return nil, invalid("ExecutionAlreadyExists", fmt.Sprintf("Execution '%s' of flow '%s' already exists", state.Execution, state.Flow.Name))
+	}
+	return h.execution(ctx, state)
+}
+
+// latest returns the definition that a flow has now.
+func (h handler) latest(ctx context.Context, flow string) (engine.Definition, error) {
+	definitions, err := h.Flows.Definitions(ctx, flow)
+	switch {
+	case err != nil:
+		return engine.Definition{}, err
+	case len(definitions) == 0:
+		return engine.Definition{}, refused(http.StatusNotFound, "FlowNotExists", fmt.Sprintf("Flow '%s' does not exist", flow))
+	}
+	return definitions[0], nil
+}
+
+// orNotThere returns err, or if it is [engine.ErrNotFound] one that says whether the flow exists.
+func (h handler) orNotThere(ctx context.Context, given parameters, err error) error {
+	if !errors.Is(err, engine.ErrNotFound) {
+		return err
+	}
+	if _, err := h.latest(ctx, given["FlowName"]); err != nil {
+		return err
+	}
+	message := fmt.Sprintf("Execution '%s' of flow '%s' does not exist", given["ExecutionName"], given["FlowName"])
+	return refused(http.StatusNotFound, "ExecutionNotExists", message)
+}
+
+// id returns the id of the execution that a request names.
+func (p parameters) id() engine.ID { return engine.NewID(p["FlowName"], p["ExecutionName"]) }
+
+// stopExecution requests the end of an execution. For one that has ended it changes nothing: the request
+// may have met the end.
+func (h handler) stopExecution(ctx context.Context, given parameters) (object, error) {
+	if err := given.checkFailure(); err != nil {
+		return nil, err
+	}
+	err := h.Executions.Stop(ctx, given.id(), given["Error"], given["Cause"])
+	if err != nil && engine.CodeOf(err) != engine.CodeConflict {
+		return nil, h.orNotThere(ctx, given, err)
+	}
+	return h.describeExecution(ctx, given)
+}
+
+func (h handler) describeExecution(ctx context.Context, given parameters) (object, error) {
+	wait, err := given.number("WaitTimeSeconds", 0, int(maxWait/time.Second), 0)
+	if err != nil {
+		return nil, err
+	}
+	state, err := h.Executions.Describe(ctx, given.id())
+	if err == nil && wait > 0 && !state.Status.Final() {
+		state, err = h.awaitEnd(ctx, given.id(), time.Duration(wait)*time.Second)
+	}
+	if err != nil {
+		return nil, h.orNotThere(ctx, given, err)
+	}
+	return h.execution(ctx, state)
+}
+
+func instant(t time.Time) string { return t.UTC().Format(machine.TimeFormat) }
+
+// execution returns the execution as it is shown, in which every token is masked.
+func (h handler) execution(ctx context.Context, state machine.State) (object, error) {
+	text, err := h.Flows.FlowText(ctx, state.Flow)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) { // the definition of a deleted flow is not shown
+		return nil, err
+	}
+	shown := metadataOf(state)
+	shown["FlowDefinition"], shown["Input"], shown["Output"] = string(text), shownValue(state.Input), ""
+	if !state.Output.IsMissing() {
+		shown["Output"] = shownValue(state.Output)
+	}
+	return shown, nil
+}
+
+func metadataOf(state machine.State) object {
+	shown := object{
+		"FlowName": state.Flow.Name, "Name": state.Execution, "Status": string(state.Status), "StartedTime": instant(state.Started), "StoppedTime": "",
+	}
+	if state.Status.Final() {
+		shown["StoppedTime"] = instant(state.At)
+	}
+	return shown
+}
+
+// shownValue returns the value as JSON with masked tokens.
+func shownValue(v value.Value) string { return token.MaskJSON(v.JSON()) }
+
+// fullPage is the size in bytes at which a page is full: a response of a Lambda function has at most 6 MB.
+const fullPage = 2 << 20
+
+// executionHistory returns a page of the history. The token of the next page is the id of its first event.
+func (h handler) executionHistory(ctx context.Context, given parameters) (object, error) {
+	limit, err := given.number("Limit", 1, 999, 60)
+	if err != nil {
+		return nil, err
+	}
+	first, err := given.number("NextToken", 1, 1<<31-1, 1)
+	if err != nil {
+		return nil, err
+	}
+	state, err := h.Executions.Describe(ctx, given.id())
+	if err != nil {
+		return nil, h.orNotThere(ctx, given, err)
+	}
+	flow, err := h.Executions.Flow(ctx, state.Flow)
+	if err != nil {
+		return nil, err
+	}
+	events, err := h.Executions.History(ctx, given.id())
+	if err != nil {
+		return nil, err
+	}
+	shown, size := []machine.HistoryEvent{}, 0
+	response := object{}
+	for _, event := range events {
+		if event.ID < first {
+			continue
+		}
+		if len(shown) == limit || size >= fullPage {
+			response["NextToken"] = strconv.Itoa(event.ID)
+			break
+		}
+		rendered := event.Render(flow)
+		rendered.EventDetail = token.MaskJSON(rendered.EventDetail)
+		shown = append(shown, rendered)
+		size += len(rendered.EventDetail)
+	}
+	response["Events"] = shown
+	return response, nil
+}
+
+// listing is a request for a list of executions.
+type listing struct {
+	flow, prefix string
+	limit        int
+	status       machine.Status
+	begin, end   time.Time // of the starts; zero for no bound
+	metadata     bool      // without definition, input and output
+}
+
+var statuses = []machine.Status{
+	machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
+}
+
+func listingOf(given parameters) (l listing, err error) {
+	l = listing{
+		flow: given["FlowName"], prefix: given["ExecutionNamePrefix"], status: machine.Status(given["Status"]),
+		metadata: strings.EqualFold(given["MetadataOnly"], "true"),
+	}
+	if l.status != "" && !slices.Contains(statuses, l.status) {
+		return l, invalid("InvalidArgument", fmt.Sprintf("this Status is unknown; allowed: one of %v", statuses))
+	}
+	if l.limit, err = given.number("Limit", 1, 99, 60); err != nil {
+		return l, err
+	}
+	if l.begin, err = given.instant("StartedTimeBegin"); err != nil {
+		return l, err
+	}
+	l.end, err = given.instant("StartedTimeEnd")
+	return l, err
+}
+
+// indexed returns the status to ask the index for.
+func (l listing) indexed() machine.Status {
+	if l.status == "" || l.status.Final() {
+		return l.status
+	}
+	return machine.StatusRunning // for the index all that have not ended
+}
+
+func (l listing) has(state machine.State) bool {
+	return (l.status == "" || state.Status == l.status) && strings.HasPrefix(state.Execution, l.prefix) && (l.end.IsZero() || !state.Started.After(l.end))
+}
+
+const (
+	// lookups is how many executions are read at once.
+	lookups = 25
+	// mostLookups bounds the executions that are read for a page, also if few are shown.
+	mostLookups = 200
+)
+
+// listExecutions returns executions, the latest start first. A page may be short or empty and not be the
+// last one.
+func (h handler) listExecutions(ctx context.Context, given parameters) (object, error) {
+	l, err := listingOf(given)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := h.latest(ctx, l.flow); err != nil {
+		return nil, err
+	}
+	p := page{handler: h, listing: l, executions: []object{}, next: given["NextToken"]}
+	for looked := 0; looked < mostLookups && !p.full; looked += lookups {
+		if err := p.read(ctx); err != nil {
+			return nil, err
+		}
+	}
+	response := object{"Executions": p.executions}
+	if p.next != "" {
+		response["NextToken"] = p.next
+	}
+	return response, nil
+}
+
+// page is a page of a list under way.
+type page struct {
+	handler
+	listing
+
+	executions []object
+	size       int
+	next       string // the token of the next page
+	full       bool   // no more executions are read
+}
+
+// read adds some of the executions at next.
+func (p *page) read(ctx context.Context) error {
+	ids, next, err := p.Index.Executions(ctx, p.flow, p.indexed(), p.next, min(lookups, p.limit-len(p.executions)))
+	if err != nil {
+		return err
+	}
+	for i, id := range ids {
+		if err := p.add(ctx, id); err != nil {
+			return err
+		}
+		if p.size >= fullPage && i < len(ids)-1 { // the next page begins in between
+			p.full = true
+			_, p.next, err = p.Index.Executions(ctx, p.flow, p.indexed(), p.next, i+1)
+			return err
+		}
+		if p.full { // all that follow started before the list begins
+			p.next = ""
+			return nil
+		}
+	}
+	p.next, p.full = next, next == "" || p.size >= fullPage || len(p.executions) == p.limit
+	return nil
+}
+
+// add adds an execution if it belongs to the list. One that is damaged or of a newer release is left out.
+func (p *page) add(ctx context.Context, id engine.ID) error {
+	state, err := p.Executions.Describe(ctx, id)
+	switch {
+	case errors.Is(err, machine.ErrDamaged), machine.NeedsNewerRelease(err):
+		p.Log.ErrorContext(ctx, "execution left out", "execution", id.String(), "error", err.Error())
+		return nil
+	case err != nil:
+		return err
+	case state.Started.Before(p.begin):
+		p.full = true
+		return nil
+	case !p.has(state):
+		return nil
+	}
+	shown := metadataOf(state)
+	if !p.metadata {
+		if shown, err = p.execution(ctx, state); err != nil {
+			return err
+		}
+	}
+	p.executions = append(p.executions, shown)
+	for _, text := range shown {
+		if text, ok := text.(string); ok {
+			p.size += len(text)
+		}
+	}
+	return nil
+}

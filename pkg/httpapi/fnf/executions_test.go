@@ -1,0 +1,468 @@
+package fnf_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/fnf"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// managed is the API over a system in memory whose time stands still until run.
+type managed struct {
+	*fixture
+
+	system *local.System
+	config fnf.Config
+}
+
+// executions are those of a system.
+type executions struct {
+	*engine.Client
+
+	system *local.System
+}
+
+func (e executions) Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error) {
+	return e.system.Start(ctx, request)
+}
+
+func (e executions) Stop(ctx context.Context, id engine.ID, name, cause string) error {
+	return e.system.Stop(ctx, id, name, cause)
+}
+
+func newManaged(tb testing.TB) *managed {
+	tb.Helper()
+	return newManagedWith(tb, local.NewVirtualClock(now), func() time.Time { return now })
+}
+
+// newManagedWith is the API over a system with that clock, whose clients have the clock of requests.
+func newManagedWith(tb testing.TB, clock *local.Clock, requests func() time.Time) *managed {
+	tb.Helper()
+	b := &fixture{MemoryStore: &local.MemoryStore{}, t: tb, clock: requests}
+	system := local.New(local.Config{Store: b.MemoryStore, Clock: clock})
+	m := &managed{b, system, fnf.Config{
+		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: b.MemoryStore, Flows: b.MemoryStore, Await: system.Await,
+		Region: "local", Keys: map[string]string{keyID: secret}, Now: func() time.Time { return b.clock() },
+		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
+	}}
+	b.api = fnf.Handler(m.config)
+	return m
+}
+
+// run runs the executions until nothing is left to do.
+func (m *managed) run() {
+	m.t.Helper()
+	ctx, cancel := context.WithTimeout(m.t.Context(), time.Minute)
+	defer cancel()
+	if err := m.system.Run(ctx); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// put stores a definition.
+func (m *managed) put(name, text string) {
+	m.t.Helper()
+	if _, err := m.Put(m.t.Context(), name, []byte(text)); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// request is a request of these parameters, in the form "Action Name=value Name=value".
+func (m *managed) request(text string) response {
+	m.t.Helper()
+	action, rest, _ := strings.Cut(text, " ")
+	given := map[string]string{"Action": action}
+	for pair := range strings.FieldsSeq(rest) {
+		name, value, _ := strings.Cut(pair, "=")
+		given[name] = value
+	}
+	return m.call(given)
+}
+
+// want makes a request and returns the members of the response, which is a success.
+func (m *managed) want(text string) map[string]any {
+	m.t.Helper()
+	a := m.request(text)
+	var members map[string]any
+	if err := json.Unmarshal([]byte(a.text), &members); err != nil || a.status != http.StatusOK {
+		m.t.Fatalf("%s: response %d %s, %v", text, a.status, a.text, err)
+	}
+	return members
+}
+
+// wantMembers compares members of a response.
+func wantMembers(t *testing.T, members map[string]any, want map[string]any) {
+	t.Helper()
+	for name, value := range want {
+		if got := members[name]; got != value {
+			t.Errorf("%s is %#v; want %#v", name, got, value)
+		}
+	}
+}
+
+const (
+	onePass   = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: One\n    outputMappings: [{target: a, source: $input.a}]\n"
+	twoWaits  = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: First, duration: 60}\n  - {type: wait, name: Second, duration: 60}\n"
+	oneAsking = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/echo\n" +
+		"    pattern: waitForCallback\n    inputMappings: [{target: token, source: $context.task.token}]\n"
+)
+
+func TestExecutionIsStartedAndDescribed(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", onePass)
+	begun := m.want(`StartExecution FlowName=f ExecutionName=e body:Input={"a":1}`)
+	wantMembers(t, begun, map[string]any{
+		"FlowName": "f", "Name": "e", "FlowDefinition": onePass, "Input": `{"a":1}`, "Output": "", "Status": "Starting",
+		"StartedTime": "2026-01-31T10:00:00.000Z", "StoppedTime": "",
+	})
+	m.run()
+	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=e"), map[string]any{
+		"FlowName": "f", "Name": "e", "FlowDefinition": onePass, "Input": `{"a":1}`, "Output": `{"a":1}`, "Status": "Succeeded",
+		"StartedTime": "2026-01-31T10:00:00.000Z", "StoppedTime": "2026-01-31T10:00:00.000Z",
+	})
+	named := m.want("StartExecution FlowName=f")
+	if name, _ := named["Name"].(string); len(name) != len("run-")+16 || named["Input"] != "{}" {
+		t.Errorf("without a name and an input: %v", named)
+	}
+}
+
+// An execution that runs is returned, whatever the input; one that has ended keeps its name.
+func TestExecutionNamesAreIdempotent(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", twoWaits)
+	m.put("g", onePass)
+	for _, input := range []string{"{}", "{}", `{"a":1}`} {
+		members := m.want("StartExecution FlowName=f ExecutionName=e Input=" + input)
+		wantMembers(t, members, map[string]any{"Name": "e", "Input": "{}", "Status": "Starting"})
+	}
+	m.put("f", onePass)
+	wantMembers(t, m.want("StartExecution FlowName=f ExecutionName=e"), map[string]any{"FlowDefinition": twoWaits})
+	m.want("StartExecution FlowName=g ExecutionName=e")
+	m.run()
+	for _, input := range []string{"{}", `{"a":1}`} {
+		a := m.request("StartExecution FlowName=f ExecutionName=e Input=" + input)
+		a.want(t, 400, "ExecutionAlreadyExists")
+		if a.body.Message != "Execution 'e' of flow 'f' already exists" {
+			t.Errorf("response %s", a.text)
+		}
+	}
+}
+
+func TestExecutionIsStopped(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", oneAsking)
+	m.want("StartExecution FlowName=f ExecutionName=e")
+	m.run()
+	m.want("StopExecution FlowName=f ExecutionName=e body:Error=Cancelled body:Cause=by-hand")
+	m.run()
+	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=e"), map[string]any{"Status": "Stopped"})
+	wantMembers(t, m.want("StopExecution FlowName=f ExecutionName=e"), map[string]any{"Status": "Stopped"})
+	events, _ := m.want("GetExecutionHistory FlowName=f ExecutionName=e")["Events"].([]any)
+	last, _ := events[len(events)-1].(map[string]any)
+	wantMembers(t, last, map[string]any{"Type": "ExecutionStopped", "StepName": "", "EventDetail": `{"cause":"by-hand","error":"Cancelled"}`})
+}
+
+// The pages have each event once, with the ids and times of the whole history.
+func TestHistoryHasPages(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", twoWaits)
+	m.want("StartExecution FlowName=f ExecutionName=e")
+	m.run()
+	whole := m.want("GetExecutionHistory FlowName=f ExecutionName=e")
+	all, _ := whole["Events"].([]any)
+	if _, more := whole["NextToken"]; more || len(all) != 10 {
+		t.Fatalf("the history is %v", whole)
+	}
+	first, _ := all[0].(map[string]any)
+	wantMembers(t, first, map[string]any{
+		"EventId": 1.0, "ScheduleEventId": 0.0, "StepName": "", "Type": "ExecutionStarted", "Time": "2026-01-31T10:00:00.000Z", "EventDetail": `{"input":{}}`,
+	})
+	var joined []any
+	for next := "1"; next != ""; {
+		page := m.want("GetExecutionHistory FlowName=f ExecutionName=e Limit=3 NextToken=" + next)
+		events, _ := page["Events"].([]any)
+		joined = append(joined, events...)
+		next, _ = page["NextToken"].(string)
+		if want := fmt.Sprint(len(joined) + 1); next != want && len(joined) != len(all) {
+			t.Errorf("after %d events NextToken is %q; want %q", len(joined), next, want)
+		}
+	}
+	if fmt.Sprint(joined) != fmt.Sprint(all) {
+		t.Errorf("the pages have %v; want %v", joined, all)
+	}
+}
+
+// A client that may read and start is not told the tokens that others hold.
+func TestTokensAreMasked(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", oneAsking)
+	m.want("StartExecution FlowName=f ExecutionName=e")
+	m.run()
+	state, err := m.system.Client.Describe(t.Context(), engine.NewID("f", "e"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := m.system.Client.Flow(t.Context(), state.Flow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, ok := m.system.Client.Token(flow, state)
+	history := m.request("GetExecutionHistory FlowName=f ExecutionName=e")
+	if !ok || strings.Contains(history.text, text) || !strings.Contains(history.text, `{\"token\":\"`) {
+		t.Errorf("the token is %s; the history %s", text, history.text)
+	}
+	copied := m.request(`StartExecution FlowName=f ExecutionName=other Input={"token":"` + text + `"}`)
+	if strings.Contains(copied.text, text) || copied.status != http.StatusOK {
+		t.Errorf("response %s", copied.text)
+	}
+}
+
+func (m *managed) names(text string) (names []string, next string) {
+	m.t.Helper()
+	members := m.want(text)
+	list, _ := members["Executions"].([]any)
+	for _, one := range list {
+		execution, _ := one.(map[string]any)
+		name, _ := execution["Name"].(string)
+		names = append(names, name)
+	}
+	next, _ = members["NextToken"].(string)
+	return names, next
+}
+
+func TestExecutionsAreListed(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", onePass)
+	m.put("g", oneAsking)
+	for i := range 5 {
+		m.want(fmt.Sprintf("StartExecution FlowName=f ExecutionName=a%d", i))
+		m.want(fmt.Sprintf("StartExecution FlowName=g ExecutionName=b%d", i))
+	}
+	m.run()
+	m.want("StartExecution FlowName=f ExecutionName=late")
+	for filter, want := range map[string]int{
+		"FlowName=f": 6, "FlowName=g": 5, "FlowName=f Status=Succeeded": 5, "FlowName=f Status=Starting": 1, "FlowName=f Status=Running": 0,
+		"FlowName=g Status=Running": 5, "FlowName=f ExecutionNamePrefix=a": 5, "FlowName=f ExecutionNamePrefix=a3": 1,
+		"FlowName=f StartedTimeBegin=2026-01-31T10:00:00Z": 6, "FlowName=f StartedTimeBegin=2026-01-31T10:00:01Z": 0,
+		"FlowName=f StartedTimeEnd=2026-01-31T10:00:00Z": 6, "FlowName=f StartedTimeEnd=2026-01-31T09:59:59Z": 0,
+	} {
+		if names, next := m.names("ListExecutions " + filter); len(names) != want || next != "" {
+			t.Errorf("%s: %v, next %q; want %d", filter, names, next, want)
+		}
+	}
+	var all []string
+	for next := ""; ; {
+		names, after := m.names("ListExecutions FlowName=g Limit=2 NextToken=" + next)
+		all = append(all, names...)
+		if next = after; next == "" {
+			break
+		}
+	}
+	if whole, _ := m.names("ListExecutions FlowName=g"); fmt.Sprint(all) != fmt.Sprint(whole) {
+		t.Errorf("in pages of 2: %v; want %v", all, whole)
+	}
+	list, _ := m.want("ListExecutions FlowName=g MetadataOnly=true Limit=1")["Executions"].([]any)
+	one, _ := list[0].(map[string]any)
+	if _, has := one["Input"]; has || one["Status"] != "Running" {
+		t.Errorf("the metadata are %v", one)
+	}
+}
+
+// Pages of large executions end early, and the next page goes on behind the last one.
+func TestListsOfLargeExecutionsHaveSmallPages(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", onePass+"#"+strings.Repeat("x", 380<<10)+"\n")
+	for i := range 12 {
+		m.want(fmt.Sprintf("StartExecution FlowName=f ExecutionName=a%d", i))
+	}
+	seen := map[string]int{}
+	for next, pages := "", 0; pages == 0 || next != ""; pages++ {
+		var names []string
+		names, next = m.names("ListExecutions FlowName=f NextToken=" + next)
+		if len(names) > 6 || pages > 3 {
+			t.Fatalf("page %d has %v", pages, names)
+		}
+		for _, name := range names {
+			seen[name]++
+		}
+	}
+	if len(seen) != 12 {
+		t.Errorf("listed %v", seen)
+	}
+}
+
+func TestRejectionsOfManaging(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", onePass)
+	const noFlow, noExecution = "Flow 'none' does not exist", "Execution 'none' of flow 'f' does not exist"
+	for request, want := range map[string]struct {
+		status  int
+		code    string
+		message string
+	}{
+		"StartExecution":                                                                {400, "MissingRequiredParams", "FlowName"},
+		"StartExecution FlowName=none":                                                  {404, "FlowNotExists", noFlow},
+		"StartExecution FlowName=9":                                                     {400, "InvalidArgument", "FlowName begins with"},
+		"StartExecution FlowName=f ExecutionName=a.b":                                   {400, "InvalidArgument", "ExecutionName begins with"},
+		"StartExecution FlowName=f ExecutionName=" + strings.Repeat("a", 129):           {400, "InvalidArgument", "128 characters"},
+		"StartExecution FlowName=f Input=[]":                                            {400, "InvalidArgument", "an object"},
+		"StartExecution FlowName=f Input={":                                             {400, "InvalidArgument", "cannot be read"},
+		"StartExecution FlowName=f CallbackFnFTaskToken=x":                              {400, "InvalidArgument", "CallbackFnFTaskToken is not supported"},
+		"StartExecution FlowName=f Qualifier=x":                                         {400, "InvalidArgument", "Qualifier is not supported"},
+		"StartSyncExecution FlowName=f":                                                 {400, "ActionNotSupported", "Express flows"},
+		"PublishFlowVersion FlowName=f":                                                 {400, "ActionNotSupported", "supported: DescribeExecution"},
+		"DescribeExecution FlowName=f":                                                  {400, "MissingRequiredParams", "ExecutionName"},
+		"DescribeExecution FlowName=f ExecutionName=none":                               {404, "ExecutionNotExists", noExecution},
+		"DescribeExecution FlowName=none ExecutionName=e":                               {404, "FlowNotExists", noFlow},
+		"DescribeExecution FlowName=f ExecutionName=none WaitTimeSeconds=61":            {400, "InvalidArgument", "from 0 to 60"},
+		"DescribeExecution FlowName=f ExecutionName=none WaitTimeSeconds=x":             {400, "InvalidArgument", "from 0 to 60"},
+		"StopExecution FlowName=f ExecutionName=none":                                   {404, "ExecutionNotExists", noExecution},
+		"StopExecution FlowName=none ExecutionName=e":                                   {404, "FlowNotExists", noFlow},
+		"StopExecution FlowName=f ExecutionName=e Error=" + strings.Repeat("e", 129):    {400, "InvalidArgument", "at most 128"},
+		"StopExecution FlowName=f ExecutionName=e Cause=" + strings.Repeat("e", 4097):   {400, "InvalidArgument", "and 4096"},
+		"ListExecutions FlowName=none":                                                  {404, "FlowNotExists", noFlow},
+		"ListExecutions FlowName=f Limit=0":                                             {400, "InvalidArgument", "Limit is not a number from 1 to 99"},
+		"ListExecutions FlowName=f Limit=100":                                           {400, "InvalidArgument", "Limit is not a number from 1 to 99"},
+		"ListExecutions FlowName=f Status=running":                                      {400, "InvalidArgument", "Running"},
+		"ListExecutions FlowName=f NextToken=x":                                         {400, "InvalidArgument", "page token"},
+		"ListExecutions FlowName=f StartedTimeBegin=x":                                  {400, "InvalidArgument", "StartedTimeBegin is not an instant"},
+		"ListExecutions FlowName=f StartedTimeEnd=x":                                    {400, "InvalidArgument", "StartedTimeEnd is not an instant"},
+		"GetExecutionHistory FlowName=f ExecutionName=none":                             {404, "ExecutionNotExists", noExecution},
+		"GetExecutionHistory FlowName=none ExecutionName=e":                             {404, "FlowNotExists", noFlow},
+		"GetExecutionHistory FlowName=f ExecutionName=e Limit=1000":                     {400, "InvalidArgument", "Limit is not a number from 1 to 999"},
+		"GetExecutionHistory FlowName=f ExecutionName=e NextToken=99999999999999999999": {400, "InvalidArgument", "NextToken is not a number"},
+	} {
+		a := m.request(request)
+		a.want(t, want.status, want.code)
+		if !strings.Contains(a.body.Message, want.message) {
+			t.Errorf("%.60s: message %q; want %q", request, a.body.Message, want.message)
+		}
+	}
+	if names, _ := m.names("ListExecutions FlowName=f"); len(names) > 0 || m.log.Len() > 0 {
+		t.Errorf("started %v; the log says %s", names, &m.log)
+	}
+}
+
+// Without executions, as in a function that has no right to them, only outcomes are accepted.
+func TestReportsAloneAreServed(t *testing.T) {
+	t.Parallel()
+	newFixture(t).call(map[string]string{"Action": "StartExecution", "FlowName": "f"}).want(t, 400, "ActionNotSupported")
+}
+
+func TestRegionIsThatOfTheEndpoint(t *testing.T) {
+	t.Parallel()
+	if text := newManaged(t).request("DescribeRegions AcceptLanguage=en-US").text; !strings.Contains(text, `{"Regions":{"Region":[{"LocalName":"local",`) &&
+		!strings.Contains(text, `"RegionEndpoint":"example.com","RegionId":"local"}]},`) {
+		t.Errorf("response %s", text)
+	}
+}
+
+// A request that waits is told of the end, and gets the state as it is when the time is over.
+func TestDescribeAwaitsTheEnd(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", oneAsking)
+	m.want("StartExecution FlowName=f ExecutionName=e")
+	m.run()
+	begin := time.Now()
+	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=1"), map[string]any{"Status": "Running"})
+	if waited := time.Since(begin); waited < time.Second {
+		t.Errorf("it waited %s", waited)
+	}
+	responses := make(chan map[string]any)
+	for range 3 {
+		go func() { responses <- m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=60") }()
+	}
+	m.want("StopExecution FlowName=f ExecutionName=e")
+	m.run()
+	for range 3 {
+		wantMembers(t, <-responses, map[string]any{"Status": "Stopped"})
+	}
+	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=60"), map[string]any{"Status": "Stopped"})
+}
+
+// So that connections are left for others, the 65th request does not wait.
+func TestFewRequestsWaitAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", oneAsking)
+	m.want("StartExecution FlowName=f ExecutionName=e")
+	waiting, release := make(chan struct{}), make(chan struct{})
+	m.config.Await = func(ctx context.Context, id engine.ID) (machine.State, error) {
+		waiting <- struct{}{}
+		<-release
+		return m.system.Client.Describe(ctx, id)
+	}
+	m.api = fnf.Handler(m.config)
+	done := make(chan struct{})
+	for range 64 {
+		go func() {
+			m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=60")
+			done <- struct{}{}
+		}()
+		<-waiting
+	}
+	m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=60")
+	close(release)
+	for range 64 {
+		<-done
+	}
+}
+
+// counted counts how often a state is read.
+type counted struct {
+	fnf.Executions
+
+	reads []time.Time
+	ends  int // the read that finds the end
+}
+
+func (c *counted) Describe(ctx context.Context, id engine.ID) (machine.State, error) {
+	c.reads = append(c.reads, time.Now())
+	state, err := c.Executions.Describe(ctx, id)
+	if len(c.reads) == c.ends {
+		state.Status = machine.StatusSucceeded
+	}
+	return state, err
+}
+
+// A function on Lambda reads in growing intervals, for 20 s at most.
+func TestFunctionsReadInGrowingIntervals(t *testing.T) {
+	t.Parallel()
+	for ends, want := range map[int]struct {
+		reads int
+		after time.Duration
+	}{0: {10, 20 * time.Second}, 1: {1, 0}, 2: {2, 250 * time.Millisecond}, 4: {4, 1750 * time.Millisecond}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newManaged(t)
+			m.put("f", oneAsking)
+			m.want("StartExecution FlowName=f ExecutionName=e")
+			reads := &counted{Executions: m.config.Executions, ends: ends}
+			m.config.Executions, m.config.Await = reads, nil
+			m.api = fnf.Handler(m.config)
+			begin := time.Now()
+			m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=60")
+			if waited := time.Since(begin); len(reads.reads) != want.reads || waited != want.after {
+				t.Errorf("%d reads in %s; want %d in %s", len(reads.reads), waited, want.reads, want.after)
+			}
+		})
+	}
+}

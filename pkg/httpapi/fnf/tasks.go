@@ -1,0 +1,54 @@
+package fnf
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// The vendor's limits of a failure, which are in characters there and in bytes here.
+const (
+	maxError = 128
+	maxCause = 4096
+)
+
+// reportTask closes the token of a task. The id of the history event is not known here.
+func (h handler) reportTask(ctx context.Context, given parameters) (object, error) {
+	verified, err := h.Tokens.Verify(ctx, given["TaskToken"])
+	if err != nil {
+		return nil, err
+	}
+	if verified.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
+		return nil, denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
+	}
+	outcome, err := outcomeOf(given, h.Tokens.Limits(verified.ID))
+	if err != nil {
+		return nil, err
+	}
+	result, _, err := verified.Close(ctx, outcome)
+	if err == nil && result != resume.Closed {
+		err = invalid("TaskAlreadyCompleted", "the task of this token is completed; each token takes one report")
+	}
+	return object{"EventId": 0}, err
+}
+
+func outcomeOf(given parameters, limits resume.Limits) (outcome token.Outcome, err error) {
+	if given["Action"] == "ReportTaskSucceeded" {
+		return limits.Success([]byte(given["Output"]))
+	}
+	if err := given.checkFailure(); err != nil {
+		return outcome, err
+	}
+	return limits.FailureOf(given["Error"], given["Cause"])
+}
+
+// checkFailure returns an error if Error or Cause is too long.
+func (p parameters) checkFailure() error {
+	if len(p["Error"]) > maxError || len(p["Cause"]) > maxCause {
+		return invalid("InvalidArgument", fmt.Sprintf("Error has %d bytes and Cause has %d; allowed: at most %d and %d",
+			len(p["Error"]), len(p["Cause"]), maxError, maxCause))
+	}
+	return nil
+}
