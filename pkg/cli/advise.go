@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,21 +16,33 @@ import (
 var prices = advise.Prices{Polls: "$1.3 to $2.3 (us-east-1, 2026-01)", Jobs: "$8"}
 
 func adviseCommand(c Command) *cobra.Command {
-	return c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) { return c.advise(args[0]) })
+	var flags templateFlags
+	var config string
+	cmd := c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) { return c.advise(args[0], flags) })
+	flags.register(cmd.Flags())
+	registerConfig(cmd.Flags(), &config)
+	return cmd
 }
 
-func (c Command) advise(path string) (view.Result, error) {
-	file, err := readFlow(path)
+func (c Command) advise(path string, flags templateFlags) (view.Result, error) {
+	t, err := c.template(flags)
 	if err != nil {
 		return view.Result{}, err
 	}
-	if file.flow == nil {
-		return view.Result{}, file.invalid()
+	file, err := readFlow(path, t)
+	if err == nil && file.flow == nil {
+		err = file.invalid()
+	}
+	if err = cmp.Or(err, t.checkUsed()); err != nil {
+		return view.Result{}, err
 	}
 	if err := c.warn(file); err != nil {
 		return view.Result{}, err
 	}
 	findings := advise.Flow(file.flow, file.text, prices)
+	for i, f := range findings {
+		findings[i].Position = file.filled.Position(f.Position)
+	}
 	return view.Result{Form: "advise", JSON: adviceReport{path, append([]advise.Finding{}, findings...)}, Text: adviceTexts(path, findings)}, nil
 }
 

@@ -83,7 +83,7 @@ func TestAdviseKnowsTheLimit(t *testing.T) {
 
 func functionsOfFile(t *testing.T, path string) []string {
 	t.Helper()
-	file, err := readFlow(path)
+	file, err := readFlow(path, &template{})
 	if err != nil || file.flow == nil {
 		t.Fatalf("%s: %v %v", path, err, file.problems)
 	}
@@ -182,7 +182,7 @@ func withAdvice(t *testing.T, path string) string {
 
 func withAdviceOn(t *testing.T, path string, rule advise.Rule) string {
 	t.Helper()
-	file, err := readFlow(path)
+	file, err := readFlow(path, &template{})
 	if err != nil || file.flow == nil {
 		t.Fatal(err, file.problems)
 	}

@@ -117,7 +117,7 @@ func completeTask(_ *cobra.Command, args []string, _ string) (values []string, d
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	file, err := readFlow(args[0])
+	file, err := readFlow(args[0], &template{})
 	if err != nil || file.flow == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

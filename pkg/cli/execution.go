@@ -272,6 +272,9 @@ func (e *execution) again() string {
 	if e.options.config != "" {
 		again += " --config " + e.options.config
 	}
+	for _, text := range e.options.source.template.vars {
+		again += " --var '" + text + "'"
+	}
 	for _, task := range e.options.tasks {
 		name, definition, _ := strings.Cut(task, "=")
 		again += " --task '" + name + "=" + local.Hidden(definition) + "'"

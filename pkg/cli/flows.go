@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -29,10 +31,12 @@ func shortHash(hash string) string { return hash[:min(12, len(hash))] }
 
 func flowsPutCommand(c Command) *cobra.Command {
 	var o remoteOptions
+	var t templateFlags
 	cmd := helpOf("flows put", arguments(1, 1))
 	o.register(cmd)
+	t.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		file, err := readRunnable(args[0])
+		file, err := c.readRunnable(args[0], t)
 		if err != nil {
 			return err
 		}
@@ -126,7 +130,10 @@ func flowError(err error) error {
 }
 
 // flowSource is the flow that start and run take: a file, or with --flow a stored definition.
-type flowSource struct{ path, stored string }
+type flowSource struct {
+	path, stored string
+	template     templateFlags
+}
 
 // arguments checks that the command line names one flow.
 func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
@@ -135,6 +142,8 @@ func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
 		return arguments(1, 1)(cmd, args)
 	case len(args) > 0:
 		return view.Usage(fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
+	case len(s.template.vars) > 0:
+		return view.Usage("--flow "+s.stored+" is a stored definition, in which values have replaced placeholders", "leave out --var, or name the file")
 	case strings.HasSuffix(s.stored, "@"):
 		return view.Usage(fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
 	}
@@ -150,7 +159,7 @@ func (s *flowSource) name() string {
 // readSource reads the file, or the stored definition at the place.
 func (c Command) readSource(ctx context.Context, source flowSource, where target.Place) (f flowFile, err error) {
 	if source.stored == "" {
-		return readRunnable(source.path)
+		return c.readRunnable(source.path, source.template)
 	}
 	a, err := c.opener().Open(ctx, where)
 	if err != nil {
@@ -163,7 +172,7 @@ func (c Command) readSource(ctx context.Context, source flowSource, where target
 		return f, flowError(err)
 	}
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
-	if f.flow, f.problems = fdl.Parse(f.text); f.flow == nil {
+	if (&template{}).parse(&f); f.flow == nil {
 		invalid := f.invalid()
 		invalid.Try = "correct the definition, then: waitless flows put FLOW"
 		return f, invalid
@@ -176,32 +185,37 @@ type flowFile struct {
 	path     string    // as the command line names it: for a stored definition with --flow
 	stored   rest.Flow // the zero value for a file
 	text     []byte
-	flow     *fdl.Flow // nil when it has errors
+	filled   templates.Filled // the text, and where its places are in the file
+	flow     *fdl.Flow        // nil when it has errors
 	problems fdl.Problems
 }
 
 // readFlow reads and checks the file; problems of the definition are no error
 // here.
-func readFlow(path string) (flowFile, error) {
+func readFlow(path string, t *template) (flowFile, error) {
 	f := flowFile{path: path}
 	var err error
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
 		return f, view.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
 	}
-	f.flow, f.problems = fdl.Parse(f.text)
+	t.parse(&f)
 	return f, nil
 }
 
 // readRunnable reads a flow that is to be put or run: it is valid and can be named.
-func readRunnable(path string) (flowFile, error) {
-	f, err := readFlow(path)
+func (c Command) readRunnable(path string, flags templateFlags) (flowFile, error) {
+	t, err := c.template(flags)
+	if err != nil {
+		return flowFile{}, err
+	}
+	f, err := readFlow(path, t)
 	switch {
 	case err != nil:
 		return f, err
 	case f.flow == nil:
 		return f, f.invalid()
 	}
-	return f, f.checkName()
+	return f, cmp.Or(t.checkUsed(), f.checkName())
 }
 
 // checkName rejects a flow without a name whose file's name cannot be that of a flow: files with other

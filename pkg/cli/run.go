@@ -37,6 +37,7 @@ func (o *runOptions) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVar(&o.source.stored, "flow", "",
 		"a stored flow instead of a file: NAME for its latest definition, or NAME@HASH, where a part of the hash will do")
+	o.source.template.register(flags)
 	flags.StringVar(&o.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
 	flags.StringVar(&o.name, "name", "", "the name of the execution; one that exists is not started again (default: a new name)")
 }

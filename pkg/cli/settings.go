@@ -21,6 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -41,6 +42,7 @@ type settings struct {
 	// values have the names of the environment variables that go before them.
 	values map[string]string
 	tasks  map[string]taskSetting
+	vars   map[string]string // of placeholders
 }
 
 // taskSetting is a definition of a task, and where it stands.
@@ -79,7 +81,10 @@ var settingKeys = map[string]string{
 	"workers":        workersVariable,
 }
 
-const tasksKey = "tasks"
+const (
+	tasksKey = "tasks"
+	varsKey  = "vars"
+)
 
 // numbers are the settings that are numbers.
 var numbers = map[string]struct {
@@ -147,18 +152,22 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 
 // parse reads the text of the file, at whose folder its relative paths begin.
 func (s *settings) parse(text []byte) (problems fdl.Problems) {
-	s.values, s.tasks = map[string]string{}, map[string]taskSetting{}
+	s.values, s.tasks, s.vars = map[string]string{}, map[string]taskSetting{}, map[string]string{}
 	report := func(node yaml.Node, err error) {
 		if err != nil {
 			problems = append(problems, fdl.Problem{Position: positionOf(node), Message: err.Error()})
 		}
 	}
-	var file, tasks map[string]yaml.Node
+	var file, tasks, vars map[string]yaml.Node
 	if err := yaml.Load(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
 		report(unreadable(err))
 	}
 	for key, node := range file {
 		switch {
+		case key == varsKey:
+			if node.Load(&vars) != nil {
+				report(node, errors.New(`vars are no mapping; allowed: names with their values, like "NAME: VALUE"`))
+			}
 		case key != tasksKey:
 			report(node, s.set(key, node))
 		case node.Load(&tasks) != nil:
@@ -169,6 +178,9 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 		text, _, err := textOf(name, node)
 		report(node, err)
 		s.tasks[name] = taskSetting{text, positionOf(node)}
+	}
+	for name, node := range vars {
+		report(node, s.setVar(name, node))
 	}
 	slices.SortFunc(problems, func(a, b fdl.Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return problems
@@ -207,7 +219,8 @@ func (s *settings) set(key string, node yaml.Node) error {
 	variable, known := settingKeys[key]
 	if !known {
 		all := slices.Sorted(maps.Keys(settingKeys))
-		return fmt.Errorf("setting %q is not known%s (known: %s, %s)", key, didYouMean(key, all), strings.Join(all, ", "), tasksKey)
+		all = append(all, tasksKey, varsKey)
+		return fmt.Errorf("setting %q is not known%s (known: %s)", key, didYouMean(key, all), strings.Join(all, ", "))
 	}
 	text, tag, err := textOf(key, node)
 	_, isNumber := numbers[variable]
@@ -223,6 +236,18 @@ func (s *settings) set(key string, node yaml.Node) error {
 	}
 	s.values[variable] = text
 	return checkSetting(variable, key, text)
+}
+
+// setVar keeps the value of a variable. It is text as it stands in the file, numbers too: where it is used decides what it is.
+func (s *settings) setVar(name string, node yaml.Node) error {
+	if node.Alias != nil {
+		node = *node.Alias
+	}
+	if node.Kind != yaml.ScalarNode {
+		return fmt.Errorf("variable %s is no text; allowed: a text or a number", name)
+	}
+	s.vars[name] = node.Value
+	return templates.CheckVar(name, node.Value)
 }
 
 // inHome replaces a leading "~/" by the user's home directory, as shells do.

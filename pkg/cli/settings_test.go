@@ -271,7 +271,7 @@ func TestMistakesInSettings(t *testing.T) {
 	}{
 		"a key": {"stroe: x\n", []string{
 			`:1:8: setting "stroe" is not known; did you mean "store"? ` +
-				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, workers, tasks)`,
+				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, workers, tasks, vars)`,
 		}},
 		"a secret": {"fnf-keys: x\n", []string{`:1:11: setting "fnf-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{

@@ -27,25 +27,29 @@ var validateFormats = []string{formatText, formatJSON, formatGitHub, formatSARIF
 func validateCommand(c Command) *cobra.Command {
 	var format string
 	var strict, asJSON bool
+	var flags templateFlags
+	var config string
 	cmd := helpOf("validate", arguments(1, math.MaxInt))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if asJSON {
 			format = formatJSON
 		}
-		return c.validate(cmd.Context(), args, format, strict)
+		return c.validate(cmd.Context(), args, flags, format, strict)
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
 	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json, github or sarif")
+	flags.register(cmd.Flags())
+	registerConfig(cmd.Flags(), &config)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output, as --format json (see: waitless help json)")
 	return cmd
 }
 
-func (c Command) validate(ctx context.Context, paths []string, format string, strict bool) error {
+func (c Command) validate(ctx context.Context, paths []string, flags templateFlags, format string, strict bool) error {
 	if !slices.Contains(validateFormats, format) {
 		return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", format,
 			fdl.DidYouMean(format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
 	}
-	files, err := c.readFlows(ctx, paths, strict)
+	files, err := c.readFlows(ctx, paths, flags, strict)
 	if err != nil {
 		return err
 	}
@@ -55,10 +59,14 @@ func (c Command) validate(ctx context.Context, paths []string, format string, st
 	return notValid(files, format)
 }
 
-func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]flowFile, error) {
+func (c Command) readFlows(ctx context.Context, paths []string, flags templateFlags, strict bool) ([]flowFile, error) {
+	t, err := c.template(flags)
+	if err != nil {
+		return nil, err
+	}
 	files := make([]flowFile, len(paths))
 	for i, path := range paths {
-		file, err := c.readFlowOrStdin(ctx, path)
+		file, err := c.readFlowOrStdin(ctx, path, t)
 		if err != nil {
 			f := failureOf(err)
 			f.What = "validate " + path
@@ -72,23 +80,26 @@ func (c Command) readFlows(ctx context.Context, paths []string, strict bool) ([]
 		}
 		files[i] = file
 	}
-	return files, nil
+	if slices.ContainsFunc(files, func(f flowFile) bool { return f.flow == nil }) {
+		return files, nil // whose problems may be why a variable seems to be unused
+	}
+	return files, t.checkUsed()
 }
 
 // stdinName is what problems call a flow that was read from standard input.
 const stdinName = "<stdin>"
 
 // readFlowOrStdin is readFlow, for which - is standard input.
-func (c Command) readFlowOrStdin(ctx context.Context, path string) (flowFile, error) {
+func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) (flowFile, error) {
 	if path != "-" {
-		return readFlow(path)
+		return readFlow(path, t)
 	}
 	text, err := c.readStdin(ctx)
 	if err != nil {
 		return flowFile{}, err
 	}
 	f := flowFile{path: stdinName, text: text}
-	f.flow, f.problems = fdl.Parse(text)
+	t.parse(&f)
 	return f, nil
 }
 

@@ -107,8 +107,8 @@ type calledFunction struct {
 func (p *parser) placeholders(n *node, resource Resource) {
 	for _, part := range []struct{ what, text string }{{"service", resource.Service}, {"qualifier", resource.Qualifier}} {
 		if found := placeholder.FindString(part.text); found != "" {
-			p.warn(n.pos, "resource %q has the placeholder %s in place of a %s; write its name",
-				shortened(resource.Text), shortened(found), part.what)
+			p.warn(n.pos, "resource %q has the placeholder %s in place of a %s; write its name%s",
+				shortened(resource.Text), shortened(found), part.what, orGiveValue(found))
 		}
 	}
 }

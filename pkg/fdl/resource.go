@@ -79,8 +79,16 @@ func ParseResource(text string) (Resource, error) {
 }
 
 func placeholderError(resource, found string) error {
-	return fmt.Errorf("resource %q has the placeholder %s, which nothing replaces; write what it stands for; allowed: %s",
-		shortened(resource), shortened(found), allowedResources())
+	return fmt.Errorf("resource %q has the placeholder %s, which nothing replaces; write what it stands for%s; allowed: %s",
+		shortened(resource), shortened(found), orGiveValue(found), allowedResources())
+}
+
+// orGiveValue is the end of a message about a placeholder that may have a value.
+func orGiveValue(placeholder string) string {
+	if !strings.HasPrefix(placeholder, "$") {
+		return ""
+	}
+	return " or give it a value (see: waitless docs templates)"
 }
 
 // resourceError returns the error for a resource that has no known form.

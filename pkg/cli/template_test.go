@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const exportFlow = "testdata/templates/export.yaml"
+
+// rules: TP-7 TP-8 TP-10 TP-12
+func TestTemplateMistakes(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"no-value":      {"validate", exportFlow, "--var", "STAGE=test"},
+		"unused":        {"validate", exportFlow, "--var", "STAGE=test", "--var", "SECONDS=3", "--var", "BUCKET=b", "--var", "STAG=x"},
+		"no-equals":     {"run", exportFlow, "--var", "STAGE"},
+		"bad-name":      {"start", exportFlow, "--var", "1=2"},
+		"lines":         {"advise", exportFlow, "--var", "STAGE=a\nb"},
+		"twice":         {"flows", "put", exportFlow, "--var", "STAGE=a", "--var", "STAGE=b"},
+		"stored":        {"start", "--flow", "export-test", "--var", "STAGE=a"},
+		"bad-value":     {"validate", exportFlow, "--var", "STAGE=a b", "--var", "SECONDS=soon", "--var", "BUCKET=b"},
+		"no-variable":   {"validate", exportFlow},
+		"advise-unused": {"advise", pollingFlow, "--var", "DELAY=1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			golden(t, "templates/"+name+".txt", do(t, args...).transcript(args...))
+		})
+	}
+}
+
+// rules: TP-9 TP-10 TP-12
+func TestTemplateIsFilled(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": t.TempDir() + "/store"}
+	args := []string{exportFlow, "--config", "testdata/templates/waitless.yaml", "--var", "BUCKET=b: [1]", "--var", "STAGE=prod"}
+	want, err := os.ReadFile("testdata/templates/filled.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := doWith(t, "", env, append([]string{"flows", "put"}, args...)...)
+	hash := sha256.Sum256(want)
+	if shown := "export-prod  " + shortHash(hex.EncodeToString(hash[:])) + "\n"; put != (result{stdout: shown}) {
+		t.Errorf("got %+v, want %s", put, shown)
+	}
+	if got := doWith(t, "", env, "flows", "show", "export-prod"); got != (result{stdout: string(want)}) {
+		t.Errorf("got %+v", got)
+	}
+	run := append([]string{"run"}, append(args, "--skip-time", "--task", "export=exec:cat")...)
+	if got := do(t, run...); got.exit != ExitSucceeded || got.stdout != `{"bucket":"b: [1]","pattern":"${STAGE}/*"}`+"\n" {
+		t.Errorf("got %+v", got)
+	}
+	for _, command := range []string{"validate", "advise"} {
+		if got := do(t, append([]string{command}, args...)...); got.exit != ExitSucceeded {
+			t.Errorf("%s: got %+v", command, got)
+		}
+	}
+}
+
+// Without a variable a flow with texts like placeholders runs as before.
+//
+// rules: TP-9
+func TestTemplateWithoutVariables(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "flow.yaml", `{version: v1, type: flow, steps: [{type: pass, name: A, outputMappings: [{target: a, source: "$${A} ${!A} ${A}"}]}]}`)
+	if got := do(t, "run", file, "--skip-time"); got.exit != ExitSucceeded || got.stdout != `{"a":"$${A} ${!A} ${A}"}`+"\n" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Problems are shown where the user wrote what they are about.
+//
+// rules: TP-11
+func TestTemplatePlaces(t *testing.T) {
+	t.Parallel()
+	step := "  - {type: pass, name: '${STEP}', outputMappings: [{target: a, source: $inputs.x}], ende: true}\n"
+	file := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nsteps:\n"+step)
+	got := do(t, "validate", file, "--var", "STEP=AVeryLongNameOfAStep")
+	for _, place := range []string{"$inputs", "ende"} {
+		if want := fmt.Sprintf("%s:4:%d: ", file, strings.Index(step, place)+1); !strings.Contains(got.stderr, want) {
+			t.Errorf("got %+v, want %s", got, want)
+		}
+	}
+	steps := "version: v1\ntype: flow\nsteps:\n" +
+		"  - {type: task, name: '${STEP}', resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}\n"
+	got = do(t, "advise", writeFile(t, "flow.yaml", steps), "--var", "STEP=AVeryLongNameOfAStep")
+	if !strings.Contains(got.stdout, "flow.yaml:4:5: callback-without-deadline: AVeryLongNameOfAStep ") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// rules: TP-8
+func TestSettingsCheckVars(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"vars: [1]":           ":1:7: vars are no mapping; allowed: names with their values, like \"NAME: VALUE\"",
+		"vars: {A: [1]}":      ":1:11: variable A is no text; allowed: a text or a number",
+		"vars:\n  A: |\n   x": ":2:6: the value of variable A is not one line of text; write a text of several lines in the flow",
+		"vars:\n  1: x":       ":2:6: variable name \"1\" is not valid; allowed: a letter or \"_\", then letters, digits and _ . : -",
+	} {
+		file := filepath.Join(t.TempDir(), "waitless.yaml")
+		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := do(t, "validate", pollingFlow, "--config", file); got.exit != ExitUsage || !strings.HasPrefix(got.stderr, file+want+"\n") {
+			t.Errorf("%s: got %+v", text, got)
+		}
+	}
+}

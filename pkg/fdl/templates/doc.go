@@ -1,0 +1,8 @@
+// Package templates makes the text of a flow out of a template. [Fill] gives values to the
+// placeholders of a text, like ${NAME}.
+//
+// A value replaces a part of one scalar of the YAML document and never its structure: the package
+// quotes where needed, and reads the result again to compare it with what was meant.
+//
+// The package is pure.
+package templates

@@ -1,0 +1,276 @@
+package templates
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// rules say what is replaced in the scalars of a document.
+type rules struct {
+	// pattern matches the parts of a scalar that are replaced.
+	pattern *regexp.Regexp
+	// replace returns what stands in place of a part, or a problem.
+	replace func(part string) (text, problem string)
+}
+
+// edit replaces the bytes from start to end of the text.
+type edit struct {
+	start, end int
+	text       string
+	// at is the position of start. The other two are lengths in characters.
+	at             fdl.Position
+	before, behind int
+}
+
+// substitution replaces parts of a document's scalars.
+type substitution struct {
+	rules
+
+	text     string
+	lines    []int        // where the lines begin
+	nodes    []*yaml.Node // of the document, in the order of the text
+	meant    []scalar     // what the nodes are afterwards
+	edits    []edit
+	problems fdl.Problems
+}
+
+// scalar is what a node is meant to be.
+type scalar struct {
+	text    string
+	changed bool
+	isText  bool // and not a number or a boolean
+}
+
+func substitute(text []byte, by rules) (Filled, fdl.Problems) {
+	s := &substitution{rules: by, text: strings.TrimPrefix(string(text), "\uFEFF")}
+	var readable bool
+	if s.nodes, readable = load(s.text); !readable {
+		if json.Valid(text) {
+			s.report(fdl.Position{Line: 1, Column: 1}, `the definition has pairs of escapes like \ud83d\ude00; write the character itself`)
+		}
+		return Filled{Text: text}, s.problems
+	}
+	s.lines = []int{0}
+	for i, c := range []byte(s.text) {
+		if c == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
+	for i, node := range s.nodes {
+		s.node(i, node)
+	}
+	if len(s.problems) > 0 {
+		return Filled{Text: text}, s.problems
+	}
+	filled := s.apply()
+	s.compare(filled)
+	return filled, s.problems
+}
+
+// load returns the nodes of a document in the order of the text. Aliases are not followed.
+func load(text string) (nodes []*yaml.Node, readable bool) {
+	var documents []yaml.Node
+	if err := yaml.Load([]byte(text), &documents, yaml.WithAllDocuments()); err != nil {
+		return nil, false
+	}
+	var walk func(*yaml.Node)
+	walk = func(node *yaml.Node) {
+		nodes = append(nodes, node)
+		for _, child := range node.Content {
+			walk(child)
+		}
+	}
+	for i := range documents {
+		walk(&documents[i])
+	}
+	return nodes, true
+}
+
+func (s *substitution) report(at fdl.Position, format string, args ...any) {
+	s.problems = append(s.problems, fdl.Problem{Position: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// offset returns where a node begins.
+func (s *substitution) offset(node *yaml.Node) int {
+	if node.Line < 1 || node.Line > len(s.lines) {
+		return len(s.text)
+	}
+	at := s.lines[node.Line-1]
+	for range node.Column - 1 {
+		_, size := utf8.DecodeRuneInString(s.text[at:])
+		at += size
+	}
+	return at
+}
+
+// position is the reverse of offset.
+func (s *substitution) position(offset int) fdl.Position {
+	line, found := slices.BinarySearch(s.lines, offset)
+	if !found {
+		line--
+	}
+	return fdl.Position{Line: line + 1, Column: utf8.RuneCountInString(s.text[s.lines[line]:offset]) + 1}
+}
+
+// node decides what becomes of a node.
+func (s *substitution) node(i int, node *yaml.Node) {
+	meant := scalar{text: node.Value, isText: isText(node)}
+	defer func() { s.meant = append(s.meant, meant) }()
+	parts := 0
+	if node.Kind == yaml.ScalarNode {
+		parts = len(s.pattern.FindAllStringIndex(node.Value, -1))
+	}
+	if parts == 0 {
+		return
+	}
+	begin, end := s.offset(node), len(s.text)
+	if i+1 < len(s.nodes) {
+		end = max(s.offset(s.nodes[i+1]), begin)
+	}
+	places := s.pattern.FindAllStringIndex(s.text[begin:end], parts)
+	if len(places) < parts {
+		s.report(s.position(begin), "a placeholder in %q is written with escapes; write it as it is", node.Value)
+		return
+	}
+	edits, ok := s.editsOf(begin, places)
+	if !ok {
+		return
+	}
+	next := 0
+	meant.changed = true
+	meant.text = s.pattern.ReplaceAllStringFunc(node.Value, func(string) string { next++; return edits[next-1].text })
+	meant.isText = node.Style != 0 || edits[0].end-edits[0].start != len(node.Value) || !isNumberOrBoolean(meant.text)
+	s.edits = append(s.edits, s.quoted(node, begin, meant, edits)...)
+}
+
+// editsOf returns the edits of the parts at places, which count from begin, or reports problems.
+func (s *substitution) editsOf(begin int, places [][]int) (edits []edit, ok bool) {
+	ok = true
+	for _, place := range places {
+		start, end := begin+place[0], begin+place[1]
+		text, problem := s.replace(s.text[start:end])
+		if problem != "" {
+			s.report(s.position(start), "%s", problem)
+			ok = false
+		}
+		edits = append(edits, edit{start: start, end: end, text: text})
+	}
+	isSame := func(e edit) bool { return e.text == s.text[e.start:e.end] }
+	return edits, ok && slices.ContainsFunc(edits, func(e edit) bool { return !isSame(e) })
+}
+
+// quoted writes edits as the style of the node asks for. A text without quotes that would read as
+// another thing gets some.
+func (s *substitution) quoted(node *yaml.Node, begin int, meant scalar, edits []edit) []edit {
+	switch {
+	case node.Style&yaml.DoubleQuotedStyle != 0:
+		for i := range edits {
+			edits[i].text = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(edits[i].text)
+		}
+	case node.Style&yaml.SingleQuotedStyle != 0:
+		for i := range edits {
+			edits[i].text = strings.ReplaceAll(edits[i].text, "'", "''")
+		}
+	case node.Style == 0 && meant.isText && !isPlain(meant.text) && strings.HasPrefix(s.text[begin:], node.Value):
+		return []edit{{start: begin, end: begin + len(node.Value), text: quote(meant.text)}}
+	}
+	return edits
+}
+
+// quote returns a text as both YAML and JSON have it in double quotes.
+func quote(text string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+// plainText matches texts that need no quotes where one with a placeholder has none, unless they read as another
+// thing than a text.
+var plainText = regexp.MustCompile(`^[A-Za-z0-9_/$]([A-Za-z0-9_/$.:=+@{}*-]*[A-Za-z0-9_/$.=+@{}*-])?$`)
+
+func isPlain(text string) bool {
+	if !plainText.MatchString(text) {
+		return false
+	}
+	nodes, _ := load(text)
+	return isText(nodes[len(nodes)-1])
+}
+
+// isText reports whether a scalar reads as a text.
+func isText(node *yaml.Node) bool {
+	if _, isNumber := value.Number(node.Value); node.Style == 0 && isNumber {
+		return false
+	}
+	return node.Style != 0 || !slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, node.ShortTag())
+}
+
+func isNumberOrBoolean(text string) bool {
+	_, isNumber := value.Number(text)
+	return isNumber || text == "true" || text == "false"
+}
+
+// apply makes the edits.
+func (s *substitution) apply() Filled {
+	slices.SortFunc(s.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	var text strings.Builder
+	done := 0
+	for i, e := range s.edits {
+		text.WriteString(s.text[done:e.start] + e.text)
+		done = e.end
+		s.edits[i].at = s.position(e.start)
+		s.edits[i].before = utf8.RuneCountInString(s.text[e.start:e.end])
+		s.edits[i].behind = utf8.RuneCountInString(e.text)
+	}
+	text.WriteString(s.text[done:])
+	return Filled{Text: []byte(text.String()), edits: s.edits}
+}
+
+// compare reports scalars that do not have the meant text in the result.
+func (s *substitution) compare(filled Filled) {
+	nodes, readable := load(string(filled.Text))
+	other := false
+	for i, node := range s.nodes {
+		switch {
+		case readable && len(nodes) == len(s.nodes) && isMeant(nodes[i], node, s.meant[i]):
+		case s.meant[i].changed:
+			s.report(s.position(s.offset(node)), "the value of a placeholder cannot stand in this text; write the text in double quotes")
+		default:
+			other = true
+		}
+	}
+	if other && len(s.problems) == 0 {
+		s.report(fdl.Position{Line: 1, Column: 1}, "the values of placeholders change another part of the definition; write texts with placeholders in double quotes")
+	}
+}
+
+func sameKind(a, b *yaml.Node) bool { return a.Kind == b.Kind && len(a.Content) == len(b.Content) }
+
+func isMeant(got, before *yaml.Node, meant scalar) bool {
+	return sameKind(got, before) && got.Value == meant.text && got.Anchor == before.Anchor && (!meant.changed || isText(got) == meant.isText)
+}
+
+// Position returns where a place of the filled text is in the text with placeholders.
+func (f Filled) Position(at fdl.Position) fdl.Position {
+	longer := 0
+	for _, e := range f.edits {
+		if e.at.Line != at.Line || at.Column < e.at.Column+longer {
+			continue
+		}
+		if at.Column < e.at.Column+longer+e.behind {
+			return e.at
+		}
+		longer += e.behind - e.before
+	}
+	return fdl.Position{Line: at.Line, Column: at.Column - longer}
+}
+
+func keys(vars map[string]string) []string { return slices.Sorted(maps.Keys(vars)) }
