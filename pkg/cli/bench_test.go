@@ -58,7 +58,7 @@ func (s *stress) napBesideSlowCalls(round int) time.Duration {
 			break
 		}
 	}
-	events, err := s.client.History(s.t.Context(), "nap", name, 0, false)
+	events, _, err := s.client.History(s.t.Context(), "nap", name, "", false)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -109,9 +109,10 @@ func (e *execution) follow(ctx context.Context) error {
 	}
 	var events []machine.Event
 	var state machine.State
+	var after string
 	var err error
 	for {
-		if state, events, err = e.look(ctx, events); err != nil || state.Status.Final() {
+		if state, events, after, err = e.look(ctx, events, after); err != nil || state.Status.Final() {
 			break
 		}
 		if err = engine.Sleep(ctx, e.api.Interval); err != nil {
@@ -133,37 +134,42 @@ func (e *execution) follow(ctx context.Context) error {
 
 // look shows what happened since the events before, and returns all. The state is read first, so
 // that the history goes at least as far.
-func (e *execution) look(ctx context.Context, before []machine.Event) (state machine.State, events []machine.Event, err error) {
+func (e *execution) look(
+	ctx context.Context, before []machine.Event, after string,
+) (state machine.State, events []machine.Event, later string, err error) {
 	now, err := e.api.Execution(ctx, e.file.name(), e.name, false)
 	if err != nil {
-		return state, before, err
+		return state, before, after, err
 	}
-	history, err := e.api.History(ctx, e.file.name(), e.name, len(before), false)
+	if after == "" && len(before) > 0 { // the history ended after the state was read
+		return stateOf(now), before, after, nil
+	}
+	history, later, err := e.api.History(ctx, e.file.name(), e.name, after, false)
 	if err != nil {
-		return state, before, err
+		return state, before, after, err
 	}
 	state = stateOf(now)
 	for _, h := range history {
 		event, err := h.Parse(e.file.flow)
 		if err != nil {
-			return state, events, err
+			return state, events, later, err
 		}
 		events = append(events, event)
 	}
 	if len(events) == 0 && !state.Status.Final() {
-		return state, before, nil
+		return state, before, later, nil
 	}
 	e.steps.Committed(engine.ID{}, state, events)
 	if !e.options.json && len(events) > 0 && events[len(events)-1].Type == machine.TaskSubmitted {
 		open, err := e.api.Tokens(ctx, e.file.name(), e.name, true)
 		if err != nil {
-			return state, events, err
+			return state, events, later, err
 		}
 		for _, t := range open {
 			e.sayHowToAnswer(t.Token)
 		}
 	}
-	return state, append(before, events...), nil
+	return state, append(before, events...), later, nil
 }
 
 // stateOf is as much of a state as the API tells.

@@ -332,12 +332,8 @@ func historyCommand(c Command) *cobra.Command {
 // history prints the events so far; with --follow also those until the execution ends. With --json alone they are
 // one JSON object.
 func (c Command) history(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
-	for after := 0; ; {
-		e, err := a.Execution(ctx, flow, name, false) // before the events: if it had ended, they are all
-		var events []machine.HistoryEvent
-		if err == nil {
-			events, err = a.History(ctx, flow, name, after, o.unmask)
-		}
+	for after := ""; ; {
+		events, later, err := a.History(ctx, flow, name, after, o.unmask)
 		switch {
 		case err != nil && o.follow && ctx.Err() != nil:
 			return view.Interrupted("the execution continues")
@@ -350,12 +346,10 @@ func (c Command) history(ctx context.Context, a *target.Client, flow, name strin
 			}
 			return c.out().JSON("history", report)
 		}
-		if err := c.printEvents(events, o.json); err != nil || e.Status.Final() || !o.follow {
+		if err := c.printEvents(events, o.json); err != nil || later == "" || !o.follow {
 			return err
 		}
-		if len(events) > 0 {
-			after = events[len(events)-1].EventID
-		}
+		after = later
 		if err := engine.Sleep(ctx, a.Interval); err != nil {
 			return view.Interrupted("the execution continues")
 		}

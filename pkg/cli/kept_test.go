@@ -141,7 +141,7 @@ func (k *keptStore) histories() map[string]string {
 	k.Helper()
 	all := map[string]string{}
 	for _, e := range k.executions() {
-		events, err := k.client.History(k.Context(), e.Flow, e.Name, 0, false)
+		events, _, err := k.client.History(k.Context(), e.Flow, e.Name, "", false)
 		if err != nil {
 			k.Fatalf("history %s: %v", e.Name, err)
 		}

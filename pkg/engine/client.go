@@ -176,69 +176,6 @@ func (c *Client) Waiting(ctx context.Context, state machine.State) ([]machine.St
 	return all, nil
 }
 
-// historyPage is how many items are read at once.
-const historyPage = 100
-
-// History returns the history of an execution with complete values and the ids of the API. The events of
-// a fork's lanes follow the event that entered the fork, lane by lane. The error has [CodeNotFound] if the
-// execution does not exist.
-func (c *Client) History(ctx context.Context, id ID) ([]machine.Event, error) {
-	h := history{core: &c.core, held: held{log: c.log}}
-	if err := h.add(ctx, id, machine.Numbering{}); err != nil {
-		return nil, wrap("read the history of execution "+id.String(), err)
-	}
-	if len(h.events) == 0 {
-		return nil, &Error{CodeNotFound, "read the history of execution " + id.String(), ErrNotFound}
-	}
-	return h.events, nil
-}
-
-// history collects events.
-type history struct {
-	*core
-	held   held
-	events []machine.Event
-}
-
-// add adds the events of a log and of its lanes.
-func (h *history) add(ctx context.Context, id ID, numbering machine.Numbering) error {
-	for from := uint64(0); ; from += historyPage {
-		items, err := h.log.Items(ctx, id, from, historyPage)
-		if err != nil {
-			return err
-		}
-		for _, item := range items {
-			if err := h.addItem(ctx, item, &numbering); err != nil {
-				return err
-			}
-		}
-		if len(items) < historyPage {
-			return nil
-		}
-	}
-}
-
-func (h *history) addItem(ctx context.Context, item Item, numbering *machine.Numbering) error {
-	_, events, err := machine.Decode(item.place(), item.Body)
-	if err != nil {
-		return decoded(item, err)
-	}
-	for _, event := range events {
-		if err := h.held.complete(ctx, &event.Input, &event.Local, &event.Output); err != nil {
-			return err
-		}
-		numbered := numbering.Number(event)
-		numbered.Log, numbered.Number = item.Execution, event.ID
-		h.events = append(h.events, numbered)
-		for lane := range event.Lanes {
-			if err := h.add(ctx, event.Lane(item.Execution, lane).ID(), numbering.Lane(lane)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // Flow returns a definition.
 func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	return c.flows.Flow(ctx, flow)

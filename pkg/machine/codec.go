@@ -292,6 +292,10 @@ func (c *coder) state(s *State) {
 	if h.Lane {
 		c.lane(&s.Lane)
 		number(c, &s.FirstID, math.MaxInt)
+		length(c, &s.Around)
+		for i := range s.Around {
+			c.count(&s.Around[i])
+		}
 	}
 	if c.forked {
 		number(c, &s.Reserved, math.MaxInt)

@@ -583,7 +583,7 @@ func inLane() machine.State {
 	return machine.State{
 		Flow: machine.FlowRef{Name: "prices", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-8", Status: machine.StatusRunning,
 		Lane:    &machine.Lane{Parent: machine.NewID("prices", "run-8"), Attempt: 2, Index: 7, Count: 100},
-		FirstID: 35_002, Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Second), Events: 12, Input: goldenInput,
+		FirstID: 35_002, Around: []int{3}, Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Second), Events: 12, Input: goldenInput,
 		Series: []machine.Series{
 			{Owner: machine.Owner{Kind: machine.OwnerFork}, Input: goldenInput, Local: value.Array(value.Array(goldenInput))},
 			{Owner: machine.Owner{Kind: machine.OwnerItem, Branch: 107}, Input: goldenInput, Local: value.Object(), Entered: 8},

@@ -76,6 +76,8 @@ type Event struct {
 	// Lanes is set when a step with lanes of their own is entered. Block is how many ids of the API
 	// each lane has: those of the first lane follow that of this event.
 	Lanes, Block int
+	// Items are those of the forks around the step, where [WithItems] set them.
+	Items []int
 	// Log and Number are set in the history of an execution, where ID and By are those of the API: the log
 	// of the event, and its ID there.
 	Log    ID
@@ -91,6 +93,9 @@ type HistoryEvent struct {
 	Time            string `json:"Time"` // UTC, RFC 3339 with milliseconds
 	// EventDetail is a JSON object as text; its members depend on the type.
 	EventDetail string `json:"EventDetail"`
+	// Iterations has the index of each iteration around the step, the outermost first. The vendor's form
+	// lacks it.
+	Iterations []int `json:"Iterations,omitempty"`
 }
 
 // TimeFormat is how the API writes instants, always in UTC.
@@ -102,7 +107,7 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 	var step *fdl.Step
 	if e.Step >= 0 && e.Step < len(flow.All) {
 		step = flow.All[e.Step]
-		h.StepName = step.Name
+		h.StepName, h.Iterations = step.Name, Iterations(step, e.Items)
 	}
 	h.EventDetail = e.Detail(step).JSON()
 	return h
@@ -151,6 +156,9 @@ func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 	}
 	if h.StepName != "" {
 		e.Step = slices.IndexFunc(flow.All, func(s *fdl.Step) bool { return s.Name == h.StepName })
+		if e.Step >= 0 {
+			e.Items = itemsOf(flow.All[e.Step], h.Iterations)
+		}
 	}
 	if polls, ok := detail.Get("polls").Int64(); ok {
 		e.Polls = int(polls)

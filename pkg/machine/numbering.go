@@ -14,12 +14,15 @@ type Numbering struct {
 
 // Numbering returns that of the events that follow the state in its log.
 func (s State) Numbering() Numbering {
-	n := Numbering{before: s.FirstID + s.Reserved, last: s.FirstID + s.Reserved + s.Events}
+	n := Numbering{before: s.FirstID + s.Reserved, last: s.LastID()}
 	if w := s.Waiting; w.forLanes() {
 		n.last, n.block = w.FirstID, w.Block
 	}
 	return n
 }
+
+// LastID returns the last of the ids that the events of the log so far have, and those of lanes.
+func (s State) LastID() int { return s.FirstID + s.Reserved + s.Events }
 
 // Lane returns the numbering of a lane whose fork was entered with the last event.
 func (n Numbering) Lane(index int) Numbering {

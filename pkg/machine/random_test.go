@@ -3,6 +3,7 @@ package machine_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -290,7 +291,7 @@ func (w *walk) history(events []machine.Event) {
 		if shown.Type == "Unknown" {
 			w.t.Errorf("event %d has no type", e.ID)
 		}
-		if read, err := shown.Parse(w.flow); err != nil || read.Render(w.flow) != shown || read.Type != e.Type || read.Step != e.Step {
+		if read, err := shown.Parse(w.flow); err != nil || !reflect.DeepEqual(read.Render(w.flow), shown) || read.Type != e.Type || read.Step != e.Step {
 			w.t.Errorf("event %+v, shown as %+v, is read as %+v, %v", e, shown, read, err)
 		}
 	}

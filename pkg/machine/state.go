@@ -51,8 +51,10 @@ type State struct {
 	// of those that the fork reserved; 0 for an execution. Reserved is how many ids the forks of
 	// this log reserved for their lanes.
 	FirstID, Reserved int
-	Polls             int         // polls so far, and the Poll of the last one
-	Input             value.Value // of the execution
+	// Around, of a lane, is [State.Items] of its parent.
+	Around []int
+	Polls  int         // polls so far, and the Poll of the last one
+	Input  value.Value // of the execution
 	// Series are the open series, the flow's own first. There are none before the first step and
 	// after the last.
 	Series []Series

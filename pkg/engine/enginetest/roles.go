@@ -81,3 +81,15 @@ func (r *roles) Describe(ctx context.Context, id engine.ID) (machine.State, erro
 func (r *roles) History(ctx context.Context, id engine.ID) ([]machine.Event, error) {
 	return r.client().History(ctx, id)
 }
+
+// HistoryAfter is [engine.Client.HistoryAfter].
+func (r *roles) HistoryAfter(
+	ctx context.Context, id engine.ID, after engine.Position, full func(machine.Event) bool,
+) (engine.HistoryPage, error) {
+	return r.client().HistoryAfter(ctx, id, after, full)
+}
+
+// PositionBefore is [engine.Client.PositionBefore].
+func (r *roles) PositionBefore(ctx context.Context, execution engine.ID, id int) (engine.Position, error) {
+	return r.client().PositionBefore(ctx, execution, id)
+}

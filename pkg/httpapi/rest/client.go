@@ -113,15 +113,17 @@ func (c *Client) Execution(ctx context.Context, flow, name string, unmask bool) 
 	return execution, c.get(ctx, path("flows", flow, "executions", name), unmask, &execution)
 }
 
-// History returns the history of an execution after the event with the id after; unmask is as for
-// [Client.Execution].
-func (c *Client) History(ctx context.Context, flow, name string, after int, unmask bool) (events []machine.HistoryEvent, err error) {
-	for next := strconv.Itoa(after); next != "" && err == nil; {
+// History returns the history of an execution so far, or what is new after the last call, which returned
+// later. Later is empty once the history has ended. Unmask is as for [Client.Execution].
+func (c *Client) History(
+	ctx context.Context, flow, name, after string, unmask bool,
+) (events []machine.HistoryEvent, later string, err error) {
+	for next, more := after, true; more && err == nil; more = next != "" {
 		var p page
 		err = c.get(ctx, path("flows", flow, "executions", name, "history"), unmask, &p, "after", next)
-		events, next = append(events, p.Events...), p.Next
+		events, next, later = append(events, p.Events...), p.Next, p.Later
 	}
-	return events, err
+	return events, later, err
 }
 
 // Stop requests the end of an execution.

@@ -8,7 +8,7 @@
 //	POST /flows/{flow}/executions                       {"name","hash","input"} -> execution; 201 new, 200 the same, 409 another
 //	GET  /executions?flow=&status=&since=&limit=        {"executions":[execution]}; several statuses with commas between them
 //	GET  /flows/{flow}/executions/{execution}           execution
-//	GET  /flows/{flow}/executions/{execution}/history   {"events":[event]}; ?after=ID leaves out events up to that id
+//	GET  /flows/{flow}/executions/{execution}/history   {"events":[event],"later"}; ?after=LATER has those that came since
 //	POST /flows/{flow}/executions/{execution}/stop      {"error","cause"} -> 202
 //	POST /flows/{flow}/executions/{execution}/token/success?step=    output -> token; 200 first or the same, 409 another outcome or no callback
 //	POST /flows/{flow}/executions/{execution}/token/failure?step=    {"error","cause"} -> token, likewise

@@ -102,7 +102,7 @@ func TestAFlowInUseIsNotDeleted(t *testing.T) {
 	_, err = a.DeleteFlow(t.Context(), "callback")
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, `there is no flow "callback"`)
 	// What ended before still tells the names of its steps.
-	events, err := a.History(t.Context(), "callback", "one", 0, false)
+	events, _, err := a.History(t.Context(), "callback", "one", "", false)
 	if err != nil || events[1].StepName != "mytask" {
 		t.Errorf("history %+v, %v", events, err)
 	}

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	pathpkg "path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -464,17 +463,28 @@ func (h handler) show(r *http.Request) (int, any, error) {
 }
 
 func (h handler) history(r *http.Request) (int, any, error) {
-	text := cmp.Or(r.URL.Query().Get("after"), "0")
-	after, err := strconv.Atoi(text)
+	after, err := engine.ParsePosition(r.URL.Query().Get("after"))
 	if err != nil {
-		return 0, nil, invalid("after is %q; allowed: the id of an event", text)
+		return 0, nil, errPageToken
 	}
 	l, err := h.loadNamed(r)
 	if err != nil {
 		return 0, nil, err
 	}
-	history, err := h.Engine.History(r.Context(), l.ID())
-	return http.StatusOK, historyPage(l.flow, history, after), err
+	p, size := page{Events: []machine.HistoryEvent{}}, 0
+	read, err := h.Engine.HistoryAfter(r.Context(), l.ID(), after, func(e machine.Event) bool {
+		rendered := e.Render(l.flow)
+		p.Events = append(p.Events, rendered)
+		size += baseSize + len(rendered.EventDetail)
+		return size >= fullPage
+	})
+	switch {
+	case read.More:
+		p.Next = read.Next.String()
+	case !read.Ended:
+		p.Later = read.Next.String()
+	}
+	return http.StatusOK, p, err
 }
 
 func (h handler) stop(r *http.Request) (int, any, error) {

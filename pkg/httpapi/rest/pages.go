@@ -24,7 +24,13 @@ type page struct {
 	Events     []machine.HistoryEvent `json:"events,omitzero"`
 	// Next is the parameter after of the next page, empty on the last one.
 	Next string `json:"next,omitempty"`
+	// Later is the parameter after for the events to come, on the last page of a history that has not
+	// ended.
+	Later string `json:"later,omitempty"`
 }
+
+// errPageToken is the error for a parameter after that is not from an earlier page.
+var errPageToken = invalid("invalid page token: use next of the previous page")
 
 const (
 	// fullPage is the size in bytes at which a page is full.
@@ -232,7 +238,7 @@ const externalPage = "external:"
 func (h handler) externalTokens(r *http.Request, after string, p *page) error {
 	waits, err := h.External.List(r.Context(), after, lookups)
 	if errors.Is(err, resume.ErrNoWait) {
-		return invalid("invalid page token: use next of the previous page")
+		return errPageToken
 	}
 	if err != nil {
 		return err
@@ -261,22 +267,4 @@ func (h handler) externalToken(wait resume.ExternalWait) Token {
 	return Token{
 		Token: text, Recipient: string(wait.Recipient), Job: wait.Job.Name, Since: instant(wait.Opened), Deadline: instant(wait.Deadline),
 	}
-}
-
-// historyPage renders the events after the one with the id after, as many as a response holds.
-func historyPage(flow *fdl.Flow, history []machine.Event, after int) page {
-	p, size := page{Events: []machine.HistoryEvent{}}, 0
-	for _, e := range history {
-		if e.ID <= after {
-			continue
-		}
-		if size >= fullPage {
-			p.Next = strconv.Itoa(p.Events[len(p.Events)-1].EventID)
-			break
-		}
-		rendered := e.Render(flow)
-		p.Events = append(p.Events, rendered)
-		size += baseSize + len(rendered.EventDetail)
-	}
-	return p
 }

@@ -124,7 +124,7 @@ func TestAHistoryLargerThanAnAnswer(t *testing.T) {
 	a.run()
 	seen := &answers{RoundTripper: a.HTTP.Transport}
 	a.HTTP.Transport = seen
-	events, err := a.History(t.Context(), "loop", "one", 0, false)
+	events, _, err := a.History(t.Context(), "loop", "one", "", false)
 	if err != nil || len(events) < 4000 {
 		t.Fatalf("%d events, error %v", len(events), err)
 	}

@@ -1,0 +1,112 @@
+package enginetest
+
+import (
+	"slices"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// historyCases are about reading the history in pages.
+var historyCases = []ruleCase{
+	{"history: each event is read once while lanes of lanes run", func(b *fixture) {
+		b.forkedTwice()
+		var read []machine.Event
+		after := engine.Position{}
+		for len(b.wakes) > 0 {
+			read = append(read, b.readAfter(&after)...)
+			wakes := b.takeAll()
+			slices.SortStableFunc(wakes, func(a, b engine.Wake) int { return a.Due.Compare(b.Due) })
+			b.mu.Lock()
+			b.wakes = append(b.wakes, wakes[1:]...)
+			if wakes[0].Due.After(b.now) {
+				b.now = wakes[0].Due
+			}
+			b.mu.Unlock()
+			b.advance(wakes[0])
+		}
+		read = append(read, b.readAfter(&after)...)
+		inOrder := slices.IsSortedFunc(read, func(a, b machine.Event) int { return a.ID - b.ID })
+		slices.SortFunc(read, func(a, b machine.Event) int { return a.ID - b.ID })
+		if all := b.events(); inOrder || !slices.EqualFunc(read, all, sameEvent) {
+			b.t.Errorf("events in order: %t; those that were read:\n%v\nall:\n%v", inOrder, read, all)
+		}
+	}},
+	{"history: a page reads the item before it, and a page of each lane that it shows", func(b *fixture) {
+		b.forkedTwice()
+		b.drain()
+		all := b.events()
+		for _, one := range all {
+			after, err := b.PositionBefore(b.t.Context(), testID, one.ID)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			b.trace = nil
+			page, err := b.HistoryAfter(b.t.Context(), testID, after, func(machine.Event) bool { return true })
+			if err != nil || len(page.Events) != 1 || !sameEvent(page.Events[0], one) || !page.More {
+				b.t.Fatalf("the page of event %d has %v, error %v", one.ID, page.Events, err)
+			}
+			want := []string{"read items"}
+			if lane := b.lanes[one.Log]; lane != "" {
+				want = append(want, "read items"+lane[:len(" of lane 0")])
+				if len(lane) > len(" of lane 0") {
+					want = append(want, "read items"+lane)
+				}
+			}
+			b.wantTrace(want...)
+		}
+		after, err := b.PositionBefore(b.t.Context(), testID, all[len(all)-1].ID+1)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		page, err := b.HistoryAfter(b.t.Context(), testID, after, func(machine.Event) bool { return true })
+		if err != nil || len(page.Events) != 0 || page.More || !page.Ended {
+			b.t.Errorf("after the last event: %+v, error %v", page, err)
+		}
+		b.trace = nil
+	}},
+}
+
+// forkedTwice starts an execution that forks, in a branch also once more.
+func (b *fixture) forkedTwice() {
+	b.t.Helper()
+	b.advance(b.begin(parallel(inner("Inner", taskText("A")+waitText("Long", 50), waitText("Short", 5)+taskText("B")),
+		waitText("Wait", 20)+taskText("C")) + waitText("Last", 5)))
+	for _, function := range []string{"A", "B", "C"} {
+		b.answer(function, `{}`)
+	}
+	b.trace = nil
+}
+
+// readAfter reads all events after a position, in pages of two, and moves it behind them.
+func (b *fixture) readAfter(after *engine.Position) (events []machine.Event) {
+	b.t.Helper()
+	for page := (engine.HistoryPage{Next: *after, More: true}); page.More; {
+		begin, err := engine.ParsePosition(page.Next.String())
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		count := 0
+		page, err = b.HistoryAfter(b.t.Context(), testID, begin, func(machine.Event) bool { count++; return count == 2 })
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		events, *after = append(events, page.Events...), page.Next
+	}
+	b.trace = nil
+	return events
+}
+
+func (b *fixture) events() []machine.Event {
+	b.t.Helper()
+	events, err := b.History(b.t.Context(), testID)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.trace = nil
+	return events
+}
+
+func sameEvent(a, b machine.Event) bool {
+	return a.ID == b.ID && a.By == b.By && a.Log == b.Log && a.Number == b.Number && a.Type == b.Type && slices.Equal(a.Items, b.Items)
+}

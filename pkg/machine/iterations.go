@@ -1,0 +1,84 @@
+package machine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// Items returns the index of each item of a fork that the state is in, the outermost first.
+func (s State) Items() []int {
+	items := slices.Clone(s.Around)
+	for _, series := range s.Series {
+		if series.Owner.Kind == OwnerItem {
+			items = append(items, series.Owner.Branch)
+		}
+	}
+	return items
+}
+
+// WithItems returns the next events of a log with their Items. Before is the state before them.
+func WithItems(before State, events []Event) []Event {
+	items := before.Items()
+	events = slices.Clone(events)
+	for i, e := range events {
+		if e.Type == BranchExited || e.Type == IterationExited {
+			items = items[:len(items)-1]
+		}
+		events[i].Items = items
+		if e.Type == BranchEntered || e.Type == IterationEntered {
+			items = append(slices.Clip(items), e.Index)
+		}
+	}
+	return events
+}
+
+// Iterations returns the indices of the iterations around a step, of those of all items around it. A
+// branch has none: its steps have names of their own.
+func Iterations(step *fdl.Step, items []int) (iterations []int) {
+	for i, fork := range forksAround(step) {
+		if _, ok := fork.Kind.(*fdl.Foreach); ok && i < len(items) {
+			iterations = append(iterations, items[i])
+		}
+	}
+	return iterations
+}
+
+// itemsOf reverses [Iterations], but for the indices of branches.
+func itemsOf(step *fdl.Step, iterations []int) (items []int) {
+	if len(iterations) == 0 {
+		return nil
+	}
+	for _, fork := range forksAround(step) {
+		index := 0
+		if _, ok := fork.Kind.(*fdl.Foreach); ok && len(iterations) > 0 {
+			index, iterations = iterations[0], iterations[1:]
+		}
+		items = append(items, index)
+	}
+	return items
+}
+
+// forksAround returns the forks around a step, the outermost first.
+func forksAround(step *fdl.Step) (forks []*fdl.Step) {
+	for step != nil && step.Series != nil && step.Series.Owner != nil {
+		if step = step.Series.Owner; isFork(step) {
+			forks = append(forks, step)
+		}
+	}
+	slices.Reverse(forks)
+	return forks
+}
+
+// StepIn names a step in iterations: "Say[2][0]" is the step Say in iteration 0 of a foreach in
+// iteration 2 of another.
+func StepIn(step string, iterations []int) string {
+	var name strings.Builder
+	name.WriteString(step)
+	for _, index := range iterations {
+		fmt.Fprintf(&name, "[%d]", index)
+	}
+	return name.String()
+}
