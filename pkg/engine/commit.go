@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -33,10 +34,7 @@ type draft struct {
 }
 
 func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State) (*draft, error) {
-	flow, err := h.flows.Flow(ctx, state.Flow)
-	if errors.Is(err, ErrNotFound) {
-		return nil, defect("read the definition", err)
-	}
+	flow, err := h.definition(ctx, state)
 	if err != nil {
 		return nil, err
 	}
@@ -49,6 +47,15 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 		Generation: h.generation,
 	}
 	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
+}
+
+// definition returns the flow of the state. One that is gone is a defect.
+func (h *handler) definition(ctx context.Context, state machine.State) (*fdl.Flow, error) {
+	flow, err := h.flows.Flow(ctx, state.Flow)
+	if errors.Is(err, ErrNotFound) {
+		err = defect("read the definition", err)
+	}
+	return flow, err
 }
 
 // keysFor returns the token keys. It reads them again if they lack the key of the token that the state

@@ -197,7 +197,7 @@ func (h *handler) failureOf(ctx context.Context, waiting *machine.Waiting, recor
 
 // outputsOf returns the outputs of the lanes, nil if the step does not need them.
 func (h *handler) outputsOf(ctx context.Context, state machine.State, record JoinRecord) ([]value.Value, error) {
-	flow, err := h.flows.Flow(ctx, state.Flow)
+	flow, err := h.definition(ctx, state)
 	if err != nil || !machine.NeedsOutputs(flow, state.Waiting.Attempt) {
 		return nil, err
 	}

@@ -347,6 +347,22 @@ var laneCases = []ruleCase{
 		b.wantTrace("read", "2 joined", "read", "2 joined", "write 3")
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
+	{"rule 21: lanes have joined whose outputs are needed, and the definition is gone", func(b *fixture) {
+		_, lanes := b.forkOf(strings.TrimSuffix(parallel(taskText("A"), taskText("B")), "\n") + "\n" + outputsText)
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		b.Flows = lostFlows{b.Flows}
+		joined := b.take()
+		b.trace = nil
+		b.wantError(joined, engine.CodeDefect)
+		b.wantTrace("read", "2 joined")
+		joined.Receives = 5
+		b.advance(joined)
+		b.wantTrace("read", "2 joined", "read", "2 joined", "write 2")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
 	{"rule 23: only the execution checks its time limit", func(b *fixture) {
 		_, lanes := b.forkOf("timeoutSeconds: 60\n" + parallel(waitText("A", 1000), taskText("B")))
 		b.advance(lanes[0])
