@@ -48,6 +48,16 @@ const (
 	// Slow: each step takes as long as what it waits for, and a few lives of
 	// workers for each that failed.
 	Slow Invariant = "slow"
+	// Orphan: all lanes have ended and joined before the log that waits for them goes on or ends, and
+	// with the execution all of its lanes have ended.
+	Orphan Invariant = "orphan"
+	// Join: a join record has the ends of lanes as they are, and a log goes on after its lanes as they
+	// ended.
+	Join Invariant = "join"
+	// Late: who looks after the end, of the execution or of the lane, calls nothing for it.
+	Late Invariant = "late"
+	// OpenedInEnding: a lane's start that is received after its parent began to end opens nothing.
+	OpenedInEnding Invariant = "opened in ending"
 	// Astray: what is done for an execution concerns that execution.
 	Astray Invariant = "astray"
 	// Broken: nothing fails but what was made to.
@@ -90,65 +100,85 @@ func (w *world) mostLive() int {
 	if w.tries {
 		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
 	}
+	if lanes := len(w.store.order) - 1; lanes > 0 {
+		most += lanes * (4 + w.failed + w.forged + len(w.copies)) // each of these may start or stop all lanes again
+	}
 	return most
 }
 
 // check looks at what is left when nothing happens any more.
 func (w *world) check() {
-	state := w.settleAll()
-	events := w.history()
-	seen := w.attempts(events)
-	w.checkAttempts(seen)
+	w.settleAll()
+	state := w.own().last()
+	var seen []*attempt
+	for _, l := range w.store.order {
+		seen = append(seen, l.check()...)
+	}
 	w.checkTold(seen)
 	w.checkCalls()
-	w.checkOvertime(events)
+	w.own().checkOvertime()
 	if state.Status.Final() {
 		w.checkClosed(seen)
 	}
 	if w.stopped && !state.Status.Final() {
 		w.violate(HollowAnswer, "a caller was told that the execution stops, and it goes on")
 	}
-	if !state.Status.Final() && (w.accepted || len(w.store.items) > 0) {
+	if !state.Status.Final() && (w.accepted || len(w.own().items) > 0) {
 		w.violate(Stuck, "nothing is left that will make the execution go on, which is %s", state.Status)
-	}
-	if state.Error == machine.ErrorInternal && !w.defect.drawn() {
-		w.violate(GivenUp, "nothing was wrong with the execution: %s", state.Cause)
-	}
-	if state.Status.Final() && state.Events != len(events) {
-		w.violate(History, "the state counts %d events and the log has %d", state.Events, len(events))
 	}
 	w.note("the end: %s %s %s", state.Status, state.Error, state.Cause)
 }
 
-// settleAll closes by hand what only a person can close, and returns the last
-// state.
-func (w *world) settleAll() machine.State {
+// check looks at what is left of the log, and returns its attempts.
+func (l *log) check() []*attempt {
+	state, events := l.last(), l.history()
+	seen := l.attempts(events)
+	l.checkAttempts(seen)
+	l.checkPace()
+	if state.Error == machine.ErrorInternal && !l.defect.drawn() {
+		l.violate(GivenUp, "nothing was wrong with the execution: %s", state.Cause)
+	}
+	if state.Status.Final() && state.Events != len(events) {
+		l.violate(History, "the state counts %d events and the log has %d", state.Events, len(events))
+	}
+	if l.lane != nil && len(l.items) > 0 && !isFinal(state) && isFinal(l.own().last()) {
+		l.violate(Orphan, "the execution ended, and lane %s goes on", l.name)
+	}
+	return seen
+}
+
+// settleAll closes by hand what only a person can close.
+func (w *world) settleAll() {
 	w.faults = faults{}
-	for {
-		state, _ := w.decode(len(w.store.items) - 1)
-		if w.stopped || !w.waitsForPerson(state) || w.violated(TooManyMessages) {
-			return state
+	for !w.stopped && !w.violated(TooManyMessages) {
+		i := slices.IndexFunc(w.store.order, (*log).waitsForPerson)
+		if i < 0 {
+			return
 		}
-		call := w.calls.by[w.keyOfWaiting(state)].call
+		l := w.store.order[i]
+		state := l.last()
 		w.note("a person closes the token")
-		w.close(0, call.Input.Get("token").Text(), w.brought(), 0)
+		w.close(0, l.waiting(state).call.Input.Get("token").Text(), w.brought(), 0)
 		w.turn()
-		if after, _ := w.decode(len(w.store.items) - 1); after.Waiting != nil && after.Waiting.Attempt == state.Waiting.Attempt {
-			return after
+		if after := l.last(); after.Waiting != nil && after.Waiting.Attempt == state.Waiting.Attempt {
+			return
 		}
 	}
 }
 
 // waitsForPerson reports whether only a person with the token can close it.
-func (w *world) waitsForPerson(state machine.State) bool {
+func (l *log) waitsForPerson() bool {
+	state := l.last()
 	waiting := state.Waiting
-	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && w.flow.parsed.Timeout == 0 &&
-		state.Ending == nil && waiting.Submitted() && w.flow.taskOf(waiting.Attempt.Step).Resource.Function != functionJob &&
-		w.calls.by[w.keyOfWaiting(state)] != nil && w.record(waiting.Handle()).Open()
+	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && l.flow.parsed.Timeout == 0 &&
+		state.Ending == nil && waiting.Submitted() && l.flow.taskOf(waiting.Attempt.Step).Resource.Function != functionJob &&
+		l.waiting(state) != nil && l.record(waiting.Handle()).Open()
 }
 
-func (w *world) keyOfWaiting(state machine.State) string {
-	return w.callOf(state.Waiting.Attempt.Step, state.Waiting.Attempt.Number).Key()
+// waiting are the calls of the attempt that the state waits for, nil for none.
+func (l *log) waiting(state machine.State) *called {
+	at := state.Waiting.Attempt
+	return l.calls.by[l.callOf(at.Step, at.Number, state.WaitingPlace()).Key()]
 }
 
 func (w *world) record(handle string) token.Record {
@@ -159,26 +189,14 @@ func (w *world) record(handle string) token.Record {
 	return r
 }
 
-func (w *world) decode(item int) (machine.State, []machine.Event) {
-	if item < 0 {
-		return machine.State{}, nil
-	}
-	state, events, err := machine.Decode(machine.Place(w.id, uint64(item)), w.store.items[item].Body)
-	if err != nil {
-		w.violate(Broken, "read item %d: %s", item, err)
-	}
-	return state, events
-}
-
-func (w *world) history() []machine.Event {
+func (l *log) history() []machine.Event {
 	var history []machine.Event
-	for i := range w.store.items {
-		_, events := w.decode(i)
-		history = append(history, events...)
+	for _, item := range l.items {
+		history = append(history, item.events...)
 	}
 	for i, event := range history {
 		if event.ID != i+1 {
-			w.violate(History, "event %d has the id %d", i+1, event.ID)
+			l.violate(History, "event %d has the id %d", i+1, event.ID)
 		}
 	}
 	return history
@@ -186,7 +204,9 @@ func (w *world) history() []machine.Event {
 
 // attempt is an attempt of a task as the history shows it.
 type attempt struct {
+	log          *log
 	step, number int
+	place        string // in the items of forks in its log
 	task         *fdl.Task
 	began        time.Time
 	submitted    int
@@ -196,19 +216,20 @@ type attempt struct {
 }
 
 // attempts reads the history step by step.
-func (w *world) attempts(history []machine.Event) []*attempt {
-	r := &reader{world: w, open: map[int]bool{}, until: map[int]time.Time{}}
+func (l *log) attempts(history []machine.Event) []*attempt {
+	r := &reader{log: l, open: map[int]bool{}, until: map[int]time.Time{}, places: placesIn(l)}
 	for _, event := range history {
 		r.read(event)
 	}
 	for _, v := range r.visits {
-		w.checkVisit(v)
+		l.checkVisit(v)
 	}
 	return r.attempts
 }
 
 type reader struct {
-	world    *world
+	log      *log
+	places   places
 	attempts []*attempt
 	visits   []*visit
 	left     *visit            // the one that the event before was the end of
@@ -218,24 +239,25 @@ type reader struct {
 }
 
 func (r *reader) read(e machine.Event) {
+	r.places.read(e, r.log.flow)
 	if r.left != nil {
 		r.left.next, r.left = e, nil
 	}
 	if r.over {
-		r.world.violate(History, "event %d, %s, comes after the end", e.ID, e.Type)
+		r.log.violate(History, "event %d, %s, comes after the end", e.ID, e.Type)
 	}
 	switch e.Type {
 	case machine.StepEntered:
 		if r.open[e.Step] {
-			r.world.violate(History, "step %d is entered twice", e.Step)
+			r.log.violate(History, "step %d is entered twice", e.Step)
 		}
 		r.open[e.Step] = true
-		if task := r.world.flow.taskOf(e.Step); task != nil {
+		if task := r.log.flow.taskOf(e.Step); task != nil {
 			r.visits = append(r.visits, &visit{step: e.Step, task: task})
 		}
 	case machine.StepExited, machine.StepFailed:
 		if !r.open[e.Step] {
-			r.world.violate(History, "step %d completes twice", e.Step)
+			r.log.violate(History, "step %d completes twice", e.Step)
 		}
 		r.open[e.Step] = false
 		if e.Type == machine.StepFailed {
@@ -245,10 +267,11 @@ func (r *reader) read(e machine.Event) {
 		r.until[e.Step] = e.Until
 	case machine.StepSucceeded:
 		if e.At.Before(r.until[e.Step]) {
-			r.world.violate(Early, "the wait of step %d ended %s too early", e.Step, r.until[e.Step].Sub(e.At))
+			r.log.violate(Early, "the wait of step %d ended %s too early", e.Step, r.until[e.Step].Sub(e.At))
 		}
 	case machine.TaskScheduled:
-		a := r.world.attemptOf(e)
+		a := r.log.attemptOf(e)
+		a.place = r.places.of(a.number)
 		r.attempts = append(r.attempts, a)
 		v := r.visitOf(e.Step)
 		v.attempts = append(v.attempts, a)
@@ -270,13 +293,13 @@ func (r *reader) visitOf(step int) *visit {
 			return v
 		}
 	}
-	r.world.violate(History, "step %d makes an attempt and was not entered", step)
-	return &visit{task: r.world.flow.taskOf(step)}
+	r.log.violate(History, "step %d makes an attempt and was not entered", step)
+	return &visit{task: r.log.flow.taskOf(step)}
 }
 
 // fail notes that a task was left as failed.
 func (r *reader) fail(step int) {
-	if r.world.flow.taskOf(step) != nil {
+	if r.log.flow.taskOf(step) != nil {
 		r.left = r.visitOf(step)
 		r.left.failed = true
 	}
@@ -289,66 +312,65 @@ func (r *reader) last(e machine.Event) *attempt {
 			return a
 		}
 	}
-	r.world.violate(History, "event %d, %s, belongs to no attempt", e.ID, e.Type)
+	r.log.violate(History, "event %d, %s, belongs to no attempt", e.ID, e.Type)
 	return &attempt{}
 }
 
-func (w *world) attemptOf(scheduled machine.Event) *attempt {
-	a := &attempt{step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: w.flow.taskOf(scheduled.Step)}
+func (l *log) attemptOf(scheduled machine.Event) *attempt {
+	a := &attempt{log: l, step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: l.flow.taskOf(scheduled.Step)}
 	if a.task.Poll == nil && (a.task.Pattern != fdl.PatternRequestResponse || a.task.Resource.Function == functionLong) {
-		first, _ := w.decode(0)
-		a.handle = keys.Handle(token.ID{Execution: w.id, Number: uint32(a.number), Expires: first.Expires}) //nolint:gosec // an event's id
+		a.handle = keys.Handle(token.ID{Execution: l.id, Number: uint32(a.number), Expires: l.items[0].state.Expires}) //nolint:gosec // an event's id
 		a.handles = []string{a.handle}
 	}
 	return a
 }
 
-func (w *world) checkAttempts(attempts []*attempt) {
+func (l *log) checkAttempts(attempts []*attempt) {
 	for _, a := range attempts {
 		if a.submitted > 1 {
-			w.violate(History, "attempt %d was submitted %d times", a.number, a.submitted)
+			l.violate(History, "attempt %d was submitted %d times", a.number, a.submitted)
 		}
 		if len(a.ends) > 1 {
-			w.violate(History, "attempt %d ended %d times", a.number, len(a.ends))
+			l.violate(History, "attempt %d ended %d times", a.number, len(a.ends))
 		}
 		if a.task.Poll != nil {
-			w.checkPolls(a)
+			l.checkPolls(a)
 			continue
 		}
 		for _, end := range a.ends {
-			w.checkEnd(a, end)
+			l.checkEnd(a, end)
 		}
 	}
 }
 
 // checkEnd: the outcome that was applied is one that was brought, and of
 // a token the one that it holds.
-func (w *world) checkEnd(a *attempt, end machine.Event) {
+func (l *log) checkEnd(a *attempt, end machine.Event) {
 	interrupted := end.Error == machine.ErrorTaskInterrupted
-	if interrupted && w.failed == 0 {
-		w.violate(GivenUp, "attempt %d was given up, and no worker failed", a.number)
+	if interrupted && l.failed == 0 {
+		l.violate(GivenUp, "attempt %d was given up, and no worker failed", a.number)
 	}
 	if a.handle != "" {
-		w.checkHeld(a, end)
+		l.checkHeld(a, end)
 		return
 	}
-	made := w.calls.by[w.keyOf(a)]
+	made := l.calls.by[a.key()]
 	brought := made != nil && slices.ContainsFunc(made.results, func(o token.Outcome) bool { return says(end, o) })
 	if mayBeUnknown := interrupted && a.task.AtMostOnce; !brought && !mayBeUnknown {
-		w.violate(History, "attempt %d ended with %s %s %s, which no call answered", a.number, end.Output.JSON(), end.Error, end.Cause)
+		l.violate(History, "attempt %d ended with %s %s %s, which no call answered", a.number, end.Output.JSON(), end.Error, end.Cause)
 	}
 }
 
-func (w *world) checkHeld(a *attempt, end machine.Event) {
-	record := w.record(a.handle)
+func (l *log) checkHeld(a *attempt, end machine.Event) {
+	record := l.record(a.handle)
 	if record.Open() || !says(end, *record.Outcome) || end.ClosedBy != record.ClosedBy {
-		w.violate(HollowAnswer, "attempt %d ended with %s %s, which its token does not hold", a.number, end.Output.JSON(), end.Error)
+		l.violate(HollowAnswer, "attempt %d ended with %s %s, which its token does not hold", a.number, end.Output.JSON(), end.Error)
 		return
 	}
-	w.checkOverdue(a, record)
-	if state, _ := w.decode(len(w.store.items) - 1); record.Reply != nil && a.submitted == 0 &&
+	l.checkOverdue(a, record)
+	if state := l.last(); record.Reply != nil && a.submitted == 0 &&
 		state.Status != machine.StatusStopped && state.Status != machine.StatusTimedOut && state.Error != machine.ErrorInternal {
-		w.violate(History, "attempt %d ended without the answer to its submission, which was kept before", a.number)
+		l.violate(History, "attempt %d ended without the answer to its submission, which was kept before", a.number)
 	}
 }
 
@@ -380,11 +402,12 @@ func says(end machine.Event, o token.Outcome) bool {
 	return o.Error == end.Error && o.Cause == end.Cause
 }
 
-func (w *world) keyOf(a *attempt) string { return w.callOf(a.step, a.number).Key() }
+func (a *attempt) key() string { return a.log.callOf(a.step, a.number, a.place).Key() }
 
-func (w *world) callOf(step, number int) machine.Call {
+func (l *log) callOf(step, number int, place string) machine.Call {
 	return machine.Call{
-		Attempt: machine.Attempt{Step: step, Number: number}, Flow: w.ref, Execution: w.execution, Step: w.flow.parsed.All[step].Name,
+		Attempt: machine.Attempt{Step: step, Number: number}, Log: l.id, Place: place,
+		Flow: l.ref, Execution: l.execution, Step: l.flow.parsed.All[step].Name,
 	}
 }
 
@@ -408,7 +431,7 @@ func (w *world) checkCalls() {
 		task := w.flow.taskOf(made.call.Attempt.Step)
 		most := 1
 		if !task.AtMostOnce {
-			most += w.failed + w.copiesOf(made)
+			most += w.failed + w.copiesOf(made) + w.startedAgain(made)
 		}
 		if made.times > most {
 			w.violate(CalledTooOften, "attempt %d of %s was called %d times, at most %d are right", made.call.Attempt.Number, made.call.Step, made.times, most)

@@ -13,47 +13,39 @@ import (
 )
 
 // checkTimer looks at a timer that is sent.
-func (a *actor) checkTimer(wake engine.Wake) {
-	w := a.world
-	if wake.Seq == 0 || w.sends[wake.Cause] == 0 || w.copies[wake.Cause] > 0 {
+func (a *actor) checkTimer(l *log, wake engine.Wake) {
+	if wake.Seq == 0 || l.sends[l.causeOf(wake)] == 0 || l.copies[l.causeOf(wake)] > 0 {
 		return
 	}
-	if !slices.Contains(a.causes, wake.Cause) && a.kind == kindWorker && !a.recovers {
-		w.violate(TooManyMessages, "%s sends timer %s, which is out", a.name, wake.Cause)
+	if !slices.Contains(a.causes, l.causeOf(wake)) && a.kind == kindWorker && !a.recovers {
+		l.violate(TooManyMessages, "%s sends timer %s, which is out", a.name, wake.Cause)
 	}
-	state, _ := w.decode(len(w.store.items) - 1)
-	if a.early || a.recovers || wake.Seq >= uint64(len(w.store.items)) || state.Timer.Tag == wake.Cause {
+	if a.early || a.recovers || wake.Seq >= uint64(len(l.items)) || l.last().Timer.Tag == wake.Cause {
 		return
 	}
-	if late := w.now - w.store.puts[wake.Seq]; late > workerLife {
-		w.violate(TooManyMessages, "timer %s is sent again %s after its item, which does not name it", wake.Cause, late)
-	}
-}
-
-// checkOwn: an actor works for one execution.
-func (a *actor) checkOwn(id engine.ID) {
-	if id != a.world.id {
-		a.world.violate(Astray, "%s works for %s and looks at the log of %s", a.name, a.world.id, id)
+	if late := l.now - l.items[wake.Seq].put; late > workerLife {
+		l.violate(TooManyMessages, "timer %s is sent again %s after its item, which does not name it", wake.Cause, late)
 	}
 }
 
 // checkOthers: a worker puts a wake back to await another worker, and never itself.
 func (a *actor) checkOthers() {
-	latest, err := a.world.store.latest(present)
+	latest, err := a.log.latest(present)
 	if err == nil && slices.Contains(a.nonces, latest.Nonce) {
 		a.world.violate(Slow, "%s awaits the worker that put item %d, which is itself", a.name, latest.Seq)
 	}
 }
 
 // checkInTime: a worker that began after the end of the execution's time calls
-// nothing. What the task queue calls for has its token to look at.
+// nothing. What the task queue calls for has its token to look at, and lanes end by being stopped.
 func (a *actor) checkInTime() {
 	w := a.world
-	first, _ := w.decode(0)
-	if w.offsets != nil || w.skewed() || a.kind != kindWorker || a.dead || a.began <= w.deadline(first.Started) {
+	if w.offsets != nil || w.skewed() || a.kind != kindWorker || a.dead || a.log.lane != nil {
 		return
 	}
-	w.violate(Overtime, "%s, which began %s after the end of the execution's time, makes a call", a.name, a.began-w.deadline(first.Started))
+	if end := w.deadline(a.log.items[0].state.Started); a.began > end {
+		w.violate(Overtime, "%s, which began %s after the end of the execution's time, makes a call", a.name, a.began-end)
+	}
 }
 
 // deadline is when the execution's time ends.
@@ -64,10 +56,11 @@ func (w *world) deadline(started time.Time) time.Duration {
 // How long things take at most, one after the other, when nothing goes wrong,
 // and how much longer for each thing that may.
 const (
-	basePace = 4 * time.Second  // one handling, with a call
-	slowPace = time.Minute      // requests and answers take long, and so do calls
-	turnPace = workerLife       // calls wait for their turns, one conflict after another
-	latePace = 10 * time.Minute // messages come late, and a timer is sent again and again
+	basePace   = 4 * time.Second  // one handling, with a call
+	slowPace   = time.Minute      // requests and answers take long, and so do calls
+	sharedPace = 10 * time.Second // the calls of several items come before a commit
+	turnPace   = workerLife       // calls wait for their turns, one conflict after another
+	latePace   = 10 * time.Minute // messages come late, and a timer is sent again and again
 	// failedPace is for each worker that failed: its message comes again, and what
 	// it entered is left alone for twice its life.
 	failedPace = visibility + 60*time.Second + workerLife
@@ -88,6 +81,9 @@ func (w *world) slack() time.Duration {
 	if strings.Contains(w.flow.text, functionSlowPoll) {
 		slack += workerLife // which takes what it takes, also where the flow says that it is short
 	}
+	if w.forks {
+		slack += sharedPace
+	}
 	if w.waitsForTurns {
 		slack += turnPace
 	}
@@ -100,41 +96,80 @@ func (w *world) slack() time.Duration {
 // checkPace: each item of the log follows the one before as soon as what that
 // waits for has happened, and each token is closed by its deadline. A definition
 // that cannot be had keeps the execution for as long.
-func (w *world) checkPace() {
-	if w.defect.drawn() || w.violated(TooManyMessages) {
+func (l *log) checkPace() {
+	if l.defect.drawn() || l.violated(TooManyMessages) {
 		return
 	}
-	for i := range w.store.items {
-		state, _ := w.decode(i)
-		if state.Status.Final() || i+1 == len(w.store.items) {
+	if l.lane != nil && len(l.items) > 0 {
+		l.checkInPace(0, l.parent.forked(l.lane.Attempt))
+	}
+	for i, item := range l.items {
+		if isFinal(item.state) || i+1 == len(l.items) {
 			return
 		}
-		due := max(w.store.puts[i], w.awaits(state, w.store.puts[i]))
-		if late := w.store.puts[i+1] - due - w.slack(); late > 0 {
-			w.violate(Slow, "item %d was put %s too late", i+1, late)
-		}
+		l.checkInPace(i+1, max(item.put, min(l.awaits(item), l.stopped())))
 	}
 }
 
-// awaits is when what the state, committed at an instant, waits for happens at
-// the latest. Instants are kept: a clock that goes back comes to them later.
-func (w *world) awaits(state machine.State, put time.Duration) time.Duration {
-	waiting := state.Waiting
+func (l *log) checkInPace(seq int, due time.Duration) {
+	if late := l.items[seq].put - due - l.slack(); late > 0 {
+		l.violate(Slow, "item %d was put %s too late", seq, late)
+	}
+}
+
+// forked is when the log began to wait for lanes.
+func (l *log) forked(attempt int) time.Duration {
+	at, _ := l.since(func(s machine.State) bool { return forLanes(s) && s.Waiting.Attempt.Number == attempt })
+	return at
+}
+
+// stopped is when the log that waits for this lane began to end, [never] if it did not.
+func (l *log) stopped() time.Duration {
+	if l.parent == nil {
+		return never
+	}
+	at, _ := l.parent.since(func(s machine.State) bool {
+		return isEnding(s) && forLanes(s) && s.Waiting.Attempt.Number == l.lane.Attempt
+	})
+	return at
+}
+
+// awaits is when what the item waits for happens at the latest. Instants are kept: a clock that goes
+// back comes to them later.
+func (l *log) awaits(i item) time.Duration {
+	waiting := i.state.Waiting
 	switch {
-	case waiting == nil, state.Ending != nil:
+	case forLanes(i.state):
+		return l.lanesEnd(i.state)
+	case waiting == nil, i.state.Ending != nil:
 		return 0
 	case waiting.For != machine.WaitingForToken:
-		return put + waiting.Due.Sub(state.At) + 2*w.wentBack() // long ago for none
+		return i.put + waiting.Due.Sub(i.state.At) + 2*l.wentBack() // long ago for none
 	}
-	task := w.flow.taskOf(waiting.Attempt.Step)
-	closed, ok := w.store.closed(waiting.Handle())
-	if deadline, limited := w.mostFor(task, waiting.Handle(), put); limited && (!ok || closed > deadline+w.slack()) {
-		w.violate(Slow, "the token of attempt %d is closed %s after its deadline", waiting.Attempt.Number, closed-deadline)
+	task := l.flow.taskOf(waiting.Attempt.Step)
+	closed, ok := l.store.closed(waiting.Handle())
+	if deadline, limited := l.mostFor(task, waiting.Handle(), i.put); limited && (!ok || closed > min(deadline, l.stopped())+l.slack()) {
+		l.violate(Slow, "the token of attempt %d is closed %s after its deadline", waiting.Attempt.Number, closed-deadline)
 	}
 	if !ok {
 		return never // it waits for a person
 	}
 	return closed
+}
+
+// lanesEnd is when the last lane ended, or the first one failed.
+func (l *log) lanesEnd(state machine.State) (last time.Duration) {
+	failed := never
+	for _, lane := range l.lanes(state) {
+		at, _ := lane.since(isFinal)
+		if last = max(last, at); lane.last().Status == machine.StatusFailed {
+			failed = min(failed, at)
+		}
+	}
+	if state.Ending != nil {
+		return last
+	}
+	return min(last, failed)
 }
 
 // mostFor is when the token is closed at the latest. Not limited: it waits for

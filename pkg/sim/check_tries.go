@@ -24,13 +24,13 @@ type visit struct {
 // checkVisit: each attempt that failed was tried again as the policies say,
 // after their pauses, and what they left was caught by the first entry that asks
 // for it.
-func (w *world) checkVisit(v *visit) {
+func (l *log) checkVisit(v *visit) {
 	used := make([]int, len(v.task.Retry))
 	for i, a := range v.attempts {
 		last := i == len(v.attempts)-1
 		if len(a.ends) == 0 || a.ends[0].Type == machine.TaskSucceeded {
 			if !last {
-				w.violate(Tries, "attempt %d follows attempt %d, which did not fail", v.attempts[i+1].number, a.number)
+				l.violate(Tries, "attempt %d follows attempt %d, which did not fail", v.attempts[i+1].number, a.number)
 			}
 			return
 		}
@@ -39,25 +39,25 @@ func (w *world) checkVisit(v *visit) {
 		again := policy >= 0 && used[policy] < v.task.Retry[policy].MaxAttempts
 		switch {
 		case again && last && v.failed:
-			w.violate(Tries, "attempt %d failed with %s and was not tried again, though policy %d says so", a.number, end.Error, policy)
+			l.violate(Tries, "attempt %d failed with %s and was not tried again, though policy %d says so", a.number, end.Error, policy)
 		case !again && !last:
-			w.violate(Tries, "attempt %d failed with %s and was tried again, though no policy says so", a.number, end.Error)
+			l.violate(Tries, "attempt %d failed with %s and was tried again, though no policy says so", a.number, end.Error)
 		case again && !last:
 			used[policy]++
 			if due := end.At.Add(v.task.Retry[policy].After(used[policy])); v.attempts[i+1].began.Before(due) {
-				w.violate(Early, "attempt %d began %s too early", v.attempts[i+1].number, due.Sub(v.attempts[i+1].began))
+				l.violate(Early, "attempt %d began %s too early", v.attempts[i+1].number, due.Sub(v.attempts[i+1].began))
 			}
 		case last && v.failed:
-			w.checkCaught(v, end)
+			l.checkCaught(v, end)
 		}
 	}
 }
 
-func (w *world) checkCaught(v *visit, end machine.Event) {
+func (l *log) checkCaught(v *visit, end machine.Event) {
 	entry := slices.IndexFunc(v.task.Catch, func(c fdl.Catch) bool { return asksFor(c.Errors, end) })
-	ends := v.next.Type == machine.ExecutionFailed || v.next.Type == machine.StepFailed
+	ends := v.next.Type == machine.ExecutionFailed || v.next.Type == machine.StepFailed || l.lane != nil && v.next.Type == 0
 	if (entry < 0) != ends {
-		w.violate(Tries, "%s was followed by event %d, %s, though entry %d asks for it", end.Error, v.next.ID, v.next.Type, entry)
+		l.violate(Tries, "%s was followed by event %d, %s, though entry %d asks for it", end.Error, v.next.ID, v.next.Type, entry)
 		return
 	}
 	if entry < 0 {
@@ -68,7 +68,7 @@ func (w *world) checkCaught(v *visit, end machine.Event) {
 		first = steps[0]
 	}
 	if v.next.Type != machine.StepEntered || v.next.Step != first.Index {
-		w.violate(Tries, "%s was caught by entry %d, and event %d, %s, is not where that leads", end.Error, entry, v.next.ID, v.next.Type)
+		l.violate(Tries, "%s was caught by entry %d, and event %d, %s, is not where that leads", end.Error, entry, v.next.ID, v.next.Type)
 	}
 }
 
@@ -83,15 +83,15 @@ func asksFor(errors []string, end machine.Event) bool {
 
 // polls are those of an attempt: the calls of each, nil for one that was not
 // made, by its number.
-func (w *world) polls(a *attempt) map[int]*called {
+func (l *log) polls(a *attempt) map[int]*called {
 	polls := map[int]*called{}
-	for i := range w.store.items {
-		if state, _ := w.decode(i); state.Waiting != nil {
-			w.addPoll(polls, a, state.Waiting)
+	for _, item := range l.items {
+		if item.state.Waiting != nil {
+			l.addPoll(polls, a, item.state.Waiting)
 		}
 	}
-	for _, made := range w.calls.all {
-		if at := made.call.Attempt; at.Step == a.step && at.Number == a.number {
+	for _, made := range l.calls.all {
+		if at := made.call.Attempt; made.call.Log == l.id && at.Step == a.step && at.Number == a.number {
 			polls[at.Poll] = made
 		}
 	}
@@ -99,7 +99,7 @@ func (w *world) polls(a *attempt) map[int]*called {
 }
 
 // addPoll takes up a poll whose token was opened, called or not.
-func (w *world) addPoll(polls map[int]*called, a *attempt, waiting *machine.Waiting) {
+func (l *log) addPoll(polls map[int]*called, a *attempt, waiting *machine.Waiting) {
 	if at := waiting.Attempt; at.Step == a.step && at.Number == a.number && waiting.For == machine.WaitingForToken {
 		polls[at.Poll] = nil
 		a.handles = append(a.handles, waiting.Handle())
@@ -109,22 +109,25 @@ func (w *world) addPoll(polls map[int]*called, a *attempt, waiting *machine.Wait
 // checkPolls: the outcome of the attempt is that of its last poll or of its
 // limits, each poll before was answered and did not meet the condition, and
 // between two of them there was a pause.
-func (w *world) checkPolls(a *attempt) {
-	polls := w.polls(a)
+func (l *log) checkPolls(a *attempt) {
+	if a.place != "" && l.failed > 0 { // what was lost with its worker may have had other numbers
+		return
+	}
+	polls := l.polls(a)
 	numbers := slices.Sorted(maps.Keys(polls))
 	if most := a.task.Poll.MaxAttempts; most > 0 && len(numbers) > most {
-		w.violate(Tries, "attempt %d polled %d times, at most %d are right", a.number, len(numbers), most)
+		l.violate(Tries, "attempt %d polled %d times, at most %d are right", a.number, len(numbers), most)
 	}
 	for i, number := range numbers {
 		made := polls[number]
 		if i < len(numbers)-1 {
-			w.checkPoll(a, number, made)
+			l.checkPoll(a, number, made)
 		}
 		if i == 0 || made == nil || polls[numbers[i-1]] == nil {
 			continue
 		}
 		if due := polls[numbers[i-1]].first + a.task.Poll.After(i); made.first < due {
-			w.violate(Early, "poll %d of attempt %d came %s too early", number, a.number, due-made.first)
+			l.violate(Early, "poll %d of attempt %d came %s too early", number, a.number, due-made.first)
 		}
 	}
 	for _, end := range a.ends {
@@ -132,29 +135,29 @@ func (w *world) checkPolls(a *attempt) {
 		if len(numbers) > 0 {
 			last = polls[numbers[len(numbers)-1]]
 		}
-		w.checkPollEnd(a, end, last, len(numbers))
+		l.checkPollEnd(a, end, last, len(numbers))
 	}
 }
 
-func (w *world) checkPoll(a *attempt, number int, made *called) {
+func (l *log) checkPoll(a *attempt, number int, made *called) {
 	if number == 0 || made == nil || !slices.ContainsFunc(made.results, func(o token.Outcome) bool { return !o.Failed() && !meets(o) }) {
-		w.violate(History, "poll %d of attempt %d was followed by another, and it did not say so", number, a.number)
+		l.violate(History, "poll %d of attempt %d was followed by another, and it did not say so", number, a.number)
 	}
 }
 
-func (w *world) checkPollEnd(a *attempt, end machine.Event, last *called, count int) {
+func (l *log) checkPollEnd(a *attempt, end machine.Event, last *called, count int) {
 	switch {
 	case end.Error == machine.ErrorStopped, end.Error == machine.ErrorInternal:
 	case end.Error == machine.ErrorTaskTimeout:
 		if end.At.Before(a.began.Add(a.task.Timeout)) {
-			w.violate(Early, "attempt %d timed out %s too early", a.number, a.began.Add(a.task.Timeout).Sub(end.At))
+			l.violate(Early, "attempt %d timed out %s too early", a.number, a.began.Add(a.task.Timeout).Sub(end.At))
 		}
 	case end.Error == "FnF.ConditionNotMet":
 		if count != a.task.Poll.MaxAttempts {
-			w.violate(History, "attempt %d gave up after %d polls, and %d are allowed", a.number, count, a.task.Poll.MaxAttempts)
+			l.violate(History, "attempt %d gave up after %d polls, and %d are allowed", a.number, count, a.task.Poll.MaxAttempts)
 		}
 	case last == nil || !slices.ContainsFunc(last.results, func(o token.Outcome) bool { return says(end, o) && (o.Failed() || meets(o)) }):
-		w.violate(History, "attempt %d ended with %s %s %s, which its last poll did not answer", a.number, end.Output.JSON(), end.Error, end.Cause)
+		l.violate(History, "attempt %d ended with %s %s %s, which its last poll did not answer", a.number, end.Output.JSON(), end.Error, end.Cause)
 	}
 }
 
@@ -171,23 +174,29 @@ func (w *world) checkClosed(attempts []*attempt) {
 }
 
 // checkOvertime: after its time limit an execution ends and does nothing else.
-func (w *world) checkOvertime(history []machine.Event) {
+func (l *log) checkOvertime() {
+	history := l.history()
 	if len(history) == 0 {
 		return
 	}
-	deadline := history[0].At.Add(cmp.Or(w.flow.parsed.Timeout, w.limits.Duration, machine.DefaultDuration))
+	_, decided := l.since(func(s machine.State) bool { return s.Ending != nil && s.Ending.Status == machine.StatusFailed })
+	deadline := history[0].At.Add(cmp.Or(l.flow.parsed.Timeout, l.limits.Duration, machine.DefaultDuration))
 	for _, e := range history {
 		over := !e.At.Before(deadline)
 		switch e.Type {
 		case machine.ExecutionTimedOut:
 			if !over {
-				w.violate(Early, "the execution timed out %s too early", deadline.Sub(e.At))
+				l.violate(Early, "the execution timed out %s too early", deadline.Sub(e.At))
 			}
-		case machine.StepEntered, machine.StepExited, machine.StepStarted, machine.StepSucceeded, machine.StepFailed,
+		case machine.StepFailed:
+			if over && !decided { // a lane had failed before
+				l.violate(Overtime, "event %d, %s, is %s after the end of the execution's time", e.ID, e.Type, e.At.Sub(deadline))
+			}
+		case machine.StepEntered, machine.StepExited, machine.StepStarted, machine.StepSucceeded,
 			machine.BranchEntered, machine.BranchExited, machine.IterationEntered, machine.IterationExited,
 			machine.TaskScheduled, machine.TaskStarted, machine.ExecutionSucceeded:
 			if over {
-				w.violate(Overtime, "event %d, %s, is %s after the end of the execution's time", e.ID, e.Type, e.At.Sub(deadline))
+				l.violate(Overtime, "event %d, %s, is %s after the end of the execution's time", e.ID, e.Type, e.At.Sub(deadline))
 			}
 		case machine.ExecutionStarted, machine.ExecutionFailed, machine.ExecutionStopped, // a defect, a stop that was first
 			machine.TaskSubmitted, machine.TaskSucceeded, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut: // what a token holds

@@ -599,12 +599,12 @@ var mutants = []mutant{
 	},
 	{
 		name:   "reads: the latest item is that of a moment ago",
-		caught: sim.Stuck, edits: one("sim/ports.go", `.store.latest(present)`, `.store.latest(instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
+		caught: sim.Stuck, edits: one("sim/ports.go", `of.latest(present)`, `of.latest(instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
 	},
 	{
 		name:   "reads: items are those of a moment ago",
 		caught: sim.Broken, edits: one("sim/ports.go",
-			`.store.from(from, limit, present)`, `.store.from(from, limit, instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
+			`of.from(from, limit, present)`, `of.from(from, limit, instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
 	},
 	{
 		name:   "reads: a token's record is that of a moment ago",

@@ -43,11 +43,17 @@ type flow struct {
 	text   string
 	parsed *fdl.Flow
 	steps  int
+	indent string // of the steps that are being added
+	forks  int    // that these are in
+	times  int    // how often they may run
 }
 
 // drawFlow makes up a flow of one to four parts.
 func (w *world) drawFlow() flow {
-	f := flow{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n"}
+	f := flow{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1}
+	if w.forks && !w.chance(4) {
+		w.drawAnyFork(&f)
+	}
 	for range 1 + min(w.rand.IntN(4), w.rand.IntN(4)) {
 		w.drawPart(&f)
 	}
@@ -60,6 +66,10 @@ func (w *world) drawFlow() flow {
 }
 
 func (w *world) drawPart(f *flow) {
+	if w.forks && w.chance(2+f.forks) {
+		w.drawAnyFork(f)
+		return
+	}
 	if w.tries && !w.chance(3) {
 		w.drawTry(f)
 		return
@@ -81,7 +91,7 @@ func (w *world) drawPart(f *flow) {
 		w.drawLoop(f)
 	case 9:
 		f.step("choice", "choices: [{condition: $.n > 3, steps: [")
-		f.text += "      {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + w.drawInnerPolicies() + "}]}]\n"
+		f.text += f.indent + "    {type: task, name: Inner" + fmt.Sprint(f.steps) + ", resourceArn: " + resourceOf(functionCall) + w.drawInnerPolicies() + "}]}]\n"
 	case 14, 15, 16:
 		f.task(functionSlow, w.drawCallback()...)
 	default:
@@ -159,9 +169,13 @@ func (f *flow) task(function string, lines ...string) {
 func (f *flow) step(kind string, lines ...string) string {
 	f.steps++
 	name := fmt.Sprintf("%c%s%d", kind[0]-'a'+'A', kind[1:], f.steps)
-	f.text += fmt.Sprintf("  - type: %s\n    name: %s\n    %s\n", kind, name, strings.Join(lines, "\n    "))
+	inside := "\n" + f.indent + "  "
+	f.text += f.indent + "- type: " + kind + inside + "name: " + name + inside + strings.Join(lines, inside) + "\n"
 	return name
 }
+
+// pass adds a step that others go to.
+func (f *flow) pass(name string) { f.text += f.indent + "- {type: pass, name: " + name + "}\n" }
 
 // task is the task of a step.
 func (f flow) taskOf(index int) *fdl.Task {

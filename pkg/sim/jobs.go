@@ -206,7 +206,7 @@ func (w *world) polledBy(chain string, number int) *polled {
 func (w *world) pollAgain(a *actor) {
 	for _, key := range slices.SortedFunc(maps.Keys(w.jobs.meetings), func(a, b jobs.Key) int { return cmp.Compare(a.Name, b.Name) }) {
 		for _, waiter := range w.jobs.meetings[key].Waiters {
-			if id, ok := token.HandleID(waiter.Handle); ok && engine.ID(id.Execution) == w.id {
+			if id, ok := token.HandleID(waiter.Handle); ok && w.store.logs[engine.ID(id.Execution)] != nil {
 				poll := resume.Poll{Key: key, Waiter: waiter, Number: 1, Due: a.clock().Add(resume.FirstPoll)}
 				poll = poll.Sign(keys)
 				w.checkChain(poll)

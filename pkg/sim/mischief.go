@@ -30,7 +30,10 @@ const poisonReceives = 5
 // checkGivenUp: who met a defect seldom leaves the execution to others. What
 // another one who met it often closed the token with is an outcome to him.
 func (a *actor) checkGivenUp(item engine.Item) {
-	if a.kind != kindWorker || a.receives >= poisonReceives || !a.world.defect.drawn() || a.world.defectTold {
+	if a.kind == kindWorker && a.receives >= poisonReceives {
+		a.world.defectTold = true // to the lanes, and to the log that waits for this one
+	}
+	if a.kind != kindWorker || !a.world.defect.drawn() || a.world.defectTold {
 		return
 	}
 	if state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body); err == nil && state.Error == machine.ErrorInternal {
@@ -118,17 +121,12 @@ func (w *world) recover() {
 	w.act(0, kindWorker, time.Hour, func(a *actor) {
 		a.note("takes over")
 		a.recovers = true
-		latest, err := w.store.latest(present)
+		latest, err := w.own().latest(present)
 		if err != nil {
 			return // nothing was started
 		}
-		state, err := machine.DecodeState(machine.Place(w.id, latest.Seq), latest.Body)
-		if err != nil {
-			w.violate(Broken, "read the latest item: %s", err)
-			return
-		}
 		w.pollAgain(a)
-		if err := a.worker().Recover(a.ctx, latest, state); (err != nil || a.dead) && a.generation == w.generation {
+		if err := a.worker().Recover(a.ctx, latest, w.own().last()); (err != nil || a.dead) && a.generation == w.generation {
 			w.restart()
 		}
 	})
@@ -136,22 +134,46 @@ func (w *world) recover() {
 
 // forge sends a forged wake. It may say anything.
 func (w *world) forge() {
+	l := w.drawLog()
 	wake := engine.Wake{
-		Execution: w.id, Cause: w.forgedCause(),
+		Execution: l.id, Lane: l.forgedLane(), Cause: l.forgedCause(),
 		Due:  w.clock().Add(w.between(-time.Minute, time.Minute)),
 		Sent: w.clock().Add([]time.Duration{-2 * time.Hour, 0, 5 * time.Second, 24 * time.Hour}[w.rand.IntN(4)]),
-		Seq:  []uint64{0, 1, 3, uint64(len(w.store.items)), 1 << 40}[w.rand.IntN(5)],
+		Seq:  []uint64{0, 1, 3, uint64(len(l.items)), 1 << 40}[w.rand.IntN(5)],
 	}
 	w.forged++
-	w.copies[wake.Cause]++
-	w.note("a wake %s is forged", w.short(wake.Cause))
-	w.send(wake)
+	w.copies[l.causeOf(wake)]++
+	w.note("a %s is forged", l.wakeName(wake))
+	l.send(wake)
+}
+
+// drawLog is the execution's own log, or that of any lane.
+func (w *world) drawLog() *log {
+	if !w.forks {
+		return w.own()
+	}
+	return w.store.order[w.rand.IntN(len(w.store.order))]
+}
+
+// forgedLane is the lane whose log it is, none, or a lane that there is not.
+func (l *log) forgedLane() *machine.Lane {
+	if l.lane == nil || l.chance(3) {
+		return nil
+	}
+	lane := *l.lane
+	if l.chance(4) {
+		lane.Index += lane.Count
+	}
+	return &lane
 }
 
 // forgedCause is one that is known, one that was once, or nonsense.
-func (w *world) forgedCause() string {
-	state, _ := w.decode(len(w.store.items) - 1)
-	switch w.rand.IntN(7) {
+func (l *log) forgedCause() string {
+	state := l.last()
+	if l.forks && l.chance(3) && forLanes(state) {
+		return []string{machine.CauseJoined(state.Waiting.Attempt.Number), machine.CauseLaneFailed(state.Waiting.Attempt.Number)}[l.rand.IntN(2)]
+	}
+	switch l.rand.IntN(7) {
 	case 0:
 		return machine.CauseStart
 	case 1:

@@ -54,6 +54,9 @@ func (w *world) begin() {
 	if w.chance(4) {
 		w.after(w.between(0, 90*time.Second), func() { w.stop(3) })
 	}
+	if w.forks && w.chance(4) {
+		w.after(w.between(0, 5*time.Second), func() { w.stop(3) })
+	}
 }
 
 // start has a client start the execution, and try again if it does not know.
@@ -62,7 +65,7 @@ func (w *world) start(pause time.Duration, tries int) {
 		if w.outside++; tries < startTries {
 			w.copies[machine.CauseStart]++ // another start, another wake
 		}
-		_, err := a.client().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: value.Object()})
+		_, err := a.client().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: w.input()})
 		switch {
 		case !a.dead && err == nil:
 			a.note("is told that it started")

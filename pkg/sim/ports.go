@@ -22,10 +22,18 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 // worker is a worker whose every effect is the actor's.
 func (a *actor) worker() *engine.Worker {
 	return must(engine.NewWorker(engine.WorkerConfig{
-		Log: log{a}, Wakes: wakes{a}, Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
+		Log: logs{a}, Wakes: a.wakes(), Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
 		Joins: joins{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
 		Limits: a.world.limits,
 	}))
+}
+
+// wakes is the queue of wakes, which accepts several at once where several processes work together.
+func (a *actor) wakes() engine.Wakes {
+	if a.world.alone {
+		return wakes{a}
+	}
+	return batchWakes{wakes{a}}
 }
 
 // runner is a task runner, as worker.
@@ -39,7 +47,7 @@ func (a *actor) runner() *engine.TaskRunner {
 // client is a client, as worker.
 func (a *actor) client() *engine.Client {
 	return must(engine.NewClient(engine.ClientConfig{
-		Log: log{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a}, Keys: keys, Now: a.clock,
+		Log: logs{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a}, Keys: keys, Now: a.clock,
 		NewNonce: a.world.freshText, Limits: a.world.limits,
 	}))
 }
@@ -75,42 +83,46 @@ func (a *actor) wait(context.Context, time.Duration) error {
 	return nil
 }
 
-type log struct{ a *actor }
+type logs struct{ a *actor }
 
-func (l log) Latest(_ context.Context, id engine.ID) (item engine.Item, err error) {
-	l.a.checkOwn(id)
-	err = l.a.read("read the latest item", func() error {
+func (l logs) Latest(_ context.Context, id engine.ID) (item engine.Item, err error) {
+	of := l.a.checkOwn(id)
+	if of == l.a.log {
+		l.a.looked = l.a.world.now
+	}
+	err = l.a.read("read the latest item"+of.suffix(), func() error {
 		var err error
-		item, err = l.a.world.store.latest(present)
+		item, err = of.latest(present)
 		return err
 	})
 	return item, err
 }
 
-func (l log) Append(_ context.Context, item engine.Item) error {
-	l.a.checkOwn(item.Execution)
+func (l logs) Append(_ context.Context, item engine.Item) error {
+	of := l.a.checkOwn(item.Execution)
+	l.a.checkWrites(of)
 	l.a.checkGivenUp(item)
-	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq), func() error {
+	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq)+of.suffix(), func() error {
 		l.a.nonces = append(l.a.nonces, item.Nonce)
-		return l.a.world.store.append(item, l.a.world.now)
+		l.a.checkOpens(of, item)
+		return of.append(item)
 	})
 }
 
-func (l log) Items(_ context.Context, id engine.ID, from uint64, limit int) (items []engine.Item, err error) {
-	l.a.checkOwn(id)
-	err = l.a.read("read items", func() error {
-		items = l.a.world.store.from(from, limit, present)
+func (l logs) Items(_ context.Context, id engine.ID, from uint64, limit int) (items []engine.Item, err error) {
+	of := l.a.checkOwn(id)
+	err = l.a.read("read items"+of.suffix(), func() error {
+		items = of.from(from, limit, present)
 		return nil
 	})
 	return items, err
 }
 
-func (l log) Get(_ context.Context, keys ...engine.ItemKey) (items map[engine.ItemKey]engine.Item, err error) {
+func (l logs) Get(_ context.Context, keys ...engine.ItemKey) (items map[engine.ItemKey]engine.Item, err error) {
 	items = map[engine.ItemKey]engine.Item{}
 	err = l.a.read("get items", func() error {
 		for _, key := range keys {
-			l.a.checkOwn(key.Execution)
-			for _, item := range l.a.world.store.from(key.Seq, 1, present) {
+			for _, item := range l.a.checkOwn(key.Execution).from(key.Seq, 1, present) {
 				items[item.Key()] = item
 			}
 		}
@@ -136,6 +148,7 @@ func (f flows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) {
 type outcomes struct{ a *actor }
 
 func (o outcomes) Record(_ context.Context, handle string) (r token.Record, err error) {
+	o.a.looked = o.a.world.now
 	err = o.a.read("look at token "+o.a.world.short(handle), func() error {
 		r, err = o.a.world.store.recordAt(handle, present)
 		return err
@@ -151,6 +164,7 @@ func (o outcomes) Close(_ context.Context, handle string, closing token.CloseOp)
 }
 
 func (o outcomes) Begin(_ context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
+	o.a.looked = o.a.world.now
 	return o.step(o.a.effect, "begin call of token", handle, beginning.Apply)
 }
 
@@ -208,6 +222,7 @@ func (s stops) StopRequest(_ context.Context, id engine.ID) (request engine.Stop
 type joins struct{ a *actor }
 
 func (j joins) Join(_ context.Context, fork engine.ForkID, end engine.LaneEnd) (record engine.JoinRecord, err error) {
+	j.a.checkJoins(fork, end)
 	err = j.a.effect(fmt.Sprintf("join lane %d", end.Lane), func() error {
 		record = j.a.world.store.joined(fork).With(end)
 		j.a.world.store.joins[fork] = record
@@ -217,6 +232,7 @@ func (j joins) Join(_ context.Context, fork engine.ForkID, end engine.LaneEnd) (
 }
 
 func (j joins) Joined(_ context.Context, fork engine.ForkID) (record engine.JoinRecord, err error) {
+	j.a.checkOwn(fork.Log)
 	err = j.a.read("read the join record", func() error {
 		record = j.a.world.store.joined(fork)
 		return nil
@@ -227,11 +243,38 @@ func (j joins) Joined(_ context.Context, fork engine.ForkID) (record engine.Join
 type wakes struct{ a *actor }
 
 func (p wakes) Send(_ context.Context, wake engine.Wake) error {
-	return p.a.effect("send wake "+p.a.world.short(wake.Cause), func() error {
-		p.a.checkTimer(wake)
-		p.a.world.worldOf(wake.Execution).send(wake)
+	to := p.a.world.logOf(wake.Execution)
+	return p.a.effect("send "+to.wakeName(wake), func() error {
+		p.a.checkTimer(to, wake)
+		to.send(wake)
 		return nil
 	})
+}
+
+// batchWakes are wakes of a queue that accepts several at once, or only some of them.
+type batchWakes struct{ wakes }
+
+func (p batchWakes) SendAll(_ context.Context, all []engine.Wake) error {
+	if len(all) == 0 {
+		return nil
+	}
+	send := func(some []engine.Wake) {
+		for _, wake := range some {
+			p.a.world.logOf(wake.Execution).send(wake)
+		}
+	}
+	sent := false
+	err := p.a.effect(fmt.Sprintf("send %d wakes", len(all)), func() error {
+		sent = true
+		send(all)
+		return nil
+	})
+	if err != nil && !sent && !p.a.dead {
+		some := p.a.world.rand.IntN(len(all) + 1)
+		p.a.note("%d of them are sent", some)
+		send(all[:some])
+	}
+	return err
 }
 
 type tokenWakes struct{ a *actor }
@@ -286,10 +329,11 @@ func (t tasks) Call(_ context.Context, call machine.Call) (token.Outcome, error)
 // callInTurn waits for the turn of the call. The call is not made if another worker commits meanwhile.
 func (t tasks) callInTurn(call machine.Call) (token.Outcome, error) {
 	w := t.a.world
-	items := len(w.store.items)
+	l := w.logOf(call.Log)
+	items := len(l.items)
 	t.a.note("waits for the turn of its call")
 	t.a.sleep(w.between(0, 5*time.Second))
-	if len(w.store.items) > items {
+	if len(l.items) > items {
 		return token.Outcome{}, engine.ErrConflict
 	}
 	return t.call(call)
@@ -300,7 +344,7 @@ func (t tasks) call(call machine.Call) (outcome token.Outcome, err error) {
 	if t.a.dead {
 		return token.Outcome{}, errDied
 	}
-	t.a.checkInTime()
+	t.a.checkCall(call)
 	err = t.a.effect(fmt.Sprintf("call %s for attempt %d", call.Step, call.Attempt.Number), func() error {
 		outcome = w.answer(t.a, call)
 		return nil

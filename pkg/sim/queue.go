@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // message is a wake or a task in a queue. Deleting one delivery of it deletes
@@ -24,30 +25,40 @@ const (
 	// long calls.
 	workerLife = 30 * time.Second
 	runnerLife = 15 * time.Minute
+	// lastCall is how long before its end a worker begins no call any more.
+	lastCall = machine.DefaultDirect + machine.DefaultDirect/10
 	// visibility is when a message comes again at the latest whose worker died.
 	visibility = 180 * time.Second
 )
 
-func (w *world) send(wake engine.Wake) {
-	w.sends[wake.Cause]++
-	m := &message{name: "wake " + w.short(wake.Cause), kind: kindWorker, causes: []string{wake.Cause}, life: workerLife}
+// send sends a wake of the log.
+func (l *log) send(wake engine.Wake) {
+	cause := l.causeOf(wake)
+	l.sends[cause]++
+	m := &message{name: l.wakeName(wake), kind: kindWorker, causes: []string{cause}, life: workerLife}
 	m.handle = func(a *actor) (time.Time, error) {
 		received := wake
 		received.Receives = a.receives
-		a.early = wake.Due.After(a.clock())
+		a.log, a.early = l, wake.Due.After(a.clock())
 		verdict, err := a.worker().Advance(a.ctx, received)
 		return verdict.RetryAt, err
 	}
-	pause := wake.Due.Sub(w.clock())
-	if w.chance(w.faults.late) {
+	pause := wake.Due.Sub(l.clock())
+	if l.chance(l.faults.late) {
 		pause /= 2 // a queue that cannot wait so long
 	}
-	w.post(m, pause)
+	l.post(m, pause)
 }
+
+// causeOf is the cause of a wake of the log. Those of other logs are other ones.
+func (l *log) causeOf(wake engine.Wake) string { return wake.Cause + l.suffix() }
+
+func (l *log) wakeName(wake engine.Wake) string { return "wake " + l.short(wake.Cause) + l.suffix() }
 
 func (w *world) queue(task engine.Task, causes []string) {
 	m := &message{name: "task " + task.Call.Step, kind: kindRunner, causes: append([]string{"task " + task.Handle}, causes...), life: runnerLife}
 	m.handle = func(a *actor) (time.Time, error) {
+		a.log = w.logOf(task.Call.Log)
 		verdict, err := a.runner().RunTask(a.ctx, task)
 		return verdict.RetryAt, err
 	}
@@ -140,6 +151,9 @@ func (w *world) settle(a *actor, m *message, putBack time.Time, err error) {
 // expectFault tells what the faults did from what the engine did.
 func (w *world) expectFault(a *actor, err error) {
 	if engine.CodeOf(err) == engine.CodeDefect && w.defect.drawn() {
+		return
+	}
+	if w.forks && a.kind == kindWorker && a.dies-w.now < lastCall { // it leaves a call to another one
 		return
 	}
 	if errors.Is(err, errFault) || errors.Is(err, errDied) || errors.Is(err, engine.ErrConflict) {

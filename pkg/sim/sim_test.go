@@ -5,6 +5,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,13 +22,14 @@ var (
 
 // fixedSeeds are run every time, from 1 on. When a change of the draws leaves a
 // mutant uncaught, make the draws meaner before adding seeds. The older ones try
-// nothing again, fewer have one execution and clocks that agree, and their runs stay
-// what they were.
+// nothing again, fewer have one execution and clocks that agree, forkless ones have no forks, and
+// their runs stay what they were.
 const (
-	fixedSeeds = 14_000
+	fixedSeeds = 16_500
 	olderSeeds = 6000
 	fewerSeeds = 10_000
-	shortSeeds = 500 // of the older, of those with tries, and of those with more
+	forkless   = 14_000
+	shortSeeds = 500 // of the older, of those with tries, of those with more, and of those with forks
 )
 
 // foundSeeds are those that found a bug at random.
@@ -54,11 +56,18 @@ func TestFixedSeeds(t *testing.T) {
 		run(t, seed)
 	}
 	for seed := max(*from, 1); seed <= fixedSeeds; seed++ {
-		if testing.Short() && (seed-1)%olderSeeds >= shortSeeds && (seed <= fewerSeeds || seed > fewerSeeds+shortSeeds) {
+		if testing.Short() && !isShort(seed) {
 			continue
 		}
 		run(t, seed)
 	}
+}
+
+// isShort reports whether the fixed seed is one of the first of its kind.
+func isShort(seed uint64) bool {
+	return slices.ContainsFunc([]uint64{0, olderSeeds, fewerSeeds, forkless}, func(first uint64) bool {
+		return first < seed && seed <= first+shortSeeds
+	})
 }
 
 // TestRandomSeeds is for CI: other seeds every time.

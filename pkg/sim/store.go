@@ -8,10 +8,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// store keeps the log of the execution and what is known of tokens.
+// store keeps the logs of the execution and of its lanes, and what is known of tokens.
 type store struct {
-	items   []engine.Item
-	puts    []time.Duration     // when each item was put
+	logs    map[engine.ID]*log
+	order   []*log              // in which they were known
 	stop    *engine.StopRequest // nil before a stop was requested
 	joins   map[engine.ForkID]engine.JoinRecord
 	records map[string][]stored // by handle, in the order of their changes
@@ -28,41 +28,6 @@ type stored struct {
 type instant time.Duration
 
 const present instant = 1 << 62
-
-func (s *store) latest(at instant) (engine.Item, error) {
-	items := s.until(at)
-	if len(items) == 0 {
-		return engine.Item{}, engine.ErrNotFound
-	}
-	return items[len(items)-1], nil
-}
-
-// until are the items that were there at an instant.
-func (s *store) until(at instant) []engine.Item {
-	size := len(s.items)
-	for size > 0 && instant(s.puts[size-1]) > at {
-		size--
-	}
-	return s.items[:size]
-}
-
-func (s *store) append(item engine.Item, now time.Duration) error {
-	size := uint64(len(s.items))
-	switch {
-	case item.Seq < size:
-		return &engine.ConflictError{Nonce: s.items[item.Seq].Nonce}
-	case item.Seq > size:
-		return errGap
-	}
-	s.items, s.puts = append(s.items, item), append(s.puts, now)
-	return nil
-}
-
-func (s *store) from(seq uint64, limit int, at instant) []engine.Item {
-	items := s.until(at)
-	items = items[min(seq, uint64(len(items))):]
-	return items[:min(limit, len(items))]
-}
 
 // record changes what is known of a token in one step and answers it.
 func (s *store) record(handle string, now time.Duration, change func(token.Record) token.Record) (token.Record, error) {

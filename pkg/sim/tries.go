@@ -83,14 +83,18 @@ func (w *world) tried(f *flow, function string, lines ...string) {
 	}
 	lines = append(lines, "catch: ["+entry+"]", "errorMappings: [{target: error, source: $local.error}]")
 	f.task(function, lines...)
-	f.text += "  - {type: pass, name: " + after + "}\n"
+	f.pass(after)
 }
 
 // drawRoom adds steps whose outputs are more than one item of the log has room for,
 // so that a timer which is due at once goes on with them. A definition has no room
 // for more than three times as many.
 func (w *world) drawRoom(f *flow) {
-	if len(f.text) > 300_000 {
+	switch {
+	case w.forks && len(f.text) > 100_000:
+		f.task(functionCall)
+		return
+	case len(f.text) > 300_000:
 		return
 	}
 	f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(3)))

@@ -63,6 +63,7 @@ type world struct {
 
 	hasJobs   bool // the flow may wait for jobs, in every fourth run
 	tries     bool // its tasks may be tried again; see drawsTries
+	forks     bool // its flow may have forks; see drawsForks
 	failing   int  // one call in so many fails
 	limits    machine.Limits
 	flow      flow
@@ -95,7 +96,6 @@ func Run(seed uint64) Report {
 	w.turn()
 	for _, each := range w.worlds {
 		each.check()
-		each.checkPace()
 	}
 	return Report{Seed: seed, Violations: w.violations, Trace: w.trace}
 }
@@ -124,6 +124,8 @@ func (s *shared) newExecution(name string) *world {
 		started: map[string]bool{}, polled: map[string]*polled{}, met: map[string]meeting{},
 	}
 	w.id = engine.NewID(w.ref.Name, name)
+	w.store.logs = map[engine.ID]*log{}
+	w.addLog(&log{id: w.id})
 	w.store.records = map[string][]stored{}
 	w.store.joins = map[engine.ForkID]engine.JoinRecord{}
 	if len(s.worlds) > 0 {
@@ -135,12 +137,15 @@ func (s *shared) newExecution(name string) *world {
 
 // draw makes up the flow.
 func (w *world) draw(seed uint64) {
-	w.hasJobs, w.tries, w.failing = seed%4 == 3, drawsTries(seed), 20
+	w.hasJobs, w.tries, w.forks, w.failing = seed%4 == 3, drawsTries(seed), drawsForks(seed), 20
 	if w.tries {
 		w.failing = 2 + w.rand.IntN(8)
 		if w.chance(2) {
 			w.limits.Duration = w.between(time.Second, 2*time.Minute)
 		}
+	}
+	if w.forks { // each has several lanes that may fail
+		w.failing *= 5
 	}
 	w.flow = w.drawFlow()
 }
@@ -154,15 +159,15 @@ func (w *world) drawOther(seed uint64) *world {
 	return other
 }
 
-// worldOf is the execution of that id.
-func (w *world) worldOf(id engine.ID) *world {
+// logOf is the log of that id.
+func (w *world) logOf(id engine.ID) *log {
 	for _, each := range w.worlds {
-		if each.id == id {
-			return each
+		if l := each.store.logs[id]; l != nil {
+			return l
 		}
 	}
 	w.violate(Astray, "execution %s was not started", id)
-	return w
+	return w.own()
 }
 
 // turn lets everything happen until nothing is left to happen.
@@ -232,6 +237,8 @@ type actor struct {
 	nonces     []string // of the items that it put
 	began      time.Duration
 	skew       time.Duration // of its clock
+	log        *log          // which it handles a wake of, nil for none
+	looked     time.Duration // when it last read the latest item of that log, or a token
 	early      bool          // the timer that it handles came before its instant
 	recovers   bool          // it sends what an earlier process left
 	dies       time.Duration
@@ -249,13 +256,16 @@ const (
 	kindClient = "client"
 )
 
-// act begins an actor after a pause. It lives as long as life.
-func (w *world) act(pause time.Duration, kind string, life time.Duration, body func(a *actor)) {
+// act begins an actor after a pause. It lives for so long.
+func (w *world) act(pause time.Duration, kind string, lives time.Duration, body func(a *actor)) {
 	w.after(pause, func() {
 		w.actors++
 		a := &actor{
-			world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, generation: w.generation, began: w.now, dies: w.now + life,
-			ctx: context.Background(),
+			world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, generation: w.generation, began: w.now, dies: w.now + lives,
+			log: w.own(), ctx: context.Background(),
+		}
+		if w.forks {
+			a.ctx = life{a.ctx, a}
 		}
 		if w.skewed() {
 			a.skew = w.between(-mostSkew, mostSkew)

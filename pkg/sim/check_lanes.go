@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// checkOwn: an actor works for one execution. It is the log of that id.
+func (a *actor) checkOwn(id engine.ID) *log {
+	l := a.world.store.logs[id]
+	if l == nil {
+		a.world.violate(Astray, "%s works for %s and looks at the log of %s", a.name, a.world.id, id)
+		return a.world.logOf(id)
+	}
+	return l
+}
+
+// checkWrites: a worker writes only to the log that its wake is of.
+func (a *actor) checkWrites(l *log) {
+	if l != a.log {
+		a.world.violate(Astray, "%s works for %s and writes to %s", a.name, a.log.id, l.id)
+	}
+}
+
+// checkJoins: a worker joins only a lane that has ended, and as it ended.
+func (a *actor) checkJoins(fork engine.ForkID, end engine.LaneEnd) {
+	l := a.world.store.logs[machine.Lane{Parent: fork.Log, Attempt: fork.Attempt, Index: end.Lane}.ID()]
+	switch {
+	case l == nil || l != a.log && !a.recovers:
+		a.world.violate(Astray, "%s joins lane %d of %d", a.name, end.Lane, fork.Attempt)
+	case !isFinal(l.last()) || uint64(len(l.items)) != end.Seq+1 || end.Failed != (l.last().Status == machine.StatusFailed):
+		a.world.violate(Join, "%s joins %s as ended at item %d, failed=%t", a.name, l.name, end.Seq, end.Failed)
+	}
+}
+
+// checkCall: a call is made only for what goes on.
+func (a *actor) checkCall(call machine.Call) {
+	a.checkInTime()
+	l := a.world.logOf(call.Log)
+	if end := l.ended(); a.looked > end {
+		a.world.violate(Late, "%s looked %s after the end and calls %s", a.name, a.looked-end, call.Step)
+	}
+	a.checkInEnding(l)
+}
+
+// checkOpens: who puts the first item of a lane whose parent was ending before opens nothing with it.
+func (a *actor) checkOpens(l *log, item engine.Item) {
+	if item.Seq > 0 || l.lane == nil {
+		return
+	}
+	if state, _, err := machine.Decode(machine.Place(l.id, 0), item.Body); err == nil && (state.Waiting != nil || state.Events > 0) {
+		a.checkInEnding(l)
+	}
+}
+
+// checkInEnding: a lane that has no log is not begun by a wake that came when its parent was ending.
+func (a *actor) checkInEnding(l *log) {
+	if l.lane != nil && len(l.items) == 0 && a.kind == kindWorker && a.began > l.stopped() {
+		a.world.violate(OpenedInEnding, "%s began %s after %s was to be stopped and opens something", a.name, a.began-l.stopped(), l.name)
+	}
+}
+
+// checkJoined: when a log goes on or ends that waited for lanes, all of them have ended and joined,
+// and it goes on as they ended.
+func (l *log) checkJoined(before, after machine.State, events []machine.Event) {
+	if !forLanes(before) || forLanes(after) && after.Waiting.Attempt == before.Waiting.Attempt {
+		return
+	}
+	record := l.store.joined(engine.ForkID{Log: l.id, Attempt: before.Waiting.Attempt.Number})
+	for i, lane := range l.lanes(before) {
+		seq, joined := record.Joined[i]
+		switch {
+		case !isFinal(lane.last()):
+			l.violate(Orphan, "the execution goes on after its lanes, and %s has not ended", lane.name)
+		case !joined:
+			l.violate(Orphan, "the execution goes on after its lanes, and %s has not joined", lane.name)
+		case seq+1 != uint64(len(lane.items)):
+			l.violate(Join, "%s joined as ended at item %d", lane.name, seq)
+		}
+	}
+	if why := l.wrongVerdict(record, before, after, events); why != "" && !l.violated(Orphan) {
+		l.violate(Join, "after its lanes the log is %s %s, and %s", after.Status, after.Error, why)
+	}
+}
+
+// wrongVerdict is why the log does not go on as its lanes ended, empty if it does.
+func (l *log) wrongVerdict(record engine.JoinRecord, before, after machine.State, events []machine.Event) string {
+	lanes := l.lanes(before)
+	failed := slices.IndexFunc(lanes, func(lane *log) bool { return lane.last().Status == machine.StatusFailed })
+	exited := slices.ContainsFunc(events, func(e machine.Event) bool {
+		return e.Type == machine.StepExited && e.Step == before.Waiting.Attempt.Step
+	})
+	switch {
+	case (failed < 0) != (record.Failed == engine.NoLane), failed >= 0 && lanes[record.Failed].last().Status != machine.StatusFailed:
+		return fmt.Sprintf("the record says that lane %d failed", record.Failed)
+	case after.Error == machine.ErrorInternal && l.defect.drawn():
+		return ""
+	case before.Ending != nil && (after.Status != before.Ending.Status || after.Error != before.Ending.Error):
+		return fmt.Sprintf("it was to be %s %s", before.Ending.Status, before.Ending.Error)
+	case before.Ending != nil, after.Status == machine.StatusTimedOut:
+		return ""
+	case failed >= 0 && (after.Status != machine.StatusFailed || after.Error != lanes[record.Failed].last().Error):
+		return "a lane failed"
+	case failed < 0 && !exited && after.Error != machine.ErrorDataLimit:
+		return "no lane failed"
+	}
+	return ""
+}
+
+// startedAgain is how many more start wakes of its lane were sent than one. Each may come before the
+// first item of the lane.
+func (w *world) startedAgain(made *called) int {
+	l := w.logOf(made.call.Log)
+	if l.lane == nil {
+		return 0
+	}
+	return max(0, l.sends[l.causeOf(engine.Wake{Cause: machine.CauseStart})]-1)
+}
+
+// places finds the places of attempts in the items of forks in a log, see [machine.Call].
+type places struct{ open []placed }
+
+// placed is a fork whose items this log runs, or one of the items.
+type placed struct {
+	entered int // the number of its event
+	item    int // -1 for a fork
+}
+
+// placesIn are those at the begin of the log.
+func placesIn(l *log) places {
+	if l.lane == nil {
+		return places{}
+	}
+	return places{[]placed{{item: -1}}}
+}
+
+// read reads the next event of the log.
+func (p *places) read(e machine.Event, f flow) {
+	isFork := f.hasItems(e.Step)
+	switch {
+	case e.Type == machine.StepEntered && isFork && e.Lanes == 0:
+		p.open = append(p.open, placed{e.ID, -1})
+	case e.Type == machine.BranchEntered, e.Type == machine.IterationEntered:
+		p.open = append(p.open, placed{e.ID, e.Index})
+	case e.Type == machine.BranchExited, e.Type == machine.IterationExited, e.Type == machine.StepExited && isFork && p.isInFork():
+		p.open = p.open[:len(p.open)-1]
+	}
+}
+
+// isInFork reports whether the log is between the items of a fork.
+func (p *places) isInFork() bool { return len(p.open) > 0 && p.open[len(p.open)-1].item < 0 }
+
+// of is the place of an attempt that is made now.
+func (p *places) of(number int) string {
+	place, first := "", 0
+	for _, o := range p.open {
+		if o.item < 0 {
+			place += fmt.Sprintf("%d.", o.entered-first)
+			continue
+		}
+		place += fmt.Sprintf("%d.", o.item)
+		first = o.entered
+	}
+	if place == "" {
+		return ""
+	}
+	return place + strconv.Itoa(number-first)
+}

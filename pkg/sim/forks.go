@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// forklessSeeds are the fixed ones from before flows had forks, and forkedSeeds the last of those that
+// all may have some.
+const (
+	forklessSeeds = 14_000
+	forkedSeeds   = 20_000
+)
+
+// drawsForks reports whether the flow of a seed's run may have forks: half of them, without those that
+// were found before.
+func drawsForks(seed uint64) bool {
+	return seed > forklessSeeds && (seed <= forkedSeeds || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16))
+}
+
+// mostItems is how many items all forks of a flow may have together, each as often as it may run.
+const mostItems = 16
+
+// drawAnyFork adds a fork, at times in a choice or a catch.
+func (w *world) drawAnyFork(f *flow) {
+	if w.chance(4) {
+		w.drawForkInside(f)
+		return
+	}
+	w.drawFork(f)
+}
+
+// drawFork adds a fork of few lanes, none, or one.
+func (w *world) drawFork(f *flow) {
+	room := mostItems / f.times
+	if f.forks == fdl.MaxForks || room < 2 {
+		f.task(functionCall)
+		return
+	}
+	f.forks++
+	if w.chance(2) {
+		w.drawParallel(f, 1+w.rand.IntN(min(room, 5)))
+	} else {
+		w.drawForeach(f, w.rand.IntN(min(room, mostCollected)+1))
+	}
+	f.forks--
+}
+
+func (w *world) drawParallel(f *flow, branches int) {
+	f.step("parallel", append(w.drawOutputs(), "branches:")...)
+	f.times *= branches
+	for range branches {
+		f.text += f.indent + "    - steps:\n"
+		w.drawInside(f, "      ")
+	}
+	f.times /= branches
+}
+
+func (w *world) drawForeach(f *flow, items int) {
+	lines := append(w.drawOutputs(), fmt.Sprintf("iterationMapping: {collection: %s, item: x, index: i}", collected(items)))
+	if w.chance(2) {
+		lines = append(lines, fmt.Sprintf("maxConcurrency: %d", 1+w.rand.IntN(4)))
+	}
+	f.step("foreach", append(lines, "steps:")...)
+	f.times *= max(items, 1)
+	w.drawInside(f, "  ")
+	f.times /= max(items, 1)
+}
+
+// drawInside adds the steps inside of a step.
+func (w *world) drawInside(f *flow, indent string) {
+	f.indent += indent
+	for range 1 + w.rand.IntN(4)/3 {
+		w.drawPart(f)
+	}
+	f.indent = strings.TrimSuffix(f.indent, indent)
+}
+
+// drawOutputs is the line for the outputs of the lanes, if they are used.
+func (w *world) drawOutputs() []string {
+	if w.chance(2) {
+		return nil
+	}
+	return []string{"outputMappings: [{target: all, source: $local}]"}
+}
+
+// drawForkInside adds a fork in a choice, or in what catches a failure.
+func (w *world) drawForkInside(f *flow) {
+	if w.chance(2) {
+		f.step("choice", "choices:", `  - condition: $.i2[0] == 0`, "    steps:")
+	} else {
+		after := fmt.Sprintf("After%d", f.steps+1)
+		f.task(functionCall, "catch:", "  - errors: [FnF.ALL]", "    goto: "+after, "    steps:")
+		defer func() { f.pass(after) }()
+	}
+	f.indent += "      "
+	w.drawFork(f)
+	f.indent = strings.TrimSuffix(f.indent, "      ")
+}
+
+// mostCollected is the most items of a collection.
+const mostCollected = 7
+
+func collected(items int) string { return fmt.Sprintf("$.i%d", items) }
+
+// input is that of the execution: collections, of which one has large items.
+func (w *world) input() value.Value {
+	if !w.forks {
+		return value.Object()
+	}
+	var members []value.Member
+	for size := range mostCollected + 1 {
+		items := make([]value.Value, size)
+		for i := range items {
+			items[i] = value.Int(int64(i))
+			if size == mostCollected {
+				items[i] = value.String(strings.Repeat(fmt.Sprint(i), 300))
+			}
+		}
+		members = append(members, value.Member{Key: fmt.Sprintf("i%d", size), Value: value.Array(items...)})
+	}
+	return value.Object(members...)
+}
+
+// hasItems reports whether the step is a fork.
+func (f flow) hasItems(index int) bool {
+	if index < 0 {
+		return false
+	}
+	_, isParallel := f.parsed.All[index].Kind.(*fdl.Parallel)
+	_, isForeach := f.parsed.All[index].Kind.(*fdl.Foreach)
+	return isParallel || isForeach
+}
+
+// life is a context that ends with the life of a worker. The engine asks how long that is in real time,
+// so it is half a second away from each whole one.
+type life struct {
+	context.Context
+	a *actor
+}
+
+// Deadline implements [context.Context].
+func (l life) Deadline() (time.Time, bool) {
+	left := l.a.dies - l.a.world.now
+	return time.Now().Add(left.Truncate(time.Second) + time.Second/2), true
+}
