@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Worker applies wakes. It keeps nothing between two calls and is safe for concurrent use.
+// Worker applies wakes. Between two calls it keeps only what it can read again. It is safe for concurrent use.
 type Worker struct{ core }
 
 // WorkerConfig is what a [Worker] works with. Fields are required unless they say what their zero
@@ -71,6 +71,7 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep, endOnly: config.EndOnly,
 	}
 	c.setDefaults()
+	c.decoded = newDecodedItems()
 	if err := missing("worker", []port{
 		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Caller", c.caller == nil}, {"TaskQueue", c.taskQueue == nil},
 		{"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil}, {"Stops", c.stops == nil}, {"Joins", c.joins == nil}, {"Now", c.clock == nil},
@@ -170,6 +171,7 @@ type core struct {
 	observer        Observer
 	newNonce        func() string
 	sleep           func(ctx context.Context, d time.Duration) error
+	decoded         *decodedItems // of a worker
 }
 
 func (c *core) setDefaults() {

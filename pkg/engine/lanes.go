@@ -99,8 +99,7 @@ func (h *handler) parentOf(ctx context.Context, lane machine.Lane) (machine.Stat
 	if err != nil {
 		return machine.State{}, err
 	}
-	h.held.parent = item
-	return decodeState(item)
+	return h.held.open(item)
 }
 
 // putState appends an item that needs no command.
@@ -209,19 +208,19 @@ func (h *handler) outputsOf(ctx context.Context, state machine.State, record Joi
 	return outputs, err
 }
 
-// endsOf returns the terminal states of lanes that have joined.
-func (c *core) endsOf(ctx context.Context, lanes []machine.Lane, record JoinRecord) ([]machine.State, error) {
+// endsOf returns the terminal states of lanes that have joined. Their large values are at hand.
+func (h *handler) endsOf(ctx context.Context, lanes []machine.Lane, record JoinRecord) ([]machine.State, error) {
 	keys := make([]ItemKey, len(lanes))
 	for i, lane := range lanes {
 		keys[i] = ItemKey{lane.ID(), record.Joined[lane.Index]}
 	}
-	items, err := getItems(ctx, c.log, keys)
+	items, err := getItems(ctx, h.log, keys)
 	if err != nil {
 		return nil, err
 	}
 	ends := make([]machine.State, len(lanes))
 	for i, item := range items {
-		if ends[i], err = decodeState(item); err != nil {
+		if ends[i], err = h.held.open(item); err != nil {
 			return nil, err
 		}
 	}

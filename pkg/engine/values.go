@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"hash/maphash"
 	"slices"
+	"sync"
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -29,11 +31,56 @@ func decoded(item Item, err error) error {
 	return &Error{code, "read the log of execution " + item.Execution.String(), err}
 }
 
+// decodedItems keeps items that were decoded. The lanes of a foreach, and each of its iterations, read the
+// item of their parent that has the collection. Its decoded form is many times as large as the item, so
+// the workers of a process share it.
+type decodedItems struct {
+	cache cache[contentKey, func() decodedItem]
+	seed  maphash.Seed
+}
+
+// contentKey names the content of an item. An item of an execution that has expired may have had the
+// same number.
+type contentKey struct {
+	item    ItemKey
+	content uint64 // the hash
+}
+
+// decodedItem is an item that was decoded. Nothing changes it.
+type decodedItem struct {
+	state    machine.State
+	numbered func(uint32) (value.Value, bool) // its values
+	err      error
+}
+
+const (
+	// maxDecoded is how many bytes of memory decoded items may have.
+	maxDecoded = 16 << 20
+	// decodedFactor is how many bytes a byte of an item has when it is decoded: 58 for a list of
+	// small numbers.
+	decodedFactor = 58
+)
+
+func newDecodedItems() *decodedItems { return &decodedItems{seed: maphash.MakeSeed()} }
+
+// decode decodes an item, once for all that read it at the same time. Without a cache it decodes.
+func (d *decodedItems) decode(item Item) decodedItem {
+	decode := func() decodedItem {
+		state, numbered, err := machine.DecodeValues(item.place(), item.Body)
+		return decodedItem{state, numbered, decoded(item, err)}
+	}
+	if d == nil {
+		return decode()
+	}
+	key := contentKey{item.Key(), maphash.Bytes(d.seed, item.Body)}
+	return d.cache.getOrPut(key, len(item.Body)*decodedFactor, maxDecoded, func() func() decodedItem { return sync.OnceValue(decode) })()
+}
+
 // held loads the values of an execution that are held by reference. It reads them from the items that
 // have them in full, in the execution's log or in those of its lanes.
 type held struct {
 	log      Log
-	parent   Item // of a lane, if it was read; its values are not read again
+	decoded  *decodedItems // nil does not share
 	loaded   map[value.Ref]value.Value
 	numbered map[ItemKey]func(uint32) (value.Value, bool) // the values of items that were read
 }
@@ -86,13 +133,7 @@ func keyOf(ref value.Ref) ItemKey {
 func (h *held) readItems(ctx context.Context, refs []value.Ref) error {
 	var keys []ItemKey
 	for _, ref := range refs {
-		switch key := keyOf(ref); {
-		case h.numbered[key] != nil || slices.Contains(keys, key):
-		case h.parent.Key() == key:
-			if err := h.open(h.parent); err != nil {
-				return err
-			}
-		default:
+		if key := keyOf(ref); h.numbered[key] == nil && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -104,7 +145,7 @@ func (h *held) readItems(ctx context.Context, refs []value.Ref) error {
 		return err
 	}
 	for _, item := range items {
-		if err := h.open(item); err != nil {
+		if _, err := h.open(item); err != nil {
 			return err
 		}
 	}
@@ -126,15 +167,15 @@ func getItems(ctx context.Context, log Log, keys []ItemKey) ([]Item, error) {
 	return items, nil
 }
 
-// open decodes the values of an item and caches them.
-func (h *held) open(item Item) error {
-	numbered, err := machine.DecodeValues(item.place(), item.Body)
-	if err != nil {
-		return decoded(item, err)
+// open returns the state of an item, and keeps its values at hand.
+func (h *held) open(item Item) (machine.State, error) {
+	opened := h.decoded.decode(item)
+	if opened.err != nil {
+		return machine.State{}, opened.err
 	}
 	if h.numbered == nil {
 		h.numbered = map[ItemKey]func(uint32) (value.Value, bool){}
 	}
-	h.numbered[item.Key()] = numbered
-	return nil
+	h.numbered[item.Key()] = opened.numbered
+	return opened.state, nil
 }

@@ -1,17 +1,80 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"sync"
 
 	"github.com/waitless/waitless/pkg/engine"
 )
 
 var joinForm = form[engine.JoinRecord]{unknown: engine.NewJoinRecord(), decode: engine.DecodeJoinRecord, encode: engine.JoinRecord.Encode}
 
-// Join implements [engine.Joins].
+// waitingJoin is a join that waits for its turn, and its result.
+type waitingJoin struct {
+	end   engine.LaneEnd
+	done  bool
+	after engine.JoinRecord
+	err   error
+}
+
+// waitingJoins are the joins that wait, by fork.
+type waitingJoins struct {
+	mu     sync.Mutex
+	byFork map[engine.ForkID][]*waitingJoin
+}
+
+func (w *waitingJoins) add(fork engine.ForkID, one *waitingJoin) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.byFork == nil {
+		w.byFork = map[engine.ForkID][]*waitingJoin{}
+	}
+	w.byFork[fork] = append(w.byFork[fork], one)
+}
+
+func (w *waitingJoins) take(fork engine.ForkID) []*waitingJoin {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	defer delete(w.byFork, fork)
+	return w.byFork[fork]
+}
+
+// Join implements [engine.Joins]. The lanes of a fork often end together, and each join is durable before
+// the next one begins. So the joins that wait for one are made together.
 func (s *KeyedStore) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
-	return joinForm.change(ctx, s, "join a lane", joinKey(fork), func(r engine.JoinRecord) engine.JoinRecord { return r.With(end) })
+	own := &waitingJoin{end: end}
+	err := s.do(ctx, operation{"join a lane", fork.Log}, func() error {
+		s.joins.add(fork, own)
+		stripe := s.stripeOf(joinKey(fork))
+		stripe.Lock()
+		defer stripe.Unlock()
+		if !own.done {
+			s.join(fork, s.joins.take(fork))
+		}
+		return own.err
+	})
+	if err != nil {
+		return engine.JoinRecord{}, err
+	}
+	return own.after, nil
+}
+
+// join makes joins of a fork in one step. The stripe is held.
+func (s *KeyedStore) join(fork engine.ForkID, joins []*waitingJoin) {
+	key := joinKey(fork)
+	record, stored, err := joinForm.find(s, key)
+	for _, one := range joins {
+		record = record.With(one.end)
+		one.after, one.done = record, true
+	}
+	if encoded := record.Encode(); err == nil && !bytes.Equal(encoded, stored) {
+		err = s.db.Commit(Entry{key, encoded})
+	}
+	for _, one := range joins {
+		one.err = err
+	}
 }
 
 // Joined implements [engine.Joins].

@@ -48,6 +48,7 @@ type KeyedStore struct {
 	generation uint64
 	keys       token.Keys // of a store in memory
 	flows      engine.ParsedFlows
+	joins      waitingJoins
 
 	prepared sync.Once
 	stripes  []stripe

@@ -87,17 +87,17 @@ func DecodeState(place value.Origin, data []byte) (State, error) {
 	return s, err
 }
 
-// DecodeValues returns the values of an item by the numbers that references to them have.
-func DecodeValues(place value.Origin, data []byte) (numbered func(uint32) (value.Value, bool), err error) {
+// DecodeValues returns the state of an item, and its values by the numbers that references to them have.
+func DecodeValues(place value.Origin, data []byte) (s State, numbered func(uint32) (value.Value, bool), err error) {
 	c, s, err := open(place, data)
 	if err != nil {
-		return nil, err
+		return State{}, nil, err
 	}
 	var events []Event
 	if c.events(&events, s.At); c.dec.Err() != nil {
-		return nil, ErrDamaged
+		return State{}, nil, ErrDamaged
 	}
-	return c.dec.Numbered, nil
+	return s, c.dec.Numbered, nil
 }
 
 // open reads the state of an item. The format is checked first, because another one may have its

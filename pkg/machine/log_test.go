@@ -85,7 +85,7 @@ func (l *itemLog) load(t *testing.T, refs []value.Ref) {
 			t.Fatalf("%v is missing and was given", ref)
 		}
 		log := l.family.logs[ref.Log]
-		numbered, err := machine.DecodeValues(log.place(int(ref.Seq)), log.items[ref.Seq])
+		_, numbered, err := machine.DecodeValues(log.place(int(ref.Seq)), log.items[ref.Seq])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// The lanes of a foreach read the item of their parent at the same time. It is decoded once: a list of
+// 10,000 numbers takes more than 1 MB.
+func TestWorkersShareADecodedItem(t *testing.T) {
+	t.Parallel()
+	items := newDecodedItems()
+	one := decodable(t, "one")
+	opened := make([]decodedItem, 64)
+	var all sync.WaitGroup
+	for i := range opened {
+		all.Go(func() { opened[i] = items.decode(one) })
+	}
+	all.Wait()
+	first := opened[0].state.Input.Members()
+	for _, other := range opened[1:] {
+		if &other.state.Input.Members()[0] != &first[0] {
+			t.Fatal("the item was decoded twice")
+		}
+	}
+}
+
+// The key of an item is that of another one after its execution has expired, and a damaged item has the
+// key of the undamaged one.
+func TestADecodedItemIsOfItsContent(t *testing.T) {
+	t.Parallel()
+	items := newDecodedItems()
+	one, other := decodable(t, "one"), decodable(t, "other")
+	items.decode(one)
+	if got := items.decode(other).state.Input.Get("text").Text(); !strings.HasPrefix(got, "other") {
+		t.Errorf("the input is %.10s", got)
+	}
+	damaged := one
+	damaged.Body = append([]byte{}, one.Body...)
+	damaged.Body[len(damaged.Body)/2]++
+	if err := items.decode(damaged).err; CodeOf(err) != CodeDefect {
+		t.Errorf("a damaged item: error %v", err)
+	}
+}
+
+func decodable(t *testing.T, text string) Item {
+	t.Helper()
+	input := value.Object(value.Member{Key: "text", Value: value.String(text + strings.Repeat(".", 1000))})
+	state := machine.State{Flow: machine.FlowRef{Name: "flow"}, Execution: "run", Status: machine.StatusRunning, Started: time.Unix(1, 0), Input: input}
+	item := Item{Execution: NewID("flow", "run"), Seq: 1}
+	item.Body, _ = machine.Encode(item.place(), state, nil)
+	return item
+}
