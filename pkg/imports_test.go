@@ -54,6 +54,8 @@ var house = []row{
 	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/jobs", "pkg/machine", "pkg/token"}, modules: []string{yaml}},
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/token"}},
 
+	{path: "pkg/machine/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
+
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
 	{path: "pkg/docs"},
 

@@ -41,8 +41,8 @@ func TestLongSeriesDoesNotRewriteItsOutputs(t *testing.T) {
 	for _, size := range []int{50, 200, 400} {
 		s, input := series(t, elements, size)
 		end := s.played(t, input)
-		if end.local.Get("all").JSON() != input.Get("list").JSON() {
-			t.Errorf("the output is %.200s", end.local)
+		if end.Local.Get("all").JSON() != input.Get("list").JSON() {
+			t.Errorf("the output is %.200s", end.Local)
 		}
 		first, last := len(s.log.items[elements/4]), len(s.log.items[elements-1])
 		if last > first+1500 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/machine/machinetest"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -144,7 +145,7 @@ type player struct {
 	out strings.Builder
 	// open are the logs, in the order in which they began.
 	open  []*script
-	calls []naiveCall
+	calls []machinetest.Call
 }
 
 // play runs the execution to its end, or until only a request from outside can go on.
@@ -224,12 +225,9 @@ func (p *player) stopLanes(s *script, c machine.StopLanes) {
 func (p *player) called(s *script, c machine.Call) token.Outcome {
 	p.t.Helper()
 	input := s.log.complete(p.t, c.Input)
-	p.calls = append(p.calls, naiveCall{at: p.now, text: c.Step + " " + input.JSON()})
+	p.calls = append(p.calls, machinetest.Call{At: p.now, Text: c.Step + " " + input.JSON()})
 	fmt.Fprintf(&p.out, "%s [%s] %s %s\n", p.now.Sub(epoch), s.path(), c.Step, input)
-	if failure := input.Get("fail").Text(); failure != "" {
-		return token.Failure(failure, "why")
-	}
-	return token.Success(input)
+	return machinetest.Function(input, p.now.Sub(epoch))
 }
 
 func (p *player) apply(s *script, sig machine.Signal) {

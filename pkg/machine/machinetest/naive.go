@@ -1,0 +1,381 @@
+package machinetest
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Function is what all functions of the flows do. It returns its input. With "clock" in the input it adds
+// how many seconds have elapsed, as "at". With "fail" it fails with that error: always, or for as many
+// seconds as "until" says.
+func Function(input value.Value, elapsed time.Duration) token.Outcome {
+	if failure := input.Get("fail").Text(); failure != "" {
+		if until, limited := input.Get("until").Int64(); !limited || elapsed < seconds(until) {
+			return token.Failure(failure, "why")
+		}
+	}
+	if input.Get("clock").IsMissing() {
+		return token.Success(input)
+	}
+	return token.Success(value.Merge(input, value.Object(value.Member{Key: "at", Value: value.Int(int64(elapsed / time.Second))})))
+}
+
+func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+
+// Reply closes the token of a step so long after its task was submitted.
+type Reply struct {
+	After   time.Duration
+	Outcome token.Outcome
+}
+
+// Naive runs flows as FDL describes them, recursively and on whole values. Of each call it notes the
+// instant and the input.
+type Naive struct {
+	Epoch   time.Time
+	Replies map[string]Reply // by the name of a step
+	// Steps may still run. It is negative after a flow that is too long or has too large values.
+	Steps int
+	// Lists are the lengths of the lists of each foreach, by its name.
+	Lists map[string][]int
+}
+
+const largestValue = 20_000
+
+// Call is a call. One that comes at the instant of a failure beside it may be made or not.
+type Call struct {
+	At   time.Time
+	Text string
+	May  bool
+}
+
+// End is the end of a series. If several branches fail at once, each of the failures is right.
+type End struct {
+	At       time.Time
+	Local    value.Value
+	Failures []string
+	Calls    []Call
+}
+
+// Differs returns how another end differs from the one that is wanted, "" if it does not.
+func (want End) Differs(got End, epoch time.Time) string {
+	switch {
+	case len(got.Failures) != min(1, len(want.Failures)), len(got.Failures) > 0 && !slices.Contains(want.Failures, got.Failures[0]):
+		return fmt.Sprintf("failure %v, want one of %v", got.Failures, want.Failures)
+	case len(want.Failures) == 0 && want.Local.JSON() != got.Local.JSON():
+		return fmt.Sprintf("output %s, want %s", got.Local, want.Local)
+	case !want.At.Equal(got.At):
+		return fmt.Sprintf("ends after %s, want %s", got.At.Sub(epoch), want.At.Sub(epoch))
+	}
+	made := slices.Clone(got.Calls)
+	for _, call := range want.Calls {
+		i := slices.IndexFunc(made, func(c Call) bool { return c.At.Equal(call.At) && c.Text == call.Text })
+		if i < 0 && !call.May {
+			return fmt.Sprintf("no call at %s: %s", call.At.Sub(epoch), call.Text)
+		}
+		if i >= 0 {
+			made = slices.Delete(made, i, i+1)
+		}
+	}
+	if len(made) > 0 {
+		return fmt.Sprintf("%d calls too many: %s at %s", len(made), made[0].Text, made[0].At.Sub(epoch))
+	}
+	return ""
+}
+
+// Run runs a flow.
+func (n *Naive) Run(flow *fdl.Flow, input value.Value) End {
+	if flow.Input != nil {
+		input = flow.Input.Eval(&expr.Scope{Input: input})
+	}
+	end := n.series(flow.Steps, input, value.Object(), n.Epoch)
+	if flow.Output != nil {
+		end.Local = flow.Output.Eval(&expr.Scope{Input: input, Local: end.Local})
+	}
+	return end
+}
+
+// series runs steps from the first one on.
+func (n *Naive) series(steps []*fdl.Step, input, local value.Value, at time.Time) End {
+	all := End{At: at, Local: local}
+	if len(steps) == 0 {
+		return all
+	}
+	for step := steps[0]; step != nil; {
+		if n.Steps--; n.Steps < 0 || all.Local.Size() > largestValue {
+			n.Steps = -1
+			return all
+		}
+		in := value.Merge(input, all.Local)
+		if step.Input != nil {
+			in = step.Input.Eval(&expr.Scope{Input: input, Local: all.Local})
+		}
+		end, next := n.step(step, in, all.At)
+		all.At, all.Calls = end.At, append(all.Calls, end.Calls...)
+		if all.Failures = end.Failures; len(all.Failures) > 0 {
+			return all
+		}
+		all.Local = value.Merge(all.Local, end.Local)
+		step = next
+	}
+	return all
+}
+
+// step runs a step and maps its output. It returns the next step.
+func (n *Naive) step(step *fdl.Step, input value.Value, at time.Time) (End, *fdl.Step) {
+	next := step.Next
+	if step.End {
+		next = nil
+	}
+	end := End{At: at, Local: value.Object()}
+	switch kind := step.Kind.(type) {
+	case *fdl.Task:
+		if end = n.task(step, kind, input, at); len(end.Failures) > 0 {
+			return n.caught(kind, input, end, next)
+		}
+	case *fdl.Wait:
+		end = n.wait(kind, input, at)
+	case *fdl.Choice:
+		end, next = n.choice(kind, input, at, next)
+	case *fdl.Parallel:
+		end = n.parallel(kind, input, at)
+	case *fdl.Foreach:
+		end = n.foreach(step.Name, kind, input, at)
+	case *fdl.Succeed:
+		next = nil
+	case *fdl.Fail:
+		end.Failures = []string{cmp.Or(kind.Error, "FnF.Failed")}
+	case *fdl.Pass:
+	}
+	if len(end.Failures) > 0 {
+		return end, nil
+	}
+	if step.Output != nil {
+		end.Local = step.Output.Eval(&expr.Scope{Input: input, Local: end.Local})
+	} else if end.Local.Kind() == value.KindArray {
+		end.Local = value.Object()
+	}
+	return end, next
+}
+
+// task makes attempts until one succeeds or no policy has a retry left.
+func (n *Naive) task(step *fdl.Step, task *fdl.Task, input value.Value, at time.Time) End {
+	all, retried := End{At: at}, map[int]int{}
+	for {
+		end := n.attempt(step, task, input, all.At)
+		all.At, all.Local, all.Failures, all.Calls = end.At, end.Local, end.Failures, append(all.Calls, end.Calls...)
+		if len(end.Failures) == 0 {
+			return all
+		}
+		i := slices.IndexFunc(task.Retry, func(r fdl.Retry) bool { return names(r.Errors, end.Failures[0]) })
+		if i < 0 || retried[i] == task.Retry[i].MaxAttempts {
+			return all
+		}
+		policy := task.Retry[i]
+		pause := float64(policy.Interval) * math.Pow(policy.Multiplier, float64(retried[i]))
+		all.At = all.At.Add(min(time.Duration(pause), policy.MaxInterval))
+		retried[i]++
+	}
+}
+
+func names(errors []string, failure string) bool {
+	return slices.Contains(errors, failure) || slices.Contains(errors, "FnF.ALL")
+}
+
+func (n *Naive) attempt(step *fdl.Step, task *fdl.Task, input value.Value, at time.Time) End {
+	if task.Poll != nil {
+		return n.polls(step, task.Poll, input, at)
+	}
+	if task.Resource.Kind != "" { // a job
+		input = task.Params.Eval(&expr.Scope{Self: input})
+	}
+	end := n.call(step, input, at)
+	if task.Pattern == fdl.PatternRequestResponse || len(end.Failures) > 0 {
+		return end
+	}
+	reply, ok := n.Replies[step.Name]
+	if !ok || task.Timeout > 0 && reply.After > task.Timeout {
+		reply = Reply{task.Timeout, token.Failure(machine.ErrorTaskTimeout, "")}
+	}
+	return closed(end, reply)
+}
+
+func closed(end End, reply Reply) End {
+	end.At = end.At.Add(reply.After)
+	if end.Local = reply.Outcome.Output; reply.Outcome.Failed() {
+		end.Failures = []string{reply.Outcome.Error}
+	}
+	return end
+}
+
+func (n *Naive) call(step *fdl.Step, input value.Value, at time.Time) End {
+	end := End{At: at, Calls: []Call{{At: at, Text: step.Name + " " + input.JSON()}}}
+	return closed(end, Reply{Outcome: Function(input, at.Sub(n.Epoch))})
+}
+
+func (n *Naive) polls(step *fdl.Step, poll *fdl.Poll, input value.Value, at time.Time) End {
+	var calls []Call
+	for pause, made := poll.Interval, 1; ; made++ {
+		end := n.call(step, input, at)
+		calls = append(calls, end.Calls...)
+		end.Calls = calls
+		switch {
+		case len(end.Failures) > 0, poll.Condition.Holds(&expr.Scope{Self: end.Local}):
+			return end
+		case made == poll.MaxAttempts:
+			end.Failures = []string{machine.ErrorConditionNotMet}
+			return end
+		}
+		at = at.Add(pause)
+		pause = time.Duration(float64(pause) * poll.Backoff)
+	}
+}
+
+// caught goes on after a failed task.
+func (n *Naive) caught(task *fdl.Task, input value.Value, failed End, next *fdl.Step) (End, *fdl.Step) {
+	i := slices.IndexFunc(task.Catch, func(c fdl.Catch) bool { return names(c.Errors, failed.Failures[0]) })
+	if i < 0 {
+		return failed, nil
+	}
+	local := value.Object()
+	if task.ErrorMappings != nil {
+		failure := value.Object(value.Member{Key: "error", Value: value.String(failed.Failures[0])})
+		local = task.ErrorMappings.Eval(&expr.Scope{Input: input, Local: failure})
+	}
+	entry := task.Catch[i]
+	end := n.series(entry.Steps, input, local, failed.At)
+	end.Calls = append(failed.Calls, end.Calls...)
+	if entry.Goto != nil {
+		next = entry.Goto
+	}
+	return end, next
+}
+
+func (n *Naive) wait(wait *fdl.Wait, input value.Value, at time.Time) End {
+	end := End{At: at, Local: value.Object()}
+	given := func() value.Value { return wait.Path.Eval(&expr.Scope{Self: input}) }
+	switch wait.Mode {
+	case fdl.WaitDuration:
+		end.At = at.Add(wait.Duration)
+	case fdl.WaitTimestamp:
+		end.At = later(at, wait.Timestamp)
+	case fdl.WaitDurationPath:
+		pause, ok := given().Int64()
+		if !ok {
+			end.Failures = []string{machine.ErrorInvalidArgument}
+			return end
+		}
+		end.At = at.Add(seconds(pause))
+	case fdl.WaitTimestampPath:
+		until, err := time.Parse(time.RFC3339, given().Text())
+		if err != nil {
+			end.Failures = []string{machine.ErrorInvalidArgument}
+			return end
+		}
+		end.At = later(at, until)
+	}
+	return end
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+func (n *Naive) choice(choice *fdl.Choice, input value.Value, at time.Time, next *fdl.Step) (End, *fdl.Step) {
+	branch := choice.Default
+	for i := range choice.Branches {
+		if choice.Branches[i].Condition.Holds(&expr.Scope{Self: input}) {
+			branch = &choice.Branches[i]
+			break
+		}
+	}
+	if branch == nil {
+		return End{At: at, Local: value.Object()}, next
+	}
+	if branch.Goto != nil {
+		next = branch.Goto
+	}
+	return n.series(branch.Steps, input, value.Object(), at), next
+}
+
+func (n *Naive) parallel(parallel *fdl.Parallel, input value.Value, at time.Time) End {
+	var lanes []End
+	for _, branch := range parallel.Branches {
+		end := n.series(branch, input, value.Object(), at)
+		end.Local = value.Array(end.Local)
+		lanes = append(lanes, end)
+	}
+	return joined(lanes, len(lanes), at)
+}
+
+func (n *Naive) foreach(name string, foreach *fdl.Foreach, input value.Value, at time.Time) End {
+	list := foreach.Collection.Eval(&expr.Scope{Self: input})
+	if list.Kind() != value.KindArray {
+		return End{At: at, Failures: []string{machine.ErrorInvalidArgument}}
+	}
+	if n.Lists != nil {
+		n.Lists[name] = append(n.Lists[name], list.Len())
+	}
+	lanes := make([]End, min(list.Len(), foreach.MaxConcurrency))
+	for j := range lanes {
+		lane := End{At: at}
+		var locals []value.Value
+		for i := j; i < list.Len() && len(lane.Failures) == 0; i += len(lanes) {
+			end := n.series(foreach.Steps, value.Merge(input, item(foreach, list.At(i), i)), value.Object(), lane.At)
+			lane.At, lane.Failures, lane.Calls = end.At, end.Failures, append(lane.Calls, end.Calls...)
+			locals = append(locals, end.Local)
+		}
+		lane.Local = value.Array(locals...)
+		lanes[j] = lane
+	}
+	return joined(lanes, list.Len(), at)
+}
+
+// item is what the input of an iteration has more than that of its foreach.
+func item(foreach *fdl.Foreach, element value.Value, number int) value.Value {
+	members := []value.Member{{Key: foreach.Item, Value: element}}
+	if foreach.Index != "" {
+		members = append(members, value.Member{Key: foreach.Index, Value: value.Int(int64(number))})
+	}
+	return value.Object(members...)
+}
+
+// joined is the end of a fork: that of its last lane, or the first failure.
+func joined(lanes []End, items int, at time.Time) End {
+	all, failed := End{At: at}, false
+	for _, lane := range lanes {
+		switch {
+		case len(lane.Failures) > 0 && (!failed || lane.At.Before(all.At)):
+			failed, all.At, all.Failures = true, lane.At, lane.Failures
+		case len(lane.Failures) > 0 && lane.At.Equal(all.At):
+			all.Failures = append(all.Failures, lane.Failures...)
+		case !failed && lane.At.After(all.At):
+			all.At = lane.At
+		}
+	}
+	for _, lane := range lanes {
+		for _, call := range lane.Calls {
+			call.May = call.May || failed && call.At.Equal(all.At)
+			if !failed || !call.At.After(all.At) {
+				all.Calls = append(all.Calls, call)
+			}
+		}
+	}
+	locals := make([]value.Value, 0, items)
+	for i := 0; i < items && !failed; i++ {
+		locals = append(locals, lanes[i%len(lanes)].Local.At(i/len(lanes)))
+	}
+	all.Local = value.Array(locals...)
+	return all
+}

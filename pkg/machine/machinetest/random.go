@@ -1,0 +1,115 @@
+package machinetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// RandomInput is an input for random flows, as JSON.
+var RandomInput = `{"n":1,"list":[0,1,2],"pairs":[{"n":2,"list":[5,6]},{"n":0,"list":[]},{"n":3,"list":["` + strings.Repeat("x", 300) + `",8]}]}`
+
+// RandomFlow returns the flow of a seed, as JSON, with forks and, if so asked, with callbacks.
+func RandomFlow(seed uint64, callbacks bool) string {
+	f := &randomFlows{r: rand.New(rand.NewPCG(seed, 0)), callbacks: callbacks} //nolint:gosec // drawn anew from the seed each time
+	return `{"version":"v1","type":"flow","steps":` + f.series(4, 2) + `}`
+}
+
+// RandomReplies are those to the callbacks of a random flow.
+func RandomReplies(flow *fdl.Flow) map[string]Reply {
+	replies := map[string]Reply{}
+	for _, step := range flow.All {
+		if task, ok := step.Kind.(*fdl.Task); ok && task.Pattern == fdl.PatternWaitForCallback {
+			replies[step.Name] = Reply{2 * time.Second, token.Success(value.Object(value.Member{Key: "n", Value: value.Int(3)}))}
+		}
+	}
+	return replies
+}
+
+// randomFlows makes random flows, as JSON.
+type randomFlows struct {
+	r         *rand.Rand
+	names     int
+	callbacks bool
+}
+
+// series makes steps with at most that many levels, and forks among them.
+func (f *randomFlows) series(depth, forks int) string {
+	first, count := f.names, 1+f.r.IntN(3)
+	f.names += count
+	var steps []string
+	for i := range count {
+		step := fmt.Sprintf(`{"name":"s%d",%s`, first+i, f.kind(depth, forks, fmt.Sprintf("s%d", first+f.r.IntN(count))))
+		if !strings.Contains(step[:min(len(step), 30)], `"succeed"`) && !strings.Contains(step[:min(len(step), 30)], `"fail"`) && f.r.IntN(10) == 0 {
+			step += `,"end":true`
+		}
+		steps = append(steps, step+f.mappings()+"}")
+	}
+	return "[" + strings.Join(steps, ",") + "]"
+}
+
+func (f *randomFlows) kind(depth, forks int, target string) string {
+	const task = `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"`
+	switch k := f.r.IntN(12); {
+	case k < 2:
+		return task + f.pattern()
+	case k == 2 && depth > 0:
+		return task + `,"catch":[{"errors":["E1"],"steps":` + f.series(depth-1, forks) + `},{"errors":["E2"],"goto":"` + target + `"}]`
+	case k == 3:
+		return fmt.Sprintf(`"type":"wait","duration":%d`, f.r.IntN(4))
+	case k == 4 && depth > 0:
+		return `"type":"choice","choices":[{"condition":"$.n > 1","steps":` + f.series(depth-1, forks) + `},{"condition":"$.i == 0","goto":"` + target + `"}]`
+	case k < 8 && depth > 0 && forks > 0:
+		branches := make([]string, 1+f.r.IntN(3))
+		for i := range branches {
+			branches[i] = `{"steps":` + f.series(depth-1, forks-1) + `}`
+		}
+		return `"type":"parallel","branches":[` + strings.Join(branches, ",") + `]`
+	case k < 10 && depth > 0 && forks > 0:
+		collection := []string{`"$.list","item":"it"`, `"$.pairs","item":"pair"`, `"$.pair.list","item":"it"`}[f.r.IntN(3)]
+		return fmt.Sprintf(`"type":"foreach","maxConcurrency":%d,"iterationMapping":{"collection":%s,"index":"i"},"steps":%s`,
+			1+f.r.IntN(3), collection, f.series(depth-1, forks-1))
+	case k == 10 && f.r.IntN(8) == 0:
+		return `"type":"fail","error":"E3"`
+	case k == 11 && f.r.IntN(4) == 0:
+		return `"type":"succeed"`
+	}
+	return `"type":"pass"`
+}
+
+// pattern is that of a task, or how it is retried.
+func (f *randomFlows) pattern() string {
+	switch k := f.r.IntN(8); {
+	case k == 0:
+		return `,"retry":[{"errors":["E1"],"intervalSeconds":2,"maxAttempts":2},{"errors":["E2"],"intervalSeconds":0,"maxAttempts":1}]`
+	case k == 1:
+		return `,"pattern":"waitForCondition","condition":"$.at > 3","intervalSeconds":1,"backoffRate":2,"maxAttempts":4`
+	case k == 2 && f.callbacks:
+		return `,"pattern":"waitForCallback","timeoutSeconds":3`
+	}
+	return ""
+}
+
+// mappings are those of a step. Lists keep their keys, so that more than one foreach finds them.
+func (f *randomFlows) mappings() string {
+	const lists = `{"target":"list","source":"$input.list"},{"target":"pairs","source":"$input.pairs"},{"target":"pair","source":"$input.pair"}`
+	var out string
+	if f.r.IntN(4) == 0 {
+		out += `,"inputMappings":[` + lists + `,{"target":"n","source":"$input.it"},{"target":"i","source":"$input.i"}` + []string{
+			`,{"target":"clock","source":true}`, `,{"target":"was","source":"$local"}`, `,{"target":"fail","source":"E1"}`,
+			`,{"target":"fail","source":"E2"}`, `,{"target":"fail","source":"E1"},{"target":"until","source":3}`,
+		}[f.r.IntN(5)] + `]`
+	}
+	if f.r.IntN(3) == 0 {
+		out += `,"outputMappings":[` + []string{
+			`{"target":"all","source":"$local"}`, `{"target":"ns","source":"$local[*].n"}`,
+			`{"target":"n","source":"$input.i"}`, `{"target":"n","source":"$local[0].n"}`,
+		}[f.r.IntN(4)] + `]`
+	}
+	return out
+}
