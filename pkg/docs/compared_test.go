@@ -70,7 +70,7 @@ func difference(a, b []string) []string {
 }
 
 // errorName matches the name of an error in the code.
-var errorName = regexp.MustCompile(`^((FnF|FC|Job|Token)\.[A-Z][A-Za-z]+|JobNotFound|InvalidArgument)$`)
+var errorName = regexp.MustCompile(`^((FnF|FC|fnf|Job|Token)\.[A-Z][A-Za-z]+|JobNotFound|InvalidArgument)$`)
 
 // TestErrorsMatchTheCode compares the table of errors with the names in the code, in both directions.
 func TestErrorsMatchTheCode(t *testing.T) {
@@ -153,26 +153,27 @@ func parsed(t *testing.T, path string) *ast.File {
 func TestLimitsMatchTheCode(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
-		"data of a step":                  fmt.Sprintf("%d KiB", machine.DefaultData>>10),
-		"item of the log":                 fmt.Sprintf("%d KiB", machine.MaxItem>>10),
-		"events of an execution":          strconv.Itoa(machine.DefaultEvents),
-		"levels of a value":               strconv.Itoa(value.MaxLevels),
-		"size of a definition":            fmt.Sprintf("%d KiB", fdl.MaxSize>>10),
-		"levels of a definition":          constantIn(t, "../fdl/document.go", "maxLevels"),
-		"values of a definition":          constantIn(t, "../fdl/document.go", "maxNodes"),
-		"depth of a condition":            constantIn(t, "../expr/condition_parse.go", "maxNesting"),
-		"name":                            strconv.Itoa(fdl.MaxName) + " characters",
-		"branches of a parallel":          strconv.Itoa(fdl.MaxBranches),
-		"iterations of a foreach at once": strconv.Itoa(fdl.MaxConcurrency),
-		"levels of parallel and foreach":  strconv.Itoa(fdl.MaxForks),
-		"wait":                            seconds(fdl.MaxWait),
+		"data of a step":                                fmt.Sprintf("%d KiB", machine.DefaultData>>10),
+		"item of the log":                               fmt.Sprintf("%d KiB", machine.MaxItem>>10),
+		"events of an execution":                        strconv.Itoa(machine.DefaultEvents),
+		"levels of a value":                             strconv.Itoa(value.MaxLevels),
+		"size of a definition":                          fmt.Sprintf("%d KiB", fdl.MaxSize>>10),
+		"levels of a definition":                        constantIn(t, "../fdl/document.go", "maxLevels"),
+		"values of a definition":                        constantIn(t, "../fdl/document.go", "maxNodes"),
+		"depth of a condition":                          constantIn(t, "../expr/condition_parse.go", "maxNesting"),
+		"name":                                          strconv.Itoa(fdl.MaxName) + " characters",
+		"branches of a parallel":                        strconv.Itoa(fdl.MaxBranches),
+		"iterations of a foreach at once":               strconv.Itoa(fdl.MaxConcurrency),
+		"levels of parallel and foreach":                strconv.Itoa(fdl.MaxForks),
+		"sub-flows that wait for one another":           strconv.Itoa(machine.MaxDepth),
+		"wait":                                          seconds(fdl.MaxWait),
 		"time of an execution without `timeoutSeconds`": fmt.Sprintf("%d days", machine.DefaultDuration/(24*time.Hour)),
-		"timeoutSeconds":                      seconds(fdl.MaxTimeout),
-		"pause between attempts or polls":     seconds(fdl.MaxInterval),
-		"commands of `exec:` tasks at once":   constantIn(t, "../local/calls.go", "DefaultCommands"),
-		"other calls at once, on one machine": constantIn(t, "../local/calls.go", "DefaultCalls"),
-		"error":                               constantIn(t, "../token/outcome.go", "maxError") + " bytes",
-		"cause":                               constantIn(t, "../token/outcome.go", "maxCause") + " bytes",
+		"timeoutSeconds":                                seconds(fdl.MaxTimeout),
+		"pause between attempts or polls":               seconds(fdl.MaxInterval),
+		"commands of `exec:` tasks at once":             constantIn(t, "../local/calls.go", "DefaultCommands"),
+		"other calls at once, on one machine":           constantIn(t, "../local/calls.go", "DefaultCalls"),
+		"error":                                         constantIn(t, "../token/outcome.go", "maxError") + " bytes",
+		"cause":                                         constantIn(t, "../token/outcome.go", "maxCause") + " bytes",
 	}
 	limits := tableOf(t, "limits", "limit")
 	values := limits.column("value")

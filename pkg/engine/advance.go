@@ -196,13 +196,15 @@ func (h *handler) resend(ctx context.Context, due time.Time) error {
 // written (rule 1, load first).
 func (h *handler) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
 	switch {
-	case state.Status.Final(), h.onlyAwaitsEnd(state) && h.wake.Cause != machine.CauseStop:
+	case state.Status.Final(), h.onlyAwaitsEnd(state) && h.wake.Cause != machine.CauseStop && h.wake.Cause != machine.CauseParent:
 		return nil, nil
 	case h.wake.Cause == machine.CauseStart:
 		if state.Status == machine.StatusStarting {
-			return machine.Started{At: h.now}, nil
+			return h.started(ctx, state)
 		}
 		return nil, nil
+	case h.wake.Cause == machine.CauseParent:
+		return h.parentLeft(ctx, state)
 	case h.wake.Cause == machine.CauseStop:
 		return h.stopRequest(ctx, state)
 	case h.isOfJoin(state.Waiting):

@@ -32,6 +32,8 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 		return nil, h.startLanes(ctx, c)
 	case machine.StopLanes:
 		return h.stopLanes(ctx, d.state)
+	case machine.WakeChild:
+		return nil, h.sendWake(ctx, c.Child.ID(), machine.CauseParent)
 	}
 	return nil, nil
 }
@@ -97,7 +99,7 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 		return token.Outcome{}, errTooLate
 	}
 	h.observer.Calling(call, h.clock())
-	outcome, err := h.caller.Call(ctx, call)
+	outcome, err := h.callOrStart(ctx, call)
 	var wait *WaitError
 	if errors.As(err, &wait) {
 		outcome, err = h.callLater(ctx, d, wait)
@@ -110,6 +112,13 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 	}
 	h.results[call.Attempt] = result{call: call, outcome: outcome}
 	return outcome, nil
+}
+
+func (h *handler) callOrStart(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	if call.Start != nil {
+		return h.startChild(ctx, call)
+	}
+	return h.caller.Call(ctx, call)
 }
 
 // callLater commits the draft and waits for the turn of the call. The log then has the execution's

@@ -42,29 +42,39 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 	if err := check(request); err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
-	flow, err := c.flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
-	if err != nil {
-		return 0, wrap(op, err)
-	}
-	now := c.clock()
-	id := NewID(request.Flow.Name, request.Execution)
-	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
-	item := Item{Execution: id, Nonce: c.newNonce()}
-	item.Body, _ = machine.Encode(item.place(), state, events)
-	if err := checkSize(item); err != nil {
-		return 0, &Error{CodeInvalid, op, err}
-	}
-	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
-		return 0, wrap(op, err)
-	}
-	switch err := c.put(ctx, item); {
+	switch _, err := c.accept(ctx, request, nil); {
 	case err == nil:
-		c.observer.Committed(id, state, events)
 		return StartedNew, nil
 	case !errors.Is(err, ErrConflict):
 		return 0, wrap(op, err)
 	}
-	return c.compareStart(ctx, op, id, request)
+	return c.compareStart(ctx, op, NewID(request.Flow.Name, request.Execution), request)
+}
+
+// accept sends the wake of a start and puts item 0 (rule 12). The parent is that of a sub-flow, nil for
+// other executions. The error is a conflict if there is an execution of that name.
+func (c *core) accept(ctx context.Context, request StartRequest, parent *machine.Parent) (machine.State, error) {
+	flow, err := c.flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
+	if err != nil {
+		return machine.State{}, err
+	}
+	now := c.clock()
+	id := NewID(request.Flow.Name, request.Execution)
+	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
+	state.Parent = parent
+	item := Item{Execution: id, Nonce: c.newNonce()}
+	item.Body, _ = machine.Encode(item.place(), state, events)
+	if err := checkSize(item); err != nil {
+		return machine.State{}, &Error{CodeInvalid, "", err}
+	}
+	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+		return machine.State{}, err
+	}
+	if err := c.put(ctx, item); err != nil {
+		return machine.State{}, err
+	}
+	c.observer.Committed(id, state, events)
+	return state, nil
 }
 
 // CheckName returns an error unless the text is a valid name of an execution.

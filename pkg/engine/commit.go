@@ -156,6 +156,7 @@ func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machin
 		return true
 	case machine.CloseToken:
 		return c.AfterCommit
+	case machine.WakeChild: // the other way round: a worker that dies in between would leave the sub-flow alone
 	}
 	return false
 }

@@ -68,6 +68,9 @@ func (h *handler) endWaiting(ctx context.Context, state machine.State, cause str
 	case waiting.For == machine.WaitingForToken:
 		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause), By: token.ClosedByStop, At: h.clock()}
 		record, err = h.tokens.Close(ctx, waiting.Handle(), closing)
+		if err == nil && waiting.Child != nil && record.ClosedBy != token.ClosedByChild {
+			err = h.sendWake(ctx, waiting.Child.ID(), machine.CauseParent)
+		}
 	case waiting.For == machine.WaitingForLanes:
 		_, joined, err = h.joined(ctx, h.wake.Execution, waiting)
 	}

@@ -36,6 +36,14 @@ func UnknownFlow(flow machine.FlowRef) error {
 	return &Error{Code: CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("no definition with hash %.12s", flow.Hash)}
 }
 
+// Newest returns the first of the definitions of a flow, for what implements [Flows].
+func Newest(name string, sorted []Definition) (machine.FlowRef, error) {
+	if len(sorted) == 0 {
+		return machine.FlowRef{}, &Error{Code: CodeNotFound, Op: "read flow " + name, Err: ErrNotFound}
+	}
+	return sorted[0].Flow, nil
+}
+
 // SortDefinitions puts them in the order of their names, of one name the latest
 // first.
 func SortDefinitions(list []Definition) {

@@ -62,8 +62,8 @@ type Wake struct {
 	// its timers.
 	Lane *machine.Lane
 	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
-	// timer, the handle of a token, [machine.CauseReply] of one, [machine.CauseJoined] or
-	// [machine.CauseLaneFailed].
+	// timer, the handle of a token, [machine.CauseReply] of one, [machine.CauseJoined],
+	// [machine.CauseLaneFailed] or [machine.CauseParent].
 	Cause string
 	// Due is the instant before which the wake has no effect.
 	Due time.Time
@@ -212,6 +212,10 @@ type Flows interface {
 	// Flow returns the parsed definition. The error is [ErrNotFound] for a definition that was
 	// never put.
 	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
+
+	// Newest returns the definition that came last to the list of those of that name, as of no earlier than
+	// the call. The error is [ErrNotFound] if the list has none.
+	Newest(ctx context.Context, name string) (machine.FlowRef, error)
 }
 
 // Definition is an entry in a list of definitions.

@@ -94,9 +94,13 @@ func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flo
 	}
 	now := w.clock()
 	if stopped {
-		if err := w.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
-			return err
-		}
+		err = w.sendWake(ctx, id, machine.CauseStop)
+	}
+	if state.Awaited() && err == nil {
+		err = w.sendWake(ctx, id, machine.CauseParent)
+	}
+	if err != nil {
+		return err
 	}
 	due := now
 	if flow.Timeout > 0 {
@@ -118,6 +122,9 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 	}
 	if stopped {
 		causes = append(causes, machine.CauseStop)
+	}
+	if state.Awaited() { // its parent may have left it
+		causes = append(causes, machine.CauseParent)
 	}
 	if waiting := state.Waiting; waiting != nil {
 		// The wake makes the pending calls (rule 7, the worker may live): it reads the token, and queues

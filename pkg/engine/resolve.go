@@ -133,15 +133,28 @@ func (c *core) mayLive(entered machine.Entry, deadAfter time.Duration) (until ti
 	return now.Add(deadAfter - max(age, 0)), true
 }
 
-// sendEnd reports the committed state to Ends, or joins a lane, if it is final. After an error the wake
+// sendEnd reports the committed state to the parent and to Ends, or joins a lane, if it is final. After an error the wake
 // is delivered again, and [handler.reportEndAgain] repeats the report.
 func (c *core) sendEnd(ctx context.Context, item Item, state machine.State) error {
 	switch {
 	case !state.Status.Final():
 	case state.Lane != nil:
 		return c.join(ctx, item.Seq, state)
-	case c.ends != nil:
-		return c.ends.Ended(ctx, item.Execution, state)
+	default:
+		return c.reportEnd(ctx, item.Execution, state)
+	}
+	return nil
+}
+
+// reportEnd reports the end of an execution to its parent and to Ends.
+func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error {
+	if state.Awaited() {
+		if err := c.reportToParent(ctx, state); err != nil {
+			return err
+		}
+	}
+	if c.ends != nil {
+		return c.ends.Ended(ctx, id, state)
 	}
 	return nil
 }
@@ -149,7 +162,7 @@ func (c *core) sendEnd(ctx context.Context, item Item, state machine.State) erro
 // wakeEnded reports whether the wake ended the execution. The worker that did so may have died before it
 // reported the end. A request to stop also makes a lane that has ended join again (rule 20).
 func (h *handler) wakeEnded(state machine.State) bool {
-	isEnd := h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil) || state.Lane != nil && h.wake.Cause == machine.CauseStop
+	isEnd := h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil || state.Awaited()) || state.Lane != nil && h.wake.Cause == machine.CauseStop
 	return isEnd && state.Status.Final()
 }
 

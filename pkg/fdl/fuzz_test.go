@@ -81,6 +81,12 @@ func FuzzParseResource(f *testing.F) {
 			}
 			return
 		}
+		if r.IsSubflow() {
+			if r != (fdl.Resource{Text: text, Flow: r.Flow}) || text != fdl.StartExecution && !strings.HasSuffix(text, ":flow/"+r.Flow) {
+				t.Errorf("got %+v from %q", r, text)
+			}
+			return
+		}
 		separator, name := ":", "function:"+r.Function
 		switch {
 		case r.Service != "":

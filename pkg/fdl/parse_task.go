@@ -1,6 +1,7 @@
 package fdl
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,8 +25,14 @@ func (p *parser) task(step *Step, f *fields) *Task {
 	}
 	task.Signed, task.Sender = p.signed(f)
 	task.Params = p.params(f, task.Resource)
+	if task.Resource.IsSubflow() {
+		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.values["serviceParams"]))
+	}
 	task.Pattern = p.pattern(f, task.Resource)
 	p.otherPatterns(task, f)
+	if n := f.values["atMostOnce"]; task.AtMostOnce && task.Resource.IsSubflow() {
+		p.problem(n.pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
+	}
 	task.Poll = p.poll(task, f)
 	p.failures(task, step, f)
 	task.CallbackURL = slices.ContainsFunc(f.sources, func(s pathSource) bool { return s.path.String() == callbackURL })
@@ -121,9 +128,6 @@ func (p *parser) action(n *node, f *fields) Resource {
 	text, _ := n.text()
 	product := otherProduct(text, f.names("action"))
 	switch {
-	case text == "fnf:StartExecution":
-		p.problem(n.pos, "action %q starts a sub-flow, which comes with a later release; this one does not run it", text)
-		return Resource{}
 	case product != "":
 		p.problem(n.pos, "action %q is an API of another product, %q, which this release does not call; call a function that does (allowed: %s)",
 			shortened(text), product, f.allowed("action"))
@@ -156,7 +160,8 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.title)
 	case n == nil:
 	case resource.Function != "" && resource.Kind == "":
-		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job; a function gets the step's input, which inputMappings make")
+		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job, a message or a sub-flow; "+
+			"a function gets the step's input, which inputMappings make")
 	case n.kind != nodeMapping:
 		f.unfit("serviceParams")
 	default:
@@ -164,6 +169,9 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 		p.messageBody(n, resource)
 	}
 	params := value.Object()
+	if resource.IsSubflow() {
+		params = p.subflowParams(n, resource)
+	}
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
 		params, _ = value.ParseJSON(named) // is an object
 		if n != nil {
@@ -173,7 +181,7 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 	if n != nil {
 		params = value.Merge(params, n.value())
 	}
-	if params.TooDeep() {
+	if n != nil && params.TooDeep() {
 		p.tooDeep(n, "serviceParams", params)
 	}
 	template, _ := expr.ParseTemplate(params) // a mistake in it was reported
@@ -220,6 +228,8 @@ var patterns = map[string]Pattern{
 // patternsOf returns what the resource is, and the patterns that it has.
 func patternsOf(resource Resource) (what string, allowed []string) {
 	switch {
+	case resource.IsSubflow():
+		return "a sub-flow", []string{"requestResponse", "sync", "waitForCallback"}
 	case resource.isMessage():
 		return "a message, which has no end", []string{"requestResponse", "waitForCallback"}
 	case resource.Kind != "":
@@ -231,7 +241,7 @@ func patternsOf(resource Resource) (what string, allowed []string) {
 func (p *parser) pattern(f *fields, resource Resource) Pattern {
 	pattern := f.oneOf("pattern", "pattern")
 	what, allowed := patternsOf(resource)
-	if pattern != "" && resource.Function != "" && !slices.Contains(allowed, pattern) {
+	if pattern != "" && resource.Text != "" && !slices.Contains(allowed, pattern) {
 		p.problem(f.values["pattern"].pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
 	}
 	return patterns[pattern]

@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// Resource names the function that a task calls.
+// Resource names the function that a task calls, or the flow that it starts.
 type Resource struct {
 	// Text is the resource, or the action, as the flow writes it.
 	Text string
@@ -18,8 +18,11 @@ type Resource struct {
 	Service string
 	// Qualifier is the version or alias, "" for none.
 	Qualifier string
-	// Function is the name of the function.
+	// Function is the name of the function, "" for a sub-flow.
 	Function string
+	// Flow is the name of the flow of which a sub-flow is an execution. It is "" for other resources, and
+	// for the action [StartExecution] if its parameters name the flow by a path.
+	Flow string
 }
 
 // StartJob is the function that starts jobs.
@@ -27,7 +30,7 @@ const StartJob = "StartJob"
 
 // IsAction reports whether r is an action and not a resource that exists.
 func (r Resource) IsAction() bool {
-	return r.Kind != "" && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
+	return (r.Kind != "" || r.Text == StartExecution) && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
 }
 
 // anyText is a region or an account. A placeholder in it may have colons: ${ALIYUN::Region}.
@@ -38,6 +41,7 @@ const anyText = `(?:\$\{[^{}]*\}|[^:])*`
 var resourceForms = []*regexp.Regexp{
 	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
 	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:functions/(?P<function>[^/:.\s]+)(?:/(?P<qualifier>[^/:\s]+))?$`),
+	regexp.MustCompile(`^acs:fnf:` + anyText + `:` + anyText + `:flow/(?P<flow>[A-Za-z_][A-Za-z0-9_-]{0,127})$`),
 	regexp.MustCompile(`^arn:[^:]+:lambda:[^:]*:[^:]*:function:(?P<function>[A-Za-z0-9_-]+)(?::(?P<qualifier>[^:\s]+))?$`),
 }
 
@@ -63,6 +67,9 @@ func ParseResource(text string) (Resource, error) {
 	}
 	if isJob {
 		return Resource{Text: text, Kind: kind.Name, Function: StartJob}, nil
+	}
+	if text == StartExecution {
+		return Resource{Text: text}, nil
 	}
 	for _, form := range resourceForms {
 		match := form.FindStringSubmatch(text)
@@ -96,7 +103,7 @@ func resourceError(text string) error {
 	if found := unfilled(text); found != "" {
 		return placeholderError(text, found)
 	}
-	return fmt.Errorf("resource %q names no function and no job; allowed: %s", shortened(text), allowedResources())
+	return fmt.Errorf("resource %q names no function, job or flow; allowed: %s", shortened(text), allowedResources())
 }
 
 func resourceFrom(text string, form *regexp.Regexp, match []string) Resource {
@@ -106,5 +113,5 @@ func resourceFrom(text string, form *regexp.Regexp, match []string) Resource {
 		}
 		return ""
 	}
-	return Resource{Text: text, Service: part("service"), Qualifier: part("qualifier"), Function: part("function")}
+	return Resource{Text: text, Service: part("service"), Qualifier: part("qualifier"), Function: part("function"), Flow: part("flow")}
 }

@@ -38,6 +38,22 @@ func TestParseResource(t *testing.T) {
 	}
 }
 
+// A sub-flow is named by the resource, or by the parameters of the action.
+func TestParseResourceOfASubflow(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]fdl.Resource{
+		"acs:fnf:::flow/child_1":                                  {Flow: "child_1"},
+		"acs:fnf:${ALIYUN::Region}:${ALIYUN::AccountId}:flow/Pay": {Flow: "Pay"},
+		"fnf:StartExecution":                                      {},
+	} {
+		want.Text = text
+		got, err := fdl.ParseResource(text)
+		if err != nil || got != want || !got.IsSubflow() || got.IsAction() != (want.Flow == "") {
+			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}
+
 // A job is started by StartJob, whatever names it, so that one text is enough to
 // find the function again.
 func TestParseResourceOfAJob(t *testing.T) {
@@ -67,32 +83,36 @@ func TestParseResourceOfAJob(t *testing.T) {
 func TestParseResourceRejects(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ text, why string }{
-		{"", "names no function and no job"},
-		{"StartJob", "names no function and no job"},
-		{"acs:fc:::functions/", "names no function and no job"},
-		{"acs:fc:::functions/f/LATEST/x", "names no function and no job"},
+		{"", "names no function, job or flow"},
+		{"StartJob", "names no function, job or flow"},
+		{"acs:fc:::functions/", "names no function, job or flow"},
+		{"acs:fc:::functions/f/LATEST/x", "names no function, job or flow"},
 		{"acs:fc:::services/s/functions/{functionName}", "has the placeholder {functionName}"},
 		{"acs:fc:{region}:{account}:functions/<name>", "has the placeholder <name>"},
 		{"acs:mns:{region}:{account}:/topics/{topicName}/messages", "has the placeholder {topicName}"},
 		{"${X.ARN}", "has the placeholder ${X.ARN}"},
-		{"acs:fc:{region}:{account}:service/s", "names no function and no job"},
-		{"acs:fc::services/s/functions/f", "names no function and no job"},
-		{"acs:fc:::services//functions/f", "names no function and no job"},
-		{"acs:fc:::services/s./functions/f", "names no function and no job"},
-		{"acs:fc:::services/s/functions/", "names no function and no job"},
-		{"acs:fc:::services/s/functions/f/g", "names no function and no job"},
-		{"acs:fc:::services/s/functions/f ", "names no function and no job"},
-		{"arn:aws:lambda:eu:1:f", "names no function and no job"},
-		{"arn:aws:lambda:eu:1:function:", "names no function and no job"},
-		{"arn:aws:lambda:eu:1:function:f:a:b", "names no function and no job"},
-		{"arn:aws:lambda:eu:1:layer:l:1", "names no function and no job"},
-		{"acs:fnf:::flow/f", "names no function and no job"},
-		{"acs:mns:::/queues/q", "names no function and no job"},
-		{"arn:aws:sqs:eu:1:q", "names no function and no job"},
-		{"arn:aws:dms:eu:1:rep:R", "names no function and no job"},
-		{"arn:aws:states:eu:1:activity:a", "names no function and no job"},
-		{"batch:DescribeJobs", "names no function and no job"},
-		{"batch:submitjob", "names no function and no job"},
+		{"acs:fc:{region}:{account}:service/s", "names no function, job or flow"},
+		{"acs:fc::services/s/functions/f", "names no function, job or flow"},
+		{"acs:fc:::services//functions/f", "names no function, job or flow"},
+		{"acs:fc:::services/s./functions/f", "names no function, job or flow"},
+		{"acs:fc:::services/s/functions/", "names no function, job or flow"},
+		{"acs:fc:::services/s/functions/f/g", "names no function, job or flow"},
+		{"acs:fc:::services/s/functions/f ", "names no function, job or flow"},
+		{"arn:aws:lambda:eu:1:f", "names no function, job or flow"},
+		{"arn:aws:lambda:eu:1:function:", "names no function, job or flow"},
+		{"arn:aws:lambda:eu:1:function:f:a:b", "names no function, job or flow"},
+		{"arn:aws:lambda:eu:1:layer:l:1", "names no function, job or flow"},
+		{"acs:fnf:::flow/", "names no function, job or flow"},
+		{"acs:fnf:::flow/1st", "names no function, job or flow"},
+		{"acs:fnf:::flow/f/execution/e", "names no function, job or flow"},
+		{"acs:fnf:{region}:{account}:flow/{flowName}", "has the placeholder {flowName}"},
+		{"fnf:StopExecution", "names no function, job or flow"},
+		{"acs:mns:::/queues/q", "names no function, job or flow"},
+		{"arn:aws:sqs:eu:1:q", "names no function, job or flow"},
+		{"arn:aws:dms:eu:1:rep:R", "names no function, job or flow"},
+		{"arn:aws:states:eu:1:activity:a", "names no function, job or flow"},
+		{"batch:DescribeJobs", "names no function, job or flow"},
+		{"batch:submitjob", "names no function, job or flow"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {

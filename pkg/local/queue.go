@@ -155,8 +155,8 @@ func (q *queue) finished(w engine.Wake, putBack time.Time) {
 	q.release(w.Execution)
 }
 
-// holdBack holds back the wakes of an execution, and a virtual clock, until release is called.
-func (q *queue) holdBack(execution engine.ID) (release func()) {
+// HoldBack implements [engine.HoldingWakes]. It holds back the wakes of an execution, and a virtual clock, until release is called.
+func (q *queue) HoldBack(execution engine.ID) (release func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.hold(execution)

@@ -39,7 +39,7 @@ func TestQueueWithVirtualClock(t *testing.T) {
 	enginetest.Wakes(t, func(t *testing.T, test func(*testing.T, enginetest.Queue)) {
 		t.Helper()
 		q := newQueue(NewVirtualClock(testEpoch))
-		q.holdBack(engine.ID{}) // so that the suite moves the clock, and the queue does not
+		q.HoldBack(engine.ID{}) // so that the suite moves the clock, and the queue does not
 		test(t, queueEnds{q})
 	})
 }
@@ -106,7 +106,7 @@ func TestVirtualClockMovesWhenNothingElseCan(t *testing.T) {
 	t.Run("not while a start is under way", func(t *testing.T) {
 		t.Parallel()
 		q := virtualQueue(t, 10*s)
-		release := q.holdBack(engine.NewID("flow", "new"))
+		release := q.HoldBack(engine.NewID("flow", "new"))
 		wantNext(t, q, "", 0)
 		release()
 		wantNext(t, q, "a", 10*s)
@@ -157,7 +157,7 @@ func TestStartHoldsItsWakeBack(t *testing.T) {
 	t.Parallel()
 	q := virtualQueue(t)
 	one := engine.NewID("flow", "one")
-	first, second := q.holdBack(one), q.holdBack(one)
+	first, second := q.HoldBack(one), q.HoldBack(one)
 	send(t, q, one, "start", 0)
 	wantNext(t, q, "", 0)
 	first()
@@ -182,7 +182,7 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	want(true, "empty")
-	release := q.holdBack(engine.NewID("flow", "a"))
+	release := q.HoldBack(engine.NewID("flow", "a"))
 	want(false, "a start under way")
 	send(t, q, engine.NewID("flow", "a"), "a", time.Second)
 	release()

@@ -62,6 +62,15 @@ func (s *KeyedStore) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow,
 	})
 }
 
+// Newest implements [engine.Flows].
+func (s *KeyedStore) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
+	list, err := s.Definitions(ctx, name)
+	if err != nil {
+		return machine.FlowRef{}, err
+	}
+	return engine.Newest(name, list)
+}
+
 // instantSize is the size of an instant on the list.
 const instantSize = 8
 

@@ -200,7 +200,7 @@ func (s *System) newTokens(store Store, by token.Closer) *resume.Tokens {
 	return resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(store.Keys()), Store: store, Wakes: tokenWakes{s.queue}, Now: s.config.Clock.Now,
 		Limit: s.config.Limits.Data, LimitHint: s.config.Limits.Hints.Data, By: by,
-		HoldBack: func(id token.ID) func() { return s.queue.holdBack(id.Execution) },
+		HoldBack: func(id token.ID) func() { return s.queue.HoldBack(id.Execution) },
 	})
 }
 
@@ -252,10 +252,10 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 	if err != nil {
 		return 0, err
 	}
-	if err := s.CanStart(flow, request.Flow.Name, request.Execution); err != nil {
+	if err := s.CanStart(ctx, flow, request.Flow.Name, request.Execution); err != nil {
 		return 0, err
 	}
-	release := s.queue.holdBack(engine.NewID(request.Flow.Name, request.Execution))
+	release := s.queue.HoldBack(engine.NewID(request.Flow.Name, request.Execution))
 	defer release()
 	return s.Client.Start(ctx, request)
 }
@@ -263,7 +263,7 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 // Stop is [engine.Client.Stop]. The wake is held back until the request is stored: an earlier wake would
 // not find it, and be sent again after a second. Running calls of the execution end.
 func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) error {
-	release := s.queue.holdBack(id)
+	release := s.queue.HoldBack(id)
 	defer release()
 	if err := s.Client.Stop(ctx, id, name, cause); err != nil {
 		return err
@@ -278,9 +278,11 @@ func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 // CallbackBase returns that of [Config].
 func (s *System) CallbackBase() string { return s.config.CallbackBase }
 
-// CanStart returns an error if a function of the flow has no runner.
-func (s *System) CanStart(parsed *fdl.Flow, flow, execution string) error {
-	if missing := s.Missing(parsed); len(missing) > 0 {
+// CanStart returns an error if a function of the flow has no runner, or a sub-flow is not stored. The same
+// goes for the sub-flows.
+func (s *System) CanStart(ctx context.Context, parsed *fdl.Flow, flow, execution string) error {
+	missing := append(s.Missing(parsed), s.missingInSubflows(ctx, parsed, map[string]bool{flow: true})...)
+	if len(missing) > 0 {
 		return &engine.Error{Code: engine.CodeInvalid, Op: "start " + flow + "/" + execution, Err: errors.Join(missing...)}
 	}
 	return nil

@@ -172,7 +172,7 @@ func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 	seen, ambiguous := map[string]bool{}, Ambiguous(flow)
 	for _, step := range flow.All {
 		task, ok := step.Kind.(*fdl.Task)
-		if !ok || t.knows(task.Resource) {
+		if !ok || task.Resource.IsSubflow() || t.knows(task.Resource) {
 			continue
 		}
 		names := TaskNames(task.Resource)

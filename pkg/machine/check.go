@@ -52,7 +52,7 @@ func (s *State) mayOpen(flow *fdl.Flow, i int) bool {
 // canWait reports whether the waiting step can wait for this.
 func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 	i := waiting.Attempt.Step
-	if i < 0 || i >= len(flow.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) {
+	if i < 0 || i >= len(flow.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) || waiting.Child != nil && waiting.Token == nil {
 		return false
 	}
 	if waiting.For == WaitingForRoom {

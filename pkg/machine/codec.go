@@ -174,6 +174,7 @@ type coder struct {
 	dec     *value.Decoder
 	strange bool // the decoder met a value that no encoder writes
 	forked  bool // ids are reserved
+	child   bool // the execution is a sub-flow
 }
 
 func (c *coder) damaged() bool { return c.dec.Err() != nil || c.strange }
@@ -253,8 +254,8 @@ func optional[T any](c *coder, p **T) bool {
 // statusCodes are the statuses by their stored numbers.
 var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
 
-// status codes the status, and whether the log is a lane's and whether ids are reserved, so that
-// other logs are not larger.
+// status codes the status, and whether the log is a lane's, whether ids are reserved and whether the
+// execution is a sub-flow, so that other logs are not larger.
 func (c *coder) status(h *Head) {
 	code := max(slices.Index(statusCodes, h.Status), 0)
 	if h.Lane {
@@ -263,9 +264,13 @@ func (c *coder) status(h *Head) {
 	if c.forked {
 		code += 2 * len(statusCodes)
 	}
-	number(c, &code, 4*len(statusCodes)-1)
+	if c.child {
+		code += 4 * len(statusCodes)
+	}
+	number(c, &code, 8*len(statusCodes)-1)
 	h.Status = statusCodes[code%len(statusCodes)]
-	h.Lane, c.forked = code/len(statusCodes)%2 == 1, code >= 2*len(statusCodes)
+	flags := code / len(statusCodes)
+	h.Lane, c.forked, c.child = flags&1 != 0, flags&2 != 0, flags&4 != 0
 }
 
 func (c *coder) statusText(s *Status) {
@@ -285,7 +290,7 @@ func (c *coder) head(h *Head) {
 
 func (c *coder) state(s *State) {
 	h := Head{s.Status, s.Lane != nil, s.Flow, s.Execution, s.Started, s.Expires}
-	c.forked = s.Reserved > 0
+	c.forked, c.child = s.Reserved > 0, s.Parent != nil
 	c.head(&h)
 	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
 	c.setExpires(h.Expires)
@@ -299,6 +304,9 @@ func (c *coder) state(s *State) {
 	}
 	if c.forked {
 		number(c, &s.Reserved, math.MaxInt)
+	}
+	if c.child {
+		c.parent(&s.Parent)
 	}
 	c.time(&s.At)
 	c.count(&s.Events)
@@ -335,16 +343,31 @@ func (c *coder) lane(lane **Lane) {
 		*lane = &Lane{}
 	}
 	l := *lane
-	parent := string(l.Parent[:])
-	c.text(&parent)
-	if len(parent) != len(l.Parent) {
-		c.strange = true
-	} else if c.enc == nil {
-		l.Parent = ID([]byte(parent))
-	}
+	c.id(&l.Parent)
 	c.count(&l.Attempt)
 	c.count(&l.Index)
 	c.count(&l.Count)
+}
+
+func (c *coder) id(id *ID) {
+	text := string(id[:])
+	c.text(&text)
+	if len(text) != len(id) {
+		c.strange = true
+	} else if c.enc == nil {
+		*id = ID([]byte(text))
+	}
+}
+
+func (c *coder) parent(parent **Parent) {
+	if c.enc == nil {
+		*parent = &Parent{}
+	}
+	p := *parent
+	c.id(&p.Log)
+	c.text(&p.Key)
+	c.text(&p.Handle)
+	c.count(&p.Depth)
 }
 
 func (c *coder) series(series *[]Series) {
@@ -380,7 +403,8 @@ func (c *coder) waiting(waiting **Waiting) {
 		return
 	}
 	w := *waiting
-	number(c, &w.For, WaitingForLanes)
+	withChild := w.Child != nil
+	c.waitingFor(w, &withChild)
 	signed(c, &w.Attempt.Step)
 	signed(c, &w.Attempt.Number)
 	c.count(&w.Attempt.Poll)
@@ -398,11 +422,32 @@ func (c *coder) waiting(waiting **Waiting) {
 		c.time(&w.Token.Beat)
 		number(c, &w.Token.Phase, TokenSubmitted)
 	}
+	if withChild {
+		if c.enc == nil {
+			w.Child = &ExecutionRef{}
+		}
+		c.text(&w.Child.Flow)
+		c.text(&w.Child.Execution)
+	}
 	if w.For == WaitingForLanes {
 		c.count(&w.Lanes)
 		number(c, &w.FirstID, math.MaxInt)
 		number(c, &w.Block, math.MaxInt)
 	}
+}
+
+// waitingFor codes what the step waits for, and whether that is the end of a sub-flow.
+func (c *coder) waitingFor(w *Waiting, child *bool) {
+	const forChild = WaitingForLanes + 1
+	code := w.For
+	if *child {
+		code = forChild
+	}
+	number(c, &code, forChild)
+	if *child = code == forChild; *child {
+		code = WaitingForToken
+	}
+	w.For = code
 }
 
 func (c *coder) events(events *[]Event, at time.Time) {

@@ -127,7 +127,7 @@ func (r *run) failExecution(failure token.Outcome) {
 func Abandon(s State, record token.Record, joined bool, cause string, by Entry) (State, []Event) {
 	r := newRun(Env{Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
 	r.next.State = State{
-		Lane: s.Lane, FirstID: s.FirstID, Reserved: s.Reserved,
+		Lane: s.Lane, Parent: s.Parent, FirstID: s.FirstID, Reserved: s.Reserved,
 		Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
 	}
 	ending := s.Ending

@@ -23,5 +23,6 @@ const (
 	ErrorTaskTimeout      = "FnF.TaskTimeout"        // a task took too long; the vendor's name
 	ErrorConditionNotMet  = "FnF.ConditionNotMet"    // no poll met the condition
 	ErrorExecutionTimeout = "FnF.ExecutionTimeout"   // the execution took too long
+	ErrorDepthLimit       = "FnF.DepthLimitExceeded" // too many executions wait for one another
 	ErrorInternal         = "FnF.InternalError"      // a defect ended the execution
 )

@@ -202,6 +202,7 @@ func (p *player) carryOut(s *script, command machine.Command) {
 				p.ended(lane)
 			}
 		}
+	case machine.WakeChild: // the flows here have no sub-flows
 	case machine.StopLanes:
 		p.stopLanes(s, c)
 	}

@@ -11,6 +11,9 @@ import (
 // resolve ends an attempt or a poll with its outcome.
 func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	step, waiting := r.leaveWaiting()
+	if waiting.Child != nil && by != token.ClosedByChild {
+		r.next.Commands = append(r.next.Commands, WakeChild{*waiting.Child})
+	}
 	if !outcome.Failed() {
 		outcome = objectOutcome(step, outcome)
 	}
@@ -72,7 +75,7 @@ func failureType(by token.Closer) EventType {
 		return TaskSubmitFailed
 	case token.ClosedByDeadline, token.ClosedByHeartbeat:
 		return TaskTimedOut
-	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile, token.ClosedByTask, token.ClosedByStop:
+	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile, token.ClosedByTask, token.ClosedByChild, token.ClosedByStop:
 	}
 	return TaskFailed
 }

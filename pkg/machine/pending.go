@@ -73,7 +73,8 @@ func (r *run) pending(past Past) []Command {
 	w := s.Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
-	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || w.isIn(TokenQueued) && past == PastLost
+	lost := past == PastLost && (w.isIn(TokenQueued) || w.Child != nil) // the start of a sub-flow again reports its end
+	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || lost
 	switch {
 	case w.forLanes() && s.Ending != nil:
 		return []Command{StopLanes{Attempt: w.Attempt, Count: w.Lanes}}

@@ -389,9 +389,9 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 			if c.Independent {
 				kind = "independent " + kind
 			}
-			fmt.Fprintf(&out, "=> %s %s %s %s\n", kind, c.Step, attempt(c.Call), c.Input)
+			fmt.Fprintf(&out, "=> %s %s %s %s%s\n", kind, c.Step, attempt(c.Call), c.Input, started(c.Call))
 		case machine.SubmitTask:
-			fmt.Fprintf(&out, "=> submit %s attempt=%d %s\n", c.Step, c.Attempt.Number, c.Input)
+			fmt.Fprintf(&out, "=> submit %s attempt=%d %s%s\n", c.Step, c.Attempt.Number, c.Input, started(c.Call))
 		case machine.QueueTask:
 			fmt.Fprintf(&out, "=> %s %s %s %s\n", kindOfTask(c), c.Step, attempt(c.Call), c.Input)
 		case machine.CloseToken:
@@ -401,6 +401,8 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 			fmt.Fprintf(&out, "=> start lanes attempt=%d count=%d\n", c.Attempt.Number, c.Count)
 		case machine.StopLanes:
 			fmt.Fprintf(&out, "=> stop lanes attempt=%d count=%d\n", c.Attempt.Number, c.Count)
+		case machine.WakeChild:
+			fmt.Fprintf(&out, "=> wake sub-flow %s/%s\n", c.Child.Flow, c.Child.Execution)
 		}
 	}
 	return out.String()
@@ -411,6 +413,18 @@ func attempt(c machine.Call) string {
 		return fmt.Sprintf("attempt=%d poll=%d", c.Attempt.Number, c.Attempt.Poll)
 	}
 	return fmt.Sprintf("attempt=%d", c.Attempt.Number)
+}
+
+// started shows the sub-flow that is started.
+func started(c machine.Call) string {
+	switch start := c.Start; {
+	case start == nil:
+		return ""
+	case start.Refused.Failed():
+		return fmt.Sprintf(" refused with %s: %s", start.Refused.Error, start.Refused.Cause)
+	default:
+		return fmt.Sprintf(" as %s/%s depth=%d awaited=%t", start.Child.Flow, start.Child.Execution, start.Parent.Depth, start.Parent.Handle != "")
+	}
 }
 
 func kindOfTask(c machine.QueueTask) string {

@@ -104,7 +104,7 @@ func (s LaneFailed) instant() time.Time    { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
 // Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask], [CloseToken],
-// [StartLanes] and [StopLanes]. Timers are no commands: the engine starts the [State.Timer] of the
+// [StartLanes], [StopLanes] and [WakeChild]. Timers are no commands: the engine starts the [State.Timer] of the
 // state that it commits.
 //
 //sumtype:decl
@@ -168,7 +168,11 @@ type (
 		Count   int
 	}
 
-	// Call is a call of a function.
+	// WakeChild sends a sub-flow the wake [CauseParent] before the state is committed: its parent no longer
+	// waits for it (rule 26).
+	WakeChild struct{ Child ExecutionRef }
+
+	// Call is a call of a function, or the start of a sub-flow.
 	Call struct {
 		Attempt Attempt
 		Log     ID // whose state waits for the outcome
@@ -182,6 +186,8 @@ type (
 		Input     value.Value
 		// StepInput is the step's input, from which Input was made. Parts of it may be references.
 		StepInput value.Value
+		// Start is set for the start of a sub-flow. Input is then that of the sub-flow.
+		Start *Start
 		// Limit is how long the call may take, 0 for no limit but the function's own. For a poll it
 		// is the rest of the attempt's time.
 		Limit time.Duration
@@ -194,6 +200,7 @@ func (QueueTask) command()  {}
 func (CloseToken) command() {}
 func (StartLanes) command() {}
 func (StopLanes) command()  {}
+func (WakeChild) command()  {}
 
 // Key returns the idempotency key of the call, 32 hexadecimal digits. Repeated calls of an attempt
 // or of a poll have the same key.

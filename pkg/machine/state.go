@@ -36,7 +36,9 @@ type FlowRef struct {
 // it is given.
 type State struct {
 	// Lane names the lane whose state this is. It is nil for an execution.
-	Lane      *Lane
+	Lane *Lane
+	// Parent is what started a sub-flow, nil for other executions. The lanes of a sub-flow have it, too.
+	Parent    *Parent
 	Flow      FlowRef
 	Execution string // name of the execution
 	Status    Status
@@ -145,6 +147,8 @@ type Waiting struct {
 	Polls int
 	// Token is set if and only if For is [WaitingForToken].
 	Token *TokenWait
+	// Child is the sub-flow whose end closes the token, nil if something else does.
+	Child *ExecutionRef
 	// Lanes is the number of lanes that the step waits for. FirstID is the id of the API before
 	// those of the first lane, and Block how many each lane has. They are 0 unless For is
 	// [WaitingForLanes].

@@ -46,6 +46,7 @@ func (r *run) requestCall(step *fdl.Step, waiting *Waiting) {
 	switch {
 	case !isAwaited(task), r.timeLimit(task) > r.env.Limits.direct(), r.isQueuedOnce(task):
 		r.openToken(task, waiting)
+		r.awaitChild(step, task, waiting)
 	case task.AtMostOnce:
 		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
 	}
@@ -63,8 +64,11 @@ func (r *run) isQueuedOnce(task *fdl.Task) bool {
 }
 
 // timeLimit is how long a call of the task's function may take, 0 if there is no known limit. The
-// time limit of a task that polls does not limit one call.
+// time limit of a task that polls does not limit one call. The start of a sub-flow is short.
 func (r *run) timeLimit(task *fdl.Task) time.Duration {
+	if task.Resource.IsSubflow() {
+		return 0
+	}
 	limit := r.env.TimeLimits[task.Resource.Text]
 	if task.Timeout > 0 && (limit == 0 && task.Poll == nil || task.Timeout < limit) {
 		return task.Timeout
@@ -72,9 +76,9 @@ func (r *run) timeLimit(task *fdl.Task) time.Duration {
 	return limit
 }
 
-// params are the input of a function, or the parameters of a job.
+// params are the input of a function, or the parameters of a job or of a sub-flow's start.
 func (r *run) params(task *fdl.Task, input value.Value) value.Value {
-	if task.Resource.Kind == "" {
+	if task.Resource.Kind == "" && !task.Resource.IsSubflow() {
 		return input
 	}
 	return task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})
@@ -120,9 +124,13 @@ func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Comma
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)
 	}
-	call.Input = r.callInput(task, waiting, call.Key())
+	if task.Resource.IsSubflow() {
+		call.Input, call.Start = r.childStart(task, waiting, call)
+	} else {
+		call.Input = r.callInput(task, waiting, call.Key())
+	}
 	switch token := waiting.Token; {
-	case token != nil && token.Phase != TokenToSubmit:
+	case token != nil && token.Phase != TokenToSubmit && call.Start == nil:
 		return QueueTask{Call: call, Handle: token.Handle, Await: isAwaited(task), AtMostOnce: task.AtMostOnce}
 	case token != nil:
 		return SubmitTask{Call: call, Handle: token.Handle}

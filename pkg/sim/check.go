@@ -387,7 +387,7 @@ func (w *world) checkOverdue(a *attempt, record token.Record) {
 			earliest = next
 		}
 	case token.ClosedByHand, token.ClosedByCallback, token.ClosedByEvent, token.ClosedByReconcile,
-		token.ClosedByTask, token.ClosedBySubmit, token.ClosedByStop:
+		token.ClosedByTask, token.ClosedBySubmit, token.ClosedByChild, token.ClosedByStop:
 		return
 	}
 	if record.ClosedAt.Before(earliest) {

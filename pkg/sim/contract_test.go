@@ -389,15 +389,15 @@ var mutants = []mutant{
 		name:   "rule 12: the first item before the wake",
 		caught: sim.Stuck, edits: one("engine/client.go",
 			`	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
-		return 0, wrap(op, err)
+		return machine.State{}, err
 	}
-	switch err := c.put(ctx, item); {
+	if err := c.put(ctx, item); err != nil {
 `,
 			`	err = c.put(ctx, item)
 	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
-		return 0, wrap(op, err)
+		return machine.State{}, err
 	}
-	switch {
+	if err != nil {
 `),
 	},
 	{

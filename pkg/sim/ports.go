@@ -145,6 +145,11 @@ func (f flows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) {
 	return f.a.world.flow.parsed, nil
 }
 
+// Newest is never called: no flow of the simulation has sub-flows.
+func (flows) Newest(context.Context, string) (machine.FlowRef, error) {
+	return machine.FlowRef{}, errors.ErrUnsupported
+}
+
 type outcomes struct{ a *actor }
 
 func (o outcomes) Record(_ context.Context, handle string) (r token.Record, err error) {

@@ -48,6 +48,7 @@ const (
 	ClosedBySubmit    Closer = "submit"    // the submission of the task, which failed
 	ClosedByDeadline  Closer = "deadline"  // the time limit of the task
 	ClosedByHeartbeat Closer = "heartbeat" // a missed heartbeat
+	ClosedByChild     Closer = "sub-flow"  // the end of the sub-flow
 	ClosedByStop      Closer = "stop"      // the end of the execution
 )
 

@@ -79,6 +79,15 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 	return list, nil
 }
 
+// Newest implements [engine.Flows].
+func (l *Log) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
+	list, err := l.Definitions(ctx, name)
+	if err != nil {
+		return machine.FlowRef{}, err
+	}
+	return engine.Newest(name, list)
+}
+
 // FlowText implements the list of flows of the management API.
 func (l *Log) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
 	text, listed, err := l.text(ctx, flow)

@@ -68,7 +68,7 @@ func (f *Functions) called(flow *fdl.Flow) map[string]target {
 	functions := map[string]target{}
 	for _, step := range flow.All {
 		task, ok := step.Kind.(*fdl.Task)
-		if !ok {
+		if !ok || task.Resource.IsSubflow() {
 			continue
 		}
 		if function, err := f.config.Names.resolve(task.Resource); err == nil {

@@ -26,7 +26,8 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
-		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, sizeCases, absentCases, laneCases, laneTaskCases, historyCases) {
+		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, sizeCases, absentCases, laneCases, laneTaskCases,
+		historyCases, subflowCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newFixture(t, open(t)))
@@ -160,7 +161,7 @@ func (b *fixture) of(w engine.Wake) string {
 
 func kindOf(w engine.Wake) string {
 	switch {
-	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop:
+	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop, w.Cause == machine.CauseParent:
 		return w.Cause
 	case machine.IsJoin(w.Cause):
 		return w.Cause[:strings.LastIndex(w.Cause, "-")]
@@ -542,7 +543,12 @@ func (tasksNowhere) Queue(context.Context, engine.Task) error { return nil }
 // latest is the execution as the store has it.
 func (b *fixture) latest() (engine.Item, machine.State) {
 	b.t.Helper()
-	item, err := b.store.Latest(b.t.Context(), testID)
+	return b.latestOf(testID)
+}
+
+func (b *fixture) latestOf(id engine.ID) (engine.Item, machine.State) {
+	b.t.Helper()
+	item, err := b.store.Latest(b.t.Context(), id)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ type Config struct {
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	Stop  func(ctx context.Context, id engine.ID, name, cause string) error
 	// CanStart returns why Start would reject an execution of the flow; nil means there is no such reason.
-	CanStart func(parsed *fdl.Flow, flow, execution string) error
+	CanStart func(ctx context.Context, parsed *fdl.Flow, flow, execution string) error
 	// Log receives what failed inside, without tokens.
 	Log *slog.Logger
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
@@ -344,7 +344,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 func (h handler) canStart(ctx context.Context, name string, text []byte, execution string) error {
 	flow, parsed, err := engine.ParseFlow(name, text)
 	if err == nil && h.CanStart != nil {
-		err = h.CanStart(parsed, name, execution)
+		err = h.CanStart(ctx, parsed, name, execution)
 	}
 	if err != nil {
 		return err

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// The failures of a sub-flow's start. The names are the vendor's.
+const (
+	ErrorFlowNotExists          = "fnf.FlowNotExists"
+	ErrorExecutionAlreadyExists = "fnf.ExecutionAlreadyExists"
+)
+
+// HoldingWakes is implemented by a queue that can hold back the wakes of an execution while its first item
+// is stored. Another queue delivers the wake of a start again if it comes before the item.
+type HoldingWakes interface {
+	HoldBack(execution ID) (release func())
+}
+
+// startChild starts a sub-flow with the newest definition of its flow (rule 24). The same attempt may
+// start it again.
+func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	start := *call.Start
+	if start.Refused.Failed() {
+		return start.Refused, nil
+	}
+	flow, err := h.flows.Newest(ctx, start.Child.Flow)
+	if err != nil {
+		return startFailed(call, err)
+	}
+	if holding, ok := h.wakes.(HoldingWakes); ok {
+		defer holding.HoldBack(start.Child.ID())()
+	}
+	request := StartRequest{Flow: flow, Execution: start.Child.Execution, Input: call.Input}
+	state, err := h.accept(ctx, request, &start.Parent)
+	switch {
+	case errors.Is(err, ErrConflict):
+		return h.childExists(ctx, call)
+	case err != nil:
+		return startFailed(call, err)
+	}
+	return startedChild(state), nil
+}
+
+// startFailed returns the outcome for an error that the flow can handle, or the error.
+func startFailed(call machine.Call, err error) (token.Outcome, error) {
+	child := call.Start.Child
+	switch CodeOf(err) { //nolint:exhaustive // the others are not about the flow
+	case CodeNotFound:
+		return token.Failure(ErrorFlowNotExists, fmt.Sprintf(
+			"step %s: Flow '%s' does not exist; put it with \"waitless flows put\" before the step runs", call.Step, child.Flow)), nil
+	case CodeInvalid:
+		return token.Failure(machine.ErrorSubflowArgument, fmt.Sprintf("step %s: %s", call.Step, err)), nil
+	}
+	return token.Outcome{}, err
+}
+
+// childExists compares an execution of that name with the start. One that this attempt started has
+// perhaps ended, with a worker whose process died before it reported the end: the report is repeated.
+func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	start := call.Start
+	item, err := h.log.Latest(ctx, start.Child.ID())
+	if err != nil {
+		return token.Outcome{}, err
+	}
+	state, err := decodeState(item)
+	switch {
+	case err != nil:
+		return token.Outcome{}, err
+	case state.Parent != nil && *state.Parent == start.Parent:
+		if state.Status.Final() && state.Awaited() {
+			err = h.reportToParent(ctx, state)
+		}
+		return startedChild(state), err
+	case start.OnlyStarts && !state.Status.Final():
+		return startedChild(state), nil
+	}
+	return token.Failure(ErrorExecutionAlreadyExists, fmt.Sprintf(
+		"step %s: execution '%s' of flow '%s' already exists, and this attempt did not start it; give each start another ExecutionName, or none",
+		call.Step, start.Child.Execution, start.Child.Flow)), nil
+}
+
+// startedChild is the response to the start of an execution, as the API gives it.
+func startedChild(state machine.State) token.Outcome {
+	return token.Success(value.Object(
+		value.Member{Key: "FlowName", Value: value.String(state.Flow.Name)},
+		value.Member{Key: "Name", Value: value.String(state.Execution)},
+		value.Member{Key: "Status", Value: value.String(string(machine.StatusRunning))},
+		value.Member{Key: "StartedTime", Value: value.String(state.Started.UTC().Format(machine.TimeFormat))},
+	))
+}
+
+// reportToParent closes the token of the step that waits for the sub-flow. It wakes the parent also if the
+// token was closed before: an earlier worker may have died between the two (rule 25).
+func (c *core) reportToParent(ctx context.Context, state machine.State) error {
+	closing := token.CloseOp{Outcome: token.Success(state.Output), By: token.ClosedByChild, At: c.clock()}
+	switch state.Status {
+	case machine.StatusSucceeded:
+		held := held{log: c.log}
+		if err := held.complete(ctx, &closing.Outcome.Output); err != nil {
+			return err
+		}
+	case machine.StatusStopped:
+		closing.Outcome = token.Failure(cmp.Or(state.Error, machine.ErrorStopped), state.Cause)
+	case machine.StatusFailed, machine.StatusTimedOut, machine.StatusStarting, machine.StatusRunning:
+		closing.Outcome = token.Failure(state.Error, state.Cause)
+	}
+	if _, err := c.tokens.Close(ctx, state.Parent.Handle, closing); err != nil {
+		return err
+	}
+	return c.sendWake(ctx, state.Parent.Log, state.Parent.Handle)
+}
+
+// started returns the signal for the start of an execution. A submission that was slow may have started a
+// sub-flow after its parent had ended (rule 26).
+func (h *handler) started(ctx context.Context, state machine.State) (machine.Signal, error) {
+	if signal, err := h.parentLeft(ctx, state); signal != nil || err != nil {
+		return signal, err
+	}
+	return machine.Started{At: h.clock()}, nil
+}
+
+// parentLeft returns the signal that stops a sub-flow for which nothing waits any more: its token is
+// closed (rule 26). It returns nil if the token is open, and for other executions.
+func (h *handler) parentLeft(ctx context.Context, state machine.State) (machine.Signal, error) {
+	if !state.Awaited() {
+		return nil, nil
+	}
+	record, err := h.tokens.Record(ctx, state.Parent.Handle)
+	if err != nil || record.Open() {
+		return nil, err
+	}
+	cause := "the step that started the execution no longer waits for it"
+	if outcome := record.Outcome; outcome.Failed() {
+		cause += fmt.Sprintf(": it ended with %s: %s", outcome.Error, outcome.Cause)
+	}
+	return machine.StopRequested{At: h.clock(), Error: machine.ErrorStopped, Cause: cause}, nil
+}

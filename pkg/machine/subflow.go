@@ -1,0 +1,122 @@
+package machine
+
+import (
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// MaxDepth is how many sub-flows may wait for one another: an execution that a flow starts without
+// waiting for it begins a new chain.
+const MaxDepth = 10
+
+// CauseParent is the cause of the wake that tells a sub-flow that its parent may no longer wait for it.
+const CauseParent = "parent"
+
+// ExecutionRef names an execution.
+type ExecutionRef struct{ Flow, Execution string }
+
+// ID returns the id of the execution.
+func (e ExecutionRef) ID() ID { return NewID(e.Flow, e.Execution) }
+
+// Parent is the step that started a sub-flow.
+type Parent struct {
+	Log ID // whose state has the step
+	// Key is the idempotency key of the start.
+	Key string
+	// Handle is that of the token which the end of the sub-flow closes, "" if the step does not wait for
+	// the end.
+	Handle string
+	// Depth is how many executions wait in a chain that ends here, 0 if none waits.
+	Depth int
+}
+
+// Start is what a sub-flow is started with, besides its input.
+type Start struct {
+	Child  ExecutionRef
+	Parent Parent
+	// OnlyStarts says that the step ends with the start, which an execution of that name that runs
+	// fulfils.
+	OnlyStarts bool
+	// Refused is the failure of a start that is not tried, the zero Outcome if it is.
+	Refused token.Outcome
+}
+
+// ErrorSubflowArgument is the error of a sub-flow's start with a value of the wrong type.
+const ErrorSubflowArgument = "fnf.InvalidArgument"
+
+// awaitChild notes the sub-flow whose end closes the token of an attempt.
+func (r *run) awaitChild(step *fdl.Step, task *fdl.Task, waiting *Waiting) {
+	if task.Resource.IsSubflow() && task.Pattern == fdl.PatternSync && waiting.Token != nil {
+		child, _, _ := r.childOf(task, waiting, r.callOf(step, waiting.Attempt))
+		waiting.Child = &child
+	}
+}
+
+// childOf returns what the parameters name. Without a name of its own, the execution has one that the same
+// attempt always gives.
+func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
+	params := r.lookup.Complete(r.params(task, waiting.Input))
+	flow, name := params.Get(fdl.ParamFlowName), params.Get(fdl.ParamExecutionName)
+	if name.IsMissing() {
+		const room = fdl.MaxName - 33 // the key and a hyphen
+		name = value.String(call.Execution[:min(len(call.Execution), room)] + "-" + call.Key())
+	}
+	child, input = ExecutionRef{flow.Text(), name.Text()}, childInput(params.Get(fdl.ParamInput))
+	switch {
+	case !fdl.ValidName(child.Flow):
+		problem = fmt.Sprintf("%s is %s, which is no name of a flow", fdl.ParamFlowName, shown(flow))
+	case !fdl.ValidName(child.Execution):
+		problem = fmt.Sprintf("%s is %s, which is no name of an execution", fdl.ParamExecutionName, shown(name))
+	case input.Kind() != value.KindObject:
+		problem = fmt.Sprintf("%s is %s; it must be an object", fdl.ParamInput, shown(input))
+	}
+	return child, input, problem
+}
+
+// childInput returns the input of a sub-flow. A text that holds an object counts, as in the API.
+func childInput(input value.Value) value.Value {
+	if input.IsMissing() {
+		return value.Object()
+	}
+	if input.Kind() == value.KindString {
+		if inner, err := value.ParseJSON([]byte(input.Text())); err == nil {
+			return inner
+		}
+	}
+	return input
+}
+
+// childStart returns the input and the start of a sub-flow.
+func (r *run) childStart(task *fdl.Task, waiting *Waiting, call Call) (value.Value, *Start) {
+	child, input, problem := r.childOf(task, waiting, call)
+	start := &Start{Child: child, Parent: Parent{Log: call.Log, Key: call.Key()}, OnlyStarts: task.Pattern == fdl.PatternRequestResponse}
+	if !start.OnlyStarts {
+		start.Parent.Depth = r.depth() + 1
+	}
+	if waiting.Child != nil {
+		start.Parent.Handle = waiting.Token.Handle
+	}
+	switch {
+	case problem != "":
+		start.Refused = token.Failure(ErrorSubflowArgument, fmt.Sprintf("step %s: %s", call.Step, problem))
+	case start.Parent.Depth > MaxDepth:
+		start.Refused = token.Failure(ErrorDepthLimit, fmt.Sprintf(
+			"step %s: %d executions wait for one another, and the limit is %d; end the recursion earlier, or start the sub-flow without waiting for it",
+			call.Step, start.Parent.Depth, MaxDepth))
+	}
+	return input, start
+}
+
+// depth is how many executions wait for this one.
+func (r *run) depth() int {
+	if parent := r.state().Parent; parent != nil {
+		return parent.Depth
+	}
+	return 0
+}
+
+// Awaited reports whether the end of the execution is reported to its parent.
+func (s State) Awaited() bool { return s.Lane == nil && s.Parent != nil && s.Parent.Handle != "" }
