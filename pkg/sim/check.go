@@ -101,7 +101,7 @@ func (w *world) mostLive() int {
 		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
 	}
 	if lanes := len(w.store.order) - 1; lanes > 0 {
-		most += lanes * (4 + w.failed + w.forged + len(w.copies)) // each of these may start or stop all lanes again
+		most += lanes * (2 + w.failed + w.forged) // each of these may start or stop all lanes again
 	}
 	return most
 }

@@ -27,13 +27,22 @@ func (a *actor) checkWrites(l *log) {
 }
 
 // checkJoins: a worker joins only a lane that has ended, and as it ended.
-func (a *actor) checkJoins(fork engine.ForkID, end engine.LaneEnd) {
+func (a *actor) checkJoins(fork engine.ForkID, end engine.LaneEnd) *log {
 	l := a.world.store.logs[machine.Lane{Parent: fork.Log, Attempt: fork.Attempt, Index: end.Lane}.ID()]
 	switch {
 	case l == nil || l != a.log && !a.recovers:
 		a.world.violate(Astray, "%s joins lane %d of %d", a.name, end.Lane, fork.Attempt)
+		return a.log
 	case !isFinal(l.last()) || uint64(len(l.items)) != end.Seq+1 || end.Failed != (l.last().Status == machine.StatusFailed):
 		a.world.violate(Join, "%s joins %s as ended at item %d, failed=%t", a.name, l.name, end.Seq, end.Failed)
+	}
+	return l
+}
+
+// checkStops: a lane that has joined is not stopped, for it would join again and wake its parent.
+func (a *actor) checkStops(l *log, wake engine.Wake) {
+	if wake.Cause == machine.CauseStop && l.joined < a.began && a.kind == kindWorker && !slices.Contains(a.causes, l.causeOf(wake)) {
+		a.world.violate(TooManyMessages, "%s began %s after %s had joined and stops it", a.name, a.began-l.joined, l.name)
 	}
 }
 

@@ -3,10 +3,10 @@ package sim_test
 import "github.com/waitless/waitless/pkg/sim"
 
 // mutants are the clauses of the contract, each left out once, in the order of
-// its rules. Those that nothing can tell apart before flows run branches in
-// parallel come with that step: a failed branch without ending, a claim renewed
-// by its timer (only what has atMostOnce is claimed yet). The answer to one poll is
-// never mistaken for another's: nothing but the wake of a poll applies it.
+// its rules. Nothing can tell apart a claim renewed by its timer: only what has atMostOnce is
+// claimed. The answer to one poll is never mistaken for another's: nothing but the wake of a poll
+// applies it. Of rules 15 to 20 these are the clauses without which something is lost; the others
+// save messages.
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
@@ -596,6 +596,150 @@ var mutants = []mutant{
 		caught: sim.Overtime, edits: one("engine/resolve.go",
 			`signal == nil && h.overtime(state, d.env.Flow.Timeout) { // nothing is called any more`,
 			`signal == nil && h.overtime(state, d.env.Flow.Timeout) && d.hasResult {`),
+	},
+	{
+		name: "rule 15: what waits for lanes is left to them", from: forkless + 1,
+		caught: sim.Stuck, edits: one("machine/pending.go",
+			`w != nil && !w.forTimer() && w.By == cause {`, `w != nil && !w.forTimer() && !w.forLanes() && w.By == cause {`),
+	},
+	{
+		name: "rule 15: the message is deleted though the lanes were not started", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/calls.go",
+			`		return nil, h.startLanes(ctx, c)`, `		_ = h.startLanes(ctx, c)
+		return nil, nil`),
+	},
+	{
+		name: "rule 15: the last lane gets its wake before the others", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/lanes.go",
+			`	if err := c.sendAll(ctx, wakes[:last]); err != nil {
+		return err
+	}
+	return c.wakes.Send(ctx, wakes[last])
+`, `	if err := c.wakes.Send(ctx, wakes[last]); err != nil {
+		return err
+	}
+	return c.sendAll(ctx, wakes[:last])
+`),
+	},
+	{
+		name: "rule 16: a lane's start reads the item of the fork", from: forkless + 1,
+		caught: sim.OpenedInEnding, edits: one("machine/lane.go",
+			`if !parent.hasLane(lane) || parent.Ending != nil {`, `if !parent.hasLane(lane) {`),
+	},
+	{
+		name: "rule 16: a timer that comes before the lane's first item is dropped", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/lanes.go", `	if h.young(commitPatience) {
+		return h.resend`, `	if h.young(0) {
+		return h.resend`),
+	},
+	{
+		name: "rule 17: the wake before the update", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/lanes.go",
+			`	record, err := c.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+	switch {
+	case err != nil:
+		return err
+	case len(record.Joined) >= lane.Count:
+		return c.sendWake(ctx, lane.Parent, machine.CauseJoined(lane.Attempt))
+	case record.Failed == lane.Index:
+		return c.sendWake(ctx, lane.Parent, machine.CauseLaneFailed(lane.Attempt))
+	}
+	return nil
+`, `	record, err := c.joins.Joined(ctx, ForkID{lane.Parent, lane.Attempt})
+	record = record.With(end)
+	switch {
+	case err != nil:
+	case len(record.Joined) >= lane.Count:
+		err = c.sendWake(ctx, lane.Parent, machine.CauseJoined(lane.Attempt))
+	case record.Failed == lane.Index:
+		err = c.sendWake(ctx, lane.Parent, machine.CauseLaneFailed(lane.Attempt))
+	}
+	if err == nil {
+		_, err = c.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+	}
+	return err
+`),
+	},
+	{
+		name: "rule 17: the record counts joins", from: forkless + 1,
+		caught: sim.Orphan, edits: one("engine/joins.go", `r.Joined[end.Lane] = end.Seq`, `r.Joined[len(r.Joined)] = end.Seq`),
+	},
+	{
+		name: "rule 17: a lane that fails does not wake its parent", from: forkless + 1,
+		caught: sim.Slow, edits: one("engine/lanes.go", `	case record.Failed == lane.Index:`, `	case record.Failed == NoLane:
+		return nil
+	case lane.Count == 0:`),
+	},
+	{
+		name: "rule 17: the wake that ended a lane does not join it again", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil) ||`, `h.wake.Cause == state.By && h.ends != nil ||`),
+	},
+	{
+		name: "rule 17: a lane that joins again does not wake its parent", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`	return done, h.sendEnd(ctx, base, state)`, `	if lane := state.Lane; lane != nil {
+		end := LaneEnd{Lane: lane.Index, Seq: base.Seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
+		_, err := h.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+		return done, err
+	}
+	return done, h.sendEnd(ctx, base, state)`),
+	},
+	{
+		name: "rule 19: a stop ends a log that waits for lanes", from: forkless + 1,
+		caught: sim.Orphan, edits: one("machine/end.go",
+			`	case w.forLanes():`, `	case w.forLanes() && r.state().Ending.Status == StatusFailed:`),
+	},
+	{
+		name: "rule 19: the end does not wait for all lanes", from: forkless + 1,
+		caught: sim.Orphan, edits: one("engine/lanes.go",
+			`	case all:
+		return h.allJoined(ctx, state, record)
+	case record`, `	case all, state.Ending != nil:
+		return h.allJoined(ctx, state, record)
+	case record`),
+	},
+	{
+		name: "rule 19: lanes are stopped before the ending is committed", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/commit.go",
+			`	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:`,
+			`	case machine.SubmitTask, machine.QueueTask, machine.StartLanes:`),
+	},
+	{
+		name: "rule 19: the wake of the ending does not stop the lanes again", from: forkless + 1,
+		caught: sim.Stuck, edits: one("machine/pending.go",
+			`	if s.Ending != nil && s.Ending.By == cause {`, `	if s.Ending != nil && s.Ending.By == cause && !s.Waiting.forLanes() {`),
+	},
+	{
+		name: "rule 19: a log that is ending is not ended by its lanes", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/lanes.go",
+			`	case all:
+		return h.allJoined(ctx, state, record)
+	case record`, `	case all && state.Ending == nil:
+		return h.allJoined(ctx, state, record)
+	case record`),
+	},
+	{
+		name: "rule 19: the record is not read before the lanes are stopped", from: forkless + 1,
+		caught: sim.TooManyMessages, edits: one("engine/lanes.go",
+			`	if all {
+		return h.allJoined(ctx, state, record)
+	}
+	lanes`, `	if record = NewJoinRecord(); all && err != nil {
+		return nil, err
+	}
+	lanes`),
+	},
+	{
+		name: "rule 20: a lane without a log is not stopped", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/lanes.go", `		return h.stopBeforeStart(ctx, lane)`, `		return nil`),
+	},
+	{
+		name: "rule 20: a lane that has ended is not joined by its stop", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`|| state.Lane != nil && h.wake.Cause == machine.CauseStop
+`, `
+`),
 	},
 	{
 		name:   "reads: the latest item is that of a moment ago",

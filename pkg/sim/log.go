@@ -17,6 +17,7 @@ type log struct {
 	parent *log          // of a lane
 	name   string        // for the trace, empty for the execution's own
 	items  []item
+	joined time.Duration // when the lane joined first, [never] if it did not
 }
 
 // item is an item of a log with what is in it.
@@ -32,7 +33,7 @@ func (w *world) own() *log { return w.store.logs[w.id] }
 
 // addLog adds a log that is empty yet.
 func (w *world) addLog(l *log) {
-	l.world = w
+	l.world, l.joined = w, never
 	w.store.logs[l.id] = l
 	w.store.order = append(w.store.order, l)
 }

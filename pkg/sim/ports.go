@@ -227,8 +227,9 @@ func (s stops) StopRequest(_ context.Context, id engine.ID) (request engine.Stop
 type joins struct{ a *actor }
 
 func (j joins) Join(_ context.Context, fork engine.ForkID, end engine.LaneEnd) (record engine.JoinRecord, err error) {
-	j.a.checkJoins(fork, end)
-	err = j.a.effect(fmt.Sprintf("join lane %d", end.Lane), func() error {
+	l := j.a.checkJoins(fork, end)
+	err = j.a.effect("join "+l.name, func() error {
+		l.joined = min(l.joined, l.now)
 		record = j.a.world.store.joined(fork).With(end)
 		j.a.world.store.joins[fork] = record
 		return nil
@@ -251,6 +252,7 @@ func (p wakes) Send(_ context.Context, wake engine.Wake) error {
 	to := p.a.world.logOf(wake.Execution)
 	return p.a.effect("send "+to.wakeName(wake), func() error {
 		p.a.checkTimer(to, wake)
+		p.a.checkStops(to, wake)
 		to.send(wake)
 		return nil
 	})
@@ -265,7 +267,9 @@ func (p batchWakes) SendAll(_ context.Context, all []engine.Wake) error {
 	}
 	send := func(some []engine.Wake) {
 		for _, wake := range some {
-			p.a.world.logOf(wake.Execution).send(wake)
+			to := p.a.world.logOf(wake.Execution)
+			p.a.checkStops(to, wake)
+			to.send(wake)
 		}
 	}
 	sent := false
