@@ -274,7 +274,7 @@ func (e *execution) serve(ctx, serving context.Context, lists target.Lists) erro
 
 // again returns the command that continues the execution.
 func (e *execution) again() string {
-	again := "waitless run " + e.file.path + " --name " + e.name + e.options.Flags()
+	again := "waitless run " + e.file.argument() + " --name " + e.name + e.options.Flags()
 	if e.options.config != "" {
 		again += " --config " + e.options.config
 	}

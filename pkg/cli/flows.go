@@ -142,8 +142,8 @@ func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
 		return arguments(1, 1)(cmd, args)
 	case len(args) > 0:
 		return view.Usage(fmt.Sprintf("%s and --flow %s are two flows", args[0], s.stored), "leave out one of them")
-	case len(s.template.vars) > 0:
-		return view.Usage("--flow "+s.stored+" is a stored definition, in which values have replaced placeholders", "leave out --var, or name the file")
+	case len(s.template.vars) > 0 || s.template.imported != "":
+		return view.Usage("--flow "+s.stored+" is a stored definition, in which values have replaced placeholders", "leave out --var and --import, or name the file")
 	case strings.HasSuffix(s.stored, "@"):
 		return view.Usage(fmt.Sprintf("--flow %s has no hash after the \"@\"", s.stored), "--flow "+s.name()+", or waitless flows list")
 	}
@@ -172,7 +172,10 @@ func (c Command) readSource(ctx context.Context, source flowSource, where target
 		return f, flowError(err)
 	}
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
-	if (&template{}).parse(&f); f.flow == nil {
+	if err := (&template{}).parse(&f); err != nil {
+		return f, err
+	}
+	if f.flow == nil {
 		invalid := f.invalid()
 		invalid.Try = "correct the definition, then: waitless flows put FLOW"
 		return f, invalid
@@ -183,6 +186,8 @@ func (c Command) readSource(ctx context.Context, source flowSource, where target
 // flowFile is a definition as it stands in a file, or in a store.
 type flowFile struct {
 	path     string    // as the command line names it: for a stored definition with --flow
+	template string    // the path of the template that path was found in, or empty
+	named    string    // the name that the template gives the flow
 	stored   rest.Flow // the zero value for a file
 	text     []byte
 	filled   templates.Filled // the text, and where its places are in the file
@@ -198,8 +203,7 @@ func readFlow(path string, t *template) (flowFile, error) {
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
 		return f, view.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
 	}
-	t.parse(&f)
-	return f, nil
+	return f, t.parse(&f)
 }
 
 // readRunnable reads a flow that is to be put or run: it is valid and can be named.
@@ -222,7 +226,7 @@ func (c Command) readRunnable(path string, flags templateFlags) (flowFile, error
 // names would become one flow.
 func (f flowFile) checkName() error {
 	base := f.base()
-	if f.flow.Name != "" || base == defaultBaseName || fdl.ValidName(base) {
+	if f.flow.Name != "" || f.named != "" || base == defaultBaseName || fdl.ValidName(base) {
 		return nil
 	}
 	return view.Usage(fmt.Sprintf(
@@ -253,8 +257,16 @@ func (f flowFile) lines() []string {
 func (f flowFile) invalid() *view.Failure {
 	return &view.Failure{
 		Exit: ExitUsage, Why: view.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
-		Try: "correct the places above, then: waitless validate " + f.path,
+		Try: "correct the places above, then: waitless validate " + f.argument(),
 	}
+}
+
+// argument is what names the flow on the command line.
+func (f flowFile) argument() string {
+	if f.template == "" {
+		return f.path
+	}
+	return strings.TrimSuffix(f.template+" --import="+f.named, "=")
 }
 
 // name is the name of the flow: its own, else that of its file, or of its
@@ -266,6 +278,9 @@ func (f flowFile) name() string {
 	}
 	if f.flow.Name != "" {
 		return f.flow.Name
+	}
+	if f.named != "" {
+		return asName(f.named)
 	}
 	base := f.base()
 	if base == defaultBaseName {

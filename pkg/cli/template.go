@@ -3,7 +3,10 @@ package cli
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -13,10 +16,20 @@ import (
 )
 
 // templateFlags say how a flow is made out of a template.
-type templateFlags struct{ vars []string }
+type templateFlags struct {
+	vars     []string
+	imported string // the name of a flow, theOnlyFlow, or empty if the file is a flow
+}
+
+// theOnlyFlow is the value of --import without a name.
+const theOnlyFlow = "*"
 
 func (t *templateFlags) register(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&t.vars, "var", nil, "NAME=VALUE: the value of the placeholder ${NAME}; repeat it for several (see: waitless docs templates)")
+	flags.StringArrayVar(&t.vars, "var", nil,
+		"NAME=VALUE: the value of the placeholder ${NAME}; repeat it for several (see: waitless docs templates)")
+	flags.StringVar(&t.imported, "import", "",
+		"read a flow from a template of ROS, Funcraft or Serverless Devs, or one with !Ref; --import=NAME if there are several")
+	flags.Lookup("import").NoOptDefVal = theOnlyFlow
 }
 
 // template has the values of placeholders, and remembers which a flow has.
@@ -24,11 +37,14 @@ type template struct {
 	values map[string]string // of the flags and of the file with settings
 	given  []string          // names of the flags
 	used   []string          // names of placeholders in flows
+	// imported is the flow to import, as of [templateFlags].
+	imported string
+	note     func(format string, args ...any)
 }
 
 // template reads the flags. They take precedence over the file with settings.
 func (c Command) template(flags templateFlags) (*template, error) {
-	t := &template{values: maps.Clone(c.vars)}
+	t := &template{values: maps.Clone(c.vars), imported: flags.imported, note: c.out().Note}
 	if t.values == nil {
 		t.values = map[string]string{}
 	}
@@ -47,14 +63,19 @@ func (c Command) template(flags templateFlags) (*template, error) {
 }
 
 // parse makes the flow of the text. Without a variable the text is the flow as it is.
-func (t *template) parse(f *flowFile) {
+func (t *template) parse(f *flowFile) error {
 	f.filled = templates.Filled{Text: f.text}
-	if len(t.values) > 0 {
+	switch {
+	case t.imported != "":
+		if err := t.importInto(f); err != nil {
+			return err
+		}
+	case len(t.values) > 0:
 		f.filled, f.problems = templates.Fill(f.text, t.values)
-		t.used = append(t.used, f.filled.Names...)
 	}
+	t.used = append(t.used, f.filled.Names...)
 	if len(f.problems) > 0 {
-		return
+		return nil
 	}
 	f.text = f.filled.Text
 	f.flow, f.problems = fdl.Parse(f.text)
@@ -62,6 +83,53 @@ func (t *template) parse(f *flowFile) {
 	if f.flow != nil {
 		f.inTemplate(f.flow.Extensions)
 	}
+	return nil
+}
+
+// importInto reads the flow that is meant out of a template, and says what it read.
+func (t *template) importInto(f *flowFile) error {
+	flow, err := t.choose(templates.Find(f.text, t.values))
+	if err != nil {
+		return err
+	}
+	text, where := f.text, ""
+	f.template, f.named = f.path, flow.Name
+	if flow.File != "" {
+		f.path = filepath.Join(filepath.Dir(f.path), filepath.FromSlash(flow.File))
+		if text, err = os.ReadFile(f.path); err != nil {
+			return view.Usage("the definition of flow "+flow.Name+" is in "+flow.File+": "+reasonOf(err), "correct the path in "+f.template)
+		}
+		where = " in " + f.path
+	}
+	f.filled, f.problems = flow.Import(text, t.values)
+	if flow.Kind != "" {
+		t.note("%s: read flow %s (%s)%s", f.template, flow.Name, flow.Kind, where)
+	}
+	for _, read := range f.filled.Read {
+		t.note("%s: %s", f.path, read)
+	}
+	return nil
+}
+
+// choose returns the flow that --import means. A file without a template is a flow.
+func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
+	var names []string
+	for _, flow := range flows {
+		if flow.Name == t.imported {
+			return flow, nil
+		}
+		names = append(names, flow.Name)
+	}
+	switch {
+	case t.imported != theOnlyFlow:
+		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has no flow %q%s", t.imported, didYouMean(t.imported, names)),
+			strings.TrimPrefix(strings.Join(append([]string{""}, names...), ", --import="), ", "))
+	case len(flows) > 1:
+		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has %d flows: %s", len(flows), strings.Join(names, ", ")), "--import="+names[0])
+	case len(flows) == 1:
+		return flows[0], nil
+	}
+	return templates.Flow{}, nil
 }
 
 // inTemplate moves problems to where the user wrote what they are about.

@@ -112,3 +112,50 @@ func TestSettingsCheckVars(t *testing.T) {
 		}
 	}
 }
+
+// rules: TP-13 TP-14 TP-15 TP-16 TP-17
+func TestImport(t *testing.T) {
+	t.Parallel()
+	const folder = "testdata/templates/"
+	task := func(name string) []string { return []string{"--skip-time", "--task", name + "=exec:cat"} }
+	for name, args := range map[string][]string{
+		"import-ros":           append([]string{"run", folder + "ros.yaml", "--import", "--var", "Stage=prod", "--name", "a"}, task("count")...),
+		"import-funcraft":      append([]string{"run", folder + "funcraft.yml", "--import=ResizeOne", "--name", "a"}, task("resize")...),
+		"import-replaced":      {"run", folder + "funcraft.yml", "--import=Greet", "--var", "ALIYUN::StackName=x", "--name", "a", "--skip-time"},
+		"import-project":       append([]string{"run", folder + "s.yaml", "--import", "--var", "account=1", "--name", "a"}, task("resize")...),
+		"import-flow":          append([]string{"run", folder + "flows/resize.yml", "--import", "--name", "a"}, task("resize")...),
+		"import-several":       {"validate", folder + "funcraft.yml", "--import"},
+		"import-unknown":       {"advise", folder + "funcraft.yml", "--import=ResizeTwo"},
+		"import-no-value":      {"validate", folder + "ros.yaml", "--import"},
+		"import-no-stack":      {"validate", folder + "funcraft.yml", "--import=Greet"},
+		"import-not-asked":     {"validate", folder + "ros.yaml", folder + "s.yaml", folder + "flows/resize.yml"},
+		"import-mistake":       {"validate", folder + "ros.yaml", "--import", "--var", "Stage=x y", "--var", "Seconds=soon"},
+		"import-no-definition": {"validate", writeFile(t, "t.yml", "Resources: {F: {Type: 'ALIYUN::FNF::Flow', Properties: {Definition: [1]}}}"), "--import"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := do(t, args...)
+			golden(t, "templates/"+name+".txt", strings.ReplaceAll(got.transcript(args...), filepath.Dir(args[1]), "DIR"))
+		})
+	}
+}
+
+// The definition that is stored is that of the template, with the values.
+//
+// rules: TP-12 TP-13
+func TestImportIsPut(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": t.TempDir() + "/store"}
+	put := doWith(t, "", env, "flows", "put", "testdata/templates/funcraft.yml", "--import=ResizeOne")
+	if put.exit != ExitSucceeded || !strings.HasPrefix(put.stdout, "ResizeOne  ") {
+		t.Errorf("got %+v", put)
+	}
+	want, err := os.ReadFile("testdata/templates/flows/resize.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.ReplaceAll(string(want), "!Ref Album/resize", "acs:fc:::services/Album/functions/resize")
+	if got := doWith(t, "", env, "flows", "show", "ResizeOne"); got.stdout != text {
+		t.Errorf("got %+v, want %s", got, text)
+	}
+}

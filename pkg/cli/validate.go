@@ -99,8 +99,7 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) 
 		return flowFile{}, err
 	}
 	f := flowFile{path: stdinName, text: text}
-	t.parse(&f)
-	return f, nil
+	return f, t.parse(&f)
 }
 
 // printProblems prints the result; in text only what is valid, since the error

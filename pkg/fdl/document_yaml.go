@@ -163,9 +163,10 @@ func tagMeant(y *yaml.Node) string {
 	case strings.HasPrefix(tag, "!!"):
 		return "allowed: none, or !!str for a text"
 	case tag == "!Ref" && function != "" && service != "flow":
-		return fmt.Sprintf("it names a function of a template: write acs:fc:::services/%s/functions/%s", shortened(service), shortened(function))
+		return fmt.Sprintf("it names a function of a template: write acs:fc:::services/%s/functions/%s, or see: waitless docs templates",
+			shortened(service), shortened(function))
 	case slices.Contains(templateTags, tag):
-		return "it belongs to the template of a deployment: write the value that it stands for"
+		return "it belongs to the template of a deployment: write the value that it stands for, or see: waitless docs templates"
 	}
 	return `a text that begins with "!" stands in quotes`
 }

@@ -74,8 +74,9 @@ var otherLanguages = []struct {
 	{[]string{"StartAt", "States"}, "this flow is written in the Amazon States Language (StartAt, States)"},
 	{
 		[]string{"ROSTemplateFormatVersion", "AWSTemplateFormatVersion", "Resources"},
-		"this is a template of a deployment (Resources), and the flow is the text of a Definition in it",
+		"this is a template of a deployment (Resources); read its flow with --import",
 	},
+	{[]string{"edition", "services"}, "this is a project of Serverless Devs (services); read its flow with --import"},
 }
 
 // isOtherLanguage reports a document in another language once, in place of everything that FDL does

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -12,8 +13,11 @@ type Filled struct {
 	Text []byte
 	// Names are those of the placeholders, in the order of the text. A name may repeat.
 	Names []string
+	// Read says what was read in place of references of a template.
+	Read []string
 
 	edits []edit
+	outer func(fdl.Position) fdl.Position // from the text to the template around it; nil for none
 }
 
 // placeholder matches a placeholder, and what stands for the text of one: $${ for ${, and
@@ -28,27 +32,32 @@ const pseudoParameters = "ALIYUN::"
 // all placeholders without a value at once. A text that cannot be read is returned as it is:
 // [fdl.Parse] reports why.
 func Fill(text []byte, vars map[string]string) (Filled, fdl.Problems) {
-	var names []string
-	filled, problems := substitute(text, rules{pattern: placeholder, replace: func(found string) (string, string) {
-		inner := strings.TrimSuffix(strings.TrimPrefix(found, "${"), "}")
-		literal, isLiteral := strings.CutPrefix(inner, "!")
-		switch {
-		case found == "$${":
-			return "${", ""
-		case isLiteral:
-			return "${" + literal + "}", ""
-		}
-		names = append(names, inner)
-		value, known := vars[inner]
-		switch {
-		case known:
-			return value, ""
-		case strings.HasPrefix(inner, pseudoParameters):
-			return found, ""
-		}
-		return found, "placeholder " + found + " has no value" + fdl.DidYouMean(inner, keys(vars)) +
-			" (give --var " + inner + "=VALUE, or write ${!" + inner + "} for the text " + found + ")"
-	}})
-	filled.Names = names
+	i := importing{values: vars}
+	filled, problems := substitute(text, rules{pattern: placeholder, replace: i.fill})
+	filled.Names = i.names
 	return filled, problems
+}
+
+// nameIn returns the name in a placeholder, and false for what stands for the text of one.
+func nameIn(found string) (name string, isName bool) {
+	name = strings.TrimSuffix(strings.TrimPrefix(found, "${"), "}")
+	return name, found != "$${" && !strings.HasPrefix(name, "!")
+}
+
+// valueOf returns what replaces a placeholder, or the problem that it has no value.
+func valueOf(found string, values map[string]string) (value, problem string) {
+	name, isName := nameIn(found)
+	value, known := values[name]
+	switch {
+	case found == "$${":
+		return "${", ""
+	case !isName:
+		return "${" + name[1:] + "}", ""
+	case known:
+		return value, ""
+	case strings.HasPrefix(name, pseudoParameters):
+		return found, ""
+	}
+	return found, fmt.Sprintf("placeholder %s has no value%s (give --var %s=VALUE, or write ${!%s} for the text %s)",
+		found, fdl.DidYouMean(name, keys(values)), name, name, found)
 }

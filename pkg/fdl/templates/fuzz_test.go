@@ -113,3 +113,35 @@ func seeds(tb testing.TB) (texts []string) {
 	}
 	return texts
 }
+
+// FuzzImport: a template has flows or not, and each problem of one is at a place of the template or of the
+// definition's file.
+func FuzzImport(f *testing.F) {
+	for _, name := range []string{"ros.yaml", "funcraft.yml", "s.yaml", "flows/resize.yml"} {
+		text, err := os.ReadFile("../../cli/testdata/templates/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text), "test")
+	}
+	f.Add(resources+`{Fn::Sub: ["a: !Ref ${V}", {A: &a {Fn::Sub: [x, {B: *a}]}}]}}}`, "x")
+	f.Fuzz(func(t *testing.T, text, value string) {
+		vars := map[string]string{"V": value, "Stage": value}
+		const file = "a: !Ref Album/resize\nb: ${V}\n"
+		for _, flow := range append(templates.Find([]byte(text), vars), templates.Flow{}) {
+			of := file
+			if flow.Kind != "" && flow.File == "" {
+				of = text
+			}
+			filled, problems := flow.Import([]byte(file), vars)
+			for _, p := range problems {
+				checkPlace(t, of, p)
+			}
+			_, found := fdl.Parse(filled.Text)
+			for _, p := range found {
+				p.Position = filled.Position(p.Position)
+				checkPlace(t, of, p)
+			}
+		}
+	})
+}

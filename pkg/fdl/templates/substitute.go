@@ -22,6 +22,9 @@ type rules struct {
 	pattern *regexp.Regexp
 	// replace returns what stands in place of a part, or a problem.
 	replace func(part string) (text, problem string)
+	// ref returns what stands in place of a text with the tag !Ref or !GetAtt, or a problem. If it is
+	// nil, tags stay.
+	ref func(tag, text string) (result, problem string)
 }
 
 // edit replaces the bytes from start to end of the text.
@@ -127,6 +130,10 @@ func (s *substitution) position(offset int) fdl.Position {
 func (s *substitution) node(i int, node *yaml.Node) {
 	meant := scalar{text: node.Value, isText: isText(node)}
 	defer func() { s.meant = append(s.meant, meant) }()
+	if s.ref != nil && node.Kind == yaml.ScalarNode && slices.Contains(refTags, node.Tag) {
+		meant = s.refNode(node)
+		return
+	}
 	parts := 0
 	if node.Kind == yaml.ScalarNode {
 		parts = len(s.pattern.FindAllStringIndex(node.Value, -1))
@@ -152,6 +159,28 @@ func (s *substitution) node(i int, node *yaml.Node) {
 	meant.text = s.pattern.ReplaceAllStringFunc(node.Value, func(string) string { next++; return edits[next-1].text })
 	meant.isText = node.Style != 0 || edits[0].end-edits[0].start != len(node.Value) || !isNumberOrBoolean(meant.text)
 	s.edits = append(s.edits, s.quoted(node, begin, meant, edits)...)
+}
+
+// refTags are the tags that name resources.
+var refTags = []string{"!Ref", "!GetAtt"}
+
+// refNode replaces a node with a tag.
+func (s *substitution) refNode(node *yaml.Node) scalar {
+	begin := s.offset(node)
+	rest := strings.TrimLeft(strings.TrimPrefix(s.text[begin:], node.Tag), " ")
+	text, problem := s.ref(node.Tag, node.Value)
+	for _, written := range []string{node.Value, "'" + node.Value + "'", `"` + node.Value + `"`} {
+		if problem == "" && strings.HasPrefix(rest, written) && strings.HasPrefix(s.text[begin:], node.Tag) {
+			e := edit{start: begin, end: len(s.text) - len(rest) + len(written), text: text}
+			if !isPlain(text) {
+				e.text = quote(text)
+			}
+			s.edits = append(s.edits, e)
+			return scalar{text: text, changed: true, isText: true}
+		}
+	}
+	s.report(s.position(begin), "%s", cmp.Or(problem, node.Tag+" stands on several lines, or with escapes; write it on one line"))
+	return scalar{text: node.Value}
 }
 
 // editsOf returns the edits of the parts at places, which count from begin, or reports problems.
@@ -260,6 +289,14 @@ func isMeant(got, before *yaml.Node, meant scalar) bool {
 
 // Position returns where a place of the filled text is in the text with placeholders.
 func (f Filled) Position(at fdl.Position) fdl.Position {
+	if f.outer == nil {
+		return f.before(at)
+	}
+	return f.outer(f.before(at))
+}
+
+// before returns where a place was before the edits.
+func (f Filled) before(at fdl.Position) fdl.Position {
 	longer := 0
 	for _, e := range f.edits {
 		if e.at.Line != at.Line || at.Column < e.at.Column+longer {

@@ -1,0 +1,280 @@
+package templates
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// Flow is a flow that a template defines. The zero value is a flow in a file of its own.
+type Flow struct {
+	// Name is the name of the flow, or of its resource if it has none that is known.
+	Name string
+	// Kind is what the template calls the flow, like ALIYUN::FNF::Flow.
+	Kind string
+	// File is the path of the definition, as seen from the template. It is empty if the template has the
+	// definition itself.
+	File string
+
+	template   *template
+	definition *yaml.Node
+}
+
+// template is a template of ROS or Funcraft, or a project of Serverless Devs.
+type template struct {
+	text string
+	root *yaml.Node
+	// values are those of parameters, of variables and of attributes of resources, by the names that
+	// placeholders have.
+	values map[string]string
+	// names are those of parameters and variables, and of what the template refers to.
+	names []string
+	// functions are those that the template defines: service/function.
+	functions []string
+	// isProject reports a project of Serverless Devs.
+	isProject bool
+}
+
+// flowTypes are the types of resources that are flows.
+var flowTypes = []string{"ALIYUN::FNF::Flow", "Aliyun::Serverless::Flow"}
+
+// flowComponent is the component of Serverless Devs that deploys flows.
+const flowComponent = "fnf"
+
+// Find returns the flows that a template defines. It returns none for a text that cannot be read and
+// for one that is a flow.
+func Find(text []byte, vars map[string]string) (flows []Flow) {
+	t := &template{text: strings.TrimPrefix(string(text), "\uFEFF"), values: map[string]string{}}
+	nodes, readable := load(t.text)
+	if !readable || len(nodes) < 2 || child(nodes[1], "steps") != nil {
+		return nil
+	}
+	t.root = nodes[1]
+	t.isProject = child(t.root, "Resources") == nil
+	t.readValues(vars)
+	t.resources(t.root, func(name string, resource *yaml.Node) {
+		kind := t.kindOf(resource)
+		properties := first(resource, "Properties", "props")
+		flow := Flow{Name: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
+		switch file := child(properties, "DefinitionUri"); {
+		case kind == "":
+			return
+		case file != nil:
+			flow.File = t.textOf(file)
+		case flow.definition != nil && t.isProject && flow.definition.Kind == yaml.ScalarNode:
+			flow.File = t.textOf(flow.definition)
+		case flow.definition == nil:
+			return
+		}
+		if own := t.textOf(first(properties, "Name", "name")); fdl.ValidName(own) {
+			flow.Name = own
+		}
+		flows = append(flows, flow)
+	})
+	return flows
+}
+
+// kindOf returns what a resource that is a flow is called, "" for another resource.
+func (t *template) kindOf(resource *yaml.Node) string {
+	if kind := t.textOf(child(resource, "Type")); slices.Contains(flowTypes, kind) {
+		return kind
+	}
+	component := t.textOf(first(resource, "component", "Component"))
+	if component == flowComponent || strings.HasSuffix(component, "/"+flowComponent) {
+		return "component " + component
+	}
+	return ""
+}
+
+// resources visits the mappings below node that may be resources, with their names.
+func (t *template) resources(node *yaml.Node, visit func(name string, resource *yaml.Node)) {
+	for name, value := range entries(node) {
+		if value.Kind == yaml.MappingNode {
+			visit(name, value)
+			t.resources(value, visit)
+		}
+	}
+}
+
+// readValues reads what placeholders of the template stand for. The values of vars take precedence.
+func (t *template) readValues(vars map[string]string) {
+	for name, parameter := range entries(child(t.root, "Parameters")) {
+		t.names = append(t.names, name)
+		if standard := child(parameter, "Default"); standard != nil {
+			t.values[name] = standard.Value
+		}
+	}
+	t.readVars("vars", child(t.root, "vars"))
+	maps.Copy(t.values, vars)
+	for name, resource := range entries(child(t.root, "Resources")) {
+		t.readFunctions(name, resource)
+	}
+	maps.Copy(t.values, vars)
+}
+
+// readVars reads the variables of Serverless Devs: ${vars.NAME}.
+func (t *template) readVars(path string, node *yaml.Node) {
+	for name, value := range entries(node) {
+		if value.Kind == yaml.ScalarNode {
+			t.values[path+"."+name] = value.Value
+			t.names = append(t.names, path+"."+name)
+		}
+		t.readVars(path+"."+name, value)
+	}
+}
+
+// readFunctions reads the attributes of a service of Funcraft with its functions, or of a function of
+// ROS.
+func (t *template) readFunctions(name string, resource *yaml.Node) {
+	properties := child(resource, "Properties")
+	switch t.textOf(child(resource, "Type")) {
+	case "Aliyun::Serverless::Service":
+		t.values[name+".ARN"], t.values[name+".ServiceName"] = "acs:fc:::services/"+name, name
+		for function, value := range entries(resource) {
+			if t.textOf(child(value, "Type")) == "Aliyun::Serverless::Function" {
+				t.addFunction(name+function, name, function)
+			}
+		}
+	case "ALIYUN::FC::Service":
+		if service := t.textOf(child(properties, "ServiceName")); service != "" {
+			t.values[name+".ServiceName"] = service
+		}
+	case "ALIYUN::FC::Function":
+		service := t.textOf(child(properties, "ServiceName"))
+		if function := t.textOf(child(properties, "FunctionName")); service != "" && function != "" {
+			t.addFunction(name, service, function)
+		}
+	}
+}
+
+func (t *template) addFunction(resource, service, function string) {
+	t.functions = append(t.functions, service+"/"+function)
+	t.values[resource+".ARN"] = arnOf(service, function)
+	t.values[resource+".ServiceName"], t.values[resource+".FunctionName"] = service, function
+}
+
+func arnOf(service, function string) string {
+	return "acs:fc:::services/" + service + "/functions/" + function
+}
+
+// textOf returns the text that a node stands for, "" if it is not known.
+func (t *template) textOf(node *yaml.Node) string {
+	text, inner, kind := call(node)
+	switch kind {
+	case "":
+		if t.isProject {
+			return t.filled(text, t.values)
+		}
+		return text
+	case "Ref", "Fn::GetAtt":
+		name := strings.ReplaceAll(text, "/", "")
+		t.names = append(t.names, name)
+		return t.values[name]
+	case "Fn::Sub":
+		values := maps.Clone(t.values)
+		maps.Copy(values, t.of(inner))
+		return t.filled(text, values)
+	case "Fn::Replace":
+		pattern, values := t.replaced(inner)
+		return pattern.ReplaceAllStringFunc(text, func(found string) string { return values[found] })
+	}
+	return ""
+}
+
+// filled returns a text with values, "" if one of them is not known.
+func (t *template) filled(text string, values map[string]string) string {
+	known := true
+	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
+		value, problem := valueOf(found, values)
+		if name, isName := nameIn(found); isName {
+			t.names = append(t.names, name)
+		}
+		known = known && problem == ""
+		return value
+	})
+	if !known {
+		return ""
+	}
+	return text
+}
+
+// of returns the values of a mapping of Fn::Sub.
+func (t *template) of(mapping *yaml.Node) map[string]string {
+	values := map[string]string{}
+	for name, node := range entries(mapping) {
+		if text := t.textOf(node); text != "" || node.Kind == yaml.ScalarNode {
+			values[name] = text
+		}
+	}
+	return values
+}
+
+// call returns the function of a template that a node calls, its text, and the mapping that some
+// functions have. Of a node that calls none it returns its text.
+func call(node *yaml.Node) (text string, mapping *yaml.Node, function string) {
+	switch {
+	case node == nil || node.Kind == yaml.AliasNode:
+		return "", nil, ""
+	case isCall(node):
+		return argumentsOf(node, strings.Replace("Fn::"+strings.TrimPrefix(node.Tag, "!"), "Fn::Ref", "Ref", 1))
+	case node.Kind == yaml.MappingNode && len(node.Content) == 2:
+		return argumentsOf(node.Content[1], node.Content[0].Value)
+	}
+	return node.Value, nil, ""
+}
+
+// isCall reports a function in its short form: a tag like !Sub.
+func isCall(node *yaml.Node) bool {
+	return node.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(node.ShortTag(), "!!")
+}
+
+// argumentsOf returns the arguments of a function in the forms that it may have: a text, or a list of a
+// text and a mapping in either order, or a list of the names of a resource and an attribute.
+func argumentsOf(node *yaml.Node, function string) (string, *yaml.Node, string) {
+	var texts []string
+	var mapping *yaml.Node
+	for _, item := range append([]*yaml.Node{node}, node.Content...) {
+		switch item.Kind { //nolint:exhaustive // others are no arguments
+		case yaml.ScalarNode:
+			texts = append(texts, item.Value)
+		case yaml.MappingNode:
+			mapping = item
+		}
+	}
+	return strings.Join(texts, "."), mapping, function
+}
+
+// entries visits the entries of a mapping, nothing for another node. It does not follow aliases, so
+// that a walk ends.
+func entries(node *yaml.Node) func(yield func(string, *yaml.Node) bool) {
+	return func(yield func(string, *yaml.Node) bool) {
+		if node == nil || node.Kind != yaml.MappingNode {
+			return
+		}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if !yield(node.Content[i].Value, node.Content[i+1]) {
+				return
+			}
+		}
+	}
+}
+
+// child returns the value of a key, or what it is an alias of.
+func child(node *yaml.Node, key string) *yaml.Node {
+	for name, value := range entries(node) {
+		if name == key {
+			return cmp.Or(value.Alias, value)
+		}
+	}
+	return nil
+}
+
+// first returns the child with one of two keys.
+func first(node *yaml.Node, key, other string) *yaml.Node {
+	return cmp.Or(child(node, key), child(node, other))
+}

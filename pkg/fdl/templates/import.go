@@ -1,0 +1,192 @@
+package templates
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// Import returns the definition of a flow with values in place of placeholders, and with resources in
+// place of !Ref and !GetAtt. File is the text of [Flow.File], or of a flow without a template.
+func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems) {
+	i := importing{values: vars, isFilled: len(vars) > 0}
+	text, outer := file, func(at fdl.Position) fdl.Position { return at }
+	var replaces *yaml.Node
+	if t := f.template; t != nil {
+		i.template, i.values = t, maps.Clone(t.values)
+		maps.Copy(i.values, vars)
+		i.isFilled = i.isFilled || t.isProject
+	}
+	if f.template != nil && f.File == "" {
+		var problem string
+		text, replaces, problem = i.definition(f.definition)
+		outer = f.template.outside(f.definition, string(text))
+		if problem != "" {
+			return Filled{Text: file, outer: outer}, fdl.Problems{{Position: outer(fdl.Position{Line: 1, Column: 1}), Message: problem}}
+		}
+	}
+	by := rules{pattern: never, ref: i.ref}
+	switch {
+	case replaces != nil:
+		by.pattern, by.replace = i.replacing(replaces)
+	case i.isFilled:
+		by.pattern, by.replace = placeholder, i.fill
+	}
+	filled, problems := substitute(text, by)
+	for n := range problems {
+		problems[n].Position = outer(problems[n].Position)
+	}
+	filled.outer, filled.Names, filled.Read = outer, i.names, i.read
+	if f.template != nil {
+		filled.Names = append(filled.Names, f.template.names...)
+	}
+	return filled, problems
+}
+
+// never matches nothing.
+var never = regexp.MustCompile(`[^\s\S]`)
+
+// importing is the import of one flow.
+type importing struct {
+	template *template // nil for a flow in a file of its own
+	values   map[string]string
+	isFilled bool // placeholders have values
+	names    []string
+	read     []string
+}
+
+// definition returns the text of a definition that stands in the template, and the mapping of
+// Fn::Replace.
+func (i *importing) definition(node *yaml.Node) (text []byte, replaces *yaml.Node, problem string) {
+	inside, mapping, function := call(node)
+	switch {
+	case function == "" && node.Kind == yaml.ScalarNode:
+		return []byte(inside), nil, ""
+	case function == "Fn::Sub":
+		i.isFilled = true
+		maps.Copy(i.values, i.template.of(mapping))
+		return []byte(inside), nil, ""
+	case function == "Fn::Replace":
+		return []byte(inside), mapping, ""
+	case function == "Ref":
+		i.names = append(i.names, inside)
+		if value, known := i.values[inside]; known {
+			return []byte(value), nil, ""
+		}
+		return nil, nil, noValue("parameter "+inside, inside, i.values)
+	}
+	if child(node, "steps") != nil {
+		text, err := yaml.Dump(node)
+		if err == nil {
+			return text, nil, ""
+		}
+	}
+	return nil, nil, "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Replace or Ref"
+}
+
+// fill returns the value of a placeholder.
+func (i *importing) fill(found string) (value, problem string) {
+	if name, isName := nameIn(found); isName {
+		i.names = append(i.names, name)
+	}
+	return valueOf(found, i.values)
+}
+
+// replaced returns what Fn::Replace replaces, and by what.
+func (t *template) replaced(mapping *yaml.Node) (*regexp.Regexp, map[string]string) {
+	var parts []string
+	values := map[string]string{}
+	for part, node := range entries(mapping) {
+		parts = append(parts, regexp.QuoteMeta(part))
+		values[part] = t.textOf(node)
+	}
+	if len(parts) == 0 {
+		return never, nil
+	}
+	return regexp.MustCompile(strings.Join(parts, "|")), values
+}
+
+// replacing returns the rules of Fn::Replace.
+func (i *importing) replacing(mapping *yaml.Node) (*regexp.Regexp, func(string) (string, string)) {
+	pattern, values := i.template.replaced(mapping)
+	return pattern, func(found string) (value, problem string) {
+		name, _, function := call(child(mapping, found))
+		if function == "Ref" {
+			i.names = append(i.names, name)
+		}
+		if values[found] == "" {
+			return found, noValue(found, name, i.values)
+		}
+		return values[found], ""
+	}
+}
+
+// ref returns the resource, or the value, that a tag names.
+func (i *importing) ref(tag, text string) (value, problem string) {
+	defer func() {
+		said := tag + " " + text + " is " + value
+		if problem == "" && !slices.Contains(i.read, said) {
+			i.read = append(i.read, said)
+		}
+	}()
+	name := strings.ReplaceAll(text, "/", "")
+	service, function, isPath := strings.Cut(text, "/")
+	switch {
+	case tag == "!Ref" && isPath && service == "flow":
+		return "acs:fnf:::flow/" + function, ""
+	case tag == "!Ref" && isPath && (i.template == nil || slices.Contains(i.template.functions, text)):
+		return arnOf(service, function), ""
+	case tag == "!Ref" && isPath:
+		return "", fmt.Sprintf("!Ref %s names no function of the template%s", text, fdl.DidYouMean(text, i.template.functions))
+	}
+	i.names = append(i.names, name)
+	if value, known := i.values[name]; known {
+		return value, ""
+	}
+	return "", noValue(tag+" "+text, name, i.values)
+}
+
+func noValue(what, name string, values map[string]string) string {
+	return fmt.Sprintf("%s has no value%s (give --var %s=VALUE)", what, fdl.DidYouMean(name, keys(values)), name)
+}
+
+// outside returns how places of a definition become places of the template that has its text.
+func (t *template) outside(node *yaml.Node, text string) func(fdl.Position) fdl.Position {
+	_, _, function := call(node)
+	if function != "" {
+		node = scalarIn(node)
+	}
+	begin := fdl.Position{Line: node.Line, Column: node.Column}
+	if node.Style&yaml.LiteralStyle == 0 {
+		return func(fdl.Position) fdl.Position { return begin }
+	}
+	lines, inner := strings.Split(t.text, "\n"), strings.Split(text, "\n")
+	return func(at fdl.Position) fdl.Position {
+		line := node.Line + at.Line
+		if line > len(lines) || at.Line > len(inner) {
+			return begin
+		}
+		return fdl.Position{Line: line, Column: at.Column + indentation(lines[line-1]) - indentation(inner[at.Line-1])}
+	}
+}
+
+// scalarIn returns the text of a call.
+func scalarIn(node *yaml.Node) *yaml.Node {
+	if !isCall(node) {
+		node = node.Content[1]
+	}
+	for _, item := range node.Content {
+		if item.Kind == yaml.ScalarNode {
+			return item
+		}
+	}
+	return node
+}
+
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
