@@ -36,7 +36,7 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
-		core: &w.core, wake: wake, results: map[machine.Attempt]result{}, held: held{log: w.log, decoded: w.decoded},
+		core: &w.core, wake: wake, results: map[machine.Attempt]result{}, held: w.held(),
 	}
 	disposition, err := h.run(ctx)
 	if poisoned(receives, err) {

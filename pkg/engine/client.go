@@ -63,9 +63,12 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
 	state.Parent = parent
 	item := Item{Execution: id, Nonce: c.newNonce()}
-	item.Body, _ = machine.Encode(item.place(), state, events)
+	parts, _ := c.encode(&item, state, events)
 	if err := checkSize(item); err != nil {
 		return machine.State{}, &Error{CodeInvalid, "", err}
+	}
+	if err := c.storeParts(ctx, parts, state.Expires); err != nil {
+		return machine.State{}, err
 	}
 	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
 		return machine.State{}, err
@@ -111,6 +114,10 @@ func (c *Client) compareStart(ctx context.Context, op string, id ID, request Sta
 		return 0, &Error{CodeInternal, op, errors.New("the log refused item 0 and does not have it")}
 	}
 	first, err := decodeState(items[0])
+	if err == nil {
+		held := c.held()
+		err = held.complete(ctx, &first.Input)
+	}
 	switch {
 	case err != nil:
 		return 0, wrap(op, err)
@@ -150,7 +157,7 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	if err != nil {
 		return machine.State{}, err
 	}
-	held := &held{log: c.log}
+	held := c.held()
 	return state, held.complete(ctx, &state.Input, &state.Output)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // draft is the next item: base is the item before it.
@@ -167,9 +168,13 @@ func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machin
 func (h *handler) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
 	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
-	item.Body, d.large = machine.Encode(item.place(), d.state, d.events)
+	var parts []value.Part
+	parts, d.large = h.encode(&item, d.state, d.events)
 	if err := checkSize(item); err != nil {
 		return defect("commit", err)
+	}
+	if err := h.storeParts(ctx, parts, d.state.Expires); err != nil {
+		return err
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
 		wake := Wake{Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
@@ -182,6 +187,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 		return err
 	}
 	clear(h.results)
+	h.held.written = parts
 	h.observer.Committed(item.Execution, d.state, d.events)
 	h.noteAbsent(d)
 	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false

@@ -30,6 +30,8 @@ type WorkerConfig struct {
 	Joins      Joins
 	// Ends receives the executions that ended; nil discards them.
 	Ends Ends
+	// LargeValues keeps values that are too large for the log; nil means that there are none.
+	LargeValues LargeValues
 	// Keys sign tokens. They are required for flows with callbacks or long calls.
 	Keys token.Keys
 	// NewerKeys reads the keys again; it is called when a text names a key that Keys lacks. If it
@@ -68,7 +70,7 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 		tokens: config.TokenStore, stops: config.Stops, joins: config.Joins, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
 		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
-		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep, endOnly: config.EndOnly,
+		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep, endOnly: config.EndOnly, large: config.LargeValues,
 	}
 	c.setDefaults()
 	c.decoded = newDecodedItems()
@@ -86,17 +88,18 @@ type TaskRunner struct{ core }
 
 // TaskRunnerConfig is what a [TaskRunner] works with. The fields are those of [WorkerConfig].
 type TaskRunnerConfig struct {
-	Wakes      Wakes
-	Caller     Caller
-	TokenStore TokenStore
-	Keys       token.Keys
-	NewerKeys  func(context.Context) (token.Keys, error)
-	Generation uint64
-	Now        func() time.Time
-	Limits     machine.Limits
-	Observer   Observer
-	NewNonce   func() string
-	Sleep      func(ctx context.Context, d time.Duration) error
+	Wakes       Wakes
+	Caller      Caller
+	TokenStore  TokenStore
+	LargeValues LargeValues
+	Keys        token.Keys
+	NewerKeys   func(context.Context) (token.Keys, error)
+	Generation  uint64
+	Now         func() time.Time
+	Limits      machine.Limits
+	Observer    Observer
+	NewNonce    func() string
+	Sleep       func(ctx context.Context, d time.Duration) error
 }
 
 // NewTaskRunner returns a task runner. It fails if the configuration lacks a port.
@@ -104,7 +107,7 @@ func NewTaskRunner(config TaskRunnerConfig) (*TaskRunner, error) {
 	c := core{
 		wakes: config.Wakes, caller: config.Caller, tokens: config.TokenStore, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		generation: config.Generation, clock: config.Now, limits: config.Limits,
-		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
+		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep, large: config.LargeValues,
 	}
 	c.setDefaults()
 	if err := missing("task runner", []port{
@@ -120,23 +123,24 @@ type Client struct{ core }
 
 // ClientConfig is what a [Client] works with. The fields are those of [WorkerConfig].
 type ClientConfig struct {
-	Log        Log
-	Wakes      Wakes
-	Flows      Flows
-	TokenStore TokenStore
-	Stops      Stops
-	Keys       token.Keys // for [Client.TokenText]
-	Now        func() time.Time
-	Limits     machine.Limits
-	Observer   Observer
-	NewNonce   func() string
+	Log         Log
+	Wakes       Wakes
+	Flows       Flows
+	TokenStore  TokenStore
+	Stops       Stops
+	LargeValues LargeValues
+	Keys        token.Keys // for [Client.TokenText]
+	Now         func() time.Time
+	Limits      machine.Limits
+	Observer    Observer
+	NewNonce    func() string
 }
 
 // NewClient returns a client. It fails if the configuration lacks a port.
 func NewClient(config ClientConfig) (*Client, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops, tokenKeys: config.Keys,
-		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce,
+		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues,
 	}
 	c.setDefaults()
 	if err := missing("client", []port{
@@ -160,6 +164,7 @@ type core struct {
 	stops           Stops
 	joins           Joins
 	ends            Ends
+	large           LargeValues
 	tokenKeys       token.Keys
 	newerKeys       func(context.Context) (token.Keys, error)
 	callbackBase    string
@@ -175,6 +180,7 @@ type core struct {
 }
 
 func (c *core) setDefaults() {
+	c.limits.Apart = c.large != nil
 	if c.observer == nil {
 		c.observer = noObserver{}
 	}

@@ -58,7 +58,7 @@ func (c *Client) History(ctx context.Context, id ID) (events []machine.Event, er
 
 // HistoryAfter returns the events after a position, until full reports that the page ends with an event.
 func (c *Client) HistoryAfter(ctx context.Context, id ID, after Position, full func(machine.Event) bool) (HistoryPage, error) {
-	h := historyReader{core: &c.core, held: held{log: c.log}, isFull: full, followed: after.logs()}
+	h := historyReader{core: &c.core, held: c.held(), isFull: full, followed: after.logs()}
 	next, err := h.read(ctx, id, after, machine.Numbering{}, nil)
 	op := "read the history of execution " + id.String()
 	switch {

@@ -102,7 +102,7 @@ func (c *core) reportToParent(ctx context.Context, state machine.State) error {
 	closing := token.CloseOp{Outcome: token.Success(state.Output), By: token.ClosedByChild, At: c.clock()}
 	switch state.Status {
 	case machine.StatusSucceeded:
-		held := held{log: c.log}
+		held := c.held()
 		if err := held.complete(ctx, &closing.Outcome.Output); err != nil {
 			return err
 		}

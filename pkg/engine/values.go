@@ -81,9 +81,14 @@ func (d *decodedItems) decode(item Item) decodedItem {
 type held struct {
 	log      Log
 	decoded  *decodedItems // nil does not share
+	large    LargeValues
+	parts    map[partRef]func(uint32) (value.Value, bool) // those that were read
+	written  []value.Part                                 // of the last commit
 	loaded   map[value.Ref]value.Value
 	numbered map[ItemKey]func(uint32) (value.Value, bool) // the values of items that were read
 }
+
+func (c *core) held() held { return held{log: c.log, decoded: c.decoded, large: c.large} }
 
 // complete loads the missing parts of the values, in place.
 func (h *held) complete(ctx context.Context, values ...*value.Value) error {
@@ -105,11 +110,15 @@ func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 
 // load loads the values of the references. A value that is not where its reference says is a defect.
 func (h *held) load(ctx context.Context, refs []value.Ref) error {
-	if err := h.readItems(ctx, refs); err != nil {
-		return err
-	}
 	if h.loaded == nil {
 		h.loaded = map[value.Ref]value.Value{}
+	}
+	refs, err := h.loadParts(ctx, refs)
+	if err == nil {
+		err = h.readItems(ctx, refs)
+	}
+	if err != nil {
+		return err
 	}
 	for _, ref := range refs {
 		key := keyOf(ref)

@@ -21,6 +21,7 @@ func TestFlows(t *testing.T)         { t.Parallel(); enginetest.Flows(t, as[engi
 func TestOutcomes(t *testing.T)      { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
 func TestStops(t *testing.T)         { t.Parallel(); enginetest.Stops(t, as[engine.Stops]) }
 func TestJoins(t *testing.T)         { t.Parallel(); enginetest.Joins(t, as[engine.Joins]) }
+func TestLargeValues(t *testing.T)   { t.Parallel(); enginetest.LargeValues(t, as[engine.LargeValues]) }
 func TestContract(t *testing.T)      { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
 func TestCrashes(t *testing.T)       { t.Parallel(); enginetest.Crashes(t, as[enginetest.Store]) }
 func TestInterleavings(t *testing.T) { t.Parallel(); enginetest.Interleavings(t, as[enginetest.Store]) }

@@ -79,6 +79,7 @@ const (
 	keyJoin       = 'n' // log, attempt: the join record of a fork
 	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
 	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
+	keyLarge      = 'v' // name: a large value
 	keyGeneration = 'g' // nothing: how often the store was opened
 )
 

@@ -18,6 +18,7 @@ import (
 // Store is what a [System] keeps its executions in. [KeyedStore] implements it.
 type Store interface {
 	Executions
+	engine.LargeValues
 	Recovery
 	resume.TokenStore
 	resume.Rendezvous
@@ -169,7 +170,8 @@ func (s *System) compose() {
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
 		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
-		Caller: awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
+		LargeValues: config.Store,
+		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
 		EndOnly: func(state machine.State) bool {
 			return len(s.endOnly) > 0 && s.endOnly[engine.NewID(state.Flow.Name, state.Execution)]
@@ -177,10 +179,10 @@ func (s *System) compose() {
 	}))
 	s.runner = must(roles.TaskRunner(engine.TaskRunnerConfig{
 		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: keys, Generation: generation, Now: now,
-		Limits: config.Limits, Observer: observer,
+		Limits: config.Limits, Observer: observer, LargeValues: config.Store,
 	}))
 	s.Client = must(engine.NewClient(engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: store, Stops: store, Wakes: s.queue, Keys: keys,
+		Log: store, Flows: store, TokenStore: store, Stops: store, LargeValues: store, Wakes: s.queue, Keys: keys,
 		Now: now, Limits: config.Limits, Observer: observer,
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)

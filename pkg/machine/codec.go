@@ -42,7 +42,13 @@ func Place(execution ID, seq uint64) value.Origin {
 // Large reports that a large value was written in full: later items must get it by reading this
 // one.
 func Encode(place value.Origin, s State, events []Event) (item []byte, large bool) {
-	c := &coder{enc: &value.Encoder{Place: place}}
+	return EncodeApart(place, s, events, nil)
+}
+
+// EncodeApart is [Encode], except that the largest values are kept apart from the item. Their parts
+// must be stored before the item.
+func EncodeApart(place value.Origin, s State, events []Event, apart *value.Apart) (item []byte, large bool) {
+	c := &coder{enc: &value.Encoder{Place: place, Apart: apart}}
 	c.enc.Uint(Format)
 	c.state(&s)
 	c.events(&events, s.At)

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -95,7 +96,7 @@ func (r *run) itemBound() int {
 // itemSize measures the item. The state holds large values by reference, but an object of many
 // small members is written anew with each change.
 func (r *run) itemSize() int {
-	m := newMeasure(r.state().ID())
+	m := r.newMeasure()
 	m.state(r.state())
 	m.events(&r.env.Before, r.at)
 	return m.size(r.next.Events, r.at)
@@ -129,7 +130,7 @@ func (r *run) eventsFull() bool {
 		return false
 	}
 	if r.measure == nil {
-		r.measure = newMeasure(r.state().ID())
+		r.measure = r.newMeasure()
 	}
 	r.added = r.measure.size(r.next.Events, r.at)
 	return r.added >= maxEventBytes
@@ -141,9 +142,21 @@ type measure struct {
 	measured int // events that were encoded
 }
 
-func newMeasure(log ID) *measure {
-	return &measure{coder: coder{enc: &value.Encoder{Measures: true, Place: Place(log, math.MaxInt64)}}}
+func (r *run) newMeasure() *measure {
+	enc := &value.Encoder{Measures: true, Place: Place(r.state().ID(), math.MaxInt64)}
+	if r.env.Limits.Apart {
+		parts := 0
+		enc.Apart = &value.Apart{From: ApartFrom, Name: func() string { parts++; return fmt.Sprintf("%*d", PartName, parts) }}
+	}
+	return &measure{coder: coder{enc: enc}}
 }
+
+// ApartFrom is the size above which a value is kept apart from its item, where that is possible. It is far
+// below what an item holds, and above the default limit of a step's data.
+const ApartFrom = 64 << 10
+
+// PartName is the most bytes of the name of a part.
+const PartName = 64
 
 // size is that of everything so far with these events. Each event is encoded once, however often
 // size is called.

@@ -13,8 +13,10 @@ import (
 // Limits bound an execution. Zero values mean the defaults.
 type Limits struct {
 	Events int // history events an execution; default [DefaultEvents]
-	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [MaxData]
+	Data   int // bytes of a step's input, local and output together; default [DefaultData], at most [Limits.MaxData]
 	Item   int // bytes of an item of the log; default [MaxItem], which is the most
+	// Apart says that there is a store for values that are too large for an item of the log.
+	Apart bool
 	// Duration is how long an execution may take whose flow sets no limit; default
 	// [DefaultDuration]. No timer watches it.
 	Duration time.Duration
@@ -47,9 +49,13 @@ const (
 	DefaultDirect    = 10 * time.Second
 )
 
-// MaxData is the highest limit of a step's data. What is kept of one step has to fit into an item
-// of every store, and the smallest item is one of 400 KB.
+// MaxData is the highest limit of a step's data without a store for large values. What is kept of one
+// step has to fit into an item of every store, and the smallest item is one of 400 KB.
 const MaxData = 256 << 10
+
+// MaxLargeData is the highest limit of a step's data with a store for large values. A Lambda function
+// accepts and returns as much.
+const MaxLargeData = 6 << 20
 
 // MaxItem is the largest item of the log in bytes: what every store keeps, with room for keys.
 const MaxItem = 390 << 10
@@ -57,6 +63,14 @@ const MaxItem = 390 << 10
 func (l Limits) events() int { return cmp.Or(l.Events, DefaultEvents) }
 
 func (l Limits) data() int { return cmp.Or(l.Data, DefaultData) }
+
+// MaxData is the highest value of the limit Data.
+func (l Limits) MaxData() int {
+	if l.Apart {
+		return MaxLargeData
+	}
+	return MaxData
+}
 
 func (l Limits) item() int { return cmp.Or(l.Item, MaxItem) }
 
@@ -162,7 +176,7 @@ func (l Limits) checkData(step string, values ...value.Value) *LimitError {
 	if size <= l.data() {
 		return nil
 	}
-	return &LimitError{What: LimitData, Step: step, Size: size, Limit: l.data(), Max: MaxData, Hint: l.Hints.Data}
+	return &LimitError{What: LimitData, Step: step, Size: size, Limit: l.data(), Max: l.MaxData(), Hint: l.Hints.Data}
 }
 
 func (r *run) checkData(step *fdl.Step, values ...value.Value) *LimitError {

@@ -19,10 +19,12 @@ type Encoder struct {
 	// Measures says that only the size of what is written counts. Every origin counts as an earlier
 	// item.
 	Measures bool
-	out      []byte
-	seen     map[*node]uint64
-	logs     []string // the other logs in references
-	large    bool
+	// Apart keeps the largest values apart from the item, nil for none.
+	Apart *Apart
+	out   []byte
+	seen  map[*node]uint64
+	logs  []string // the other logs in references
+	large bool
 }
 
 // WroteLarge reports whether a value was written in full to which later items refer.
@@ -40,6 +42,7 @@ const (
 	tagReference = byte(KindObject) + 1 // the value stands earlier in this item, its number follows
 	tagHeld      = byte(KindObject) + 2 // the value stands in an earlier item
 	tagBeside    = byte(KindObject) + 3 // the value stands in another log
+	tagApart     = byte(KindObject) + 4 // the value stands in a part
 )
 
 // Bytes is what was written.
@@ -71,7 +74,7 @@ func (e *Encoder) Value(v Value) {
 	if remembered(v) && e.again(v) {
 		return
 	}
-	if e.stands(v) && (v.n.held || v.n.size > heldAbove) {
+	if e.stands(v) && (v.n.held || v.n.size > heldAbove) || e.putApart(v) {
 		e.held(v)
 		return
 	}
@@ -139,6 +142,7 @@ type Decoder struct {
 	place   *Origin
 	origins map[Origin]*Origin
 	logs    []string // the other logs in references
+	expires int64    // of the other logs
 }
 
 // The limits of a Decoder. encoding/json reads 10,000 levels, and each mapping of a flow adds one.
@@ -153,10 +157,13 @@ const (
 func NewDecoder(data []byte) *Decoder { return &Decoder{in: data} }
 
 // NewDecoderAt reads what was written with a place.
-func NewDecoderAt(place Origin, data []byte) *Decoder { return &Decoder{in: data, place: &place} }
+func NewDecoderAt(place Origin, data []byte) *Decoder {
+	return &Decoder{in: data, place: &place, expires: place.Expires}
+}
 
 // SetExpires sets the Expires of the place, if there is a place. What is read after it has it too.
 func (d *Decoder) SetExpires(expires int64) {
+	d.expires = expires
 	if d.place != nil {
 		d.place.Expires = expires
 	}
@@ -277,7 +284,7 @@ func (d *Decoder) reference() Value {
 }
 
 func (d *Decoder) content(tag byte) Value {
-	if tag == tagHeld || tag == tagBeside {
+	if tag >= tagHeld && tag <= tagApart {
 		return d.held(tag)
 	}
 	switch kind := Kind(tag); kind {

@@ -5,18 +5,36 @@ import (
 	"slices"
 )
 
-// stands reports whether an earlier item of the log, or an item of another log that is deleted
-// together with it, has v in full.
+// stands reports whether an earlier item of the log, an item of another log that is deleted together
+// with it, or a part has v in full.
 func (e *Encoder) stands(v Value) bool {
-	if v.n == nil || v.n.origin == nil {
+	if v.n == nil {
 		return false
 	}
-	origin := v.n.origin
-	earlier := e.Measures || origin.Log == e.Place.Log && origin.Seq < e.Place.Seq || origin.isBeside(e.Place)
-	if v.n.held && !earlier {
+	_, ok := e.placeOf(v)
+	if v.n.held && !ok {
 		v.mustBeHere()
 	}
-	return earlier
+	return ok
+}
+
+// place is the number of a value in the item or the part that has it in full.
+type place struct {
+	origin *Origin
+	number uint32
+}
+
+// placeOf returns where v stands in full.
+func (e *Encoder) placeOf(v Value) (place, bool) {
+	origin := v.n.origin
+	if origin != nil && (e.Measures || origin.isPart() || origin.Log == e.Place.Log && origin.Seq < e.Place.Seq || origin.isBeside(e.Place)) {
+		return place{origin, v.n.number}, true
+	}
+	if e.Apart == nil {
+		return place{}, false
+	}
+	apart, ok := e.Apart.places[v.n]
+	return apart, ok
 }
 
 // inline returns the keys of the members of a large object that are written in full: those that no
@@ -43,12 +61,18 @@ func (e *Encoder) inline(v Value) (inline map[string]bool, size int) {
 // referenceSize is about what a reference takes.
 const referenceSize = 8
 
+// maxBesidePart is how many bytes of the members of an object stay with the reference to its part.
+const maxBesidePart = 1 << 10
+
 // held writes a reference to v. It has the members of an object if they save enough against a
 // reference to the whole, which costs a read when it is opened.
 func (e *Encoder) held(v Value) {
-	e.address(v)
+	limit := v.n.size / 2
+	if e.address(v) {
+		limit = maxBesidePart
+	}
 	if !v.n.held && v.n.kind == KindObject {
-		if inline, size := e.inline(v); size <= v.n.size/2 {
+		if inline, size := e.inline(v); size <= limit {
 			e.members(v, inline)
 			return
 		}
@@ -56,23 +80,31 @@ func (e *Encoder) held(v Value) {
 	e.Uint(0)
 }
 
-// address writes the kind, the size and the place of a value.
-func (e *Encoder) address(v Value) {
-	tag, seq := tagHeld, e.Place.Seq-v.n.origin.Seq
-	isOwn := v.n.origin.Log == e.Place.Log
-	if !isOwn {
-		tag, seq = tagBeside, v.n.origin.Seq
+// address writes the kind, the size and the place of a value. It reports whether that is a part.
+func (e *Encoder) address(v Value) (isPart bool) {
+	place, _ := e.placeOf(v)
+	origin := place.origin
+	tag, isOwn := tagHeld, origin.Log == e.Place.Log
+	switch {
+	case origin.isPart():
+		tag, isOwn = tagApart, false
+	case !isOwn:
+		tag = tagBeside
 	}
 	e.out = append(e.out, tag, byte(v.n.kind))
 	e.Uint(uint64(v.n.size)) //nolint:gosec // never negative
-	if !isOwn {
-		e.log(v.n.origin.Log)
+	switch {
+	case isOwn:
+		e.Uint(e.Place.Seq - origin.Seq)
+	default:
+		e.log(origin.Log)
+		e.Uint(origin.Seq)
 	}
-	e.Uint(seq)
-	e.Uint(uint64(v.n.number))
+	e.Uint(uint64(place.number))
+	return tag == tagApart
 }
 
-// log writes the number of another log, and its name the first time.
+// log writes the number of another log or of a part, and its name the first time.
 func (e *Encoder) log(name string) {
 	number := slices.Index(e.logs, name)
 	if number >= 0 {
@@ -84,7 +116,7 @@ func (e *Encoder) log(name string) {
 	e.logs = append(e.logs, name)
 }
 
-// held reads a reference to an earlier item, or to an item of another log.
+// held reads a reference to an earlier item, to an item of another log, or to a part.
 func (d *Decoder) held(tag byte) Value {
 	kind, size := Kind(d.byte()), d.Uint()
 	place, ok := d.address(tag)
@@ -110,23 +142,25 @@ func (d *Decoder) held(tag byte) Value {
 	return inline
 }
 
-// address reads the item that a reference names.
+// address reads the item or the part that a reference names.
 func (d *Decoder) address(tag byte) (place Origin, ok bool) {
-	if d.place == nil {
+	switch {
+	case tag == tagApart:
+		place = Origin{d.log(), d.Uint(), partExpires}
+		return place, place.Seq == 0
+	case d.place == nil:
 		return Origin{}, false
-	}
-	place = *d.place
-	if tag == tagBeside {
-		place.Log = d.log()
-		place.Seq = d.Uint()
+	case tag == tagBeside:
+		place = Origin{d.log(), d.Uint(), d.expires}
 		return place, place.Log != d.place.Log
 	}
 	back := d.Uint()
+	place = *d.place
 	place.Seq -= back
 	return place, back > 0 && back <= d.place.Seq
 }
 
-// log reads the name of another log.
+// log reads the name of another log or of a part.
 func (d *Decoder) log() string {
 	number := d.Uint()
 	if number > uint64(len(d.logs)) {

@@ -19,7 +19,7 @@ func (o *Origin) isBeside(place Origin) bool {
 }
 
 // Ref is a reference to a value: the log and the number of the item that has it in full, and the
-// number of the value in that item.
+// number of the value in that item. In place of a log it may have the name of a [Part].
 type Ref struct {
 	Log    string
 	Seq    uint64

@@ -22,7 +22,7 @@ func (r *roles) runner() *engine.TaskRunner {
 	c := r.WorkerConfig
 	runner, err := engine.NewTaskRunner(engine.TaskRunnerConfig{
 		Wakes: c.Wakes, Caller: c.Caller, TokenStore: c.TokenStore, Keys: c.Keys, NewerKeys: c.NewerKeys, Generation: c.Generation,
-		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, Sleep: c.Sleep,
+		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, Sleep: c.Sleep, LargeValues: c.LargeValues,
 	})
 	if err != nil {
 		panic(err)
@@ -34,7 +34,7 @@ func (r *roles) client() *engine.Client {
 	c := r.WorkerConfig
 	client, err := engine.NewClient(engine.ClientConfig{
 		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Keys: c.Keys, Now: c.Now, Limits: c.Limits,
-		Observer: c.Observer, NewNonce: c.NewNonce,
+		Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues,
 	})
 	if err != nil {
 		panic(err)

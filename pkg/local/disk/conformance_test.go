@@ -27,12 +27,13 @@ func openDisk(tb testing.TB, dir string) *disk.Store {
 	return store
 }
 
-func TestLog(t *testing.T)      { t.Parallel(); enginetest.Log(t, as[engine.Log]) }
-func TestFlows(t *testing.T)    { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
-func TestOutcomes(t *testing.T) { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
-func TestStops(t *testing.T)    { t.Parallel(); enginetest.Stops(t, as[engine.Stops]) }
-func TestJoins(t *testing.T)    { t.Parallel(); enginetest.Joins(t, as[engine.Joins]) }
-func TestContract(t *testing.T) { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
+func TestLog(t *testing.T)         { t.Parallel(); enginetest.Log(t, as[engine.Log]) }
+func TestFlows(t *testing.T)       { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
+func TestOutcomes(t *testing.T)    { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
+func TestStops(t *testing.T)       { t.Parallel(); enginetest.Stops(t, as[engine.Stops]) }
+func TestJoins(t *testing.T)       { t.Parallel(); enginetest.Joins(t, as[engine.Joins]) }
+func TestLargeValues(t *testing.T) { t.Parallel(); enginetest.LargeValues(t, as[engine.LargeValues]) }
+func TestContract(t *testing.T)    { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
 
 func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
 

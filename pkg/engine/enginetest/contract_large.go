@@ -1,0 +1,285 @@
+package enginetest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// largeValues notes what the engine does with large values, and keeps them in the store at hand, or in
+// memory beside a store that keeps none.
+type largeValues struct {
+	*fixture
+	fails  int  // how many of the next stores fail
+	gone   bool // nothing is found
+	flip   bool // a bit of what is found is another one
+	mu     sync.Mutex
+	memory map[string][]byte
+}
+
+// withLarge gives the engine a store for large values, and the highest limit.
+func (b *fixture) withLarge() *largeValues {
+	values := &largeValues{fixture: b, memory: map[string][]byte{}}
+	b.LargeValues, b.Limits.Data = values, machine.MaxLargeData
+	return values
+}
+
+func (l *largeValues) StoreValue(ctx context.Context, name string, data []byte, expires time.Time) error {
+	if l.fails > 0 {
+		l.fails--
+		l.note("store a value: failed")
+		return ErrFault
+	}
+	l.note("store a value")
+	execution, _, _ := strings.Cut(name, "/")
+	if len(execution) != len(testID.String()) || !expires.After(l.Now()) || bytes.Contains(data, []byte("xxxxxxxx")) {
+		l.t.Errorf("value %s expires at %s, or is not encrypted", name, expires)
+	}
+	if store, ok := l.store.(engine.LargeValues); ok {
+		return store.StoreValue(ctx, name, data, expires)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.memory[name] = bytes.Clone(data)
+	return nil
+}
+
+func (l *largeValues) LoadValue(ctx context.Context, name string) (data []byte, err error) {
+	l.note("load a value")
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	store, ok := l.store.(engine.LargeValues)
+	switch {
+	case l.gone:
+		return nil, engine.ErrNotFound
+	case ok:
+		data, err = store.LoadValue(ctx, name)
+	case l.memory[name] == nil:
+		return nil, engine.ErrNotFound
+	default:
+		data = bytes.Clone(l.memory[name])
+	}
+	if l.flip && len(data) > 0 {
+		data[len(data)/2] ^= 1
+	}
+	return data, err
+}
+
+// largeSize is near the highest limit: a step has its input and its output.
+const largeSize = machine.MaxLargeData/2 - 100
+
+// wantSmallItems looks at all items: what is large is elsewhere.
+func (b *fixture) wantSmallItems(count int) {
+	b.t.Helper()
+	items, err := b.store.Items(b.t.Context(), testID, 0, count+1)
+	if err != nil || len(items) != count {
+		b.t.Fatalf("%d items, error %v, want %d", len(items), err, count)
+	}
+	for _, item := range items {
+		if most := 1000; len(item.Body) > most {
+			b.t.Errorf("item %d has %d bytes, want %d at most", item.Seq, len(item.Body), most)
+		}
+	}
+}
+
+// startLarge starts an execution with an input of 3 MB, which has a small member.
+func (b *fixture) startLarge(flow string) engine.StartRequest {
+	b.t.Helper()
+	request := b.request(flow, "{}")
+	request.Input = value.Merge(sized(largeSize), object(b.t, `{"delay":60}`))
+	b.wantStart(request, engine.StartedNew)
+	b.wantTrace("store a value", "wake start in 0s", "write 0")
+	return request
+}
+
+// largeCases are about values that are larger than an item of the log.
+var largeCases = []ruleCase{
+	{"large values: an input of 3 MB is stored once, before its item, and a small member of it costs no read", func(b *fixture) {
+		b.withLarge()
+		b.startLarge(strings.Replace(taskFlow("First"), "    name: First\n", "    name: First\n"+delayMapping, 1) + waitText("Pause", 10))
+		b.answer("First", `{}`)
+		b.advance(b.take())
+		b.wantTrace("read", "call First", "wake timer in 10s", "write 1")
+		b.wantInput("First", `{"delay":60}`)
+		b.at(10 * time.Second)
+		b.advance(b.take())
+		b.wantTrace("read", "write 2")
+		b.wantSucceeded()
+		b.wantSmallItems(3)
+	}},
+	{"large values: one that is needed is loaded once a wake", func(b *fixture) {
+		b.withLarge()
+		b.startLarge(taskFlow("First", "Second"))
+		b.answer("First", `{}`)
+		b.answer("Second", `{}`)
+		b.advance(b.take())
+		b.wantTrace("read", "load a value", "call First", "write 1", "call Second", "write 2")
+		if size := b.inputs["Second"].Size(); size < largeSize {
+			b.t.Errorf("Second has an input of %d bytes", size)
+		}
+		b.wantSmallItems(3)
+	}},
+	{"large values: a result is stored before its item, and this worker need not load it", func(b *fixture) {
+		b.withLarge()
+		b.script("First", answer{outcome: token.Success(sized(largeSize))})
+		b.answer("Second", `{}`)
+		b.advance(b.begin(taskFlow("First", "Second")))
+		b.wantTrace("read", "call First", "store a value", "write 1", "call Second", "write 2")
+		if got := b.inputs["Second"]; !value.Equal(got, sized(largeSize)) {
+			b.t.Errorf("Second has an input of %d bytes", got.Size())
+		}
+		b.wantSmallItems(3)
+	}},
+	{"large values: state and history show them complete, and the same start is compared with all of the input", func(b *fixture) {
+		b.withLarge()
+		request := b.startLarge(taskFlow("First"))
+		b.script("First", answer{outcome: token.Success(sized(1 << 20))})
+		b.advance(b.take())
+		state, err := b.Describe(b.t.Context(), testID)
+		if err != nil || !value.Equal(state.Input, request.Input) || !value.Equal(state.Output, sized(1<<20)) {
+			b.t.Errorf("the input has %d bytes and the output %d, error %v", state.Input.Size(), state.Output.Size(), err)
+		}
+		history, err := b.History(b.t.Context(), testID)
+		if last := len(history) - 1; err != nil || !value.Equal(history[last].Output, sized(1<<20)) {
+			b.t.Errorf("the history ends without the output, error %v", err)
+		}
+		b.wantStart(request, engine.StartedSame)
+		request.Input = sized(largeSize)
+		b.wantStart(request, engine.StartedDifferent)
+	}},
+	{"large values, rule 4: one that cannot be stored is stored again, and no call is repeated", func(b *fixture) {
+		b.withLarge().fails = 2
+		b.script("First", answer{outcome: token.Success(sized(largeSize))})
+		b.advance(b.begin(taskFlow("First")))
+		b.wantTrace("read", "call First", "store a value: failed", "read", "store a value: failed", "read", "store a value", "write 1")
+		b.wantSucceeded()
+	}},
+	{"large values, rule 4: one that cannot be stored at all loses nothing", func(b *fixture) {
+		values := b.withLarge()
+		values.fails = 10
+		b.script("First", answer{outcome: token.Success(sized(largeSize))})
+		start := b.begin(taskFlow("First"))
+		b.wantError(start, engine.CodeInternal)
+		if item, _ := b.latest(); item.Seq != 0 {
+			b.t.Errorf("item %d is there", item.Seq)
+		}
+		b.script("First", answer{outcome: token.Success(sized(largeSize))})
+		b.advance(start)
+		b.wantSucceeded()
+	}},
+	{"large values, rule 12: an input that cannot be stored starts nothing", func(b *fixture) {
+		b.withLarge().fails = 1
+		request := b.request(taskFlow("First"), "{}")
+		request.Input = sized(largeSize)
+		if _, err := b.Start(b.t.Context(), request); engine.CodeOf(err) != engine.CodeInternal {
+			b.t.Errorf("error %v", err)
+		}
+		b.wantTrace("store a value: failed")
+	}},
+	{"large values, rule 4: a worker that dies between the value and its item leaves what nobody refers to", func(b *fixture) {
+		b.withLarge()
+		b.script("First", answer{outcome: token.Success(sized(largeSize))})
+		start := b.begin(taskFlow("First"))
+		ctx, die := context.WithCancel(b.t.Context())
+		b.log.BeforeAppend(die)
+		if _, err := b.Advance(ctx, start); err == nil {
+			b.t.Error("the worker did not die")
+		}
+		b.trace = b.trace[:min(4, len(b.trace))] // it tries in vain until it gives up
+		b.wantTrace("read", "call First", "store a value", "write 1: failed")
+		b.script("First", answer{outcome: token.Success(sized(largeSize))})
+		b.advance(start)
+		b.wantTrace("read", "call First", "store a value", "write 1")
+		b.wantSucceeded()
+	}},
+	{"large values, rule 4: refused, the result is stored under another name", func(b *fixture) {
+		b.withLarge()
+		b.script("First", answer{outcome: token.Success(sized(largeSize))})
+		start := b.begin(taskFlow("First"))
+		b.log.FailAppends(Refuse)
+		b.advance(start)
+		b.wantTrace("read", "call First", "store a value", "write 1: refused", "read", "store a value", "write 1")
+		b.wantSucceeded()
+		if state, err := b.Describe(b.t.Context(), testID); err != nil || !value.Equal(state.Output, sized(largeSize)) {
+			b.t.Errorf("the output has %d bytes, error %v", state.Output.Size(), err)
+		}
+	}},
+	{"large values, rule 13: one that is gone or damaged is a defect that names it, and no call gets a hollow input", func(b *fixture) {
+		for text, spoil := range map[string]func(*largeValues){
+			"missing": func(l *largeValues) { l.gone = true },
+			"damaged": func(l *largeValues) { l.flip = true },
+		} {
+			values := b.withLarge()
+			request := b.request(taskFlow("First"), "{}")
+			request.Execution, request.Input = text, sized(largeSize)
+			b.wantStart(request, engine.StartedNew)
+			b.trace = nil
+			spoil(values)
+			start := b.take()
+			start.Receives = 4
+			b.wantError(start, engine.CodeDefect)
+			start.Receives = 5
+			b.advance(start)
+			state, err := b.Describe(b.t.Context(), start.Execution)
+			if state.Status != machine.StatusFailed || state.Error != machine.ErrorInternal ||
+				!strings.Contains(state.Cause, "read large value "+start.Execution.String()+"/") || !strings.Contains(state.Cause, text) {
+				b.t.Errorf("%s: %s %s (%s), error %v", text, state.Status, state.Error, state.Cause, err)
+			}
+		}
+	}},
+	{"large values, rule 13: a process without a store for them is no defect, however often", func(b *fixture) {
+		b.withLarge()
+		b.startLarge(taskFlow("First"))
+		start := b.take()
+		start.Receives = 99
+		values := b.LargeValues
+		b.LargeValues = nil
+		b.wantError(start, engine.CodeInternal)
+		b.LargeValues = values
+		b.answer("First", `{}`)
+		b.advance(start)
+		b.wantSucceeded()
+	}},
+	{"large values: the iterations of a large list read it once a lane, and their large outputs come together", func(b *fixture) {
+		b.withLarge()
+		request := b.request(flowHead+"  - type: foreach\n    name: Each\n    maxConcurrency: 2\n"+
+			"    iterationMapping: {collection: $.list, item: item}\n"+
+			"    outputMappings: [{target: results, source: $local}]\n    steps:\n"+
+			"      - {type: pass, name: Keep, outputMappings: [{target: kept, source: $input.item}]}\n", "{}")
+		var list []value.Value
+		for i := range 10 {
+			list = append(list, value.String(fmt.Sprint(i, strings.Repeat("x", 50_000))))
+		}
+		request.Input = value.Object(value.Member{Key: "list", Value: value.Array(list...)})
+		b.wantStart(request, engine.StartedNew)
+		for len(b.wakes) > 0 {
+			b.advance(b.takeFirst())
+		}
+		b.wantSucceeded()
+		state, err := b.Describe(b.t.Context(), testID)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		results := state.Output.Get("results")
+		for i := range list {
+			if !value.Equal(results.At(i).Get("kept"), list[i]) {
+				b.t.Errorf("result %d has %d bytes", i, results.At(i).Size())
+			}
+		}
+	}},
+}
+
+// takeFirst takes the wake that was sent first.
+func (b *fixture) takeFirst() engine.Wake {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return first(&b.wakes)
+}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// LargeValues keeps the values that are too large for an item of the log. What it keeps is encrypted, and
+// only the item has the key.
+type LargeValues interface {
+	// StoreValue stores the bytes under a name that was never used before. It keeps a copy. If it returns
+	// nil, the value is not lost before it expires. The store may delete it after that.
+	StoreValue(ctx context.Context, name string, data []byte, expires time.Time) error
+
+	// LoadValue returns the bytes. The error is [ErrNotFound] if there is no value of that name.
+	LoadValue(ctx context.Context, name string) ([]byte, error)
+}
+
+// partRef is the name that references to a part have. Whoever has it can read the part.
+type partRef struct {
+	execution ID
+	number    [16]byte // random
+	key       [32]byte // random, of AES-256
+}
+
+const partRefSize = len(ID{}) + 16 + 32
+
+func newPartRef(execution ID) partRef {
+	ref := partRef{execution: execution}
+	_, _ = rand.Read(ref.number[:]) // never fails
+	_, _ = rand.Read(ref.key[:])
+	return ref
+}
+
+// parsePartRef returns the reference of that name. ok is false for the name of a log.
+func parsePartRef(name string) (ref partRef, ok bool) {
+	if len(name) != partRefSize {
+		return ref, false
+	}
+	rest := name[copy(ref.execution[:], name):]
+	rest = rest[copy(ref.number[:], rest):]
+	copy(ref.key[:], rest)
+	return ref, true
+}
+
+func (p partRef) String() string {
+	return string(p.execution[:]) + string(p.number[:]) + string(p.key[:])
+}
+
+// object is the name of the part in the store. All parts of an execution, those of its lanes too, begin alike.
+func (p partRef) object() string { return p.execution.String() + "/" + hex.EncodeToString(p.number[:]) }
+
+// cipher returns that of the part. Its key encrypts nothing else, so the nonce is always the same.
+func (p partRef) cipher() (c cipher.AEAD, nonce []byte) {
+	block, err := aes.NewCipher(p.key[:])
+	if err == nil {
+		c, err = cipher.NewGCM(block)
+	}
+	if err != nil {
+		panic(err) // for keys of another length only
+	}
+	return c, make([]byte, c.NonceSize())
+}
+
+func (p partRef) seal(body []byte) []byte {
+	c, nonce := p.cipher()
+	return c.Seal(nil, nonce, body, []byte(p.object()))
+}
+
+func (p partRef) open(data []byte) ([]byte, error) {
+	c, nonce := p.cipher()
+	return c.Open(nil, nonce, data, []byte(p.object()))
+}
+
+// encode encodes an item. Its parts must be stored before the item.
+func (c *core) encode(item *Item, s machine.State, events []machine.Event) (parts []value.Part, large bool) {
+	apart := c.apart(NewID(s.Flow.Name, s.Execution))
+	item.Body, large = machine.EncodeApart(item.place(), s, events, apart)
+	if apart == nil {
+		return nil, large
+	}
+	return apart.Parts, large
+}
+
+// apart collects parts of an execution. It is nil without a store for them.
+func (c *core) apart(execution ID) *value.Apart {
+	if c.large == nil {
+		return nil
+	}
+	return &value.Apart{From: machine.ApartFrom, Name: func() string { return newPartRef(execution).String() }}
+}
+
+// storeParts stores the parts of what is committed next. If that is never committed, they are of no use to
+// anyone and expire.
+func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.Time) error {
+	for _, part := range parts {
+		ref, _ := parsePartRef(part.Name)
+		if err := c.large.StoreValue(ctx, ref.object(), ref.seal(part.Body), expires); err != nil {
+			return fmt.Errorf("store a large value of execution %s: %w", ref.execution, err)
+		}
+	}
+	return nil
+}
+
+// loadParts loads the values of references to parts, and returns the other references.
+func (h *held) loadParts(ctx context.Context, refs []value.Ref) (others []value.Ref, err error) {
+	for _, ref := range refs {
+		part, ok := parsePartRef(ref.Log)
+		if !ok {
+			others = append(others, ref)
+			continue
+		}
+		numbered, err := h.part(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		if h.loaded[ref], ok = numbered(ref.Number); !ok {
+			return nil, part.unreadable(errors.New("it does not have what refers to it"))
+		}
+	}
+	return others, nil
+}
+
+// part returns the values of a part by their numbers.
+func (h *held) part(ctx context.Context, ref partRef) (func(uint32) (value.Value, bool), error) {
+	if numbered, ok := h.parts[ref]; ok {
+		return numbered, nil
+	}
+	body, err := h.body(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	numbered, err := value.DecodePart(value.Part{Name: ref.String(), Body: body})
+	if err != nil {
+		return nil, ref.unreadable(err)
+	}
+	if h.parts == nil {
+		h.parts = map[partRef]func(uint32) (value.Value, bool){}
+	}
+	h.parts[ref] = numbered
+	return numbered, nil
+}
+
+// body returns the body of a part: from memory if this worker has just written it.
+func (h *held) body(ctx context.Context, ref partRef) ([]byte, error) {
+	for _, part := range h.written {
+		if part.Name == ref.String() {
+			return part.Body, nil
+		}
+	}
+	if h.large == nil {
+		return nil, &Error{CodeInternal, "read large value " + ref.object(), errNoLargeValues}
+	}
+	data, err := h.large.LoadValue(ctx, ref.object())
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return nil, ref.unreadable(errors.New("it is missing; restore it in the store for large values"))
+	case err != nil:
+		return nil, fmt.Errorf("read large value %s: %w", ref.object(), err)
+	}
+	body, err := ref.open(data)
+	if err != nil {
+		return nil, ref.unreadable(errors.New("it is damaged; restore it in the store for large values"))
+	}
+	return body, nil
+}
+
+var errNoLargeValues = errors.New("there is no store for large values; configure the one with which the execution was started")
+
+// unreadable reports a part that cannot be read, which is a defect (rule 13).
+func (p partRef) unreadable(err error) error { return defect("read large value "+p.object(), err) }
