@@ -140,6 +140,8 @@ var attacks = []attack{
 		"&Signature=x" + unsigned, "", nil, 403},
 	{"a long wait with a wrong signature", "GET /?Action=DescribeExecution&Version=2019-03-15&FlowName=attacked&ExecutionName=one&WaitTimeSeconds=60" +
 		"&AccessKeyId=me&Signature=x" + unsigned, "", nil, 403},
+	{"a flow without a signature", "POST /?Action=CreateFlow&Version=2019-03-15&Name=other&Type=FDL&Description=&Definition=x", "", nil, 400},
+	{"a deletion with a wrong signature", "POST /?Action=DeleteFlow&Version=2019-03-15&Name=attacked&AccessKeyId=me&Signature=x" + unsigned, "", nil, 403},
 	{"a list without a key", "GET /?Action=ListExecutions&Version=2019-03-15&FlowName=attacked", "", nil, 400},
 	{"the key of the other API as a secret", "GET /?Action=ListExecutions&Version=2019-03-15&FlowName=attacked&AccessKeyId=KEY&Signature=KEY" + unsigned,
 		"", nil, 403},

@@ -221,8 +221,10 @@ type Flows interface {
 // Definition is an entry in a list of definitions.
 type Definition struct {
 	Flow machine.FlowRef
-	// Created is when the definition was put first.
+	// Created is when the definition came to the list.
 	Created time.Time
+	// Properties are what a protocol keeps with the definition while it is listed, in a form of its own.
+	Properties string
 }
 
 // Observer sees what an engine does, for logs and views. Its methods return quickly and are safe for

@@ -71,7 +71,7 @@ func (s *KeyedStore) Newest(ctx context.Context, name string) (machine.FlowRef, 
 	return engine.Newest(name, list)
 }
 
-// instantSize is the size of an instant on the list.
+// instantSize is the size of an instant on the list. The properties of the definition follow it.
 const instantSize = 8
 
 // Definitions implements the list of flows of the management API.
@@ -81,14 +81,15 @@ func (s *KeyedStore) Definitions(ctx context.Context, name string) ([]engine.Def
 		listed = Range{fmt.Appendf(nil, "%c%s\x00", keyListed, name), fmt.Appendf(nil, "%c%s\x01", keyListed, name)}
 	}
 	return read(ctx, s, operation{name: "list flows"}, func() (list []engine.Definition, err error) {
-		for key, created := range s.db.Entries(listed, &err) {
-			if len(created) != instantSize {
+		for key, entry := range s.db.Entries(listed, &err) {
+			if len(entry) < instantSize {
 				return nil, damaged("the list of flows")
 			}
 			flow, hash, _ := bytes.Cut(key[1:], []byte{0})
 			list = append(list, engine.Definition{
-				Flow:    machine.FlowRef{Name: string(flow), Hash: string(hash)},
-				Created: time.Unix(0, int64(binary.BigEndian.Uint64(created))).UTC(), //nolint:gosec // as it was written
+				Flow:       machine.FlowRef{Name: string(flow), Hash: string(hash)},
+				Created:    time.Unix(0, int64(binary.BigEndian.Uint64(entry))).UTC(), //nolint:gosec // as it was written
+				Properties: string(entry[instantSize:]),
 			})
 		}
 		engine.SortDefinitions(list)
@@ -107,6 +108,25 @@ func (s *KeyedStore) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte
 			return nil, engine.UnknownFlow(flow)
 		}
 		return text, err
+	})
+}
+
+// SetProperties implements the list of flows of the 2019-03-15 API.
+func (s *KeyedStore) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
+	key := listedKey(flow)
+	return s.step(ctx, operation{name: "set the properties of flow " + flow.Name}, key, func() ([]Entry, error) {
+		entry, listed, err := s.db.Get(key)
+		switch {
+		case err != nil:
+			return nil, err
+		case !listed:
+			return nil, engine.UnknownFlow(flow)
+		case len(entry) < instantSize:
+			return nil, damaged("the list of flows")
+		case string(entry[instantSize:]) != before:
+			return nil, engine.ErrConflict
+		}
+		return []Entry{{key, append(bytes.Clone(entry[:instantSize]), properties...)}}, nil
 	})
 }
 

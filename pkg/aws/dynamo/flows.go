@@ -20,6 +20,9 @@ const flowsPartition = "flows"
 // one without it is not listed.
 const attrCreated = "c"
 
+// attrProperties are the properties of a listed definition; one without has none.
+const attrProperties = "d"
+
 // Put implements [engine.Flows]. A flow that is listed already is not written
 // again.
 func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
@@ -61,7 +64,7 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 		values[":name"] = binaryOf([]byte(name + separator))
 	}
 	found, err := l.query(ctx, math.MaxInt, &dynamodb.QueryInput{
-		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("p, s, c"),
+		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("p, s, c, d"),
 	})
 	if err != nil {
 		return nil, l.failed("list flows", err)
@@ -73,7 +76,7 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 			continue
 		}
 		name, hash, _ := strings.Cut(string(bytesOf(attributes[attrSort])), separator)
-		list = append(list, engine.Definition{Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at})
+		list = append(list, engine.Definition{Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at, Properties: string(bytesOf(attributes[attrProperties]))})
 	}
 	engine.SortDefinitions(list)
 	return list, nil
@@ -106,9 +109,30 @@ func (l *Log) text(ctx context.Context, flow machine.FlowRef) (text []byte, list
 	return bytesOf(found[attrBody]), found[attrCreated] != nil, err
 }
 
+// SetProperties implements the list of flows of the 2019-03-15 API.
+func (l *Log) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
+	change := update{
+		op: "set the properties of flow " + flow.Name, expression: "SET d = :d",
+		condition: "attribute_exists(c) AND d = :before",
+		values:    item{":d": binaryOf([]byte(properties)), ":before": binaryOf([]byte(before))},
+	}
+	if before == "" {
+		change.condition = "attribute_exists(c) AND attribute_not_exists(d)"
+		delete(change.values, ":before")
+	}
+	found, ok, err := l.update(ctx, flowKey(flow), change)
+	switch {
+	case err != nil || ok:
+		return err
+	case found[attrCreated] == nil:
+		return engine.UnknownFlow(flow)
+	}
+	return engine.ErrConflict
+}
+
 // DeleteFlow implements the list of flows of the management API.
 func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
-	_, _, err := l.update(ctx, flowKey(flow), update{op: "delete flow " + flow.Name, expression: "REMOVE c", condition: "attribute_exists(c)"})
+	_, _, err := l.update(ctx, flowKey(flow), update{op: "delete flow " + flow.Name, expression: "REMOVE c, d", condition: "attribute_exists(c)"})
 	return err
 }
 

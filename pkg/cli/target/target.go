@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -52,6 +53,8 @@ type Store interface {
 type Lists interface {
 	rest.Index
 	rest.Flows
+	// SetProperties replaces the properties of a listed definition if they are those before.
+	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
 }
 
 // APIKeyFile is the file of a store with the key of its management API.

@@ -163,6 +163,36 @@ func TestVendorClientManagesExecutions(t *testing.T) {
 	wantMembers(t, m.now("DescribeExecution FlowName=waits ExecutionName=two"), map[string]any{"Status": "Stopped"})
 }
 
+// The vendor's client creates, changes, lists and deletes flows.
+func TestVendorClientManagesFlows(t *testing.T) {
+	t.Parallel()
+	m := newManagedWith(t, nil, time.Now)
+	named := parameters{"Name": "f"}
+	var calls vendorCalls
+	calls.add("DescribeFlow", named)
+	calls.add("CreateFlow", parameters{"Name": "f", "Definition": onePass, "Description": "ä *~+/=&%20", "Type": "FDL", "RoleArn": "acs:ram::1:role/r"})
+	calls.add("CreateFlow", parameters{"Name": "f", "Definition": onePass, "Description": "", "Type": "FDL"})
+	calls.add("UpdateFlow", parameters{"Name": "f", "Definition": twoWaits})
+	calls.add("UpdateFlow", parameters{"Name": "f", "Definition": "steps: ["})
+	calls.add("DescribeFlow", named)
+	calls.add("ListFlows", parameters{"Limit": 10})
+	calls.add("DeleteFlow", named)
+	calls.add("ListFlows", parameters{"Limit": 10})
+	calls.add("ListSchedules", parameters{"FlowName": "f"})
+	calls.make(m.fixture, []string{
+		"FlowNotExists 404",
+		`{"CreatedTime":"`,
+		"FlowAlreadyExists 409",
+		`{"CreatedTime":"`,
+		"InvalidArgument 400",
+		`{"CreatedTime":"`,
+		`{"Flows":[{"CreatedTime":"`,
+		`{"RequestId":"`,
+		`{"Flows":[],"RequestId":"`,
+		"ActionNotSupported 400",
+	})
+}
+
 // now makes a request at the real time.
 func (m *managed) now(text string) map[string]any {
 	m.t.Helper()

@@ -1,6 +1,12 @@
 // Package fnf is the vendor's API of version 2019-03-15: the vendor's own clients work with another
 // endpoint and another key.
 //
+//	CreateFlow            Name, Definition, Description, Type, RoleArn, ExternalStorageLocation,
+//	                      ExecutionMode, Environment, ResourceGroupId        -> flow
+//	UpdateFlow            the same; what is left out does not change         -> flow
+//	DescribeFlow          Name                                               -> flow
+//	DeleteFlow            Name
+//	ListFlows             Limit, NextToken, ResourceGroupId                  -> Flows, NextToken
 //	StartExecution        FlowName, ExecutionName, Input                     -> execution
 //	StopExecution         FlowName, ExecutionName, Error, Cause              -> execution
 //	DescribeExecution     FlowName, ExecutionName, WaitTimeSeconds           -> execution
@@ -19,6 +25,9 @@
 //   - TaskNotExists: the token is forged, damaged or expired. The store is not read.
 //   - TaskAlreadyCompleted: every report but the first, also with the same outcome.
 //   - ExecutionAlreadyExists: an execution of that name has ended. One that has not ended is returned.
+//   - FlowAlreadyExists: a definition of that name is listed, whichever API put it.
+//   - ConcurrentUpdateError: another request changed the flow meanwhile; try again.
+//   - ActionNotSupported: StartSyncExecution, schedules, and all that the vendor added later.
 //   - EntityTooLarge: the request or the report is too large, as in the vendor's API.
 //
 // The output for a Waitless step is a JSON object within its limit. The output for an external recipient
@@ -30,6 +39,10 @@
 // inputs, outputs and histories are masked: the right to read does not include the right to report. A task
 // with signed: true accepts these reports, because they are signed; a task with signed: NAME does not,
 // because a client's key is not that sender's secret.
+//
+// A flow is the latest definition of its name. RoleArn and the other texts of a flow have no effect;
+// DescribeFlow returns them as they were given. DeleteFlow stops the executions that have not ended, with
+// the error FlowDeleted. Executions and histories of a deleted flow stay, and keep their names.
 //
 // While lanes of a fork run, the history may get events with smaller ids than others that are there. Their
 // ids do not change.

@@ -32,11 +32,11 @@ func (h handler) startExecution(ctx context.Context, given parameters) (object, 
 		}
 		request.Input = input
 	}
-	definition, err := h.latest(ctx, given["FlowName"])
+	definitions, err := h.definitions(ctx, given["FlowName"])
 	if err != nil {
 		return nil, err
 	}
-	request.Flow = definition.Flow
+	request.Flow = definitions[0].Flow
 	result, err := h.Executions.Start(ctx, request)
 	if err != nil {
 		return nil, err
@@ -51,24 +51,12 @@ func (h handler) startExecution(ctx context.Context, given parameters) (object, 
 	return h.execution(ctx, state)
 }
 
-// latest returns the definition that a flow has now.
-func (h handler) latest(ctx context.Context, flow string) (engine.Definition, error) {
-	definitions, err := h.Flows.Definitions(ctx, flow)
-	switch {
-	case err != nil:
-		return engine.Definition{}, err
-	case len(definitions) == 0:
-		return engine.Definition{}, refused(http.StatusNotFound, "FlowNotExists", fmt.Sprintf("Flow '%s' does not exist", flow))
-	}
-	return definitions[0], nil
-}
-
 // orNotThere returns err, or if it is [engine.ErrNotFound] one that says whether the flow exists.
 func (h handler) orNotThere(ctx context.Context, given parameters, err error) error {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return err
 	}
-	if _, err := h.latest(ctx, given["FlowName"]); err != nil {
+	if _, err := h.definitions(ctx, given["FlowName"]); err != nil {
 		return err
 	}
 	message := fmt.Sprintf("Execution '%s' of flow '%s' does not exist", given["ExecutionName"], given["FlowName"])
@@ -236,7 +224,7 @@ func (h handler) listExecutions(ctx context.Context, given parameters) (object, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.latest(ctx, l.flow); err != nil {
+	if _, err := h.definitions(ctx, l.flow); err != nil {
 		return nil, err
 	}
 	p := page{handler: h, listing: l, executions: []object{}, next: given["NextToken"]}

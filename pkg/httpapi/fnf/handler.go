@@ -39,6 +39,9 @@ type Index interface {
 
 // Flows has the definitions of flows by name.
 type Flows interface {
+	// Put stores a definition and lists it, unless it is listed.
+	Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error)
+
 	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
 	// means all.
 	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
@@ -46,6 +49,15 @@ type Flows interface {
 	// FlowText returns the text of a listed definition. For any other, the error is
 	// [engine.ErrNotFound].
 	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
+
+	// SetProperties replaces the properties of a listed definition, which are empty at first, if they are
+	// those before. If they are others, the error is [engine.ErrConflict]; if the definition is not listed,
+	// [engine.ErrNotFound].
+	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
+
+	// DeleteFlow takes the definition and its properties off the list until it is put again. The engine can
+	// still read it. Deleting a definition that is not listed has no effect.
+	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 }
 
 // Config configures a handler. Fields are required unless they say what nil means.
@@ -104,6 +116,11 @@ var reports = map[string]action{
 }
 
 var managing = map[string]action{
+	"CreateFlow":   {required: []string{"Name", "Definition", "Type"}, serve: handler.createFlow},
+	"UpdateFlow":   {required: []string{"Name"}, serve: handler.updateFlow},
+	"DescribeFlow": {required: []string{"Name"}, refused: []string{"FlowVersion"}, serve: handler.describeFlow},
+	"DeleteFlow":   {required: []string{"Name"}, serve: handler.deleteFlow},
+	"ListFlows":    {serve: handler.listFlows},
 	"StartExecution": {
 		required: []string{"FlowName"}, refused: []string{"CallbackFnFTaskToken", "Qualifier"}, serve: handler.startExecution,
 	},
@@ -114,10 +131,14 @@ var managing = map[string]action{
 	"DescribeRegions":     {serve: handler.describeRegions},
 }
 
-// notServed are actions of the vendor's that have no meaning here, with what to use instead.
+// notServed are actions of the vendor's that are not served, with what to use instead.
 var notServed = map[string]string{
 	"StartSyncExecution": "it is for Express flows; use StartExecution, and DescribeExecution with WaitTimeSeconds",
+	"CreateSchedule":     noSchedules, "UpdateSchedule": noSchedules, "DescribeSchedule": noSchedules,
+	"DeleteSchedule": noSchedules, "ListSchedules": noSchedules,
 }
+
+const noSchedules = "schedules are not supported; let a scheduler of yours call StartExecution"
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

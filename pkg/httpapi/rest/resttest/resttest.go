@@ -8,6 +8,7 @@
 package resttest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -22,6 +23,11 @@ import (
 type Store interface {
 	engine.Flows
 	rest.Flows
+
+	// SetProperties replaces the properties of a listed definition, which are empty at first, if they are
+	// those before. If they are others, the error is [engine.ErrConflict]; if the definition is not listed,
+	// [engine.ErrNotFound].
+	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
 }
 
 // Flows is the suite of [rest.Flows].
@@ -40,6 +46,9 @@ func Flows(t *testing.T, open func(t *testing.T) Store) {
 		"what was deleted and put again is listed again":            flowsBack,
 		"to delete what is not listed changes nothing":              flowsDeleteNothing,
 		"another definition of the name stays when one was deleted": flowsOtherStays,
+		"properties are those of one definition":                    flowsProperties,
+		"properties are replaced if they are those before":          flowsPropertiesConflict,
+		"properties leave the list with their definition":           flowsPropertiesDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -225,4 +234,70 @@ func flowsOtherStays(c on) {
 	gone, stays := c.put("a", one), c.put("a", two)
 	c.delete(gone)
 	c.wantListed("a", stays)
+}
+
+// wantProperties: the definition is listed with them.
+func (c on) wantProperties(flow machine.FlowRef, want string) {
+	c.Helper()
+	for _, d := range c.list(flow.Name) {
+		if d.Flow == flow && d.Properties != want {
+			c.Errorf("the properties are %q; want %q", d.Properties, want)
+		}
+	}
+}
+
+func flowsProperties(c on) {
+	a, b := c.put("a", one), c.put("a", two)
+	before := c.list("a")
+	c.wantProperties(a, "")
+	if err := c.store.SetProperties(c.Context(), a, "", "text é\x00\xff"); err != nil {
+		c.Error(err)
+	}
+	c.put("a", one)
+	c.wantProperties(a, "text é\x00\xff")
+	c.wantProperties(b, "")
+	for i, d := range c.list("a") {
+		if d.Flow != before[i].Flow || !d.Created.Equal(before[i].Created) {
+			c.Errorf("listed %v; want %v", d, before[i])
+		}
+	}
+	if text, err := c.store.FlowText(c.Context(), a); err != nil || string(text) != one {
+		c.Errorf("text %q, %v", text, err)
+	}
+}
+
+func flowsPropertiesConflict(c on) {
+	flow := c.put("a", one)
+	for _, tt := range []struct {
+		before, properties string
+		want               error
+		then               string
+	}{
+		{"x", "y", engine.ErrConflict, ""},
+		{"", "first", nil, "first"},
+		{"", "second", engine.ErrConflict, "first"},
+		{"firs", "second", engine.ErrConflict, "first"},
+		{"first", "second", nil, "second"},
+	} {
+		if err := c.store.SetProperties(c.Context(), flow, tt.before, tt.properties); !errors.Is(err, tt.want) {
+			c.Errorf("from %q to %q: error %v; want %v", tt.before, tt.properties, err, tt.want)
+		}
+		c.wantProperties(flow, tt.then)
+	}
+}
+
+func flowsPropertiesDeleted(c on) {
+	flow := c.put("a", one)
+	if err := c.store.SetProperties(c.Context(), flow, "", "first"); err != nil {
+		c.Error(err)
+	}
+	c.delete(flow)
+	for _, unknown := range []machine.FlowRef{flow, {Name: "b", Hash: flow.Hash}} {
+		if err := c.store.SetProperties(c.Context(), unknown, "first", "second"); !errors.Is(err, engine.ErrNotFound) {
+			c.Errorf("%v: error %v; want one that is engine.ErrNotFound", unknown, err)
+		}
+	}
+	c.wantListed("")
+	c.put("a", one)
+	c.wantProperties(flow, "")
 }

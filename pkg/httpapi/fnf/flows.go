@@ -1,0 +1,329 @@
+package fnf
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// properties are what a flow has besides its definition. They are stored with one of its definitions.
+type properties struct {
+	Created, Modified time.Time
+	// Texts are the parameters of CreateFlow that DescribeFlow returns as they were given.
+	Texts map[string]string
+}
+
+// texts are the parameters that are kept, with their values if a flow has none.
+var texts = map[string]string{
+	"Description": "", "Type": "FDL", "RoleArn": "", "ExternalStorageLocation": "", "ExecutionMode": "Standard", "Environment": "", "ResourceGroupId": "",
+}
+
+// maxProperties is the size of properties in bytes that fits in an item of a table beside the largest
+// definition.
+const maxProperties = 8 << 10
+
+// flow is a flow with its listed definitions.
+type flow struct {
+	properties
+
+	definitions []engine.Definition // the latest first
+}
+
+// flowOf returns the flow of these definitions. The properties are those that were modified last: a
+// definition that another API put has none.
+func flowOf(definitions []engine.Definition) (f flow, err error) {
+	f.definitions = definitions
+	for _, d := range definitions {
+		var own properties
+		if d.Properties == "" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(d.Properties), &own); err != nil {
+			return f, fmt.Errorf("properties of flow %s: %w", d.Flow.Name, err)
+		}
+		if f.Texts == nil || own.Modified.After(f.Modified) {
+			f.properties = own
+		}
+	}
+	if f.Texts == nil {
+		f.Texts, f.Created = map[string]string{}, definitions[len(definitions)-1].Created
+	}
+	if latest := definitions[0].Created; latest.After(f.Modified) {
+		f.Modified = latest
+	}
+	return f, nil
+}
+
+// change applies the parameters of a request to the texts.
+func (f *flow) change(given parameters) error {
+	f.Texts = maps.Clone(f.Texts)
+	for name := range texts {
+		if text, ok := given[name]; ok {
+			f.Texts[name] = text
+		}
+	}
+	if kind := f.text("Type"); kind != "FDL" && kind != "DEFAULT" {
+		return invalid("InvalidArgument", "this Type is not supported; supported: FDL")
+	}
+	if f.text("ExecutionMode") != "Standard" {
+		return invalid("InvalidArgument", "this ExecutionMode is not supported; supported: Standard")
+	}
+	if environment := f.text("Environment"); environment != "" && json.Unmarshal([]byte(environment), &map[string]any{}) != nil {
+		return invalid("InvalidArgument", "the Environment is no JSON object")
+	}
+	return nil
+}
+
+// text returns a text of the flow.
+func (f *flow) text(name string) string { return cmp.Or(f.Texts[name], texts[name]) }
+
+// stored returns the properties as they are stored.
+func (p properties) stored() (string, error) {
+	text, err := json.Marshal(p)
+	if err == nil && len(text) > maxProperties {
+		err = invalid("InvalidArgument", fmt.Sprintf("the texts of the flow besides its Definition have %d bytes; allowed: at most %d", len(text), maxProperties))
+	}
+	return string(text), err
+}
+
+// id returns the id of the flow in the form of a UUID. A flow that is deleted and created again gets another.
+func (f *flow) id() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", f.definitions[0].Flow.Name, f.Created.UnixNano()))
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
+}
+
+// shown returns the flow in the form of the API.
+func (h handler) shown(ctx context.Context, f flow) (object, error) {
+	definition := f.definitions[0].Flow
+	text, err := h.Flows.FlowText(ctx, definition)
+	shown := object{
+		"Id": f.id(), "Name": definition.Name, "Definition": string(text), "CreatedTime": instant(f.Created), "LastModifiedTime": instant(f.Modified),
+	}
+	for name := range texts {
+		shown[name] = f.text(name)
+	}
+	if environment := f.text("Environment"); environment != "" {
+		shown["Environment"] = json.RawMessage(environment)
+	}
+	return shown, err
+}
+
+// definitions returns the listed definitions of a flow, the latest first. A flow without any is an error.
+func (h handler) definitions(ctx context.Context, flow string) ([]engine.Definition, error) {
+	definitions, err := h.Flows.Definitions(ctx, flow)
+	if err == nil && len(definitions) == 0 {
+		err = refused(http.StatusNotFound, "FlowNotExists", fmt.Sprintf("Flow '%s' does not exist", flow))
+	}
+	return definitions, err
+}
+
+// find returns the flow of that name.
+func (h handler) find(ctx context.Context, name string) (flow, error) {
+	definitions, err := h.definitions(ctx, name)
+	if err != nil {
+		return flow{}, err
+	}
+	return flowOf(definitions)
+}
+
+func (h handler) describeFlow(ctx context.Context, given parameters) (object, error) {
+	f, err := h.find(ctx, given["Name"])
+	if err != nil {
+		return nil, err
+	}
+	return h.shown(ctx, f)
+}
+
+func (h handler) createFlow(ctx context.Context, given parameters) (object, error) {
+	if _, ok := given["Description"]; !ok {
+		return nil, invalid("MissingRequiredParams", "the parameter Description is missing")
+	}
+	name, f := given["Name"], flow{properties: properties{Created: h.Now(), Texts: map[string]string{}}}
+	if err := f.change(given); err != nil {
+		return nil, err
+	}
+	definitions, err := h.Flows.Definitions(ctx, name)
+	if err == nil && len(definitions) > 0 {
+		err = flowExists(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.store(ctx, given, f, flowExists(name))
+}
+
+func flowExists(name string) error {
+	return refused(http.StatusConflict, "FlowAlreadyExists", fmt.Sprintf("Flow '%s' already exists", name))
+}
+
+// updateFlow changes what the request has. Its definition is the latest from then on, also one that the
+// flow had before.
+func (h handler) updateFlow(ctx context.Context, given parameters) (object, error) {
+	f, err := h.find(ctx, given["Name"])
+	if err == nil {
+		err = f.change(given)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.store(ctx, given, f, refused(http.StatusConflict, "ConcurrentUpdateError", "another request changes the flow; try again"))
+}
+
+// store stores a flow with the definition of the request, or else with its latest one. If another request
+// stored it meanwhile, the error is conflict.
+func (h handler) store(ctx context.Context, given parameters, f flow, conflict error) (object, error) {
+	f.Modified = latest(h.Now(), f.Modified.Add(time.Nanosecond))
+	stored, err := f.stored()
+	if err != nil {
+		return nil, err
+	}
+	current, err := h.putDefinition(ctx, given, f.definitions)
+	if err != nil {
+		return nil, err
+	}
+	err = h.Flows.SetProperties(ctx, current.Flow, current.Properties, stored)
+	if errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrNotFound) {
+		err = conflict
+	}
+	if err != nil {
+		return nil, err
+	}
+	return h.describeFlow(ctx, given)
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// putDefinition makes the definition of a request the latest one, and returns it as it is listed.
+func (h handler) putDefinition(ctx context.Context, given parameters, listed []engine.Definition) (current engine.Definition, err error) {
+	text := given["Definition"]
+	if text == "" {
+		return listed[0], nil
+	}
+	flow, _, err := engine.ParseFlow(given["Name"], []byte(text))
+	if err != nil {
+		return current, err
+	}
+	i := slices.IndexFunc(listed, func(d engine.Definition) bool { return d.Flow == flow })
+	switch {
+	case i == 0:
+		return listed[0], nil
+	case i > 0: // an earlier one moves to the front
+		if err := h.Flows.DeleteFlow(ctx, flow); err != nil {
+			return current, err
+		}
+	}
+	_, err = h.Flows.Put(ctx, flow.Name, []byte(text))
+	return engine.Definition{Flow: flow}, err
+}
+
+// deleteFlow stops the executions of a flow that have not ended and takes its definitions off the list.
+func (h handler) deleteFlow(ctx context.Context, given parameters) (object, error) {
+	f, err := h.find(ctx, given["Name"])
+	if err != nil {
+		return nil, err
+	}
+	if err := h.stopAll(ctx, given["Name"]); err != nil {
+		return nil, err
+	}
+	for _, d := range f.definitions {
+		if err := h.Flows.DeleteFlow(ctx, d.Flow); err != nil {
+			return nil, err
+		}
+	}
+	return object{}, nil
+}
+
+// stopAll stops the executions of a flow that have not ended.
+func (h handler) stopAll(ctx context.Context, flow string) error {
+	for after, more := "", true; more; more = after != "" {
+		ids, next, err := h.Index.Executions(ctx, flow, machine.StatusRunning, after, lookups)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := h.Executions.Stop(ctx, id, "FlowDeleted", "the flow was deleted"); err != nil && engine.CodeOf(err) != engine.CodeConflict {
+				return err
+			}
+		}
+		after = next
+	}
+	return nil
+}
+
+// listFlows returns flows by name. The token of the next page is the name of the last flow.
+func (h handler) listFlows(ctx context.Context, given parameters) (object, error) {
+	limit, err := given.number("Limit", 1, 999, 60)
+	if err != nil {
+		return nil, err
+	}
+	after := given["NextToken"]
+	if after != "" && !fdl.ValidName(after) {
+		return nil, invalid("InvalidArgument", "this NextToken is not that of a page before")
+	}
+	all, err := h.Flows.Definitions(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	list, size, last := []object{}, 0, ""
+	for definitions := range byName(all) {
+		name := definitions[0].Flow.Name
+		if name <= after {
+			continue
+		}
+		if len(list) == limit || size >= fullPage {
+			return object{"Flows": list, "NextToken": last}, nil
+		}
+		shown, err := h.listed(ctx, definitions, given["ResourceGroupId"])
+		if err != nil {
+			return nil, err
+		}
+		if last = name; shown != nil {
+			text, _ := shown["Definition"].(string)
+			list, size = append(list, shown), size+len(text)+maxProperties
+		}
+	}
+	return object{"Flows": list}, nil
+}
+
+// listed returns a flow as it is shown, nil if it belongs to another group or was deleted meanwhile.
+func (h handler) listed(ctx context.Context, definitions []engine.Definition, group string) (object, error) {
+	f, err := flowOf(definitions)
+	if err != nil || group != "" && f.text("ResourceGroupId") != group {
+		return nil, err
+	}
+	shown, err := h.shown(ctx, f)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil, nil
+	}
+	return shown, err
+}
+
+// byName returns the definitions of each name.
+func byName(all []engine.Definition) func(yield func([]engine.Definition) bool) {
+	return func(yield func([]engine.Definition) bool) {
+		for begin, end := 0, 1; begin < len(all); end++ {
+			if end == len(all) || all[end].Flow.Name != all[begin].Flow.Name {
+				if !yield(all[begin:end]) {
+					return
+				}
+				begin = end
+			}
+		}
+	}
+}
