@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -79,7 +80,17 @@ func (c Command) Run(ctx context.Context) int {
 	root.SetOut(out)
 	root.SetErr(c.Stderr)
 	c.addCompletion(root)
+	var unknown error
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if name := cmd.Flags().Arg(0); cmd.HasSubCommands() && name != "" {
+			unknown = noSuchCommand(cmd, name)
+			return
+		}
+		help(cmd, args)
+	})
 	cmd, err := root.ExecuteContextC(ctx)
+	err = cmp.Or(err, unknown)
 	if out.err != nil {
 		err = view.Unwritten(out.err)
 	}

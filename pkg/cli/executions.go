@@ -128,6 +128,9 @@ func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter,
 		}
 		return c.out().Text(c.out().Cut(table.Page(executionRows(page, found == len(page)))))
 	})
+	if err == nil && found == 0 && filter.Flow != "" {
+		err = checkFlowExists(ctx, a, filter.Flow)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -142,6 +145,19 @@ func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter,
 		c.noteOfNoWorker(a)
 	}
 	return err
+}
+
+// checkFlowExists rejects a flow that has neither a definition nor an execution.
+func checkFlowExists(ctx context.Context, a *target.Client, flow string) error {
+	flows, err := flowNames(ctx, a)
+	if err != nil || slices.Contains(flows, flow) {
+		return err
+	}
+	executions, err := a.Executions(ctx, rest.Filter{Flow: flow, Limit: 1})
+	if err != nil || len(executions) > 0 {
+		return err
+	}
+	return view.Usage(fmt.Sprintf("there is no flow %q%s", flow, didYouMean(flow, flows)), "waitless flows list")
 }
 
 // executionRows returns a page of a list. The first page begins with a header.

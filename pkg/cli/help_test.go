@@ -48,6 +48,8 @@ func TestHelp(t *testing.T) {
 		"json":         {"help", "json"},
 		"unknown":      {"help", "valdate"},
 		"unknown-flag": {"help", "run", "--jsn"},
+		"of-unknown":   {"tokens", "sho", "--help"},
+		"of-none":      {"valdate", "-h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
