@@ -72,7 +72,7 @@ func (m *meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 	}
 	out, metadata, err := next.HandleInitialize(ctx, in)
 	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
-		m.refused()
+		m.refused(in.Parameters)
 	}
 	if err != nil {
 		return out, metadata, err
@@ -109,12 +109,17 @@ func (m *meter) readBatch(input any) {
 	m.readRequests++
 }
 
-// refused counts a write that its condition refused, which is billed as one,
-// though the answer does not tell.
-func (m *meter) refused() {
+// refused counts a write that its condition refused, which is billed by the size of the item that is there,
+// though the answer does not tell. A put that the client repeated after a lost answer is refused by itself.
+func (m *meter) refused(input any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	const unit = 1 << 10
 	m.sum.write++
+	if put, ok := input.(*dynamodb.PutItemInput); ok {
+		body, _ := put.Item["b"].(*types.AttributeValueMemberB)
+		m.sum.write += float64(len(body.Value) / unit)
+	}
 }
 
 func (m *meter) wrote(consumed *types.ConsumedCapacity) {

@@ -63,6 +63,9 @@ func TestCostsOfForks(t *testing.T) {
 		{"foreach of 200", foreachOf(200, ""), 100, capacity{read: 203, write: 203, index: 2, messages: 102}, 203},
 		// A list of 1,000 numbers has 2 KB: the items that hold it take three units more.
 		{"foreach of 1,000", foreachOf(1000, ""), 100, capacity{read: 203, write: 206, index: 2, messages: 102}, 203},
+		// Ten results have 1 to 2 KB, so an item costs a fifth of a unit, and no more than of 1,000. The list has 30 KB.
+		{"foreach of 10,000", strings.Replace(foreachOf(10_000, ""), "target: one", "target: argumentOfCall", 1), 100,
+			capacity{read: 203, write: 2132, index: 2, messages: 102}, 203},
 		// The outputs of 120 items have more than 1 KB: the last item takes two units.
 		{"foreach of 120, outputs used", foreachOf(120, allOutputs), 100, capacity{read: 303, write: 204, index: 2, messages: 102}, 204},
 	} {

@@ -148,6 +148,9 @@ func (s *served) Calling(machine.Call, time.Time) {}
 
 // Committed implements [engine.Observer].
 func (s *served) Committed(_ engine.ID, state machine.State, events []machine.Event) {
+	if state.Lane != nil {
+		return
+	}
 	if state.Status.Final() {
 		s.ended <- time.Now()
 		return
