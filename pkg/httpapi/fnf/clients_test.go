@@ -193,6 +193,43 @@ func TestVendorClientManagesFlows(t *testing.T) {
 	})
 }
 
+// The program of the reference starts an execution and waits for its end.
+func TestDocumentedProgram(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/reference/fnf-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```python\n")
+	program, _, found := strings.Cut(rest, "```")
+	file := filepath.Join(t.TempDir(), "program.py")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil || !found {
+		t.Fatalf("the reference has no program, or %v", err)
+	}
+	m := newManagedWith(t, nil, time.Now)
+	go func() { _ = m.system.Serve(t.Context()) }() // its error is that of the context
+	m.put("f", onePass)
+	if got := m.runClient("", secret, file); got != "Succeeded {\"a\":1}\n" {
+		t.Errorf("printed %s", got)
+	}
+}
+
+// The table of the reference has every action.
+func TestReferenceHasAllActions(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/reference/fnf-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	refusal := newManaged(t).request("None").body.Message
+	_, list, _ := strings.Cut(refusal, "supported: ")
+	for action := range strings.SplitSeq(list, ", ") {
+		if !strings.Contains(string(text), "`"+action+"`") {
+			t.Errorf("the reference has no %s", action)
+		}
+	}
+}
+
 // now makes a request at the real time.
 func (m *managed) now(text string) map[string]any {
 	m.t.Helper()
