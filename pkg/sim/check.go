@@ -108,7 +108,6 @@ func (w *world) mostLive() int {
 
 // check looks at what is left when nothing happens any more.
 func (w *world) check() {
-	w.settleAll()
 	state := w.own().last()
 	var seen []*attempt
 	for _, l := range w.store.order {
@@ -116,6 +115,7 @@ func (w *world) check() {
 	}
 	w.checkTold(seen)
 	w.checkCalls()
+	w.checkSub()
 	w.own().checkOvertime()
 	if state.Status.Final() {
 		w.checkClosed(seen)
@@ -150,20 +150,33 @@ func (l *log) check() []*attempt {
 // settleAll closes by hand what only a person can close.
 func (w *world) settleAll() {
 	w.faults = faults{}
-	for !w.stopped && !w.violated(TooManyMessages) {
-		i := slices.IndexFunc(w.store.order, (*log).waitsForPerson)
-		if i < 0 {
+	for !w.violated(TooManyMessages) {
+		l := w.firstForPerson()
+		if l == nil {
 			return
 		}
-		l := w.store.order[i]
 		state := l.last()
-		w.note("a person closes the token")
-		w.close(0, l.waiting(state).call.Input.Get("token").Text(), w.brought(), 0)
-		w.turn()
+		l.note("a person closes the token")
+		l.close(0, l.waiting(state).call.Input.Get("token").Text(), l.brought(), 0)
+		l.turn()
 		if after := l.last(); after.Waiting != nil && after.Waiting.Attempt == state.Waiting.Attempt {
 			return
 		}
 	}
+}
+
+// firstForPerson is the first log that waits for a person, nil for none. What was told to stop, and a
+// sub-flow that nothing waits for, ends without one.
+func (w *world) firstForPerson() *log {
+	for _, each := range w.worlds {
+		if each.stopped || each.left() < never {
+			continue
+		}
+		if i := slices.IndexFunc(each.store.order, (*log).waitsForPerson); i >= 0 {
+			return each.store.order[i]
+		}
+	}
+	return nil
 }
 
 // waitsForPerson reports whether only a person with the token can close it.

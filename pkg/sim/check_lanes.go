@@ -9,19 +9,19 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// checkOwn: an actor works for one execution. It is the log of that id.
+// checkOwn: an actor works for one execution, and looks at those of its sub-flows. It is the log of that
+// id.
 func (a *actor) checkOwn(id engine.ID) *log {
-	l := a.world.store.logs[id]
-	if l == nil {
+	l := a.world.logOf(id)
+	if l.world != a.world && (l.world.awaiting == nil || l.world.awaiting.world != a.world) {
 		a.world.violate(Astray, "%s works for %s and looks at the log of %s", a.name, a.world.id, id)
-		return a.world.logOf(id)
 	}
 	return l
 }
 
-// checkWrites: a worker writes only to the log that its wake is of.
-func (a *actor) checkWrites(l *log) {
-	if l != a.log {
+// checkWrites: a worker writes only to the log that its wake is of, and starts its sub-flows.
+func (a *actor) checkWrites(l *log, item engine.Item) {
+	if l != a.log && !a.startsSub(l, item) {
 		a.world.violate(Astray, "%s works for %s and writes to %s", a.name, a.log.id, l.id)
 	}
 }
@@ -56,20 +56,25 @@ func (a *actor) checkCall(call machine.Call) {
 	a.checkInEnding(l)
 }
 
-// checkOpens: who puts the first item of a lane whose parent was ending before opens nothing with it.
+// checkOpens: who puts the first item of a lane whose parent was ending before opens nothing with it,
+// nor who begins a sub-flow that nothing waits for.
 func (a *actor) checkOpens(l *log, item engine.Item) {
-	if item.Seq > 0 || l.lane == nil {
+	state, events, err := machine.Decode(machine.Place(l.id, item.Seq), item.Body)
+	if err != nil || l != a.log {
 		return
 	}
-	if state, _, err := machine.Decode(machine.Place(l.id, 0), item.Body); err == nil && (state.Waiting != nil || state.Events > 0) {
+	enters := []machine.EventType{machine.StepEntered, machine.BranchEntered, machine.IterationEntered}
+	if state.Waiting != nil || slices.ContainsFunc(events, func(e machine.Event) bool { return slices.Contains(enters, e.Type) }) {
 		a.checkInEnding(l)
 	}
 }
 
-// checkInEnding: a lane that has no log is not begun by a wake that came when its parent was ending.
+// checkInEnding: a lane that has no log is not begun by a wake that came when its parent was ending, nor
+// a sub-flow that was only accepted.
 func (a *actor) checkInEnding(l *log) {
-	if l.lane != nil && len(l.items) == 0 && a.kind == kindWorker && a.began > l.stopped() {
-		a.world.violate(OpenedInEnding, "%s began %s after %s was to be stopped and opens something", a.name, a.began-l.stopped(), l.name)
+	begun := len(l.items) > 0 && l.last().Status != machine.StatusStarting
+	if !begun && a.kind == kindWorker && a.began > l.toStop() {
+		a.world.violate(OpenedInEnding, "%s began %s after %s was to be stopped and opens something", a.name, a.began-l.toStop(), l.name)
 	}
 }
 

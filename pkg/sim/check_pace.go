@@ -107,7 +107,7 @@ func (l *log) checkPace() {
 		if isFinal(item.state) || i+1 == len(l.items) {
 			return
 		}
-		l.checkInPace(i+1, max(item.put, min(l.awaits(item), l.stopped())))
+		l.checkInPace(i+1, max(item.put, min(l.awaits(item), l.toStop())))
 	}
 }
 
@@ -123,10 +123,11 @@ func (l *log) forked(attempt int) time.Duration {
 	return at
 }
 
-// stopped is when the log that waits for this lane began to end, [never] if it did not.
-func (l *log) stopped() time.Duration {
+// toStop is when the log that waits for this lane began to end, or the step that waits for this
+// sub-flow was left, [never] if it did not.
+func (l *log) toStop() time.Duration {
 	if l.parent == nil {
-		return never
+		return l.left()
 	}
 	at, _ := l.parent.since(func(s machine.State) bool {
 		return isEnding(s) && forLanes(s) && s.Waiting.Attempt.Number == l.lane.Attempt
@@ -148,7 +149,7 @@ func (l *log) awaits(i item) time.Duration {
 	}
 	task := l.flow.taskOf(waiting.Attempt.Step)
 	closed, ok := l.store.closed(waiting.Handle())
-	if deadline, limited := l.mostFor(task, waiting.Handle(), i.put); limited && (!ok || closed > min(deadline, l.stopped())+l.slack()) {
+	if deadline, limited := l.mostFor(task, waiting.Handle(), i.put); limited && (!ok || closed > min(deadline, l.toStop())+l.slack()) {
 		l.violate(Slow, "the token of attempt %d is closed %s after its deadline", waiting.Attempt.Number, closed-deadline)
 	}
 	if !ok {

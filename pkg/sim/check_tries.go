@@ -35,7 +35,7 @@ func (l *log) checkVisit(v *visit) {
 			return
 		}
 		end := a.ends[0]
-		policy := slices.IndexFunc(v.task.Retry, func(r fdl.Retry) bool { return asksFor(r.Errors, end) })
+		policy := slices.IndexFunc(v.task.Retry, func(r fdl.Retry) bool { return asksFor(v.task, r.Errors, end) })
 		again := policy >= 0 && used[policy] < v.task.Retry[policy].MaxAttempts
 		switch {
 		case again && last && v.failed:
@@ -54,7 +54,7 @@ func (l *log) checkVisit(v *visit) {
 }
 
 func (l *log) checkCaught(v *visit, end machine.Event) {
-	entry := slices.IndexFunc(v.task.Catch, func(c fdl.Catch) bool { return asksFor(c.Errors, end) })
+	entry := slices.IndexFunc(v.task.Catch, func(c fdl.Catch) bool { return asksFor(v.task, c.Errors, end) })
 	ends := v.next.Type == machine.ExecutionFailed || v.next.Type == machine.StepFailed || l.lane != nil && v.next.Type == 0
 	if (entry < 0) != ends {
 		l.violate(Tries, "%s was followed by event %d, %s, though entry %d asks for it", end.Error, v.next.ID, v.next.Type, entry)
@@ -72,10 +72,11 @@ func (l *log) checkCaught(v *visit, end machine.Event) {
 	}
 }
 
-// asksFor reports whether errors name the failure.
-func asksFor(errors []string, end machine.Event) bool {
+// asksFor reports whether errors name the failure of a task. What ended a sub-flow was not thrown by the
+// function of the task.
+func asksFor(task *fdl.Task, errors []string, end machine.Event) bool {
 	names := []string{"FnF.ALL", end.Error}
-	if end.Error == thrown {
+	if end.Error == thrown && !task.Resource.IsSubflow() {
 		names = append(names, "FC."+thrown, "FC.FunctionError")
 	}
 	return slices.ContainsFunc(errors, func(name string) bool { return slices.Contains(names, name) })

@@ -5,7 +5,7 @@ import "github.com/waitless/waitless/pkg/sim"
 // mutants are the clauses of the contract, each left out once, in the order of
 // its rules. Nothing can tell apart a claim renewed by its timer: only what has atMostOnce is
 // claimed. The answer to one poll is never mistaken for another's: nothing but the wake of a poll
-// applies it. Of rules 15 to 20 these are the clauses without which something is lost; the others
+// applies it. Of rules 15 to 26 these are the clauses without which something is lost; the others
 // save messages.
 var mutants = []mutant{
 	{
@@ -673,7 +673,7 @@ var mutants = []mutant{
 	{
 		name: "rule 17: the wake that ended a lane does not join it again", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/resolve.go",
-			`h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil) ||`, `h.wake.Cause == state.By && h.ends != nil ||`),
+			`(h.ends != nil || state.Lane != nil || state.Awaited())`, `(h.ends != nil || state.Awaited())`),
 	},
 	{
 		name: "rule 17: a lane that joins again does not wake its parent", from: forkless + 1,
@@ -740,6 +740,19 @@ var mutants = []mutant{
 			`|| state.Lane != nil && h.wake.Cause == machine.CauseStop
 `, `
 `),
+	},
+	{
+		name: "rule 26: only an execution that ends stops its sub-flow", from: forkless + 1,
+		caught: sim.Stuck, edits: one("machine/outcome.go",
+			`if waiting.Child != nil && by != token.ClosedByChild {`, `if waiting.Child != nil && by != token.ClosedByChild && r.state().Ending != nil {`),
+	},
+	{
+		name: "rule 26: a sub-flow starts without a look at its step", from: forkless + 1,
+		caught: sim.OpenedInEnding, edits: one("engine/subflow.go",
+			`	if signal, err := h.parentLeft(ctx, state); signal != nil || err != nil {
+		return signal, err
+	}
+	return machine.Started`, `	return machine.Started`),
 	},
 	{
 		name:   "reads: the latest item is that of a moment ago",

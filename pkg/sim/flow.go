@@ -46,12 +46,13 @@ type flow struct {
 	indent string // of the steps that are being added
 	forks  int    // that these are in
 	times  int    // how often they may run
+	depth  int    // of sub-flows
 }
 
-// drawFlow makes up a flow of one to four parts.
-func (w *world) drawFlow() flow {
-	f := flow{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1}
-	if w.forks && !w.chance(4) {
+// drawFlow makes up a flow of one to four parts, of a sub-flow at that depth.
+func (w *world) drawFlow(depth int) flow {
+	f := flow{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1, depth: depth}
+	if w.forks && depth == 0 && w.chance(2) {
 		w.drawAnyFork(&f)
 	}
 	for range 1 + min(w.rand.IntN(4), w.rand.IntN(4)) {
@@ -66,8 +67,12 @@ func (w *world) drawFlow() flow {
 }
 
 func (w *world) drawPart(f *flow) {
-	if w.forks && w.chance(2+f.forks) {
+	if w.forks && w.chance(2+f.forks+f.depth) {
 		w.drawAnyFork(f)
+		return
+	}
+	if w.forks && f.depth < mostNested && w.chance(6) {
+		w.drawSub(f)
 		return
 	}
 	if w.tries && !w.chance(3) {

@@ -170,6 +170,9 @@ func (l *log) forgedLane() *machine.Lane {
 // forgedCause is one that is known, one that was once, or nonsense.
 func (l *log) forgedCause() string {
 	state := l.last()
+	if l.world.awaiting != nil && l.chance(3) {
+		return machine.CauseParent
+	}
 	if l.forks && l.chance(3) && forLanes(state) {
 		return []string{machine.CauseJoined(state.Waiting.Attempt.Number), machine.CauseLaneFailed(state.Waiting.Attempt.Number)}[l.rand.IntN(2)]
 	}

@@ -100,9 +100,13 @@ func (l logs) Latest(_ context.Context, id engine.ID) (item engine.Item, err err
 
 func (l logs) Append(_ context.Context, item engine.Item) error {
 	of := l.a.checkOwn(item.Execution)
-	l.a.checkWrites(of)
+	l.a.checkWrites(of, item)
 	l.a.checkGivenUp(item)
-	return l.a.commit(fmt.Sprintf("commit item %d", item.Seq)+of.suffix(), func() error {
+	commit := l.a.commit
+	if l.a.startsSub(of, item) {
+		commit = l.a.effect // only another start could refuse it
+	}
+	return commit(fmt.Sprintf("commit item %d", item.Seq)+of.suffix(), func() error {
 		l.a.nonces = append(l.a.nonces, item.Nonce)
 		l.a.checkOpens(of, item)
 		return of.append(item)
@@ -138,16 +142,19 @@ func (flows) Put(context.Context, string, []byte) (machine.FlowRef, error) {
 	return machine.FlowRef{}, errors.ErrUnsupported
 }
 
-func (f flows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) {
-	if f.a.kind != kindClient && f.a.world.defect.strikes(f.a.world.now) { // who starts has just put it
+func (f flows) Flow(_ context.Context, ref machine.FlowRef) (*fdl.Flow, error) {
+	w := f.a.world
+	if f.a.kind != kindClient && w.defect.strikes(w.now) { // who starts has just put it
 		return nil, engine.ErrNotFound
 	}
-	return f.a.world.flow.parsed, nil
+	if sub, ok := w.subflows[ref.Name]; ok {
+		return sub.parsed, nil
+	}
+	return w.flow.parsed, nil
 }
 
-// Newest is never called: no flow of the simulation has sub-flows.
-func (flows) Newest(context.Context, string) (machine.FlowRef, error) {
-	return machine.FlowRef{}, errors.ErrUnsupported
+func (flows) Newest(_ context.Context, name string) (machine.FlowRef, error) {
+	return machine.FlowRef{Name: name, Hash: "sim"}, nil
 }
 
 type outcomes struct{ a *actor }

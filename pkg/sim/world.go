@@ -47,19 +47,23 @@ type shared struct {
 
 	jobs       jobWorld
 	worlds     []*world
-	actors     int      // begun so far, for their names
-	fresh      int      // texts made so far, for nonces and tags
-	handles    []string // seen so far, for the trace
-	answers    int      // outcomes made up so far, so that no two are the same
+	subflows   map[string]flow // by name
+	actors     int             // begun so far, for their names
+	fresh      int             // texts made so far, for nonces and tags
+	handles    []string        // seen so far, for the trace
+	answers    int             // outcomes made up so far, so that no two are the same
 	violations []Violation
 }
 
 // world is one execution and everything around it.
 type world struct {
 	*shared
-	defect     defect
-	refused    int  // commits that were refused though no worker was first; each may have sent a timer
-	defectTold bool // a token was closed with the defect, by who gave up
+	*family
+	defect  defect
+	refused int // commits that were refused though no worker was first; each may have sent a timer
+
+	awaiting *log   // whose step waits for this sub-flow, nil for other executions
+	handle   string // of the step's token
 
 	hasJobs   bool // the flow may wait for jobs, in every fourth run
 	tries     bool // its tasks may be tried again; see drawsTries
@@ -75,7 +79,6 @@ type world struct {
 	// What the invariants look at afterwards.
 	live, deliveries, outside int
 	forged                    int                      // forged wakes
-	failed                    int                      // runs of workers that died or gave up, and processes
 	sends, copies             map[string]int           // by cause: how often a wake was sent, and doubled
 	answered                  map[string]time.Duration // by handle: when an answer was first to be kept
 	calls                     callCounts
@@ -94,6 +97,7 @@ func Run(seed uint64) Report {
 		w.drawOther(seed).start(w.between(0, 5*time.Second), startTries)
 	}
 	w.turn()
+	w.settleAll()
 	for _, each := range w.worlds {
 		each.check()
 	}
@@ -102,10 +106,11 @@ func Run(seed uint64) Report {
 
 func newWorld(seed uint64) *world {
 	common := &shared{
-		jobs: jobWorld{meetings: map[jobs.Key]resume.Meeting{}, told: map[string]time.Duration{}},
-		rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
+		jobs:     jobWorld{meetings: map[jobs.Key]resume.Meeting{}, told: map[string]time.Duration{}},
+		rand:     rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
+		subflows: map[string]flow{},
 	}
-	w := common.newExecution("run")
+	w := common.newExecution(machine.FlowRef{Name: "sim", Hash: "sim"}, "run")
 	w.more, w.waitsForTurns = drawsMore(seed), drawsTurns(seed)
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
@@ -117,9 +122,9 @@ func newWorld(seed uint64) *world {
 }
 
 // newExecution adds an execution of that name, without its flow.
-func (s *shared) newExecution(name string) *world {
+func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 	w := &world{
-		shared: s, execution: name, ref: machine.FlowRef{Name: "sim", Hash: "sim"},
+		shared: s, family: &family{}, execution: name, ref: flow,
 		sends: map[string]int{}, copies: map[string]int{}, calls: callCounts{by: map[string]*called{}}, answered: map[string]time.Duration{},
 		started: map[string]bool{}, polled: map[string]*polled{}, met: map[string]meeting{},
 	}
@@ -147,24 +152,32 @@ func (w *world) draw(seed uint64) {
 	if w.forks { // each has several lanes that may fail
 		w.failing *= 5
 	}
-	w.flow = w.drawFlow()
+	w.flow = w.drawFlow(0)
 }
 
 // drawOther adds a second execution beside the first one.
 func (w *world) drawOther(seed uint64) *world {
-	other := w.newExecution("other")
+	other := w.newExecution(w.ref, "other")
 	other.draw(seed)
 	w.note("beside it")
 	w.trace = append(w.trace, other.flow.text...)
 	return other
 }
 
+// worldOf is the execution with the log of that id, nil for none.
+func (s *shared) worldOf(id engine.ID) *world {
+	for _, each := range s.worlds {
+		if each.store.logs[id] != nil {
+			return each
+		}
+	}
+	return nil
+}
+
 // logOf is the log of that id.
 func (w *world) logOf(id engine.ID) *log {
-	for _, each := range w.worlds {
-		if l := each.store.logs[id]; l != nil {
-			return l
-		}
+	if of := w.worldOf(id); of != nil {
+		return of.store.logs[id]
 	}
 	w.violate(Astray, "execution %s was not started", id)
 	return w.own()
