@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/target"
@@ -31,6 +33,8 @@ type execution struct {
 	clock   *local.Clock
 	api     *target.Client // of the stack or of the process that runs it
 	steps   view.Steps
+	told    sync.Map     // the tokens of which it was said how to report the outcome
+	asked   atomic.Int32 // how many of them are of branches and iterations
 
 	// Of the run in this process.
 	system *local.System // nil if another process runs it
@@ -160,16 +164,23 @@ func (e *execution) look(
 		return state, before, later, nil
 	}
 	e.steps.Committed(engine.ID{}, state, events)
-	if !e.options.json && len(events) > 0 && events[len(events)-1].Type == machine.TaskSubmitted {
+	if e.isAskedIn(events) {
 		open, err := e.api.Tokens(ctx, e.file.name(), e.name, true)
 		if err != nil {
 			return state, events, later, err
 		}
 		for _, t := range open {
-			e.sayHowToAnswer(t.Token)
+			e.sayHowToAnswer(t.Token, t.Place(), len(open) > 1)
 		}
 	}
 	return state, append(before, events...), later, nil
+}
+
+// isAskedIn reports whether users are to be told how to report the outcome of a callback that is waited for since
+// the events.
+func (e *execution) isAskedIn(events []machine.Event) bool {
+	return !e.options.json && slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.TaskSubmitted }) &&
+		e.asked.Load() <= mostAsked
 }
 
 // stateOf is as much of a state as the API tells.
@@ -185,8 +196,24 @@ func stateOf(e rest.Execution) machine.State {
 	return state
 }
 
-// sayHowToAnswer says what a second terminal has to be told.
-func (e *execution) sayHowToAnswer(text string) {
+// mostAsked is how many callbacks of branches and iterations are told of.
+const mostAsked = 3
+
+// sayHowToAnswer says what a second terminal has to be told. One of several callbacks is named by its step.
+func (e *execution) sayHowToAnswer(text, place string, several bool) {
+	if _, known := e.told.LoadOrStore(text, true); known {
+		return
+	}
+	if several {
+		switch asked := e.asked.Add(1); {
+		case asked == mostAsked+1:
+			e.steps.Say("more callbacks are waited for:\n  waitless tokens list " + e.title() + e.place.Flags())
+			return
+		case asked > mostAsked:
+			return
+		}
+		text = "'" + e.title() + "/" + place + "'"
+	}
 	e.steps.Say("report the outcome from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + e.place.Flags())
 }
 
@@ -297,15 +324,16 @@ func (e *execution) Calling(call machine.Call, at time.Time) {
 
 // Committed implements [engine.Observer]. It ends the run with the execution.
 func (e *execution) Committed(id engine.ID, state machine.State, events []machine.Event) {
-	if !e.is(id) {
+	if !e.is(engine.NewID(state.Flow.Name, state.Execution)) {
 		return
 	}
 	e.steps.Committed(id, state, events)
 	text, ok := machine.Token(e.keys, e.file.flow, state)
 	if ok && state.Waiting.Submitted() && len(events) > 0 && !e.options.skipTime {
-		e.sayHowToAnswer(text)
+		step := e.file.flow.All[state.Waiting.Attempt.Step]
+		e.sayHowToAnswer(text, machine.StepIn(step.Name, machine.Iterations(step, state.Items())), state.Lane != nil)
 	}
-	if state.Status.Final() {
+	if state.Status.Final() && state.Lane == nil {
 		e.stop()
 	}
 }
@@ -381,25 +409,39 @@ func (e *execution) report(ctx context.Context, state machine.State, events []ma
 
 // waiting is the error for an execution that only a person can make go on. Its
 // tokens are listed masked: they are gone with the store in memory.
-func (e *execution) waiting(ctx context.Context, state machine.State) error {
+func (e *execution) waiting(ctx context.Context, at machine.State) error {
 	tokens, err := e.api.Tokens(ctx, "", "", false)
 	if err != nil {
 		return err
 	}
 	f := e.failure(ExitWaiting, "waits for an outcome", "leave out --skip-time, to wait for the outcome")
-	if state.Waiting != nil {
+	switch w := at.Waiting; {
+	case w != nil && w.For == machine.WaitingForLanes:
+		of, err := e.api.Execution(ctx, e.file.name(), e.name, false)
+		if err != nil {
+			return err
+		}
+		f.Why = "step " + state(of) + "; no script reports the outcomes"
+	case w != nil:
 		what := "a callback, and no script reports its outcome"
-		if view.WaitsForJob(e.file.flow, state.Waiting.Attempt.Step) {
+		if view.WaitsForJob(e.file.flow, w.Attempt.Step) {
 			what = "its job, and no script reports its end"
 		}
-		f.Why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[state.Waiting.Attempt.Step].Name, what)
+		f.Why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[w.Attempt.Step].Name, what)
 	}
-	f.Lines = strings.Split(strings.TrimSuffix(view.Columns(tokenRows(tokens)), "\n"), "\n")
+	shown := tokens[:min(len(tokens), mostTokens)]
+	f.Lines = strings.Split(strings.TrimSuffix(view.Columns(tokenRows(shown)), "\n"), "\n")
+	if more := len(tokens) - len(shown); more > 0 {
+		f.Lines = append(f.Lines, fmt.Sprintf("and %d more", more))
+	}
 	if !e.file.isStored() {
 		f.Try = "report the outcome in " + e.file.scriptPath() + ", as events/callback/script.yaml does, or " + f.Try
 	}
 	return f
 }
+
+// mostTokens is how many open tokens are listed at the end of a run.
+const mostTokens = 10
 
 // absences remembers which missing sources were reported.
 type absences struct{ told sync.Map }

@@ -180,15 +180,41 @@ func state(e rest.Execution) string {
 		return view.Because(e.Error, e.Cause)
 	case w == nil:
 		return ""
-	case w.Queued:
-		return w.Step + " waits until fewer calls run"
-	case w.For == "instant":
-		return fmt.Sprintf("%s waits until %s", w.Step, view.LocalTime(w.Until))
-	case w.Until != "":
-		return fmt.Sprintf("%s waits for %s until %s", w.Step, article[w.For], view.LocalTime(w.Until))
+	case len(w.Inside) > 0:
+		return inside(*w)
 	default:
-		return fmt.Sprintf("%s waits for %s", w.Step, article[w.For])
+		return waits(*w, " waits ")
 	}
+}
+
+// waits says what a step waits for.
+func waits(w rest.Waiting, verb string) string {
+	verb = machine.StepIn(w.Step, w.Iterations) + verb
+	switch {
+	case w.Queued:
+		return verb + "until fewer calls run"
+	case w.For == "instant":
+		return verb + "until " + view.LocalTime(w.Until)
+	case w.Until != "":
+		return fmt.Sprintf("%sfor %s until %s", verb, article[w.For], view.LocalTime(w.Until))
+	default:
+		return verb + "for " + article[w.For]
+	}
+}
+
+// inside says what the branches or iterations of a step wait for: of the first few, and how many more wait.
+func inside(w rest.Waiting) string {
+	var texts []string
+	for _, one := range w.Inside {
+		texts = append(texts, waits(one, " "))
+	}
+	switch {
+	case w.More:
+		texts = append(texts, "and more")
+	case w.Others > 0:
+		texts = append(texts, fmt.Sprintf("and %d more", w.Others))
+	}
+	return waits(rest.Waiting{Step: w.Step, For: w.For}, " waits ") + ": " + strings.Join(texts, ", ")
 }
 
 var article = map[string]string{
@@ -306,12 +332,14 @@ type historyReport struct {
 
 // eventReport is one event of a history, and a line of history --follow --json; schema/event.json describes that.
 type eventReport struct {
-	ID     int         `json:"id"`
-	By     int         `json:"by,omitempty"` // the id of the event that caused this one
-	Type   string      `json:"type"`
-	Step   string      `json:"step,omitempty"`
-	Time   string      `json:"time"`
-	Detail value.Value `json:"detail"`
+	ID   int    `json:"id"`
+	By   int    `json:"by,omitempty"` // the id of the event that caused this one
+	Type string `json:"type"`
+	Step string `json:"step,omitempty"`
+	// Iterations has the index of each iteration around the step, the outermost first.
+	Iterations []int       `json:"iterations,omitempty"`
+	Time       string      `json:"time"`
+	Detail     value.Value `json:"detail"`
 }
 
 // eventReportOf is an event of the API as the commands report it.
@@ -320,7 +348,7 @@ func eventReportOf(e machine.HistoryEvent) eventReport {
 	if err != nil { // masking made two keys of an object the same
 		detail = value.String(e.EventDetail)
 	}
-	return eventReport{ID: e.EventID, By: e.ScheduleEventID, Type: e.Type, Step: e.StepName, Time: e.Time, Detail: detail}
+	return eventReport{ID: e.EventID, By: e.ScheduleEventID, Type: e.Type, Step: e.StepName, Iterations: e.Iterations, Time: e.Time, Detail: detail}
 }
 
 // historyOptions are the flags of history.
@@ -380,7 +408,7 @@ func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {
 			}
 			continue
 		}
-		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, view.LocalTime(e.Time), e.Type, e.StepName)
+		text := fmt.Sprintf("%4d  %s  %-18s %s", e.EventID, view.LocalTime(e.Time), e.Type, machine.StepIn(e.StepName, e.Iterations))
 		if e.EventDetail != "{}" {
 			text += "  " + view.HarmlessJSON(e.EventDetail)
 		}

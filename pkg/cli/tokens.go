@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,17 +23,24 @@ func tokensCommand(c Command) *cobra.Command {
 
 func tokensListCommand(c Command) *cobra.Command {
 	var unmask bool
-	cmd := helpOf("tokens list", arguments(0, 0))
+	cmd := helpOf("tokens list", arguments(0, 1))
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
-	return c.remote(cmd, func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
-		tokens, err := a.Tokens(ctx, "", "", unmask)
+	return c.remote(cmd, func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
+		var flow, execution string
+		if len(args) > 0 {
+			var err error
+			if flow, execution, err = names(args[0]); err != nil {
+				return view.Result{}, err
+			}
+		}
+		tokens, err := a.Tokens(ctx, flow, execution, unmask)
 		return view.Result{Form: "tokens", JSON: map[string]any{"tokens": append([]rest.Token{}, tokens...)}, Text: view.Columns(tokenRows(tokens))}, err
 	})
 }
 
 func tokenRows(tokens []rest.Token) (rows [][]string) {
 	for _, t := range tokens {
-		who, what := t.Flow+"/"+t.Execution, t.Step
+		who, what := t.Flow+"/"+t.Execution, t.Place()
 		if t.Recipient != "" {
 			who, what = t.Recipient, cmp.Or(t.Job, "callback")
 		}
@@ -74,7 +82,9 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 // takeToken makes a command run with one token, which may come from standard input.
 func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string) error) {
 	cmd.Long += "\n\nGive TOKEN as - to read it from standard input: other users of the machine can see arguments. FLOW/EXECUTION stands\n" +
-		"for the token that the execution waits for."
+		"for the token that the execution waits for, and FLOW/EXECUTION/STEP for one of several: 'FLOW/EXECUTION/STEP[3]' is that of\n" +
+		"iteration 3 of the foreach around the step, and 'FLOW/EXECUTION/STEP[3][0]' of iteration 0 of a foreach inside of that.\n" +
+		"Quote the brackets for the shell."
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text := args[0]
@@ -84,7 +94,7 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 				return err
 			}
 		}
-		_, _, notExecution := names(text)
+		_, _, _, notExecution := namesOfStep(text)
 		switch {
 		case strings.HasPrefix(text, "..."):
 			return view.Usage("this token is masked: its beginning is missing", "FLOW/EXECUTION in its place, or waitless tokens list --unmask")
@@ -98,17 +108,36 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 // tokenShape matches what may be a token: two parts in the letters of Base64 for URLs.
 var tokenShape = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 
-// openToken returns the token that FLOW/EXECUTION waits for, masked unless unmask is set.
+// placeShape matches the name of a step with the indices of the iterations around it.
+var placeShape = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\[\d+\])*$`)
+
+// namesOfStep splits FLOW/EXECUTION or FLOW/EXECUTION/STEP.
+func namesOfStep(text string) (flow, execution, step string, err error) {
+	if parts := strings.SplitN(text, "/", 3); len(parts) == 3 && placeShape.MatchString(parts[2]) { //nolint:mnd // its parts
+		text, step = parts[0]+"/"+parts[1], parts[2]
+	}
+	flow, execution, err = names(text)
+	return flow, execution, step, err
+}
+
+// openToken returns the token that FLOW/EXECUTION or FLOW/EXECUTION/STEP waits for, masked unless unmask is set.
 func openToken(ctx context.Context, a *target.Client, text string, unmask bool) (rest.Token, error) {
-	flow, execution, err := names(text)
+	flow, execution, step, err := namesOfStep(text)
 	if err != nil {
 		return rest.Token{}, err
 	}
 	open, err := a.Tokens(ctx, flow, execution, unmask)
-	if err != nil || len(open) == 0 {
-		return rest.Token{}, cmp.Or(err, error(view.Usage(text+" waits for no callback", "waitless show "+text)))
+	if err != nil {
+		return rest.Token{}, err
 	}
-	return open[0], nil
+	open = slices.DeleteFunc(open, func(t rest.Token) bool { return !t.IsOf(step) })
+	switch len(open) {
+	case 0:
+		return rest.Token{}, view.Usage(text+" waits for no callback", "waitless show "+flow+"/"+execution)
+	case 1:
+		return open[0], nil
+	}
+	return rest.Token{}, view.Usage(rest.SeveralTokens(open), "waitless tokens list "+flow+"/"+execution)
 }
 
 // readToken reads a token from standard input, before a store is opened: typing it may take long.
@@ -132,7 +161,7 @@ func outcomeText(t rest.Token) string {
 	case t.Open:
 		text += " is open"
 		if t.Step != "" {
-			text += fmt.Sprintf(": step %s of %s/%s waits since %s, %s", t.Step, t.Flow, t.Execution, view.LocalTime(t.Since), deadlineOf(t))
+			text += fmt.Sprintf(": step %s of %s/%s waits since %s, %s", t.Place(), t.Flow, t.Execution, view.LocalTime(t.Since), deadlineOf(t))
 		}
 		if t.LastBeat != "" {
 			text += ", last heartbeat " + view.LocalTime(t.LastBeat)

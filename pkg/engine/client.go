@@ -162,35 +162,52 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 }
 
 // Waiting returns the states of an execution's logs that wait for something but lanes: its own state, or
-// those of its lanes. Lanes that have not begun or have ended are left out.
-func (c *Client) Waiting(ctx context.Context, state machine.State) ([]machine.State, error) {
+// those of its lanes. Lanes that have not begun or have ended are left out. It reads as many lanes as most
+// says; more reports that there are others.
+func (c *Client) Waiting(ctx context.Context, state machine.State, most int) (waiting []machine.State, more bool, err error) {
+	r := waitingReader{core: &c.core, left: most}
+	err = r.add(ctx, state)
+	return r.states, r.more, wrap("read the lanes of execution "+state.ID().String(), err)
+}
+
+// waitingReader collects the states that wait.
+type waitingReader struct {
+	*core
+	states []machine.State
+	left   int // how many lanes it may read
+	more   bool
+}
+
+func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 	waiting := state.Waiting
 	switch {
 	case waiting == nil:
-		return nil, nil
+		return nil
 	case waiting.For != machine.WaitingForLanes:
-		return []machine.State{state}, nil
+		r.states = append(r.states, state)
+		return nil
 	}
-	var all []machine.State
 	for _, lane := range lanesOf(state.ID(), waiting.Attempt.Number, waiting.Lanes) {
-		item, err := c.log.Latest(ctx, lane.ID())
+		if r.more = r.more || r.left == 0; r.more {
+			return nil
+		}
+		r.left--
+		item, err := r.log.Latest(ctx, lane.ID())
 		if errors.Is(err, ErrNotFound) {
 			continue
 		}
-		if err != nil {
-			return nil, wrap("read a lane of execution "+state.ID().String(), err)
+		var inside machine.State
+		if err == nil {
+			inside, err = decodeState(item)
 		}
-		state, err := decodeState(item)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = r.add(ctx, inside)
 		}
-		inside, err := c.Waiting(ctx, state)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		all = append(all, inside...)
 	}
-	return all, nil
+	return nil
 }
 
 // Flow returns a definition.

@@ -17,6 +17,7 @@ import (
 type draft struct {
 	base     Item
 	liveTag  string // of the timer that base names
+	items    []int  // of base; see [machine.State.Items]
 	env      machine.Env
 	state    machine.State
 	events   []machine.Event
@@ -47,7 +48,7 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 		Flow: flow, Limits: h.limits, Keys: h.keysFor(ctx, state), CallbackBase: h.callbackBase, TimeLimits: limits, Cause: h.wake.Cause,
 		Generation: h.generation,
 	}
-	return &draft{base: base, liveTag: state.Timer.Tag, env: env, state: state}, nil
+	return &draft{base: base, liveTag: state.Timer.Tag, items: state.Items(), env: env, state: state}, nil
 }
 
 // definition returns the flow of the state. One that is gone is a defect.
@@ -188,10 +189,10 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	}
 	clear(h.results)
 	h.held.written = parts
-	h.observer.Committed(item.Execution, d.state, d.events)
+	h.observer.Committed(item.Execution, d.state, machine.WithItems(d.items, d.events))
 	h.noteAbsent(d)
 	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
-	d.results = 0
+	d.results, d.items = 0, d.state.Items()
 	return h.sendEnd(ctx, item, d.state)
 }
 

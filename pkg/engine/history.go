@@ -144,7 +144,7 @@ func (p *Position) decode(d *value.Decoder, first uint64) {
 		return
 	}
 	p.lanes = make([]Position, count)
-	for i, end := 0, int(min(d.Uint(), count)); i < end && d.Err() == nil; i++ { //nolint:gosec // at most MaxLanes
+	for i, end := 0, int(min(d.Uint(), count)); i < end && d.Err() == nil; i++ {
 		first := d.Uint()
 		if first > 0 {
 			p.lanes[i].decode(d, first)
@@ -158,9 +158,18 @@ func (p *Position) decode(d *value.Decoder, first uint64) {
 	}
 }
 
-// PositionBefore returns the position after all events with ids of the API less than id, which need not be
-// the id of an event. It reads no events before that.
-func (c *Client) PositionBefore(ctx context.Context, execution ID, id int) (p Position, err error) {
+// HistoryFrom returns the events from an id of the API on, which need not be the id of an event, until full
+// reports that the page ends with an event. It reads no events before that.
+func (c *Client) HistoryFrom(ctx context.Context, id ID, first int, full func(machine.Event) bool) (HistoryPage, error) {
+	before, err := c.positionBefore(ctx, id, first)
+	if err != nil {
+		return HistoryPage{}, wrap("read the history of execution "+id.String(), err)
+	}
+	return c.HistoryAfter(ctx, id, before, full)
+}
+
+// positionBefore returns the position after all events with ids of the API less than id.
+func (c *Client) positionBefore(ctx context.Context, execution ID, id int) (p Position, err error) {
 	latest, err := c.log.Latest(ctx, execution)
 	if errors.Is(err, ErrNotFound) {
 		return p, nil
@@ -197,13 +206,13 @@ func (c *Client) PositionBefore(ctx context.Context, execution ID, id int) (p Po
 	return p, err
 }
 
-// positionInLanes is [Client.PositionBefore] for the lanes of a fork that was entered before.
+// positionInLanes is [Client.positionBefore] for the lanes of a fork that was entered before.
 func (c *Client) positionInLanes(ctx context.Context, p *Position, parent ID, w *machine.Waiting, id int) (err error) {
 	p.lanes = make([]Position, w.Lanes)
 	for i, lane := range lanesOf(parent, w.Attempt.Number, w.Lanes) {
 		first := w.FirstID + i*w.Block + 1
 		if p.lanes[i].ended = id >= first+w.Block; id > first && !p.lanes[i].ended {
-			p.lanes[i], err = c.PositionBefore(ctx, lane.ID(), id)
+			p.lanes[i], err = c.positionBefore(ctx, lane.ID(), id)
 		}
 	}
 	return err
@@ -288,7 +297,7 @@ func (r *logReader) readItem(ctx context.Context, item Item) error {
 
 // add adds the events of an item that were not read, until the page is full.
 func (r *logReader) add(ctx context.Context, item Item, events []machine.Event) error {
-	for i, event := range machine.WithItems(r.before, events) {
+	for i, event := range machine.WithItems(r.before.Items(), events) {
 		numbered := r.numbering.Number(event)
 		if i < r.skip {
 			continue

@@ -234,6 +234,7 @@ type Observer interface {
 	// another worker commits first.
 	Calling(call machine.Call, at time.Time)
 
-	// Committed is called after the events and the state were committed.
+	// Committed is called after the events and the state of an execution or of a lane were committed. The
+	// events have their Items.
 	Committed(execution ID, state machine.State, events []machine.Event)
 }

@@ -19,9 +19,8 @@ func (s State) Items() []int {
 	return items
 }
 
-// WithItems returns the next events of a log with their Items. Before is the state before them.
-func WithItems(before State, events []Event) []Event {
-	items := before.Items()
+// WithItems returns the next events of a log with their Items. Items are those of the state before them.
+func WithItems(items []int, events []Event) []Event {
 	events = slices.Clone(events)
 	for i, e := range events {
 		if e.Type == BranchExited || e.Type == IterationExited {

@@ -449,7 +449,7 @@ var laneCases = []ruleCase{
 			b.advance(wake)
 		}
 		_, state := b.latest()
-		states, err := b.Waiting(b.t.Context(), state)
+		states, _, err := b.Waiting(b.t.Context(), state, 10)
 		if err != nil || len(states) != 3 {
 			b.t.Fatalf("%d states wait, error %v", len(states), err)
 		}

@@ -68,8 +68,8 @@ func (r *roles) Stop(ctx context.Context, id engine.ID, name, cause string) erro
 }
 
 // Waiting is [engine.Client.Waiting].
-func (r *roles) Waiting(ctx context.Context, state machine.State) ([]machine.State, error) {
-	return r.client().Waiting(ctx, state)
+func (r *roles) Waiting(ctx context.Context, state machine.State, most int) ([]machine.State, bool, error) {
+	return r.client().Waiting(ctx, state, most)
 }
 
 // Describe is [engine.Client.Describe].
@@ -89,7 +89,9 @@ func (r *roles) HistoryAfter(
 	return r.client().HistoryAfter(ctx, id, after, full)
 }
 
-// PositionBefore is [engine.Client.PositionBefore].
-func (r *roles) PositionBefore(ctx context.Context, execution engine.ID, id int) (engine.Position, error) {
-	return r.client().PositionBefore(ctx, execution, id)
+// HistoryFrom is [engine.Client.HistoryFrom].
+func (r *roles) HistoryFrom(
+	ctx context.Context, id engine.ID, first int, full func(machine.Event) bool,
+) (engine.HistoryPage, error) {
+	return r.client().HistoryFrom(ctx, id, first, full)
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -126,13 +127,14 @@ func shownValue(v value.Value) string { return token.MaskJSON(v.JSON()) }
 // fullPage is the size in bytes at which a page is full: a response of a Lambda function has at most 6 MB.
 const fullPage = 2 << 20
 
-// executionHistory returns a page of the history. The token of the next page is the id of its first event.
+// executionHistory returns a page of the history. The token of the next page is the id that its first event has at
+// least.
 func (h handler) executionHistory(ctx context.Context, given parameters) (object, error) {
 	limit, err := given.number("Limit", 1, 999, 60)
 	if err != nil {
 		return nil, err
 	}
-	first, err := given.number("NextToken", 1, 1<<31-1, 1)
+	first, err := given.number("NextToken", 1, math.MaxInt, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -144,27 +146,19 @@ func (h handler) executionHistory(ctx context.Context, given parameters) (object
 	if err != nil {
 		return nil, err
 	}
-	events, err := h.Executions.History(ctx, given.id())
-	if err != nil {
-		return nil, err
-	}
 	shown, size := []machine.HistoryEvent{}, 0
-	response := object{}
-	for _, event := range events {
-		if event.ID < first {
-			continue
-		}
-		if len(shown) == limit || size >= fullPage {
-			response["NextToken"] = strconv.Itoa(event.ID)
-			break
-		}
+	page, err := h.Executions.HistoryFrom(ctx, given.id(), first, func(event machine.Event) bool {
 		rendered := event.Render(flow)
-		rendered.EventDetail = token.MaskJSON(rendered.EventDetail)
+		rendered.EventDetail, rendered.Iterations = token.MaskJSON(rendered.EventDetail), nil
 		shown = append(shown, rendered)
 		size += len(rendered.EventDetail)
+		return len(shown) == limit || size >= fullPage
+	})
+	response := object{"Events": shown}
+	if page.More && len(shown) > 0 {
+		response["NextToken"] = strconv.Itoa(shown[len(shown)-1].EventID + 1)
 	}
-	response["Events"] = shown
-	return response, nil
+	return response, err
 }
 
 // listing is a request for a list of executions.

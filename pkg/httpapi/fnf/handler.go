@@ -24,7 +24,7 @@ type Executions interface {
 	Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error)
 	Stop(ctx context.Context, id engine.ID, name, cause string) error
 	Describe(ctx context.Context, id engine.ID) (machine.State, error)
-	History(ctx context.Context, id engine.ID) ([]machine.Event, error)
+	HistoryFrom(ctx context.Context, id engine.ID, first int, full func(machine.Event) bool) (engine.HistoryPage, error)
 	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
 }
 

@@ -148,7 +148,7 @@ func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
 }
 
 // Succeed closes a token with an output. The token has the name of its text, or FLOW/EXECUTION or
-// FLOW/EXECUTION/STEP for the one that waits there, whose text is not needed. First is false if the token
+// FLOW/EXECUTION/STEP for the one that waits there, STEP as in [Token.Place], whose text is not needed. First is false if the token
 // was closed with another outcome, which t shows. If the execution never waited for a callback, the error
 // is an [*Error] with [engine.CodeConflict].
 func (c *Client) Succeed(ctx context.Context, token string, output value.Value) (t Token, first bool, err error) {

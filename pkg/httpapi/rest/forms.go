@@ -49,15 +49,22 @@ type Execution struct {
 
 // Waiting is what an execution waits for.
 type Waiting struct {
-	Step  string `json:"step"`
-	For   string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll", "lanes"
-	Since string `json:"since"`           // instant
-	Until string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
+	Step string `json:"step"`
+	// Iterations has the index of each iteration around the step, the outermost first.
+	Iterations []int  `json:"iterations,omitempty"`
+	For        string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll", "lanes"
+	Since      string `json:"since"`           // instant
+	Until      string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
 	// Queued reports whether the call has not begun: it waits until fewer calls run.
 	Queued bool `json:"queued,omitempty"`
 	// OutcomeStored reports whether the outcome of the callback or job is known, and is applied once the
 	// execution is no longer blocked.
 	OutcomeStored bool `json:"outcomeStored,omitempty"`
+	// Inside is what the first branches or iterations wait for, if For is "lanes". Others is how many more
+	// wait, and More reports whether there are some of which this response does not tell.
+	Inside []Waiting `json:"inside,omitempty"`
+	Others int       `json:"others,omitempty"`
+	More   bool      `json:"more,omitempty"`
 }
 
 // Token is a token as it is now.
@@ -67,6 +74,8 @@ type Token struct {
 	Flow      string `json:"flow,omitempty"`
 	Execution string `json:"execution,omitempty"`
 	Step      string `json:"step,omitempty"`
+	// Iterations has the index of each iteration around the step, the outermost first.
+	Iterations []int `json:"iterations,omitempty"`
 	// Recipient is the external engine that waits; a step of a flow has a flow, an execution and a
 	// step instead. Job names the job, and is left out if the engine waits for a callback alone.
 	Recipient string `json:"recipient,omitempty"` // step-functions, durable-function

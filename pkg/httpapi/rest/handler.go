@@ -421,11 +421,17 @@ func (h handler) execution(ctx context.Context, flow, name string) (Execution, e
 	if err != nil {
 		return Execution{}, orNoExecution(flow, name, err)
 	}
-	return h.withWaiting(ctx, state)
+	return h.withWaiting(ctx, state, shownLanes)
 }
 
-// withWaiting returns the execution with what it waits for.
-func (h handler) withWaiting(ctx context.Context, state machine.State) (Execution, error) {
+// How many lanes are read to say what they wait for: of one execution, and of each in a list.
+const (
+	shownLanes  = 200
+	listedLanes = 4
+)
+
+// withWaiting returns the execution with what it waits for, having read as many lanes as the number says.
+func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int) (Execution, error) {
 	e, waiting := executionOf(state), state.Waiting
 	if state.Status.Final() || waiting == nil && h.Blocked == nil {
 		return e, nil
@@ -440,9 +446,10 @@ func (h handler) withWaiting(ctx context.Context, state machine.State) (Executio
 	if waiting == nil {
 		return e, nil
 	}
-	e.Waiting = &Waiting{
-		Step: flow.All[waiting.Attempt.Step].Name, For: waitsFor(flow, waiting), Since: instant(waiting.Since), Until: instant(waiting.Due),
-		Queued: h.AwaitsTurn != nil && h.AwaitsTurn(state.ID()),
+	one := h.waitingOf(flow, state)
+	e.Waiting = &one
+	if waiting.For == machine.WaitingForLanes {
+		return e, h.addInside(ctx, flow, state, lanes, e.Waiting)
 	}
 	if e.Blocked == "" || waiting.For != machine.WaitingForToken {
 		return e, nil
@@ -450,6 +457,35 @@ func (h handler) withWaiting(ctx context.Context, state machine.State) (Executio
 	record, err := h.Engine.TokenRecord(ctx, waiting.Handle())
 	e.Waiting.OutcomeStored = !record.Open()
 	return e, err
+}
+
+// waitingOf returns what a state waits for.
+func (h handler) waitingOf(flow *fdl.Flow, state machine.State) Waiting {
+	w := state.Waiting
+	step := flow.All[w.Attempt.Step]
+	return Waiting{
+		Step: step.Name, Iterations: machine.Iterations(step, state.Items()), For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due),
+		Queued: h.AwaitsTurn != nil && h.AwaitsTurn(state.ID()),
+	}
+}
+
+// mostInside is how many branches or iterations are told of.
+const mostInside = 3
+
+// addInside adds what the lanes of a state wait for.
+func (h handler) addInside(ctx context.Context, flow *fdl.Flow, state machine.State, lanes int, to *Waiting) error {
+	states, more, err := h.Engine.Waiting(ctx, state, lanes)
+	if err != nil {
+		return err
+	}
+	to.More = more
+	for i, state := range states {
+		if i < mostInside {
+			to.Inside = append(to.Inside, h.waitingOf(flow, state))
+		}
+	}
+	to.Others = len(states) - len(to.Inside)
+	return nil
 }
 
 func named(r *http.Request) (flow, execution string) {

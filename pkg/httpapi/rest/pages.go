@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -82,7 +83,7 @@ func (h handler) list(r *http.Request) (int, any, error) {
 		state, err := h.Engine.Describe(r.Context(), id)
 		e := Execution{}
 		if err == nil {
-			e, err = h.withWaiting(r.Context(), state)
+			e, err = h.withWaiting(r.Context(), state, listedLanes)
 		}
 		switch {
 		case h.unreadable(r, id, err):
@@ -212,7 +213,7 @@ func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err 
 	l, err := h.load(r.Context(), id)
 	var waiting []machine.State
 	if err == nil {
-		waiting, err = h.Engine.Waiting(r.Context(), l.State)
+		waiting, _, err = h.Engine.Waiting(r.Context(), l.State, math.MaxInt)
 	}
 	if h.unreadable(r, id, err) {
 		return nil, nil

@@ -2,8 +2,11 @@ package rest
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -42,7 +45,7 @@ func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 	}
 	step := l.flow.All[l.Waiting.Attempt.Step]
 	t = Token{
-		Token: text, Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name,
+		Token: text, Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name, Iterations: machine.Iterations(step, l.Items()),
 		Since: instant(l.Waiting.Since), Deadline: instant(l.Waiting.Deadline),
 	}
 	if task, ok := step.Kind.(*fdl.Task); ok {
@@ -53,7 +56,7 @@ func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 
 // tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may be closed already.
 func (h handler) tokensOf(ctx context.Context, l loaded) (tokens []Token, err error) {
-	waiting, err := h.Engine.Waiting(ctx, l.State)
+	waiting, _, err := h.Engine.Waiting(ctx, l.State, math.MaxInt)
 	for _, state := range waiting {
 		if t, ok := h.tokenOf(loaded{state, l.flow}); ok {
 			tokens = append(tokens, t)
@@ -81,14 +84,13 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 	if err != nil {
 		return Token{}, err
 	}
-	matching := slices.DeleteFunc(slices.Clone(tokens), func(t Token) bool { return step != "" && step != t.Step })
+	matching := slices.DeleteFunc(slices.Clone(tokens), func(t Token) bool { return !t.IsOf(step) })
 	switch len(matching) {
 	case 0:
 	case 1:
 		return matching[0], nil
 	default:
-		return Token{}, conflict("execution %s/%s waits for %d callbacks, one of step %s; name the step, or the token if several are of one step",
-			l.Flow.Name, l.Execution, len(matching), matching[0].Step)
+		return Token{}, conflict("%s", SeveralTokens(matching))
 	}
 	history, err := h.Engine.History(r.Context(), l.ID())
 	if err != nil {
@@ -99,9 +101,31 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 	}
 	if len(tokens) > 0 {
 		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none",
-			l.Flow.Name, l.Execution, tokens[0].Step, step)
+			l.Flow.Name, l.Execution, tokens[0].Place(), step)
 	}
 	return Token{}, h.noToken(r.Context(), l.State)
+}
+
+// Place names the step that waits, with the iterations around it: "Ask[3]".
+func (t Token) Place() string { return machine.StepIn(t.Step, t.Iterations) }
+
+// IsOf reports whether the token is that of a step: "Ask" in any iterations, "Ask[3]" in these, "" of any
+// step.
+func (t Token) IsOf(step string) bool { return step == "" || step == t.Step || step == t.Place() }
+
+// SeveralTokens says that an execution waits for several callbacks, and how to name one.
+func SeveralTokens(tokens []Token) string {
+	first := tokens[0]
+	places := []string{}
+	for _, t := range tokens[:min(len(tokens), mostInside)] {
+		places = append(places, t.Place())
+	}
+	more := ""
+	if others := len(tokens) - len(places); others > 0 {
+		more = fmt.Sprintf(" and %d more", others)
+	}
+	return fmt.Sprintf("execution %s/%s waits for %d callbacks: %s%s; name one as in %s/%s/%s",
+		first.Flow, first.Execution, len(tokens), strings.Join(places, ", "), more, first.Flow, first.Execution, first.Place())
 }
 
 // closedToken returns the callback token that was closed last, as the history tells; of the step,
@@ -110,7 +134,7 @@ func closedToken(l loaded, history []machine.Event, step string) (t Token, found
 	var end machine.Event
 	for _, e := range slices.Backward(history) {
 		switch {
-		case end.Type == 0 && e.ClosedBy != "" && isCallback(l.flow.All[e.Step]) && (step == "" || step == l.flow.All[e.Step].Name):
+		case end.Type == 0 && e.ClosedBy != "" && isCallback(l.flow.All[e.Step]) && tokenAt(l, e).IsOf(step):
 			end = e
 		case end.Type != 0 && e.Type == machine.TaskScheduled && e.Step == end.Step && e.Log == end.Log:
 			return tokenThatEnded(l, e, end), true
@@ -124,17 +148,23 @@ func isCallback(step *fdl.Step) bool {
 	return ok && task.Pattern == fdl.PatternWaitForCallback
 }
 
+// tokenAt returns the place of an event's token.
+func tokenAt(l loaded, e machine.Event) Token {
+	step := l.flow.All[e.Step]
+	return Token{Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name, Iterations: machine.Iterations(step, e.Items)}
+}
+
 func tokenThatEnded(l loaded, scheduled, end machine.Event) Token {
 	handle := token.Keys{}.Handle(token.ID{Execution: scheduled.Log, Number: uint32(scheduled.Number), Expires: l.Expires}) //nolint:gosec // small
 	outcome := token.Outcome{Output: end.Output, Error: end.Error, Cause: end.Cause}
-	step := l.flow.All[scheduled.Step].Name
-	t := Token{Token: token.Mask(handle), Flow: l.Flow.Name, Execution: l.Execution, Step: step, Since: instant(scheduled.At)}
+	t := tokenAt(l, scheduled)
+	t.Token, t.Since = token.Mask(handle), instant(scheduled.At)
 	return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At})
 }
 
 // noToken returns an error that says what an execution does instead of waiting for a callback.
 func (h handler) noToken(ctx context.Context, state machine.State) error {
-	e, err := h.withWaiting(ctx, state)
+	e, err := h.withWaiting(ctx, state, listedLanes)
 	switch {
 	case err != nil:
 		return err
