@@ -28,13 +28,15 @@ type execution struct {
 	options runOptions
 	place   target.Place // where it is, as flags and environment say
 	file    flowFile
-	name    string
-	input   value.Value
-	clock   *local.Clock
-	api     *target.Client // of the stack or of the process that runs it
-	steps   view.Steps
-	told    sync.Map     // the tokens of which it was said how to report the outcome
-	asked   atomic.Int32 // how many of them are of branches and iterations
+	// subflows are those that the flow starts.
+	subflows subflows
+	name     string
+	input    value.Value
+	clock    *local.Clock
+	api      *target.Client // of the stack or of the process that runs it
+	steps    view.Steps
+	told     sync.Map     // the tokens of which it was said how to report the outcome
+	asked    atomic.Int32 // how many of them are of branches and iterations
 
 	// Of the run in this process.
 	system *local.System // nil if another process runs it
@@ -66,6 +68,9 @@ func (e *execution) show() {
 
 // start puts the flow and starts the execution, unless it was started before.
 func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool, err error) {
+	if err := e.putSubflows(ctx); err != nil {
+		return begun, false, err
+	}
 	flow := e.file.stored
 	if flow.Hash == "" || e.options.skipTime { // what is in memory has no flows yet
 		flow, err = e.api.PutFlow(ctx, e.file.name(), e.file.text, e.name)
@@ -271,11 +276,11 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 
 // config is what the system of the run is made of, but for its store.
 func (e *execution) config(ctx context.Context) (config local.Config, err error) {
-	tasks, err := e.command.resolveTasks(e.file, e.clock, e.options.tasks)
+	tasks, err := e.command.resolveTasks(e.file, e.subflows, e.clock, e.options.tasks)
 	if err != nil {
 		return config, err
 	}
-	script, err := e.file.script(e.options.skipTime)
+	script, err := e.file.script(e.options.skipTime, e.subflows.flow(e.file))
 	if err != nil {
 		return config, view.Usage(err.Error(), "correct "+e.file.scriptPath())
 	}
@@ -307,6 +312,9 @@ func (e *execution) again() string {
 	}
 	for _, text := range e.options.source.template.vars {
 		again += " --var '" + text + "'"
+	}
+	for _, flag := range e.options.subflows {
+		again += " --subflow " + flag
 	}
 	for _, task := range e.options.tasks {
 		name, definition, _ := strings.Cut(task, "=")
@@ -424,7 +432,10 @@ func (e *execution) waiting(ctx context.Context, at machine.State) error {
 		f.Why = "step " + state(of) + "; no script reports the outcomes"
 	case w != nil:
 		what := "a callback, and no script reports its outcome"
-		if view.WaitsForJob(e.file.flow, w.Attempt.Step) {
+		switch child := w.Child; {
+		case child != nil:
+			what = "sub-flow " + child.Flow + "/" + child.Execution + ", and no script reports an outcome there"
+		case view.WaitsForJob(e.file.flow, w.Attempt.Step):
 			what = "its job, and no script reports its end"
 		}
 		f.Why = fmt.Sprintf("step %s waits for %s", e.file.flow.All[w.Attempt.Step].Name, what)

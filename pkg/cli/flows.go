@@ -314,8 +314,9 @@ func asName(text string) string {
 // scriptPath returns the file with the outcomes of a flow's callbacks: script.yaml beside it.
 func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), "script.yaml") }
 
-// script returns the script that reports outcomes in virtual time, or nil without one.
-func (f flowFile) script(virtual bool) (*local.Script, error) {
+// script returns the script that reports outcomes in virtual time, or nil without one. It may name the
+// steps of that flow.
+func (f flowFile) script(virtual bool, steps *fdl.Flow) (*local.Script, error) {
 	if !virtual || f.isStored() {
 		return nil, nil
 	}
@@ -330,5 +331,5 @@ func (f flowFile) script(virtual bool) (*local.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	return script, script.CheckSteps(f.flow)
+	return script, script.CheckSteps(steps)
 }

@@ -27,6 +27,7 @@ type runOptions struct {
 	input    string
 	name     string
 	tasks    []string
+	subflows []string
 	flags    *pflag.FlagSet // for what may run at once
 	skipTime bool
 }
@@ -38,6 +39,7 @@ func (o *runOptions) register(cmd *cobra.Command) {
 	flags.StringVar(&o.source.stored, "flow", "",
 		"a stored flow instead of a file: NAME for its latest definition, or NAME@HASH, where a part of the hash will do")
 	o.source.template.register(flags)
+	flags.StringArrayVar(&o.subflows, "subflow", nil, subflowUsage)
 	flags.StringVar(&o.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
 	flags.StringVar(&o.name, "name", "", "the name of the execution; one that exists is not started again (default: a new name)")
 }
@@ -148,6 +150,9 @@ func (c Command) start(ctx context.Context, o runOptions, follow bool) (err erro
 func (c Command) execution(ctx context.Context, o runOptions, where target.Place) (e *execution, err error) {
 	e = &execution{command: c, options: o, place: where, name: o.name}
 	if e.file, err = c.readSource(ctx, o.source, where); err != nil {
+		return nil, err
+	}
+	if e.subflows, err = c.readSubflows(e.file, o.subflows, o.source.template); err != nil {
 		return nil, err
 	}
 	if e.input, err = c.readObject(ctx, "--input", o.input); err != nil {

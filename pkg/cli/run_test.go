@@ -18,6 +18,9 @@ import (
 	"github.com/waitless/waitless/pkg/cmd/compose"
 )
 
+const orderFlow = "testdata/flows/order.yaml"
+
+// TestRun runs flows in virtual time.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
@@ -44,7 +47,17 @@ func TestRun(t *testing.T) {
 		"polls-json": {"run", "../../events/wait-for-condition/flow.yaml", "--input", `{"delay":20}`, "--skip-time", "--json"},
 		"limited":    {"run", "testdata/flows/limited.yaml", "--skip-time", "--name", "one"},
 		"caught":     {"run", "testdata/flows/caught.yaml", "--skip-time"},
-		"absent":     {"run", "testdata/flows/absent.yaml", "--skip-time", "--name", "one"},
+		"subflow":    {"run", orderFlow, "--input", `{"id":7}`, "--skip-time", "--name", "one", "--subflow", "payment=testdata/flows/payment.yaml"},
+		"subflow-failed": {
+			"run", orderFlow, "--input", `{"id":100}`, "--skip-time", "--name", "one", "--config", "testdata/subflows.yaml",
+		},
+		"subflow-unknown":  {"run", orderFlow, "--skip-time"},
+		"subflow-misspelt": {"run", orderFlow, "--skip-time", "--subflow", "paymnt=testdata/flows/payment.yaml"},
+		"subflow-no-file":  {"run", orderFlow, "--skip-time", "--subflow", "payment"},
+		"subflow-waiting": {
+			"run", orderFlow, "--skip-time", "--name", "one", "--subflow", "payment=testdata/flows/approve.yaml",
+		},
+		"absent": {"run", "testdata/flows/absent.yaml", "--skip-time", "--name", "one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,6 +43,7 @@ type settings struct {
 	values map[string]string
 	tasks  map[string]taskSetting
 	vars   map[string]string // of placeholders
+	flows  map[string]string // the files of sub-flows
 }
 
 // taskSetting is a definition of a task, and where it stands.
@@ -83,6 +84,7 @@ var settingKeys = map[string]string{
 
 const (
 	tasksKey = "tasks"
+	flowsKey = "flows"
 	varsKey  = "vars"
 )
 
@@ -152,13 +154,13 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 
 // parse reads the text of the file, at whose folder its relative paths begin.
 func (s *settings) parse(text []byte) (problems fdl.Problems) {
-	s.values, s.tasks, s.vars = map[string]string{}, map[string]taskSetting{}, map[string]string{}
+	s.values, s.tasks, s.vars, s.flows = map[string]string{}, map[string]taskSetting{}, map[string]string{}, map[string]string{}
 	report := func(node yaml.Node, err error) {
 		if err != nil {
 			problems = append(problems, fdl.Problem{Position: positionOf(node), Message: err.Error()})
 		}
 	}
-	var file, tasks, vars map[string]yaml.Node
+	var file, tasks, vars, flows map[string]yaml.Node
 	if err := yaml.Load(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
 		report(unreadable(err))
 	}
@@ -167,6 +169,10 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 		case key == varsKey:
 			if node.Load(&vars) != nil {
 				report(node, errors.New(`vars are no mapping; allowed: names with their values, like "NAME: VALUE"`))
+			}
+		case key == flowsKey:
+			if node.Load(&flows) != nil {
+				report(node, errors.New(`flows are no mapping; allowed: names of flows with their files, like "payment: payment.yaml"`))
 			}
 		case key != tasksKey:
 			report(node, s.set(key, node))
@@ -178,6 +184,11 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 		text, _, err := textOf(name, node)
 		report(node, err)
 		s.tasks[name] = taskSetting{text, positionOf(node)}
+	}
+	for name, node := range flows {
+		text, _, err := textOf(name, node)
+		report(node, err)
+		s.flows[name] = text
 	}
 	for name, node := range vars {
 		report(node, s.setVar(name, node))
@@ -219,7 +230,7 @@ func (s *settings) set(key string, node yaml.Node) error {
 	variable, known := settingKeys[key]
 	if !known {
 		all := slices.Sorted(maps.Keys(settingKeys))
-		all = append(all, tasksKey, varsKey)
+		all = append(all, tasksKey, varsKey, flowsKey)
 		return fmt.Errorf("setting %q is not known%s (known: %s)", key, didYouMean(key, all), strings.Join(all, ", "))
 	}
 	text, tag, err := textOf(key, node)

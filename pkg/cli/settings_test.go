@@ -94,7 +94,7 @@ func (p probe) atOnce() local.Config {
 func (p probe) answer() string {
 	p.t.Helper()
 	flow, _ := fdl.Parse([]byte("version: v1\ntype: flow\nsteps: [{type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo'}]"))
-	tasks, err := p.resolveTasks(flowFile{path: "flow.yaml", flow: flow}, &local.Clock{}, p.tasks)
+	tasks, err := p.resolveTasks(flowFile{path: "flow.yaml", flow: flow}, subflows{}, &local.Clock{}, p.tasks)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestMistakesInSettings(t *testing.T) {
 	}{
 		"a key": {"stroe: x\n", []string{
 			`:1:8: setting "stroe" is not known; did you mean "store"? ` +
-				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, workers, tasks, vars)`,
+				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, workers, tasks, vars, flows)`,
 		}},
 		"a secret": {"fnf-keys: x\n", []string{`:1:11: setting "fnf-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{

@@ -21,25 +21,31 @@ const taskUsage = "the runner of a function: NAME=exec:COMMAND, NAME=http(s)://H
 // tryTask is what to try when a task cannot be used.
 const tryTask = "--task NAME=exec:COMMAND"
 
-// resolveTasks finds every function of the flow before anything starts.
-func (c Command) resolveTasks(file flowFile, clock *local.Clock, definitions []string) (*local.Tasks, error) {
+// resolveTasks finds every function of the flow before anything starts, and those of the sub-flows that
+// are given. If others are stored, any function may be theirs.
+func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock, definitions []string) (*local.Tasks, error) {
 	byName, err := splitTasks(definitions)
 	if err != nil {
 		return nil, err
 	}
-	functions := taskNamesOf(file.flow)
-	if err := checkTasks(file.flow, functions, byName); err != nil {
+	flow, anyMay := below.flow(file), len(below.stored) > 0
+	functions := taskNamesOf(flow)
+	if err := checkTasks(flow, functions, byName); err != nil && !anyMay {
 		return nil, err
 	}
-	tasks, err := c.newTasks(clock, byName, func(name string) bool { return slices.Contains(functions, name) || startsAnyKind(functions, name) })
+	tasks, err := c.newTasks(clock, byName, func(name string) bool {
+		return anyMay || slices.Contains(functions, name) || startsAnyKind(functions, name)
+	})
 	switch {
 	case err != nil:
 		return nil, err
 	case tasks.NeedAWS() && clock.IsVirtual():
 		return nil, view.Usage("jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
 	}
-	if missing := tasks.Resolve(file.flow); len(missing) > 0 {
-		return nil, unknownFunctions(file, missing)
+	for _, one := range append([]subflow{{file: file}}, below.given...) {
+		if missing := tasks.Resolve(one.file.flow); len(missing) > 0 {
+			return nil, unknownFunctions(one.file, missing)
+		}
 	}
 	return tasks, nil
 }
@@ -107,7 +113,7 @@ func startsAnyKind(functions []string, name string) bool {
 // calls, and for the actions that it takes.
 func taskNamesOf(flow *fdl.Flow) (names []string) {
 	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok {
+		if task, ok := step.Kind.(*fdl.Task); ok && !task.Resource.IsSubflow() {
 			names = append(names, local.TaskNames(task.Resource)...)
 		}
 	}

@@ -29,6 +29,7 @@ var phases = [...]struct{ mark, color, detail string }{
 	phaseWaiting:  {"◷", "\x1b[33m", "%[2]s left, until %[3]s"},
 	phaseCallback: {"◷", "\x1b[33m", "waits for a callback, %[1]s"},
 	phaseJob:      {"◷", "\x1b[33m", "waits for its job, %[1]s"},
+	phaseChild:    {"◷", "\x1b[33m", "waits for its sub-flow, %[1]s"},
 	phaseRetry:    {"◷", "\x1b[33m", "tries again in %[2]s"},
 	phasePoll:     {"◷", "\x1b[33m", "polls again in %[2]s"},
 	phaseDone:     {"✓", "\x1b[32m", "%[1]s"},

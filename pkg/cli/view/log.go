@@ -100,8 +100,12 @@ func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []mach
 		if !ok || isSaid(flow, e) {
 			continue
 		}
-		if e.Step != machine.NoStep && WaitsForJob(flow, e.Step) {
+		switch {
+		case e.Step == machine.NoStep:
+		case WaitsForJob(flow, e.Step):
 			message.text = strings.Replace(message.text, "callback", "job", 1)
+		case waitsForChild(flow, e.Step):
+			message.text = strings.Replace(message.text, "callback", "sub-flow", 1)
 		}
 		l.record(state, e.At, message.level, message.text, attrsOf(flow, state, e)...)
 	}

@@ -80,10 +80,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.TaskSucceeded:
 		return "returned " + e.Output.JSON()
 	case machine.TaskSubmitted:
-		if !WaitsForJob(v.flow, e.Step) {
-			return "waits for a callback"
-		}
-		return strings.TrimSpace("waits for its job " + jobID(e))
+		return "waits for " + awaitedBy(v.flow, e)
 	case machine.StepFailed:
 		if isTask(v.flow, e.Step) { // whose attempt said it
 			return ""
@@ -136,10 +133,30 @@ func isTask(flow *fdl.Flow, step int) bool {
 	return is
 }
 
+// awaitedBy returns what a step began to wait for.
+func awaitedBy(flow *fdl.Flow, submitted machine.Event) string {
+	isChild := waitsForChild(flow, submitted.Step)
+	switch {
+	case isChild && submitted.Output.IsComplete():
+		return "sub-flow " + submitted.Output.Get("FlowName").Text() + "/" + submitted.Output.Get("Name").Text()
+	case isChild:
+		return "its sub-flow"
+	case WaitsForJob(flow, submitted.Step):
+		return strings.TrimSpace("its job " + jobID(submitted))
+	}
+	return "a callback"
+}
+
+// waitsForChild reports whether the step ends with its sub-flow.
+func waitsForChild(flow *fdl.Flow, step int) bool {
+	task, isTask := flow.All[step].Kind.(*fdl.Task)
+	return isTask && task.Pattern == fdl.PatternSync && task.Resource.IsSubflow()
+}
+
 // WaitsForJob reports whether the step ends with its job.
 func WaitsForJob(flow *fdl.Flow, step int) bool {
 	task, isTask := flow.All[step].Kind.(*fdl.Task)
-	return isTask && task.Pattern == fdl.PatternSync
+	return isTask && task.Pattern == fdl.PatternSync && !task.Resource.IsSubflow()
 }
 
 // jobID returns the id of the job that a step began to wait for, if it is known.

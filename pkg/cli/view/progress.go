@@ -40,6 +40,7 @@ const (
 	phaseWaiting
 	phaseCallback // waits for a callback
 	phaseJob      // waits for the end of its job
+	phaseChild    // waits for the end of its sub-flow
 	phaseRetry    // failed, and waits for its next attempt
 	phasePoll     // waits for its next poll
 	phaseDone
@@ -103,7 +104,10 @@ func (p *progress) event(e machine.Event, after []machine.Event) {
 		s.phase, s.until = phaseWaiting, e.Until
 	case machine.TaskSubmitted:
 		s.phase = phaseCallback
-		if WaitsForJob(p.flow, e.Step) {
+		switch {
+		case waitsForChild(p.flow, e.Step):
+			s.phase = phaseChild
+		case WaitsForJob(p.flow, e.Step):
 			s.phase = phaseJob
 		}
 	case machine.StepExited:

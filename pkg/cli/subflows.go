@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+const subflowUsage = "the definition of a sub-flow: NAME=FILE; may be given several times (default: the setting flows, else what is stored)"
+
+// subflows are the flows that a flow starts, and those that they start.
+type subflows struct {
+	// given are the definitions that --subflow and the settings name, in the order in which they are found.
+	given []subflow
+	// stored are the first steps that start other flows, by the names of those.
+	stored map[string]storedSubflow
+}
+
+type subflow struct {
+	name string
+	file flowFile
+}
+
+type storedSubflow struct {
+	path string // of the definition
+	step *fdl.Step
+}
+
+// readSubflows reads the definitions of the sub-flows of a flow.
+func (c Command) readSubflows(file flowFile, flags []string, t templateFlags) (subflows, error) {
+	paths, err := c.subflowPaths(flags)
+	found := subflows{stored: map[string]storedSubflow{}}
+	if err != nil {
+		return found, err
+	}
+	if err := c.addSubflows(&found, subflow{file.name(), file}, paths, t); err != nil {
+		return found, err
+	}
+	for _, flag := range flags {
+		name, _, _ := strings.Cut(flag, "=")
+		if !slices.ContainsFunc(found.given[1:], func(s subflow) bool { return s.name == name }) {
+			return found, view.Usage(fmt.Sprintf("--subflow %s: no step starts it%s", name, didYouMean(name, found.names())), "leave it out, or correct the name")
+		}
+	}
+	found.given = found.given[1:] // without the flow itself
+	return found, nil
+}
+
+// subflowPaths returns the files of --subflow and of the settings by the names of the flows.
+func (c Command) subflowPaths(flags []string) (map[string]string, error) {
+	paths := map[string]string{}
+	for name, path := range c.flows {
+		paths[name] = c.beside(path)
+	}
+	for _, flag := range flags {
+		name, path, ok := strings.Cut(flag, "=")
+		if !ok || path == "" || !fdl.ValidName(name) {
+			return nil, view.Usage(fmt.Sprintf("--subflow %q; allowed: the name of a flow, \"=\" and a file", flag), "--subflow payment=payment.yaml")
+		}
+		paths[name] = path
+	}
+	return paths, nil
+}
+
+// addSubflows adds a flow and the sub-flows that it starts.
+func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]string, t templateFlags) error {
+	found.given = append(found.given, flow)
+	for _, step := range flow.file.flow.All {
+		task, isTask := step.Kind.(*fdl.Task)
+		if !isTask || task.Resource.Flow == "" {
+			continue
+		}
+		name := task.Resource.Flow
+		isGiven := slices.ContainsFunc(found.given, func(s subflow) bool { return s.name == name })
+		if _, isStored := found.stored[name]; isGiven || isStored {
+			continue
+		}
+		if paths[name] == "" {
+			found.stored[name] = storedSubflow{flow.file.path, step}
+			continue
+		}
+		file, err := c.readSubflow(paths[name], t)
+		if err == nil {
+			err = c.addSubflows(found, subflow{name, file}, paths, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSubflow reads a definition. The values of --var are those of all flows of the command.
+func (c Command) readSubflow(path string, flags templateFlags) (flowFile, error) {
+	t, err := c.template(flags)
+	if err != nil {
+		return flowFile{}, err
+	}
+	file, err := readFlow(path, t)
+	if err == nil && file.flow == nil {
+		return file, file.invalid()
+	}
+	return file, err
+}
+
+// names are those of all flows that are started.
+func (s subflows) names() []string {
+	var names []string
+	for _, one := range s.given[1:] {
+		names = append(names, one.name)
+	}
+	for name := range s.stored {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// flow returns the steps of the flow and of the definitions that were given, for what the functions of
+// all are needed for.
+func (s subflows) flow(file flowFile) *fdl.Flow {
+	all := &fdl.Flow{All: slices.Clone(file.flow.All)}
+	for _, one := range s.given {
+		all.All = append(all.All, one.file.flow.All...)
+	}
+	return all
+}
+
+// putSubflows stores the definitions of sub-flows that were given, and checks that the others are
+// stored.
+func (e *execution) putSubflows(ctx context.Context) error {
+	for _, one := range e.subflows.given {
+		if _, err := e.api.PutFlow(ctx, one.name, one.file.text, ""); err != nil {
+			return err
+		}
+	}
+	if len(e.subflows.stored) == 0 {
+		return nil
+	}
+	flows, err := e.api.Flows(ctx, "")
+	if err != nil {
+		return err
+	}
+	var names, lines []string
+	for _, flow := range flows {
+		names = append(names, flow.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for name, starts := range e.subflows.stored {
+		if slices.Contains(names, name) {
+			continue
+		}
+		problem := fdl.Problem{Position: starts.step.Position, Message: fmt.Sprintf("step %s starts flow %q, which is not stored%s",
+			starts.step.Name, name, didYouMean(name, names))}
+		lines = append(lines, problem.Format(starts.path))
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	slices.Sort(lines)
+	f := view.Usage(view.Count(len(lines), "sub-flow")+" without a definition", "--subflow NAME=FILE, or flows: in "+settingsFile+", or waitless flows put FILE")
+	f.Lines = lines
+	return f
+}
