@@ -19,10 +19,14 @@ type Rule string
 const (
 	// PollingLoop: a wait, a call and a goto back repeat until the result is final.
 	PollingLoop Rule = "polling-loop"
+	// ParallelPolls: each lane of a parallel or a foreach has a polling loop.
+	ParallelPolls Rule = "parallel-polls"
 	// TaskWithoutTimeout: a task may take any time.
 	TaskWithoutTimeout Rule = "task-without-timeout"
 	// CallbackWithoutDeadline: a callback may never come.
 	CallbackWithoutDeadline Rule = "callback-without-deadline"
+	// SubflowWithoutTimeout: a sub-flow may never end.
+	SubflowWithoutTimeout Rule = "subflow-without-timeout"
 	// RetryWithoutIdempotency: a function may do its work twice.
 	RetryWithoutIdempotency Rule = "retry-without-idempotency"
 	// ErrorSwallowed: every error is caught, and no step can know which.

@@ -43,9 +43,32 @@ const (
 	ends = "- {type: succeed, name: Done}\n- {type: fail, name: Failed}\n"
 )
 
+// parallel is a fork with these branches.
+func parallel(branches ...string) string {
+	text := "- type: parallel\n  name: Fork\n  branches:\n"
+	for _, steps := range branches {
+		text += "  - steps:\n" + indented(steps)
+	}
+	return text
+}
+
+func foreach(steps string) string {
+	return "- type: foreach\n  name: Fork\n  iterationMapping: {collection: $.list, item: item}\n  steps:\n" + indented(steps)
+}
+
+func indented(steps string) string {
+	return "    " + strings.TrimSpace(strings.ReplaceAll(steps, "\n", "\n    ")) + "\n"
+}
+
+func subflow(more string) string {
+	return "- {type: task, name: Sub, resourceArn: \"acs:fnf:::flow/Sub\"" + more + "}\n"
+}
+
 func choice(choices string) string { return "- {type: choice, name: Check, " + choices + "}\n" }
 
 // What is found, by rule and step.
+//
+// rules: AD-1 AD-2 AD-3 AD-4 AD-5 AD-6 AD-7 AD-8
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	again := choice("choices: [{condition: $.s == \"running\", goto: Wait}]")
@@ -90,9 +113,27 @@ func TestFlow(t *testing.T) {
 			[]string{noLimit, "polling-loop B"},
 		},
 
-		"a callback":                 {call("Ask", ", pattern: waitForCallback"), []string{noLimit, "callback-without-deadline Ask"}},
-		"a callback with a deadline": {call("Ask", ", pattern: waitForCallback, timeoutSeconds: 60"), nil},
-		"a callback with heartbeats": {call("Ask", ", pattern: waitForCallback, heartbeatSeconds: 60"), nil},
+		"a loop in one branch of two": {
+			parallel(wait+call("Ask", "")+again, "- {type: pass, name: B}\n"), []string{noLimit, "polling-loop Ask"},
+		},
+		"a loop in each branch": {
+			parallel(wait+call("Ask", "")+again, "- {type: wait, name: W, duration: 5}\n"+call("Too", "")+
+				"- {type: choice, name: C, choices: [{condition: $.x, goto: W}]}\n"),
+			[]string{noLimit, "parallel-polls Fork"},
+		},
+		"a loop in each iteration": {foreach(wait + call("Ask", "") + again), []string{noLimit, "parallel-polls Fork"}},
+		"a loop in each inner iteration": {
+			parallel(strings.ReplaceAll(foreach(wait+call("Ask", "")+again), "Fork", "Inner")), []string{noLimit, "parallel-polls Inner"},
+		},
+		"iterations without a loop":        {foreach(call("Ask", "")), nil},
+		"a sub-flow":                       {subflow(", pattern: sync"), []string{noLimit, "subflow-without-timeout Sub"}},
+		"a sub-flow that reports":          {subflow(", pattern: waitForCallback"), []string{noLimit, "subflow-without-timeout Sub"}},
+		"a sub-flow with a limit":          {subflow(", pattern: sync, timeoutSeconds: 60"), nil},
+		"a sub-flow that is only started":  {subflow(""), nil},
+		"a sub-flow that is started again": {subflow(", retry: [{errors: [FnF.ALL]}]"), nil},
+		"a callback":                       {call("Ask", ", pattern: waitForCallback"), []string{noLimit, "callback-without-deadline Ask"}},
+		"a callback with a deadline":       {call("Ask", ", pattern: waitForCallback, timeoutSeconds: 60"), nil},
+		"a callback with heartbeats":       {call("Ask", ", pattern: waitForCallback, heartbeatSeconds: 60"), nil},
 		"a job": {
 			"- {type: task, name: Job, action: batch:SubmitJob, pattern: sync, serviceParams: {}}\n",
 			[]string{noLimit, "task-without-timeout Job"},
@@ -216,6 +257,8 @@ func TestFlowWithALimit(t *testing.T) {
 
 // What is suggested can be written: with the steps that its gotos lead to it is a
 // flow, in which nothing is left to advise about that step.
+//
+// rules: AD-9
 func TestInsteadIsAFlow(t *testing.T) {
 	t.Parallel()
 	for _, path := range flows(t) {

@@ -20,6 +20,7 @@ type loop struct {
 	after    *fdl.Step     // the step behind the loop, nil at the end of the series
 	earlier  []*fdl.Step   // the steps of the series before the loop
 	siblings []*fdl.Step   // all steps of the series
+	fork     *fdl.Step     // the innermost parallel or foreach around the loop, nil for none
 }
 
 // History events of a step that succeeds.
@@ -93,12 +94,40 @@ func loops(steps []*fdl.Step, before, depth int) []loop {
 		for _, way := range ways(step) {
 			found = append(found, loops(way.Steps, before+eventsOf(steps[:i]...)+1, depth+1)...)
 		}
+		for _, lane := range lanes(step) {
+			found = append(found, within(step, loops(lane, started, 1))...)
+		}
 		if l, ok := loopOf(steps, i); ok {
 			l.depth, l.before = depth, before+eventsOf(l.earlier...)
 			found = append(found, l)
 		}
 	}
 	return outermost(found)
+}
+
+// started is how many events a log has when its first step begins.
+const started = 1
+
+// lanes are the series of a parallel or a foreach, which have logs of their own.
+func lanes(step *fdl.Step) [][]*fdl.Step {
+	switch kind := step.Kind.(type) {
+	case *fdl.Parallel:
+		return kind.Branches
+	case *fdl.Foreach:
+		return [][]*fdl.Step{kind.Steps}
+	case *fdl.Task, *fdl.Pass, *fdl.Wait, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+	}
+	return nil
+}
+
+// within notes the fork around loops that no other fork inside of it has.
+func within(fork *fdl.Step, found []loop) []loop {
+	for i := range found {
+		if found[i].fork == nil {
+			found[i].fork = fork
+		}
+	}
+	return found
 }
 
 // outermost keeps the longest of the loops around one task, and of those that begin with one step:

@@ -32,18 +32,23 @@ func (n nodes) collect(part *yaml.Node) {
 	if name := field(part, "name"); name != nil && field(part, "type") != nil {
 		n[name.Value] = part
 	}
-	remaining := part.Content
-	if part.Kind == yaml.MappingNode {
-		remaining = nil
-		for name, child := range fields(part) {
-			if slices.Contains([]string{"steps", "choices", "default", "catch"}, name.Value) {
-				remaining = append(remaining, child)
-			}
-		}
-	}
-	for _, child := range remaining {
+	for _, child := range inside(part) {
 		n.collect(child)
 	}
+}
+
+// inside returns the parts of a list, and those of a mapping that may have steps.
+func inside(part *yaml.Node) []*yaml.Node {
+	if part.Kind != yaml.MappingNode {
+		return part.Content
+	}
+	var parts []*yaml.Node
+	for name, child := range fields(part) {
+		if slices.Contains([]string{"steps", "choices", "default", "catch", "branches"}, name.Value) {
+			parts = append(parts, child)
+		}
+	}
+	return parts
 }
 
 // step returns a copy of the step, to be changed.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -16,39 +18,55 @@ const (
 
 // pollingLoops returns the findings about the loops that poll, and the tasks of endless ones.
 func pollingLoops(flow *fdl.Flow, nodes nodes, prices Prices) (findings []Finding, endless []string) {
-	const started = 1 // event of the execution
+	forks := map[*fdl.Step][]polled{}
 	for _, l := range loops(flow.Steps, started, 1) {
 		p := asPoll(&l)
 		if p.maxPolls == 0 {
 			endless = append(endless, l.task.Name)
 		}
-		findings = append(findings, p.finding(nodes, prices))
+		forks[l.fork] = append(forks[l.fork], p)
+	}
+	for fork, polls := range forks {
+		if fork != nil && pollsInAll(fork, polls) {
+			findings = append(findings, parallelPolls(fork, polls, nodes, prices))
+			continue
+		}
+		for _, p := range polls {
+			findings = append(findings, p.finding(nodes, prices))
+		}
 	}
 	return findings, endless
 }
 
 func (p polled) finding(nodes nodes, prices Prices) Finding {
 	loop := p.figures()
+	replaced, instead := p.instead(nodes)
 	f := Finding{
-		Position: p.steps[0].Position, Rule: PollingLoop, Step: p.task.Name, Replaces: stepNames(p.steps), Loop: loop,
+		Position: p.steps[0].Position, Rule: PollingLoop, Step: p.task.Name, Replaces: replaced, Instead: written(instead...), Loop: loop,
 		Found: fmt.Sprintf("%s are a polling loop, in which each call of %s adds %d events to the history. After %d calls the history has its "+
 			"maximum of %d events, and the execution fails with %s",
 			listed(stepNames(p.steps)), p.task.Name, loop.Events, loop.Polls, machine.DefaultEvents, machine.ErrorEventLimit),
 	}
 	loop.MaxPolls = p.maxPolls
 	now := fmt.Sprintf("instead of %d events, %s and %s for each poll", loop.Events, counted(loop.Writes, "write"), counted(loop.Messages, "message"))
-	if starter, kind, ok := p.job(); ok {
-		f.Replaces = append([]string{starter.Name}, f.Replaces...)
-		f.Instead = written(p.asJob(starter, kind, nodes)...)
+	if _, _, ok := p.job(); ok {
 		f.Saves = fmt.Sprintf("the polls: the job's event resumes the step, with %d events, %d writes and %d reads however long the job runs, %s. "+
 			"On AWS a million of these jobs cost about %s, and a million polls %s. A job that fails, fails the step with Job.Failed, which its catch sees",
 			jobEvents, jobWrites, jobReads, now, prices.Jobs, prices.Polls)
 		return f
 	}
-	f.Instead = written(p.asCondition(nodes)...)
 	f.Saves = fmt.Sprintf("history: the wait adds %d events in all, and a poll takes 1 write and 1 message, %s. On AWS a million polls cost %s. "+
 		"Each poll gets the same input", eventsOfCall, now, prices.Polls) + p.warnings()
 	return f
+}
+
+// instead is the steps to write, and the names of those that they replace.
+func (p polled) instead(nodes nodes) (replaced []string, steps []*yaml.Node) {
+	replaced = stepNames(p.steps)
+	if starter, kind, ok := p.job(); ok {
+		return append([]string{starter.Name}, replaced...), p.asJob(starter, kind, nodes)
+	}
+	return replaced, p.asCondition(nodes)
 }
 
 func counted(n int, what string) string {

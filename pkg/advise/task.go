@@ -53,16 +53,21 @@ func (a taskAdvice) with(name string, value *yaml.Node, note string) *yaml.Node 
 // withoutEnd is the finding about a task that is endless.
 func (a taskAdvice) withoutEnd() Finding {
 	rule, what, note := TaskWithoutTimeout, "a job that never ends, or never began", "how long the job may take"
-	switch a.task.Pattern {
-	case fdl.PatternWaitForCallback:
+	saves := "months of waiting: when the time is over, the step fails with " + machine.ErrorTaskTimeout + ", which its retry and its catch see"
+	switch {
+	case a.task.Resource.IsSubflow():
+		rule, what, note = SubflowWithoutTimeout, "a sub-flow, which may have no time limit of its own", "how long the sub-flow may take"
+		if a.task.Pattern == fdl.PatternSync {
+			saves += ", and the sub-flow is stopped"
+		}
+	case a.task.Pattern == fdl.PatternWaitForCallback:
 		rule, what, note = CallbackWithoutDeadline, "a callback that never comes", "how long the sender may take; or heartbeatSeconds, if it sends heartbeats"
-	case fdl.PatternWaitForCondition:
+	case a.task.Pattern == fdl.PatternWaitForCondition:
 		what, note = "a condition that is never met", "how long it may take in all; or maxAttempts"
-	case fdl.PatternSync, fdl.PatternRequestResponse:
 	}
 	return a.finding(rule, a.with("timeoutSeconds", seconds(day), note),
 		fmt.Sprintf("waits for %s: 90 days later the execution ends as TimedOut, which no retry and no catch sees", what),
-		"months of waiting: when the time is over, the step fails with "+machine.ErrorTaskTimeout+", which its retry and its catch see")
+		saves)
 }
 
 // flowWithoutTimeout is the finding about a flow in which these steps are endless.
@@ -132,8 +137,10 @@ func (a taskAdvice) repeatedAfter() (errors []string, calls int) {
 }
 
 // changesThings reports whether a repeated call may do harm. The start of a job is idempotent as far
-// as its service allows, and a question changes nothing.
-func (a taskAdvice) changesThings() bool { return a.task.Resource.Kind == "" && !asksAboutJobs(a.step) }
+// as its service allows, that of a sub-flow as far as its name does, and a question changes nothing.
+func (a taskAdvice) changesThings() bool {
+	return a.task.Resource.Kind == "" && !a.task.Resource.IsSubflow() && !asksAboutJobs(a.step)
+}
 
 // keys are parts of the context by which a function tells a repeated call from a new one.
 var keys = []string{"$context", "$context.task", "$context.task.idempotencyKey", "$context.execution", "$context.execution.name"}

@@ -128,6 +128,36 @@ func TestAdviceOnLoopsRuns(t *testing.T) {
 	}
 }
 
+// What is suggested for the loops in a fork does what they do, in each branch and each iteration.
+//
+// rules: AD-2
+func TestAdviceOnForksRuns(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"parallel-polls.yaml", "foreach-polls.yaml"} {
+		path := "testdata/advise/" + name
+		advised := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(advised, []byte(withAdviceOn(t, path, advise.ParallelPolls)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := do(t, "advise", advised); got.stdout != advised+": nothing to advise\n" {
+			t.Errorf("%s: there is more to advise: %+v", path, got)
+		}
+		for _, input := range []string{`{"delay":0,"delays":[]}`, `{"delay":20,"delays":[0,20,41]}`, `{"delay":41,"delays":[7]}`} {
+			t.Run(name+" "+input, func(t *testing.T) {
+				t.Parallel()
+				was, is := runOf(t, path, input), runOf(t, advised, input)
+				if was.Status != "Succeeded" || was.Status != is.Status || was.Output.JSON() != is.Output.JSON() || was.ElapsedSeconds < is.ElapsedSeconds {
+					t.Errorf("%s with %s after %g s, want %s with %s after %g s",
+						is.Status, is.Output, is.ElapsedSeconds, was.Status, was.Output, was.ElapsedSeconds)
+				}
+				if more := len(is.History) - len(was.History); more > 0 {
+					t.Errorf("%d events more", more)
+				}
+			})
+		}
+	}
+}
+
 // After one poll even the count is the same.
 func TestAdviceOnPollingRuns(t *testing.T) {
 	t.Parallel()
