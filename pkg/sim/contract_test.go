@@ -742,6 +742,31 @@ var mutants = []mutant{
 `),
 	},
 	{
+		name: "rule 25: a sub-flow whose step has its outcome does not wake the parent", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/subflow.go",
+			`	if _, err := c.tokens.Close(ctx, state.Parent.Handle, closing); err != nil {
+`, `	if before, err := c.tokens.Record(ctx, state.Parent.Handle); err != nil || !before.Open() {
+		return err
+	}
+	if _, err := c.tokens.Close(ctx, state.Parent.Handle, closing); err != nil {
+`),
+	},
+	{
+		name: "rule 25: the wake that ended a sub-flow does not report it again", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`(h.ends != nil || state.Lane != nil || state.Awaited())`, `(h.ends != nil || state.Lane != nil)`),
+	},
+	{
+		name: "rule 26: the sub-flow is told after the commit", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/commit.go",
+			`	case machine.WakeChild: // the other way round: a worker that dies in between would leave the sub-flow alone
+	}
+	return false`, `	case machine.WakeChild:
+		return true
+	}
+	return false`),
+	},
+	{
 		name: "rule 26: only an execution that ends stops its sub-flow", from: forkless + 1,
 		caught: sim.Stuck, edits: one("machine/outcome.go",
 			`if waiting.Child != nil && by != token.ClosedByChild {`, `if waiting.Child != nil && by != token.ClosedByChild && r.state().Ending != nil {`),

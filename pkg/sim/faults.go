@@ -40,6 +40,8 @@ type faults struct {
 	every int    // one effect in so many
 	among string // whose effects: one kind of actors, or empty for all
 	kinds []fault
+	// committed: only workers that have committed are struck, and ended: only those whose log has ended.
+	committed, ended bool
 	// One in so many, 0 for never:
 	doubled int // messages
 	late    int // messages
@@ -49,8 +51,8 @@ type faults struct {
 }
 
 func (f faults) String() string {
-	return fmt.Sprintf("after %d effects %d faults, one in %d effects of %q, of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
-		f.spare, f.left, f.every, f.among, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
+	return fmt.Sprintf("after %d effects %d faults, one in %d effects of %q (committed=%t ended=%t), of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
+		f.spare, f.left, f.every, f.among, f.committed, f.ended, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
 }
 
 func (w *world) drawFaults() faults {
@@ -100,10 +102,24 @@ func (w *world) rarely() int {
 	return 2 + w.rand.IntN(10)
 }
 
+// aimAtCommits has the faults strike what follows commits, or ends, of workers.
+func (w *world) aimAtCommits() {
+	f := &w.faults
+	f.among, f.committed, f.ended = kindWorker, true, w.chance(2)
+	f.spare, f.left, f.every = w.rand.IntN(12), 1+w.rand.IntN(3), 1+w.rand.IntN(3)
+	f.kinds = []fault{diesBefore, diesAfter, fails, answerLost}
+}
+
+// mayStrike reports whether faults may strike the actor.
+func (a *actor) mayStrike() bool {
+	f := a.world.faults
+	return (f.among == "" || f.among == a.kind) && (!f.committed || len(a.nonces) > 0) && (!f.ended || isFinal(a.log.last()))
+}
+
 // draw is what goes wrong next.
 func (a *actor) draw(commits bool) fault {
 	w := a.world
-	if w.faults.among != "" && w.faults.among != a.kind {
+	if !a.mayStrike() {
 		return nothing
 	}
 	if w.faults.spare > 0 {

@@ -52,8 +52,11 @@ type flow struct {
 // drawFlow makes up a flow of one to four parts, of a sub-flow at that depth.
 func (w *world) drawFlow(depth int) flow {
 	f := flow{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1, depth: depth}
-	if w.forks && depth == 0 && w.chance(2) {
+	switch {
+	case w.forks && depth == 0 && w.chance(2):
 		w.drawAnyFork(&f)
+	case w.forks && depth == 0:
+		w.drawSub(&f)
 	}
 	for range 1 + min(w.rand.IntN(4), w.rand.IntN(4)) {
 		w.drawPart(&f)
@@ -67,7 +70,7 @@ func (w *world) drawFlow(depth int) flow {
 }
 
 func (w *world) drawPart(f *flow) {
-	if w.forks && w.chance(2+f.forks+f.depth) {
+	if w.forks && w.chance(2+f.forks+3*f.depth) {
 		w.drawAnyFork(f)
 		return
 	}

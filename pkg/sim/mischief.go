@@ -170,7 +170,7 @@ func (l *log) forgedLane() *machine.Lane {
 // forgedCause is one that is known, one that was once, or nonsense.
 func (l *log) forgedCause() string {
 	state := l.last()
-	if l.world.awaiting != nil && l.chance(3) {
+	if l.awaiting != nil && l.chance(3) {
 		return machine.CauseParent
 	}
 	if l.forks && l.chance(3) && forLanes(state) {

@@ -89,5 +89,5 @@ func ends(state machine.State, outcome token.Outcome) bool {
 
 // startsSub reports whether the item is the first of a sub-flow that the log of the actor waits for.
 func (a *actor) startsSub(l *log, item engine.Item) bool {
-	return item.Seq == 0 && l.lane == nil && l.world.awaiting != nil && l.world.awaiting.world == a.world
+	return item.Seq == 0 && l.lane == nil && l.awaiting != nil && l.awaiting.world == a.world
 }

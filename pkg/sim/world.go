@@ -115,6 +115,9 @@ func newWorld(seed uint64) *world {
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
 	w.draw(seed)
+	if w.forks && w.chance(3) {
+		w.aimAtCommits()
+	}
 	w.defect = w.drawDefect()
 	w.note("seed %d: %s", seed, w.faults)
 	w.trace = append(w.trace, w.flow.text...)
