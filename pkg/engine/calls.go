@@ -20,7 +20,7 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 		if err != nil {
 			return nil, err
 		}
-		d.addResult(h.clock())
+		d.addResult(h.clock(), outcome)
 		return machine.Returned{At: h.clock(), Attempt: c.Attempt, Outcome: outcome}, nil
 	case machine.SubmitTask:
 		return h.submit(ctx, d, c)

@@ -30,9 +30,9 @@ type draft struct {
 	// hasResult: a call's result, a token's outcome or the ends of lanes are in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
-	// results counts the results of calls since firstResult that the draft has.
-	results     int
-	firstResult time.Time
+	// results counts the results of calls since firstResult that the draft has, and resultBytes their bytes.
+	results, resultBytes int
+	firstResult          time.Time
 }
 
 func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State) (*draft, error) {

@@ -89,6 +89,9 @@ func (h *handler) toAbandon(ctx context.Context) (base Item, state machine.State
 	case err == nil:
 		state, err = h.lastReadable(ctx, base)
 	}
+	if lane == nil {
+		lane = state.Lane // a token's wake does not name it
+	}
 	if lane != nil && err == nil && state.Expires.IsZero() && !state.Status.Final() { // all items are damaged
 		state, err = h.knownOf(ctx, *lane)
 	}
@@ -123,17 +126,22 @@ func (h *handler) toAbandonAtStart(ctx context.Context, lane machine.Lane) (mach
 }
 
 // lastReadable returns the state of the item, or of the last item before it that is not damaged. If
-// all items are damaged, the state is empty.
+// all items are damaged, the state is empty but for the lane whose log it is.
 func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, error) {
+	var empty machine.State
 	for seq := item.Seq; ; {
 		state, err := decodeState(item)
+		if lane, ok := machine.LaneOf(item.Body); ok && lane.ID() == item.Execution {
+			empty.Lane = &lane
+		}
 		switch {
 		case CodeOf(err) == CodeTooNew:
 			return state, err
 		case err == nil:
 			return state, nil
 		case seq == 0:
-			return machine.State{Status: machine.StatusRunning}, nil
+			empty.Status = machine.StatusRunning
+			return empty, nil
 		}
 		seq--
 		items, err := h.log.Items(ctx, item.Execution, seq, 1)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // The items of a fork do not depend on each other, so the results of several calls in one lane may
@@ -16,23 +17,19 @@ const (
 	maxSharedBytes   = 64 << 10
 )
 
-func (d *draft) addResult(at time.Time) {
+func (d *draft) addResult(at time.Time, result token.Outcome) {
 	if d.results == 0 {
-		d.firstResult = at
+		d.firstResult, d.resultBytes = at, 0
 	}
 	d.hasResult = true
 	d.results++
+	d.resultBytes += result.Output.Size() + len(result.Error) + len(result.Cause)
 }
 
 // sharesCommit reports whether the call may be made before the results in the draft are committed.
 func (h *handler) sharesCommit(ctx context.Context, d *draft, call machine.CallTask) bool {
-	full := d.results >= maxSharedResults || h.clock().Sub(d.firstResult) >= maxSharedTime
-	if !call.Independent || d.results == 0 || full || h.tooLate(ctx) {
-		return false
-	}
-	item := Item{Execution: h.wake.Execution, Seq: d.base.Seq + 1}
-	body, _ := machine.Encode(item.place(), d.state, d.events)
-	return len(body) < maxSharedBytes
+	full := d.results >= maxSharedResults || d.resultBytes >= maxSharedBytes || h.clock().Sub(d.firstResult) >= maxSharedTime
+	return call.Independent && d.results > 0 && !full && !h.tooLate(ctx)
 }
 
 // postpones leaves a direct call that follows a result to the wake of a timer, if this worker's time does

@@ -173,6 +173,23 @@ func decodeHead(data []byte, whole bool) (Head, error) {
 	return h, nil
 }
 
+// LaneOf returns the lane whose log an item is of, as far as the item says: it reads no more than that, so
+// it finds no damage behind it. The caller compares [Lane.ID] with the log.
+func LaneOf(data []byte) (lane Lane, ok bool) {
+	size, err := formatSize(data)
+	if err != nil {
+		return Lane{}, false
+	}
+	c := &coder{dec: value.NewDecoder(data[size:])}
+	var h Head
+	if c.head(&h); !h.Lane {
+		return Lane{}, false
+	}
+	read := &lane
+	c.lane(&read)
+	return *read, !c.damaged()
+}
+
 // coder encodes or decodes: one description of the format serves both. An encoding coder changes
 // nothing that it is given, and a decoding one fills it.
 type coder struct {

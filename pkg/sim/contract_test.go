@@ -16,7 +16,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 2: a call depends on a result that is not committed",
 		caught: sim.AnotherInput, edits: one("engine/calls.go",
-			"		d.addResult(h.clock())\n		return machine.Returned", "		return machine.Returned"),
+			"		d.addResult(h.clock(), outcome)\n		return machine.Returned", "		return machine.Returned"),
 	},
 	{
 		name:   "claimed call: the claim is not committed first",

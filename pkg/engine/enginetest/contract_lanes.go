@@ -111,6 +111,13 @@ var laneCases = []ruleCase{
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "read", "call A", "write 0 of lane 0: refused", "read of lane 0", "join lane 0: 1")
 	}},
+	{"rule 16: refused because a rival came to the lane's next call, the result at hand does not count", func(b *fixture) {
+		_, lanes := b.fork(taskText("A")+taskText("Second"), taskText("B"))
+		b.answer("A", `{}`)
+		b.log.BeforeAppend(func() { _, _ = b.rival("Second").Advance(b.t.Context(), lanes[0]) })
+		b.wantPutBack(lanes[0], epoch.Add(time.Minute))
+		b.wantTrace("read of lane 0", "read", "call A", "write 0 of lane 0: refused", "read of lane 0")
+	}},
 	{"rule 16: lanes of an execution that may only end do not start, call nothing, and are stopped", func(b *fixture) {
 		_, lanes := b.fork(taskText("A"), callbackText()+taskText("B"), taskText("C"))
 		b.answer("Ask", `{}`)
@@ -523,6 +530,24 @@ var laneCases = []ruleCase{
 			b.t.Errorf("the keys are %q", b.keys)
 		}
 	}},
+	{"rule 22: the result of one item is not that of another whose call has the same number and input", func(b *fixture) {
+		b.wantStart(b.request(flowHead+unevenText, `{"list":[1,1,1,1,1,1,1,1]}`), engine.StartedNew)
+		b.advance(b.take())
+		lane := b.takeAll()[0]
+		b.trace = nil
+		b.script("A", answer{outcome: token.Failure("Broken", "")})
+		b.answer("A", `{}`, `{}`, `{}`)
+		rival, calls := b.rival(), 0
+		rival.Caller = tasksFunc(func(machine.Call) (token.Outcome, error) {
+			if calls++; calls == 4 { // its number is that of the second call above
+				return token.Outcome{}, errStopped
+			}
+			return success, nil
+		})
+		b.log.BeforeAppend(func() { _, _ = rival.Advance(b.t.Context(), lane) })
+		b.wantPutBack(lane, epoch.Add(time.Minute))
+		b.wantTrace("read of lane 0", "read", "call A", "call A", "call A", "call A", "write 0 of lane 0: refused", "read of lane 0")
+	}},
 	{"rule 22: a worker without time for the next call leaves it to a timer", func(b *fixture) {
 		lanes := b.forkOver(6)
 		late := &movingDeadline{Context: b.t.Context(), until: time.Now().Add(time.Hour)}
@@ -580,6 +605,27 @@ const foreachText = `  - type: foreach
       - type: task
         name: A
         resourceArn: acs:fc:::services/test/functions/A
+`
+
+// unevenText is a foreach in two lanes. An item that fails has as many events as three that succeed.
+const unevenText = `  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: one}
+    maxConcurrency: 2
+    steps:
+      - type: task
+        name: A
+        resourceArn: acs:fc:::services/test/functions/A
+        catch:
+          - errors: [FnF.ALL]
+            steps:
+              - {type: pass, name: P1}
+              - {type: pass, name: P2}
+              - {type: pass, name: P3}
+              - {type: pass, name: P4}
+              - {type: pass, name: P5}
+              - {type: pass, name: P6}
+              - {type: pass, name: P7}
 `
 
 const outputsText = `    outputMappings: [{target: all, source: $local}]

@@ -161,6 +161,23 @@ var laneTaskCases = []ruleCase{
 		b.drain()
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
+	{"rule 21: a token's wake names no lane, and ends one of which nothing can be read", func(b *fixture) {
+		_, lanes := b.fork(callbackText(), taskText("B"))
+		b.answer("Ask", `{}`)
+		b.answer("B", `{}`)
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		closed := b.closeOf(lanes[0], success)
+		b.Log = damagedLog{b.Log, lanes[0].Execution}
+		closed.Receives = 5
+		b.advance(closed)
+		b.Log = b.Log.(damagedLog).Log //nolint:forcetypeassert // see above
+		if state := b.lane(lanes[0]); state.Status != machine.StatusFailed || state.Execution != executionName {
+			b.t.Errorf("the lane of execution %q is %s", state.Execution, state.Status)
+		}
+		b.drain()
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
 	{"rule 20: a stop reaches a lane that was ending when its process ended", func(b *fixture) {
 		b.endingLane()
 		b.EndOnly = func(state machine.State) bool { return state.Execution == executionName }
@@ -196,6 +213,33 @@ var laneTaskCases = []ruleCase{
 		}
 		b.restart()
 	}},
+}
+
+// damagedLog has an execution of whose items the last byte is wrong.
+type damagedLog struct {
+	engine.Log
+	id engine.ID
+}
+
+func (l damagedLog) Latest(ctx context.Context, id engine.ID) (engine.Item, error) {
+	item, err := l.Log.Latest(ctx, id)
+	l.damage(&item)
+	return item, err
+}
+
+func (l damagedLog) Items(ctx context.Context, id engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	items, err := l.Log.Items(ctx, id, from, limit)
+	for i := range items {
+		l.damage(&items[i])
+	}
+	return items, err
+}
+
+func (l damagedLog) damage(item *engine.Item) {
+	if item.Execution == l.id && len(item.Body) > 0 {
+		item.Body = slices.Clone(item.Body)
+		item.Body[len(item.Body)-1]++
+	}
 }
 
 // nestedText is a foreach in a foreach, each over the same list.
