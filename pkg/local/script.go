@@ -33,7 +33,8 @@ type Script struct {
 // scriptEntry is what answers and events have in common.
 type scriptEntry struct {
 	// Step is the step whose token is closed, or that starts the job. The first answer of a step is for
-	// its first attempt, the second for its second, and so on. All events come after each start.
+	// its first attempt, the second for its second, and so on. All events come after each start. Of a
+	// step in a foreach it may have the indices of the iterations, as [machine.StepIn] writes them.
 	Step string `yaml:"step"`
 	// AfterSeconds is how long after the submission of the task, or the start of the job, it comes.
 	AfterSeconds float64 `yaml:"afterSeconds"`
@@ -102,6 +103,9 @@ func scriptError(err error) error {
 	return fmt.Errorf("script: %s", text)
 }
 
+// withoutIterations matches what follows the name of a step in a foreach.
+var withoutIterations = regexp.MustCompile(`(\[\d+\])+$`)
+
 // CheckSteps returns an error if the script has an answer or an event for a step that the flow does not have.
 func (s *Script) CheckSteps(flow *fdl.Flow) error {
 	var names []string
@@ -109,7 +113,8 @@ func (s *Script) CheckSteps(flow *fdl.Flow) error {
 		names = append(names, step.Name)
 	}
 	check := func(kind string, i int, e scriptEntry) error {
-		if slices.Contains(names, e.Step) {
+		name := withoutIterations.ReplaceAllString(e.Step, "")
+		if slices.Contains(names, name) {
 			return nil
 		}
 		return fmt.Errorf("script: %s %d: the flow has no step %q%s", kind, i+1, e.Step, fdl.DidYouMean(e.Step, names))
@@ -234,12 +239,13 @@ func (p *play) submitted(state machine.State, started value.Value) {
 	if err != nil {
 		return // the engine reports the same error
 	}
-	step := flow.All[state.Waiting.Attempt.Step].Name
+	of := flow.All[state.Waiting.Attempt.Step]
+	step, place := of.Name, machine.StepIn(of.Name, machine.Iterations(of, state.Items()))
 	if text, ok := p.system.Client.Token(flow, state); ok {
-		p.close(state, step, text)
+		p.close(state, step, place, text)
 	}
 	for _, event := range p.script.lists.Events {
-		if event.Step == step && !started.Get("job_key").IsMissing() {
+		if (event.Step == step || event.Step == place) && !started.Get("job_key").IsMissing() {
 			p.at(state, event.scriptEntry, func(due time.Time) { _ = p.system.Observe(context.Background(), event.of(started, due)) })
 		}
 	}
@@ -247,8 +253,11 @@ func (p *play) submitted(state machine.State, started value.Value) {
 
 // close closes a token with the next answer for the step. A script may also test tokens that are closed
 // already.
-func (p *play) close(state machine.State, step, text string) {
-	answer, ok := p.take(step)
+func (p *play) close(state machine.State, step, place, text string) {
+	answer, ok := p.take(place)
+	if !ok && place != step {
+		answer, ok = p.take(step)
+	}
 	if !ok {
 		return
 	}

@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -56,5 +59,50 @@ func TestAScriptsEventNamesTheJob(t *testing.T) {
 		if err != nil || event.Get("id").Text() != id || event.Get("key").Text() != "the key of "+id {
 			t.Errorf("%q: %s, %v", id, event, err)
 		}
+	}
+}
+
+// Outcomes of a foreach are given by iteration, and to any other iteration by the step.
+func TestScriptNamesIterations(t *testing.T) {
+	t.Parallel()
+	const flow = `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    inputMappings: [{target: list, source: [1, 2, 3]}]
+    iterationMapping: {collection: $.list, item: one}
+    steps:
+      - type: task
+        name: Ask
+        resourceArn: acs:fc:::services/s/functions/echo
+        pattern: waitForCallback
+        outputMappings: [{target: said, source: $local.said}]
+    outputMappings: [{target: all, source: '$local'}]
+outputMappings: [{target: all, source: $local.all}]
+`
+	script, err := local.ParseScript([]byte(`answers:
+  - {step: "Ask[2]", output: {said: c}}
+  - {step: Ask, output: {said: other}}
+  - {step: "Ask[0]", output: {said: a}}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, problems := fdl.Parse([]byte(flow))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	if err := script.CheckSteps(parsed); err != nil {
+		t.Error(err)
+	}
+	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()), Script: script})
+	start(t, s, flow, "one")
+	if err := s.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "one"))
+	if want := `{"all":[{"said":"a"},{"said":"other"},{"said":"c"}]}`; err != nil || state.Output.JSON() != want {
+		t.Errorf("the output is %s, %v, want %s", state.Output.JSON(), err, want)
 	}
 }

@@ -37,7 +37,7 @@ func WithItems(items []int, events []Event) []Event {
 // Iterations returns the indices of the iterations around a step, of those of all items around it. A
 // branch has none: its steps have names of their own.
 func Iterations(step *fdl.Step, items []int) (iterations []int) {
-	for i, fork := range forksAround(step) {
+	for i, fork := range ForksAround(step) {
 		if _, ok := fork.Kind.(*fdl.Foreach); ok && i < len(items) {
 			iterations = append(iterations, items[i])
 		}
@@ -50,7 +50,7 @@ func itemsOf(step *fdl.Step, iterations []int) (items []int) {
 	if len(iterations) == 0 {
 		return nil
 	}
-	for _, fork := range forksAround(step) {
+	for _, fork := range ForksAround(step) {
 		index := 0
 		if _, ok := fork.Kind.(*fdl.Foreach); ok && len(iterations) > 0 {
 			index, iterations = iterations[0], iterations[1:]
@@ -60,8 +60,8 @@ func itemsOf(step *fdl.Step, iterations []int) (items []int) {
 	return items
 }
 
-// forksAround returns the forks around a step, the outermost first.
-func forksAround(step *fdl.Step) (forks []*fdl.Step) {
+// ForksAround returns the forks around a step, the outermost first.
+func ForksAround(step *fdl.Step) (forks []*fdl.Step) {
 	for step != nil && step.Series != nil && step.Series.Owner != nil {
 		if step = step.Series.Owner; isFork(step) {
 			forks = append(forks, step)

@@ -45,7 +45,7 @@ steps:
 				{ID: 5, Type: machine.TaskSubmitted, At: at(time.Second), Output: answer},
 			}
 			view.Committed(engine.ID{}, state, events)
-			p.committed(state, events)
+			p.committed(engine.ID{}, state, events)
 			if got := out.String(); !strings.HasSuffix(got, "1.0s  "+tt.want) {
 				t.Errorf("the plain view says %q, want %q", got, tt.want)
 			}

@@ -26,8 +26,9 @@ type liveView struct {
 
 	mu       sync.Mutex
 	progress *progress
-	drawn    []line // the last frame
-	width    int    // of the terminal when it was drawn
+	drawn    []line    // the last frame
+	width    int       // of the terminal when it was drawn
+	last     time.Time // when it was drawn
 	closed   bool
 	redraw   *time.Timer // nil before the first frame, and when time is virtual: each event is drawn, nothing between
 }
@@ -37,12 +38,12 @@ const drawInterval = 100 * time.Millisecond
 
 // Calling implements [engine.Observer].
 func (v *liveView) Calling(call machine.Call, at time.Time) {
-	v.update(func() { v.progress.calling(call, at) })
+	v.update(func() { v.progress.calling(call, at) }, call.Place != "")
 }
 
 // Committed implements [engine.Observer].
-func (v *liveView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
-	v.update(func() { v.progress.committed(state, events) })
+func (v *liveView) Committed(id engine.ID, state machine.State, events []machine.Event) {
+	v.update(func() { v.progress.committed(id, state, events) }, state.Lane != nil && !state.Status.Final())
 }
 
 // Say writes the text in the place of the last frame, and the next frame goes
@@ -53,7 +54,7 @@ func (v *liveView) Say(text string) {
 		erased := redraw(v.drawn, nil, width, v.color)
 		_, _ = v.file.WriteString(erased + text + "\n") // a view that cannot be written is not an error
 		v.drawn, v.width = nil, 0
-	})
+	}, false)
 }
 
 func (v *liveView) Close(interrupted bool) {
@@ -63,18 +64,22 @@ func (v *liveView) Close(interrupted bool) {
 		}
 		v.width = 0 // draw in any case: what was typed meanwhile, ^C for one, goes away
 		v.closed = true
-	})
+	}, false)
 }
 
 // update changes the progress and draws it over the last frame. The first change says that there is an
-// execution, so nothing is drawn before it.
-func (v *liveView) update(change func()) {
+// execution, so nothing is drawn before it. One of many changes is not drawn if the last frame is young.
+func (v *liveView) update(change func(), isOneOfMany bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.closed {
 		return
 	}
 	change()
+	if isOneOfMany && time.Since(v.last) < drawInterval {
+		return // the next frame shows it
+	}
+	v.last = time.Now()
 	width, height := terminalSize(v.file)
 	lines := frame(v.progress, v.clock.Now(), width, height-1)
 	if width != v.width || !slices.Equal(lines, v.drawn) {
@@ -84,7 +89,7 @@ func (v *liveView) update(change func()) {
 	switch {
 	case v.closed || v.clock.IsVirtual():
 	case v.redraw == nil:
-		v.redraw = time.AfterFunc(drawInterval, func() { v.update(func() {}) })
+		v.redraw = time.AfterFunc(drawInterval, func() { v.update(func() {}, false) })
 	default:
 		v.redraw.Reset(drawInterval)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -20,21 +21,81 @@ type plainView struct {
 	out   io.Writer
 	title string
 	flow  *fdl.Flow
+
+	mu    sync.Mutex
+	ended map[string]int // iterations by their foreach
 }
+
+// shownIterations is how many iterations of a foreach have lines of their own. Of the others only failures have.
+const shownIterations = 10
 
 func (*plainView) Calling(machine.Call, time.Time) {}
 
 func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for i, e := range events {
-		v.line(e.At.Sub(state.Started), e.Step, v.text(e, events[i+1:]))
+		v.count(state, e)
+		if isFailure(e.Type) || !v.isHidden(e.Step, e.Items) {
+			v.line(e.At.Sub(state.Started), e.Step, e.Items, v.text(e, events[i+1:]))
+		}
 	}
 	w := state.Waiting
 	switch {
-	case w == nil:
+	case w == nil || v.isHidden(w.Attempt.Step, state.Items()):
 	case w.For == machine.WaitingForRetry:
-		v.line(state.At.Sub(state.Started), w.Attempt.Step, "tries again at "+instant(w.Due, state.At))
+		v.line(state.At.Sub(state.Started), w.Attempt.Step, state.Items(), "tries again at "+instant(w.Due, state.At))
 	case w.For == machine.WaitingForPoll && w.Polls == 1: // later pauses say nothing new
-		v.line(state.At.Sub(state.Started), w.Attempt.Step, "continues when its condition holds, and polls again at "+instant(w.Due, state.At))
+		v.line(state.At.Sub(state.Started), w.Attempt.Step, state.Items(),
+			"continues when its condition holds, and polls again at "+instant(w.Due, state.At))
+	}
+}
+
+// isHidden reports whether a step is in an iteration without lines of its own.
+func (v *plainView) isHidden(step int, items []int) bool {
+	return step != machine.NoStep &&
+		slices.ContainsFunc(machine.Iterations(v.flow.All[step], items), func(index int) bool { return index >= shownIterations })
+}
+
+func isFailure(t machine.EventType) bool {
+	switch t { //nolint:exhaustive // the others are none
+	case machine.StepFailed, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
+		return true
+	}
+	return false
+}
+
+// count counts the iterations that ended, and says how many did: 10, 20, ... 100, 200, ... 1000, and all.
+func (v *plainView) count(state machine.State, e machine.Event) {
+	if e.Step == machine.NoStep {
+		return
+	}
+	step := v.flow.All[e.Step]
+	name := machine.StepIn(step.Name, machine.Iterations(step, e.Items))
+	_, isForeach := step.Kind.(*fdl.Foreach)
+	if v.ended == nil {
+		v.ended = map[string]int{}
+	}
+	ended := v.ended[name]
+	switch {
+	case !isForeach || v.isHidden(e.Step, e.Items):
+		return
+	case e.Type == machine.IterationExited:
+		ended++
+		v.ended[name] = ended
+	case e.Type == machine.StepEntered:
+		v.ended[name] = 0
+		return
+	case e.Type != machine.StepExited || ended <= shownIterations:
+		return
+	}
+	unit := 1
+	for ended/unit >= 10 { //nolint:mnd // digits
+		unit *= 10
+	}
+	isLast := e.Type == machine.StepExited
+	if isLast != (ended%unit == 0) && ended > 1 && (isLast || ended >= shownIterations) {
+		v.line(e.At.Sub(state.Started), e.Step, e.Items, fmt.Sprintf("%d iterations ended", ended))
 	}
 }
 
@@ -42,13 +103,14 @@ func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine
 const LongestLine = 1000
 
 // line writes a text about a step, or about the execution.
-func (v *plainView) line(after time.Duration, step int, text string) {
+func (v *plainView) line(after time.Duration, step int, items []int, text string) {
 	if text == "" {
 		return
 	}
 	name := v.title
 	if step != machine.NoStep {
-		name = v.flow.All[step].Name
+		step := v.flow.All[step]
+		name = machine.StepIn(step.Name, machine.Iterations(step, items))
 	}
 	text = cut(token.MaskAll(Printable(name+" "+text)), LongestLine)
 	_, _ = fmt.Fprintf(v.out, "%8s  %s\n", elapsed(after), text) // a view that cannot be written is not an error
@@ -199,23 +261,43 @@ func EndText(flow *fdl.Flow, state machine.State, events []machine.Event) string
 		why = "timed out with "
 	}
 	why += state.Error
-	step := failedStep(flow, events)
+	step, name := failedStep(flow, events)
 	if step != "" {
-		why += " in step " + step
+		why += " in step " + name
 	}
 	return Because(why, withoutStep(state.Cause, step))
 }
 
-// failedStep returns the step in which the failure began that ended the execution,
-// or "". What failed before that was caught.
-func failedStep(flow *fdl.Flow, events []machine.Event) (name string) {
+// failedStep returns the step in which the failure began that ended the execution, and how to name it; "" if there is
+// none. What failed before that was caught. Between a failed fork and the step in it are events of other lanes.
+func failedStep(flow *fdl.Flow, events []machine.Event) (step, name string) {
+	var failed machine.Event
 	for _, e := range slices.Backward(events) {
+		isFailed := failed.Type == machine.StepFailed
+		inFork := isFailed && slices.Contains(machine.ForksAround(flow.All[max(e.Step, 0)]), flow.All[failed.Step])
 		switch {
+		case e.Type == machine.StepFailed && e.Error == failed.Error && e.Cause == failed.Cause && inFork:
+			failed = e
+		case isFailed && isFork(flow, failed.Step):
 		case e.Type == machine.StepFailed:
-			name = flow.All[e.Step].Name
-		case name != "" || e.Type != machine.ExecutionFailed:
-			return name
+			failed = e
+		case isFailed || e.Type != machine.ExecutionFailed:
+			return failedName(flow, failed)
 		}
 	}
-	return name
+	return failedName(flow, failed)
+}
+
+func failedName(flow *fdl.Flow, failed machine.Event) (step, name string) {
+	if failed.Type != machine.StepFailed {
+		return "", ""
+	}
+	of := flow.All[failed.Step]
+	return of.Name, machine.StepIn(of.Name, machine.Iterations(of, failed.Items))
+}
+
+func isFork(flow *fdl.Flow, step int) bool {
+	_, isParallel := flow.All[step].Kind.(*fdl.Parallel)
+	_, isForeach := flow.All[step].Kind.(*fdl.Foreach)
+	return isParallel || isForeach
 }

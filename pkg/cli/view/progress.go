@@ -1,8 +1,12 @@
 package view
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -17,9 +21,14 @@ type progress struct {
 	status  machine.Status
 	started time.Time
 	ended   time.Time // zero while it runs
-	// called is the step of a call that began after the last commit, and since when; NoStep without one.
-	called int
-	since  time.Time
+	// called has the calls that began after the last commit of their log.
+	called map[engine.ID]startedCall
+}
+
+// startedCall is a call and its begin.
+type startedCall struct {
+	step  int
+	since time.Time
 }
 
 // stepProgress is what is known of one step: of the last time it was entered.
@@ -30,6 +39,14 @@ type stepProgress struct {
 	left    time.Time
 	until   time.Time // of a pause: when it ends
 	note    string    // of a step that ended: why it failed, or where it leads to
+	counts
+}
+
+// counts is what is known of a step in a foreach, or of a foreach.
+type counts struct {
+	begun, done, failed int // how often the step was entered and left
+	asked               int // how many callbacks or jobs it waits for
+	iterations          int // how many iterations of the foreach ended
 }
 
 type phase uint8
@@ -48,34 +65,113 @@ const (
 )
 
 func newProgress(title string, flow *fdl.Flow) *progress {
-	return &progress{title: title, flow: flow, steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting, called: machine.NoStep}
+	return &progress{title: title, flow: flow, steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting, called: map[engine.ID]startedCall{}}
 }
 
 // calling notes a call, whose step may not be committed as entered yet.
 func (p *progress) calling(call machine.Call, at time.Time) {
-	p.called, p.since, p.current = call.Attempt.Step, at, call.Attempt.Step
+	p.called[call.Log] = startedCall{call.Attempt.Step, at}
+	p.current = p.outermost(call.Attempt.Step)
+}
+
+// outermost returns the fork around a step that is not in another one, and other steps themselves.
+func (p *progress) outermost(step int) int {
+	if forks := machine.ForksAround(p.flow.All[step]); len(forks) > 0 {
+		return forks[0].Index
+	}
+	return step
+}
+
+// inForeach reports whether a step is in a foreach, so that several of its attempts may run at once.
+func (p *progress) inForeach(step int) bool {
+	return slices.ContainsFunc(machine.ForksAround(p.flow.All[step]), func(fork *fdl.Step) bool {
+		_, is := fork.Kind.(*fdl.Foreach)
+		return is
+	})
+}
+
+// callOf returns the latest call of a step that began after the last commit, and how many there are.
+func (p *progress) callOf(step int) (latest startedCall, n int) {
+	for _, call := range p.called {
+		if call.step != step {
+			continue
+		}
+		if n++; call.since.After(latest.since) {
+			latest = call
+		}
+	}
+	return latest, n
 }
 
 // step returns a step as it is now, which the last commit may not show yet.
 func (p *progress) step(i int, now time.Time) stepProgress {
 	s := p.steps[i]
+	call, calls := p.callOf(i)
 	switch {
+	case p.inForeach(i):
+		s.show(calls)
 	case s.phase == phaseWaiting && !s.until.After(now):
 		s.phase, s.left = phaseDone, s.until
-	case i != p.called:
+	case calls == 0:
 	case s.phase == phaseRetry:
 		s.phase, s.attempt = phaseRunning, s.attempt+1
 	case s.phase == phasePoll:
 		s.phase = phaseRunning
 	case s.phase != phaseRunning:
-		s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: p.since}
+		s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: call.since, counts: s.counts}
 	}
 	return s
 }
 
-func (p *progress) committed(state machine.State, events []machine.Event) {
-	p.status, p.started, p.called = state.Status, state.Started, machine.NoStep
-	if state.Status.Final() {
+// show makes a step in a foreach say how many of its attempts run and ended.
+func (s *stepProgress) show(calls int) {
+	now := s.begun - s.done - s.failed + calls
+	s.attempt, s.phase = 1, phasePending
+	switch {
+	case s.failed > 0:
+		s.phase = phaseFailed
+	case now > 0:
+		s.phase = phaseRunning
+	case s.done > 0:
+		s.phase = phaseDone
+	default:
+		return
+	}
+	var texts []string
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{now, "now"}, {s.asked, "waiting for an outcome"}, {s.done, "done"}, {s.failed, "failed"}, {s.iterations, "iterations ended"}} {
+		if of.n > 0 {
+			texts = append(texts, fmt.Sprintf("%d %s", of.n, of.what))
+		}
+	}
+	s.note = strings.Join(texts, ", ")
+}
+
+// count counts what happened to a step in a foreach.
+func (s *stepProgress) count(e machine.Event) {
+	switch e.Type { //nolint:exhaustive // the others change nothing
+	case machine.StepEntered:
+		s.begun++
+	case machine.StepExited:
+		s.done++
+	case machine.StepFailed:
+		s.failed++
+	case machine.TaskSubmitted:
+		s.asked++
+	}
+	if e.ClosedBy != "" && s.asked > 0 {
+		s.asked--
+	}
+}
+
+func (p *progress) committed(id engine.ID, state machine.State, events []machine.Event) {
+	delete(p.called, id)
+	if p.started = state.Started; state.Lane == nil {
+		p.status = state.Status
+	}
+	if state.Status.Final() && state.Lane == nil {
 		p.ended = state.At
 	}
 	for i, e := range events {
@@ -83,7 +179,7 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 			p.event(e, events[i+1:])
 		}
 	}
-	if w := state.Waiting; w != nil {
+	if w := state.Waiting; w != nil && !p.inForeach(w.Attempt.Step) {
 		s := &p.steps[w.Attempt.Step]
 		switch w.For { //nolint:exhaustive // the others have an event
 		case machine.WaitingForRetry:
@@ -96,9 +192,16 @@ func (p *progress) committed(state machine.State, events []machine.Event) {
 
 func (p *progress) event(e machine.Event, after []machine.Event) {
 	s := &p.steps[e.Step]
+	if e.Type == machine.IterationExited {
+		s.iterations++
+	}
+	if p.inForeach(e.Step) {
+		s.count(e)
+		return
+	}
 	switch e.Type { //nolint:exhaustive // the others change nothing
 	case machine.StepEntered:
-		p.current = e.Step
+		p.current = p.outermost(e.Step)
 		*s = stepProgress{phase: phaseRunning, attempt: s.attempt + 1, entered: e.At}
 	case machine.StepStarted:
 		s.phase, s.until = phaseWaiting, e.Until

@@ -30,12 +30,18 @@ func TestAPauseInTheViews(t *testing.T) {
 	}{
 		"retry of a direct call": {
 			machine.WaitingForRetry, []machine.Event{failed},
-			func(p *progress) { p.calling(machine.Call{}, at(time.Minute)); p.committed(underWay(nil), again) },
+			func(p *progress) {
+				p.calling(machine.Call{}, at(time.Minute))
+				p.committed(engine.ID{}, underWay(nil), again)
+			},
 			"tries again in 55.0s", "1m05.0s, attempt 2",
 		},
 		"retry of a claimed call": {
 			machine.WaitingForRetry, []machine.Event{failed},
-			func(p *progress) { p.committed(underWay(nil), again); p.calling(machine.Call{}, at(time.Minute)) },
+			func(p *progress) {
+				p.committed(engine.ID{}, underWay(nil), again)
+				p.calling(machine.Call{}, at(time.Minute))
+			},
 			"tries again in 55.0s", "1m05.0s, attempt 2",
 		},
 		"poll": {
@@ -47,8 +53,8 @@ func TestAPauseInTheViews(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProgress("flow/one", flowOf(t, flows+"task.yaml"))
-			p.committed(underWay(nil), entered)
-			p.committed(underWay(&machine.Waiting{For: tt.pause, Due: at(time.Minute)}), tt.paused)
+			p.committed(engine.ID{}, underWay(nil), entered)
+			p.committed(engine.ID{}, underWay(&machine.Waiting{For: tt.pause, Due: at(time.Minute)}), tt.paused)
 			if got := p.step(0, at(5*time.Second)).detail(at(5 * time.Second)); got != tt.said {
 				t.Errorf("while it pauses the live view says %q, want %q", got, tt.said)
 			}
@@ -99,7 +105,7 @@ func TestTheStepThatFailed(t *testing.T) {
 			if tt.want != machine.NoStep {
 				want = flow.All[tt.want].Name
 			}
-			if got := failedStep(flow, tt.events); got != want {
+			if got, _ := failedStep(flow, tt.events); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})

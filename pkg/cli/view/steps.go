@@ -33,9 +33,9 @@ func (p Printer) NewSteps(c StepsConfig) Steps {
 	file, _ := p.Err.(*os.File)
 	switch {
 	case c.Silent:
-		return &plainView{io.Discard, c.Title, c.Flow}
+		return &plainView{out: io.Discard, title: c.Title, flow: c.Flow}
 	case c.Plain || !IsTerminal(p.Err):
-		return &plainView{p.Err, c.Title, c.Flow}
+		return &plainView{out: p.Err, title: c.Title, flow: c.Flow}
 	}
 	return &liveView{file: file, progress: newProgress(c.Title, c.Flow), clock: c.Clock, color: c.Color}
 }

@@ -1,0 +1,142 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+const forkFlow = `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: one}
+    steps:
+      - type: parallel
+        name: Both
+        branches:
+          - steps:
+              - {type: wait, name: Pause, duration: 2}
+          - steps:
+              - type: choice
+                name: Which
+                choices:
+                  - condition: $.one == 17
+                    steps: [{type: fail, name: Bad, error: Unlucky, cause: why}]
+`
+
+// runFork runs the flow over a list of numbers from 0 on and returns what a view shows and the history.
+func runFork(t *testing.T, items int, observer engine.Observer) (machine.State, []machine.Event) {
+	t.Helper()
+	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
+	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Observer: observer})
+	flow, err := s.Client.PutFlow(t.Context(), "f", []byte(forkFlow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for i := range items {
+		list = append(list, strconv.Itoa(i))
+	}
+	input, err := value.ParseJSON([]byte(`{"list":[` + strings.Join(list, ",") + `]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "e", Input: input}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	id := engine.NewID("f", "e")
+	state, err := s.Client.Describe(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := s.Client.History(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, events
+}
+
+func parsedFork(t *testing.T) *fdl.Flow {
+	t.Helper()
+	flow, err := fdl.Parse([]byte(forkFlow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flow
+}
+
+// Lines name iterations, and those of a long foreach are few.
+func TestPlainViewOfManyIterations(t *testing.T) {
+	t.Parallel()
+	out := &bytes.Buffer{}
+	state, _ := runFork(t, 16, &plainView{out: out, title: "f/e", flow: parsedFork(t)})
+	if state.Status != machine.StatusSucceeded {
+		t.Fatalf("the execution is %s: %s", state.Status, state.Cause)
+	}
+	for text, want := range map[string]int{
+		"Pause[0] waits": 1, "Pause[9] waits": 1, "Pause[10]": 0, "Each 10 iterations ended\n": 1, "Each 16 iterations ended\n": 1, "iterations ended\n": 2,
+	} {
+		if got := strings.Count(out.String(), text); got != want {
+			t.Errorf("%q stands %d times, want %d, in\n%s", text, got, want, out)
+		}
+	}
+}
+
+// A failure is shown in each iteration, and the end of the execution names the step and the iteration.
+func TestFailedIterationIsNamed(t *testing.T) {
+	t.Parallel()
+	out := &bytes.Buffer{}
+	flow := parsedFork(t)
+	state, events := runFork(t, 30, &plainView{out: out, title: "f/e", flow: flow})
+	if text := EndText(flow, state, events); text != "failed with Unlucky in step Bad[17]: why" {
+		t.Errorf("the end is %q", text)
+	}
+	if !strings.Contains(out.String(), "Bad[17] failed: Unlucky: why\n") {
+		t.Errorf("the lines are\n%s", out)
+	}
+}
+
+// The table has one line a step, which counts.
+func TestLiveViewOfManyIterations(t *testing.T) {
+	t.Parallel()
+	flow := parsedFork(t)
+	p := newProgress("f/e", flow)
+	state, _ := runFork(t, 16, observed{p})
+	now := state.At
+	var shown []string
+	for _, l := range frame(p, now, 80, 20) {
+		shown = append(shown, l.text)
+	}
+	want := []string{
+		"f/e  Succeeded  2.0s", "  ✓ Each       2.0s, 16 iterations ended", "    ✓ Both     16 done", "      ✓ Pause  16 done",
+		"      ✓ Which  16 done", "      · Bad",
+	}
+	if got := strings.Join(shown, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("shown is\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// observed is a progress that observes an engine.
+type observed struct{ *progress }
+
+func (o observed) Calling(call machine.Call, at time.Time) { o.calling(call, at) }
+
+func (o observed) Committed(id engine.ID, state machine.State, events []machine.Event) {
+	o.committed(id, state, events)
+}

@@ -1,0 +1,86 @@
+package rest_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// askEach waits for a callback in each iteration of a foreach, and in a branch beside it.
+const askEach = `version: v1
+type: flow
+steps:
+  - type: parallel
+    name: Both
+    branches:
+      - steps:
+          - type: foreach
+            name: Each
+            iterationMapping: {collection: $.list, item: one}
+            steps:
+              - type: task
+                name: Ask
+                resourceArn: acs:fc:::services/s/functions/echo
+                pattern: waitForCallback
+      - steps:
+          - type: task
+            name: Other
+            resourceArn: acs:fc:::services/s/functions/echo
+            pattern: waitForCallback
+`
+
+// newAskEach starts it with five iterations.
+func newAskEach(t *testing.T) *api {
+	t.Helper()
+	a := newAPI(t)
+	flow := a.put("ask", askEach)
+	start := rest.Start{Name: "e", Hash: flow.Hash, Input: object(t, `{"list":[1,2,3,4,5]}`)}
+	if _, _, err := a.Start(t.Context(), "ask", start); err != nil {
+		t.Fatal(err)
+	}
+	a.run()
+	return a
+}
+
+func TestShowSaysWhatIterationsWaitFor(t *testing.T) {
+	t.Parallel()
+	a := newAskEach(t)
+	e, err := a.Execution(t.Context(), "ask", "e", false)
+	if err != nil || e.Waiting.Step != "Both" || e.Waiting.For != "lanes" || len(e.Waiting.Inside) != 3 || e.Waiting.Others != 3 || e.Waiting.More {
+		t.Fatalf("shown: %+v, %v", e.Waiting, err)
+	}
+	if first := e.Waiting.Inside[1]; first.Step != "Ask" || !slices.Equal(first.Iterations, []int{1}) || first.For != "callback" {
+		t.Errorf("inside: %+v", first)
+	}
+	list, err := a.Executions(t.Context(), rest.Filter{})
+	if err != nil || len(list) != 1 || len(list[0].Waiting.Inside) == 0 || !list[0].Waiting.More {
+		t.Errorf("listed: %+v, %v", list, err)
+	}
+}
+
+func TestCallbacksInIterations(t *testing.T) {
+	t.Parallel()
+	a := newAskEach(t)
+	_, _, err := a.Succeed(t.Context(), "ask/e", object(t, `{}`))
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict,
+		"execution ask/e waits for 6 callbacks: Ask[0], Ask[1], Ask[2] and 3 more; name one as in ask/e/Ask[0]")
+	_, _, err = a.Succeed(t.Context(), "ask/e/Ask", object(t, `{}`))
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "waits for 5 callbacks")
+	for _, place := range []string{"Ask[3]", "Other", "Ask[0]", "Ask[4]", "Ask[1]", "Ask[2]"} {
+		closed, first, err := a.Succeed(t.Context(), "ask/e/"+place, object(t, `{}`))
+		if err != nil || !first || closed.Place() != place {
+			t.Errorf("%s: %+v, first=%t, %v", place, closed, first, err)
+		}
+		a.run()
+		if held, first, err := a.Fail(t.Context(), "ask/e/"+place, rest.Failure{Error: "Late"}); err != nil || first || held.Place() != place || held.Error != "" {
+			t.Errorf("%s again: %+v, first=%t, %v", place, held, first, err)
+		}
+	}
+	if e, err := a.Execution(t.Context(), "ask", "e", false); err != nil || e.Status != machine.StatusSucceeded {
+		t.Errorf("ended: %+v, %v", e, err)
+	}
+}
