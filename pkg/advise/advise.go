@@ -21,6 +21,8 @@ const (
 	PollingLoop Rule = "polling-loop"
 	// ParallelPolls: each lane of a parallel or a foreach has a polling loop.
 	ParallelPolls Rule = "parallel-polls"
+	// IndexLoop: a function is called with a list and an index until the list ends.
+	IndexLoop Rule = "index-loop"
 	// TaskWithoutTimeout: a task may take any time.
 	TaskWithoutTimeout Rule = "task-without-timeout"
 	// CallbackWithoutDeadline: a callback may never come.
@@ -75,6 +77,7 @@ type Prices struct{ Polls, Jobs string }
 func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
 	nodes := stepNodes(text)
 	findings, endless := pollingLoops(flow, nodes, prices)
+	findings = append(findings, indexLoops(flow, nodes)...)
 	for _, step := range flow.All {
 		task, ok := step.Kind.(*fdl.Task)
 		if !ok {

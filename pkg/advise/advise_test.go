@@ -60,6 +60,22 @@ func indented(steps string) string {
 	return "    " + strings.TrimSpace(strings.ReplaceAll(steps, "\n", "\n    ")) + "\n"
 }
 
+// work are the inputs of a call with an index, count those of the choice behind it.
+const (
+	work  = ", {target: list, source: $input.list}, {target: i, source: $local.i}"
+	count = "{target: i, source: $local.i}, {target: n, source: $input.n}"
+)
+
+// index is a loop over an index that begins at a number.
+func index(from, inputs, choices string) string {
+	if !strings.Contains(choices, "inputMappings") {
+		choices += "], inputMappings: [" + count
+	}
+	return "- {type: pass, name: Begin, outputMappings: [{target: i, source: " + from + "}]}\n" +
+		call("Work", ", inputMappings: ["+strings.TrimPrefix(inputs, ", ")+"], outputMappings: [{target: i, source: $local.next}, {target: r, source: $local.r}]") +
+		choice("choices: ["+choices+"]") + ends
+}
+
 func subflow(more string) string {
 	return "- {type: task, name: Sub, resourceArn: \"acs:fnf:::flow/Sub\"" + more + "}\n"
 }
@@ -68,7 +84,7 @@ func choice(choices string) string { return "- {type: choice, name: Check, " + c
 
 // What is found, by rule and step.
 //
-// rules: AD-1 AD-2 AD-3 AD-4 AD-5 AD-6 AD-7 AD-8
+// rules: AD-1 AD-2 AD-3 AD-4 AD-5 AD-6 AD-7 AD-8 AD-9
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	again := choice("choices: [{condition: $.s == \"running\", goto: Wait}]")
@@ -125,7 +141,23 @@ func TestFlow(t *testing.T) {
 		"a loop in each inner iteration": {
 			parallel(strings.ReplaceAll(foreach(wait+call("Ask", "")+again), "Fork", "Inner")), []string{noLimit, "parallel-polls Inner"},
 		},
-		"iterations without a loop":        {foreach(call("Ask", "")), nil},
+		"iterations without a loop":  {foreach(call("Ask", "")), nil},
+		"an index":                   {index("0", work, "{condition: $.i < $.n, goto: Work}"), []string{"index-loop Work"}},
+		"an index on the other side": {index("0", work, "{condition: $.n > $.i, goto: Work}"), []string{"index-loop Work"}},
+		"an index to the end": {
+			index("0", work, "{condition: $.i >= $.n, goto: Done}], default: {goto: Work}, inputMappings: ["+count),
+			[]string{"index-loop Work"},
+		},
+		"an index that goes on elsewhere": {
+			index("0", work, "{condition: $.i < $.n, goto: Work}], default: {goto: Failed}, inputMappings: ["+count),
+			[]string{"index-loop Work"},
+		},
+		"an index among other inputs":      {index("0", work+", {target: b, source: $input.b}", "{condition: $.i < $.n, goto: Work}"), []string{"index-loop Work"}},
+		"an index from 1":                  {index("1", work, "{condition: $.i < $.n, goto: Work}"), nil},
+		"an index beyond the end":          {index("0", work, "{condition: $.i <= $.n, goto: Work}"), nil},
+		"an index up to a number":          {index("0", work, "{condition: $.i < 9, goto: Work}"), nil},
+		"an index that is not read":        {index("0", "", "{condition: $.i < $.n, goto: Work}"), nil},
+		"an index with a result":           {index("0", work+", {target: r, source: $local.r}", "{condition: $.i < $.n, goto: Work}"), nil},
 		"a sub-flow":                       {subflow(", pattern: sync"), []string{noLimit, "subflow-without-timeout Sub"}},
 		"a sub-flow that reports":          {subflow(", pattern: waitForCallback"), []string{noLimit, "subflow-without-timeout Sub"}},
 		"a sub-flow with a limit":          {subflow(", pattern: sync, timeoutSeconds: 60"), nil},
@@ -258,7 +290,7 @@ func TestFlowWithALimit(t *testing.T) {
 // What is suggested can be written: with the steps that its gotos lead to it is a
 // flow, in which nothing is left to advise about that step.
 //
-// rules: AD-9
+// rules: AD-10
 func TestInsteadIsAFlow(t *testing.T) {
 	t.Parallel()
 	for _, path := range flows(t) {

@@ -158,6 +158,38 @@ func TestAdviceOnForksRuns(t *testing.T) {
 	}
 }
 
+// A foreach calls the function of a loop over an index with the same inputs, to the same end.
+//
+// rules: AD-3
+func TestAdviceOnIndexesRuns(t *testing.T) {
+	t.Parallel()
+	const path = "testdata/advise/index.yaml"
+	folder := t.TempDir()
+	advised := filepath.Join(folder, "index.yaml")
+	if err := os.WriteFile(advised, []byte(withAdviceOn(t, path, advise.IndexLoop)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script := writeFile(t, "convert.sh", "line=$(cat)\necho \"$line\" >> $1\ni=${line##*\\\"index\\\":}\necho \"{\\\"next\\\":$((${i%\\}} + 1))}\"\n")
+	if got := do(t, "advise", advised); got.stdout != advised+": nothing to advise\n" {
+		t.Errorf("there is more to advise: %+v", got)
+	}
+	for _, input := range []string{`{"files":["a"],"count":1}`, `{"files":["a","b","c"],"count":3}`} {
+		var calls, outputs []string
+		for _, flow := range []string{path, advised} {
+			seen := filepath.Join(t.TempDir(), "seen")
+			got := do(t, "run", flow, "--skip-time", "--input", input, "--task", "convert=exec:sh "+script+" "+seen)
+			inputs, err := os.ReadFile(seen)
+			if got.exit != ExitSucceeded || err != nil {
+				t.Fatalf("%s: %+v %v", flow, got, err)
+			}
+			calls, outputs = append(calls, string(inputs)), append(outputs, regexp.MustCompile(`"i":\d+`).ReplaceAllString(got.stdout, ""))
+		}
+		if calls[0] != calls[1] || outputs[0] != outputs[1] {
+			t.Errorf("%s: the calls\n%swith %s, want\n%swith %s", input, calls[1], outputs[1], calls[0], outputs[0])
+		}
+	}
+}
+
 // After one poll even the count is the same.
 func TestAdviceOnPollingRuns(t *testing.T) {
 	t.Parallel()

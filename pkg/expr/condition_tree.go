@@ -69,6 +69,15 @@ func (c Condition) Comparison() (path Path, operator string, with value.Value, o
 	return left.path, c.root.operator, right.constant, left.operator == opPath && right.operator == ""
 }
 
+// ComparedPaths returns the parts of a condition that compares two paths.
+func (c Condition) ComparedPaths() (left Path, operator string, right Path, ok bool) {
+	if c.root.level() != levelComparison {
+		return Path{}, "", Path{}, false
+	}
+	a, b := c.root.operands[0], c.root.operands[1]
+	return a.path, c.root.operator, b.path, a.operator == opPath && b.operator == opPath
+}
+
 // MapPaths returns c with other paths. It reports whether replace returned true for all of them.
 func (c Condition) MapPaths(replace func(Path) (Path, bool)) (Condition, bool) {
 	root, ok := c.root.mapPaths(replace)

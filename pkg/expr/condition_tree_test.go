@@ -71,3 +71,20 @@ func TestPathsAreCut(t *testing.T) {
 		}
 	}
 }
+
+func TestComparedPaths(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"$.a < $.b.c": "$.a < $.b.c", "$.a == $.b": "$.a == $.b",
+		"$.a < 1": "", "1 < $.a": "", "$.a": "", "$.a < $.b && $.c": "", `$.a in [1]`: "",
+	} {
+		condition, err := ParseCondition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, operator, right, ok := condition.ComparedPaths()
+		if got := left.String() + " " + operator + " " + right.String(); ok != (want != "") || ok && got != want {
+			t.Errorf("%s: got %q, %t", text, got, ok)
+		}
+	}
+}
