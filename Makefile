@@ -75,7 +75,7 @@ conformance: $(EMULATOR) ## Run the tests of all stores and print their cases si
 # Its kills and late wakes wait for a minute and a half, so `make test` leaves them out.
 .PHONY: test-faults
 test-faults: $(EMULATOR) $(SAM) ## Kill the functions of a stack between their effects, and lose and double messages
-	go test -count=1 -timeout 10m -v ./pkg/aws/stack -run '^TestFaults$$' -faults | grep -v -e '^=== '
+	go test -count=1 -timeout 15m -v ./pkg/aws/stack -run '^TestFaults' -faults | grep -v -e '^=== '
 
 .PHONY: test-sam
 test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` (Docker)
