@@ -780,6 +780,16 @@ var mutants = []mutant{
 	return machine.Started`, `	return machine.Started`),
 	},
 	{
+		name: "restart: lanes are not continued", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/recover.go",
+			`lane.Index]; err == nil && !joined {`, `lane.Index]; err == nil && !joined && lane.Count == 0 {`),
+	},
+	{
+		name: "restart: a lane that has ended is not joined", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/recover.go",
+			`		return w.join(ctx, item.Seq, state)`, `		return nil`),
+	},
+	{
 		name:   "reads: the latest item is that of a moment ago",
 		caught: sim.Stuck, edits: one("sim/ports.go", `of.latest(present)`, `of.latest(instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
 	},

@@ -51,8 +51,9 @@ type faults struct {
 }
 
 func (f faults) String() string {
-	return fmt.Sprintf("after %d effects %d faults, one in %d effects of %q (committed=%t ended=%t), of %v; one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers",
-		f.spare, f.left, f.every, f.among, f.committed, f.ended, f.kinds, f.doubled, f.late, f.slow, f.submits, f.closers)
+	return fmt.Sprintf("after %d effects %d faults, one in %d effects of %q (committed=%t ended=%t), of %v; ",
+		f.spare, f.left, f.every, f.among, f.committed, f.ended, f.kinds) +
+		fmt.Sprintf("one in %d messages doubled, %d late, %d slow; %d submits fail; %d closers", f.doubled, f.late, f.slow, f.submits, f.closers)
 }
 
 func (w *world) drawFaults() faults {

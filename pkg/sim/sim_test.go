@@ -25,7 +25,7 @@ var (
 // nothing again, fewer have one execution and clocks that agree, forkless ones have no forks, and
 // their runs stay what they were.
 const (
-	fixedSeeds = 16_500
+	fixedSeeds = 15_500
 	olderSeeds = 6000
 	fewerSeeds = 10_000
 	forkless   = 14_000
