@@ -159,6 +159,7 @@ build-TaskRunnerFunction: FUNCTION := taskrunner
 build-JobEventsFunction: FUNCTION := jobevents
 build-ApiFunction: FUNCTION := api
 build-CallbackFunction: FUNCTION := callback
+build-FnfFunction: FUNCTION := fnf
 build-%Function:
 	$(MAKE) bin/$(FUNCTION)/bootstrap
 	cp bin/$(FUNCTION)/bootstrap "$(ARTIFACTS_DIR)/bootstrap"

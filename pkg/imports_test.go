@@ -139,6 +139,7 @@ var functionModules = map[string][]string{
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager"),
 	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager"),
+	"functions/fnf":          clients("dynamodb", "sqs", "secretsmanager"),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
 }
 

@@ -4,14 +4,12 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
-	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -27,7 +25,6 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 	tokens.By = token.ClosedByCallback
 	a := api{
 		callbackSecrets: parts.Secret(p, "WAITLESS_CALLBACK_SECRET", callbackurl.ParseSecrets),
-		clients:         parts.Secret(p, "WAITLESS_FNF_KEYS", fnf.ParseKeys),
 		tokens:          resume.NewTokens(tokens),
 		log:             log,
 	}
@@ -37,21 +34,11 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 // api has what callbacks are handled with.
 type api struct {
 	callbackSecrets *secrets.Parsed[[]callbackurl.Secret]
-	clients         *secrets.Parsed[map[string]string] // of the 2019-03-15 API, by the ids of their keys
 	tokens          *resume.Tokens
 	log             *slog.Logger
 }
 
-// isFnf reports whether the request is one of the 2019-03-15 API, which has the empty path.
-func isFnf(event *function.Request) bool {
-	return strings.Trim(strings.TrimPrefix(event.RawPath, "/"+event.RequestContext.Stage), "/") == ""
-}
-
-func (a api) handler(ctx context.Context, request *function.Request) (http.Handler, error) {
-	if isFnf(request) {
-		clients, err := a.clients.Get(ctx)
-		return fnf.Handler(fnf.Config{Tokens: a.tokens, Keys: clients, Now: time.Now, Log: a.log}), err
-	}
+func (a api) handler(ctx context.Context, _ *function.Request) (http.Handler, error) {
 	senders, err := a.callbackSecrets.Get(ctx)
 	if err != nil { // only signed callbacks need it, and are rejected without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())

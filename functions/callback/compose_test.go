@@ -22,7 +22,6 @@ import (
 // storedSecrets are those of the stack, by their ARNs.
 var storedSecrets = map[string]string{
 	"arn:key": `{"id":1,"secret":"` + strings.Repeat("k", 64) + `"}`, "arn:signing": "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz",
-	"arn:clients":   `{"id":"a secret of 24 bytes or more"}`,
 	"arn:malformed": "not-a-secret-of-webhooks",
 }
 
@@ -60,7 +59,7 @@ func (a *world) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // composed is the function on a stack with these secrets of the user's.
-func composed(t *testing.T, signing, clients string) (function.HTTP, *world) {
+func composed(t *testing.T, signing string) (function.HTTP, *world) {
 	t.Helper()
 	around := &world{}
 	server := httptest.NewServer(around)
@@ -68,7 +67,7 @@ func composed(t *testing.T, signing, clients string) (function.HTTP, *world) {
 	variables := map[string]string{
 		"WAITLESS_API": "callbacks", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
 		"WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_DELIVERY_QUEUE": server.URL + "/tasks",
-		"WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_CALLBACK_SECRET": signing, "WAITLESS_FNF_KEYS": clients,
+		"WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_CALLBACK_SECRET": signing,
 	}
 	serve, err := composeWith(func(name string) string { return variables[name] }, slog.New(slog.NewTextHandler(&around.log, nil)))
 	if err != nil {
@@ -84,20 +83,17 @@ func request(method, path string) events.APIGatewayV2HTTPRequest {
 	return e
 }
 
-// One function serves both protocols, each with its own secret.
-func TestProtocolsByPath(t *testing.T) {
+func TestPaths(t *testing.T) {
 	t.Parallel()
-	serve, _ := composed(t, "arn:signing", "arn:clients")
+	serve, _ := composed(t, "arn:signing")
 	for name, tt := range map[string]struct {
 		method, path string
 		status       int
 		says         string
 	}{
-		"a forged token":      {http.MethodPost, "/callbacks/forged", http.StatusNotFound, "the token is not valid"},
-		"a page":              {http.MethodGet, "/callbacks/forged", http.StatusNotFound, "<html"},
-		"nothing":             {http.MethodPost, "/other", http.StatusNotFound, "there is nothing here"},
-		"the vendor's":        {http.MethodPost, "/", http.StatusBadRequest, "MissingRequiredParams"},
-		"the vendor's, empty": {http.MethodGet, "", http.StatusBadRequest, "MissingRequiredParams"},
+		"a forged token": {http.MethodPost, "/callbacks/forged", http.StatusNotFound, "the token is not valid"},
+		"a page":         {http.MethodGet, "/callbacks/forged", http.StatusNotFound, "<html"},
+		"nothing":        {http.MethodPost, "/other", http.StatusNotFound, "there is nothing here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -113,7 +109,7 @@ func TestProtocolsByPath(t *testing.T) {
 func TestNoSecretToCheckSignaturesWith(t *testing.T) {
 	t.Parallel()
 	for signing, logs := range map[string]int{"": 0, "arn:none": 1, "arn:malformed": 1} {
-		serve, around := composed(t, signing, "")
+		serve, around := composed(t, signing)
 		response, err := serve(t.Context(), request(http.MethodPost, "/callbacks/"+newToken(token.FlagSigned)))
 		if err != nil || response.StatusCode != http.StatusUnauthorized || !strings.Contains(response.Body, "the server has no secret to verify it with") {
 			t.Errorf("%q, signed: %d %s, error %v", signing, response.StatusCode, response.Body, err)
@@ -128,24 +124,11 @@ func TestNoSecretToCheckSignaturesWith(t *testing.T) {
 	}
 }
 
-// Clients' keys that cannot be read are an error where they are needed, and
-// nowhere else.
-func TestClientsKeysThatCannotBeRead(t *testing.T) {
-	t.Parallel()
-	serve, _ := composed(t, "", "arn:none")
-	if _, err := serve(t.Context(), request(http.MethodPost, "/")); err == nil {
-		t.Error("the vendor's API: no error")
-	}
-	if response, err := serve(t.Context(), request(http.MethodPost, "/callbacks/forged")); err != nil || response.StatusCode != http.StatusNotFound {
-		t.Errorf("callbacks: %d, error %v", response.StatusCode, err)
-	}
-}
-
 // A heartbeat of an external recipient goes to the delivery queue.
 func TestHeartbeatsAreQueued(t *testing.T) {
 	t.Parallel()
 	for flags, want := range map[token.Flags]int{0: 0, token.FlagExternal: 1} {
-		serve, around := composed(t, "", "")
+		serve, around := composed(t, "")
 		response, err := serve(t.Context(), request(http.MethodPost, "/callbacks/"+newToken(flags)+"/heartbeat"))
 		if err != nil || response.StatusCode != http.StatusOK || len(around.tasks) != want || want > 0 && !strings.Contains(around.tasks[0], `"kind":"heartbeat"`) {
 			t.Errorf("flags %d: %d %s, error %v; queued %q", flags, response.StatusCode, response.Body, err, around.tasks)

@@ -27,7 +27,7 @@ var variables = []string{
 // that of an empty handler of the same build, and 3 ms more.
 func BenchmarkColdStart(b *testing.B) {
 	dir := b.TempDir()
-	for _, function := range []string{"empty", "echo", "getjobstatus", "startjob", "jobevents", "callback", "api", "taskrunner", "interpreter"} {
+	for _, function := range []string{"empty", "echo", "getjobstatus", "startjob", "jobevents", "callback", "fnf", "api", "taskrunner", "interpreter"} {
 		binary := buildForStart(b, dir, function)
 		b.Run(function, func(b *testing.B) {
 			for b.Loop() {

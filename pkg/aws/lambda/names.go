@@ -41,7 +41,7 @@ type target struct {
 // services are the functions of a stack that no flow may call, and starters those
 // that only flows of the same stack may call.
 var (
-	services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback"}
+	services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback", "fnf"}
 	starters = []string{"StartJob", "GetJobStatus"}
 )
 

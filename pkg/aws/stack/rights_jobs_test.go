@@ -2,9 +2,11 @@ package stack_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -58,7 +60,15 @@ func rightsOfJobs() map[string]right {
 		"Api/QueueDeliveries":         {try: succeedsExternal, says: failedInside},
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
 		"Callback/ReadCallbackSecret": {try: postsUnsigned, says: "the server has no secret to verify it with"},
-		"Callback/ReadFnfKeys":        {try: asksAnew("Callback", "/"), says: noBeginning},
+
+		"Fnf/ListExecutions":  {try: manages2019("ListExecutions"), says: "InternalServerError"},
+		"Fnf/QueueDeliveries": {try: reports2019, says: "InternalServerError"},
+		"Fnf/ReadAndAppend":   {try: manages2019("ListExecutions"), says: "InternalServerError"},
+		"Fnf/ReadFnfKeys":     {try: asksAnew("Fnf", "/"), says: noBeginning},
+		"Fnf/ReadTokenKey":    {try: asksAnew("Fnf", "/"), says: noBeginning},
+		"Fnf/SendWakes":       {try: manages2019("StartExecution"), says: "InternalServerError"},
+		"Fnf/Tokens":          {try: reports2019, says: "InternalServerError"},
+		"Fnf/WriteLogs":       logs("Fnf"),
 	}
 }
 
@@ -115,6 +125,36 @@ func (x trial) open() (callback *url.URL, err error) {
 func opens(x trial) error {
 	_, err := x.open()
 	return err
+}
+
+// manages2019 creates a flow by the API of 2019-03-15 and does that with it.
+func manages2019(action string) func(trial) error {
+	return func(x trial) error {
+		text, err := os.ReadFile(x.flow(passes))
+		if err != nil {
+			return err
+		}
+		create := map[string]any{"Name": x.name, "Definition": string(text), "Description": "", "Type": "FDL"}
+		return x.succeeds(vendorCall{"CreateFlow", create}, vendorCall{action, map[string]any{"FlowName": x.name}})
+	}
+}
+
+// succeeds returns an error if the last of the calls fails.
+func (x trial) succeeds(calls ...vendorCall) error {
+	lines := x.stack.vendor(x.T, calls...)
+	if last := lines[len(lines)-1]; !strings.HasPrefix(last, "{") {
+		return errors.New(strings.Join(lines, "; "))
+	}
+	return nil
+}
+
+// reports2019 reports the outcome of a wait of Step Functions by the API of 2019-03-15.
+func reports2019(x trial) error {
+	callback, err := x.open()
+	if err != nil {
+		return err
+	}
+	return x.succeeds(vendorCall{"ReportTaskSucceeded", map[string]any{"TaskToken": path.Base(callback.Path), "Output": "{}"}})
 }
 
 // delivered is answered when the task runner has handed over an outcome.

@@ -249,7 +249,7 @@ var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.
 var attachedTo = map[string]string{
 	"StartJobRole": "JobPolicies,DescribePolicies", "GetJobStatusRole": "DescribePolicies", "JobEventsRole": "DescribePolicies",
-	"CallbackRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
+	"CallbackRole": "KeyPolicies", "FnfRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
 }
 
 // attachedParameter is the parameter whose policies a role gets if there are any.

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -71,6 +72,12 @@ func (s stack) named(t *testing.T) (host string) {
 // worker runs the tutorial's program, and answers what it prints.
 func worker(t *testing.T, host, secret, text string) string {
 	t.Helper()
+	return vendorProgram(t, host, secret, "", "worker.py", text)
+}
+
+// vendorProgram runs a program of the vendor's client, and returns what it prints.
+func vendorProgram(t *testing.T, host, secret, input string, args ...string) string {
+	t.Helper()
 	python, err := filepath.Abs(filepath.Join(root, ".tools", "clients", "bin", "python"))
 	if err == nil {
 		_, err = os.Stat(python)
@@ -78,7 +85,9 @@ func worker(t *testing.T, host, secret, text string) string {
 	if err != nil {
 		t.Fatalf("the vendor's client is not installed: `make test` installs it, `make unit` runs the tests that need none: %v", err)
 	}
-	cmd := exec.CommandContext(t.Context(), python, filepath.Join(root, "pkg", "httpapi", "fnf", "testdata", "worker.py"), text)
+	args[0] = filepath.Join(root, "pkg", "httpapi", "fnf", "testdata", args[0])
+	cmd := exec.CommandContext(t.Context(), python, args...)
+	cmd.Stdin = strings.NewReader(input)
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NO_PROXY=*", "PYTHONWARNINGS=ignore",
 		"ACCOUNT_ID=1", "AK_ID=" + fnfKey, "AK_SECRET=" + secret, "ENDPOINT=" + host,
@@ -88,4 +97,50 @@ func worker(t *testing.T, host, secret, text string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return string(out)
+}
+
+// vendorCall is a call of the vendor's client.
+type vendorCall struct {
+	action     string
+	parameters map[string]any
+}
+
+// vendor makes calls, and returns a line about each: the response, or the code and the status of an error.
+func (s stack) vendor(t *testing.T, calls ...vendorCall) []string {
+	t.Helper()
+	var input strings.Builder
+	for _, call := range calls {
+		if err := json.NewEncoder(&input).Encode([]any{call.action, call.parameters}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.Split(strings.TrimSpace(vendorProgram(t, s.named(t), fnfSecret, input.String(), "calls.py")), "\n")
+}
+
+// The vendor's client creates a flow on the stack, runs it to its end, and reads what happened.
+func TestTheVendorsClientManages(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	const definition = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: A, duration: 1}\n"
+	flow := map[string]any{"Name": "managed", "Definition": definition, "Description": "d", "Type": "FDL", "RoleArn": "r"}
+	execution := map[string]any{"FlowName": "managed", "ExecutionName": "one"}
+	wait := map[string]any{"FlowName": "managed", "ExecutionName": "one", "WaitTimeSeconds": 9}
+	want := []string{
+		`"Description":"d"`, "FlowAlreadyExists 409", `"Name":"one"`, `"Status":"Succeeded"`, "ExecutionAlreadyExists 400", `"Type":"ExecutionSucceeded"`,
+		`"Executions":[{`, `"Flows":[{`, `{"RequestId":"`, "FlowNotExists 404",
+	}
+	lines := s.vendor(t,
+		vendorCall{"CreateFlow", flow}, vendorCall{"CreateFlow", flow}, vendorCall{"StartExecution", execution}, vendorCall{"DescribeExecution", wait},
+		vendorCall{"StartExecution", execution}, vendorCall{"GetExecutionHistory", execution},
+		vendorCall{"ListExecutions", map[string]any{"FlowName": "managed"}}, vendorCall{"ListFlows", map[string]any{"Limit": 1}},
+		vendorCall{"DeleteFlow", map[string]any{"Name": "managed"}}, vendorCall{"DescribeFlow", map[string]any{"Name": "managed"}},
+	)
+	if len(lines) != len(want) {
+		t.Fatalf("printed %q", lines)
+	}
+	for i, line := range lines {
+		if !strings.Contains(line, want[i]) {
+			t.Errorf("call %d: printed %s; want %s", i+1, line, want[i])
+		}
+	}
 }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/waitless/waitless/pkg/aws/function"
+	"github.com/waitless/waitless/pkg/aws/parts"
+	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/fnf"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// compose composes the function from its environment.
+func compose(getenv func(string) string) (function.HTTP, error) {
+	p := parts.New(getenv, function.Log(getenv))
+	store, waits, keys, limits := p.Executions(), p.Waits(), p.Keys(), p.Limits()
+	limits.Duration = p.LongestExecution()
+	clients := engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.Wakes()), Now: time.Now, Limits: limits,
+	}
+	tokens := p.Tokens(waits)
+	tokens.By = token.ClosedByCallback
+	signers := parts.Secret(p, "WAITLESS_FNF_KEYS", fnf.ParseKeys)
+	config := fnf.Config{
+		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, Region: p.Config.Region, Now: time.Now, Log: p.Log,
+	}
+	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
+		clients, config := clients, config
+		if clients.Keys, err = keys.Get(ctx); err != nil {
+			return nil, err
+		}
+		if config.Keys, err = signers.Get(ctx); err != nil {
+			return nil, err
+		}
+		config.Executions, err = engine.NewClient(clients)
+		return fnf.Handler(config), err
+	}
+	return p.OfAPI(false, function.Serve(handler)), p.Err()
+}
