@@ -189,7 +189,9 @@ func TestTheDataLimit(t *testing.T) {
 		{"100000", 60_000, ExitFailed, "the limit is 100000;"},
 		{"262144", 131_000, ExitSucceeded, ""},
 		{"262144", 132_000, ExitFailed, "the limit is 262144;"},
-		{"262145", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "262145"; allowed: a number of bytes from 32768 to 262144`},
+		{"6291456", 3_145_000, ExitSucceeded, ""},
+		{"6291456", 3_146_000, ExitFailed, "the limit is 6291456;"},
+		{"6291457", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "6291457"; allowed: a number of bytes from 32768 to 6291456`},
 		{"1000", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "1000"; allowed`},
 		{"much", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "much"; allowed`},
 	} {
@@ -197,7 +199,7 @@ func TestTheDataLimit(t *testing.T) {
 		if got.exit != tt.exit || !strings.Contains(got.stderr, tt.want) {
 			t.Errorf("limit %s, %d bytes: exit %d, %.300s", tt.limit, tt.size, got.exit, got.stderr)
 		}
-		if tt.exit == ExitFailed && strings.Contains(got.stderr, "set WAITLESS_DATA_LIMIT") != (tt.limit != "262144") {
+		if tt.exit == ExitFailed && strings.Contains(got.stderr, "set WAITLESS_DATA_LIMIT") != (tt.limit != "6291456") {
 			t.Errorf("limit %s: told %.600s", tt.limit, got.stderr[len(got.stderr)-600:])
 		}
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -113,5 +114,46 @@ func wantItems(t *testing.T, dir string, n uint64) {
 	}
 	if err := store.Shut(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The list of a foreach counts as $local and in the output that is mapped from it.
+func TestOutputsOf10000IterationsNeedAHigherLimit(t *testing.T) {
+	t.Parallel()
+	const iterations = 10_000
+	flow := writeFile(t, "each.yaml", `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: item}
+    outputMappings: [{target: results, source: $local}]
+    steps:
+      - type: pass
+        name: Keep
+        inputMappings: [{target: item, source: $input.item}]
+        outputMappings: [{target: kept, source: $input.item}]
+outputMappings: [{target: results, source: $local.results}]
+`)
+	list := make([]string, iterations)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"item %05d %s"`, i, strings.Repeat("x", 80))
+	}
+	input := writeFile(t, "input.json", `{"list":[`+strings.Join(list, ",")+`]}`)
+	for limit, want := range map[string]string{
+		"":        "the limit is 32768; pass on only what later steps need, and store large data elsewhere, or set WAITLESS_DATA_LIMIT, up to 6291456",
+		"6291456": "",
+	} {
+		env := map[string]string{"WAITLESS_NOW": start, dataLimitVariable: limit, "WAITLESS_STORE": filepath.Join(t.TempDir(), "store")}
+		got := doWith(t, "", env, "run", flow, "--name", "one", "--input", "@"+input, "--json")
+		if failed := got.exit == ExitFailed; failed != (want != "") || !strings.Contains(got.stdout, want) {
+			t.Errorf("limit %q: exit %d, %.500s %.500s", limit, got.exit, got.stdout, got.stderr)
+		}
+		var run struct {
+			Output struct{ Results []struct{ Kept string } }
+		}
+		if err := json.Unmarshal([]byte(got.stdout), &run); want == "" && (err != nil || len(run.Output.Results) != iterations) {
+			t.Errorf("%d outputs are there, error %v", len(run.Output.Results), err)
+		}
 	}
 }

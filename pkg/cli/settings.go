@@ -94,7 +94,7 @@ var numbers = map[string]struct {
 	least, most int
 }{
 	daysVariable:      {"whole days", 1, 366},
-	dataLimitVariable: {"a number of bytes", machine.DefaultData, machine.MaxData},
+	dataLimitVariable: {"a number of bytes", machine.DefaultData, machine.MaxLargeData},
 	workersVariable:   {"a number", 1, 10000},
 	commandsVariable:  {"a number", 1, 10000},
 	callsVariable:     {"a number", 1, 10000},

@@ -281,7 +281,7 @@ func TestMistakesInSettings(t *testing.T) {
 		"a list": {"- store\n", []string{`:1:1: the settings are no mapping; allowed: keys with their values, like "store: .waitless"`}},
 		"tasks":  {"tasks: exec:x\n", []string{`:1:8: tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
 		"all at once": {"data-limit: -1\nexecution-days: 900\nstore: 5\ncallback-url: nonsense\ncolor: red\n", []string{
-			`:1:13: data-limit is "-1"; allowed: a number of bytes from 32768 to 262144`,
+			`:1:13: data-limit is "-1"; allowed: a number of bytes from 32768 to 6291456`,
 			`:2:17: execution-days is "900"; allowed: whole days from 1 to 366`,
 			`:3:8: store is 5, which is no text; write it in quotes if you mean it: store: "5"`,
 			`:4:15: callback-url is "nonsense"; allowed: an http or https URL without a user, a query or a fragment`,

@@ -63,9 +63,13 @@ func (h *handler) recordSubmission(ctx context.Context, attempt machine.Attempt,
 // a failed submission (rule 5).
 func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
+	task, err := h.withLargeInput(ctx, task)
+	if err != nil {
+		return nil, err
+	}
 	// The draft's keys may be newer than those of this process, which may be gone when the task runs.
 	task.MAC = d.env.Keys.MAC(taskMAC, task.authenticated())
-	err := h.taskQueue.Queue(ctx, task)
+	err = h.taskQueue.Queue(ctx, task)
 	switch {
 	case CodeOf(err) == CodeInvalid:
 		return h.recordSubmission(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -109,6 +110,45 @@ func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.
 		}
 	}
 	return nil
+}
+
+// keepApart returns the value in a form that a token's record and a message hold: a large one as a reference to
+// a part, which expires with the token.
+func (c *core) keepApart(ctx context.Context, handle string, v value.Value) (value.Value, error) {
+	id, ok := token.HandleID(handle)
+	if c.large == nil || v.Size() <= machine.MaxData || !ok {
+		return v, nil
+	}
+	e := &value.Encoder{Apart: c.apart(id.Execution)}
+	e.Value(v)
+	if err := c.storeParts(ctx, e.Apart.Parts, id.Expires); err != nil {
+		return value.Value{}, err
+	}
+	return value.NewDecoder(e.Bytes()).Value(), nil
+}
+
+// withLargeInput returns the task, whose input is kept apart if it is too large for a message.
+func (c *core) withLargeInput(ctx context.Context, task Task) (Task, error) {
+	input, err := c.keepApart(ctx, task.Handle, task.Call.Input)
+	if err == nil && !input.IsComplete() {
+		var e value.Encoder
+		e.Value(input)
+		task.LargeInput, task.Call.Input = string(e.Bytes()), value.Missing()
+	}
+	return task, err
+}
+
+// withInput returns the task with its input.
+func (c *core) withInput(ctx context.Context, task Task) (Task, error) {
+	if task.LargeInput == "" {
+		return task, nil
+	}
+	d, held := value.NewDecoder([]byte(task.LargeInput)), c.held()
+	task.Call.Input = d.Value()
+	if d.Err() != nil {
+		return task, defect("read a task", d.Err())
+	}
+	return task, held.complete(ctx, &task.Call.Input)
 }
 
 // loadParts loads the values of references to parts, and returns the other references.

@@ -126,6 +126,8 @@ type TaskQueue interface {
 type Task struct {
 	Call   machine.Call
 	Handle string
+	// LargeInput stands for the input of the call, which is missing then, if it is too large for a message.
+	LargeInput string
 	// Await reports whether the function's result is the outcome and closes the token. Otherwise a
 	// success is only stored in the token's record, and a failure closes the token.
 	Await bool
@@ -146,7 +148,7 @@ func (t Task) authenticated() []byte {
 	var e value.Encoder
 	for _, text := range []string{
 		t.Handle, string(t.Call.Log[:]), t.Call.Place, t.Call.Flow.Name, t.Call.Flow.Hash, t.Call.Execution, t.Call.Step, t.Call.Resource.Text,
-		t.Call.Input.JSON(),
+		t.Call.Input.JSON(), t.LargeInput,
 	} {
 		e.Text(text)
 	}

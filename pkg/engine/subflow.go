@@ -103,7 +103,11 @@ func (c *core) reportToParent(ctx context.Context, state machine.State) error {
 	switch state.Status {
 	case machine.StatusSucceeded:
 		held := c.held()
-		if err := held.complete(ctx, &closing.Outcome.Output); err != nil {
+		err := held.complete(ctx, &closing.Outcome.Output)
+		if err == nil {
+			closing.Outcome.Output, err = c.keepApart(ctx, state.Parent.Handle, closing.Outcome.Output)
+		}
+		if err != nil {
 			return err
 		}
 	case machine.StatusStopped:

@@ -94,6 +94,10 @@ func (r *TaskRunner) look(ctx context.Context, task Task, mark string) (token.Re
 
 // callAndRecord makes the call and records its result.
 func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record, error) {
+	task, err := r.withInput(ctx, task)
+	if err != nil {
+		return token.Record{}, err
+	}
 	r.observer.Calling(task.Call, r.clock())
 	outcome, err := r.caller.Call(ctx, task.Call)
 	if err != nil {
@@ -103,7 +107,7 @@ func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record
 	return r.untilRecorded(ctx, func() (token.Record, error) {
 		switch {
 		case task.Await:
-			return r.tokens.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedByTask, At: r.clock()})
+			return r.closeAwaited(ctx, task, kept)
 		case outcome.Failed():
 			return r.tokens.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedBySubmit, At: r.clock()})
 		case kept.Failed(), kept.Output.Size() > machine.MaxReply: // too large: nothing but the history would have it
@@ -111,6 +115,17 @@ func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record
 		}
 		return r.tokens.Reply(ctx, task.Handle, token.ReplyOp{Reply: kept.Output})
 	})
+}
+
+// closeAwaited closes the token of an awaited call with its outcome.
+func (r *TaskRunner) closeAwaited(ctx context.Context, task Task, outcome token.Outcome) (_ token.Record, err error) {
+	if outcome.Output.Size() > machine.MaxData {
+		outcome = machine.ObjectOutcome(task.Call.Step, outcome)
+		if outcome.Output, err = r.keepApart(ctx, task.Handle, outcome.Output); err != nil {
+			return token.Record{}, err
+		}
+	}
+	return r.tokens.Close(ctx, task.Handle, token.CloseOp{Outcome: outcome, By: token.ClosedByTask, At: r.clock()})
 }
 
 // untilRecorded repeats a failed update: otherwise another runner would repeat the call, or must not.

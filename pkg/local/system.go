@@ -160,7 +160,7 @@ func (c *Config) setDefaults() {
 		c.Workers = 1
 	}
 	c.Workers = orDefault(c.Workers, DefaultWorkers)
-	c.Limits.QueueTimesCalls = true
+	c.Limits.QueueTimesCalls, c.Limits.Apart = true, true
 }
 
 // compose makes the parts of the system that work on its ports.
@@ -201,7 +201,7 @@ func must[T any](part T, err error) T {
 func (s *System) newTokens(store Store, by token.Closer) *resume.Tokens {
 	return resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(store.Keys()), Store: store, Wakes: tokenWakes{s.queue}, Now: s.config.Clock.Now,
-		Limit: s.config.Limits.Data, LimitHint: s.config.Limits.Hints.Data, By: by,
+		Limit: s.config.Limits.Data, MaxLimit: s.config.Limits.MaxData(), LimitHint: s.config.Limits.Hints.Data, By: by,
 		HoldBack: func(id token.ID) func() { return s.queue.HoldBack(id.Execution) },
 	})
 }

@@ -15,7 +15,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 		r.next.Commands = append(r.next.Commands, WakeChild{*waiting.Child})
 	}
 	if !outcome.Failed() {
-		outcome = objectOutcome(step, outcome)
+		outcome = ObjectOutcome(step.Name, outcome)
 	}
 	outcome = outcome.Cut()
 	if err := r.checkData(step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
@@ -80,9 +80,9 @@ func failureType(by token.Closer) EventType {
 	return TaskFailed
 }
 
-// objectOutcome makes sure that the output is an object. A text that holds one counts: functions
+// ObjectOutcome makes sure that the output of a success of the step is an object. A text that holds one counts: functions
 // written for Function Compute return JSON text, which Lambda wraps into a JSON string.
-func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
+func ObjectOutcome(step string, outcome token.Outcome) token.Outcome {
 	output := outcome.Output
 	if output.Kind() == value.KindString {
 		if inner, err := value.ParseJSON([]byte(output.Text())); err == nil && inner.Kind() == value.KindObject {
@@ -91,11 +91,11 @@ func objectOutcome(step *fdl.Step, outcome token.Outcome) token.Outcome {
 	}
 	switch {
 	case output.Kind() != value.KindObject:
-		return token.Failure(ErrorInvalidLocal, fmt.Sprintf("step %s: the function returned %s; it must return a JSON object", step.Name, shown(output)))
+		return token.Failure(ErrorInvalidLocal, fmt.Sprintf("step %s: the function returned %s; it must return a JSON object", step, shown(output)))
 	case output.TooDeep():
 		return token.Failure(ErrorDataLimit,
 			fmt.Sprintf("step %s: the result has %d levels of arrays and objects and the limit is %d; return inner values as a text",
-				step.Name, output.Levels(), value.MaxLevels))
+				step, output.Levels(), value.MaxLevels))
 	}
 	return token.Success(output)
 }

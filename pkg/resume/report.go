@@ -50,8 +50,8 @@ func (t *Tokens) Limits(id token.ID) Limits {
 		return Limits{Size: ExternalLimit, AnyValue: true}
 	}
 	l := Limits{Size: t.config.Limit}
-	if t.config.LimitHint != "" && l.Size < ExternalLimit {
-		l.hint = fmt.Sprintf(", or %s, up to %d", t.config.LimitHint, ExternalLimit)
+	if most := t.config.MaxLimit; t.config.LimitHint != "" && l.Size < most {
+		l.hint = fmt.Sprintf(", or %s, up to %d", t.config.LimitHint, most)
 	}
 	return l
 }

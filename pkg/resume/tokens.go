@@ -54,6 +54,8 @@ type TokensConfig struct {
 	Now   func() time.Time
 	// Limit is the limit of a step's output in bytes; 0 means [DefaultLimit].
 	Limit int
+	// MaxLimit is the highest value that the limit may be set to; 0 means [ExternalLimit].
+	MaxLimit int
 	// LimitHint says how to raise the limit: "set VARIABLE". It ends the cause of a job that
 	// fails because of its output.
 	LimitHint string
@@ -75,7 +77,7 @@ func NewTokens(config TokensConfig) *Tokens {
 		"Keys": config.Keys != nil, "Store": config.Store != nil, "Wakes": config.Wakes != nil, "Now": config.Now != nil,
 	})
 	config.By = cmp.Or(config.By, token.ClosedByHand)
-	config.Limit = cmp.Or(config.Limit, DefaultLimit)
+	config.Limit, config.MaxLimit = cmp.Or(config.Limit, DefaultLimit), cmp.Or(config.MaxLimit, ExternalLimit)
 	return &Tokens{config}
 }
 

@@ -21,7 +21,7 @@ const (
 	KindObject
 )
 
-var kindNames = [...]string{"missing", "null", "a boolean", "a number", "text", "an array", "an object"}
+var kindNames = [...]string{"nothing", "null", "a boolean", "a number", "text", "an array", "an object"}
 
 // String returns the name of the kind with its article, for messages: "a number".
 func (k Kind) String() string { return kindNames[k] }

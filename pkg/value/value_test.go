@@ -120,7 +120,7 @@ func TestValue(t *testing.T) {
 func TestKindNames(t *testing.T) {
 	t.Parallel()
 	want := map[value.Kind]string{
-		value.KindMissing: "missing", value.KindNull: "null", value.KindBool: "a boolean", value.KindNumber: "a number",
+		value.KindMissing: "nothing", value.KindNull: "null", value.KindBool: "a boolean", value.KindNumber: "a number",
 		value.KindString: "text", value.KindArray: "an array", value.KindObject: "an object",
 	}
 	for kind, name := range want {

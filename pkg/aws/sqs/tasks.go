@@ -37,6 +37,7 @@ type taskPayload struct {
 	AtMostOnce bool            `json:"atMostOnce,omitempty"`
 	MAC        string          `json:"mac,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
+	LargeInput []byte          `json:"largeInput,omitempty"` // in place of Input
 }
 
 // Queue implements [engine.TaskQueue].
@@ -49,7 +50,7 @@ func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Place: call.Place, Step: call.Step,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
-		Input: json.RawMessage(call.Input.JSON()),
+		Input: json.RawMessage(call.Input.JSON()), LargeInput: []byte(task.LargeInput),
 	}, 0)
 	if err != nil {
 		return fmt.Errorf("queue a call of step %s: %w", call.Step, err)
@@ -69,6 +70,9 @@ func (p taskPayload) task() (engine.Task, error) {
 	if err != nil {
 		return engine.Task{}, err
 	}
+	if len(p.LargeInput) > 0 {
+		input = value.Missing()
+	}
 	log := engine.NewID(p.Flow, p.Execution)
 	if p.Log != "" {
 		if log, err = parseID(p.Log); err != nil {
@@ -77,6 +81,7 @@ func (p taskPayload) task() (engine.Task, error) {
 	}
 	return engine.Task{
 		Handle: p.Handle, Await: p.Await, AtMostOnce: p.AtMostOnce, TimeLimit: p.TimeLimit, MAC: p.MAC,
+		LargeInput: string(p.LargeInput),
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
 			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -101,6 +102,8 @@ func (b *fixture) startLarge(flow string) engine.StartRequest {
 }
 
 // largeCases are about values that are larger than an item of the log.
+//
+// rules: Z-12 Z-13
 var largeCases = []ruleCase{
 	{"large values: an input of 3 MB is stored once, before its item, and a small member of it costs no read", func(b *fixture) {
 		b.withLarge()
@@ -247,6 +250,57 @@ var largeCases = []ruleCase{
 		b.answer("First", `{}`)
 		b.advance(start)
 		b.wantSucceeded()
+	}},
+	{"large values: a queued call has a large input, and its large result is kept apart from the token's record", func(b *fixture) {
+		b.withLarge()
+		b.limits = map[string]time.Duration{"First": time.Hour}
+		b.startLarge(taskFlow("First"))
+		b.advance(b.take())
+		b.wantTrace("read", "load a value", "write 1", "queue First", "write 2") // the task refers to what is stored
+		task := b.takeTask()
+		if !task.Call.Input.IsMissing() || task.LargeInput == "" || len(task.LargeInput) > 1000 {
+			b.t.Errorf("the message has an input of %d bytes and a reference of %d", task.Call.Input.Size(), len(task.LargeInput))
+		}
+		b.script("First", answer{outcome: token.Success(value.String(sized(1 << 20).JSON()))})
+		b.rerun(task)
+		b.wantTrace("look: open", "load a value", "call First", "store a value", "close by task: closed by task", "wake token in 0s")
+		if got := b.inputs["First"].Size(); got < largeSize {
+			b.t.Errorf("First has an input of %d bytes", got)
+		}
+		record, err := b.store.Record(b.t.Context(), task.Handle)
+		if err != nil || len(record.Encode()) > 1000 {
+			b.t.Errorf("the record has %d bytes, error %v", len(record.Encode()), err)
+		}
+		b.advance(b.take())
+		if state, err := b.Describe(b.t.Context(), testID); err != nil || !value.Equal(state.Output, sized(1<<20)) {
+			b.t.Errorf("%s %s: the output has %d bytes, error %v", state.Status, state.Error, state.Output.Size(), err)
+		}
+	}},
+	{"large values: the reference in a task is covered by its MAC", func(b *fixture) {
+		b.withLarge()
+		b.limits = map[string]time.Duration{"First": time.Hour}
+		b.startLarge(taskFlow("First"))
+		b.advance(b.take())
+		task := b.takeTask()
+		task.LargeInput = strings.ToUpper(task.LargeInput)
+		if _, err := b.RunTask(b.t.Context(), task); !errors.Is(err, token.ErrForged) {
+			b.t.Errorf("error %v", err)
+		}
+	}},
+	{"large values, rules 24 and 25: a sub-flow has a large input and a large output", func(b *fixture) {
+		b.withLarge()
+		b.Limits.Data = machine.MaxLargeData
+		start := b.withChild(taskFlow("A"), awaited, named)
+		b.advance(start)
+		b.script("A", answer{outcome: token.Success(sized(1 << 20))})
+		for len(b.wakes) > 0 {
+			b.advance(b.takeFirst())
+		}
+		b.wantSucceeded()
+		record, err := b.store.Record(b.t.Context(), b.child().Parent.Handle)
+		if err != nil || record.Open() || len(record.Encode()) > 1000 {
+			b.t.Errorf("the record is %.100v, error %v", record, err)
+		}
 	}},
 	{"large values: the iterations of a large list read it once a lane, and their large outputs come together", func(b *fixture) {
 		b.withLarge()

@@ -73,8 +73,12 @@ type Config struct {
 	Reasons bool
 }
 
-// maxBody is the largest request, as in the 2019-03-15 API.
-const maxBody = 1 << 20
+// maxBody is the largest request, as in the 2019-03-15 API. A higher limit of a step's data raises it, by
+// that and what is around the data.
+const (
+	maxBody    = 1 << 20
+	aroundData = 64 << 10
+)
 
 // Handler serves the API.
 func Handler(config Config) http.Handler {
@@ -287,8 +291,8 @@ func unavailable(message string) *Error {
 
 // readJSON reads the body, an object with no other members than these, into form. An empty body leaves
 // form unchanged.
-func readJSON(r *http.Request, form any, members ...string) error {
-	body, err := readBody(r)
+func (h handler) readJSON(r *http.Request, form any, members ...string) error {
+	body, err := h.readBody(r)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
 		return err
 	}
@@ -311,8 +315,8 @@ func readJSON(r *http.Request, form any, members ...string) error {
 }
 
 // readBody reads the body as it is.
-func readBody(r *http.Request) ([]byte, error) {
-	body, err := resume.ReadBody(r.Body, r.ContentLength, maxBody)
+func (h handler) readBody(r *http.Request) ([]byte, error) {
+	body, err := resume.ReadBody(r.Body, r.ContentLength, max(maxBody, h.Tokens.Limits(token.ID{}).Size+aroundData))
 	if report, ok := errors.AsType[*resume.ReportError](err); ok && report.TooLarge {
 		return nil, &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, report.What}
 	}
@@ -327,7 +331,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 	if !fdl.ValidName(name) {
 		return 0, nil, invalid("invalid flow name %q: it begins with a letter or \"_\" and has letters, digits, \"_\" and \"-\"", name)
 	}
-	text, err := readBody(r)
+	text, err := h.readBody(r)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -368,7 +372,7 @@ const nameLength = 16
 
 func (h handler) start(r *http.Request) (int, any, error) {
 	form := Start{Name: "run-" + strings.ToLower(rand.Text()[:nameLength])}
-	if err := readJSON(r, &form, "name", "hash", "input"); err != nil {
+	if err := h.readJSON(r, &form, "name", "hash", "input"); err != nil {
 		return 0, nil, err
 	}
 	if form.Name == "" {
@@ -525,7 +529,7 @@ func (h handler) history(r *http.Request) (int, any, error) {
 
 func (h handler) stop(r *http.Request) (int, any, error) {
 	var form Failure
-	if err := readJSON(r, &form, "error", "cause"); err != nil {
+	if err := h.readJSON(r, &form, "error", "cause"); err != nil {
 		return 0, nil, err
 	}
 	flow, name := named(r)

@@ -218,7 +218,7 @@ func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) 
 	if parse == nil {
 		return token.Outcome{}, nil
 	}
-	body, err := readBody(r)
+	body, err := h.readBody(r)
 	if err != nil {
 		return token.Outcome{}, err
 	}
