@@ -23,6 +23,21 @@ var laneCases = []ruleCase{
 			b.t.Errorf("the execution waits for %+v", w)
 		}
 	}},
+	{"rule 15: a queue of batches gets all lanes but the last one together", func(b *fixture) {
+		b.Wakes = batchedWakes{b, 0}
+		b.advance(b.begin(parallel(taskText("A"), taskText("B"), taskText("C"))))
+		b.wantTrace("read", "write 1", "batch of 2", "wake start of lane 0 in 0s", "wake start of lane 1 in 0s", "wake start of lane 2 in 0s")
+	}},
+	{"rule 15: a batch that is accepted in part leaves the last lane without a wake, so all are sent again", func(b *fixture) {
+		b.Wakes = batchedWakes{b, 1}
+		start := b.begin(parallel(taskText("A"), taskText("B"), taskText("C")))
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read", "write 1", "batch of 2", "wake start of lane 0 in 0s")
+		b.Wakes = batchedWakes{b, 0}
+		b.at(time.Minute)
+		b.advance(start)
+		b.wantTrace("read", "read", "batch of 2", "wake start of lane 0 in 0s", "wake start of lane 1 in 0s", "wake start of lane 2 in 0s")
+	}},
 	{"rule 15: while the worker of a fork may live nothing is sent again", func(b *fixture) {
 		start, _ := b.fork(taskText("A"), taskText("B"))
 		b.at(time.Minute - 1)
@@ -573,6 +588,25 @@ var laneCases = []ruleCase{
 		b.drain()
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
+}
+
+// batchedWakes is a queue of batches. It accepts no more of a batch than so many wakes; 0 means all.
+type batchedWakes struct {
+	*fixture
+	most int
+}
+
+func (w batchedWakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	w.note("batch of %d", len(wakes))
+	for i, wake := range wakes {
+		if w.most > 0 && i == w.most {
+			return ErrFault
+		}
+		if err := w.Send(ctx, wake); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // lostFlows have lost all definitions.
