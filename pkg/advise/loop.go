@@ -36,7 +36,7 @@ func eventsOf(steps ...*fdl.Step) (events int) {
 		switch kind := step.Kind.(type) {
 		case *fdl.Task:
 			events += eventsOfCall
-			if kind.Pattern == fdl.PatternSync || kind.Pattern == fdl.PatternWaitForCallback {
+			if kind.Pattern == fdl.PatternSync && !kind.Resource.IsFunction() || kind.Pattern == fdl.PatternWaitForCallback {
 				events += eventsOfWaiter - eventsOfCall
 			}
 		case *fdl.Wait:

@@ -27,7 +27,7 @@ func (a taskAdvice) isEndless() bool {
 	case fdl.PatternWaitForCallback:
 		return task.Timeout == 0 && task.Heartbeat == 0
 	case fdl.PatternSync:
-		return task.Timeout == 0
+		return task.Timeout == 0 && !task.Resource.IsFunction()
 	case fdl.PatternWaitForCondition:
 		return task.Timeout == 0 && task.Poll.MaxAttempts == 0
 	case fdl.PatternRequestResponse: // a function has a time limit of its own

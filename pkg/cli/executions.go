@@ -196,9 +196,9 @@ func waits(w rest.Waiting, verb string) string {
 	case w.For == "instant":
 		return verb + "until " + view.LocalTime(w.Until)
 	case w.Until != "":
-		return fmt.Sprintf("%sfor %s until %s", verb, article[w.For], view.LocalTime(w.Until))
+		return fmt.Sprintf("%sfor %s%s until %s", verb, article[w.For], w.Subflow, view.LocalTime(w.Until))
 	default:
-		return verb + "for " + article[w.For]
+		return verb + "for " + article[w.For] + w.Subflow
 	}
 }
 
@@ -219,7 +219,7 @@ func inside(w rest.Waiting) string {
 
 var article = map[string]string{
 	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
-	"lanes": "its branches or iterations",
+	"lanes": "its branches or iterations", "sub-flow": "sub-flow ",
 }
 
 // onExecution makes a command whose result is the execution that its argument names.

@@ -181,7 +181,7 @@ type Pattern uint8
 const (
 	PatternRequestResponse  Pattern = iota // the function's result
 	PatternWaitForCallback                 // a caller that has the token
-	PatternSync                            // the end of the job that it started
+	PatternSync                            // the end of the job or the sub-flow that it started, or of the function
 	PatternWaitForCondition                // a result that meets the condition
 )
 

@@ -235,7 +235,7 @@ func patternsOf(resource Resource) (what string, allowed []string) {
 	case resource.Kind != "":
 		return "a job, which is not a function", []string{"requestResponse", "sync", "waitForCallback"}
 	}
-	return "a function, which is not a job", []string{"requestResponse", "waitForCallback", "waitForCondition"}
+	return "a function", []string{"requestResponse", "sync", "waitForCallback", "waitForCondition"}
 }
 
 func (p *parser) pattern(f *fields, resource Resource) Pattern {

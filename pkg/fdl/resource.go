@@ -33,6 +33,9 @@ func (r Resource) IsAction() bool {
 	return (r.Kind != "" || r.Text == StartExecution) && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
 }
 
+// IsFunction reports whether r is a function that is called with the step's input.
+func (r Resource) IsFunction() bool { return r.Kind == "" && !r.IsSubflow() }
+
 // anyText is a region or an account. A placeholder in it may have colons: ${ALIYUN::Region}.
 const anyText = `(?:\$\{[^{}]*\}|[^:])*`
 

@@ -44,7 +44,7 @@ func (r *run) requestCall(step *fdl.Step, waiting *Waiting) {
 		waiting.Attempt.Poll = s.Polls
 	}
 	switch {
-	case !isAwaited(task), r.timeLimit(task) > r.env.Limits.direct(), r.isQueuedOnce(task):
+	case !isAwaited(task), task.Pattern == fdl.PatternSync, r.timeLimit(task) > r.env.Limits.direct(), r.isQueuedOnce(task):
 		r.openToken(task, waiting)
 		r.awaitChild(step, task, waiting)
 	case task.AtMostOnce:
@@ -53,9 +53,17 @@ func (r *run) requestCall(step *fdl.Step, waiting *Waiting) {
 	r.next.Commands = append(r.next.Commands, r.commandFor(step, task, waiting))
 }
 
-// isAwaited reports whether the result of the call is the outcome of the attempt or of a poll.
+// isAwaited reports whether the result of the call is the outcome of the attempt or of a poll. With
+// "pattern: sync" the task queue calls a function, however short the call is.
 func isAwaited(task *fdl.Task) bool {
-	return task.Pattern == fdl.PatternRequestResponse || task.Pattern == fdl.PatternWaitForCondition
+	switch task.Pattern {
+	case fdl.PatternRequestResponse, fdl.PatternWaitForCondition:
+		return true
+	case fdl.PatternSync:
+		return task.Resource.IsFunction()
+	case fdl.PatternWaitForCallback:
+	}
+	return false
 }
 
 // isQueuedOnce reports whether a call that must not be repeated is queued whatever its time limit.
@@ -78,7 +86,7 @@ func (r *run) timeLimit(task *fdl.Task) time.Duration {
 
 // params are the input of a function, or the parameters of a job or of a sub-flow's start.
 func (r *run) params(task *fdl.Task, input value.Value) value.Value {
-	if task.Resource.Kind == "" && !task.Resource.IsSubflow() {
+	if task.Resource.IsFunction() {
 		return input
 	}
 	return task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})

@@ -90,3 +90,23 @@ func TestCostsOfForks(t *testing.T) {
 		})
 	}
 }
+
+// What an execution costs that is nothing but a sub-flow of one short call: at the parent the waiting item,
+// the submission, the token and the end, of the sub-flow its start and its end, and a read of the token at
+// its start. The definitions of the flow are one read more.
+func TestCostsOfASubflow(t *testing.T) {
+	t.Parallel()
+	r := &flowRun{t: t, meter: &meter{}, now: epoch}
+	r.store = newTables(t, atEpoch, r.meter.options)
+	child := "version: v1\ntype: flow\nsteps:\n  - {type: task, name: A, resourceArn: \"acs:fc:::services/any/functions/echo\"}\n"
+	if _, err := r.store.Put(t.Context(), "child", []byte(child)); err != nil {
+		t.Fatal(err)
+	}
+	r.meter.take()
+	r.start("parent", "version: v1\ntype: flow\nsteps:\n  - {type: task, name: Sub, resourceArn: \"acs:fnf:::flow/child\", pattern: sync}\n", value.Object())
+	r.want("the start", r.meter.take(), capacity{write: 1, index: 1, messages: 1})
+	r.want("the parent until it waits, and the start of the sub-flow", r.turn(), capacity{read: 2, write: 3, index: 1, messages: 1})
+	r.want("the sub-flow", r.turn(), capacity{read: 2, write: 2, index: 1, messages: 1})
+	r.want("the parent after the end of the sub-flow", r.turn(), capacity{read: 2, write: 1, index: 1})
+	r.wantSucceeded()
+}

@@ -218,7 +218,7 @@ func waitsForChild(flow *fdl.Flow, step int) bool {
 // WaitsForJob reports whether the step ends with its job.
 func WaitsForJob(flow *fdl.Flow, step int) bool {
 	task, isTask := flow.All[step].Kind.(*fdl.Task)
-	return isTask && task.Pattern == fdl.PatternSync && !task.Resource.IsSubflow()
+	return isTask && task.Pattern == fdl.PatternSync && task.Resource.Kind != ""
 }
 
 // jobID returns the id of the job that a step began to wait for, if it is known.

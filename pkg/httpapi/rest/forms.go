@@ -52,9 +52,11 @@ type Waiting struct {
 	Step string `json:"step"`
 	// Iterations has the index of each iteration around the step, the outermost first.
 	Iterations []int  `json:"iterations,omitempty"`
-	For        string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll", "lanes"
+	For        string `json:"for"`             // "call", "instant", "callback", "job", "retry", "poll", "lanes", "sub-flow"
 	Since      string `json:"since"`           // instant
 	Until      string `json:"until,omitempty"` // the end of a wait or a pause, the deadline of a callback or a job
+	// Subflow is the execution that the step waits for, FLOW/EXECUTION, if For is "sub-flow".
+	Subflow string `json:"subflow,omitempty"`
 	// Queued reports whether the call has not begun: it waits until fewer calls run.
 	Queued bool `json:"queued,omitempty"`
 	// OutcomeStored reports whether the outcome of the callback or job is known, and is applied once the
@@ -143,7 +145,9 @@ func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 		return "lanes"
 	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
 		return "callback"
-	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync:
+	case w.Child != nil:
+		return "sub-flow"
+	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync && task.Resource.Kind != "":
 		return "job"
 	}
 	return "call"

@@ -19,6 +19,8 @@ steps:
   - {type: task, name: Render, action: "batch:SubmitJob", pattern: sync, serviceParams: {}}
   - {type: wait, name: Pause, duration: 1}
   - {type: parallel, name: Both, branches: [{steps: [{type: pass, name: Left}]}, {steps: [{type: pass, name: Right}]}]}
+  - {type: task, name: Child, resourceArn: "acs:fnf:::flow/child", pattern: sync}
+  - {type: task, name: Queued, resourceArn: "acs:fc:::services/s/functions/f", pattern: sync}
 `))
 	if flow == nil {
 		t.Fatal(problems)
@@ -31,8 +33,12 @@ steps:
 		{0, machine.WaitingForToken, "call"}, {1, machine.WaitingForToken, "callback"}, {2, machine.WaitingForToken, "job"},
 		{3, machine.WaitingForInstant, "instant"}, {1, machine.WaitingForRetry, "retry"}, {0, machine.WaitingForPoll, "poll"},
 		{0, machine.WaitingForRoom, "instant"}, {4, machine.WaitingForLanes, "lanes"},
+		{5, machine.WaitingForToken, "sub-flow"}, {6, machine.WaitingForToken, "call"},
 	} {
 		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: want.step}, For: want.by}
+		if want.what == "sub-flow" {
+			waiting.Child = &machine.ExecutionRef{Flow: "child", Execution: "one"}
+		}
 		if got := waitsFor(flow, waiting); got != want.what {
 			t.Errorf("step %s waits for %q, want %q", flow.All[want.step].Name, got, want.what)
 		}

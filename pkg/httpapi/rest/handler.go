@@ -467,8 +467,13 @@ func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int
 func (h handler) waitingOf(flow *fdl.Flow, state machine.State) Waiting {
 	w := state.Waiting
 	step := flow.All[w.Attempt.Step]
+	subflow := ""
+	if w.Child != nil {
+		subflow = w.Child.Flow + "/" + w.Child.Execution
+	}
 	return Waiting{
-		Step: step.Name, Iterations: machine.Iterations(step, state.Items()), For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due),
+		Subflow: subflow,
+		Step:    step.Name, Iterations: machine.Iterations(step, state.Items()), For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due),
 		Queued: h.AwaitsTurn != nil && h.AwaitsTurn(state.ID()),
 	}
 }
