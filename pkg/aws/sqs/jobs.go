@@ -19,12 +19,43 @@ type Polls struct {
 	Now    func() time.Time
 }
 
+// pollPayload is a [resume.Poll].
+type pollPayload struct {
+	Kind      string    `json:"kind"` // of the job, as Account, Region and Name
+	Account   string    `json:"account"`
+	Region    string    `json:"region"`
+	Name      string    `json:"name"`
+	Handle    string    `json:"handle"`
+	BeginText string    `json:"beginText,omitempty"` // of the run, as Since
+	Since     time.Time `json:"since"`
+	JobID     string    `json:"jobId,omitempty"`
+	Number    int       `json:"number"`
+	Due       time.Time `json:"due"`
+	Deadline  time.Time `json:"deadline,omitzero"`
+	MAC       string    `json:"mac"`
+}
+
+func payloadOfPoll(p resume.Poll) pollPayload {
+	return pollPayload{
+		Kind: p.Key.Kind, Account: p.Key.Account, Region: p.Key.Region, Name: p.Key.Name, Handle: p.Waiter.Handle,
+		BeginText: p.Waiter.Run.BeginText, Since: p.Waiter.Run.Since, JobID: p.Waiter.JobID, Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC,
+	}
+}
+
+func (p pollPayload) poll() resume.Poll {
+	return resume.Poll{
+		Key:    jobs.Key{Kind: p.Kind, Account: p.Account, Region: p.Region, Name: p.Name},
+		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{BeginText: p.BeginText, Since: p.Since}, JobID: p.JobID},
+		Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC,
+	}
+}
+
 // Send implements [resume.Polls]. A poll that is due later than a message can be delayed is delivered earlier, and
 // [resume.JobObserver.Reconcile] sends it again.
 func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 	err := checkHandle(p.Waiter.Handle)
 	if err == nil {
-		err = q.Target.send(ctx, kindPoll, p, min(p.Due.Sub(q.Now()), LongestDelay))
+		err = q.Target.send(ctx, kindPoll, payloadOfPoll(p), min(p.Due.Sub(q.Now()), LongestDelay))
 	}
 	if err != nil {
 		return fmt.Errorf("send a poll of job %s: %w", p.Key.Name, err)
@@ -84,7 +115,8 @@ func (h JobHandlers) observe(m Message, event jobEvent) Work {
 	}
 }
 
-func (h JobHandlers) reconcile(m Message, p resume.Poll) (Work, error) {
+func (h JobHandlers) reconcile(m Message, payload pollPayload) (Work, error) {
+	p := payload.poll()
 	p.Receives = m.Receives
 	do := func(ctx context.Context) (time.Time, error) {
 		err := h.Reconcile(ctx, p)

@@ -2,9 +2,12 @@ package sqs_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +80,25 @@ func TestPollRoundTrip(t *testing.T) {
 				t.Errorf("got %+v, want %+v", u.reconciled, poll)
 			}
 		})
+	}
+}
+
+// A poll has its own names, as other messages do.
+func TestPollFieldNames(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	if err := polls(f).Send(t.Context(), somePoll()); err != nil {
+		t.Fatal(err)
+	}
+	var body struct {
+		Payload map[string]json.RawMessage `json:"payload"`
+	}
+	if err := json.Unmarshal([]byte(f.bodies[0]), &body); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"account", "beginText", "deadline", "due", "handle", "jobId", "kind", "mac", "name", "number", "region", "since"}
+	if got := slices.Sorted(maps.Keys(body.Payload)); !slices.Equal(got, want) {
+		t.Errorf("the fields are %q, want %q", got, want)
 	}
 }
 

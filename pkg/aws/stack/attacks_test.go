@@ -45,8 +45,8 @@ var attacks = []attack{
 	{"a message to the dead letters of polls", sends("PollDeadLetters"), "AccessDenied"},
 
 	// Messages that got into a queue all the same. The reply is the log line of the message.
-	{"a forged poll", puts("PollQueue", `{"v":1,"kind":"poll","payload":{"Key":{"Kind":"batch-job","Account":"ACCOUNT","Region":"REGION",`+
-		`"Name":"forged-poll"},"Waiter":{"Handle":"HANDLE","JobID":"JOBID"},"Number":1,"Due":"NOW","MAC":"AAAA"}}`, `"job":"forged-poll"`),
+	{"a forged poll", puts("PollQueue", `{"v":1,"kind":"poll","payload":{"kind":"batch-job","account":"ACCOUNT","region":"REGION",`+
+		`"name":"forged-poll","handle":"HANDLE","jobId":"JOBID","number":1,"due":"NOW","mac":"AAAA"}}`, `"job":"forged-poll"`),
 		`"outcome":"discarded"`},
 	{"a forged task", puts("TaskQueue", `{"v":1,"kind":"task","payload":{"flow":"callback","hash":"h","execution":"attacked",`+
 		`"step":"forged-task","index":0,"attempt":1,"resource":"acs:fc:::services/any/functions/echo","handle":"HANDLE","mac":"AAAA",`+

@@ -143,7 +143,7 @@ func attrsOf(flow *fdl.Flow, state machine.State, e machine.Event) []slog.Attr {
 		return attrs
 	}
 	attrs := []slog.Attr{
-		slog.String("step", flow.All[e.Step].Name), slog.String("error", e.Error), slog.String("cause", causeIn(flow, e)),
+		slog.String("step", machine.StepIn(flow.All[e.Step].Name, machine.Iterations(flow.All[e.Step], e.Items))), slog.String("error", e.Error), slog.String("cause", causeIn(flow, e)),
 		slog.String("closedBy", string(e.ClosedBy)),
 	}
 	if e.Type == machine.TaskSubmitted && WaitsForJob(flow, e.Step) {
