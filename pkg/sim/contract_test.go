@@ -796,7 +796,7 @@ var mutants = []mutant{
 	{
 		name:   "reads: items are those of a moment ago",
 		caught: sim.Broken, edits: one("sim/ports.go",
-			`of.from(from, limit, present)`, `of.from(from, limit, instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
+			`.from(key.Seq, 1, present)`, `.from(key.Seq, 1, instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
 	},
 	{
 		name:   "reads: a token's record is that of a moment ago",
