@@ -2,6 +2,7 @@ package machine
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -16,7 +17,7 @@ func (r *run) succeed(flow Series) {
 		output = r.mapped(nil, outputMappings, mappings, &expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
 	}
 	if err := r.limitsReached(nil, output); err != nil {
-		r.failExecution(err.outcome())
+		r.failExecution(nil, err.outcome())
 		return
 	}
 	s := r.state()
@@ -75,7 +76,7 @@ func (r *run) endAsDecided() {
 	ending := s.Ending
 	s.Ending = nil
 	if ending.Status == StatusFailed {
-		r.fail(r.env.Flow.All[r.endedWaiting.Attempt.Step], token.Outcome{Error: ending.Error, Cause: ending.Cause})
+		r.forkFailed(r.env.Flow.All[r.endedWaiting.Attempt.Step], token.Outcome{Error: ending.Error, Cause: ending.Cause})
 		return
 	}
 	r.end(ending.Status, ending.Error, ending.Cause)
@@ -105,19 +106,39 @@ func endEvent(status Status) EventType {
 // fail fails step, and the execution with it.
 func (r *run) fail(step *fdl.Step, failure token.Outcome) {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
-	r.failExecution(failure)
+	r.failExecution(step, failure)
+}
+
+// forkFailed fails a fork because of a lane, whose cause names the step that failed.
+func (r *run) forkFailed(step *fdl.Step, failure token.Outcome) {
+	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
+	r.failExecution(nil, failure)
 }
 
 // failExecution fails the open choices and forks, inner ones first, and the execution or the lane.
 // The task of an open catch has failed before, and the fork of a lane fails in the lane's parent.
-func (r *run) failExecution(failure token.Outcome) {
+// Outside of the item of the step in which the failure began, the cause names that step, once.
+func (r *run) failExecution(began *fdl.Step, failure token.Outcome) {
 	s := r.state()
 	for i, series := range slices.Backward(s.Series) {
+		if series.Owner.Kind == OwnerItem && began != nil {
+			failure, began = located(began, s.Items(), failure), nil
+		}
 		if series.Owner.Kind == OwnerChoice || series.Owner.Kind == OwnerFork && (i > 0 || !s.isLane()) {
 			r.emit(Event{Type: StepFailed, Step: series.Owner.Step, Error: failure.Error, Cause: failure.Cause})
 		}
 	}
+	if s.isLane() && began != nil { // the fork of the lane itself
+		failure = located(began, s.Items(), failure)
+	}
 	r.end(StatusFailed, failure.Error, failure.Cause)
+}
+
+// located returns the failure with a cause that names the step in the items around it: "step Bad[17]: why".
+func located(step *fdl.Step, items []int, failure token.Outcome) token.Outcome {
+	cause, place := strings.TrimPrefix(failure.Cause, "step "+step.Name+": "), "step "+StepIn(step.Name, Iterations(step, items))
+	failure.Cause = strings.TrimSuffix(place+": "+cause, ": ")
+	return failure.Cut()
 }
 
 // Abandon ends an execution or a lane that cannot continue because of a defect. It needs no

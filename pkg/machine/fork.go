@@ -150,7 +150,7 @@ func (r *run) endItem(step *fdl.Step, ended Series) *fdl.Step {
 		fork.Local = r.withOutput(fork.Local, ended.Local)
 	}
 	if err := r.limitsReached(step, fork.Input, fork.Local); err != nil {
-		r.failExecution(err.outcome())
+		r.failExecution(step, err.outcome())
 		return nil
 	}
 	r.independent = r.independent || len(s.Series) <= r.kept
@@ -262,7 +262,7 @@ func (r *run) lanesJoined(sig LanesJoined) {
 	case r.state().Ending != nil:
 		r.endAsDecided()
 	case sig.Failure.Failed():
-		r.fail(step, sig.Failure.Cut())
+		r.forkFailed(step, sig.Failure.Cut())
 	case !needsOutputs(step):
 		r.advance(r.exitFork(step, w.Input, value.Missing()))
 	case len(sig.Outputs) != w.Lanes:

@@ -315,3 +315,18 @@ func TestPostpone(t *testing.T) {
 		t.Errorf("%+v, commands %+v", w, next.Commands)
 	}
 }
+
+// The cause of a fork names the step that failed, and is as long as another at most.
+func TestCauseOfForkIsCut(t *testing.T) {
+	t.Parallel()
+	env := machine.Env{Flow: parseFlow(t, strings.Replace(forked, "pattern: waitForCallback", "end: true", 1)), Cause: "wake", Tag: "t"}
+	parent, _ := machine.New(machine.FlowRef{Name: "flow"}, env.Flow, "run", value.Object(member("list", value.Array())), epoch, machine.Limits{})
+	parent = mustApply(t, env, parent, machine.Started{At: epoch}).State
+	lane, _ := machine.NewLane(parent, laneOf(parent, 0), epoch)
+	lane = mustApply(t, env, lane, machine.Started{At: epoch}).State
+	failure := token.Failure("E", strings.Repeat("x", 4096))
+	lane = mustApply(t, env, lane, machine.Returned{At: epoch, Attempt: lane.Waiting.Attempt, Outcome: failure}).State
+	if !strings.HasPrefix(lane.Cause, "step Ask: xxx") || len(lane.Cause) > 4096 {
+		t.Errorf("%d bytes: %.40s", len(lane.Cause), lane.Cause)
+	}
+}

@@ -122,7 +122,7 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 // without another event.
 func (r *run) endCatch(step *fdl.Step, ended Series) *fdl.Step {
 	if err := r.limitsReached(step, ended.Input, ended.Local); err != nil {
-		r.failExecution(err.outcome())
+		r.failExecution(step, err.outcome())
 		return nil
 	}
 	r.addOutput(ended.Local)

@@ -115,7 +115,7 @@ func (r *run) advance(step *fdl.Step) {
 			continue
 		}
 		if err := r.checkEvents(); err != nil {
-			r.failExecution(err.outcome())
+			r.failExecution(step, err.outcome())
 			return
 		}
 		if r.beginsItem(step) {

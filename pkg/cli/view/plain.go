@@ -261,39 +261,31 @@ func EndText(flow *fdl.Flow, state machine.State, events []machine.Event) string
 		why = "timed out with "
 	}
 	why += state.Error
-	step, name := failedStep(flow, events)
+	step, cause := failedStep(flow, state.Cause, events)
 	if step != "" {
-		why += " in step " + name
+		why += " in step " + step
 	}
-	return Because(why, withoutStep(state.Cause, step))
+	return Because(why, cause)
 }
 
-// failedStep returns the step in which the failure began that ended the execution, and how to name it; "" if there is
-// none. What failed before that was caught. Between a failed fork and the step in it are events of other lanes.
-func failedStep(flow *fdl.Flow, events []machine.Event) (step, name string) {
-	var failed machine.Event
+// failedStep returns the step in which the failure began that ended the execution, "" if there is none, and the cause
+// without it. What failed before that was caught. Of a failure in a fork the cause names the step.
+func failedStep(flow *fdl.Flow, cause string, events []machine.Event) (step, why string) {
 	for _, e := range slices.Backward(events) {
-		isFailed := failed.Type == machine.StepFailed
-		inFork := isFailed && slices.Contains(machine.ForksAround(flow.All[max(e.Step, 0)]), flow.All[failed.Step])
 		switch {
-		case e.Type == machine.StepFailed && e.Error == failed.Error && e.Cause == failed.Cause && inFork:
-			failed = e
-		case isFailed && isFork(flow, failed.Step):
+		case e.Type == machine.StepFailed && isFork(flow, e.Step):
+			if located, ok := strings.CutPrefix(cause, "step "); ok {
+				step, why, _ = strings.Cut(located, ": ")
+				return step, why
+			}
+			return flow.All[e.Step].Name, cause
 		case e.Type == machine.StepFailed:
-			failed = e
-		case isFailed || e.Type != machine.ExecutionFailed:
-			return failedName(flow, failed)
+			step = flow.All[e.Step].Name
+		case step != "" || e.Type != machine.ExecutionFailed:
+			return step, withoutStep(cause, step)
 		}
 	}
-	return failedName(flow, failed)
-}
-
-func failedName(flow *fdl.Flow, failed machine.Event) (step, name string) {
-	if failed.Type != machine.StepFailed {
-		return "", ""
-	}
-	of := flow.All[failed.Step]
-	return of.Name, machine.StepIn(of.Name, machine.Iterations(of, failed.Items))
+	return step, withoutStep(cause, step)
 }
 
 func isFork(flow *fdl.Flow, step int) bool {

@@ -105,7 +105,7 @@ func TestTheStepThatFailed(t *testing.T) {
 			if tt.want != machine.NoStep {
 				want = flow.All[tt.want].Name
 			}
-			if got, _ := failedStep(flow, tt.events); got != want {
+			if got, _ := failedStep(flow, "", tt.events); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
