@@ -25,6 +25,9 @@ const (
 	// maxFollowed is the maximum number of logs that a [Position] is in. Lanes beyond it are read after
 	// others ended, so neither the position nor the reads of a page grow with nested forks.
 	maxFollowed = 200
+	// maxForks is the maximum number of forks of a position that is read: a few bytes make room for the
+	// lanes of one.
+	maxForks = 2 * maxFollowed
 	// maxPageReads bounds the reads of a page. It exceeds maxFollowed, so that each page has events if
 	// there are any.
 	maxPageReads = 2 * maxFollowed
@@ -129,25 +132,29 @@ func ParsePosition(text string) (p Position, err error) {
 		return p, err
 	}
 	d := value.NewDecoder(data)
-	p.decode(d, d.Uint())
-	if d.Err() != nil || d.Rest() > 0 {
+	forks := 0
+	p.decode(d, d.Uint(), &forks)
+	if forks > maxForks || d.Err() != nil || d.Rest() > 0 {
 		return Position{}, errors.New("it is damaged")
 	}
 	return p, nil
 }
 
-// decode reads what encode wrote after its first number.
-func (p *Position) decode(d *value.Decoder, first uint64) {
+// decode reads what encode wrote after its first number, and counts the forks.
+func (p *Position) decode(d *value.Decoder, first uint64, forks *int) {
 	p.seq, p.skip = first-1, int(d.Uint()) //nolint:gosec // as it was written
 	count := min(d.Uint(), machine.MaxLanes)
 	if count == 0 {
+		return
+	}
+	if *forks++; *forks > maxForks {
 		return
 	}
 	p.lanes = make([]Position, count)
 	for i, end := 0, int(min(d.Uint(), count)); i < end && d.Err() == nil; i++ {
 		first := d.Uint()
 		if first > 0 {
-			p.lanes[i].decode(d, first)
+			p.lanes[i].decode(d, first, forks)
 			continue
 		}
 		for ended := d.Uint(); ended > 0 && i < end; ended-- {
