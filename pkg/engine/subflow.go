@@ -37,7 +37,8 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	if holding, ok := h.wakes.(HoldingWakes); ok {
 		defer holding.HoldBack(start.Child.ID())()
 	}
-	request := StartRequest{Flow: flow, Execution: start.Child.Execution, Input: call.Input}
+	// Either of the two executions may expire first, so neither refers to a large value of the other.
+	request := StartRequest{Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input)}
 	state, err := h.accept(ctx, request, &start.Parent)
 	switch {
 	case errors.Is(err, ErrConflict):
@@ -105,7 +106,7 @@ func (c *core) reportToParent(ctx context.Context, state machine.State) error {
 		held := c.held()
 		err := held.complete(ctx, &closing.Outcome.Output)
 		if err == nil {
-			closing.Outcome.Output, err = c.keepApart(ctx, state.Parent.Handle, closing.Outcome.Output)
+			closing.Outcome.Output, err = c.keepApart(ctx, state.Parent.Handle, value.Detached(closing.Outcome.Output))
 		}
 		if err != nil {
 			return err

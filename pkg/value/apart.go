@@ -57,6 +57,14 @@ func (a *Apart) add(origin *Origin, seen map[*node]uint64) {
 	}
 }
 
+// Detached returns a complete value that stands nowhere else. Whoever writes it writes all of it, in a log that
+// may outlive the one from which v was read.
+func Detached(v Value) Value {
+	e := &Encoder{whole: true}
+	e.Value(v)
+	return NewDecoder(e.Bytes()).Value()
+}
+
 // DecodePart returns the values of a part by the numbers that references to them have.
 func DecodePart(part Part) (numbered func(uint32) (Value, bool), err error) {
 	d := NewDecoderAt(Origin{Log: part.Name, Expires: partExpires}, part.Body)

@@ -118,6 +118,23 @@ func TestAPartIsReferredToFromAnywhere(t *testing.T) {
 	}
 }
 
+// Another execution may outlive the part.
+func TestADetachedValueIsWrittenWhereItIsNeeded(t *testing.T) {
+	t.Parallel()
+	e := &value.Encoder{Apart: newApart()}
+	list := numbers(1000)
+	e.Value(value.Object(member("list", list), member("same", list)))
+	held := value.NewDecoder(e.Bytes()).Value()
+	read := withParts(t, held, e.Apart.Parts)
+	for _, v := range []value.Value{read, read.Get("list"), value.Object(member("in", read)), value.Missing(), value.Null()} {
+		item := &value.Encoder{Place: value.Origin{Log: "log", Seq: 1, Expires: 7}}
+		item.Value(value.Detached(v))
+		if got := value.NewDecoderAt(item.Place, item.Bytes()).Value(); !got.IsComplete() || !same(got, v) {
+			t.Errorf("%.40s reads as %.40s", v, got)
+		}
+	}
+}
+
 // What a part refers to in other logs is read from there.
 func TestAPartRefersToOtherLogs(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,7 @@ type Encoder struct {
 	Measures bool
 	// Apart keeps the largest values apart from the item, nil for none.
 	Apart *Apart
+	whole bool // nothing stands elsewhere
 	out   []byte
 	seen  map[*node]uint64
 	logs  []string // the other logs in references

@@ -26,6 +26,9 @@ type place struct {
 
 // placeOf returns where v stands in full.
 func (e *Encoder) placeOf(v Value) (place, bool) {
+	if e.whole {
+		return place{}, false
+	}
 	origin := v.n.origin
 	if origin != nil && (e.Measures || origin.isPart() || origin.Log == e.Place.Log && origin.Seq < e.Place.Seq || origin.isBeside(e.Place)) {
 		return place{origin, v.n.number}, true

@@ -19,11 +19,13 @@ import (
 // memory beside a store that keeps none.
 type largeValues struct {
 	*fixture
-	fails  int  // how many of the next stores fail
-	gone   bool // nothing is found
-	flip   bool // a bit of what is found is another one
-	mu     sync.Mutex
-	memory map[string][]byte
+	fails int  // how many of the next stores fail
+	gone  bool // nothing is found
+	// expired is an execution whose values are deleted.
+	expired engine.ID
+	flip    bool // a bit of what is found is another one
+	mu      sync.Mutex
+	memory  map[string][]byte
 }
 
 // withLarge gives the engine a store for large values, and the highest limit.
@@ -59,7 +61,7 @@ func (l *largeValues) LoadValue(ctx context.Context, name string) (data []byte, 
 	defer l.mu.Unlock()
 	store, ok := l.store.(engine.LargeValues)
 	switch {
-	case l.gone:
+	case l.gone, strings.HasPrefix(name, l.expired.String()):
 		return nil, engine.ErrNotFound
 	case ok:
 		data, err = store.LoadValue(ctx, name)
@@ -300,6 +302,26 @@ var largeCases = []ruleCase{
 		record, err := b.store.Record(b.t.Context(), b.child().Parent.Handle)
 		if err != nil || record.Open() || len(record.Encode()) > 1000 {
 			b.t.Errorf("the record is %.100v, error %v", record, err)
+		}
+	}},
+	{"large values, rules 24 and 25: a sub-flow and its parent have values of their own, so either may expire first", func(b *fixture) {
+		values := b.withLarge()
+		put(b.t, b.Flows, "child", taskFlow("A")+waitText("Pause", 10))
+		request := b.request(flowHead+subflowText(awaited, named), "{}")
+		request.Input = sized(1 << 20)
+		b.wantStart(request, engine.StartedNew)
+		b.script("A", answer{outcome: token.Success(value.Object(value.Member{Key: "result", Value: sized(1 << 20)}))})
+		b.drain()
+		b.wantSucceeded()
+		for kept, expired := range map[engine.ID]engine.ID{testID: childID, childID: testID} {
+			values.expired = expired
+			state, err := b.Describe(b.t.Context(), kept)
+			if err != nil || !value.Equal(state.Input, sized(1<<20)) || state.Output.Get("result").Size() < 1<<20 {
+				b.t.Errorf("%s: the input has %d bytes and the output %d, error %v", state.Flow.Name, state.Input.Size(), state.Output.Size(), err)
+			}
+			if _, err := b.History(b.t.Context(), kept); err != nil {
+				b.t.Errorf("%s: %v", state.Flow.Name, err)
+			}
 		}
 	}},
 	{"large values: the iterations of a large list read it once a lane, and their large outputs come together", func(b *fixture) {
