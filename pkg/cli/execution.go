@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -382,9 +383,24 @@ func (e *execution) read(ctx context.Context) (state machine.State, events []mac
 	return state, events, err
 }
 
+// ended returns the execution and the events that its report needs: with --json all, else only those at the end of a
+// failure, which say in which step it began. A step fails with those around it.
+func (e *execution) ended(ctx context.Context) (state machine.State, events []machine.Event, err error) {
+	if e.options.json {
+		return e.read(ctx)
+	}
+	id := engine.NewID(e.file.name(), e.name)
+	if state, err = e.system.Client.Describe(ctx, id); err != nil || state.Status != machine.StatusFailed {
+		return state, nil, err
+	}
+	around := len(e.file.flow.All)
+	page, err := e.system.Client.HistoryFrom(ctx, id, state.LastID()-around, func(machine.Event) bool { return false })
+	return state, page.Events, err
+}
+
 // finish prints what became of the execution.
 func (e *execution) finish(ctx context.Context) error {
-	state, events, err := e.read(ctx)
+	state, events, err := e.ended(ctx)
 	if err != nil {
 		return err
 	}
@@ -393,6 +409,8 @@ func (e *execution) finish(ctx context.Context) error {
 
 // report prints the result of an execution, or returns why it has no output.
 func (e *execution) report(ctx context.Context, state machine.State, events []machine.Event) (err error) {
+	// Those of lanes were read later than others with greater ids.
+	slices.SortFunc(events, func(a, b machine.Event) int { return cmp.Compare(a.ID, b.ID) })
 	switch {
 	case e.options.json:
 		err = e.command.out().JSON("run", runReportOf(e.file.flow, state, events))
