@@ -65,6 +65,7 @@ func rightsOfJobs() map[string]right {
 		"Fnf/QueueDeliveries": {try: reports2019, says: "InternalServerError"},
 		"Fnf/ReadAndAppend":   {try: manages2019("ListExecutions"), says: "InternalServerError"},
 		"Fnf/ReadFnfKeys":     {try: asksAnew("Fnf", "/"), says: noBeginning},
+		"Fnf/ReadItems":       {try: describes2019, says: "InternalServerError"},
 		"Fnf/ReadTokenKey":    {try: asksAnew("Fnf", "/"), says: noBeginning},
 		"Fnf/SendWakes":       {try: manages2019("StartExecution"), says: "InternalServerError"},
 		"Fnf/Tokens":          {try: reports2019, says: "InternalServerError"},
@@ -139,6 +140,14 @@ func manages2019(action string) func(trial) error {
 	}
 }
 
+// describes2019 describes the execution of [refers] by the API of 2019-03-15.
+func describes2019(x trial) error {
+	if err := refers(x); err != nil {
+		return err
+	}
+	return x.succeeds(vendorCall{"DescribeExecution", map[string]any{"FlowName": x.name, "ExecutionName": x.execution()}})
+}
+
 // succeeds returns an error if the last of the calls fails.
 func (x trial) succeeds(calls ...vendorCall) error {
 	lines := x.stack.vendor(x.T, calls...)
@@ -197,6 +206,14 @@ func postsUnsigned(x trial) error {
 		return fmt.Errorf("%d: %s", status, answer)
 	}
 	return nil
+}
+
+// lists lists a wait of Step Functions.
+func lists(x trial) error {
+	if err := opens(x); err != nil {
+		return err
+	}
+	return manages("tokens", "list")(x)
 }
 
 // succeedsExternal closes the wait by the management API.

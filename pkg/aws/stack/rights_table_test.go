@@ -32,6 +32,9 @@ const (
 	passes = "- {type: pass, name: A}"
 	pauses = "- {type: wait, name: A, duration: 1}"
 	forks  = "- {type: parallel, name: A, branches: [{steps: [{type: pass, name: B}]}, {steps: [{type: pass, name: C}]}]}"
+	// joins needs the outputs of its branches.
+	joins = "- {type: parallel, name: A, branches: [{steps: [{type: pass, name: B}]}, {steps: [{type: pass, name: C}]}]," +
+		" outputMappings: [{target: all, source: $local}]}"
 	sleeps = "- {type: wait, name: A, duration: 10000}" // more than the longest delay
 	// expires closes its token itself.
 	expires = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback, timeoutSeconds: 1}"
@@ -57,7 +60,9 @@ func rightsOf(f called) map[string]right {
 		"Api/ListExecutions": {try: manages("list"), says: failedInside},
 		"Api/ListWaits":      {try: manages("tokens", "list"), says: failedInside},
 		"Api/ReadAndAppend":  {try: manages("flows", "list"), says: failedInside},
+		"Api/ReadItems":      {try: refers, says: failedInside},
 		"Api/ReadTokenKey":   {try: beginsAnew("Api"), says: noBeginning},
+		"Api/ReadWaits":      {try: lists, says: failedInside},
 		"Api/SendWakes":      {try: starts, says: failedInside},
 		"Api/Tokens":         {try: succeedsExternal, says: failedInside},
 		"Api/WriteLogs":      logs("Api"),
@@ -77,6 +82,7 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
 		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
 		"Interpreter/ReadFlows":     {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
+		"Interpreter/ReadItems":     {try: runs(cli.ExitSucceeded, joins), teller: "Interpreter", action: "dynamodb:BatchGetItem", says: "table Log"},
 		"Interpreter/ReadTokenKey": {
 			try: anew("Interpreter", runs(cli.ExitSucceeded, passes)), teller: "Interpreter", action: "secretsmanager:GetSecretValue", says: "read the token key",
 		},
@@ -130,6 +136,11 @@ func starts(x trial) error {
 // runs runs an execution to its end.
 func runs(exit int, steps string) func(trial) error {
 	return func(x trial) error { return x.await(x.begin(exit, "run", x.flow(steps), "--name", x.execution())) }
+}
+
+// refers runs an execution whose last item refers to the input, which the first has.
+func refers(x trial) error {
+	return x.await(x.begin(cli.ExitSucceeded, "run", x.flow(passes), "--name", x.execution(), "--input", `{"large":"`+strings.Repeat("x", 4096)+`"}`))
 }
 
 // posts posts to the public API for a token that is open.
