@@ -126,13 +126,13 @@ func (h *handler) toAbandonAtStart(ctx context.Context, lane machine.Lane) (mach
 }
 
 // lastReadable returns the state of the item, or of the last item before it that is not damaged. If
-// all items are damaged, the state is empty but for the lane whose log it is.
+// all items are damaged, the state is empty but for the lane whose log it is, or the parent of a sub-flow.
 func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, error) {
 	var empty machine.State
 	for seq := item.Seq; ; {
 		state, err := decodeState(item)
-		if lane, ok := machine.LaneOf(item.Body); ok && lane.ID() == item.Execution {
-			empty.Lane = &lane
+		if lane, parent := machine.OwnersOf(item.Execution, item.Body); lane != nil || parent != nil && namesToken(*parent) {
+			empty.Lane, empty.Parent = lane, parent
 		}
 		switch {
 		case CodeOf(err) == CodeTooNew:
@@ -153,4 +153,10 @@ func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, e
 		}
 		item = items[0]
 	}
+}
+
+// namesToken reports whether the token of the parent is one of its log: otherwise the damage is there.
+func namesToken(parent machine.Parent) bool {
+	id, ok := token.HandleID(parent.Handle)
+	return ok && id.Execution == parent.Log
 }

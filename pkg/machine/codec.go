@@ -173,21 +173,25 @@ func decodeHead(data []byte, whole bool) (Head, error) {
 	return h, nil
 }
 
-// LaneOf returns the lane whose log an item is of, as far as the item says: it reads no more than that, so
-// it finds no damage behind it. The caller compares [Lane.ID] with the log.
-func LaneOf(data []byte) (lane Lane, ok bool) {
+// OwnersOf returns the lane whose log an item is of, or the parent of a sub-flow, as far as an item of that log
+// says: it reads no more than that, so it finds no damage behind it.
+func OwnersOf(log ID, data []byte) (lane *Lane, parent *Parent) {
 	size, err := formatSize(data)
 	if err != nil {
-		return Lane{}, false
+		return nil, nil
 	}
 	c := &coder{dec: value.NewDecoder(data[size:])}
 	var h Head
-	if c.head(&h); !h.Lane {
-		return Lane{}, false
+	var s State
+	if c.head(&h); h.Lane {
+		c.lane(&s.Lane)
+	} else {
+		c.parents(&s)
 	}
-	read := &lane
-	c.lane(&read)
-	return *read, !c.damaged()
+	if s.Flow, s.Execution = h.Flow, h.Execution; c.damaged() || s.ID() != log {
+		return nil, nil
+	}
+	return s.Lane, s.Parent
 }
 
 // coder encodes or decodes: one description of the format serves both. An encoding coder changes
@@ -325,12 +329,7 @@ func (c *coder) state(s *State) {
 			c.count(&s.Around[i])
 		}
 	}
-	if c.forked {
-		number(c, &s.Reserved, math.MaxInt)
-	}
-	if c.child {
-		c.parent(&s.Parent)
-	}
+	c.parents(s)
 	c.time(&s.At)
 	c.count(&s.Events)
 	c.value(&s.Input)
@@ -379,6 +378,15 @@ func (c *coder) id(id *ID) {
 		c.strange = true
 	} else if c.enc == nil {
 		*id = ID([]byte(text))
+	}
+}
+
+func (c *coder) parents(s *State) {
+	if c.forked {
+		number(c, &s.Reserved, math.MaxInt)
+	}
+	if c.child {
+		c.parent(&s.Parent)
 	}
 }
 

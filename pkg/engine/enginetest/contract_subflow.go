@@ -183,6 +183,16 @@ var subflowCases = []ruleCase{
 		b.drain()
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
+	{"rule 25: a sub-flow of which nothing can be read reports that", func(b *fixture) {
+		b.advance(b.childWaits(taskFlow("A")))
+		start := b.take()
+		b.Log = damagedLog{b.Log, childID}
+		start.Receives = 5
+		b.advance(start)
+		b.Log = b.Log.(damagedLog).Log //nolint:forcetypeassert // see above
+		b.drain()
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
 	{"rule 25: a large output reaches the parent", func(b *fixture) {
 		b.advance(b.childWaits(taskFlow("A") + waitText("Pause", 10)))
 		large := `{"large":"` + strings.Repeat("x", 1000) + `"}`
