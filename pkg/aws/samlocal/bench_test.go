@@ -40,6 +40,11 @@ var functions = map[string]struct{ id, name string }{
 	"callback":     {"CallbackFunction", "callback"},
 }
 
+// optional are functions that a stack without parameters does not have, each with where they are tested.
+var optional = map[string]string{
+	"fnf": "parameter FnfKeys: package stack tests it with the vendor's client",
+}
+
 // bench is what functions need to run in containers.
 type bench struct {
 	root     string // of the repository
