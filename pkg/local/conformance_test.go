@@ -67,7 +67,7 @@ func TestRendezvous(t *testing.T) {
 	resumetest.Rendezvous(t, as[resume.Rendezvous])
 }
 
-// startCounter is a store that knows which executions were started in it.
+// startCounter is a store that knows which executions were started in it, without those that are sub-flows.
 type startCounter struct {
 	enginetest.Store
 	mu      sync.Mutex
@@ -75,7 +75,8 @@ type startCounter struct {
 }
 
 func (s *startCounter) Append(ctx context.Context, item engine.Item) error {
-	if head, err := machine.HeadOf(item.Body); err != nil || !head.Lane {
+	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
+	if err != nil || state.Lane == nil && state.Parent == nil {
 		s.mu.Lock()
 		s.started[item.Execution] = true
 		s.mu.Unlock()

@@ -19,11 +19,12 @@ type story struct {
 	// actors act in every order with the effects of the workers: "hand" closes
 	// the token, "beat" sends a heartbeat, "stop" requests the end.
 	actors []string
-	long   bool // Long and Ask may take an hour
-	once   bool // no function is called twice, whatever happens
-	deaths int  // how many workers may die
-	drawn  int  // so many runs are drawn where all would be too many; 0 for all
-	forks  bool // the flow has forks, which have ten times as many runs
+	long   bool   // Long and Ask may take an hour
+	once   bool   // no function is called twice, whatever happens
+	deaths int    // how many workers may die
+	drawn  int    // so many runs are drawn where all would be too many; 0 for all
+	forks  bool   // the flow has forks or a sub-flow, which have ten times as many runs
+	child  string // the flow that a step waits for; an actor that closes the token closes that of the child
 }
 
 var stories = []story{
@@ -98,6 +99,18 @@ var stories = []story{
 		name: "a fork in a fork that fails", flow: parallel(inner("Inner", callbackText(), taskText("Broken")), taskText("C"), waitText("Long", 5000)),
 		deaths: 2, forks: true, drawn: 2000,
 	},
+	{name: "a sub-flow", flow: subFlow() + taskText("Next"), child: callChild, deaths: 2, forks: true, drawn: 400},
+	{name: "a sub-flow that fails", flow: subFlow(), child: flowHead + taskText("Broken"), deaths: 2, forks: true, drawn: 400},
+	{name: "a sub-flow and a hand", flow: subFlow(), child: askChild, actors: []string{"hand"}, deaths: 1, forks: true, drawn: 400},
+	{name: "a sub-flow and a stop", flow: subFlow("timeoutSeconds: 600"), child: askChild, actors: []string{"stop"}, deaths: 2, forks: true},
+	{
+		name: "a sub-flow, a hand and a stop", flow: subFlow("timeoutSeconds: 600"), child: askChild, actors: []string{"hand", "stop"},
+		deaths: 1, forks: true,
+	},
+	{
+		name: "a sub-flow and a deadline", flow: subFlow("timeoutSeconds: 1"), child: askChild, actors: []string{"hand"},
+		deaths: 2, forks: true, drawn: 400,
+	},
 }
 
 // crashStories tells each story in every order of its actors, with workers
@@ -119,7 +132,7 @@ func crashStories(t *testing.T, open func(t *testing.T) Store) {
 
 func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	t.Helper()
-	flow := put(t, store, "story", s.flow)
+	flow := s.put(t, store)
 	if doubled {
 		s.deaths = min(s.deaths, 1)
 	}
@@ -166,10 +179,20 @@ func (s story) tell(t *testing.T, store Store, name string, doubled bool) {
 	}
 }
 
+// put puts the flows of the story.
+func (s story) put(t *testing.T, store Store) machine.FlowRef {
+	t.Helper()
+	if s.child != "" {
+		put(t, store, "child", s.child)
+	}
+	return put(t, store, "story", s.flow)
+}
+
 // storyWorld is a world with actors.
 type storyWorld struct {
 	*world
 	once   bool
+	nested bool // a step waits for a sub-flow
 	actors []*actor
 	trace  []string
 	taken  []message // by those who meet
@@ -189,7 +212,7 @@ type actor struct {
 
 func (s story) world(t *testing.T, store Store, flow machine.FlowRef, name string) *storyWorld {
 	t.Helper()
-	w := &storyWorld{world: newWorld(t, store, flow, name), once: s.once}
+	w := &storyWorld{world: newWorld(t, store, flow, name), once: s.once, nested: s.child != ""}
 	if s.long {
 		w.limits = map[string]time.Duration{}
 		for _, function := range []string{"Long", "Ask", "Broken", "Flaky", "Poll"} {
@@ -245,17 +268,41 @@ func (w *storyWorld) state() machine.State {
 	return state
 }
 
-// handle is that of the first token, empty before anybody can know it.
+// handle is that of the first token that a client can close, empty before anybody can know it.
 func (w *storyWorld) handle() string {
-	items, err := w.store.Items(w.t.Context(), w.id(), 1, 1)
+	return w.firstHandle(w.asker())
+}
+
+// asker is the execution whose token a client can close, the zero ID if that is a sub-flow that is not known.
+func (w *storyWorld) asker() engine.ID {
+	if !w.nested {
+		return w.id()
+	}
+	if step := w.firstWait(w.id()); step != nil && step.Child != nil {
+		return step.Child.ID()
+	}
+	return engine.ID{}
+}
+
+// firstHandle is that of the first token of an execution.
+func (w *storyWorld) firstHandle(id engine.ID) string {
+	if waiting := w.firstWait(id); waiting != nil {
+		return waiting.Handle()
+	}
+	return ""
+}
+
+// firstWait is what a log waited for first, nil if that is not known.
+func (w *storyWorld) firstWait(id engine.ID) *machine.Waiting {
+	items, err := w.store.Items(w.t.Context(), id, 1, 1)
 	if err != nil || len(items) == 0 {
-		return ""
+		return nil
 	}
 	state, _, err := machine.Decode(machine.Place(items[0].Execution, items[0].Seq), items[0].Body)
-	if err != nil || state.Waiting == nil {
-		return ""
+	if err != nil {
+		return nil
 	}
-	return state.Waiting.Handle()
+	return state.Waiting
 }
 
 // asked reports whether the function that is given the token was called.
@@ -270,7 +317,7 @@ func (w *storyWorld) hand() *actor {
 	return &actor{"hand", w.asked, []func(){
 		func() {
 			sent = w.clock()
-			w.send(engine.Wake{Execution: w.id(), Cause: w.handle(), Due: sent, Sent: sent}, sent)
+			w.send(engine.Wake{Execution: w.asker(), Cause: w.handle(), Due: sent, Sent: sent}, sent)
 		},
 		func() {
 			if w.clock().Sub(sent) < closerLimit {
@@ -341,14 +388,22 @@ func (w *storyWorld) check(most int) error {
 	if err := w.checkLanes(); err != nil {
 		return err
 	}
-	history, err := w.worker(living).History(w.t.Context(), w.id())
+	if err := w.checkChild(state); err != nil {
+		return err
+	}
+	return w.checkHistory(w.id())
+}
+
+// checkHistory: the history of an execution is whole, and says the same as its first token.
+func (w *storyWorld) checkHistory(id engine.ID) error {
+	history, err := w.worker(living).History(w.t.Context(), id)
 	if err != nil {
 		return err
 	}
 	if err := w.checkAttempts(history); err != nil {
 		return err
 	}
-	return w.checkToken(history)
+	return w.checkToken(w.firstHandle(id), history)
 }
 
 // checkLanes: no log is terminal before its lanes have joined, and every lane has a terminal item by then
@@ -395,8 +450,7 @@ func (w *storyWorld) checkAttempts(history []machine.Event) error {
 
 // checkToken: what the token holds is what the history says, and what the clients
 // closed it was told.
-func (w *storyWorld) checkToken(history []machine.Event) error {
-	handle := w.handle()
+func (w *storyWorld) checkToken(handle string, history []machine.Event) error {
 	if handle == "" {
 		return nil
 	}
@@ -406,7 +460,7 @@ func (w *storyWorld) checkToken(history []machine.Event) error {
 		return err
 	case held.Open():
 		return errors.New("the execution ended and its token is open")
-	case w.told != nil && (w.told.Open() || !token.Same(*w.told.Outcome, *held.Outcome) || w.told.ClosedBy != held.ClosedBy):
+	case w.told != nil && handle == w.handle() && (w.told.Open() || !token.Same(*w.told.Outcome, *held.Outcome) || w.told.ClosedBy != held.ClosedBy):
 		return fmt.Errorf("the closer was told %+v and the token holds %+v", w.told, held)
 	}
 	for _, event := range history {

@@ -66,6 +66,8 @@ var meetings = []meeting{
 	{"a lane that fails", []string{"lane 0", "lane 1", "lane 2"}, 1},
 	{"a lane that fails and a stop", []string{"lane 0", "lane 1", "stop"}, 1},
 	{"a fork in a fork and a stop", []string{"lane 0", "stop", "lane 1"}, 1},
+	{"a sub-flow and a stop", []string{"start", "stop"}, 1},
+	{"a sub-flow and a stop", []string{"start", "start"}, 1},
 }
 
 // interleaveStories has two workers, or a worker and a client, race in
@@ -86,9 +88,9 @@ func interleaveStories(t *testing.T, open func(t *testing.T) Store) {
 func (m meeting) meet(t *testing.T, store Store, name string, deaths int) {
 	t.Helper()
 	s := stories[slices.IndexFunc(stories, func(s story) bool { return s.name == m.story })]
-	flow := put(t, store, "story", s.flow)
+	flow := s.put(t, store)
 	plan := &plan{}
-	if len(m.racers) > 2 {
+	if len(m.racers) > 2 || s.child != "" {
 		plan.sample = 1000
 	}
 	plan.limit(store, s.forks)
