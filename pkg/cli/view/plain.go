@@ -126,7 +126,7 @@ func (*plainView) Close(bool) {}
 func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	switch e.Type { //nolint:exhaustive // the others say nothing new
 	case machine.ExecutionStarted:
-		return "started with " + e.Input.JSON()
+		return "started with " + shortly(e.Input)
 	case machine.ExecutionSucceeded:
 		return "succeeded"
 	case machine.ExecutionFailed:
@@ -140,7 +140,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.StepExited:
 		return v.exitedText(e, after)
 	case machine.TaskSucceeded:
-		return "returned " + e.Output.JSON()
+		return "returned " + shortly(e.Output)
 	case machine.TaskSubmitted:
 		return "waits for " + awaitedBy(v.flow, e)
 	case machine.StepFailed:
