@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -56,12 +57,16 @@ func (c Command) subflowPaths(flags []string) (map[string]string, error) {
 	for name, path := range c.flows {
 		paths[name] = c.beside(path)
 	}
+	given := map[string]bool{}
 	for _, flag := range flags {
 		name, path, ok := strings.Cut(flag, "=")
 		if !ok || path == "" || !fdl.ValidName(name) {
 			return nil, view.Usage(fmt.Sprintf("--subflow %q; allowed: the name of a flow, \"=\" and a file", flag), "--subflow payment=payment.yaml")
 		}
-		paths[name] = path
+		if given[name] {
+			return nil, view.Usage("--subflow "+name+" is given twice", "give one file for each sub-flow")
+		}
+		paths[name], given[name] = path, true
 	}
 	return paths, nil
 }
@@ -83,7 +88,7 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 			found.stored[name] = storedSubflow{flow.file.path, step}
 			continue
 		}
-		file, err := c.readSubflow(paths[name], t)
+		file, err := c.readSubflow(name, paths[name], t)
 		if err == nil {
 			err = c.addSubflows(found, subflow{name, file}, paths, t)
 		}
@@ -95,10 +100,14 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 }
 
 // readSubflow reads a definition. The values of --var are those of all flows of the command.
-func (c Command) readSubflow(path string, flags templateFlags) (flowFile, error) {
+func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, error) {
 	t, err := c.template(flags)
 	if err != nil {
 		return flowFile{}, err
+	}
+	t.subflow = name
+	if _, err := os.Stat(path); err != nil {
+		return flowFile{}, view.Usage(fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, reasonOf(err)), "correct the path")
 	}
 	file, err := readFlow(path, t)
 	if err == nil && file.flow == nil {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"os"
@@ -39,7 +40,10 @@ type template struct {
 	used   []string          // names of placeholders in flows
 	// imported is the flow to import, as of [templateFlags].
 	imported string
-	note     func(format string, args ...any)
+	// subflow is the sub-flow whose file is read, empty for the flow that starts first. Of a template
+	// it is the flow of that name, or else the only one.
+	subflow string
+	note    func(format string, args ...any)
 }
 
 // template reads the flags. They take precedence over the file with settings.
@@ -115,13 +119,13 @@ func (t *template) importInto(f *flowFile) error {
 func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 	var names []string
 	for _, flow := range flows {
-		if flow.Name == t.imported {
+		if flow.Name == cmp.Or(t.subflow, t.imported) {
 			return flow, nil
 		}
 		names = append(names, flow.Name)
 	}
 	switch {
-	case t.imported != theOnlyFlow:
+	case t.imported != theOnlyFlow && t.subflow == "":
 		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has no flow %q%s", t.imported, didYouMean(t.imported, names)),
 			strings.TrimPrefix(strings.Join(append([]string{""}, names...), ", --import="), ", "))
 	case len(flows) > 1:

@@ -143,6 +143,50 @@ func TestImport(t *testing.T) {
 // The definition that is stored is that of the template, with the values.
 //
 // rules: TP-12 TP-13
+// A sub-flow comes from its own file, out of a template by its own name.
+//
+// rules: TP-13
+func TestImportOfSubflows(t *testing.T) {
+	t.Parallel()
+	template := writeFile(t, "template.yaml", `ROSTemplateFormatVersion: '2015-09-01'
+Resources:
+  Parent:
+    Type: ALIYUN::FNF::Flow
+    Properties:
+      Name: parent
+      Definition: |
+        version: v1
+        type: flow
+        name: parent
+        steps:
+          - {type: task, name: Pay, resourceArn: 'acs:fnf:::flow/child', pattern: sync, timeoutSeconds: 60,
+             outputMappings: [{target: n, source: $local.n}]}
+        outputMappings: [{target: n, source: $local.n}]
+  Child:
+    Type: ALIYUN::FNF::Flow
+    Properties:
+      Name: child
+      Definition: |
+        version: v1
+        type: flow
+        name: child
+        steps: [{type: pass, name: One, outputMappings: [{target: n, source: 1}]}]
+        outputMappings: [{target: n, source: $local.n}]
+`)
+	plain := writeFile(t, "child.yaml", "version: v1\ntype: flow\nname: child\nsteps: [{type: pass, name: One, outputMappings: [{target: n, source: 2}]}]\n"+
+		"outputMappings: [{target: n, source: $local.n}]\n")
+	for child, want := range map[string]string{template: `{"n":1}`, plain: `{"n":2}`} {
+		got := do(t, "run", template, "--import=parent", "--subflow", "child="+child, "--skip-time")
+		if got.exit != ExitSucceeded || got.stdout != want+"\n" {
+			t.Errorf("%s: got %+v", child, got)
+		}
+	}
+	got := do(t, "run", template, "--import=parent", "--subflow", "child=none.yaml", "--skip-time")
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "the definition of sub-flow child, none.yaml: no such file") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestImportIsPut(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"WAITLESS_STORE": t.TempDir() + "/store"}
