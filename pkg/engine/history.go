@@ -28,8 +28,9 @@ const (
 	// maxForks is the maximum number of forks of a position that is read: a few bytes make room for the
 	// lanes of one.
 	maxForks = 2 * maxFollowed
-	// maxPageReads bounds the reads of a page. It exceeds maxFollowed, so that each page has events if
-	// there are any.
+	// maxPageReads bounds the reads of a page. It exceeds maxFollowed, so that each page goes on. It also exceeds
+	// the lanes without events between two events, which are those of one fork of each level, so that a page of
+	// [Client.HistoryFrom] has events if there are any.
 	maxPageReads = 2 * maxFollowed
 	// itemsAtOnce is how many items are read at once.
 	itemsAtOnce = 25

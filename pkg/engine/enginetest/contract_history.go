@@ -2,8 +2,10 @@ package enginetest
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -59,6 +61,44 @@ var historyCases = []ruleCase{
 		}
 		b.trace = nil
 	}},
+	{"history: a page has events also between the most lanes that were stopped before they began", func(b *fixture) {
+		b.forkedWidely()
+		b.advance(b.stop())
+		b.drain()
+		var read []machine.Event
+		for page := (engine.HistoryPage{More: true}); page.More; {
+			first := 1
+			if len(read) > 0 {
+				first = read[len(read)-1].ID + 1
+			}
+			var err error
+			page, err = b.HistoryFrom(b.t.Context(), testID, first, func(machine.Event) bool { return true })
+			if err != nil || len(page.Events) == 0 && page.More {
+				b.t.Fatalf("from event %d on: %+v, error %v", first, page, err)
+			}
+			read = append(read, page.Events...)
+		}
+		if all := b.events(); !slices.EqualFunc(read, all, sameEvent) || all[len(all)-1].Type != machine.ExecutionStopped {
+			b.t.Errorf("read:\n%v\nall:\n%v", read, all)
+		}
+	}},
+}
+
+// forkedWidely starts an execution with forks of all levels, each with all lanes, of which only the first has begun.
+func (b *fixture) forkedWidely() {
+	b.t.Helper()
+	steps := waitText("Wait", 20)
+	for _, name := range []string{"Innermost", "Middle", "Outermost"} {
+		steps = "  - type: foreach\n    name: " + name + "\n    iterationMapping: {collection: $.list, item: one}\n    steps:\n" +
+			strings.TrimSuffix("    "+strings.ReplaceAll(steps, "\n", "\n    "), "    ")
+	}
+	b.wantStart(b.request(flowHead+steps, `{"list":[`+strings.Repeat("1,", machine.MaxLanes-1)+`1]}`), engine.StartedNew)
+	for range fdl.MaxForks {
+		wakes := b.takeAll()
+		b.advance(wakes[0])
+	}
+	b.takeAll()
+	b.trace = nil
 }
 
 // forkedTwice starts an execution that forks, in a branch also once more.
