@@ -193,6 +193,21 @@ var subflowCases = []ruleCase{
 		b.drain()
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
+	{"rule 25: the parent of a sub-flow is a lane, and its worker died before it knew of the end", func(b *fixture) {
+		put(b.t, b.Flows, "child", taskFlow("A"))
+		b.lanes[childID] = " of the sub-flow"
+		b.wantStart(b.request(parallel(subflowText(awaited, named), waitText("B", 5)), ""), engine.StartedNew)
+		b.answer("A", `{"done":true}`)
+		b.advance(b.takeFirst()) // the fork
+		b.advance(b.takeFirst()) // the lane, whose last wake starts the sub-flow
+		start := b.takeAll()
+		b.sendFails = 1
+		b.wantError(start[len(start)-1], engine.CodeInternal)
+		b.wakes = start
+		b.at(time.Minute)
+		b.drain()
+		b.wantSucceeded()
+	}},
 	{"rule 25: a large output reaches the parent", func(b *fixture) {
 		b.advance(b.childWaits(taskFlow("A") + waitText("Pause", 10)))
 		large := `{"large":"` + strings.Repeat("x", 1000) + `"}`
