@@ -5,12 +5,16 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go/middleware"
@@ -71,8 +75,9 @@ func (m *meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 		call.ReturnConsumedCapacity = ask
 	}
 	out, metadata, err := next.HandleInitialize(ctx, in)
-	if _, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
-		m.refused(in.Parameters)
+	if refusal, refused := errors.AsType[*types.ConditionalCheckFailedException](err); refused {
+		attempts, _ := retry.GetAttemptResults(metadata)
+		m.refused(in.Parameters, refusal.Item, len(attempts.Results) > 1)
 	}
 	if err != nil {
 		return out, metadata, err
@@ -110,15 +115,21 @@ func (m *meter) readBatch(input any) {
 }
 
 // refused counts a write that its condition refused, which is billed by the size of the item that is there,
-// though the answer does not tell. A put that the client repeated after a lost answer is refused by itself.
-func (m *meter) refused(input any) {
+// though the answer does not tell. A put that the client repeated after a lost response is refused by itself:
+// it is one write, of the index as well if the item has an entry there.
+func (m *meter) refused(input any, there map[string]types.AttributeValue, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	const unit = 1 << 10
 	m.sum.write++
-	if put, ok := input.(*dynamodb.PutItemInput); ok {
-		body, _ := put.Item["b"].(*types.AttributeValueMemberB)
-		m.sum.write += float64(len(body.Value) / unit)
+	put, ok := input.(*dynamodb.PutItemInput)
+	if !ok {
+		return
+	}
+	body, _ := put.Item["b"].(*types.AttributeValueMemberB)
+	m.sum.write += float64(len(body.Value) / unit)
+	if _, listed := put.Item["x"]; listed && repeated && reflect.DeepEqual(put.Item, there) {
+		m.sum.index++
 	}
 }
 
@@ -136,6 +147,59 @@ func (m *meter) sent() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sum.messages++
+}
+
+// losing is a server whose first response to each write is lost.
+type losing struct {
+	dynamodb.HTTPClient
+	mu   sync.Mutex
+	lost map[string]bool // by SDK call
+}
+
+// Do implements [dynamodb.HTTPClient].
+func (l *losing) Do(r *http.Request) (*http.Response, error) {
+	response, err := l.HTTPClient.Do(r)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	id := r.Header.Get("Amz-Sdk-Invocation-Id")
+	if target := r.Header.Get("X-Amz-Target"); err != nil || l.lost[id] || !strings.HasSuffix(target, ".PutItem") && !strings.HasSuffix(target, ".UpdateItem") {
+		return response, err
+	}
+	l.lost[id] = true
+	return nil, errors.Join(io.ErrUnexpectedEOF, response.Body.Close())
+}
+
+func (l *losing) options(o *dynamodb.Options) {
+	l.HTTPClient, o.HTTPClient = o.HTTPClient, l
+	o.Retryer = retry.AddWithMaxBackoffDelay(retry.NewStandard(), time.Millisecond)
+}
+
+// A request that the client repeats is one write, whether the item is new or another's.
+func TestARepeatedRequestIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	m, l := &meter{}, &losing{lost: map[string]bool{}}
+	store := newTables(t, atEpoch, m.options, l.options)
+	own, other := itemOf("flow/one", 0, machine.StatusStarting, 0), itemOf("flow/one", 0, machine.StatusStarting, time.Second)
+	for _, c := range []struct {
+		name string
+		put  engine.Item
+		want capacity
+	}{
+		{"an item with an entry", own, capacity{write: 1, index: 1}},
+		{"an item where another one is", other, capacity{write: 1}},
+		{"an item without an entry", itemOf("flow/one", 1, machine.StatusRunning, 0), capacity{write: 1}},
+	} {
+		m.take()
+		if err := store.Append(t.Context(), c.put); engine.CodeOf(err) != engine.CodeConflict {
+			t.Errorf("%s: error %v, want a conflict with itself or the other", c.name, err)
+		}
+		if got := m.take(); got != c.want {
+			t.Errorf("%s consumed %+v, want %+v", c.name, got, c.want)
+		}
+	}
+	if len(l.lost) != 3 {
+		t.Errorf("%d responses were lost, want 3", len(l.lost))
+	}
 }
 
 // flowRun is an execution of a sample on DynamoDB, wake by wake.

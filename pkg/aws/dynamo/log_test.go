@@ -36,10 +36,12 @@ func itemOf(name string, seq uint64, status machine.Status, after time.Duration)
 	return item
 }
 
+// mustAppend appends items. One that the client put again after a lost response is refused by itself.
 func mustAppend(t *testing.T, log engine.Log, items ...engine.Item) {
 	t.Helper()
 	for _, item := range items {
-		if err := log.Append(t.Context(), item); err != nil {
+		err := log.Append(t.Context(), item)
+		if conflict, refused := errors.AsType[*engine.ConflictError](err); err != nil && (!refused || conflict.Nonce != item.Nonce) {
 			t.Fatal(err)
 		}
 	}
