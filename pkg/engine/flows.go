@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -42,6 +43,22 @@ func Newest(name string, sorted []Definition) (machine.FlowRef, error) {
 		return machine.FlowRef{}, &Error{Code: CodeNotFound, Op: "read flow " + name, Err: ErrNotFound}
 	}
 	return sorted[0].Flow, nil
+}
+
+// BecomesNewest returns when a definition becomes the newest of the sorted list of its name, and its
+// properties. ok is false if it is the newest already.
+func BecomesNewest(flow machine.FlowRef, sorted []Definition, now time.Time) (at time.Time, properties string, ok bool) {
+	i := slices.IndexFunc(sorted, func(d Definition) bool { return d.Flow == flow })
+	switch {
+	case i == 0:
+		return at, "", false
+	case i > 0:
+		properties = sorted[i].Properties
+	}
+	if len(sorted) > 0 && !now.After(sorted[0].Created) {
+		now = sorted[0].Created.Add(time.Nanosecond)
+	}
+	return now, properties, true
 }
 
 // SortDefinitions puts them in the order of their names, of one name the latest

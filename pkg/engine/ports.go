@@ -207,7 +207,7 @@ type Ends interface {
 // Flows keeps definitions by name and content.
 type Flows interface {
 	// Put stores the definition under the name and returns its reference. The same text under the
-	// same name is the same flow. If the text is not a flow, the error is an [*Error] with
+	// same name is the same flow. It is the newest of that name from then on. If the text is not a flow, the error is an [*Error] with
 	// [CodeInvalid].
 	Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error)
 
@@ -223,7 +223,7 @@ type Flows interface {
 // Definition is an entry in a list of definitions.
 type Definition struct {
 	Flow machine.FlowRef
-	// Created is when the definition came to the list.
+	// Created is when the definition became the newest of its name.
 	Created time.Time
 	// Properties are what a protocol keeps with the definition while it is listed, in a form of its own.
 	Properties string

@@ -28,11 +28,16 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 	}
 	key := listedKey(flow)
 	err = s.step(ctx, operation{name: "put flow " + name}, key, func() ([]Entry, error) {
-		if _, listed, err := s.db.Get(key); err != nil || listed {
+		list, err := s.definitions(name)
+		if err != nil {
 			return nil, err
 		}
-		created := binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixNano()))
-		return []Entry{{flowKey(flow), bytes.Clone(text)}, {key, created}}, nil
+		at, properties, ok := engine.BecomesNewest(flow, list, time.Now())
+		if !ok {
+			return nil, nil
+		}
+		created := binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano()))
+		return []Entry{{flowKey(flow), bytes.Clone(text)}, {key, append(created, properties...)}}, nil
 	})
 	if err != nil {
 		return machine.FlowRef{}, err
@@ -76,25 +81,28 @@ const instantSize = 8
 
 // Definitions implements the list of flows of the management API.
 func (s *KeyedStore) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
+	return read(ctx, s, operation{name: "list flows"}, func() ([]engine.Definition, error) { return s.definitions(name) })
+}
+
+// definitions lists those of a name, of all names if it is empty.
+func (s *KeyedStore) definitions(name string) (list []engine.Definition, err error) {
 	listed := Range{[]byte{keyListed}, []byte{keyListed + 1}}
 	if name != "" {
 		listed = Range{fmt.Appendf(nil, "%c%s\x00", keyListed, name), fmt.Appendf(nil, "%c%s\x01", keyListed, name)}
 	}
-	return read(ctx, s, operation{name: "list flows"}, func() (list []engine.Definition, err error) {
-		for key, entry := range s.db.Entries(listed, &err) {
-			if len(entry) < instantSize {
-				return nil, damaged("the list of flows")
-			}
-			flow, hash, _ := bytes.Cut(key[1:], []byte{0})
-			list = append(list, engine.Definition{
-				Flow:       machine.FlowRef{Name: string(flow), Hash: string(hash)},
-				Created:    time.Unix(0, int64(binary.BigEndian.Uint64(entry))).UTC(), //nolint:gosec // as it was written
-				Properties: string(entry[instantSize:]),
-			})
+	for key, entry := range s.db.Entries(listed, &err) {
+		if len(entry) < instantSize {
+			return nil, damaged("the list of flows")
 		}
-		engine.SortDefinitions(list)
-		return list, err
-	})
+		flow, hash, _ := bytes.Cut(key[1:], []byte{0})
+		list = append(list, engine.Definition{
+			Flow:       machine.FlowRef{Name: string(flow), Hash: string(hash)},
+			Created:    time.Unix(0, int64(binary.BigEndian.Uint64(entry))).UTC(), //nolint:gosec // as it was written
+			Properties: string(entry[instantSize:]),
+		})
+	}
+	engine.SortDefinitions(list)
+	return list, err
 }
 
 // FlowText implements the list of flows of the management API.

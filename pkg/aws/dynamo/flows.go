@@ -30,10 +30,20 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRe
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
-	put := flowKey(flow)
-	put[attrBody], put[attrCreated] = binaryOf(text), nanosecondOf(l.now())
-	if _, _, err = l.put(ctx, "put flow "+name, put, "attribute_not_exists(c)", nil); err != nil {
+	list, err := l.Definitions(ctx, name)
+	if err != nil {
 		return machine.FlowRef{}, err
+	}
+	if at, properties, ok := engine.BecomesNewest(flow, list, l.now()); ok {
+		put := flowKey(flow)
+		put[attrBody], put[attrCreated] = binaryOf(text), nanosecondOf(at)
+		if properties != "" {
+			put[attrProperties] = binaryOf([]byte(properties))
+		}
+		newer := item{":c": put[attrCreated]}
+		if _, _, err := l.put(ctx, "put flow "+name, put, "attribute_not_exists(c) OR c < :c", newer); err != nil {
+			return machine.FlowRef{}, err
+		}
 	}
 	l.flows.Put(flow, parsed, len(text))
 	return flow, nil

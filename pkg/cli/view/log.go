@@ -142,9 +142,10 @@ func attrsOf(flow *fdl.Flow, state machine.State, e machine.Event) []slog.Attr {
 		}
 		return attrs
 	}
+	step := flow.All[e.Step]
 	attrs := []slog.Attr{
-		slog.String("step", machine.StepIn(flow.All[e.Step].Name, machine.Iterations(flow.All[e.Step], e.Items))), slog.String("error", e.Error), slog.String("cause", causeIn(flow, e)),
-		slog.String("closedBy", string(e.ClosedBy)),
+		slog.String("step", machine.StepIn(step.Name, machine.Iterations(step, e.Items))),
+		slog.String("error", e.Error), slog.String("cause", causeIn(flow, e)), slog.String("closedBy", string(e.ClosedBy)),
 	}
 	if e.Type == machine.TaskSubmitted && WaitsForJob(flow, e.Step) {
 		attrs = append(attrs, slog.String("job", jobID(e)))

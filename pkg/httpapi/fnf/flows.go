@@ -219,17 +219,12 @@ func (h handler) putDefinition(ctx context.Context, given parameters, listed []e
 	if err != nil {
 		return current, err
 	}
-	i := slices.IndexFunc(listed, func(d engine.Definition) bool { return d.Flow == flow })
-	switch {
-	case i == 0:
-		return listed[0], nil
-	case i > 0: // an earlier one moves to the front
-		if err := h.Flows.DeleteFlow(ctx, flow); err != nil {
-			return current, err
-		}
+	if i := slices.IndexFunc(listed, func(d engine.Definition) bool { return d.Flow == flow }); i >= 0 {
+		current = listed[i]
 	}
+	current.Flow = flow
 	_, err = h.Flows.Put(ctx, flow.Name, []byte(text))
-	return engine.Definition{Flow: flow}, err
+	return current, err
 }
 
 // deleteFlow stops the executions of a flow that have not ended and takes its definitions off the list.

@@ -39,6 +39,7 @@ func Flows(t *testing.T, open func(t *testing.T) Store) {
 		"of one name the latest definition is the first":            flowsLatest,
 		"a name that begins like another one is another one":        flowsPrefix,
 		"the same put again changes nothing":                        flowsAgain,
+		"an earlier text that is put again is the newest":           flowsNewestAgain,
 		"a text comes back as it was put":                           flowsText,
 		"a text that was never put is not found":                    flowsNoText,
 		"what was deleted is not listed and its text not found":     flowsDeleted,
@@ -177,6 +178,20 @@ func flowsAgain(c on) {
 	}
 }
 
+func flowsNewestAgain(c on) {
+	earlier, later := c.put("a", one), c.put("a", two)
+	if err := c.store.SetProperties(c.Context(), earlier, "", "kept"); err != nil {
+		c.Fatal(err)
+	}
+	c.put("a", one)
+	if list := c.list("a"); len(list) != 2 || list[0].Flow != earlier || list[1].Flow != later || list[0].Properties != "kept" {
+		c.Errorf("got %v", list)
+	}
+	if newest, err := c.store.Newest(c.Context(), "a"); err != nil || newest != earlier {
+		c.Errorf("the newest is %v, error %v", newest, err)
+	}
+}
+
 func flowsText(c on) {
 	a, b := c.put("a", one), c.put("a", two)
 	for flow, want := range map[machine.FlowRef]string{a: one, b: two} {
@@ -247,7 +262,7 @@ func (c on) wantProperties(flow machine.FlowRef, want string) {
 }
 
 func flowsProperties(c on) {
-	a, b := c.put("a", one), c.put("a", two)
+	b, a := c.put("a", two), c.put("a", one)
 	before := c.list("a")
 	c.wantProperties(a, "")
 	if err := c.store.SetProperties(c.Context(), a, "", "text é\x00\xff"); err != nil {
