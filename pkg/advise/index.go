@@ -171,7 +171,7 @@ func (x *indexed) dropIndex(task *yaml.Node) {
 	}
 }
 
-// freeName returns a name that is not taken.
+// freeName returns a name that is free.
 func freeName(name string, isTaken func(string) bool) string {
 	name = name[:min(len(name), fdl.MaxName/2)]
 	for isTaken(name) {

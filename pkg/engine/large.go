@@ -26,7 +26,7 @@ type LargeValues interface {
 	LoadValue(ctx context.Context, name string) ([]byte, error)
 }
 
-// partRef is the name that references to a part have. Whoever has it can read the part.
+// partRef is the name that references to a part have. It is enough to read the part.
 type partRef struct {
 	execution ID
 	number    [16]byte // random

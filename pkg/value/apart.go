@@ -57,7 +57,7 @@ func (a *Apart) add(origin *Origin, seen map[*node]uint64) {
 	}
 }
 
-// Detached returns a complete value that stands nowhere else. Whoever writes it writes all of it, in a log that
+// Detached returns a complete value that stands nowhere else. An item with it has all of it, in a log that
 // may outlive the one from which v was read.
 func Detached(v Value) Value {
 	e := &Encoder{whole: true}

@@ -189,7 +189,7 @@ var largeCases = []ruleCase{
 		}
 		b.wantTrace("store a value: failed")
 	}},
-	{"large values, rule 4: a worker that dies between the value and its item leaves what nobody refers to", func(b *fixture) {
+	{"large values, rule 4: a worker that dies between the value and its item leaves a part without a reference", func(b *fixture) {
 		b.withLarge()
 		b.script("First", answer{outcome: token.Success(sized(largeSize))})
 		start := b.begin(taskFlow("First"))
