@@ -341,6 +341,7 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 		t.Fatal(err)
 	}
 	r.meter.take()
+	r.meter.readRequests = 0
 	r.id = engine.NewID(name, "run-1")
 	if _, err := r.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "run-1", Input: input}); err != nil {
 		t.Fatal(err)
