@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -106,10 +106,11 @@ func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, 
 		return flowFile{}, err
 	}
 	t.subflow = name
-	if _, err := os.Stat(path); err != nil {
-		return flowFile{}, view.Usage(fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, reasonOf(err)), "correct the path")
-	}
 	file, err := readFlow(path, t)
+	var failure *view.Failure
+	if errors.As(err, &failure) {
+		failure.Why = fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, failure.Why)
+	}
 	if err == nil && file.flow == nil {
 		return file, file.invalid()
 	}

@@ -23,8 +23,8 @@ const attrCreated = "c"
 // attrProperties are the properties of a listed definition; one without has none.
 const attrProperties = "d"
 
-// Put implements [engine.Flows]. A flow that is listed already is not written
-// again.
+// Put implements [engine.Flows]. A flow that is the newest of its name already is not
+// written again.
 func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	flow, parsed, err := engine.ParseFlow(name, text)
 	if err != nil {
