@@ -178,10 +178,25 @@ func (q *travel) Send(ctx context.Context, w engine.Wake) error {
 	if err := q.Wakes.Send(ctx, w); err != nil {
 		return err
 	}
+	q.sent(w)
+	return nil
+}
+
+// SendAll implements [engine.BatchWakes].
+func (q *travel) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	if err := q.Wakes.SendAll(ctx, wakes); err != nil {
+		return err
+	}
+	q.sent(wakes...)
+	return nil
+}
+
+func (q *travel) sent(wakes ...engine.Wake) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.under[keyOf(w)] = w.Due
-	return nil
+	for _, w := range wakes {
+		q.under[keyOf(w)] = w.Due
+	}
 }
 
 // At makes the schedule by the clock of the emulator.

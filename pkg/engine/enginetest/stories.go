@@ -17,7 +17,8 @@ type story struct {
 	name string
 	flow string
 	// actors act in every order with the effects of the workers: "hand" closes
-	// the token, "beat" sends a heartbeat, "stop" requests the end.
+	// the token, "beat" sends a heartbeat, "stop" requests the end, "others" are workers who handle what
+	// comes meanwhile.
 	actors []string
 	long   bool   // Long and Ask may take an hour
 	once   bool   // no function is called twice, whatever happens
@@ -110,6 +111,10 @@ var stories = []story{
 	{
 		name: "a sub-flow and a deadline", flow: subFlow("timeoutSeconds: 1"), child: askChild, actors: []string{"hand"},
 		deaths: 2, forks: true, drawn: 400,
+	},
+	{
+		name: "a sub-flow whose start is slow, and a deadline", flow: subFlow("timeoutSeconds: 1"), child: askChild,
+		actors: []string{"others"}, deaths: 1, forks: true,
 	},
 }
 
@@ -220,7 +225,7 @@ func (s story) world(t *testing.T, store Store, flow machine.FlowRef, name strin
 		}
 	}
 	for _, name := range s.actors {
-		w.actors = append(w.actors, map[string]func() *actor{"hand": w.hand, "beat": w.beat, "stop": w.stop}[name]())
+		w.actors = append(w.actors, map[string]func() *actor{"hand": w.hand, "beat": w.beat, "stop": w.stop, "others": w.others}[name]())
 	}
 	return w
 }
@@ -365,6 +370,15 @@ func (w *storyWorld) stop() *actor {
 			w.stopped = !before
 		},
 	}, 0}
+}
+
+// others are workers who handle all messages of two seconds: so long does the effect take of the one
+// that they meet.
+func (w *storyWorld) others() *actor {
+	return &actor{"others", func() bool { return true }, []func(){func() {
+		for end := w.clock().Add(2 * time.Second); w.isDue(end) && w.turn(living); {
+		}
+	}}, 0}
 }
 
 // check is what holds of every story.

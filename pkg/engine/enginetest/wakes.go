@@ -1,7 +1,9 @@
 package enginetest
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -43,6 +45,7 @@ func Wakes(t *testing.T, with func(t *testing.T, test func(t *testing.T, queue Q
 		{"a wake that is put back comes again unchanged and not early", wakesPutBack},
 		{"two wakes of one execution both come", wakesOneExecution},
 		{"nothing is lost of many senders", wakesManySenders},
+		{"wakes that are sent together all come", wakesTogether},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +76,8 @@ func send(t *testing.T, q Queue, wakes ...engine.Wake) {
 }
 
 func sameWake(a, b engine.Wake) bool {
-	return a.Execution == b.Execution && a.Cause == b.Cause && a.Due.Equal(b.Due) && a.Sent.Equal(b.Sent) && a.Seq == b.Seq
+	return a.Execution == b.Execution && a.Cause == b.Cause && a.Due.Equal(b.Due) && a.Sent.Equal(b.Sent) && a.Seq == b.Seq &&
+		reflect.DeepEqual(a.Lane, b.Lane)
 }
 
 func wantWake(t *testing.T, q Queue, want engine.Wake) {
@@ -207,6 +211,32 @@ func wakesManySenders(c on[Queue]) {
 		}
 	})
 	q.Pass(2 * time.Second)
+	wantAll(t, q, missing)
+}
+
+// wakesTogether sends what a fork of many lanes does. A queue without batches gets them one by one, as
+// from the engine.
+func wakesTogether(c on[Queue]) {
+	t, q := c.t, c.it
+	const lanes = 23 // two full batches of SQS, and a rest
+	sent, missing := make([]engine.Wake, lanes), map[engine.ID]engine.Wake{}
+	for i := range sent {
+		lane := machine.Lane{Parent: engine.NewID("flow", "run"), Attempt: 7, Index: i, Count: lanes}
+		sent[i] = engine.Wake{Execution: lane.ID(), Lane: &lane, Cause: machine.CauseStart, Due: q.Now(), Sent: q.Now()}
+		missing[lane.ID()] = sent[i]
+	}
+	if batches, ok := q.(engine.BatchWakes); !ok {
+		send(t, q, sent...)
+	} else if err := errors.Join(batches.SendAll(t.Context(), sent), batches.SendAll(t.Context(), nil)); err != nil {
+		t.Fatalf("send %d wakes, and none: %v", lanes, err)
+	}
+	wantAll(t, q, missing)
+}
+
+// wantAll receives wakes until none is due. All that are missing come, as they were sent.
+func wantAll(t *testing.T, q Queue, missing map[engine.ID]engine.Wake) {
+	t.Helper()
+	all := len(missing)
 	for {
 		got, ok := q.Receive(t)
 		if !ok {
@@ -219,6 +249,6 @@ func wakesManySenders(c on[Queue]) {
 		q.Finish(t, got, time.Time{})
 	}
 	if len(missing) > 0 {
-		t.Errorf("%d of %d wakes did not come", len(missing), len(wakes))
+		t.Errorf("%d of %d wakes did not come", len(missing), all)
 	}
 }

@@ -332,6 +332,13 @@ func (w *world) next() (message, bool) {
 	return first, true
 }
 
+// isDue reports whether a message is due by then.
+func (w *world) isDue(by time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.messages, func(m message) bool { return !m.at.After(by) })
+}
+
 // deliver has one worker handle a message and tells when it comes again, zero
 // for never.
 func (w *world) deliver(m message, alive gate) time.Time {
