@@ -40,6 +40,9 @@ func flowsPutCommand(c Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if err := c.warn(file); err != nil {
+			return err
+		}
 		return c.putFlow(cmd.Context(), o, file)
 	}
 	return cmd

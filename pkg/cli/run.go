@@ -84,9 +84,6 @@ func (c Command) run(ctx context.Context, o runOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := c.warn(e.file); err != nil {
-		return err
-	}
 	if e.api, err = e.elsewhere(ctx); err != nil {
 		return err
 	}
@@ -150,6 +147,9 @@ func (c Command) start(ctx context.Context, o runOptions, follow bool) (err erro
 func (c Command) execution(ctx context.Context, o runOptions, where target.Place) (e *execution, err error) {
 	e = &execution{command: c, options: o, place: where, name: o.name}
 	if e.file, err = c.readSource(ctx, o.source, where); err != nil {
+		return nil, err
+	}
+	if err := c.warn(e.file); err != nil {
 		return nil, err
 	}
 	if e.subflows, err = c.readSubflows(e.file, o.subflows, o.source.template); err != nil {

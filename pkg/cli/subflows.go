@@ -111,10 +111,13 @@ func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, 
 	if errors.As(err, &failure) {
 		failure.Why = fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, failure.Why)
 	}
-	if err == nil && file.flow == nil {
+	switch {
+	case err != nil:
+		return file, err
+	case file.flow == nil:
 		return file, file.invalid()
 	}
-	return file, err
+	return file, c.warn(file)
 }
 
 // names are those of all flows that are started.

@@ -83,6 +83,9 @@ func (t *template) parse(f *flowFile) error {
 	}
 	f.text = f.filled.Text
 	f.flow, f.problems = fdl.Parse(f.text)
+	if !f.isStored() { // whose placeholders have had their values
+		f.warnOfPlaceholders()
+	}
 	f.inTemplate(f.problems)
 	if f.flow != nil {
 		f.inTemplate(f.flow.Extensions)
@@ -134,6 +137,24 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 		return flows[0], nil
 	}
 	return templates.Flow{}, nil
+}
+
+// warnOfPlaceholders adds warnings for placeholders without values, unless another problem of the line
+// names them.
+func (f *flowFile) warnOfPlaceholders() {
+	unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u fdl.Problem) bool {
+		placeholder, _, _ := strings.Cut(u.Message, "}")
+		return slices.ContainsFunc(f.problems, func(p fdl.Problem) bool { return p.Line == u.Line && strings.Contains(p.Message, placeholder) })
+	})
+	f.problems = inOrder(append(f.problems, unfilled...))
+}
+
+// inOrder sorts problems by their places.
+func inOrder(problems fdl.Problems) fdl.Problems {
+	slices.SortStableFunc(problems, func(a, b fdl.Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return problems
 }
 
 // inTemplate moves problems to where the user wrote what they are about.

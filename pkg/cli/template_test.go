@@ -45,7 +45,7 @@ func TestTemplateIsFilled(t *testing.T) {
 	}
 	put := doWith(t, "", env, append([]string{"flows", "put"}, args...)...)
 	hash := sha256.Sum256(want)
-	if shown := "export-prod  " + shortHash(hex.EncodeToString(hash[:])) + "\n"; put != (result{stdout: shown}) {
+	if shown := "export-prod  " + shortHash(hex.EncodeToString(hash[:])) + "\n"; put.exit != ExitSucceeded || put.stdout != shown {
 		t.Errorf("got %+v, want %s", put, shown)
 	}
 	if got := doWith(t, "", env, "flows", "show", "export-prod"); got != (result{stdout: string(want)}) {
@@ -69,6 +69,42 @@ func TestTemplateWithoutVariables(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "flow.yaml", `{version: v1, type: flow, steps: [{type: pass, name: A, outputMappings: [{target: a, source: "$${A} ${!A} ${A}"}]}]}`)
 	if got := do(t, "run", file, "--skip-time"); got.exit != ExitSucceeded || got.stdout != `{"a":"$${A} ${!A} ${A}"}`+"\n" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// A flow for which no variable is given runs as it is, with a warning for each placeholder.
+//
+// rules: TP-9
+func TestTemplateWarnsOfPlaceholders(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": t.TempDir() + "/store"}
+	steps := "version: v1\ntype: flow\nname: f\nsteps:\n  - type: pass\n    name: A # ${C}\n    outputMappings:\n" +
+		"      - {target: a, source: [\"é ${A}\"]}\n      - {target: b, source: [\"${ALIYUN::Region}${A-B}$${X}${!X}\"]}\n"
+	file := writeFile(t, "flow.yaml", steps)
+	warning := func(at, name string) string {
+		return fmt.Sprintf("%s:%s: warning: placeholder ${%s} has no value and stays as it is; give --var %[3]s=VALUE, or write %[3]s below vars: in waitless.yaml\n",
+			file, at, name)
+	}
+	want := warning("8:33", "A") + warning("9:48", "A-B")
+	for _, args := range [][]string{{"validate", file}, {"run", file, "--skip-time"}, {"flows", "put", file}, {"start", file}, {"advise", file}} {
+		if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || !strings.HasPrefix(got.stderr, want) || strings.Count(got.stderr, "warning") != 2 {
+			t.Errorf("%q: got %+v, want %s", args, got, want)
+		}
+	}
+	for _, args := range [][]string{{"run", "--flow", "f", "--skip-time"}, {"validate", file, "--var", "A=1", "--var", "A-B=2"}} {
+		if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || strings.Contains(got.stderr, "warning") {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+	parent := writeFile(t, "parent.yaml", "version: v1\ntype: flow\nsteps:\n"+
+		"  - {type: task, name: F, resourceArn: 'acs:fnf:::flow/f', pattern: sync, timeoutSeconds: 9}\n")
+	if got := do(t, "run", parent, "--skip-time", "--subflow", "f="+file); got.exit != ExitSucceeded || !strings.HasPrefix(got.stderr, want) {
+		t.Errorf("got %+v", got)
+	}
+	imported := writeFile(t, "template.yml", "Resources: {F: {Type: 'ALIYUN::FNF::Flow', Properties: {"+
+		"Definition: {version: v1, type: flow, steps: [{type: pass, name: '${S}'}]}}}}\n")
+	if got := do(t, "validate", imported, "--import"); !strings.Contains(got.stderr, "placeholder ${S} has no value and stays") {
 		t.Errorf("got %+v", got)
 	}
 }

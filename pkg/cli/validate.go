@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -73,10 +72,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 			return nil, f
 		}
 		if strict && file.flow != nil {
-			file.problems = append(file.problems, file.flow.Extensions...)
-			slices.SortStableFunc(file.problems, func(a, b fdl.Problem) int {
-				return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-			})
+			file.problems = inOrder(append(file.problems, file.flow.Extensions...))
 		}
 		files[i] = file
 	}

@@ -91,6 +91,9 @@ func (r *reader) explained(message string, at Position) string {
 		name, _, _ = strings.Cut(name, "'")
 		return fmt.Sprintf("alias *%s has no anchor &%s before it", name, name)
 	}
+	if at.Column > 1 && strings.HasPrefix(string([]rune(r.lines[at.Line-1])[at.Column-2:]), "${") {
+		return "a placeholder without quotes cannot stand inside of {} or []; write the whole text in quotes, like \"${NAME}\""
+	}
 	if message != "found character that cannot start any token" {
 		return message
 	}

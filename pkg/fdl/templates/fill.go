@@ -3,6 +3,7 @@ package templates
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -16,8 +17,9 @@ type Filled struct {
 	// Read says what was read in place of references of a template.
 	Read []string
 
-	edits []edit
-	outer func(fdl.Position) fdl.Position // from the text to the template around it; nil for none
+	isFilled bool // placeholders have values
+	edits    []edit
+	outer    func(fdl.Position) fdl.Position // from the text to the template around it; nil for none
 }
 
 // placeholder matches a placeholder, and what stands for the text of one: $${ for ${, and
@@ -34,8 +36,30 @@ const pseudoParameters = "ALIYUN::"
 func Fill(text []byte, vars map[string]string) (Filled, fdl.Problems) {
 	i := importing{values: vars}
 	filled, problems := substitute(text, rules{pattern: placeholder, replace: i.fill})
-	filled.Names = i.names
+	filled.Names, filled.isFilled = i.names, true
 	return filled, problems
+}
+
+// Unfilled warns of the placeholders of a text for which no variable is given. It returns nothing for a
+// text with values, and for a template that is to be imported.
+func (f Filled) Unfilled() fdl.Problems {
+	if f.isFilled || !placeholder.Match(f.Text) || len(Find(f.Text, nil)) > 0 {
+		return nil
+	}
+	const isMeant = "placeholder $"
+	_, problems := substitute(f.Text, rules{pattern: placeholder, replace: func(found string) (string, string) {
+		name, isName := nameIn(found)
+		if !isName || strings.HasPrefix(name, pseudoParameters) {
+			return found, ""
+		}
+		return found, fmt.Sprintf("%s{%s} has no value and stays as it is; give --var %s=VALUE, or write %s below vars: in waitless.yaml",
+			isMeant, name, name, name)
+	}})
+	problems = slices.DeleteFunc(problems, func(p fdl.Problem) bool { return !strings.HasPrefix(p.Message, isMeant) })
+	for n := range problems {
+		problems[n].Severity = fdl.SeverityWarning
+	}
+	return problems
 }
 
 // nameIn returns the name in a placeholder, and false for what stands for the text of one.

@@ -43,6 +43,7 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems)
 		problems[n].Position = outer(problems[n].Position)
 	}
 	filled.outer, filled.Names, filled.Read = outer, i.names, i.read
+	filled.isFilled = i.isFilled || replaces != nil
 	if f.template != nil {
 		filled.Names = append(filled.Names, f.template.names...)
 	}
