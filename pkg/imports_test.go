@@ -76,7 +76,6 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
-	{path: "pkg/httpapi/rest/resttest", testing: true, ours: []string{"pkg/httpapi/rest", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value"}},
 	{path: "pkg/httpapi/fnf", ours: useCases},
 	{path: "pkg/httpapi/sfn", ours: useCases},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},

@@ -7,7 +7,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -37,9 +36,12 @@ func TestResumeOutcomes(t *testing.T) {
 	resumetest.Outcomes(t, func(*testing.T) resume.TokenStore { return &local.MemoryStore{} })
 }
 
-func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
+func TestFlowList(t *testing.T) {
+	t.Parallel()
+	enginetest.Definitions(t, as[enginetest.DefinitionList])
+}
 
-func TestIndex(t *testing.T) { t.Parallel(); resttest.Index(t, as[resttest.IndexedLog]) }
+func TestIndex(t *testing.T) { t.Parallel(); enginetest.Index(t, as[enginetest.IndexedLog]) }
 
 func TestTokens(t *testing.T) {
 	t.Parallel()

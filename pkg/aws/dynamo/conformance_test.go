@@ -13,7 +13,6 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -26,12 +25,12 @@ import (
 func TestFlowList(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
-	resttest.Flows(t, func(t *testing.T) resttest.Store { t.Helper(); return newTables(t, time.Now) })
+	enginetest.Definitions(t, func(t *testing.T) enginetest.DefinitionList { t.Helper(); return newTables(t, time.Now) })
 }
 
 func TestIndex(t *testing.T) {
 	t.Parallel()
-	resttest.Index(t, func(t *testing.T) resttest.IndexedLog { t.Helper(); return newTables(t, atEpoch) })
+	enginetest.Index(t, func(t *testing.T) enginetest.IndexedLog { t.Helper(); return newTables(t, atEpoch) })
 }
 
 func TestLog(t *testing.T) {

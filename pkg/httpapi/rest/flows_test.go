@@ -7,16 +7,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
-	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
-	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
 )
-
-// The store in memory is tested here, so that its own tests link no HTTP.
-func TestTheListOfTheMemoryStore(t *testing.T) {
-	t.Parallel()
-	resttest.Flows(t, func(*testing.T) resttest.Store { return &local.MemoryStore{} })
-}
 
 const onePass = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: One\n"
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/httpapi/rest/resttest"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -35,9 +34,12 @@ func TestJoins(t *testing.T)       { t.Parallel(); enginetest.Joins(t, as[engine
 func TestLargeValues(t *testing.T) { t.Parallel(); enginetest.LargeValues(t, as[engine.LargeValues]) }
 func TestContract(t *testing.T)    { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
 
-func TestFlowList(t *testing.T) { t.Parallel(); resttest.Flows(t, as[resttest.Store]) }
+func TestFlowList(t *testing.T) {
+	t.Parallel()
+	enginetest.Definitions(t, as[enginetest.DefinitionList])
+}
 
-func TestIndex(t *testing.T) { t.Parallel(); resttest.Index(t, as[resttest.IndexedLog]) }
+func TestIndex(t *testing.T) { t.Parallel(); enginetest.Index(t, as[enginetest.IndexedLog]) }
 
 func TestCrashes(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
-package resttest
+package enginetest
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -17,10 +17,10 @@ import (
 // IndexedLog is a log and the list of its executions.
 type IndexedLog interface {
 	engine.Log
-	rest.Index
+	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
 }
 
-// Index is the suite of [rest.Index]. The store's clock stands at 2026-01-31
+// Index is the suite of an [IndexedLog]. The store's clock stands at 2026-01-31
 // 10:00 UTC or before.
 func Index(t *testing.T, open func(t *testing.T) IndexedLog) {
 	t.Helper()
@@ -44,10 +44,8 @@ type onIndex struct {
 	log IndexedLog
 }
 
-var epoch = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
-
 // append adds the next item of the execution flow/name, which started so long
-// after the epoch.
+// after epoch.
 func (c onIndex) append(name string, seq uint64, status machine.Status, after time.Duration) engine.ID {
 	c.Helper()
 	flow, execution, _ := strings.Cut(name, "/")

@@ -1,11 +1,4 @@
-// Package resttest holds the suites that every store of package rest passes:
-// [Flows] for its list of definitions, [Index] for that of executions.
-//
-// A suite takes a constructor and runs one sub-test a case, each on an empty
-// store.
-//
-// This package may change between releases.
-package resttest
+package enginetest
 
 import (
 	"context"
@@ -15,14 +8,15 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Store is a list of definitions and what puts them there.
-type Store interface {
+// DefinitionList is the list of a store's definitions, which the APIs show and change.
+type DefinitionList interface {
 	engine.Flows
-	rest.Flows
+	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
+	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
+	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 
 	// SetProperties replaces the properties of a listed definition, which are empty at first, if they are
 	// those before. If they are others, the error is [engine.ErrConflict]; if the definition is not listed,
@@ -30,38 +24,38 @@ type Store interface {
 	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
 }
 
-// Flows is the suite of [rest.Flows].
-func Flows(t *testing.T, open func(t *testing.T) Store) {
+// Definitions is the suite of a [DefinitionList].
+func Definitions(t *testing.T, open func(t *testing.T) DefinitionList) {
 	t.Helper()
-	for name, test := range map[string]func(on){
-		"a store without flows lists none":                          flowsNone,
-		"what was put is listed by name":                            flowsListed,
-		"of one name the latest definition is the first":            flowsLatest,
-		"a name that begins like another one is another one":        flowsPrefix,
-		"the same put again changes nothing":                        flowsAgain,
-		"an earlier text that is put again is the newest":           flowsNewestAgain,
-		"a text comes back as it was put":                           flowsText,
-		"a text that was never put is not found":                    flowsNoText,
-		"what was deleted is not listed and its text not found":     flowsDeleted,
-		"what was deleted is still there for its executions":        flowsKept,
-		"what was deleted and put again is listed again":            flowsBack,
-		"to delete what is not listed changes nothing":              flowsDeleteNothing,
-		"another definition of the name stays when one was deleted": flowsOtherStays,
-		"properties are those of one definition":                    flowsProperties,
-		"properties are replaced if they are those before":          flowsPropertiesConflict,
-		"properties leave the list with their definition":           flowsPropertiesDeleted,
+	for name, test := range map[string]func(onDefinitions){
+		"a store without flows lists none":                          definitionsNone,
+		"what was put is listed by name":                            definitionsListed,
+		"of one name the latest definition is the first":            definitionsLatest,
+		"a name that begins like another one is another one":        definitionsPrefix,
+		"the same put again changes nothing":                        definitionsAgain,
+		"an earlier text that is put again is the newest":           definitionsNewestAgain,
+		"a text comes back as it was put":                           definitionsText,
+		"a text that was never put is not found":                    definitionsNoText,
+		"what was deleted is not listed and its text not found":     definitionsDeleted,
+		"what was deleted is still there for its executions":        definitionsKept,
+		"what was deleted and put again is listed again":            definitionsBack,
+		"to delete what is not listed changes nothing":              definitionsDeleteNothing,
+		"another definition of the name stays when one was deleted": definitionsOtherStays,
+		"properties are those of one definition":                    definitionsProperties,
+		"properties are replaced if they are those before":          definitionsPropertiesConflict,
+		"properties leave the list with their definition":           definitionsPropertiesDeleted,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(on{t, open(t)})
+			test(onDefinitions{t, open(t)})
 		})
 	}
 }
 
-// on is what a case is run on, and the test that it reports to.
-type on struct {
+// onDefinitions is what a case is run on, and the test that it reports to.
+type onDefinitions struct {
 	*testing.T
-	store Store
+	store DefinitionList
 }
 
 const (
@@ -69,7 +63,7 @@ const (
 	two = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Two\n"
 )
 
-func (c on) put(name, text string) machine.FlowRef {
+func (c onDefinitions) put(name, text string) machine.FlowRef {
 	c.Helper()
 	flow, err := c.store.Put(c.Context(), name, []byte(text))
 	if err != nil {
@@ -78,14 +72,14 @@ func (c on) put(name, text string) machine.FlowRef {
 	return flow
 }
 
-func (c on) delete(flow machine.FlowRef) {
+func (c onDefinitions) delete(flow machine.FlowRef) {
 	c.Helper()
 	if err := c.store.DeleteFlow(c.Context(), flow); err != nil {
 		c.Fatal(err)
 	}
 }
 
-func (c on) list(name string) []engine.Definition {
+func (c onDefinitions) list(name string) []engine.Definition {
 	c.Helper()
 	list, err := c.store.Definitions(c.Context(), name)
 	if err != nil {
@@ -95,7 +89,7 @@ func (c on) list(name string) []engine.Definition {
 }
 
 // wantListed: these are listed under the name, in any order of one name's.
-func (c on) wantListed(name string, want ...machine.FlowRef) {
+func (c onDefinitions) wantListed(name string, want ...machine.FlowRef) {
 	c.Helper()
 	list := c.list(name)
 	listed := make([]machine.FlowRef, len(list))
@@ -120,19 +114,19 @@ func inOrder(a, b engine.Definition) int {
 	return b.Created.Compare(a.Created)
 }
 
-func (c on) wantNoText(flow machine.FlowRef) {
+func (c onDefinitions) wantNoText(flow machine.FlowRef) {
 	c.Helper()
 	if text, err := c.store.FlowText(c.Context(), flow); !errors.Is(err, engine.ErrNotFound) {
 		c.Errorf("text %q, error %v; want one that is engine.ErrNotFound", text, err)
 	}
 }
 
-func flowsNone(c on) {
+func definitionsNone(c onDefinitions) {
 	c.wantListed("")
 	c.wantListed("one")
 }
 
-func flowsListed(c on) {
+func definitionsListed(c onDefinitions) {
 	// Stores keep instants in whole milliseconds at least.
 	before := time.Now().Truncate(time.Millisecond)
 	b, a := c.put("b", one), c.put("a", one)
@@ -147,7 +141,7 @@ func flowsListed(c on) {
 	}
 }
 
-func flowsLatest(c on) {
+func definitionsLatest(c onDefinitions) {
 	older := c.put("a", one)
 	created := c.list("a")[0].Created
 	var newer machine.FlowRef
@@ -162,14 +156,14 @@ func flowsLatest(c on) {
 	}
 }
 
-func flowsPrefix(c on) {
+func definitionsPrefix(c onDefinitions) {
 	short, long := c.put("flow", one), c.put("flow-2", one)
 	c.wantListed("flow", short)
 	c.wantListed("flow-2", long)
 	c.wantListed("flo")
 }
 
-func flowsAgain(c on) {
+func definitionsAgain(c onDefinitions) {
 	flow := c.put("a", one)
 	first := c.list("a")
 	c.put("a", one)
@@ -178,7 +172,7 @@ func flowsAgain(c on) {
 	}
 }
 
-func flowsNewestAgain(c on) {
+func definitionsNewestAgain(c onDefinitions) {
 	earlier, later := c.put("a", one), c.put("a", two)
 	if err := c.store.SetProperties(c.Context(), earlier, "", "kept"); err != nil {
 		c.Fatal(err)
@@ -192,7 +186,7 @@ func flowsNewestAgain(c on) {
 	}
 }
 
-func flowsText(c on) {
+func definitionsText(c onDefinitions) {
 	a, b := c.put("a", one), c.put("a", two)
 	for flow, want := range map[machine.FlowRef]string{a: one, b: two} {
 		if text, err := c.store.FlowText(c.Context(), flow); err != nil || string(text) != want {
@@ -201,14 +195,14 @@ func flowsText(c on) {
 	}
 }
 
-func flowsNoText(c on) {
+func definitionsNoText(c onDefinitions) {
 	flow := c.put("a", one)
 	c.wantNoText(machine.FlowRef{Name: "b", Hash: flow.Hash})
 	c.wantNoText(machine.FlowRef{Name: "a", Hash: "0"})
 	c.wantNoText(machine.FlowRef{})
 }
 
-func flowsDeleted(c on) {
+func definitionsDeleted(c onDefinitions) {
 	flow := c.put("a", one)
 	c.delete(flow)
 	c.wantListed("")
@@ -216,7 +210,7 @@ func flowsDeleted(c on) {
 	c.wantNoText(flow)
 }
 
-func flowsKept(c on) {
+func definitionsKept(c onDefinitions) {
 	flow := c.put("a", one)
 	c.delete(flow)
 	if found, err := c.store.Flow(c.Context(), flow); err != nil || found.Steps[0].Name != "One" {
@@ -224,7 +218,7 @@ func flowsKept(c on) {
 	}
 }
 
-func flowsBack(c on) {
+func definitionsBack(c onDefinitions) {
 	flow := c.put("a", one)
 	for range 2 {
 		c.delete(flow)
@@ -238,21 +232,21 @@ func flowsBack(c on) {
 	}
 }
 
-func flowsDeleteNothing(c on) {
+func definitionsDeleteNothing(c onDefinitions) {
 	flow := c.put("a", one)
 	c.delete(machine.FlowRef{Name: "b", Hash: flow.Hash})
 	c.delete(machine.FlowRef{Name: "a", Hash: "0"})
 	c.wantListed("", flow)
 }
 
-func flowsOtherStays(c on) {
+func definitionsOtherStays(c onDefinitions) {
 	gone, stays := c.put("a", one), c.put("a", two)
 	c.delete(gone)
 	c.wantListed("a", stays)
 }
 
 // wantProperties: the definition is listed with them.
-func (c on) wantProperties(flow machine.FlowRef, want string) {
+func (c onDefinitions) wantProperties(flow machine.FlowRef, want string) {
 	c.Helper()
 	for _, d := range c.list(flow.Name) {
 		if d.Flow == flow && d.Properties != want {
@@ -261,7 +255,7 @@ func (c on) wantProperties(flow machine.FlowRef, want string) {
 	}
 }
 
-func flowsProperties(c on) {
+func definitionsProperties(c onDefinitions) {
 	b, a := c.put("a", two), c.put("a", one)
 	before := c.list("a")
 	c.wantProperties(a, "")
@@ -281,7 +275,7 @@ func flowsProperties(c on) {
 	}
 }
 
-func flowsPropertiesConflict(c on) {
+func definitionsPropertiesConflict(c onDefinitions) {
 	flow := c.put("a", one)
 	for _, tt := range []struct {
 		before, properties string
@@ -301,7 +295,7 @@ func flowsPropertiesConflict(c on) {
 	}
 }
 
-func flowsPropertiesDeleted(c on) {
+func definitionsPropertiesDeleted(c onDefinitions) {
 	flow := c.put("a", one)
 	if err := c.store.SetProperties(c.Context(), flow, "", "first"); err != nil {
 		c.Error(err)
