@@ -191,6 +191,7 @@ type flowFile struct {
 	path     string    // as the command line names it: for a stored definition with --flow
 	template string    // the path of the template that path was found in, or empty
 	named    string    // the name that the template gives the flow
+	others   []string  // the names of the template's flows
 	stored   rest.Flow // the zero value for a file
 	text     []byte
 	filled   templates.Filled // the text, and where its places are in the file

@@ -84,11 +84,15 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 		if _, isStored := found.stored[name]; isGiven || isStored {
 			continue
 		}
-		if paths[name] == "" {
+		path := paths[name]
+		if path == "" && slices.Contains(flow.file.others, name) {
+			path = flow.file.template
+		}
+		if path == "" {
 			found.stored[name] = storedSubflow{flow.file.path, step}
 			continue
 		}
-		file, err := c.readSubflow(name, paths[name], t)
+		file, err := c.readSubflow(name, path, t)
 		if err == nil {
 			err = c.addSubflows(found, subflow{name, file}, paths, t)
 		}

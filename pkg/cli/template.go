@@ -95,12 +95,16 @@ func (t *template) parse(f *flowFile) error {
 
 // importInto reads the flow that is meant out of a template, and says what it read.
 func (t *template) importInto(f *flowFile) error {
-	flow, err := t.choose(templates.Find(f.text, t.values))
+	flows := templates.Find(f.text, t.values)
+	flow, err := t.choose(flows)
 	if err != nil {
 		return err
 	}
 	text, where := f.text, ""
 	f.template, f.named = f.path, flow.Name
+	for _, one := range flows {
+		f.others = append(f.others, one.Name)
+	}
 	if flow.File != "" {
 		f.path = filepath.Join(filepath.Dir(f.path), filepath.FromSlash(flow.File))
 		if text, err = os.ReadFile(f.path); err != nil {
@@ -127,7 +131,10 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 		}
 		names = append(names, flow.Name)
 	}
+	byID := slices.IndexFunc(flows, func(flow templates.Flow) bool { return t.subflow == "" && flow.ID == t.imported })
 	switch {
+	case byID >= 0:
+		return flows[byID], nil
 	case t.imported != theOnlyFlow && t.subflow == "":
 		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has no flow %q%s", t.imported, didYouMean(t.imported, names)),
 			strings.TrimPrefix(strings.Join(append([]string{""}, names...), ", --import="), ", "))

@@ -211,6 +211,9 @@ Resources:
 `)
 	plain := writeFile(t, "child.yaml", "version: v1\ntype: flow\nname: child\nsteps: [{type: pass, name: One, outputMappings: [{target: n, source: 2}]}]\n"+
 		"outputMappings: [{target: n, source: $local.n}]\n")
+	if got := do(t, "run", template, "--import=Parent", "--skip-time"); got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
+		t.Errorf("without --subflow: got %+v", got)
+	}
 	for child, want := range map[string]string{template: `{"n":1}`, plain: `{"n":2}`} {
 		got := do(t, "run", template, "--import=parent", "--subflow", "child="+child, "--skip-time")
 		if got.exit != ExitSucceeded || got.stdout != want+"\n" {

@@ -71,7 +71,7 @@ func (f *fields) unknownField(e entry) {
 		hint = belongsElsewhere(e.key)
 	}
 	f.parser.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), f.title, hint, strings.Join(f.keys, ", "))
-	if meant := closest(e.key, f.keys); meant != "" && f.values[meant] == nil {
+	if meant := Closest(e.key, f.keys); meant != "" && f.values[meant] == nil {
 		f.values[meant] = e.value
 	}
 }

@@ -118,7 +118,7 @@ func (p *parser) oneOf(n *node, what string, allowed []string) string {
 		p.unfit(n, what, strings.Join(allowed, ", "))
 	case !slices.Contains(allowed, text):
 		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, shortened(text), DidYouMean(text, allowed), strings.Join(allowed, ", "))
-		return closest(text, allowed)
+		return Closest(text, allowed)
 	}
 	return text
 }

@@ -66,7 +66,7 @@ func (p *parser) stepType(n *node) string {
 // with the other fields.
 func typeOf(n *node) *node {
 	for _, e := range n.entries {
-		if e.key == "type" || n.get("type") == nil && closest(e.key, []string{"type"}) != "" {
+		if e.key == "type" || n.get("type") == nil && Closest(e.key, []string{"type"}) != "" {
 			return e.value
 		}
 	}

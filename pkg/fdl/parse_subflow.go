@@ -43,7 +43,7 @@ func (p *parser) subflowParams(n *node, resource Resource) value.Value {
 	allowed := []string{ParamInput, ParamExecutionName}
 	if resource.Flow == "" {
 		allowed = append(allowed, ParamFlowName)
-		misspelt := func(e entry) bool { return closest(e.key, allowed) == ParamFlowName }
+		misspelt := func(e entry) bool { return Closest(e.key, allowed) == ParamFlowName }
 		if !slices.ContainsFunc(n.entries, misspelt) {
 			p.problem(n.pos, `serviceParams has no "FlowName", which the action %s starts`, StartExecution)
 		}

@@ -144,7 +144,7 @@ var productAction = regexp.MustCompile(`^([a-z][a-z0-9-]*:)[A-Z][A-Za-z0-9]*$`)
 // misspelt.
 func otherProduct(action string, actions []string) string {
 	match := productAction.FindStringSubmatch(action)
-	if match == nil || closest(action, actions) != "" || strings.Contains(" "+strings.Join(actions, " "), " "+match[1]) {
+	if match == nil || Closest(action, actions) != "" || strings.Contains(" "+strings.Join(actions, " "), " "+match[1]) {
 		return ""
 	}
 	return strings.TrimSuffix(match[1], ":")

@@ -97,15 +97,15 @@ func (ps Problems) sort() {
 // DidYouMean returns the end of a message (`; did you mean "task"?`) with the name that found most
 // likely means, "" if no name is close.
 func DidYouMean(found string, names []string) string {
-	best := closest(found, names)
+	best := Closest(found, names)
 	if best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// closest returns the name that found most likely means, or "".
-func closest(found string, names []string) string {
+// Closest returns the name that found most likely means, or "".
+func Closest(found string, names []string) string {
 	const tooLong = 64 // a word that long is not mistyped
 	if len(found) > tooLong {
 		return ""

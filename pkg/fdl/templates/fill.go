@@ -34,7 +34,7 @@ const pseudoParameters = "ALIYUN::"
 // all placeholders without a value at once. A text that cannot be read is returned as it is:
 // [fdl.Parse] reports why.
 func Fill(text []byte, vars map[string]string) (Filled, fdl.Problems) {
-	i := importing{values: vars}
+	i := importing{values: vars, given: vars, text: string(text)}
 	filled, problems := substitute(text, rules{pattern: placeholder, replace: i.fill})
 	filled.Names, filled.isFilled = i.names, true
 	return filled, problems
@@ -68,20 +68,17 @@ func nameIn(found string) (name string, isName bool) {
 	return name, found != "$${" && !strings.HasPrefix(name, "!")
 }
 
-// valueOf returns what replaces a placeholder, or the problem that it has no value.
-func valueOf(found string, values map[string]string) (value, problem string) {
+// valueOf returns what replaces a placeholder, and whether its value is known.
+func valueOf(found string, values map[string]string) (value string, known bool) {
 	name, isName := nameIn(found)
-	value, known := values[name]
+	value, known = values[name]
 	switch {
 	case found == "$${":
-		return "${", ""
+		return "${", true
 	case !isName:
-		return "${" + name[1:] + "}", ""
+		return "${" + name[1:] + "}", true
 	case known:
-		return value, ""
-	case strings.HasPrefix(name, pseudoParameters):
-		return found, ""
+		return value, true
 	}
-	return found, fmt.Sprintf("placeholder %s has no value%s (give --var %s=VALUE, or write ${!%s} for the text %s)",
-		found, fdl.DidYouMean(name, keys(values)), name, name, found)
+	return found, strings.HasPrefix(name, pseudoParameters)
 }

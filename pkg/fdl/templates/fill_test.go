@@ -77,6 +77,22 @@ func TestFillReportsAllProblems(t *testing.T) {
 	}
 }
 
+// A variable that nothing refers to is what is mistyped, and not the placeholder.
+func TestFillSaysWhatIsMistyped(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"SECONS":  `; variable "SECONS", which nothing refers to, may be mistyped`,
+		"SECONDZ": `; did you mean "SECONDZ"?`,
+		"OTHER":   `; did you mean "SECONDZ"?`,
+	} {
+		_, problems := templates.Fill([]byte("a: ${SECONDS}\nb: ${SECONDZ}\n"), map[string]string{name: "1", "SECONDZ": "2"})
+		want = "placeholder ${SECONDS} has no value" + want + " (give --var"
+		if len(problems) != 1 || !strings.HasPrefix(problems[0].Message, want) {
+			t.Errorf("%s: got %v, want %s", name, problems, want)
+		}
+	}
+}
+
 // A value that would change the document where it cannot be put in quotes is an error.
 //
 // rules: TP-4

@@ -15,6 +15,8 @@ import (
 type Flow struct {
 	// Name is the name of the flow, or of its resource if it has none that is known.
 	Name string
+	// ID is the name of the resource.
+	ID string
 	// Kind is what the template calls the flow, like ALIYUN::FNF::Flow.
 	Kind string
 	// File is the path of the definition, as seen from the template. It is empty if the template has the
@@ -60,7 +62,7 @@ func Find(text []byte, vars map[string]string) (flows []Flow) {
 	t.resources(t.root, func(name string, resource *yaml.Node) {
 		kind := t.kindOf(resource)
 		properties := first(resource, "Properties", "props")
-		flow := Flow{Name: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
+		flow := Flow{Name: name, ID: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
 		switch file := child(properties, "DefinitionUri"); {
 		case kind == "":
 			return
@@ -73,6 +75,9 @@ func Find(text []byte, vars map[string]string) (flows []Flow) {
 		}
 		if own := t.textOf(first(properties, "Name", "name")); fdl.ValidName(own) {
 			flow.Name = own
+		}
+		if _, isGiven := vars[name+".Name"]; !isGiven {
+			t.values[name+".Name"] = flow.Name
 		}
 		flows = append(flows, flow)
 	})
@@ -188,16 +193,16 @@ func (t *template) textOf(node *yaml.Node) string {
 
 // filled returns a text with values, "" if one of them is not known.
 func (t *template) filled(text string, values map[string]string) string {
-	known := true
+	allKnown := true
 	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
-		value, problem := valueOf(found, values)
+		value, known := valueOf(found, values)
 		if name, isName := nameIn(found); isName {
 			t.names = append(t.names, name)
 		}
-		known = known && problem == ""
+		allKnown = allKnown && known
 		return value
 	})
-	if !known {
+	if !allKnown {
 		return ""
 	}
 	return text

@@ -1,6 +1,7 @@
 package templates
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -15,11 +16,11 @@ import (
 // Import returns the definition of a flow with values in place of placeholders, and with resources in
 // place of !Ref and !GetAtt. File is the text of [Flow.File], or of a flow without a template.
 func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems) {
-	i := importing{values: vars, isFilled: len(vars) > 0}
+	i := importing{values: vars, given: vars, text: string(file), isFilled: len(vars) > 0}
 	text, outer := file, func(at fdl.Position) fdl.Position { return at }
 	var replaces *yaml.Node
 	if t := f.template; t != nil {
-		i.template, i.values = t, maps.Clone(t.values)
+		i.template, i.values, i.text = t, maps.Clone(t.values), i.text+"\n"+t.text
 		maps.Copy(i.values, vars)
 		i.isFilled = i.isFilled || t.isProject
 	}
@@ -57,7 +58,9 @@ var never = regexp.MustCompile(`[^\s\S]`)
 type importing struct {
 	template *template // nil for a flow in a file of its own
 	values   map[string]string
-	isFilled bool // placeholders have values
+	given    map[string]string // those of values that are no values of the template
+	text     string            // of the definition and of the template
+	isFilled bool              // placeholders have values
 	names    []string
 	read     []string
 }
@@ -80,7 +83,7 @@ func (i *importing) definition(node *yaml.Node) (text []byte, replaces *yaml.Nod
 		if value, known := i.values[inside]; known {
 			return []byte(value), nil, ""
 		}
-		return nil, nil, noValue("parameter "+inside, inside, i.values)
+		return nil, nil, i.noValue("parameter "+inside, inside)
 	}
 	if child(node, "steps") != nil {
 		text, err := yaml.Dump(node)
@@ -93,10 +96,16 @@ func (i *importing) definition(node *yaml.Node) (text []byte, replaces *yaml.Nod
 
 // fill returns the value of a placeholder.
 func (i *importing) fill(found string) (value, problem string) {
-	if name, isName := nameIn(found); isName {
+	name, isName := nameIn(found)
+	if isName {
 		i.names = append(i.names, name)
 	}
-	return valueOf(found, i.values)
+	value, known := valueOf(found, i.values)
+	if !known {
+		problem = fmt.Sprintf("placeholder %s has no value%s (give --var %s=VALUE, or write ${!%s} for the text %s)",
+			found, i.hint(name), name, name, found)
+	}
+	return value, problem
 }
 
 // replaced returns what Fn::Replace replaces, and by what.
@@ -122,7 +131,7 @@ func (i *importing) replacing(mapping *yaml.Node) (*regexp.Regexp, func(string) 
 			i.names = append(i.names, name)
 		}
 		if values[found] == "" {
-			return found, noValue(found, name, i.values)
+			return found, i.noValue(found, name)
 		}
 		return values[found], ""
 	}
@@ -140,7 +149,7 @@ func (i *importing) ref(tag, text string) (value, problem string) {
 	service, function, isPath := strings.Cut(text, "/")
 	switch {
 	case tag == "!Ref" && isPath && service == "flow":
-		return "acs:fnf:::flow/" + function, ""
+		return "acs:fnf:::flow/" + cmp.Or(i.values[function+".Name"], function), ""
 	case tag == "!Ref" && isPath && (i.template == nil || slices.Contains(i.template.functions, text)):
 		return arnOf(service, function), ""
 	case tag == "!Ref" && isPath:
@@ -150,11 +159,32 @@ func (i *importing) ref(tag, text string) (value, problem string) {
 	if value, known := i.values[name]; known {
 		return value, ""
 	}
-	return "", noValue(tag+" "+text, name, i.values)
+	return "", i.noValue(tag+" "+text, name)
 }
 
-func noValue(what, name string, values map[string]string) string {
-	return fmt.Sprintf("%s has no value%s (give --var %s=VALUE)", what, fdl.DidYouMean(name, keys(values)), name)
+func (i *importing) noValue(what, name string) string {
+	return fmt.Sprintf("%s has no value%s (give --var %s=VALUE)", what, i.hint(name), name)
+}
+
+// word matches what may be a name.
+var word = regexp.MustCompile(name)
+
+// hint says which name was probably meant in place of one without a value: another one, or this one in
+// place of a variable that nothing refers to.
+func (i *importing) hint(name string) string {
+	words := word.FindAllString(i.text, -1)
+	var used, unused []string
+	for _, known := range keys(i.values) {
+		if _, isGiven := i.given[known]; isGiven && !slices.Contains(words, known) {
+			unused = append(unused, known)
+		} else {
+			used = append(used, known)
+		}
+	}
+	if variable := fdl.Closest(name, unused); variable != "" {
+		return fmt.Sprintf("; variable %q, which nothing refers to, may be mistyped", variable)
+	}
+	return fdl.DidYouMean(name, used)
 }
 
 // outside returns how places of a definition become places of the template that has its text.

@@ -23,6 +23,8 @@ Resources:
   Lost: {Type: ALIYUN::FC::Function, Properties: {ServiceName: !Ref Nothing, FunctionName: send}}
   F: {Type: "ALIYUN::FNF::Flow", Properties: {Definition: `
 
+const otherFlow = `  G: {Type: "ALIYUN::FNF::Flow", Properties: {Name: gee, Definition: x}}` + "\n"
+
 // rules: TP-14 TP-15 TP-16
 func TestImport(t *testing.T) {
 	t.Parallel()
@@ -38,6 +40,10 @@ func TestImport(t *testing.T) {
 		"a reference to a flow":       {`{Fn::Sub: "a: !Ref flow/Next"}`, "a: acs:fnf:::flow/Next"},
 		"a reference to a parameter":  {`{Fn::Sub: "a: !Ref Size"}`, `a: "3"`},
 		"a reference to an attribute": {`{Fn::Sub: "a: !GetAtt Album/resize.FunctionName"}`, "a: resize"},
+		"the name of a flow":          {`{Fn::Sub: "a: acs:fnf:::flow/${F.Name}/${G.Name}"}`, "a: acs:fnf:::flow/F/gee"},
+		"an attribute of a flow":      {`{Fn::Sub: "a: !GetAtt G.Name"}`, "a: gee"},
+		"a reference to a named flow": {`{Fn::Sub: "a: !Ref flow/G"}`, "a: acs:fnf:::flow/gee"},
+		"an attribute in a mapping":   {`{Fn::Sub: ["a: ${C}", {C: {Fn::GetAtt: [G, Name]}}]}`, "a: gee"},
 		"Fn::Replace":                 {`{Fn::Replace: [{<a>: 1, <b>: {Ref: Size}}, "a: x-<a>-<b>-${Size}"]}`, "a: x-1-3-${Size}"},
 		"Fn::Replace of nothing":      {`{Fn::Replace: [{}, "a: x"]}`, "a: x"},
 		"Ref":                         {`{Ref: Flow}`, "version: v1"},
@@ -45,8 +51,8 @@ func TestImport(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			flows := templates.Find([]byte(resources+tt.definition+"}}\n"), nil)
-			if len(flows) != 1 || flows[0].Name != "F" || flows[0].File != "" {
+			flows := templates.Find([]byte(resources+tt.definition+"}}\n"+otherFlow), nil)
+			if len(flows) != 2 || flows[0].Name != "F" || flows[0].File != "" {
 				t.Fatalf("found %+v", flows)
 			}
 			got, problems := flows[0].Import(nil, nil)
