@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/local/disk"
@@ -43,14 +45,14 @@ func TestIndex(t *testing.T) { t.Parallel(); enginetest.Index(t, as[enginetest.I
 
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	everyOrder(t)
-	enginetest.Crashes(t, fewForks)
+	skipInShort(t)
+	enginetest.Crashes(t, inMemory)
 }
 
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
-	everyOrder(t)
-	enginetest.Interleavings(t, fewForks)
+	skipInShort(t)
+	enginetest.Interleavings(t, inMemory)
 }
 
 func TestTokens(t *testing.T) {
@@ -76,11 +78,11 @@ func TestRendezvous(t *testing.T) {
 	resumetest.Rendezvous(t, as[resume.Rendezvous])
 }
 
-// everyOrder leaves out under -short what syncs a disk thousands of times.
-func everyOrder(t *testing.T) {
+// skipInShort leaves out of -short the runs of all orders of effects.
+func skipInShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("every order of effects on a disk takes a minute; in memory it is tested in any case")
+		t.Skip("all orders of effects take half a minute; the store in memory has the same test")
 	}
 }
 
@@ -90,10 +92,20 @@ func as[S any](t *testing.T) S {
 	return any(openDisk(t, filepath.Join(t.TempDir(), "store"))).(S)
 }
 
-// fewForks is a store for some of the runs of flows with forks: in memory, where
-// the same code keeps the items, all are made.
-func fewForks(t *testing.T) enginetest.Store {
+// inMemory returns a store whose files are in memory. In these suites workers die and the store stays
+// open, so a disk would add the time of its syncs and no case. Of flows with forks it makes some of
+// the runs; the store in memory, which shares their code, makes all.
+func inMemory(t *testing.T) enginetest.Store {
 	t.Helper()
 	const runs = 100
-	return enginetest.SampledForks(as[enginetest.Store](t), runs)
+	store, err := disk.OpenOn(vfs.NewMem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Shut(); err != nil {
+			t.Error(err)
+		}
+	})
+	return enginetest.SampledForks(store, runs)
 }
