@@ -121,12 +121,14 @@ func (e *execution) follow(ctx context.Context) error {
 	var state machine.State
 	var after string
 	var err error
-	for {
-		if state, events, after, err = e.look(ctx, events, after); err != nil || state.Status.Final() {
-			break
-		}
-		if err = engine.Sleep(ctx, e.api.Interval); err != nil {
-			break
+	if !e.place.OnStack() {
+		e.api, err = e.command.opener().Follow(ctx, e.place)
+	}
+	for isLast := false; err == nil && !isLast; {
+		isLast = e.api.Idle // without a process that holds the store, nothing changes any more
+		state, events, after, err = e.look(ctx, events, after)
+		if isLast = isLast || state.Status.Final(); err == nil && !isLast && !e.api.Idle {
+			err = e.api.Wait(ctx)
 		}
 	}
 	e.steps.Close(ctx.Err() != nil)
@@ -134,10 +136,10 @@ func (e *execution) follow(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return e.failure(ExitInterrupted, "interrupted; it continues; show it with: "+again, "")
-	case err != nil && !e.place.OnStack() && !e.command.opener().IsHeld(ctx, e.place.Store):
-		return e.failure(ExitInternal, "the process that held the store ended", "waitless dev, then "+again)
 	case err != nil:
 		return err
+	case !state.Status.Final():
+		return e.failure(ExitInternal, "the process that held the store ended", "waitless dev, then "+again)
 	}
 	return e.report(ctx, state, events)
 }

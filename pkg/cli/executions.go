@@ -363,19 +363,27 @@ func historyCommand(c Command) *cobra.Command {
 	o.register(cmd)
 	cmd.Flags().BoolVar(&o.follow, "follow", false, "continue until the execution ends")
 	cmd.Flags().BoolVar(&o.unmask, "unmask", false, "show the tokens that the history holds")
-	cmd.RunE = c.onTarget(&o.remoteOptions, func(ctx context.Context, a *target.Client, args []string) error {
+	body := func(ctx context.Context, a *target.Client, args []string) error {
 		flow, name, err := names(args[0])
 		if err != nil {
 			return err
 		}
 		return c.history(ctx, a, flow, name, o)
-	})
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		open := c.opener().Open
+		if o.follow {
+			open = c.opener().Follow
+		}
+		return c.openedBy(open, &o.remoteOptions, body)(cmd, args)
+	}
 	return cmd
 }
 
 // history prints the events so far; with --follow also those until the execution ends. With --json alone they are
 // one JSON object.
 func (c Command) history(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
+	noted := false
 	for after := ""; ; {
 		events, later, err := a.History(ctx, flow, name, after, o.unmask)
 		switch {
@@ -393,8 +401,11 @@ func (c Command) history(ctx context.Context, a *target.Client, flow, name strin
 		if err := c.printEvents(events, o.json); err != nil || later == "" || !o.follow {
 			return err
 		}
-		after = later
-		if err := engine.Sleep(ctx, a.Interval); err != nil {
+		if a.Idle && !noted {
+			c.noteOfNoWorker(a)
+		}
+		after, noted = later, a.Idle
+		if err := a.Wait(ctx); err != nil {
 			return view.Interrupted("the execution continues")
 		}
 	}

@@ -57,12 +57,20 @@ func (c Command) remote(cmd *cobra.Command, run func(ctx context.Context, a *tar
 
 // onTarget returns the body of a command that works on a store or a stack.
 func (c Command) onTarget(o *remoteOptions, body func(ctx context.Context, a *target.Client, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error { return c.openedBy(c.opener().Open, o, body)(cmd, args) }
+}
+
+// openedBy is [Command.onTarget] with another way to open the target.
+func (c Command) openedBy(
+	open func(context.Context, target.Place) (*target.Client, error), o *remoteOptions,
+	body func(ctx context.Context, a *target.Client, args []string) error,
+) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		place, err := c.locate(o.Place)
 		if err != nil {
 			return err
 		}
-		a, err := c.opener().Open(cmd.Context(), place)
+		a, err := open(cmd.Context(), place)
 		if err != nil {
 			return err
 		}

@@ -38,10 +38,15 @@ type running struct {
 
 func runInBackground(t *testing.T, env map[string]string, args ...string) *running {
 	t.Helper()
+	return inBackground(t, env, append([]string{"run"}, args...)...)
+}
+
+func inBackground(t *testing.T, env map[string]string, args ...string) *running {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	r := &running{t: t, stop: stop, said: make(chan string, 1000), exit: make(chan int, 1)}
 	c := Command{
-		Args: append([]string{"run"}, args...), Stdin: strings.NewReader(""), Stdout: &r.stdout, Stores: compose.Stores{}, Getenv: environment(t, env),
+		Args: args, Stdin: strings.NewReader(""), Stdout: &r.stdout, Stores: compose.Stores{}, Getenv: environment(t, env),
 		Stderr: writerFunc(func(p []byte) (int, error) {
 			r.said <- string(p)
 			return len(p), nil

@@ -88,6 +88,48 @@ func InProcess(system *local.System, lists Lists) *rest.Client {
 	return &rest.Client{Base: "http://store", HTTP: clientWith(inProcess{handler})}
 }
 
+// Follow opens the target at a place for a command that follows an execution. Each request to a store asks the process
+// that holds it then, or the store itself if none does: the end of a process does not end the command.
+func (o Opener) Follow(ctx context.Context, p Place) (*Client, error) {
+	if p.OnStack() {
+		return o.openStack(ctx, p)
+	}
+	c := &Client{Interval: storeInterval}
+	c.Client = &rest.Client{Base: "http://store", HTTP: clientWith(&follower{o, p.Store, c})}
+	return c, o.checkExists(p)
+}
+
+// follower is the transport of a client that follows an execution in a store. It holds the store only during a request.
+type follower struct {
+	Opener
+	dir    string
+	client *Client
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (f *follower) RoundTrip(r *http.Request) (*http.Response, error) {
+	store, holder, err := f.reach(r.Context(), f.dir)
+	switch {
+	case err != nil:
+		return nil, err
+	case holder != nil:
+		f.client.Idle = false
+		response, err := holder.HTTP.Transport.RoundTrip(r)
+		if err != nil && r.Context().Err() == nil && !f.IsHeld(r.Context(), f.dir) { // it ended just now
+			return f.RoundTrip(r)
+		}
+		return response, err
+	}
+	f.client.Idle = true
+	config, err := f.Local()
+	if err != nil {
+		return nil, errors.Join(err, store.Shut())
+	}
+	config.Store = store
+	response, err := InProcess(local.New(config), store).HTTP.Transport.RoundTrip(r)
+	return response, errors.Join(err, store.Shut())
+}
+
 // Hold opens a store that no other process holds. Try says what the user can do if one does.
 func (o Opener) Hold(ctx context.Context, dir, try string) (Store, error) {
 	store, client, err := o.reach(ctx, dir)
@@ -138,7 +180,7 @@ func (o Opener) dial(ctx context.Context, dir string, patience time.Duration) *r
 		return nil
 	}
 	_ = probe.Close() // it only showed that a process listens
-	transport := &http.Transport{DialContext: dial, ResponseHeaderTimeout: patience}
+	transport := &http.Transport{DialContext: dial, ResponseHeaderTimeout: patience, DisableKeepAlives: true}
 	return &rest.Client{Base: "http://store", HTTP: clientWith(toHolder{func() int { return o.Stores.Holder(dir) }, transport})}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -118,6 +119,14 @@ type Client struct {
 	close func() error
 }
 
+// Wait waits until it is time for the next request of a command that follows an execution.
+func (c *Client) Wait(ctx context.Context) error {
+	if c.Idle {
+		return engine.Sleep(ctx, time.Second) // others are to open the store at once
+	}
+	return engine.Sleep(ctx, c.Interval)
+}
+
 // Close closes the client after a command. Its error is the command's unless that has one.
 func (c *Client) Close(err *error) {
 	if c.close == nil {
@@ -144,12 +153,18 @@ type Opener struct {
 
 // Open opens the target at a place.
 func (o Opener) Open(ctx context.Context, p Place) (*Client, error) {
-	if !p.OnStack() {
-		if err := o.Stores.Check(p.Store); isNotFound(err) {
-			return nil, view.Usage("there is no store in "+p.Store, "waitless run FLOW, or --store DIR")
-		}
+	if err := o.checkExists(p); err != nil {
+		return nil, err
 	}
 	return o.OpenOrCreate(ctx, p)
+}
+
+// checkExists returns an error if the place is a folder without a store.
+func (o Opener) checkExists(p Place) error {
+	if !p.OnStack() && isNotFound(o.Stores.Check(p.Store)) {
+		return view.Usage("there is no store in "+p.Store, "waitless run FLOW, or --store DIR")
+	}
+	return nil
 }
 
 // OpenOrCreate opens the target at a place. It creates a missing store.
