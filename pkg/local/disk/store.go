@@ -26,6 +26,7 @@ import (
 type Store struct {
 	local.KeyedStore
 	db   *database
+	fs   vfs.FS
 	path string // of its directory
 	keys token.Keys
 	// lock keeps other processes out.
@@ -96,11 +97,11 @@ func openLocked(path string) (*Store, error) {
 	if err != nil && !isMissing {
 		return nil, invalid("%w", err)
 	}
-	s, err := openData(privateFS{vfs.Default}, filepath.Join(path, dataDir))
+	s, err := openData(privateFS{vfs.Default}, path)
 	if err != nil {
 		return nil, err
 	}
-	s.path, s.keys = path, keys
+	s.keys = keys
 	if isMissing {
 		if err := s.makeKeys(file); err != nil {
 			return nil, errors.Join(err, s.Shut())
@@ -109,8 +110,8 @@ func openLocked(path string) (*Store, error) {
 	return s, nil
 }
 
-// openData opens the database of the store.
-func openData(fs vfs.FS, dir string) (*Store, error) {
+// openData opens the database of the store in the directory.
+func openData(fs vfs.FS, path string) (*Store, error) {
 	failure := newFailure()
 	options := &pebble.Options{
 		FS: guardedFS{fs, failure}, Logger: failure,
@@ -129,14 +130,14 @@ func openData(fs vfs.FS, dir string) (*Store, error) {
 	}
 	var db *pebble.DB
 	err := failure.guard(func() (err error) {
-		db, err = pebble.Open(dir, options)
+		db, err = pebble.Open(fs.PathJoin(path, dataDir), options)
 		return err
 	})
 	if err != nil {
 		return nil, explainOpen(err)
 	}
-	s := &Store{db: newDatabase(db, failure), lock: io.NopCloser(nil)}
-	if err := s.Use(s.db); err != nil {
+	s := &Store{db: newDatabase(db, failure), fs: fs, path: path, lock: io.NopCloser(nil)}
+	if err := errors.Join(s.makeLargeDir(), s.Use(s.db)); err != nil {
 		return nil, errors.Join(err, s.Shut())
 	}
 	return s, nil
@@ -205,11 +206,11 @@ func writePrivate(file string, content []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(filepath.Dir(file))
+	return syncDir(vfs.Default, filepath.Dir(file))
 }
 
-func syncDir(path string) error {
-	dir, err := vfs.Default.OpenDir(path)
+func syncDir(fs vfs.FS, path string) error {
+	dir, err := fs.OpenDir(path)
 	if err != nil {
 		return err
 	}
