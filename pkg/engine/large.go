@@ -57,7 +57,8 @@ func (p partRef) String() string {
 	return string(p.execution[:]) + string(p.number[:]) + string(p.key[:])
 }
 
-// object is the name of the part in the store. All parts of an execution, those of its lanes too, begin alike.
+// object is the name of the part in the store. It begins with the id of the log whose token has the part, and
+// otherwise with that of the execution, also for a part of a lane.
 func (p partRef) object() string { return p.execution.String() + "/" + hex.EncodeToString(p.number[:]) }
 
 // cipher returns that of the part. Its key encrypts nothing else, so the nonce is always the same.
@@ -175,19 +176,28 @@ func (h *held) part(ctx context.Context, ref partRef) (func(uint32) (value.Value
 	if numbered, ok := h.parts[ref]; ok {
 		return numbered, nil
 	}
-	body, err := h.body(ctx, ref)
+	numbered, err := h.decoded.part(ref, func() (func(uint32) (value.Value, bool), int, error) { return h.readPart(ctx, ref) })
 	if err != nil {
 		return nil, err
-	}
-	numbered, err := value.DecodePart(value.Part{Name: ref.String(), Body: body})
-	if err != nil {
-		return nil, ref.unreadable(err)
 	}
 	if h.parts == nil {
 		h.parts = map[partRef]func(uint32) (value.Value, bool){}
 	}
 	h.parts[ref] = numbered
 	return numbered, nil
+}
+
+// readPart reads a part and returns its values by their numbers, and its size.
+func (h *held) readPart(ctx context.Context, ref partRef) (func(uint32) (value.Value, bool), int, error) {
+	body, err := h.body(ctx, ref)
+	if err != nil {
+		return nil, 0, err
+	}
+	numbered, err := value.DecodePart(value.Part{Name: ref.String(), Body: body})
+	if err != nil {
+		return nil, 0, ref.unreadable(err)
+	}
+	return numbered, len(body), nil
 }
 
 // body returns the body of a part: from memory if this worker has just written it.

@@ -32,10 +32,10 @@ func decoded(item Item, err error) error {
 }
 
 // decodedItems keeps items that were decoded. The lanes of a foreach, and each of its iterations, read the
-// item of their parent that has the collection. Its decoded form is many times as large as the item, so
-// the workers of a process share it.
+// item of their parent that has the collection, or the part of large values. Its decoded form is many times
+// as large as the item, so the workers of a process share it.
 type decodedItems struct {
-	cache cache[contentKey, func() decodedItem]
+	cache cache[any, any] // func() decodedItem by contentKey, *sharedPart by partRef
 	seed  maphash.Seed
 }
 
@@ -73,7 +73,38 @@ func (d *decodedItems) decode(item Item) decodedItem {
 		return decode()
 	}
 	key := contentKey{item.Key(), maphash.Bytes(d.seed, item.Body)}
-	return d.cache.getOrPut(key, len(item.Body)*decodedFactor, maxDecoded, func() func() decodedItem { return sync.OnceValue(decode) })()
+	once := d.cache.getOrPut(key, len(item.Body)*decodedFactor, maxDecoded, func() any { return sync.OnceValue(decode) })
+	return once.(func() decodedItem)() //nolint:forcetypeassert // the key says so
+}
+
+// unreadPart is the size of a part that was not read yet, or cannot be read.
+const unreadPart = 1 << 10
+
+// sharedPart is a part of large values that is read and decoded once for all that use it.
+type sharedPart struct {
+	mu       sync.Mutex
+	numbered func(uint32) (value.Value, bool) // nil before it was read
+}
+
+// part returns the values of a part that is kept, or else reads it. Others that use it wait for that. An
+// error is not kept. Without a cache it reads.
+func (d *decodedItems) part(ref partRef, read func() (func(uint32) (value.Value, bool), int, error)) (func(uint32) (value.Value, bool), error) {
+	if d == nil {
+		numbered, _, err := read()
+		return numbered, err
+	}
+	part := d.cache.getOrPut(ref, unreadPart, maxDecoded, func() any { return &sharedPart{} }).(*sharedPart) //nolint:forcetypeassert // the key says so
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	if part.numbered == nil {
+		numbered, size, err := read()
+		if err != nil {
+			return nil, err
+		}
+		part.numbered = numbered
+		d.cache.put(ref, part, size*decodedFactor, maxDecoded)
+	}
+	return part.numbered, nil
 }
 
 // held loads the values of an execution that are held by reference. It reads them from the items that

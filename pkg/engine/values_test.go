@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,4 +58,53 @@ func decodable(t *testing.T, text string) Item {
 	item := Item{Execution: NewID("flow", "run"), Seq: 1}
 	item.Body, _ = machine.Encode(item.place(), state, nil)
 	return item
+}
+
+// countedValues counts the reads of large values, and fails the first one.
+type countedValues struct {
+	data  []byte
+	reads atomic.Int32
+}
+
+func (*countedValues) StoreValue(context.Context, string, []byte, time.Time) error { return nil }
+
+func (c *countedValues) LoadValue(context.Context, string) ([]byte, error) {
+	if c.reads.Add(1) == 1 {
+		return nil, errors.New("the disk is away")
+	}
+	return c.data, nil
+}
+
+// The lanes of a foreach read the part that has the collection. It is read and decoded once for all of
+// them; a failed read is repeated.
+func TestWorkersShareALargeValue(t *testing.T) {
+	t.Parallel()
+	ref := newPartRef(NewID("flow", "run"))
+	e := &value.Encoder{Apart: &value.Apart{From: 100, Name: ref.String}}
+	e.Value(value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat(".", 1000))}))
+	refs := []value.Ref{{Log: ref.String()}}
+	store := &countedValues{data: ref.seal(e.Apart.Parts[0].Body)}
+	c := core{large: store, decoded: newDecodedItems()}
+	read := func() (value.Value, error) {
+		h := c.held()
+		err := h.load(t.Context(), refs)
+		return h.loaded[refs[0]], err
+	}
+	if _, err := read(); err == nil {
+		t.Fatal("the first read does not fail")
+	}
+	shared := make([]value.Value, 64)
+	var all sync.WaitGroup
+	for i := range shared {
+		all.Go(func() { shared[i], _ = read() })
+	}
+	all.Wait()
+	if n := store.reads.Load(); n != 2 {
+		t.Errorf("it was read %d times, want 2", n)
+	}
+	for _, v := range shared {
+		if v.Len() != 1 || &v.Members()[0] != &shared[0].Members()[0] {
+			t.Fatal("the part was decoded twice")
+		}
+	}
 }
