@@ -37,28 +37,21 @@ func UnknownFlow(flow machine.FlowRef) error {
 	return &Error{Code: CodeNotFound, Op: "read flow " + flow.Name, Err: fmt.Errorf("no definition with hash %.12s", flow.Hash)}
 }
 
-// Newest returns the first of the definitions of a flow, for what implements [Flows].
-func Newest(name string, sorted []Definition) (machine.FlowRef, error) {
-	if len(sorted) == 0 {
+// Newest returns the definition of a flow that has the hash of its newest one, for what implements
+// [Flows]. The hash is empty if no definition is listed.
+func Newest(name, hash string) (machine.FlowRef, error) {
+	if hash == "" {
 		return machine.FlowRef{}, &Error{Code: CodeNotFound, Op: "read flow " + name, Err: ErrNotFound}
 	}
-	return sorted[0].Flow, nil
+	return machine.FlowRef{Name: name, Hash: hash}, nil
 }
 
-// BecomesNewest returns when a definition becomes the newest of the sorted list of its name, and its
-// properties. ok is false if it is the newest already.
-func BecomesNewest(flow machine.FlowRef, sorted []Definition, now time.Time) (at time.Time, properties string, ok bool) {
-	i := slices.IndexFunc(sorted, func(d Definition) bool { return d.Flow == flow })
-	switch {
-	case i == 0:
-		return at, "", false
-	case i > 0:
-		properties = sorted[i].Properties
+// BecomesNewest returns when a definition becomes the newest of its name, given when the one before did.
+func BecomesNewest(before, now time.Time) time.Time {
+	if now.After(before) {
+		return now
 	}
-	if len(sorted) > 0 && !now.After(sorted[0].Created) {
-		now = sorted[0].Created.Add(time.Nanosecond)
-	}
-	return now, properties, true
+	return before.Add(time.Nanosecond)
 }
 
 // SortDefinitions puts them in the order of their names, of one name the latest

@@ -16,6 +16,8 @@ func flowKey(flow machine.FlowRef) []byte {
 	return fmt.Appendf(nil, "%c%s/%s", keyFlow, flow.Hash, flow.Name)
 }
 
+func newestKey(name string) []byte { return append([]byte{keyNewest}, name...) }
+
 func listedKey(flow machine.FlowRef) []byte {
 	return fmt.Appendf(nil, "%c%s\x00%s", keyListed, flow.Name, flow.Hash)
 }
@@ -26,18 +28,14 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
-	key := listedKey(flow)
+	key := newestKey(name)
 	err = s.step(ctx, operation{name: "put flow " + name}, key, func() ([]Entry, error) {
-		list, err := s.definitions(name)
-		if err != nil {
+		hash, _, err := s.db.Get(key)
+		if err != nil || string(hash) == flow.Hash {
 			return nil, err
 		}
-		at, properties, ok := engine.BecomesNewest(flow, list, time.Now())
-		if !ok {
-			return nil, nil
-		}
-		created := binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano()))
-		return []Entry{{flowKey(flow), bytes.Clone(text)}, {key, append(created, properties...)}}, nil
+		entry, err := s.newEntry(flow, string(hash))
+		return []Entry{{flowKey(flow), bytes.Clone(text)}, {listedKey(flow), entry}, {key, []byte(flow.Hash)}}, err
 	})
 	if err != nil {
 		return machine.FlowRef{}, err
@@ -67,13 +65,27 @@ func (s *KeyedStore) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow,
 	})
 }
 
+// newEntry returns the entry of a definition on the list when it becomes the newest of its name. One that
+// is listed keeps its properties. The hash is that of the newest definition before.
+func (s *KeyedStore) newEntry(flow machine.FlowRef, newest string) ([]byte, error) {
+	before, err := s.listed(machine.FlowRef{Name: flow.Name, Hash: newest})
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.listed(flow)
+	at := engine.BecomesNewest(before.Created, time.Now())
+	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())), own.Properties...), err
+}
+
 // Newest implements [engine.Flows].
 func (s *KeyedStore) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
-	list, err := s.Definitions(ctx, name)
-	if err != nil {
-		return machine.FlowRef{}, err
-	}
-	return engine.Newest(name, list)
+	return read(ctx, s, operation{name: "read flow " + name}, func() (machine.FlowRef, error) {
+		hash, _, err := s.db.Get(newestKey(name))
+		if err != nil {
+			return machine.FlowRef{}, err
+		}
+		return engine.Newest(name, string(hash))
+	})
 }
 
 // instantSize is the size of an instant on the list. The properties of the definition follow it.
@@ -91,18 +103,35 @@ func (s *KeyedStore) definitions(name string) (list []engine.Definition, err err
 		listed = Range{fmt.Appendf(nil, "%c%s\x00", keyListed, name), fmt.Appendf(nil, "%c%s\x01", keyListed, name)}
 	}
 	for key, entry := range s.db.Entries(listed, &err) {
-		if len(entry) < instantSize {
-			return nil, damaged("the list of flows")
-		}
 		flow, hash, _ := bytes.Cut(key[1:], []byte{0})
-		list = append(list, engine.Definition{
-			Flow:       machine.FlowRef{Name: string(flow), Hash: string(hash)},
-			Created:    time.Unix(0, int64(binary.BigEndian.Uint64(entry))).UTC(), //nolint:gosec // as it was written
-			Properties: string(entry[instantSize:]),
-		})
+		definition, err := decodeDefinition(machine.FlowRef{Name: string(flow), Hash: string(hash)}, entry)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, definition)
 	}
 	engine.SortDefinitions(list)
 	return list, err
+}
+
+// listed returns a definition as it is listed. One that is not listed has no Flow.
+func (s *KeyedStore) listed(flow machine.FlowRef) (engine.Definition, error) {
+	entry, listed, err := s.db.Get(listedKey(flow))
+	if err != nil || !listed {
+		return engine.Definition{}, err
+	}
+	return decodeDefinition(flow, entry)
+}
+
+func decodeDefinition(flow machine.FlowRef, entry []byte) (engine.Definition, error) {
+	if len(entry) < instantSize {
+		return engine.Definition{}, damaged("the list of flows")
+	}
+	return engine.Definition{
+		Flow:       flow,
+		Created:    time.Unix(0, int64(binary.BigEndian.Uint64(entry))).UTC(), //nolint:gosec // as it was written
+		Properties: string(entry[instantSize:]),
+	}, nil
 }
 
 // FlowText implements the list of flows of the management API.
@@ -122,7 +151,8 @@ func (s *KeyedStore) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte
 // SetProperties implements the list of flows of the 2019-03-15 API.
 func (s *KeyedStore) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
 	key := listedKey(flow)
-	return s.step(ctx, operation{name: "set the properties of flow " + flow.Name}, key, func() ([]Entry, error) {
+	op := operation{name: "set the properties of flow " + flow.Name}
+	return s.step(ctx, op, newestKey(flow.Name), func() ([]Entry, error) {
 		entry, listed, err := s.db.Get(key)
 		switch {
 		case err != nil:
@@ -141,7 +171,18 @@ func (s *KeyedStore) SetProperties(ctx context.Context, flow machine.FlowRef, be
 // DeleteFlow implements the list of flows of the management API. The text stays: executions of it
 // may not have ended, and histories name its steps.
 func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
-	return s.step(ctx, operation{name: "delete flow " + flow.Name}, listedKey(flow), func() ([]Entry, error) {
-		return []Entry{{listedKey(flow), nil}}, nil
+	key := newestKey(flow.Name)
+	return s.step(ctx, operation{name: "delete flow " + flow.Name}, key, func() ([]Entry, error) {
+		changes := []Entry{{listedKey(flow), nil}}
+		hash, _, err := s.db.Get(key)
+		if err != nil || string(hash) != flow.Hash {
+			return changes, err
+		}
+		list, err := s.definitions(flow.Name)
+		var next []byte // nil deletes the entry
+		if len(list) > 1 {
+			next = []byte(list[1].Flow.Hash)
+		}
+		return append(changes, Entry{key, next}), err
 	})
 }

@@ -74,6 +74,7 @@ const (
 	keyUnfinished = 'u' // execution: nothing; deleted with its terminal item
 	keyFlow       = 'f' // hash, name: text of a definition
 	keyListed     = 'l' // name, hash: when the flow was put; deleted with the flow
+	keyNewest     = 'd' // name: hash of the newest definition that is listed
 	keyRecord     = 'r' // handle: record of a token
 	keyStop       = 'x' // execution: the request to stop it
 	keyJoin       = 'n' // log, attempt: the join record of a fork

@@ -69,6 +69,8 @@ func (m *meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 		call.ReturnConsumedCapacity = ask
 	case *dynamodb.UpdateItemInput:
 		call.ReturnConsumedCapacity = ask
+	case *dynamodb.TransactWriteItemsInput:
+		call.ReturnConsumedCapacity = ask
 	case *dynamodb.GetItemInput:
 		call.ReturnConsumedCapacity = ask
 	case *dynamodb.QueryInput:
@@ -87,6 +89,8 @@ func (m *meter) call(ctx context.Context, in middleware.InitializeInput, next mi
 		m.wrote(answer.ConsumedCapacity)
 	case *dynamodb.UpdateItemOutput:
 		m.wrote(answer.ConsumedCapacity)
+	case *dynamodb.TransactWriteItemsOutput:
+		m.wrote(&types.ConsumedCapacity{Table: &types.Capacity{CapacityUnits: answer.ConsumedCapacity[0].WriteCapacityUnits}})
 	case *dynamodb.GetItemOutput:
 		m.read(answer.ConsumedCapacity)
 	case *dynamodb.QueryOutput:

@@ -2,11 +2,14 @@ package dynamo
 
 import (
 	"context"
+	"errors"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -20,6 +23,14 @@ const flowsPartition = "flows"
 // one without it is not listed.
 const attrCreated = "c"
 
+// newestPartition has an item for each name: which definition of it is the newest. It changes in one
+// transaction with the list.
+const newestPartition = "newest"
+
+// attrNewest is the hash of the newest definition, which is missing if none is listed. attrCreated is when
+// that changed last, later with each change.
+const attrNewest = "h"
+
 // attrProperties are the properties of a listed definition; one without has none.
 const attrProperties = "d"
 
@@ -30,20 +41,14 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRe
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
-	list, err := l.Definitions(ctx, name)
+	err = l.changeNewest(ctx, "put flow "+name, name, func(newest string, at types.AttributeValue) (string, *types.Update, error) {
+		if newest == flow.Hash {
+			return "", nil, nil
+		}
+		return flow.Hash, l.flowUpdate(flow, "SET b = :b, c = :c", item{":b": binaryOf(text), ":c": at}), nil
+	})
 	if err != nil {
 		return machine.FlowRef{}, err
-	}
-	if at, properties, ok := engine.BecomesNewest(flow, list, l.now()); ok {
-		put := flowKey(flow)
-		put[attrBody], put[attrCreated] = binaryOf(text), nanosecondOf(at)
-		if properties != "" {
-			put[attrProperties] = binaryOf([]byte(properties))
-		}
-		newer := item{":c": put[attrCreated]}
-		if _, _, err := l.put(ctx, "put flow "+name, put, "attribute_not_exists(c) OR c < :c", newer); err != nil {
-			return machine.FlowRef{}, err
-		}
 	}
 	l.flows.Put(flow, parsed, len(text))
 	return flow, nil
@@ -94,11 +99,11 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 
 // Newest implements [engine.Flows].
 func (l *Log) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
-	list, err := l.Definitions(ctx, name)
+	found, err := l.get(ctx, "read flow "+name, newestKey(name))
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
-	return engine.Newest(name, list)
+	return engine.Newest(name, textOf(found[attrNewest]))
 }
 
 // FlowText implements the list of flows of the management API.
@@ -142,8 +147,83 @@ func (l *Log) SetProperties(ctx context.Context, flow machine.FlowRef, before, p
 
 // DeleteFlow implements the list of flows of the management API.
 func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
-	_, _, err := l.update(ctx, flowKey(flow), update{op: "delete flow " + flow.Name, expression: "REMOVE c, d", condition: "attribute_exists(c)"})
-	return err
+	op := "delete flow " + flow.Name
+	return l.changeNewest(ctx, op, flow.Name, func(newest string, _ types.AttributeValue) (string, *types.Update, error) {
+		found, err := l.get(ctx, op, flowKey(flow))
+		if err != nil || found[attrCreated] == nil {
+			return "", nil, err
+		}
+		if newest == flow.Hash {
+			newest, err = l.secondNewest(ctx, flow.Name)
+		}
+		return newest, l.flowUpdate(flow, "REMOVE c, d", nil), err
+	})
+}
+
+// secondNewest returns the hash of the definition that is the newest of its name without the newest one,
+// an empty one if there is no other.
+func (l *Log) secondNewest(ctx context.Context, name string) (string, error) {
+	list, err := l.Definitions(ctx, name)
+	if err != nil || len(list) < 2 {
+		return "", err
+	}
+	return list[1].Flow.Hash, nil
+}
+
+func (l *Log) flowUpdate(flow machine.FlowRef, expression string, values item) *types.Update {
+	return &types.Update{TableName: &l.name, Key: flowKey(flow), UpdateExpression: &expression, ExpressionAttributeValues: values}
+}
+
+// changeNewest changes a definition, and which one of the name is the newest, in one transaction. change
+// returns the newest one after it and the update, which is nil if nothing is to be done. It is called
+// again after another change of the name came first.
+func (l *Log) changeNewest(
+	ctx context.Context, op, name string, change func(newest string, at types.AttributeValue) (string, *types.Update, error),
+) error {
+	for {
+		before, err := l.get(ctx, op, newestKey(name))
+		if err != nil {
+			return err
+		}
+		at := nanosecondOf(engine.BecomesNewest(instantOf(before[attrCreated]), l.now()))
+		newest, update, err := change(textOf(before[attrNewest]), at)
+		if err != nil || update == nil {
+			return err
+		}
+		_, err = l.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			{Update: update}, {Update: l.newestUpdate(name, newest, before[attrCreated], at)},
+		}})
+		if !isOvertaken(err) {
+			return l.failed(op, err)
+		}
+	}
+}
+
+func (l *Log) newestUpdate(name, newest string, before, at types.AttributeValue) *types.Update {
+	update := &types.Update{
+		TableName: &l.name, Key: newestKey(name), UpdateExpression: aws.String("SET c = :c REMOVE h"),
+		ConditionExpression: aws.String("attribute_not_exists(c)"), ExpressionAttributeValues: item{":c": at},
+	}
+	if newest != "" {
+		update.UpdateExpression, update.ExpressionAttributeValues[":h"] = aws.String("SET c = :c, h = :h"), textValue(newest)
+	}
+	if before != nil {
+		update.ConditionExpression, update.ExpressionAttributeValues[":before"] = aws.String("c = :before"), before
+	}
+	return update
+}
+
+// isOvertaken reports whether a transaction failed because another change of its items came first.
+func isOvertaken(err error) bool {
+	canceled, ok := errors.AsType[*types.TransactionCanceledException](err)
+	return ok && slices.ContainsFunc(canceled.CancellationReasons, func(reason types.CancellationReason) bool {
+		code := aws.ToString(reason.Code)
+		return code == "ConditionalCheckFailed" || code == "TransactionConflict"
+	})
+}
+
+func newestKey(name string) item {
+	return item{attrPartition: binaryOf([]byte(newestPartition)), attrSort: binaryOf([]byte(name + separator))}
 }
 
 // separator stands between a flow's name and its hash in the sort key.

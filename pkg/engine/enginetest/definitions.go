@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +35,8 @@ func Definitions(t *testing.T, open func(t *testing.T) DefinitionList) {
 		"a name that begins like another one is another one":        definitionsPrefix,
 		"the same put again changes nothing":                        definitionsAgain,
 		"an earlier text that is put again is the newest":           definitionsNewestAgain,
+		"the newest is the first of those that are listed":          definitionsNewest,
+		"of several that are put and deleted at once too":           definitionsNewestRace,
 		"a text comes back as it was put":                           definitionsText,
 		"a text that was never put is not found":                    definitionsNoText,
 		"what was deleted is not listed and its text not found":     definitionsDeleted,
@@ -183,6 +186,49 @@ func definitionsNewestAgain(c onDefinitions) {
 	}
 	if newest, err := c.store.Newest(c.Context(), "a"); err != nil || newest != earlier {
 		c.Errorf("the newest is %v, error %v", newest, err)
+	}
+}
+
+// wantNewest: it is the newest one, and the first on the list; the zero FlowRef stands for none.
+func (c onDefinitions) wantNewest(want machine.FlowRef) {
+	c.Helper()
+	newest, err := c.store.Newest(c.Context(), "a")
+	if newest != want || (want == machine.FlowRef{}) != errors.Is(err, engine.ErrNotFound) {
+		c.Errorf("the newest is %v, error %v; want %v", newest, err, want)
+	}
+	if list := c.list("a"); (want != machine.FlowRef{}) && (len(list) == 0 || list[0].Flow != want) {
+		c.Errorf("listed %v; want %v first", list, want)
+	}
+}
+
+func definitionsNewest(c onDefinitions) {
+	c.wantNewest(machine.FlowRef{})
+	c.put("b", one)
+	first, second := c.put("a", one), c.put("a", two)
+	c.wantNewest(second)
+	c.delete(second)
+	c.wantNewest(first)
+	c.put("a", two)
+	c.delete(first)
+	c.wantNewest(second)
+	c.delete(second)
+	c.wantNewest(machine.FlowRef{})
+	c.put("a", one)
+	c.wantNewest(first)
+}
+
+func definitionsNewestRace(c onDefinitions) {
+	flows := []machine.FlowRef{c.put("a", one), c.put("a", two)}
+	var beside sync.WaitGroup
+	for _, text := range []string{one, two} {
+		beside.Go(func() { c.put("a", text) })
+		beside.Go(func() { c.delete(flows[0]) })
+	}
+	beside.Wait()
+	if list := c.list("a"); len(list) == 0 {
+		c.Error("nothing is listed")
+	} else {
+		c.wantNewest(list[0].Flow)
 	}
 }
 

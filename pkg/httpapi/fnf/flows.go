@@ -236,7 +236,7 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 	if err := h.stopAll(ctx, given["Name"]); err != nil {
 		return nil, err
 	}
-	for _, d := range f.definitions {
+	for _, d := range slices.Backward(f.definitions) { // the newest one last: until then it is that of starts
 		if err := h.Flows.DeleteFlow(ctx, d.Flow); err != nil {
 			return nil, err
 		}

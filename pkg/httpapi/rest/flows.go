@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -85,7 +86,7 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 	if err := h.refuseUnfinished(r.Context(), r.PathValue("flow")); err != nil {
 		return 0, nil, err
 	}
-	for _, d := range definitions {
+	for _, d := range slices.Backward(definitions) { // the newest one last: until then it is that of starts
 		if err := h.Flows.DeleteFlow(r.Context(), d.Flow); err != nil {
 			return 0, nil, err
 		}
