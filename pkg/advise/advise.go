@@ -83,7 +83,7 @@ func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
 		if !ok {
 			continue
 		}
-		a := taskAdvice{step, task, nodes}
+		a := taskAdvice{step, task, nodes, foreachesAround(flow, step)}
 		if flow.Timeout == 0 && a.isEndless() {
 			endless = append(endless, step.Name)
 			findings = append(findings, a.withoutEnd())

@@ -203,7 +203,14 @@ func TestFlow(t *testing.T) {
 			call("Ask", ", retry: [{errors: [FnF.ALL]}], inputMappings: [{target: k, source: $input.key}]"),
 			[]string{"retry-without-idempotency Ask"},
 		},
-		"a retry at most once": {call("Ask", ", retry: [{errors: [FnF.ALL]}], atMostOnce: true"), nil},
+		"a retry in a foreach with the execution": {
+			retried("", ", inputMappings: [{target: k, source: $context.execution.name}]"), []string{"retry-without-idempotency Ask"},
+		},
+		"a retry in a foreach with the execution and the element": {
+			retried("", ", inputMappings: [{target: k, source: $context.execution.name}, {target: x, source: $input.x}]"), nil,
+		},
+		"a retry in a foreach with the key": {retried("", ", inputMappings: [{target: k, source: $context.task.idempotencyKey}]"), nil},
+		"a retry at most once":              {call("Ask", ", retry: [{errors: [FnF.ALL]}], atMostOnce: true"), nil},
 		"a retry of a job": {
 			"- {type: task, name: Job, action: batch:SubmitJob, serviceParams: {}, retry: [{errors: [FnF.ALL]}]}\n",
 			nil,
@@ -234,6 +241,32 @@ func TestFlow(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The key that is suggested in a foreach has the number of the iteration, which an outer foreach gets
+// if it has none.
+func TestKeysInAForeach(t *testing.T) {
+	t.Parallel()
+	for index, want := range map[string][]string{
+		"":           {"Each", "index: xIndex", "target: xIndex", "source: $input.xIndex"},
+		", index: i": {"Ask", "target: i", "source: $input.i"},
+	} {
+		findings := adviceOn(t, retried(index, ""))
+		if len(findings) != 1 || findings[0].Replaces[0] != want[0] {
+			t.Fatalf("found %+v", findings)
+		}
+		for _, text := range want[1:] {
+			if !strings.Contains(findings[0].Instead, text+"\n") {
+				t.Errorf("want %q in\n%s", text, findings[0].Instead)
+			}
+		}
+	}
+}
+
+// retried is a foreach with a task that is retried in a choice.
+func retried(index, fields string) string {
+	return "- {type: foreach, name: Each, iterationMapping: {collection: $.xs, item: x" + index + "}, steps: [{type: choice, name: If, choices: [" +
+		"{condition: $.x, steps: [{type: task, name: Ask, resourceArn: 'acs:fc:::services/s/functions/Ask', retry: [{errors: [FnF.ALL]}]" + fields + "}]}]}]}\n"
 }
 
 // What else would have to change is said: gotos to steps that are gone, what runs

@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,9 +17,16 @@ import (
 
 // taskAdvice looks at one task.
 type taskAdvice struct {
-	step  *fdl.Step
-	task  *fdl.Task
-	nodes nodes
+	step      *fdl.Step
+	task      *fdl.Task
+	nodes     nodes
+	foreaches []*fdl.Step // around the step, the outermost first
+}
+
+func foreachesAround(flow *fdl.Flow, step *fdl.Step) []*fdl.Step {
+	return slices.DeleteFunc(slices.Clone(flow.All), func(s *fdl.Step) bool {
+		return !is[*fdl.Foreach](s) || !isIn(step, lanes(s)[0])
+	})
 }
 
 // isEndless reports whether only the longest time of an execution ends the task's wait.
@@ -88,7 +96,7 @@ func (a taskAdvice) aboutErrors() []Finding {
 	if a.expectsTimeout() && a.task.Timeout == 0 && a.task.Heartbeat == 0 {
 		findings = append(findings, a.timeoutNeverComes())
 	}
-	if errors, calls := a.repeatedAfter(); calls > 1 && a.changesThings() && !a.task.AtMostOnce && !readsKey(a.step.Input) {
+	if errors, calls := a.repeatedAfter(); calls > 1 && a.changesThings() && !a.task.AtMostOnce && !a.tellsCallsApart() {
 		findings = append(findings, a.withoutIdempotency(errors, calls))
 	}
 	catchesAll := slices.ContainsFunc(a.task.Catch, func(c fdl.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
@@ -145,12 +153,23 @@ func (a taskAdvice) changesThings() bool {
 // keys are parts of the context by which a function tells a repeated call from a new one.
 var keys = []string{"$context", "$context.task", "$context.task.idempotencyKey", "$context.execution", "$context.execution.name"}
 
-func readsKey(mappings expr.Mappings) bool {
+// keysOfAttempt are those that are different in each iteration of a foreach.
+var keysOfAttempt = keys[:3]
+
+// tellsCallsApart reports whether the function gets a key, and in a foreach also what the iterations
+// do not have in common.
+func (a taskAdvice) tellsCallsApart() bool {
+	return readsAny(a.step.Input, keys) && (len(a.foreaches) == 0 || readsAny(a.step.Input, keysOfAttempt) || readsInput(a.step.Input))
+}
+
+func readsAny(mappings expr.Mappings, paths []string) bool {
 	return slices.ContainsFunc(mappings, func(m expr.Mapping) bool {
 		path, ok := m.Source.Path()
-		return ok && slices.Contains(keys, path.String())
+		return ok && slices.Contains(paths, path.String())
 	})
 }
+
+func readsInput(mappings expr.Mappings) bool { return mappings.Uses(expr.RootInput) }
 
 func (a taskAdvice) withoutIdempotency(errors []string, calls int) Finding {
 	before, note := field(a.nodes.step(a.step), "inputMappings"), ""
@@ -158,12 +177,58 @@ func (a taskAdvice) withoutIdempotency(errors []string, calls int) Finding {
 		before, note = list(), "and one for each key that the function reads: with inputMappings it gets no others"
 	}
 	inputs := append(before.Content, mapped("executionName", "$context.execution.name"), mapped("stepName", "$context.step.name"))
-	return a.finding(RetryWithoutIdempotency, a.with("inputMappings", list(inputs...), note),
+	same := "executionName and stepName"
+	for _, name := range a.indexes() {
+		inputs = append(inputs, mapped(name, "$input."+name))
+		same = strings.Replace(same, " and ", ", ", 1) + " and " + name
+	}
+	instead := a.with("inputMappings", list(inputs...), note)
+	f := a.finding(RetryWithoutIdempotency, instead,
 		fmt.Sprintf("is called again after %s, when the call before may have done its work: what %s does can happen up to %d times",
 			strings.ReplaceAll(listed(errors), " and ", " or "), a.task.Resource.Function, calls),
-		"repeated work: executionName and stepName are the same in each retry, so the function can store them with its result, "+
-			"and return that result to a repeated call. In a loop, also map a value that differs in each iteration. $context.task.idempotencyKey is new in each retry, "+
+		"repeated work: "+same+" are the same in each retry, so the function can store them with its result, "+
+			"and return that result to a repeated call. In a loop, also map a value that differs in each turn. $context.task.idempotencyKey is new in each retry, "+
 			"and the same when one attempt is delivered twice")
+	if fork := a.withIndexes(instead); fork != nil {
+		f.Replaces, f.Instead = []string{field(fork, "name").Value}, written(fork)
+	}
+	return f
+}
+
+// indexOf is the input that has the index of an iteration, or may have it.
+func indexOf(foreach *fdl.Step) (name string, exists bool) {
+	kind, _ := foreach.Kind.(*fdl.Foreach)
+	return cmp.Or(kind.Index, kind.Item+"Index"), kind.Index != ""
+}
+
+// indexes are the inputs that tell the iterations around the task apart.
+func (a taskAdvice) indexes() (names []string) {
+	for _, foreach := range a.foreaches {
+		if name, _ := indexOf(foreach); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// withIndexes returns the outermost foreach that gives its iterations no index, with the step in it and
+// with indexes, nil for none.
+func (a taskAdvice) withIndexes(step *yaml.Node) *yaml.Node {
+	first := slices.IndexFunc(a.foreaches, func(f *fdl.Step) bool { _, exists := indexOf(f); return !exists })
+	if first < 0 {
+		return nil
+	}
+	fork := a.nodes.step(a.foreaches[first])
+	splice(fork, []string{a.step.Name}, []*yaml.Node{step})
+	parts := nodes{}
+	parts.collect(fork)
+	for _, foreach := range a.foreaches[first:] {
+		if name, exists := indexOf(foreach); !exists && parts[foreach.Name] != nil {
+			iteration := field(parts[foreach.Name], "iterationMapping")
+			iteration.Content = append(iteration.Content, scalar("index"), scalar(name))
+		}
+	}
+	return fork
 }
 
 func (a taskAdvice) errorSwallowed() Finding {

@@ -220,6 +220,32 @@ func TestAdviceOnRetriesRuns(t *testing.T) {
 	}
 }
 
+// In a foreach it is also different in each iteration, for equal elements too.
+//
+// rules: AD-7
+func TestAdviceOnRetriesInAForeachRuns(t *testing.T) {
+	t.Parallel()
+	advised, seen := filepath.Join(t.TempDir(), "flow.yaml"), filepath.Join(t.TempDir(), "seen")
+	if err := os.WriteFile(advised, []byte(withAdviceOn(t, "testdata/advise/foreach-retry.yaml", advise.RetryWithoutIdempotency)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	charge := writeFile(t, "charge.sh", "cat >>$1\ntest $(wc -l <$1) -gt 3 && echo '{}'\n") // the first three calls fail
+	got := do(t, "run", advised, "--skip-time", "--name", "one", "--input", `{"orders":[["a","a"],["a"]]}`, "--task", "charge=exec:sh "+charge+" "+seen)
+	calls, err := os.ReadFile(seen)
+	if err != nil || got.exit != ExitSucceeded {
+		t.Fatal(err, got)
+	}
+	counts := map[string]int{}
+	for line := range strings.Lines(string(calls)) {
+		counts[line]++
+	}
+	for _, place := range []string{`"itemIndex":0,"n":0`, `"itemIndex":1,"n":0`, `"itemIndex":0,"n":1`} {
+		if call := `{"executionName":"one","item":"a",` + place + `,"stepName":"Charge"}` + "\n"; counts[call] != 2 {
+			t.Errorf("%d calls with %s in\n%s", counts[call], place, calls)
+		}
+	}
+}
+
 // A step that waits for its job goes on where the loop around GetJobStatus did.
 func TestAdviceOnJobsRuns(t *testing.T) {
 	t.Parallel()
