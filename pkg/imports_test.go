@@ -116,8 +116,9 @@ var house = []row{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},
 		ours: append([]string{"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages"}, useCases...),
 	},
-	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/compose"}},
-	{path: "pkg/cmd/try", ours: []string{"pkg/cli"}},
+	{path: "pkg/cmd/collector"},
+	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},
+	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/cmd/collector"}},
 	{path: "pkg/cmd/conformance"},
 	{path: "events"}, // the samples as files of the command
 	{

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -303,11 +304,11 @@ func (f flowFile) base() string {
 	return strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
 }
 
-var notInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
 
 // asName makes a valid name of any text.
 func asName(text string) string {
-	name := notInName.ReplaceAllString(text, "-")
+	name := notInName().ReplaceAllString(text, "-")
 	if name == "" || !fdl.ValidName(name[:1]) {
 		name = "_" + name
 	}

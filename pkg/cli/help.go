@@ -14,12 +14,14 @@ var helpText string
 
 // helpOf returns the command with the help in the section of that name.
 func helpOf(name string, args cobra.PositionalArgs) *cobra.Command {
-	for section := range strings.SplitSeq("\n"+helpText, "\n-- ") {
-		usage, text, _ := strings.Cut(section, " --\n")
-		argument, ok := strings.CutPrefix(usage, name)
-		if !ok || argument != strings.ToUpper(argument) {
+	for rest := helpText; rest != ""; {
+		_, rest, _ = strings.Cut(rest, "-- "+name)
+		argument, text, _ := strings.Cut(rest, " --\n")
+		if argument != strings.ToUpper(argument) {
 			continue
 		}
+		text, _, _ = strings.Cut(text, "\n-- ")
+		usage := name + argument
 		text, example, _ := strings.Cut(text, "\nExamples:\n")
 		short, long, _ := strings.Cut(text, "\n")
 		return &cobra.Command{

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -83,10 +84,10 @@ func nextCommands(folder string) []string {
 
 // quotedWord is text as one word for a shell.
 func quotedWord(text string) string {
-	if plainWord.MatchString(text) {
+	if plainWord().MatchString(text) {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.,/:@+=-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.,/:@+=-]+$`) })

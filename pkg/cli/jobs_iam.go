@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -67,8 +68,8 @@ func (p *policy) text() string {
 }
 
 var (
-	accountForm = regexp.MustCompile(`^[0-9]{12}$`)
-	regionForm  = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`)
+	accountForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9]{12}$`) })
+	regionForm  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`) })
 )
 
 // completePlace checks what the user named and adds what the resources or the
@@ -95,9 +96,9 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 		return p, view.Usage("no account is configured", "--account 123456789012")
 	case p.region == "":
 		return p, view.Usage("no region is configured", "--region eu-west-1")
-	case !accountForm.MatchString(p.account):
+	case !accountForm().MatchString(p.account):
 		return p, view.Usage(fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
-	case !regionForm.MatchString(p.region):
+	case !regionForm().MatchString(p.region):
 		return p, view.Usage(fmt.Sprintf("%q is not a region of AWS", p.region), "--region eu-west-1")
 	}
 	return p, nil

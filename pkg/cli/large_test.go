@@ -43,11 +43,11 @@ func largeFlow(t *testing.T) string {
 	return writeFile(t, "large.yaml", text.String())
 }
 
-func writeFile(t *testing.T, name, text string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
+func writeFile(tb testing.TB, name, text string) string {
+	tb.Helper()
+	file := filepath.Join(tb.TempDir(), name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return file
 }

@@ -187,7 +187,8 @@ func (b *build) program(tb testing.TB) string {
 		if b.folder, b.err = os.MkdirTemp("", "waitless-test"); b.err != nil {
 			return
 		}
-		out, err := exec.Command("go", "build", "-o", filepath.Join(b.folder, "waitless"), "./"+cmp.Or(b.source, "../cmd/waitless")).CombinedOutput()
+		source := "./" + cmp.Or(b.source, "../cmd/waitless")
+		out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(b.folder, "waitless"), source).CombinedOutput()
 		if err != nil {
 			b.err = fmt.Errorf("go build: %w\n%s", err, out)
 		}

@@ -61,6 +61,16 @@ func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) ru
 
 // jsonTopic is the help topic that shows the schemas.
 func jsonTopic() *cobra.Command {
+	topic := &cobra.Command{Use: "json", Short: "What --json prints, as JSON Schemas", Example: "  waitless run flow.yaml --skip-time --json"}
+	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = schemaTexts()
+		cmd.Root().HelpFunc()(cmd, args)
+	})
+	return topic
+}
+
+// schemaTexts are the schemas below their titles.
+func schemaTexts() string {
 	names := []string{"run", "execution", "executions", "history", "event", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "dev",
 		"validate", "advise", "init", "docs", "version"}
 	var text strings.Builder
@@ -72,5 +82,5 @@ func jsonTopic() *cobra.Command {
 		_ = json.Unmarshal(schema, &of) // a test compiles it
 		fmt.Fprintf(&text, "\n%s:\n\n%s", of.Title, schema)
 	}
-	return &cobra.Command{Use: "json", Short: "What --json prints, as JSON Schemas", Long: text.String(), Example: "  waitless run flow.yaml --skip-time --json"}
+	return text.String()
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,7 +109,7 @@ func checkSetting(variable, name, text string) error {
 	switch {
 	case isNumber && (err != nil || n < number.least || n > number.most):
 		allowed = fmt.Sprintf("%s from %d to %d", number.unit, number.least, number.most)
-	case variable == "AWS_REGION" && !isRegion.MatchString(text):
+	case variable == "AWS_REGION" && !isRegion().MatchString(text):
 		allowed = `small letters, digits and "-", like eu-west-1`
 	case variable == "NO_COLOR" && text != "true" && text != "false":
 		allowed = "true, false"
@@ -124,7 +125,7 @@ func checkSetting(variable, name, text string) error {
 
 // isRegion keeps a region from being more than a part of a host: the SDK asks
 // https://SERVICE.REGION.amazonaws.com.
-var isRegion = regexp.MustCompile(`^[a-z0-9-]+$`)
+var isRegion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9-]+$`) })
 
 // readSettings reads the file for commands that have settings.
 func (s *settings) readSettings(cmd *cobra.Command) error {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -64,14 +65,14 @@ func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted f
 }
 
 // serviceFunction is a function with its service: "shop/charge".
-var serviceFunction = regexp.MustCompile(`^[A-Za-z0-9_-][^/:\s]*/[^/:\s]+$`)
+var serviceFunction = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-][^/:\s]*/[^/:\s]+$`) })
 
 // splitTasks splits the values of --task.
 func splitTasks(definitions []string) (map[string]string, error) {
 	byName := map[string]string{}
 	for _, definition := range definitions {
 		name, value, ok := strings.Cut(definition, "=")
-		if !ok || name == "" || strings.Contains(name, "/") && !serviceFunction.MatchString(name) { // then it is a URL
+		if !ok || name == "" || strings.Contains(name, "/") && !serviceFunction().MatchString(name) { // then it is a URL
 			return nil, view.Usage(fmt.Sprintf("--task %q has no name and \"=\" before the command", local.Hidden(definition)), tryTask)
 		}
 		if _, twice := byName[name]; twice {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -98,7 +99,7 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 		switch {
 		case strings.HasPrefix(text, "..."):
 			return view.Usage("this token is masked: its beginning is missing", "FLOW/EXECUTION in its place, or waitless tokens list --unmask")
-		case notExecution != nil && !tokenShape.MatchString(text):
+		case notExecution != nil && !tokenShape().MatchString(text):
 			return view.Usage(token.ErrInvalid.Error(), "waitless tokens list --unmask")
 		}
 		return run(cmd, []string{text})
@@ -106,14 +107,14 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 }
 
 // tokenShape matches what may be a token: two parts in the letters of Base64 for URLs.
-var tokenShape = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+var tokenShape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`) })
 
 // placeShape matches the name of a step with the indices of the iterations around it.
-var placeShape = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\[\d+\])*$`)
+var placeShape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*(\[\d+\])*$`) })
 
 // namesOfStep splits FLOW/EXECUTION or FLOW/EXECUTION/STEP.
 func namesOfStep(text string) (flow, execution, step string, err error) {
-	if parts := strings.SplitN(text, "/", 3); len(parts) == 3 && placeShape.MatchString(parts[2]) { //nolint:mnd // its parts
+	if parts := strings.SplitN(text, "/", 3); len(parts) == 3 && placeShape().MatchString(parts[2]) { //nolint:mnd // its parts
 		text, step = parts[0]+"/"+parts[1], parts[2]
 	}
 	flow, execution, err = names(text)

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Topic is one text of the reference.
@@ -40,12 +41,12 @@ type Error struct {
 var files embed.FS
 
 // topicForm matches a row of the list of topics in the README.
-var topicForm = regexp.MustCompile(`(?m)^\| \[(\S+)\]\(\S+\) \| (.+) \|$`)
+var topicForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\| \[(\S+)\]\(\S+\) \| (.+) \|$`) })
 
 // Topics returns all topics, in the order in which a user learns the language.
 func Topics() (all []Topic) {
 	list, _ := files.ReadFile("reference/README.md") // embedded, so it is there
-	for _, match := range topicForm.FindAllStringSubmatch(string(list), -1) {
+	for _, match := range topicForm().FindAllStringSubmatch(string(list), -1) {
 		text, _ := files.ReadFile("reference/" + match[1] + ".md") // a test reads each
 		title, _, _ := strings.Cut(strings.TrimPrefix(string(text), "# "), "\n")
 		all = append(all, Topic{Name: match[1], Title: title, About: match[2], Text: string(text)})
@@ -59,13 +60,15 @@ func Find(name string) (Topic, bool) {
 }
 
 // ruleForm matches a rule: a row of a table with number, statement and origin.
-var ruleForm = regexp.MustCompile(`(?m)^\| ([A-Z]+-[0-9]+) \| (.+) \| (FDL|Waitless) \|$`)
+var ruleForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^\| ([A-Z]+-[0-9]+) \| (.+) \| (FDL|Waitless) \|$`)
+})
 
 // Rules returns the rules of all topics, in the order of the topics.
 func Rules() []Rule {
 	var rules []Rule
 	for _, topic := range Topics() {
-		for _, match := range ruleForm.FindAllStringSubmatch(topic.Text, -1) {
+		for _, match := range ruleForm().FindAllStringSubmatch(topic.Text, -1) {
 			text := strings.ReplaceAll(match[2], `\|`, "|")
 			rules = append(rules, Rule{Number: match[1], Topic: topic.Name, Text: text, Origin: match[3]})
 		}
@@ -79,13 +82,13 @@ func FindRule(number string) (Rule, bool) {
 }
 
 // errorForm matches a row of the table of errors.
-var errorForm = regexp.MustCompile("(?m)^\\| `([^`|]+)` \\| ([^|]+) \\| ([^|]+) \\|$")
+var errorForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?m)^\\| `([^`|]+)` \\| ([^|]+) \\| ([^|]+) \\|$") })
 
 // Errors returns the rows of the table of errors.
 func Errors() []Error {
 	var errors []Error
 	topic, _ := Find("errors") // a test compares what the table has
-	for _, match := range errorForm.FindAllStringSubmatch(topic.Text, -1) {
+	for _, match := range errorForm().FindAllStringSubmatch(topic.Text, -1) {
 		errors = append(errors, Error{Name: match[1], When: match[2], Rules: strings.Split(match[3], ", ")})
 	}
 	return errors

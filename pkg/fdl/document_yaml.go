@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 // readText returns the root of a definition in YAML or JSON, nil for none.
 func (r *reader) readText(text []byte) *node {
 	if json.Valid(text) {
-		text = escapedPair.ReplaceAllFunc(text, unescaped)
+		text = escapedPair().ReplaceAllFunc(text, unescaped)
 	}
 	var documents []yaml.Node
 	if err := yaml.Load(text, &documents, yaml.WithAllDocuments()); err != nil {
@@ -36,7 +35,7 @@ func (r *reader) readText(text []byte) *node {
 }
 
 // escapedPair is a character as JSON writes it and YAML does not.
-var escapedPair = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+var escapedPair = compiled(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
 
 func unescaped(pair []byte) []byte {
 	var character string

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -131,16 +132,26 @@ func (n *node) text() (text string, ok bool) {
 	return n.scalar.Text(), true
 }
 
-// validName does not check the length: {0,127} would compile into as many states whenever a process
-// starts.
-var validName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-
 // MaxName is the maximum length of a name, the vendor's limit.
 const MaxName = 128
 
 // ValidName reports whether name is valid for a flow, an execution or a step: a letter or "_", then
 // up to 127 letters, digits, "_" and "-".
-func ValidName(name string) bool { return len(name) <= MaxName && validName.MatchString(name) }
+func ValidName(name string) bool {
+	for i, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return name != "" && len(name) <= MaxName
+}
+
+// compiled compiles a pattern when it is first used: at the start of a process it would cost even
+// commands and functions that read no flow.
+func compiled(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
 
 // warn reports what does not keep the flow from running.
 func (p *parser) warn(at Position, format string, args ...any) {
@@ -153,7 +164,7 @@ func (p *parser) strict(at Position, format string, args ...any) {
 }
 
 // rootInText is a root of a path in the middle of a text.
-var rootInText = regexp.MustCompile(`\$(?:input|local|context)\b`)
+var rootInText = compiled(`\$(?:input|local|context)\b`)
 
 // pathsInside warns of a constant with a path inside, which is not replaced by its value.
 func (p *parser) pathsInside(n *node) {
@@ -161,7 +172,7 @@ func (p *parser) pathsInside(n *node) {
 		p.pathsInside(inside)
 	}
 	text, ok := n.text()
-	place := rootInText.FindStringIndex(text)
+	place := rootInText().FindStringIndex(text)
 	if !ok || place == nil {
 		return
 	}

@@ -2,7 +2,6 @@ package fdl
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -166,11 +165,11 @@ func ParseDuration(v value.Value) (d time.Duration, ok bool) {
 
 // timestampForm rejects what time.Parse accepts: an hour of one digit, a comma before the fraction,
 // and zones of more than a day.
-var timestampForm = regexp.MustCompile(`^[^T]+T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
+var timestampForm = compiled(`^[^T]+T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 // ParseTimestamp returns the instant of a text in RFC 3339, in UTC.
 func ParseTimestamp(v value.Value) (t time.Time, ok bool) {
-	if v.Kind() != value.KindString || !timestampForm.MatchString(v.Text()) {
+	if v.Kind() != value.KindString || !timestampForm().MatchString(v.Text()) {
 		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339Nano, v.Text())

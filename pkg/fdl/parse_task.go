@@ -2,7 +2,6 @@ package fdl
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -113,7 +112,7 @@ type calledFunction struct {
 // machine, where only the function counts.
 func (p *parser) placeholders(n *node, resource Resource) {
 	for _, part := range []struct{ what, text string }{{"service", resource.Service}, {"qualifier", resource.Qualifier}} {
-		if found := placeholder.FindString(part.text); found != "" {
+		if found := placeholder().FindString(part.text); found != "" {
 			p.warn(n.pos, "resource %q has the placeholder %s in place of a %s; write its name%s",
 				shortened(resource.Text), shortened(found), part.what, orGiveValue(found))
 		}
@@ -138,12 +137,12 @@ func (p *parser) action(n *node, f *fields) Resource {
 }
 
 // productAction is the form of an action of the vendor's products.
-var productAction = regexp.MustCompile(`^([a-z][a-z0-9-]*:)[A-Z][A-Za-z0-9]*$`)
+var productAction = compiled(`^([a-z][a-z0-9-]*:)[A-Z][A-Za-z0-9]*$`)
 
 // otherProduct returns the product of an action whose service has no actions, unless the action is
 // misspelt.
 func otherProduct(action string, actions []string) string {
-	match := productAction.FindStringSubmatch(action)
+	match := productAction().FindStringSubmatch(action)
 	if match == nil || Closest(action, actions) != "" || strings.Contains(" "+strings.Join(actions, " "), " "+match[1]) {
 		return ""
 	}

@@ -41,25 +41,25 @@ const anyText = `(?:\$\{[^{}]*\}|[^:])*`
 
 // resourceForms are the resources that can be called. Region and account may be any text: a flow
 // keeps those of its first cloud.
-var resourceForms = []*regexp.Regexp{
-	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
-	regexp.MustCompile(`^acs:fc:` + anyText + `:` + anyText + `:functions/(?P<function>[^/:.\s]+)(?:/(?P<qualifier>[^/:\s]+))?$`),
-	regexp.MustCompile(`^acs:fnf:` + anyText + `:` + anyText + `:flow/(?P<flow>[A-Za-z_][A-Za-z0-9_-]{0,127})$`),
-	regexp.MustCompile(`^arn:[^:]+:lambda:[^:]*:[^:]*:function:(?P<function>[A-Za-z0-9_-]+)(?::(?P<qualifier>[^:\s]+))?$`),
+var resourceForms = []func() *regexp.Regexp{
+	compiled(`^acs:fc:` + anyText + `:` + anyText + `:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
+	compiled(`^acs:fc:` + anyText + `:` + anyText + `:functions/(?P<function>[^/:.\s]+)(?:/(?P<qualifier>[^/:\s]+))?$`),
+	compiled(`^acs:fnf:` + anyText + `:` + anyText + `:flow/(?P<flow>[A-Za-z_][A-Za-z0-9_-]{0,127})$`),
+	compiled(`^arn:[^:]+:lambda:[^:]*:[^:]*:function:(?P<function>[A-Za-z0-9_-]+)(?::(?P<qualifier>[^:\s]+))?$`),
 }
 
 // allowedResources are the forms in words.
 func allowedResources() string { return findElement("task").allowed("resourceArn") }
 
 // placeholder matches placeholders of templates and manuals: {name}, ${name} or <name>.
-var placeholder = regexp.MustCompile(`\$?\{[^{}]*\}|<[^<>]*>`)
+var placeholder = compiled(`\$?\{[^{}]*\}|<[^<>]*>`)
 
 // resourceHead is the part of a vendor's resource that is not used: region and account.
-var resourceHead = regexp.MustCompile(`^acs:[a-z]+:` + anyText + `:` + anyText + `:`)
+var resourceHead = compiled(`^acs:[a-z]+:` + anyText + `:` + anyText + `:`)
 
 // unfilled returns a placeholder in the part of a resource that is used, "" for none.
 func unfilled(resource string) string {
-	return placeholder.FindString(resourceHead.ReplaceAllString(resource, ""))
+	return placeholder().FindString(resourceHead().ReplaceAllString(resource, ""))
 }
 
 // ParseResource parses a resource or an action.
@@ -74,13 +74,14 @@ func ParseResource(text string) (Resource, error) {
 	if text == StartExecution {
 		return Resource{Text: text}, nil
 	}
-	for _, form := range resourceForms {
+	for _, compiled := range resourceForms {
+		form := compiled()
 		match := form.FindStringSubmatch(text)
 		if match == nil {
 			continue
 		}
 		resource := resourceFrom(text, form, match)
-		if found := placeholder.FindString(resource.Function); found != "" {
+		if found := placeholder().FindString(resource.Function); found != "" {
 			return Resource{}, placeholderError(text, found)
 		}
 		return resource, nil

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
@@ -34,11 +35,13 @@ type lambdaFunction struct {
 	function       Function // nil until [Tasks.With] sets it
 }
 
-var lambdaName = regexp.MustCompile(`^(arn:[^:@\s]+:lambda:[a-z0-9-]+:[0-9]{12}:function:)?[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9$_-]{1,128})?$`)
+var lambdaName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(arn:[^:@\s]+:lambda:[a-z0-9-]+:[0-9]{12}:function:)?[A-Za-z0-9_-]{1,64}(:[A-Za-z0-9$_-]{1,128})?$`)
+})
 
 func parseLambda(definition string) (runner, error) {
 	name, endpoint, hasEndpoint := strings.Cut(strings.TrimPrefix(definition, "lambda:"), "@")
-	if !lambdaName.MatchString(name) {
+	if !lambdaName().MatchString(name) {
 		return nil, fmt.Errorf("%q names no Lambda function; allowed: lambda:NAME, lambda:NAME:QUALIFIER or lambda:ARN, and @http://HOST:PORT behind it",
 			Hidden(definition))
 	}

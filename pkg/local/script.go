@@ -90,12 +90,12 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 // scriptFields are the names of all fields.
 var scriptFields = []string{"afterSeconds", "answers", "by", "cause", "error", "event", "events", "output", "step"}
 
-var unknownField = regexp.MustCompile(`line (\d+): field (\S+) not found`)
+var unknownField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`line (\d+): field (\S+) not found`) })
 
 // scriptError returns the error for a text that is not a script, in one line.
 func scriptError(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
-	if match := unknownField.FindStringSubmatch(text); match != nil {
+	if match := unknownField().FindStringSubmatch(text); match != nil {
 		line, name := match[1], match[2]
 		return fmt.Errorf("script.yaml:%s: unknown field %q%s; allowed: %s",
 			line, name, fdl.DidYouMean(name, scriptFields), strings.Join(scriptFields, ", "))
@@ -104,7 +104,7 @@ func scriptError(err error) error {
 }
 
 // withoutIterations matches what follows the name of a step in a foreach.
-var withoutIterations = regexp.MustCompile(`(\[\d+\])+$`)
+var withoutIterations = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[\d+\])+$`) })
 
 // CheckSteps returns an error if the script has an answer or an event for a step that the flow does not have.
 func (s *Script) CheckSteps(flow *fdl.Flow) error {
@@ -113,7 +113,7 @@ func (s *Script) CheckSteps(flow *fdl.Flow) error {
 		names = append(names, step.Name)
 	}
 	check := func(kind string, i int, e scriptEntry) error {
-		name := withoutIterations.ReplaceAllString(e.Step, "")
+		name := withoutIterations().ReplaceAllString(e.Step, "")
 		if slices.Contains(names, name) {
 			return nil
 		}

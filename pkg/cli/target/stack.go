@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -149,15 +150,17 @@ func Output(ctx context.Context, account AWS, stack, name string) (string, error
 func IsLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // gatewayHost matches a host of API Gateway, which names its region. API Gateway rejects unsigned requests.
-var gatewayHost = regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
+var gatewayHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
+})
 
 // IsGateway reports whether the host is one of API Gateway.
-func IsGateway(host string) bool { return gatewayHost.MatchString(host) }
+func IsGateway(host string) bool { return gatewayHost().MatchString(host) }
 
 // sign returns a transport that signs requests for the API at base. An API elsewhere than on AWS may do
 // without a signature if there are no credentials.
 func sign(ctx context.Context, account AWS, base *url.URL) (http.RoundTripper, error) {
-	region, gateway := account.Region(), gatewayHost.FindStringSubmatch(base.Hostname())
+	region, gateway := account.Region(), gatewayHost().FindStringSubmatch(base.Hostname())
 	if gateway != nil {
 		region = gateway[1]
 	}

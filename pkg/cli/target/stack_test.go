@@ -8,7 +8,7 @@ func TestHostOfAPIGatewayNamesItsRegion(t *testing.T) {
 		"abc.execute-api.eu-north-1.amazonaws.com": "eu-north-1", "abc.execute-api.cn-north-1.amazonaws.com.cn": "cn-north-1",
 		"abc.execute-api.eu-north-1.amazonaws.com.example.org": "", "api.example.org": "", "localhost": "",
 	} {
-		found := append(gatewayHost.FindStringSubmatch(host), "", "")[:2][1]
+		found := append(gatewayHost().FindStringSubmatch(host), "", "")[:2][1]
 		if found != want {
 			t.Errorf("%s: region %q, want %q", host, found, want)
 		}

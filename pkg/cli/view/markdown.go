@@ -3,6 +3,7 @@ package view
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/mattn/go-runewidth"
 )
@@ -11,7 +12,7 @@ import (
 const WidestText = 100
 
 // markdownLink is a link of a topic to another one.
-var markdownLink = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+var markdownLink = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`) })
 
 // Markdown sets the Markdown of a topic for a terminal: it wraps text, sets the first column of tables
 // beside the others, and keeps code as it is.
@@ -59,7 +60,7 @@ func continues(first, l string) bool {
 
 // plainMarkdown returns text without the marks that a terminal does not need.
 func plainMarkdown(text string) string {
-	return strings.ReplaceAll(markdownLink.ReplaceAllString(text, "$1"), "**", "")
+	return strings.ReplaceAll(markdownLink().ReplaceAllString(text, "$1"), "**", "")
 }
 
 // Wrap breaks text at spaces into lines of at most width cells. Each line but the first is indented. A

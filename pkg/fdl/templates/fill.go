@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/waitless/waitless/pkg/fdl"
 )
@@ -24,7 +25,7 @@ type Filled struct {
 
 // placeholder matches a placeholder, and what stands for the text of one: $${ for ${, and
 // ${!NAME} for ${NAME}.
-var placeholder = regexp.MustCompile(`\$\$\{|\$\{!?` + name + `\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{!?` + name + `\}`) })
 
 // pseudoParameters begin names that ROS defines. Waitless does not use what they stand for, so they
 // may have no value.
@@ -35,7 +36,7 @@ const pseudoParameters = "ALIYUN::"
 // [fdl.Parse] reports why.
 func Fill(text []byte, vars map[string]string) (Filled, fdl.Problems) {
 	i := importing{values: vars, given: vars, text: string(text)}
-	filled, problems := substitute(text, rules{pattern: placeholder, replace: i.fill})
+	filled, problems := substitute(text, rules{pattern: placeholder(), replace: i.fill})
 	filled.Names, filled.isFilled = i.names, true
 	return filled, problems
 }
@@ -43,11 +44,11 @@ func Fill(text []byte, vars map[string]string) (Filled, fdl.Problems) {
 // Unfilled warns of the placeholders of a text for which no variable is given. It returns nothing for a
 // text with values, and for a template that is to be imported.
 func (f Filled) Unfilled() fdl.Problems {
-	if f.isFilled || !placeholder.Match(f.Text) || len(Find(f.Text, nil)) > 0 {
+	if f.isFilled || !placeholder().Match(f.Text) || len(Find(f.Text, nil)) > 0 {
 		return nil
 	}
 	const isMeant = "placeholder $"
-	_, problems := substitute(f.Text, rules{pattern: placeholder, replace: func(found string) (string, string) {
+	_, problems := substitute(f.Text, rules{pattern: placeholder(), replace: func(found string) (string, string) {
 		name, isName := nameIn(found)
 		if !isName || strings.HasPrefix(name, pseudoParameters) {
 			return found, ""

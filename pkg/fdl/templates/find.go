@@ -194,7 +194,7 @@ func (t *template) textOf(node *yaml.Node) string {
 // filled returns a text with values, "" if one of them is not known.
 func (t *template) filled(text string, values map[string]string) string {
 	allKnown := true
-	text = placeholder.ReplaceAllStringFunc(text, func(found string) string {
+	text = placeholder().ReplaceAllStringFunc(text, func(found string) string {
 		value, known := valueOf(found, values)
 		if name, isName := nameIn(found); isName {
 			t.names = append(t.names, name)

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -37,7 +38,7 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems)
 	case replaces != nil:
 		by.pattern, by.replace = i.replacing(replaces)
 	case i.isFilled:
-		by.pattern, by.replace = placeholder, i.fill
+		by.pattern, by.replace = placeholder(), i.fill
 	}
 	filled, problems := substitute(text, by)
 	for n := range problems {
@@ -167,12 +168,12 @@ func (i *importing) noValue(what, name string) string {
 }
 
 // word matches what may be a name.
-var word = regexp.MustCompile(name)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(name) })
 
 // hint says which name was probably meant in place of one without a value: another one, or this one in
 // place of a variable that nothing refers to.
 func (i *importing) hint(name string) string {
-	words := word.FindAllString(i.text, -1)
+	words := word().FindAllString(i.text, -1)
 	var used, unused []string
 	for _, known := range keys(i.values) {
 		if _, isGiven := i.given[known]; isGiven && !slices.Contains(words, known) {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -224,10 +225,12 @@ func quote(text string) string {
 
 // plainText matches texts that need no quotes where one with a placeholder has none, unless they read as another
 // thing than a text.
-var plainText = regexp.MustCompile(`^[A-Za-z0-9_/$]([A-Za-z0-9_/$.:=+@{}*-]*[A-Za-z0-9_/$.=+@{}*-])?$`)
+var plainText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9_/$]([A-Za-z0-9_/$.:=+@{}*-]*[A-Za-z0-9_/$.=+@{}*-])?$`)
+})
 
 func isPlain(text string) bool {
-	if !plainText.MatchString(text) {
+	if !plainText().MatchString(text) {
 		return false
 	}
 	nodes, _ := load(text)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -12,7 +13,7 @@ import (
 // Function.ARN.
 const name = `[A-Za-z_][A-Za-z0-9_.:-]*`
 
-var nameForm = regexp.MustCompile(`^` + name + `$`)
+var nameForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + name + `$`) })
 
 // ParseVar parses NAME=VALUE and checks both.
 func ParseVar(text string) (name, value string, err error) {
@@ -26,7 +27,7 @@ func ParseVar(text string) (name, value string, err error) {
 // CheckVar checks the name and the value of a variable.
 func CheckVar(name, value string) error {
 	switch {
-	case !nameForm.MatchString(name):
+	case !nameForm().MatchString(name):
 		return fmt.Errorf(`variable name %q is not valid; allowed: a letter or "_", then letters, digits and _ . : -`, name)
 	case !utf8.ValidString(value) || strings.ContainsFunc(value, breaksLine):
 		return fmt.Errorf("the value of variable %s is not one line of text; write a text of several lines in the flow", name)

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 //go:embed page.html
@@ -15,7 +16,7 @@ var pageText string
 //go:embed page.css
 var pageStyle string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageText))
+var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageText)) })
 
 // contentSecurityPolicy admits the page's own style and forms that post to this site.
 var contentSecurityPolicy = "default-src 'none'; style-src '" + hashOf(pageStyle) + "'; " +
@@ -37,7 +38,7 @@ const pageType = "text/html; charset=utf-8"
 
 func (r response) writePage(w http.ResponseWriter) {
 	r.begin(w, pageType)
-	_ = pageTemplate.Execute(w, map[string]any{ // an error means that the caller is gone
+	_ = pageTemplate().Execute(w, map[string]any{ // an error means that the caller is gone
 		"Style": template.CSS(pageStyle), //nolint:gosec // an embedded file
 		"Title": r.title(), "Text": r.text(), "Problem": r.status >= http.StatusBadRequest, "Form": r.form,
 	})

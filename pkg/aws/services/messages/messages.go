@@ -79,7 +79,9 @@ func (q *queues) send(ctx context.Context, service string, params []byte) ([]byt
 // the stack's name, the logical id and random characters. It shortens the logical
 // id behind a very long name of a stack: the sender's own stack is therefore also
 // known by its URLs.
-var ofStack = regexp.MustCompile(`-(Wake|Task|Delivery|Job|Poll)(Queue|DeadLetters)-[0-9A-Za-z]{8,}$`)
+var ofStack = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`-(Wake|Task|Delivery|Job|Poll)(Queue|DeadLetters)-[0-9A-Za-z]{8,}$`)
+})
 
 // check rejects a queue of a stack. A queue's URL may be written in several
 // ways, but has its name in its path.
@@ -89,7 +91,7 @@ func (q *queues) check(queue string) error {
 		return &smithy.GenericAPIError{Code: "InvalidArgument", Message: "params.QueueUrl is no URL"}
 	}
 	for part := range strings.SplitSeq(parsed.Path, "/") {
-		if slices.Contains(q.own, part) || ofStack.MatchString(part) {
+		if slices.Contains(q.own, part) || ofStack().MatchString(part) {
 			return &smithy.GenericAPIError{
 				Code: "AccessDenied", Message: "queue " + part + " has the name of a queue of a Waitless stack, to which no flow sends; use a queue with another name",
 			}
