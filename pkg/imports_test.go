@@ -85,6 +85,7 @@ var house = []row{
 	{path: "pkg/aws/samlocal"},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/sqs", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/s3", ours: []string{"pkg/engine"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/scheduler", modules: []string{awsSDK}},
 	{path: "pkg/aws/lambda", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
@@ -124,8 +125,8 @@ var house = []row{
 	{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services",
-			"pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts",
+			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3", "pkg/aws/lambda",
+			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts",
 		}, composed...),
 	},
 }
@@ -136,10 +137,10 @@ var functionModules = map[string][]string{
 	"functions/getjobstatus": clients(jobServices...),
 	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "sns", "secretsmanager"}, jobServices...)...),
 	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs", "secretsmanager"}, jobServices...)...),
-	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager"),
-	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn"),
-	"functions/api":          clients("dynamodb", "sqs", "secretsmanager"),
-	"functions/fnf":          clients("dynamodb", "sqs", "secretsmanager"),
+	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
+	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"),
+	"functions/api":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
+	"functions/fnf":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
 }
 
@@ -164,6 +165,10 @@ func clients(services ...string) []string {
 			modules = append(modules, sdk+"/aws/protocol/eventstream")
 		case "eventbridge":
 			modules = append(modules, sdk+"/internal/v4a")
+		case "s3":
+			internal := sdk + "/service/internal/"
+			modules = append(modules, sdk+"/internal/v4a", sdk+"/aws/protocol/eventstream", internal+"accept-encoding",
+				internal+"checksum", internal+"presigned-url", internal+"s3shared")
 		}
 	}
 	return modules
@@ -282,7 +287,7 @@ func tableViolations(rows []row) []string {
 
 var adapters = []string{
 	"pkg/local",
-	"pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/function",
+	"pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/function",
 	"pkg/httpapi/rest", "pkg/httpapi/fnf", "pkg/httpapi/sfn", "pkg/httpapi/callbackurl",
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
+	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -20,10 +21,11 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	limits.Duration = p.LongestExecution()
 	clients := engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.Wakes()), Now: time.Now, Limits: limits,
+		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
 	tokens := p.Tokens(waits)
 	tokens.LimitHint = limits.Hints.Data
-	config := rest.Config{Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Log: p.Log}
+	config := rest.Config{Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, MaxInput: limits.Data, Log: p.Log}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
 		clients, config := clients, config
 		if clients.Keys, err = keys.Get(ctx); err != nil {

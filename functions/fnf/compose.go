@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
+	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
@@ -21,6 +22,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	limits.Duration = p.LongestExecution()
 	clients := engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.Wakes()), Now: time.Now, Limits: limits,
+		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
 	tokens := p.Tokens(waits)
 	tokens.By = token.ClosedByCallback

@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/lambda"
 	"github.com/waitless/waitless/pkg/aws/parts"
+	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
@@ -39,6 +40,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 			Warn: func(err error) { p.Log.Warn("wake", "error", err.Error()) },
 		}),
 		Now: time.Now, WorkerDeadAfter: 2 * timeLimit, CallbackBase: p.Optional("WAITLESS_CALLBACK_URL"), Limits: limits,
+		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}}
 	ends := &sqs.Tasks{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {

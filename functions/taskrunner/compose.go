@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/lambda"
 	"github.com/waitless/waitless/pkg/aws/parts"
+	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
@@ -31,6 +32,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	table, keys := p.Waits(), p.Keys()
 	r := runner{keys, engine.TaskRunnerConfig{
 		TokenStore: table, Now: time.Now, Limits: p.Limits(), Wakes: sqs.NewWakes(p.Wakes()),
+		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 		Caller: lambda.New(lambda.Config{Client: functions, Now: time.Now, Longest: longestCall, Names: lambda.Names{
 			Stack: p.Text("WAITLESS_STACK"), Functions: p.Pairs("WAITLESS_FUNCTIONS"), Callable: p.List("WAITLESS_CALLABLE_FUNCTIONS"),
 		}}),

@@ -224,6 +224,8 @@ type flowRun struct {
 	wakes   []engine.Wake
 	batches int // of wakes that were sent together, ten at most
 	id      engine.ID
+	// large counts the requests to the bucket; nil for flows without large values.
+	large *objects
 }
 
 // Send implements [engine.Wakes].
@@ -324,13 +326,18 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	t.Helper()
 	now := func() time.Time { return r.now }
 	var err error
-	r.Worker, err = engine.NewWorker(engine.WorkerConfig{
+	worker := engine.WorkerConfig{
 		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
-	})
-	if err != nil {
+	}
+	client := engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now}
+	if r.large != nil {
+		limits := machine.Limits{Data: machine.MaxLargeData}
+		worker.LargeValues, worker.Limits, client.LargeValues, client.Limits = r.large, limits, r.large, limits
+	}
+	if r.Worker, err = engine.NewWorker(worker); err != nil {
 		t.Fatal(err)
 	}
-	r.Client, err = engine.NewClient(engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now})
+	r.Client, err = engine.NewClient(client)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,15 +4,18 @@ import (
 	"context"
 	"crypto/rand"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/s3"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
@@ -22,10 +25,11 @@ var epoch = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 
 func atEpoch() time.Time { return epoch }
 
-// tables are the two tables of a test.
+// tables are the two tables of a test, and the bucket of all tests.
 type tables struct {
 	*dynamo.Log
 	*dynamo.Waits
+	s3.Bucket
 	client     *dynamodb.Client
 	log, waits string
 }
@@ -67,7 +71,24 @@ func newTables(t *testing.T, now func() time.Time, options ...func(*dynamodb.Opt
 			Projection: &types.Projection{ProjectionType: types.ProjectionTypeKeysOnly},
 		}},
 	})
-	return tables{dynamo.NewLog(client, log, now), dynamo.NewWaits(client, waits, now), client, log, waits}
+	return tables{dynamo.NewLog(client, log, now), dynamo.NewWaits(client, waits, now), newBucket(t), client, log, waits}
+}
+
+const valuesBucket = "values"
+
+var createBucket sync.Once
+
+// newBucket returns the bucket for large values, whose names are never the same.
+func newBucket(t *testing.T) s3.Bucket {
+	t.Helper()
+	config := emulator.Config(t)
+	createBucket.Do(func() {
+		client := awss3.NewFromConfig(config, func(o *awss3.Options) { o.UsePathStyle = true })
+		if _, err := client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: aws.String(valuesBucket)}); err != nil {
+			t.Error(err)
+		}
+	})
+	return s3.NewBucket(config, valuesBucket)
 }
 
 func create(t *testing.T, client *dynamodb.Client, table *dynamodb.CreateTableInput) {

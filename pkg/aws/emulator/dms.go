@@ -28,7 +28,7 @@ var moto = program{
 func DMS(tb testing.TB) aws.Config {
 	tb.Helper()
 	migrations.get(tb, moto)
-	return config(besides.endpoint())
+	return ConfigOf(besides.endpoint())
 }
 
 // StopReason has a replication task tell why it stopped, as soon as it did: a

@@ -36,7 +36,7 @@ var durableRunner = program{
 func DurableFunctions(tb testing.TB) aws.Config {
 	tb.Helper()
 	cloud.get(tb, ministack) // its functions are the ones that are called
-	return config(durables.get(tb, durableRunner).endpoint)
+	return ConfigOf(durables.get(tb, durableRunner).endpoint)
 }
 
 // StartDurable starts a durable execution of a function on the emulator and

@@ -82,10 +82,11 @@ func Main(m interface{ Run() int }) int {
 // first call starts the emulator.
 func Config(tb testing.TB) aws.Config {
 	tb.Helper()
-	return config(cloud.get(tb, ministack).endpoint)
+	return ConfigOf(cloud.get(tb, ministack).endpoint)
 }
 
-func config(endpoint string) aws.Config {
+// ConfigOf is the configuration of clients of a server that plays AWS.
+func ConfigOf(endpoint string) aws.Config {
 	return aws.Config{
 		Region:       Region,
 		BaseEndpoint: &endpoint,

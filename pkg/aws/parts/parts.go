@@ -83,7 +83,7 @@ func Secret[T any](p *Parts, variable string, parse func(string) (T, error)) *se
 // Limits returns the limits of executions without the longest duration.
 func (p *Parts) Limits() machine.Limits {
 	return machine.Limits{
-		Data: p.Int("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxData), Hints: machine.Hints{Data: environment.RaiseDataLimit},
+		Data: p.Int("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxLargeData), Hints: machine.Hints{Data: environment.RaiseDataLimit},
 	}
 }
 
@@ -92,9 +92,12 @@ func (p *Parts) LongestExecution() time.Duration {
 	return p.Duration("WAITLESS_EXECUTION_DAYS", 24*time.Hour, 1, 366)
 }
 
-// Tokens returns what tokens of the table are closed with.
+// Tokens returns what tokens of the table are closed with. The record of a token has its outcome, so a higher limit of a step's
+// data does not apply.
 func (p *Parts) Tokens(table resume.TokenStore) resume.TokensConfig {
-	return resume.TokensConfig{Keys: p.Keys(), Store: table, Wakes: p.TokenWakes(), Beats: p.Deliveries(), Now: time.Now, Limit: p.Limits().Data}
+	return resume.TokensConfig{
+		Keys: p.Keys(), Store: table, Wakes: p.TokenWakes(), Beats: p.Deliveries(), Now: time.Now, Limit: min(p.Limits().Data, machine.MaxData),
+	}
 }
 
 // Jobs returns what jobs are started and observed with.

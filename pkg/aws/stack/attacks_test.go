@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -43,6 +44,9 @@ var attacks = []attack{
 	{"a message to the dead letters of deliveries", sends("DeliveryDeadLetters"), "AccessDenied"},
 	{"a message to the dead letters of jobs", sends("JobDeadLetters"), "AccessDenied"},
 	{"a message to the dead letters of polls", sends("PollDeadLetters"), "AccessDenied"},
+
+	// A principal that has all rights of S3.
+	{"a large value without TLS", withoutTLS, "AccessDenied"},
 
 	// Messages that got into a queue all the same. The reply is the log line of the message.
 	{"a forged poll", puts("PollQueue", `{"v":1,"kind":"poll","payload":{"kind":"batch-job","account":"ACCOUNT","region":"REGION",`+
@@ -164,7 +168,7 @@ steps:
 	v.signed = v.signer.token()
 	v.job = v.follow(t, "run", writeFlow(t, "attacked-job", submits), "--name", "one", "--input", input)
 	started := v.job.submitted(v.stack, "attacked-job/one")
-	v.sender = v.user(t, "sender", `{"Effect":"Allow","Action":"sqs:*","Resource":"*"}`)
+	v.sender = v.user(t, "sender", `{"Effect":"Allow","Action":["sqs:*","s3:*"],"Resource":"*"}`)
 	v.reader = v.user(t, "reader", `{"Effect":"Allow","Action":"execute-api:Invoke","Resource":"arn:aws:execute-api:`+emulator.Region+":"+emulator.Account+
 		":"+v.outputs["ManagementApiId"]+`/*/GET/*"}`)
 	v.fill = v.words(t, started.Key, started.ID)
@@ -253,6 +257,22 @@ func sends(queue string) func(*testing.T, *attacked) string {
 		_, err = client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(v.resources[queue]), MessageBody: aws.String(`{"forged":true}`)})
 		return fmt.Sprint(err)
 	}
+}
+
+// withoutTLS asks the bucket for large values for one that is not there, after another bucket.
+func withoutTLS(t *testing.T, v *attacked) string {
+	t.Helper()
+	client, own := bucketsOf(v.sender), aws.String(v.name+"-own")
+	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: own}); err != nil {
+		t.Fatal(err)
+	}
+	get := &s3.GetObjectInput{Bucket: own, Key: aws.String("none")}
+	if _, err := client.GetObject(t.Context(), get); err == nil || !strings.Contains(err.Error(), "NoSuchKey") {
+		t.Fatalf("of its own bucket: %v", err)
+	}
+	get.Bucket = aws.String(v.resources["ValuesBucket"])
+	_, err := client.GetObject(t.Context(), get)
+	return fmt.Sprint(err)
 }
 
 // puts puts a message into a queue as an operator of the stack, and returns the log line of the message.

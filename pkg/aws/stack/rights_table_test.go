@@ -67,6 +67,9 @@ func rightsOf(f called) map[string]right {
 		"Api/Tokens":         {try: succeedsExternal, says: failedInside},
 		"Api/WriteLogs":      logs("Api"),
 
+		"Api/LargeValues":     {try: startsLarge, says: failedInside},
+		"Api/FindLargeValues": findsLargeValues,
+
 		"Callback/ReadTokenKey": {
 			try: anew("Callback", posts("/heartbeat", "")), teller: "Callback", action: "secretsmanager:GetSecretValue", says: "read the token key",
 		},
@@ -94,9 +97,16 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/Tokens":      {try: runs(cli.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Interpreter/WriteLogs":   logs("Interpreter"),
 
-		"TaskRunner/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.long)), says: token.ErrorAccessDenied},
-		"TaskRunner/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: token.ErrorAccessDenied},
-		"TaskRunner/PublishStatus": {try: publishes, teller: "TaskRunner", action: "events:PutEvents", says: "publish the end"},
+		"Interpreter/LargeValues": {
+			try: runsLarge(calls(f.short)), teller: "Interpreter", action: "s3:GetObject", says: "read large value",
+		},
+		"Interpreter/FindLargeValues": findsLargeValues,
+
+		"TaskRunner/LargeValues":     {try: runsLarge(calls(f.long)), teller: "TaskRunner", action: "s3:GetObject", says: "read large value"},
+		"TaskRunner/FindLargeValues": findsLargeValues,
+		"TaskRunner/CallFunctions":   {try: runs(cli.ExitSucceeded, calls(f.long)), says: token.ErrorAccessDenied},
+		"TaskRunner/CallMore":        {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: token.ErrorAccessDenied},
+		"TaskRunner/PublishStatus":   {try: publishes, teller: "TaskRunner", action: "events:PutEvents", says: "publish the end"},
 		"TaskRunner/ReceiveTasks": {
 			try: putsBack("TaskRunner", "TaskQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
@@ -136,6 +146,36 @@ func starts(x trial) error {
 // runs runs an execution to its end.
 func runs(exit int, steps string) func(trial) error {
 	return func(x trial) error { return x.await(x.begin(exit, "run", x.flow(steps), "--name", x.execution())) }
+}
+
+// findsLargeValues is the right to find out that an object is missing.
+var findsLargeValues = right{
+	notEnforced: "the emulator says without it that an object is missing", actions: []string{"s3:ListBucket"}, on: "ValuesBucket",
+}
+
+// largeInput is an input that no message has room for.
+const largeInput = 300 << 10
+
+// startsLarge starts an execution whose input no item has room for.
+func startsLarge(x trial) error {
+	return x.await(x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", x.execution(), "--input", x.largeInput()))
+}
+
+// runsLarge runs an execution with such an input.
+func runsLarge(steps string) func(trial) error {
+	return func(x trial) error {
+		return x.await(x.begin(cli.ExitSucceeded, "run", x.flow(steps), "--name", x.execution(), "--input", x.largeInput()))
+	}
+}
+
+// largeInput returns the argument with a large input.
+func (x trial) largeInput() string {
+	x.Helper()
+	file := filepath.Join(x.TempDir(), "input.json")
+	if err := os.WriteFile(file, []byte(`{"large":"`+strings.Repeat("x", largeInput)+`"}`), 0o600); err != nil {
+		x.Fatal(err)
+	}
+	return "@" + file
 }
 
 // refers runs an execution whose last item refers to the input, which the first has.
@@ -227,8 +267,8 @@ func deployForRights(t *testing.T) (stack, called) {
 	const others = "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:"
 	other := "other" + strings.ToLower(rand.Text()[:8])
 	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
-	parameters := []string{"LongestDelay=30", "StatusEvents=on", "CallableFunctions=" + f.otherShort + "," + f.otherLong}
-	d := deployment{name: freshName(), build: shipped, prepare: withJobs, parameters: parameters}
+	parameters := []string{"LongestDelay=30", "StatusEvents=on", "DataLimit=2097152", "CallableFunctions=" + f.otherShort + "," + f.otherLong}
+	d := deployment{name: freshName(), build: shipped, prepare: withJobs, parameters: parameters, withoutTLS: true}
 	s := d.get(t)
 	f.long = "acs:fc:::services/s/functions/long"
 	for name, timeout := range map[string]int32{s.name + "-long": 60, other + "-long": 60, other + "-short": 5} {

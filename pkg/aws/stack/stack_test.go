@@ -25,6 +25,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 )
@@ -59,6 +60,8 @@ type deployment struct {
 	// prepare makes what is needed before, and returns the parameters that name
 	// it; nil for nothing.
 	prepare func(ctx context.Context, config aws.Config, name string) (parameters []string, err error)
+	// withoutTLS lets the stack keep large values: the emulator has no TLS, which the policy of the bucket requires.
+	withoutTLS bool
 	// build makes what is deployed and answers its template.
 	build func() (template string, err error)
 
@@ -85,9 +88,9 @@ var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=
 // functions, which may take ten, are the task runner's. What is switched off
 // otherwise is on here.
 var hasty = deployment{name: freshName(), parameters: []string{
-	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on",
+	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on", "DataLimit=6291456",
 	`CallableFunctions="` + strings.Join(append(guarded(), theirs), ", ") + `"`, "FunctionNames=Greet=" + theirs,
-}, build: shipped}
+}, build: shipped, withoutTLS: true}
 
 // guarded are service functions of another stack, which the parameters let the hasty stack call.
 func guarded() (arns []string) {
@@ -167,10 +170,21 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 	if err := s.look(ctx, config); err != nil {
 		return stack{}, err
 	}
+	if d.withoutTLS {
+		_, err := bucketsOf(config).DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: aws.String(s.resources["ValuesBucket"])})
+		if err != nil {
+			return stack{}, err
+		}
+	}
 	deployed.Lock()
 	defer deployed.Unlock()
 	deployed.stacks = append(deployed.stacks, s)
 	return s, s.letEmulatorAllow(ctx, config)
+}
+
+// bucketsOf is a client of S3 on the emulator.
+func bucketsOf(config aws.Config) *s3.Client {
+	return s3.NewFromConfig(config, func(o *s3.Options) { o.UsePathStyle = true })
 }
 
 // build makes the functions and the command, once.

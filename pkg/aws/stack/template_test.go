@@ -150,6 +150,7 @@ func TestEnvironmentNames(t *testing.T) {
 var kept = map[string]string{
 	"LogTable":      "AWS::DynamoDB::Table",
 	"WaitsTable":    "AWS::DynamoDB::Table",
+	"ValuesBucket":  "AWS::S3::Bucket",
 	"TokenKey":      "AWS::SecretsManager::Secret",
 	"WakeQueue":     "AWS::SQS::Queue",
 	"TaskQueue":     "AWS::SQS::Queue",
@@ -168,6 +169,8 @@ var kept = map[string]string{
 	"JobQueuePolicy": "AWS::SQS::QueuePolicy",
 	// Without it others may.
 	"QueuePolicy": "AWS::SQS::QueuePolicy",
+	// Without it requests need no TLS.
+	"ValuesPolicy": "AWS::S3::BucketPolicy",
 }
 
 func TestWhatExecutionsWaitForIsKept(t *testing.T) {
@@ -181,7 +184,7 @@ func TestWhatExecutionsWaitForIsKept(t *testing.T) {
 			got[id] = r.Type
 		}
 		// A name of its own would prevent a deployment beside what was kept.
-		for _, name := range []string{"TableName", "QueueName", "RoleName", "Name"} {
+		for _, name := range []string{"TableName", "QueueName", "RoleName", "BucketName", "Name"} {
 			if _, never := kept[id]; never && at(&r.Properties, name) != nil {
 				t.Errorf("%s has a %s", id, name)
 			}
@@ -242,8 +245,8 @@ func texts(node *yaml.Node) []string {
 }
 
 // bounded are the resources that may end with a wildcard: functions of the
-// stack, schedules of its group, and the versions of named functions.
-var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/|^\$\{Arns\}:)\*$`)
+// stack, schedules of its group, objects of its bucket, and the versions of named functions.
+var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:)\*$`)
 
 // attachedTo are the parameters with the user's policies, by the roles that get
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.

@@ -57,6 +57,8 @@ type Config struct {
 	Flows  Flows
 	// External lists waits of external engines; nil means there are none.
 	External resume.ExternalWaits
+	// MaxInput is the limit of the input of an execution in bytes; 0 means that of tokens.
+	MaxInput int
 	// Start starts executions, and Stop requests the end of one, as Engine does.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	Stop  func(ctx context.Context, id engine.ID, name, cause string) error
@@ -316,7 +318,7 @@ func (h handler) readJSON(r *http.Request, form any, members ...string) error {
 
 // readBody reads the body as it is.
 func (h handler) readBody(r *http.Request) ([]byte, error) {
-	body, err := resume.ReadBody(r.Body, r.ContentLength, max(maxBody, h.Tokens.Limits(token.ID{}).Size+aroundData))
+	body, err := resume.ReadBody(r.Body, r.ContentLength, max(maxBody, cmp.Or(h.MaxInput, h.Tokens.Limits(token.ID{}).Size)+aroundData))
 	if report, ok := errors.AsType[*resume.ReportError](err); ok && report.TooLarge {
 		return nil, &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, report.What}
 	}

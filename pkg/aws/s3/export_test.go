@@ -1,0 +1,4 @@
+package s3
+
+// TagOf is tagOf, for the tests.
+var TagOf = tagOf
