@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -42,7 +43,12 @@ type execution struct {
 	// Of the run in this process.
 	system *local.System // nil if another process runs it
 	keys   token.Keys
-	stop   context.CancelFunc
+	stop   func()
+	// family are its sub-flows. Those that are left have to stop, and had not when the run ended.
+	family  family
+	ending  sync.WaitGroup
+	left    []machine.ExecutionRef
+	leftErr error
 }
 
 // title names the execution to people.
@@ -70,6 +76,9 @@ func (e *execution) show() {
 // start puts the flow and starts the execution, unless it was started before.
 func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool, err error) {
 	if err := e.putSubflows(ctx); err != nil {
+		return begun, false, err
+	}
+	if err := e.canStart(ctx); err != nil {
 		return begun, false, err
 	}
 	flow := e.file.stored
@@ -172,13 +181,18 @@ func (e *execution) look(
 		return state, before, later, nil
 	}
 	e.steps.Committed(engine.ID{}, state, events)
+	e.family.see(e.file.flow, events)
 	if e.isAskedIn(events) {
 		open, err := e.api.Tokens(ctx, e.file.name(), e.name, true)
 		if err != nil {
 			return state, events, later, err
 		}
 		for _, t := range open {
-			e.sayHowToAnswer(t.Token, t.Place(), len(open) > 1)
+			place := ""
+			if len(open) > 1 {
+				place = e.title() + "/" + t.Place()
+			}
+			e.sayHowToAnswer(t.Token, place)
 		}
 	}
 	return state, append(before, events...), later, nil
@@ -207,20 +221,21 @@ func stateOf(e rest.Execution) machine.State {
 // mostAsked is how many callbacks of branches and iterations are told of.
 const mostAsked = 3
 
-// sayHowToAnswer says what a second terminal has to be told. One of several callbacks is named by its step.
-func (e *execution) sayHowToAnswer(text, place string, several bool) {
+// sayHowToAnswer says what a second terminal has to be told. One of several callbacks is named by its place,
+// FLOW/EXECUTION/STEP.
+func (e *execution) sayHowToAnswer(text, place string) {
 	if _, known := e.told.LoadOrStore(text, true); known {
 		return
 	}
-	if several {
+	if place != "" {
 		switch asked := e.asked.Add(1); {
 		case asked == mostAsked+1:
-			e.steps.Say("more callbacks are waited for:\n  waitless tokens list " + e.title() + e.place.Flags())
+			e.steps.Say("more callbacks are waited for:\n  waitless tokens list" + e.place.Flags())
 			return
 		case asked > mostAsked:
 			return
 		}
-		text = "'" + e.title() + "/" + place + "'"
+		text = "'" + place + "'"
 	}
 	e.steps.Say("report the outcome from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + e.place.Flags())
 }
@@ -247,7 +262,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	e.show()
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	e.keys, e.stop = config.Store.Keys(), stop
+	e.keys, e.stop = config.Store.Keys(), e.endWith(serving, stop)
 	config.Observer, config.Absent, config.Output, config.Warn = e, e.warnOfAbsent(), e.showOutput, e.warnOfJob
 	e.system = local.New(config)
 	e.api = &target.Client{Client: target.InProcess(e.system, lists)}
@@ -262,6 +277,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 		return err
 	}
 	err = e.serve(ctx, serving, lists)
+	e.ending.Wait()
 	e.steps.Close(ctx.Err() != nil)
 	again := "continue it with: " + e.again()
 	switch {
@@ -273,6 +289,9 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 		return err
 	case err != nil && serving.Err() == nil:
 		return e.failure(ExitInternal, err.Error(), "correct that, then "+again)
+	}
+	if err := e.noteUnended(ctx); err != nil {
+		return err
 	}
 	return e.finish(ctx)
 }
@@ -336,17 +355,40 @@ func (e *execution) Calling(call machine.Call, at time.Time) {
 // Committed implements [engine.Observer]. It ends the run with the execution.
 func (e *execution) Committed(id engine.ID, state machine.State, events []machine.Event) {
 	if !e.is(engine.NewID(state.Flow.Name, state.Execution)) {
+		e.committedBelow(state, events)
 		return
 	}
 	e.steps.Committed(id, state, events)
-	text, ok := machine.Token(e.keys, e.file.flow, state)
-	if ok && state.Waiting.Submitted() && len(events) > 0 && !e.options.skipTime {
-		step := e.file.flow.All[state.Waiting.Attempt.Step]
-		e.sayHowToAnswer(text, machine.StepIn(step.Name, machine.Iterations(step, state.Items())), state.Lane != nil)
-	}
+	e.family.see(e.file.flow, events)
+	e.family.waits(state)
+	e.ask(e.file.flow, state, events)
 	if state.Status.Final() && state.Lane == nil {
 		e.stop()
 	}
+}
+
+// committedBelow says how to report the outcome of a callback that a sub-flow waits for.
+func (e *execution) committedBelow(state machine.State, events []machine.Event) {
+	if !e.family.has(state) || state.Waiting == nil {
+		return
+	}
+	e.family.waits(state)
+	if flow, err := e.system.Client.Flow(context.Background(), state.Flow); err == nil { // else the engine reports the same error
+		e.ask(flow, state, events)
+	}
+}
+
+// ask says how to report the outcome of a callback for which the state waits since the events.
+func (e *execution) ask(flow *fdl.Flow, state machine.State, events []machine.Event) {
+	text, ok := machine.Token(e.keys, flow, state)
+	if !ok || !state.Waiting.Submitted() || len(events) == 0 || e.options.skipTime {
+		return
+	}
+	step, place := flow.All[state.Waiting.Attempt.Step], ""
+	if title := state.Flow.Name + "/" + state.Execution; state.Lane != nil || title != e.title() {
+		place = title + "/" + machine.StepIn(step.Name, machine.Iterations(step, state.Items()))
+	}
+	e.sayHowToAnswer(text, place)
 }
 
 // warnOfAbsent shows what mappings of the execution leave out.
@@ -426,6 +468,10 @@ func (e *execution) report(ctx context.Context, state machine.State, events []ma
 		return e.waiting(ctx, state)
 	}
 	f := e.failure(ExitFailed, token.MaskAll(view.EndText(e.file.flow, state, events)), "waitless history "+e.title()+e.options.Flags())
+	if child := e.family.failedWith(state.Error); child != "" {
+		f.Why += "; that is the error of sub-flow " + child
+		f.Try = "waitless history " + child + e.options.Flags()
+	}
 	switch {
 	case e.options.json:
 		f.Try = ""

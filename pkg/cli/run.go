@@ -155,6 +155,11 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 	if e.subflows, err = c.readSubflows(e.file, o.subflows, o.source.template); err != nil {
 		return nil, err
 	}
+	if o.skipTime {
+		if err := c.readStored(ctx, &e.subflows, where); err != nil {
+			return nil, err
+		}
+	}
 	if e.input, err = c.readObject(ctx, "--input", o.input); err != nil {
 		return nil, err
 	}

@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
 )
 
 const subflowUsage = "the definition of a sub-flow: NAME=FILE; may be given several times (default: the setting flows, else what is stored)"
@@ -183,4 +188,68 @@ func (e *execution) putSubflows(ctx context.Context) error {
 	f := view.Usage(view.Count(len(lines), "sub-flow")+" without a definition", "--subflow NAME=FILE, or flows: in "+settingsFile+", or waitless flows put FILE")
 	f.Lines = lines
 	return f
+}
+
+// canStart returns an error if a function of a stored sub-flow has no runner here.
+func (e *execution) canStart(ctx context.Context) error {
+	if e.system == nil || len(e.subflows.stored) == 0 {
+		return nil
+	}
+	err := e.system.CanStart(ctx, e.file.flow, e.file.name(), e.name)
+	var all interface{ Unwrap() []error }
+	if !errors.As(err, &all) {
+		return err
+	}
+	f := view.Usage("sub-flows cannot run here", tryMoreTasks)
+	for _, err := range all.Unwrap() {
+		f.Lines = append(f.Lines, err.Error())
+		var unknown *local.UnknownFunctionError
+		if errors.As(err, &unknown) {
+			f.Try += " --task " + view.TaskDefinition(unknown)
+		}
+	}
+	if f.Try == tryMoreTasks { // flows are missing, and the lines say how to put them
+		f.Try = ""
+	}
+	return f
+}
+
+// readStored reads the definitions of sub-flows that only the store has: a run in memory has flows of its own.
+func (c Command) readStored(ctx context.Context, found *subflows, where target.Place) (err error) {
+	if len(found.stored) == 0 || c.Stores.Check(where.Store) != nil {
+		return nil // without a store, the sub-flows have no definition
+	}
+	a, err := c.opener().Open(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer a.Close(&err)
+	return c.addStored(ctx, a, found)
+}
+
+// addStored adds the stored definitions of the sub-flows that have no other, and of those that they start.
+func (c Command) addStored(ctx context.Context, a *target.Client, found *subflows) error {
+	for _, name := range slices.Sorted(maps.Keys(found.stored)) {
+		flow, err := a.Flow(ctx, name, "")
+		var refused *rest.Error
+		if errors.As(err, &refused) && refused.Code == engine.CodeNotFound {
+			continue
+		}
+		file := flowFile{path: "flow " + name, text: []byte(flow.Definition), stored: flow}
+		if err == nil {
+			err = (&template{}).parse(&file)
+		}
+		if err == nil && file.flow == nil {
+			err = file.invalid()
+		}
+		if err != nil {
+			return err
+		}
+		delete(found.stored, name)
+		if err := c.addSubflows(found, subflow{name, file}, nil, templateFlags{}); err != nil {
+			return err
+		}
+		return c.addStored(ctx, a, found) // it may start others
+	}
+	return nil
 }

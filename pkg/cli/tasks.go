@@ -43,13 +43,19 @@ func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock,
 	case tasks.NeedAWS() && clock.IsVirtual():
 		return nil, view.Usage("jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
 	}
-	for _, one := range append([]subflow{{file: file}}, below.given...) {
+	if missing := tasks.Resolve(file.flow); len(missing) > 0 {
+		return nil, unknownFunctions("the flow", file.path, missing, "waitless run "+file.path)
+	}
+	for _, one := range below.given {
 		if missing := tasks.Resolve(one.file.flow); len(missing) > 0 {
-			return nil, unknownFunctions(one.file, missing)
+			return nil, unknownFunctions("sub-flow "+one.name, one.file.path, missing, tryMoreTasks)
 		}
 	}
 	return tasks, nil
 }
+
+// tryMoreTasks is what to try if a function of a sub-flow has no runner.
+const tryMoreTasks = "the same command with"
 
 // newTasks makes the runners of --task, and those of the file for other names if wanted reports that they are needed.
 func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted func(name string) bool) (*local.Tasks, error) {
@@ -140,12 +146,13 @@ func unusableTasks(err error) error {
 	return f
 }
 
-func unknownFunctions(file flowFile, missing []error) error {
-	f := view.Usage(view.Count(len(missing), "function")+" of the flow without a runner", "waitless run "+file.path)
+// unknownFunctions is the error for functions of a flow, at a path, that have no runner. Try is what to try, without the tasks.
+func unknownFunctions(of, path string, missing []error, try string) error {
+	f := view.Usage(view.Count(len(missing), "function")+" of "+of+" without a runner", try)
 	for _, err := range missing {
 		var unknown *local.UnknownFunctionError
 		if errors.As(err, &unknown) {
-			f.Lines = append(f.Lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(file.path))
+			f.Lines = append(f.Lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(path))
 			f.Try += " --task " + view.TaskDefinition(unknown)
 		}
 	}

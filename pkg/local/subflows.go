@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // UnknownFlowError reports a sub-flow whose flow is not stored.
@@ -37,7 +38,9 @@ func (s *System) missingInSubflows(ctx context.Context, flow *fdl.Flow, seen map
 		case err != nil:
 			missing = append(missing, err)
 		default:
-			missing = append(missing, s.Missing(child)...)
+			for _, err := range s.Missing(child) {
+				missing = append(missing, fmt.Errorf("sub-flow %s: %w", name, err))
+			}
 			missing = append(missing, s.missingInSubflows(ctx, child, seen)...)
 		}
 	}
@@ -50,4 +53,41 @@ func (s *System) newest(ctx context.Context, name string) (*fdl.Flow, error) {
 		return nil, err
 	}
 	return s.config.Store.Flow(ctx, flow)
+}
+
+// AwaitLeft returns when the sub-flows have ended for which nothing waits any more, or with those that have not ended when
+// ctx ends. Their calls end at once. Use it while [System.Serve] runs.
+func (s *System) AwaitLeft(ctx context.Context) (left []machine.ExecutionRef, err error) {
+	for {
+		if left, err = s.left(context.WithoutCancel(ctx)); err != nil || len(left) == 0 || ctx.Err() != nil {
+			return left, err
+		}
+		for _, child := range left {
+			s.stops.end(child.ID(), true)
+			if _, err := s.Await(ctx, child.ID()); err != nil {
+				return left, err
+			}
+		}
+	}
+}
+
+// left returns the sub-flows that have not ended although the token of their parent is closed (rule 26).
+func (s *System) left(ctx context.Context) (left []machine.ExecutionRef, err error) {
+	for item, err := range unfinished(ctx, s.config.Store) {
+		if err != nil {
+			return nil, err
+		}
+		state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+		if err != nil || !state.Awaited() { // of a damaged one the engine reports the damage
+			continue
+		}
+		record, err := s.config.Store.Record(ctx, state.Parent.Handle)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return nil, err
+		}
+		if err == nil && !record.Open() {
+			left = append(left, machine.ExecutionRef{Flow: state.Flow.Name, Execution: state.Execution})
+		}
+	}
+	return left, nil
 }

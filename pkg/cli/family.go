@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// family is what a command knows of the sub-flows of the execution that it shows.
+type family struct {
+	mu sync.Mutex
+	// awaited are the sub-flows that steps of the execution wait for, by the steps.
+	awaited map[string]machine.ExecutionRef
+	// below are the executions that the execution waits for, and those that these wait for.
+	below map[engine.ID]bool
+	// started are the first sub-flows that no step waits for.
+	started []machine.ExecutionRef
+	// failed is the sub-flow with which a step failed last, with the error of the step.
+	failed machine.ExecutionRef
+	err    string
+}
+
+// mostStarted is how many sub-flows are remembered that no step waits for.
+const mostStarted = 100
+
+// see notes what events of the execution say of sub-flows.
+func (f *family) see(flow *fdl.Flow, events []machine.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range events {
+		if e.Step == machine.NoStep {
+			continue
+		}
+		if task, isTask := flow.All[e.Step].Kind.(*fdl.Task); isTask && task.Resource.IsSubflow() {
+			f.seeOne(fmt.Sprint(e.Step, e.Items), task.Pattern, e)
+		}
+	}
+}
+
+func (f *family) seeOne(step string, pattern fdl.Pattern, e machine.Event) {
+	child := machine.ExecutionRef{Flow: e.Output.Get("FlowName").Text(), Execution: e.Output.Get("Name").Text()}
+	switch {
+	case e.Type == machine.TaskSubmitted && pattern == fdl.PatternSync:
+		if f.awaited == nil {
+			f.awaited = map[string]machine.ExecutionRef{}
+		}
+		f.awaited[step] = child
+	case e.Type == machine.TaskSucceeded && pattern == fdl.PatternRequestResponse && len(f.started) < mostStarted:
+		f.started = append(f.started, child)
+	case e.Type == machine.StepFailed:
+		f.failed, f.err = f.awaited[step], e.Error
+		delete(f.awaited, step)
+	case e.Type == machine.StepExited:
+		delete(f.awaited, step)
+	}
+}
+
+// waits notes the sub-flow that a state of the family waits for, if any.
+func (f *family) waits(state machine.State) {
+	if state.Waiting == nil || state.Waiting.Child == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.below == nil {
+		f.below = map[engine.ID]bool{}
+	}
+	f.below[state.Waiting.Child.ID()] = true
+}
+
+// has reports whether the state is that of an execution below the one that is shown. It forgets one that ended.
+func (f *family) has(state machine.State) bool {
+	id := engine.NewID(state.Flow.Name, state.Execution)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	has := f.below[id]
+	if state.Status.Final() && state.Lane == nil {
+		delete(f.below, id)
+	}
+	return has
+}
+
+// failedWith returns the sub-flow whose failure ended the execution with an error, as FLOW/EXECUTION, or "".
+func (f *family) failedWith(err string) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.failed.Flow == "" || f.err != err {
+		return ""
+	}
+	return nameOf(f.failed)
+}
+
+func nameOf(e machine.ExecutionRef) string { return e.Flow + "/" + e.Execution }
+
+// startsFlows reports whether a flow starts other flows.
+func startsFlows(flow *fdl.Flow) bool {
+	return slices.ContainsFunc(flow.All, func(step *fdl.Step) bool {
+		task, isTask := step.Kind.(*fdl.Task)
+		return isTask && task.Resource.IsSubflow()
+	})
+}
+
+// stopPatience is how long a run whose execution has ended works on, so that the sub-flows stop that it waited for.
+const stopPatience = 5 * time.Second
+
+// endWith returns what ends the run with its execution: at once, or when the sub-flows have stopped that it waited for.
+func (e *execution) endWith(serving context.Context, stop func()) func() {
+	if e.options.skipTime || !startsFlows(e.file.flow) {
+		return stop
+	}
+	return sync.OnceFunc(func() {
+		e.ending.Go(func() {
+			ctx, cancel := context.WithTimeout(serving, stopPatience)
+			defer cancel()
+			e.left, e.leftErr = e.system.AwaitLeft(ctx)
+			stop()
+		})
+	})
+}
+
+// noteUnended says which sub-flows the run leaves behind.
+func (e *execution) noteUnended(ctx context.Context) error {
+	const next = "; start a worker, which continues it: waitless dev"
+	for _, child := range e.left {
+		e.command.out().Note("sub-flow %s is to stop, and has not stopped yet%s", nameOf(child), next+e.place.Flags())
+	}
+	var open []string
+	for _, child := range e.family.started {
+		state, err := e.system.Client.Describe(ctx, child.ID())
+		if err != nil && engine.CodeOf(err) != engine.CodeNotFound {
+			return err
+		}
+		if err == nil && !state.Status.Final() {
+			open = append(open, nameOf(child))
+		}
+	}
+	const shown = 3
+	switch {
+	case len(open) == 0 || e.options.skipTime:
+	case len(open) > shown:
+		e.command.out().Note("%s and %d more sub-flows have not ended%s", strings.Join(open[:shown], ", "), len(open)-shown, next+e.place.Flags())
+	default:
+		e.command.out().Note("sub-flow %s has not ended%s", strings.Join(open, ", "), next+e.place.Flags())
+	}
+	return e.leftErr
+}

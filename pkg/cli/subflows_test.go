@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// subflowFolder has a flow ask, which waits for a callback, and flows that start it.
+func subflowFolder(t *testing.T) (file func(name string) string, sub string) {
+	t.Helper()
+	const head, start = "version: v1\ntype: flow\nname: ", "{type: task, name: Sub, resourceArn: acs:fnf:::flow/ask"
+	folder := t.TempDir()
+	file = func(name string) string { return filepath.Join(folder, name+".yaml") }
+	for name, steps := range map[string]string{
+		"ask":    "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/echo, pattern: waitForCallback}",
+		"other":  "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/unknown}",
+		"waits":  start + ", pattern: sync}",
+		"starts": start + "}",
+		"fails": "{type: parallel, name: Both, branches: [{steps: [" + start + ", pattern: sync}]}," +
+			" {steps: [{type: wait, name: W, duration: 1}, {type: fail, name: F, error: Boom}]}]}",
+	} {
+		if err := os.WriteFile(file(name), []byte(head+name+"\nsteps: ["+steps+"]\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file, "ask=" + file("ask")
+}
+
+// wantSaid fails the test unless a run left with the exit code and a text.
+func wantSaid(t *testing.T, got result, exit int, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if got.exit != exit || !strings.Contains(got.stdout+got.stderr, text) {
+			t.Errorf("exit %d, want %d with %q:\n%s%s", got.exit, exit, text, got.stdout, got.stderr)
+		}
+	}
+}
+
+func TestRunStopsTheSubflowsOfAFailedParent(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	env := inStore(t)
+	wantSaid(t, doWith(t, "", env, "run", file("fails"), "--subflow", sub), ExitFailed, "failed with Boom")
+	got := doWith(t, "", env, "list", "--flow", "ask")
+	wantSaid(t, got, ExitSucceeded, "  Stopped  ")
+}
+
+func TestRunSaysWhichSubflowAsksAndFails(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	env := inStore(t)
+	run := runInBackground(t, env, file("waits"), "--subflow", sub, "--name", "one")
+	place := run.awaits(`waitless tokens succeed '(ask/one-[0-9a-f]{32})/Ask' --output`)
+	wantSaid(t, doWith(t, "", env, "tokens", "fail", place, "--error", "Nope", "--cause", "no money"), ExitSucceeded, "failed with Nope")
+	run.awaits("waitless: waits/one: failed with Nope in step Sub: no money; that is the error of sub-flow " + place + "\ntry: waitless history " + place)
+	if code := run.wait(); code != ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestRunNamesTheSubflowsThatItLeaves(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	got := do(t, "run", file("starts"), "--subflow", sub, "--name", "one")
+	wantSaid(t, got, ExitSucceeded, "sub-flow ask/one-", " has not ended; start a worker, which continues it: waitless dev")
+}
+
+func TestRunInVirtualTimeKnowsStoredSubflows(t *testing.T) {
+	t.Parallel()
+	file, _ := subflowFolder(t)
+	env := inStore(t)
+	wantSaid(t, doWith(t, "", env, "flows", "put", file("other")), ExitSucceeded, "other")
+	wantSaid(t, doWith(t, "", env, "run", file("starts"), "--skip-time"), ExitUsage, `step Sub starts flow "ask", which is not stored`)
+	wantSaid(t, doWith(t, "", env, "flows", "put", file("ask")), ExitSucceeded, "ask")
+	wantSaid(t, doWith(t, "", env, "run", file("waits"), "--skip-time"), ExitWaiting, "step Sub waits for sub-flow ask/")
+	if got := doWith(t, "", env, "list"); got.stdout != "" {
+		t.Errorf("the store has %s", got.stdout)
+	}
+}
+
+// The hint is an option of the command that was given: the user did not name the file of the sub-flow as a flow.
+func TestRunnerOfASubflowIsMissing(t *testing.T) {
+	t.Parallel()
+	file, _ := subflowFolder(t)
+	env := inStore(t)
+	const unknown, try = `no runner for function "unknown"`, "\ntry: the same command with --task unknown=exec:COMMAND\n"
+	got := doWith(t, "", env, "run", file("starts"), "--subflow", "ask="+file("other"))
+	wantSaid(t, got, ExitUsage, unknown, "1 function of sub-flow ask without a runner"+try)
+	text, err := os.ReadFile(file("other"))
+	if err == nil {
+		err = os.WriteFile(file("ask"), []byte(strings.Replace(string(text), "name: other", "name: ask", 1)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSaid(t, doWith(t, "", env, "flows", "put", file("ask")), ExitSucceeded, "ask")
+	wantSaid(t, doWith(t, "", env, "run", file("starts")), ExitUsage, "sub-flow ask: step Ask: "+unknown, "sub-flows cannot run here"+try)
+}
