@@ -54,6 +54,9 @@ const (
 	// Join: a join record has the ends of lanes as they are, and a log goes on after its lanes as they
 	// ended.
 	Join Invariant = "join"
+	// Child: a step that says that it started a sub-flow did, it starts the same one again, and only a step
+	// that waits for the end of its sub-flow ends with it.
+	Child Invariant = "child"
 	// Late: who looks after the end, of the execution or of the lane, calls nothing for it.
 	Late Invariant = "late"
 	// OpenedInEnding: a lane's start that is received after its parent began to end opens nothing.
@@ -183,7 +186,7 @@ func (w *world) firstForPerson() *log {
 func (l *log) waitsForPerson() bool {
 	state := l.last()
 	waiting := state.Waiting
-	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Due.IsZero() && l.flow.parsed.Timeout == 0 &&
+	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Child == nil && waiting.Due.IsZero() && l.flow.parsed.Timeout == 0 &&
 		state.Ending == nil && waiting.Submitted() && l.flow.taskOf(waiting.Attempt.Step).Resource.Function != functionJob &&
 		l.waiting(state) != nil && l.record(waiting.Handle()).Open()
 }
@@ -359,6 +362,12 @@ func (l *log) checkAttempts(attempts []*attempt) {
 // checkEnd: the outcome that was applied is one that was brought, and of
 // a token the one that it holds.
 func (l *log) checkEnd(a *attempt, end machine.Event) {
+	if a.task.Resource.IsSubflow() {
+		l.checkStarted(a, end)
+		if a.handle == "" {
+			return
+		}
+	}
 	interrupted := end.Error == machine.ErrorTaskInterrupted
 	if interrupted && l.failed == 0 {
 		l.violate(GivenUp, "attempt %d was given up, and no worker failed", a.number)

@@ -13,7 +13,7 @@ import (
 // id.
 func (a *actor) checkOwn(id engine.ID) *log {
 	l := a.world.logOf(id)
-	if l.world != a.world && (l.awaiting == nil || l.awaiting.world != a.world) {
+	if l.world != a.world && !l.isStartedBy(a.world) {
 		a.world.violate(Astray, "%s works for %s and looks at the log of %s", a.name, a.world.id, id)
 	}
 	return l

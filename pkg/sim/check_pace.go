@@ -75,7 +75,7 @@ const never time.Duration = 1 << 61
 // slack is how much later than it may each thing happens.
 func (w *world) slack() time.Duration {
 	slack := basePace + time.Duration(w.failed)*failedPace
-	if w.slowAtAll {
+	if w.slowAtAll || w.longCalls {
 		slack += slowPace
 	}
 	if strings.Contains(w.flow.text, functionSlowPoll) {

@@ -780,6 +780,70 @@ var mutants = []mutant{
 	return machine.Started`, `	return machine.Started`),
 	},
 	{
+		name: "rule 22: a call that is left to a timer has none", from: awaited + 1,
+		caught: sim.Stuck, edits: one("machine/pending.go",
+			`	r.ownWaiting().Due = r.at
+	r.armTimer()`, `	r.ownWaiting().Due = r.at`),
+	},
+	{
+		name: "rule 24: an attempt that starts its sub-flow again takes it for another one", from: forkless + 1,
+		caught: sim.Child, edits: one("engine/subflow.go",
+			`	case state.Parent != nil && *state.Parent == start.Parent:`,
+			`	case state.Parent != nil && *state.Parent == start.Parent && state.Flow.Name == "":`),
+	},
+	{
+		name: "rule 24: any sub-flow of that name is the attempt's", from: awaited + 1,
+		caught: sim.Stuck, edits: one("engine/subflow.go",
+			`	case state.Parent != nil && *state.Parent == start.Parent:`, `	case state.Parent != nil:`),
+	},
+	{
+		name: "rule 24: a step that only starts its sub-flow does not start it", from: awaited + 1,
+		caught: sim.Child, edits: one("engine/subflow.go",
+			`	state, err := h.accept(ctx, request, &start.Parent)
+`, `	if start.OnlyStarts {
+		return startedChild(machine.State{Execution: start.Child.Execution}), nil
+	}
+	state, err := h.accept(ctx, request, &start.Parent)
+`),
+	},
+	{
+		name: "rule 24: a sub-flow that ends closes the token that its step passed on", from: awaited + 1,
+		caught: sim.Child, edits: one("machine/subflow.go",
+			`task.Pattern == fdl.PatternSync && waiting.Token != nil {`, `waiting.Token != nil {`),
+	},
+	{
+		name: "rule 25: a sub-flow that was stopped succeeded for its step", from: forkless + 1,
+		caught: sim.Join, edits: one("engine/subflow.go",
+			`		closing.Outcome = token.Failure(cmp.Or(state.Error, machine.ErrorStopped), state.Cause)`, `		_ = cmp.Or(state.Error)`),
+	},
+	{
+		name: "rule 25: a start again does not report the end", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/subflow.go",
+			`if state.Status.Final() && state.Awaited() {`, `if state.Status.Final() && !state.Awaited() {`),
+	},
+	{
+		name: "rule 25: after a restart a step does not start its sub-flow again", from: forkless + 1,
+		caught: sim.Stuck, edits: one("machine/pending.go",
+			`(w.isIn(TokenQueued) || w.Child != nil)`, `w.isIn(TokenQueued)`),
+	},
+	{
+		name: "rule 26: a sub-flow does not hear of its step", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`		return h.parentLeft(ctx, state)
+`, `		return nil, nil
+`),
+	},
+	{
+		name: "restart: a sub-flow does not look at its step", from: awaited + 1,
+		caught: sim.Stuck, edits: one("engine/recover.go",
+			`	if state.Awaited() { // its parent may have left it`, `	if state.Awaited() && id == (ID{}) {`),
+	},
+	{
+		name: "restart: an ending that was lost is not continued by the stop of its lane", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/advance.go",
+			`state.Ending != nil && state.Ending.Generation != h.generation`, `state.Ending != nil && h.endOnly != nil`),
+	},
+	{
 		name: "restart: lanes are not continued", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/recover.go",
 			`lane.Index]; err == nil && !joined {`, `lane.Index]; err == nil && !joined && lane.Count == 0 {`),

@@ -9,7 +9,8 @@
 // it has in its memory. A definition is gone for a while or for good. The same
 // seed always gives the same run, down to its trace.
 //
-// Flows have forks and sub-flows: each lane has a log of its own, and the invariants read all logs.
+// Flows have forks and sub-flows: each lane has a log of its own, each sub-flow is an execution of its own,
+// and the invariants read all logs.
 //
 // What has to hold of every run, whatever went wrong, are the invariants; a
 // [Violation] names one.

@@ -78,6 +78,12 @@ func (w *world) drawPart(f *flow) {
 		w.drawSub(f)
 		return
 	}
+	if w.longCalls && w.chance(2) {
+		for range 1 + w.rand.IntN(4) {
+			f.task(functionCall)
+		}
+		return
+	}
 	if w.tries && !w.chance(3) {
 		w.drawTry(f)
 		return

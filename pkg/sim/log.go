@@ -114,6 +114,7 @@ func (l *log) append(next engine.Item) error {
 	before := l.last()
 	l.items = append(l.items, item{next, l.now, state, events})
 	l.addLanes(state)
+	l.addParent(state)
 	l.addSub(state.Waiting)
 	l.checkJoined(before, state, events)
 	return nil

@@ -14,10 +14,14 @@ func (d defect) drawn() bool                    { return d.to > 0 }
 func (d defect) strikes(now time.Duration) bool { return d.from <= now && now < d.to }
 
 func (w *world) drawDefect() defect {
-	if !w.chance(16) {
+	oneIn, latest := 16, 2*time.Minute
+	if w.allPatterns {
+		oneIn, latest = 8, 20*time.Second
+	}
+	if !w.chance(oneIn) {
 		return defect{}
 	}
-	from := w.between(0, 2*time.Minute)
+	from := w.between(0, latest)
 	if w.chance(2) {
 		return defect{from, from + w.between(time.Second, 5*time.Minute)}
 	}

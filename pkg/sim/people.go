@@ -93,8 +93,8 @@ func (w *world) stop(tries int) {
 	})
 }
 
-// answer makes a call.
-func (w *world) answer(a *actor, call machine.Call) token.Outcome {
+// count notes a call that is made.
+func (w *world) count(a *actor, call machine.Call) *called {
 	made := w.calls.by[call.Key()]
 	if made == nil {
 		made = &called{call: call, first: w.now}
@@ -106,6 +106,12 @@ func (w *world) answer(a *actor, call machine.Call) token.Outcome {
 	}
 	made.causes = append(made.causes, a.causes...)
 	made.times++
+	return made
+}
+
+// answer makes a call.
+func (w *world) answer(a *actor, call machine.Call) token.Outcome {
+	made := w.count(a, call)
 	outcome := w.outcomeOf(call)
 	if call.Resource.Function != functionJob { // which answers later
 		made.results = append(made.results, outcome)
@@ -151,6 +157,8 @@ func (w *world) drawDuration(call machine.Call) time.Duration {
 	switch {
 	case limits[call.Resource.Text] > 0:
 		return w.between(10*time.Second, 200*time.Second)
+	case w.longCalls:
+		return w.between(5*time.Second, 10*time.Second)
 	case w.chance(w.faults.slow):
 		return w.between(0, 10*time.Second)
 	}

@@ -24,7 +24,7 @@ func (a *actor) worker() *engine.Worker {
 	return must(engine.NewWorker(engine.WorkerConfig{
 		Log: logs{a}, Wakes: a.wakes(), Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
 		Joins: joins{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
-		Limits: a.world.limits,
+		Limits: a.world.limits, Observer: observer{a},
 	}))
 }
 
@@ -208,6 +208,19 @@ func (o outcomes) step(
 	return r, err
 }
 
+// observer sees the starts of sub-flows, which are calls like others.
+type observer struct{ a *actor }
+
+func (o observer) Calling(call machine.Call, _ time.Time) {
+	if call.Start != nil && !o.a.dead {
+		o.a.checkCall(call)
+		o.a.world.count(o.a, call)
+		o.a.world.logOf(call.Log).addStarted(call)
+	}
+}
+
+func (observer) Committed(engine.ID, machine.State, []machine.Event) {}
+
 type stops struct{ a *actor }
 
 func (s stops) RequestStop(_ context.Context, id engine.ID, request engine.StopRequest, _ time.Time) error {
@@ -260,6 +273,7 @@ func (p wakes) Send(_ context.Context, wake engine.Wake) error {
 	return p.a.effect("send "+to.wakeName(wake), func() error {
 		p.a.checkTimer(to, wake)
 		p.a.checkStops(to, wake)
+		p.a.tells(wake)
 		to.send(wake)
 		return nil
 	})

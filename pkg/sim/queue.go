@@ -34,7 +34,7 @@ const (
 // send sends a wake of the log.
 func (l *log) send(wake engine.Wake) {
 	cause := l.causeOf(wake)
-	if l.sends[cause]++; l.awaiting != nil && wake.Cause == machine.CauseStart && l.sends[cause] > 1 {
+	if l.sends[cause]++; l.starters != nil && wake.Cause == machine.CauseStart && l.sends[cause] > 1 {
 		l.copies[cause]++ // another start, another wake
 	}
 	m := &message{name: l.wakeName(wake), kind: kindWorker, causes: []string{cause}, life: workerLife}

@@ -42,8 +42,11 @@ type shared struct {
 	more  bool // two executions, and clocks that differ; see drawsMore
 	// waitsForTurns: calls may have to wait; see drawsTurns.
 	waitsForTurns bool
-	generation    uint64
-	offsets       []time.Duration
+	// allPatterns: steps may also start sub-flows without waiting for their end; see drawSubPattern.
+	allPatterns bool
+	longCalls   bool // a few calls take all the time of a worker
+	generation  uint64
+	offsets     []time.Duration
 
 	jobs       jobWorld
 	worlds     []*world
@@ -62,8 +65,9 @@ type world struct {
 	defect  defect
 	refused int // commits that were refused though no worker was first; each may have sent a timer
 
-	awaiting *log   // whose step waits for this sub-flow, nil for other executions
-	handle   string // of the step's token
+	starters []*world // which have a step that starts this sub-flow, nil for other executions
+	awaiting *log     // whose step waits for this sub-flow, nil for other executions
+	handle   string   // of the step's token
 
 	hasJobs   bool // the flow may wait for jobs, in every fourth run
 	tries     bool // its tasks may be tried again; see drawsTries
@@ -92,6 +96,11 @@ type world struct {
 // Run is the run of a seed.
 func Run(seed uint64) Report {
 	w := newWorld(seed)
+	w.run(seed)
+	return Report{Seed: seed, Violations: w.violations, Trace: w.trace}
+}
+
+func (w *world) run(seed uint64) {
 	w.begin()
 	if w.more {
 		w.drawOther(seed).start(w.between(0, 5*time.Second), startTries)
@@ -101,7 +110,6 @@ func Run(seed uint64) Report {
 	for _, each := range w.worlds {
 		each.check()
 	}
-	return Report{Seed: seed, Violations: w.violations, Trace: w.trace}
 }
 
 func newWorld(seed uint64) *world {
@@ -111,9 +119,10 @@ func newWorld(seed uint64) *world {
 		subflows: map[string]flow{},
 	}
 	w := common.newExecution(machine.FlowRef{Name: "sim", Hash: "sim"}, "run")
-	w.more, w.waitsForTurns = drawsMore(seed), drawsTurns(seed)
+	w.more, w.waitsForTurns, w.allPatterns = drawsMore(seed), drawsTurns(seed), seed > awaitedSeeds
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
+	w.longCalls = w.allPatterns && w.chance(4)
 	w.draw(seed)
 	if w.forks && w.chance(3) {
 		w.aimAtCommits()
