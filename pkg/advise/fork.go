@@ -44,7 +44,7 @@ func parallelPolls(fork *fdl.Step, polls []polled, nodes nodes, prices Prices) F
 	return Finding{
 		Position: fork.Position, Rule: ParallelPolls, Step: fork.Name, Replaces: []string{fork.Name}, Instead: written(node),
 		Found: fmt.Sprintf("%s polls in each %s, with loops around %s: each poll of each %s takes up to %d events, %s and %s",
-			fork.Name, where, listed(tasks), where, events, counted(writes, "write"), counted(messages, "message")),
+			fork.Name, where, listed(tasks), where, events, fdl.Count(writes, "write"), fdl.Count(messages, "message")),
 		Saves: fmt.Sprintf("what a poll takes, once for each %s: a step that waits for a condition takes 1 write and 1 message for each poll, and %d events "+
 			"in all; one that waits for the event of its job takes none. On AWS a million polls cost %s", where, eventsOfCall, prices.Polls),
 	}

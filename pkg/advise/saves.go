@@ -48,7 +48,7 @@ func (p polled) finding(nodes nodes, prices Prices) Finding {
 			listed(stepNames(p.steps)), p.task.Name, loop.Events, loop.Polls, machine.DefaultEvents, machine.ErrorEventLimit),
 	}
 	loop.MaxPolls = p.maxPolls
-	now := fmt.Sprintf("instead of %d events, %s and %s for each poll", loop.Events, counted(loop.Writes, "write"), counted(loop.Messages, "message"))
+	now := fmt.Sprintf("instead of %d events, %s and %s for each poll", loop.Events, fdl.Count(loop.Writes, "write"), fdl.Count(loop.Messages, "message"))
 	if _, _, ok := p.job(); ok {
 		f.Saves = fmt.Sprintf("the polls: the job's event resumes the step, with %d events, %d writes and %d reads however long the job runs, %s. "+
 			"On AWS a million of these jobs cost about %s, and a million polls %s. A job that fails, fails the step with Job.Failed, which its catch sees",
@@ -67,13 +67,6 @@ func (p polled) instead(nodes nodes) (replaced []string, steps []*yaml.Node) {
 		return append([]string{starter.Name}, replaced...), p.asJob(starter, kind, nodes)
 	}
 	return replaced, p.asCondition(nodes)
-}
-
-func counted(n int, what string) string {
-	if n != 1 {
-		what += "s"
-	}
-	return fmt.Sprint(n, " ", what)
 }
 
 func stepNames(steps []*fdl.Step) []string {

@@ -113,7 +113,7 @@ func flowsDeleteCommand(c Command) *cobra.Command {
 		if err != nil {
 			return view.Result{}, flowError(err)
 		}
-		return flowsOf(deleted, view.Line("%s is deleted, %s", args[0], view.Count(len(deleted), "definition"))), nil
+		return flowsOf(deleted, view.Line("%s is deleted, %s", args[0], fdl.Count(len(deleted), "definition"))), nil
 	})
 }
 
@@ -261,7 +261,7 @@ func (f flowFile) lines() []string {
 // invalid is the error for a definition that has errors.
 func (f flowFile) invalid() *view.Failure {
 	return &view.Failure{
-		Exit: ExitUsage, Why: view.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
+		Exit: ExitUsage, Why: fdl.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
 		Try: "correct the places above, then: waitless validate " + f.argument(),
 	}
 }

@@ -146,7 +146,7 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	f := view.Usage(path+" has "+view.Count(len(problems), "problem"), "correct the places above")
+	f := view.Usage(path+" has "+fdl.Count(len(problems), "problem"), "correct the places above")
 	for _, p := range problems {
 		f.Lines = append(f.Lines, p.Format(path))
 	}
@@ -439,7 +439,7 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool) e
 	if len(lines) == 0 {
 		return nil
 	}
-	f := view.Usage(view.Count(len(lines), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
+	f := view.Usage(fdl.Count(len(lines), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
 	f.Lines = lines
 	return f
 }

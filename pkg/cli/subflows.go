@@ -185,7 +185,7 @@ func (e *execution) putSubflows(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(lines)
-	f := view.Usage(view.Count(len(lines), "sub-flow")+" without a definition", "--subflow NAME=FILE, or flows: in "+settingsFile+", or waitless flows put FILE")
+	f := view.Usage(fdl.Count(len(lines), "sub-flow")+" without a definition", "--subflow NAME=FILE, or flows: in "+settingsFile+", or waitless flows put FILE")
 	f.Lines = lines
 	return f
 }

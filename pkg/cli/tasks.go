@@ -141,14 +141,14 @@ func functionsOf(flow *fdl.Flow) []string {
 // is a line.
 func unusableTasks(err error) error {
 	lines := strings.Split(err.Error(), "\n")
-	f := view.Usage(view.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")
+	f := view.Usage(fdl.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")
 	f.Lines = lines
 	return f
 }
 
 // unknownFunctions is the error for functions of a flow, at a path, that have no runner. Try is what to try, without the tasks.
 func unknownFunctions(of, path string, missing []error, try string) error {
-	f := view.Usage(view.Count(len(missing), "function")+" of "+of+" without a runner", try)
+	f := view.Usage(fdl.Count(len(missing), "function")+" of "+of+" without a runner", try)
 	for _, err := range missing {
 		var unknown *local.UnknownFunctionError
 		if errors.As(err, &unknown) {

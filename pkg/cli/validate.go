@@ -116,7 +116,7 @@ func (c Command) printProblems(files []flowFile, format string) error {
 		if err := c.warn(file); err != nil {
 			return err
 		}
-		if err := c.out().Text(fmt.Sprintf("%s: valid, %s\n", view.Printable(file.path), view.Count(len(file.flow.All), "step"))); err != nil {
+		if err := c.out().Text(fmt.Sprintf("%s: valid, %s\n", view.Printable(file.path), fdl.Count(len(file.flow.All), "step"))); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ func problemsError(name string, problems fdl.Problems) error {
 	for i, p := range problems {
 		lines[i] = p.Format(name)
 	}
-	return fmt.Errorf("the definition has %d problems:\n%s", len(problems), strings.Join(lines, "\n"))
+	return fmt.Errorf("the definition has %s:\n%s", fdl.Count(len(problems), "problem"), strings.Join(lines, "\n"))
 }
 
 // UnknownFlow is the error for a definition that was never put.

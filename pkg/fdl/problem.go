@@ -80,10 +80,18 @@ func (ps Problems) limited() Problems {
 	kept := slices.Clone(ps)
 	slices.SortStableFunc(kept, func(a, b Problem) int { return cmp.Compare(a.Severity, b.Severity) })
 	rest := Problem{Position: kept[MaxProblems].Position, Severity: kept[MaxProblems].Severity}
-	rest.Message = fmt.Sprintf("and %d more problems; repair those above first", more)
+	rest.Message = "and " + Count(more, "more problem") + "; repair those above first"
 	kept = kept[:MaxProblems:MaxProblems]
 	kept.sort()
 	return append(kept, rest)
+}
+
+// Count returns a number of things: "1 problem", "2 problems".
+func Count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprint(n, " ", thing)
 }
 
 func comparePositions(a, b Position) int {

@@ -21,8 +21,8 @@ func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.
 		return notInTime(step), token.ClosedByDeadline, true
 	case w.Polls == poll.MaxAttempts:
 		return token.Failure(ErrorConditionNotMet, fmt.Sprintf(
-			"step %s: the condition %s did not hold after %d polls, the most that are allowed; the last one returned %s",
-			step.Name, poll.Condition, w.Polls, shown(outcome.Output))), by, true
+			"step %s: the condition %s did not hold after %s, the most that are allowed; the last one returned %s",
+			step.Name, poll.Condition, fdl.Count(w.Polls, "poll"), shown(outcome.Output))), by, true
 	default:
 		r.waitForPoll(w, poll)
 		return outcome, by, false

@@ -88,7 +88,7 @@ func (k Keys) Check() error {
 	seen := map[uint8]bool{}
 	for _, key := range append([]Key{k.Current}, k.Others...) {
 		if len(key.Secret) < SecretSize {
-			return fmt.Errorf("token key %d has %d bytes; allowed: at least %d", key.ID, len(key.Secret), SecretSize)
+			return fmt.Errorf("token key %d has the length %d; allowed: at least %d bytes", key.ID, len(key.Secret), SecretSize)
 		}
 		if seen[key.ID] {
 			return fmt.Errorf("two token keys have the id %d; give the new one another", key.ID)

@@ -194,9 +194,9 @@ func TestCheckRefusesWeakKeys(t *testing.T) {
 		keys token.Keys
 		want string
 	}{
-		"none":           {token.Keys{}, "token key 0 has 0 bytes; allowed: at least 32"},
-		"short":          {token.Keys{Current: short}, "token key 2 has 5 bytes; allowed: at least 32"},
-		"short previous": {token.Keys{Current: key(1), Others: []token.Key{short}}, "token key 2 has 5 bytes; allowed: at least 32"},
+		"none":           {token.Keys{}, "token key 0 has the length 0; allowed: at least 32 bytes"},
+		"short":          {token.Keys{Current: short}, "token key 2 has the length 5; allowed: at least 32 bytes"},
+		"short previous": {token.Keys{Current: key(1), Others: []token.Key{short}}, "token key 2 has the length 5; allowed: at least 32 bytes"},
 		"same id":        {token.Keys{Current: key(1), Others: []token.Key{same}}, "two token keys have the id 1; give the new one another"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,7 +70,7 @@ func (q Queue) sendTexts(ctx context.Context, bodies []string) error {
 			return err
 		case len(sent.Failed) > 0:
 			failed := sent.Failed[0]
-			return fmt.Errorf("%d of %d messages were not accepted: %s: %s", len(sent.Failed), len(some), aws.ToString(failed.Code), aws.ToString(failed.Message))
+			return fmt.Errorf("messages not accepted: %d of %d: %s: %s", len(sent.Failed), len(some), aws.ToString(failed.Code), aws.ToString(failed.Message))
 		}
 	}
 	return nil

@@ -140,7 +140,7 @@ func (w *Wakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
 		bodies[i] = body
 	}
 	if err := w.config.Queue.sendTexts(ctx, bodies); err != nil {
-		return fmt.Errorf("send %d wakes: %w", len(wakes), err)
+		return fmt.Errorf("send wakes (%d): %w", len(wakes), err)
 	}
 	return nil
 }

@@ -223,7 +223,7 @@ func TestWakesOfLanesAreSentTogether(t *testing.T) {
 		t.Errorf("received %+v, want %+v", got, wakes)
 	}
 	f.refused = 2
-	if err := target.SendAll(t.Context(), wakes); err == nil || !strings.Contains(err.Error(), "1 of 10 messages were not accepted: Throttled: too many") {
+	if err := target.SendAll(t.Context(), wakes); err == nil || !strings.Contains(err.Error(), "messages not accepted: 1 of 10: Throttled: too many") {
 		t.Errorf("error %v", err)
 	}
 }

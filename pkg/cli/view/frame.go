@@ -106,7 +106,7 @@ func (s stepProgress) detail(now time.Time) string {
 		text = fmt.Sprintf(said, elapsed(end.Sub(s.entered)), elapsed(s.until.Sub(now)), instant(s.until, now))
 	}
 	if s.phase != phasePending && s.begun == 0 && s.iterations > 0 {
-		text += fmt.Sprintf(", %d iterations ended", s.iterations)
+		text += fmt.Sprintf(", %s ended", fdl.Count(s.iterations, "iteration"))
 	}
 	if s.attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", s.attempt)

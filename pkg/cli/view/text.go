@@ -84,14 +84,6 @@ func LocalTime(text string) string {
 	return t.Local().Format(time.DateTime)
 }
 
-// Count returns "1 problem" or "2 problems".
-func Count(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // Line returns one line of text.
 func Line(format string, args ...any) string { return Printable(fmt.Sprintf(format, args...)) + "\n" }
 

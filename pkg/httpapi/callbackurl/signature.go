@@ -102,11 +102,11 @@ func parseSecret(text string) (Secret, error) {
 	case err != nil || prefix != secretPrefix && prefix != publicPrefix:
 		return Secret{}, errors.New("cannot be read; allowed: whsec_ and 24 to 64 bytes in base64, or whpk_ and a public Ed25519 key in base64")
 	case prefix == publicPrefix && len(raw) != ed25519.PublicKeySize:
-		return Secret{}, fmt.Errorf("has %d bytes; allowed: %d", len(raw), ed25519.PublicKeySize)
+		return Secret{}, fmt.Errorf("has the length %d; allowed: %d bytes", len(raw), ed25519.PublicKeySize)
 	case prefix == publicPrefix:
 		return Secret{public: raw}, nil
 	case len(raw) < minSecretSize || len(raw) > maxSecretSize:
-		return Secret{}, fmt.Errorf("has %d bytes; allowed: %d to %d", len(raw), minSecretSize, maxSecretSize)
+		return Secret{}, fmt.Errorf("has the length %d; allowed: %d to %d bytes", len(raw), minSecretSize, maxSecretSize)
 	}
 	webhook, err := standardwebhooks.NewWebhookRaw(raw)
 	return Secret{webhook: webhook}, err

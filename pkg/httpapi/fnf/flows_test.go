@@ -180,6 +180,7 @@ func TestRejectionsOfFlows(t *testing.T) {
 		"large texts":            {"CreateFlow", "g", onePass, "Type=FDL body:Description=" + strings.Repeat("d", 9000), 400, "InvalidArgument", "at most 8192"},
 		"an invalid definition":  {"CreateFlow", "g", "steps: [", "Type=FDL Description=", 400, "InvalidArgument", "g:1:"},
 		"two mistakes":           {"UpdateFlow", "f", "version: v2\ntype: x\nsteps: []\n", "", 400, "InvalidArgument", "has 3 problems"},
+		"one mistake":            {"UpdateFlow", "f", "version: v1\ntype: flow\nsteps: []\n", "", 400, "InvalidArgument", "has 1 problem:"},
 		"an update of none":      {"UpdateFlow", "none", onePass, "", 404, "FlowNotExists", "Flow 'none' does not exist"},
 		"an update to express":   {"UpdateFlow", "f", onePass, "ExecutionMode=Express", 400, "InvalidArgument", "Standard"},
 		"a version":              {"DescribeFlow", "f", "", "FlowVersion=1", 400, "InvalidArgument", "FlowVersion is not supported"},

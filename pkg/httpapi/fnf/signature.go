@@ -22,7 +22,7 @@ func ParseKeys(text string) (map[string]string, error) {
 	}
 	for id, secret := range keys {
 		if len(secret) < MinSecret {
-			return nil, fmt.Errorf("the secret of key %q has %d bytes; allowed: at least %d", id, len(secret), MinSecret)
+			return nil, fmt.Errorf("the secret of key %q has the length %d; allowed: at least %d bytes", id, len(secret), MinSecret)
 		}
 	}
 	return keys, nil

@@ -27,7 +27,7 @@ func (s *Store) APIKey() (string, error) {
 	case err != nil:
 		return "", err
 	case len(key) < minAPIKey:
-		return "", fmt.Errorf("%s has a key of %d bytes; allowed: at least %d; remove the file, and a key is made", file, len(key), minAPIKey)
+		return "", fmt.Errorf("%s has a key of length %d; allowed: at least %d bytes; remove the file, and a key is made", file, len(key), minAPIKey)
 	default:
 		return key, checkPrivate(file)
 	}
