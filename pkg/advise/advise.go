@@ -78,11 +78,7 @@ func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
 	nodes := stepNodes(text)
 	findings, endless := pollingLoops(flow, nodes, prices)
 	findings = append(findings, indexLoops(flow, nodes)...)
-	for _, step := range flow.All {
-		task, ok := step.Kind.(*fdl.Task)
-		if !ok {
-			continue
-		}
+	for step, task := range flow.Tasks() {
 		a := taskAdvice{step, task, nodes, foreachesAround(flow, step)}
 		if flow.Timeout == 0 && a.isEndless() {
 			endless = append(endless, step.Name)

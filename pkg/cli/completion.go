@@ -11,7 +11,6 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // addCompletion adds cobra's commands that print the scripts of shells, and what each argument and flag may be. The
@@ -47,7 +46,7 @@ func (c Command) complete(cmd *cobra.Command) {
 		}
 	}
 	for name, function := range map[string]cobra.CompletionFunc{
-		"task": completeTask, "flow": c.suggest(flowNames), "store": folder, "sample": words(events.Samples), "status": words(statuses),
+		"task": completeTask, "flow": c.suggest(flowNames), "store": folder, "sample": words(events.Samples), "status": words(rest.StatusNames),
 		"log-format": words(func() []string { return []string{"text", "json"} }),
 	} {
 		if cmd.Flags().Lookup(name) != nil {
@@ -60,14 +59,6 @@ func (c Command) complete(cmd *cobra.Command) {
 func words(names func() []string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return names(), cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
-// statuses are those that an execution may have.
-func statuses() []string {
-	return []string{
-		string(machine.StatusStarting), string(machine.StatusRunning), string(machine.StatusSucceeded),
-		string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
 	}
 }
 

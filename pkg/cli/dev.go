@@ -23,7 +23,6 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -170,8 +169,7 @@ func (s *server) openListener(ctx context.Context) (err error) {
 		return err
 	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen); err != nil {
-		var failed *net.OpError
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*net.OpError](err); ok {
 			err = failed.Err
 		}
 		return view.Usage("listen at "+s.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
@@ -265,9 +263,8 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *l
 		if err != nil || len(system.Missing(flow)) > 0 {
 			continue
 		}
-		for _, step := range flow.All {
-			task, isTask := step.Kind.(*fdl.Task)
-			if !isTask || !task.Signed || callbackurl.CanVerify(s.secrets, task.Sender) {
+		for _, task := range flow.Tasks() {
+			if !task.Signed || callbackurl.CanVerify(s.secrets, task.Sender) {
 				continue
 			}
 			if one := [2]string{d.Flow.Name, cmp.Or(task.Sender, "default")}; !told[one] {

@@ -206,7 +206,7 @@ func readFlow(path string, t *template) (flowFile, error) {
 	f := flowFile{path: path}
 	var err error
 	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
-		return f, view.Usage(reasonOf(err), "the path of a flow, for example flow.yaml")
+		return f, view.Usage(view.Reason(err), "the path of a flow, for example flow.yaml")
 	}
 	return f, t.parse(&f)
 }
@@ -240,15 +240,6 @@ func (f flowFile) checkName() error {
 }
 
 func (f flowFile) isStored() bool { return f.stored.Hash != "" }
-
-// reasonOf is why a file could not be read, without the path and the call.
-func reasonOf(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err.Error()
-	}
-	return err.Error()
-}
 
 func (f flowFile) lines() []string {
 	lines := make([]string, len(f.problems))

@@ -54,7 +54,7 @@ func initProject(folder, sample string) (view.Result, error) {
 		case err == nil:
 			return view.Result{}, view.Usage(path+" exists, and nothing was written", tryInit)
 		case !errors.Is(err, fs.ErrNotExist):
-			return view.Result{}, view.Usage(path+": "+reasonOf(err), tryInit)
+			return view.Result{}, view.Usage(path+": "+view.Reason(err), tryInit)
 		}
 	}
 	if err := os.CopyFS(folder, files); err != nil {

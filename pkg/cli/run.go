@@ -242,7 +242,7 @@ func (c Command) readFile(ctx context.Context, what, file, try string) (data []b
 	case ctx.Err() != nil:
 		return nil, view.Interrupted("nothing was done")
 	case err != nil:
-		return nil, view.Usage(what+": "+reasonOf(err), try)
+		return nil, view.Usage(what+": "+view.Reason(err), try)
 	}
 	return data, nil
 }

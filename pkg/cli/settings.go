@@ -139,7 +139,7 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 	case errors.Is(err, fs.ErrNotExist) && !flag.Changed:
 		return nil
 	case err != nil:
-		return view.Usage(path+": "+reasonOf(err), "--config FILE, or leave it out")
+		return view.Usage(path+": "+view.Reason(err), "--config FILE, or leave it out")
 	}
 	s.path, s.named = path, flag.Changed
 	problems := s.parse(text)
@@ -368,7 +368,7 @@ func (s *settings) apiKey() (string, error) {
 	}
 	key, err := os.ReadFile(file) //nolint:gosec // G304: the user names the file
 	if err != nil {
-		return "", view.Usage(keyVariable+" names the file "+file+": "+reasonOf(err), keyVariable+"=@"+target.DefaultStore+"/"+target.APIKeyFile)
+		return "", view.Usage(keyVariable+" names the file "+file+": "+view.Reason(err), keyVariable+"=@"+target.DefaultStore+"/"+target.APIKeyFile)
 	}
 	return strings.TrimSpace(string(key)), nil
 }

@@ -79,14 +79,10 @@ func (c Command) subflowPaths(flags []string) (map[string]string, error) {
 // addSubflows adds a flow and the sub-flows that it starts.
 func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]string, t templateFlags) error {
 	found.given = append(found.given, flow)
-	for _, step := range flow.file.flow.All {
-		task, isTask := step.Kind.(*fdl.Task)
-		if !isTask || task.Resource.Flow == "" {
-			continue
-		}
+	for step, task := range flow.file.flow.Tasks() {
 		name := task.Resource.Flow
 		isGiven := slices.ContainsFunc(found.given, func(s subflow) bool { return s.name == name })
-		if _, isStored := found.stored[name]; isGiven || isStored {
+		if _, isStored := found.stored[name]; name == "" || isGiven || isStored {
 			continue
 		}
 		path := paths[name]
@@ -116,8 +112,7 @@ func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, 
 	}
 	t.subflow = name
 	file, err := readFlow(path, t)
-	var failure *view.Failure
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*view.Failure](err); ok {
 		failure.Why = fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, failure.Why)
 	}
 	switch {
@@ -163,16 +158,11 @@ func (e *execution) putSubflows(ctx context.Context) error {
 	if len(e.subflows.stored) == 0 {
 		return nil
 	}
-	flows, err := e.api.Flows(ctx, "")
+	names, err := flowNames(ctx, e.api)
 	if err != nil {
 		return err
 	}
-	var names, lines []string
-	for _, flow := range flows {
-		names = append(names, flow.Name)
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
+	var lines []string
 	for name, starts := range e.subflows.stored {
 		if slices.Contains(names, name) {
 			continue

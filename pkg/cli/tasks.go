@@ -119,8 +119,8 @@ func startsAnyKind(functions []string, name string) bool {
 // taskNamesOf are the names that tasks may have for the functions that a flow
 // calls, and for the actions that it takes.
 func taskNamesOf(flow *fdl.Flow) (names []string) {
-	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok && !task.Resource.IsSubflow() {
+	for _, task := range flow.Tasks() {
+		if !task.Resource.IsSubflow() {
 			names = append(names, local.TaskNames(task.Resource)...)
 		}
 	}
@@ -150,8 +150,7 @@ func unusableTasks(err error) error {
 func unknownFunctions(of, path string, missing []error, try string) error {
 	f := view.Usage(fdl.Count(len(missing), "function")+" of "+of+" without a runner", try)
 	for _, err := range missing {
-		var unknown *local.UnknownFunctionError
-		if errors.As(err, &unknown) {
+		if unknown, ok := errors.AsType[*local.UnknownFunctionError](err); ok {
 			f.Lines = append(f.Lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(path))
 			f.Try += " --task " + view.TaskDefinition(unknown)
 		}

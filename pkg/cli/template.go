@@ -108,7 +108,7 @@ func (t *template) importInto(f *flowFile) error {
 	if flow.File != "" {
 		f.path = filepath.Join(filepath.Dir(f.path), filepath.FromSlash(flow.File))
 		if text, err = os.ReadFile(f.path); err != nil {
-			return view.Usage("the definition of flow "+flow.Name+" is in "+flow.File+": "+reasonOf(err), "correct the path in "+f.template)
+			return view.Usage("the definition of flow "+flow.Name+" is in "+flow.File+": "+view.Reason(err), "correct the path in "+f.template)
 		}
 		where = " in " + f.path
 	}

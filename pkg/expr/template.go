@@ -75,11 +75,3 @@ func (t Template) Eval(scope *Scope) value.Value {
 
 // Path returns the path that the whole template is, and false for others.
 func (t Template) Path() (p Path, ok bool) { return t.path, t.path.root != "" }
-
-// Value returns what the template was read from.
-func (t Template) Value() value.Value {
-	if t.path.root != "" {
-		return value.String(t.path.String())
-	}
-	return t.constant
-}

@@ -1,6 +1,7 @@
 package fdl
 
 import (
+	"iter"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -25,6 +26,17 @@ type Flow struct {
 	Extensions Problems
 }
 
+// Tasks returns the steps of the type task, in the order of [Flow.All].
+func (f *Flow) Tasks() iter.Seq2[*Step, *Task] {
+	return func(yield func(*Step, *Task) bool) {
+		for _, step := range f.All {
+			if task, ok := step.Kind.(*Task); ok && !yield(step, task) {
+				return
+			}
+		}
+	}
+}
+
 // Step is one step of a flow.
 type Step struct {
 	Position Position
@@ -36,6 +48,16 @@ type Step struct {
 	Next     *Step // the step after this one in the same series, nil at its end
 	Series   *Series
 	Kind     Kind
+}
+
+// IsFork reports whether the step runs other steps side by side: whether it is a parallel or a foreach.
+func (s *Step) IsFork() bool {
+	switch s.Kind.(type) {
+	case *Parallel, *Foreach:
+		return true
+	case *Task, *Pass, *Wait, *Choice, *Succeed, *Fail:
+	}
+	return false
 }
 
 // Series are steps that run one after the other: those of the flow, of a branch, of an entry of a

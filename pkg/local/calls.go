@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -45,19 +46,13 @@ type callGates struct {
 // newCallGates returns the gates of calls. Calls of tasks of another package count as remote.
 func newCallGates(config Config, own *Tasks) *callGates {
 	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
-	g.gates[classCommand] = newGate(orDefault(config.Commands, DefaultCommands))
-	g.gates[classRemote] = newGate(orDefault(config.Calls, DefaultCalls))
+	g.gates[classCommand] = newGate(cmp.Or(max(config.Commands, 0), DefaultCommands))
+	g.gates[classRemote] = newGate(cmp.Or(max(config.Calls, 0), DefaultCalls))
 	if own != nil {
-		g.classOf, g.asksForLimits = own.classOf, own.asksForLimits()
+		g.classOf = own.classOf
+		g.asksForLimits, _ = own.NeedLambdas()
 	}
 	return g
-}
-
-func orDefault(value, byDefault int) int {
-	if value > 0 {
-		return value
-	}
-	return byDefault
 }
 
 // awaitsTurn reports whether a call of the execution waits for its turn.

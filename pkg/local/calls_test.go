@@ -35,7 +35,7 @@ func (f *timedTasks) Call(ctx context.Context, call machine.Call) (token.Outcome
 	defer f.end()
 	if call.Limit > 0 && call.Limit < f.takes {
 		time.Sleep(call.Limit)
-		return token.Failure(local.ErrorTimeout, "took too long"), nil
+		return token.Failure(machine.ErrorTaskTimeout, "took too long"), nil
 	}
 	over := time.NewTimer(f.takes)
 	defer over.Stop()
@@ -192,9 +192,9 @@ func TestTimeLimitExcludesTheWaitForATurn(t *testing.T) {
 		failure    string
 	}{
 		"direct":               {0, 6 * time.Second, "    timeoutSeconds: 8\n", ""},
-		"direct, too slow":     {0, 9 * time.Second, "    timeoutSeconds: 8\n", local.ErrorTimeout},
+		"direct, too slow":     {0, 9 * time.Second, "    timeoutSeconds: 8\n", machine.ErrorTaskTimeout},
 		"queued":               {15 * time.Minute, 15 * time.Second, "    timeoutSeconds: 20\n", ""},
-		"queued, too slow":     {15 * time.Minute, 25 * time.Second, "    timeoutSeconds: 20\n", local.ErrorTimeout},
+		"queued, too slow":     {15 * time.Minute, 25 * time.Second, "    timeoutSeconds: 20\n", machine.ErrorTaskTimeout},
 		"once":                 {15 * time.Minute, 6 * time.Second, "    timeoutSeconds: 8\n    atMostOnce: true\n", ""},
 		"once, for a long one": {15 * time.Minute, time.Minute, "    atMostOnce: true\n", ""},
 	} {
@@ -233,7 +233,7 @@ func TestTheDeadlineOfACallbackCountsFromTheBeginningOfTheStep(t *testing.T) {
 				synctest.Wait()
 				start(t, s, callback, "callback")
 				<-ended
-				wantEnd(t, s, "callback", machine.StatusFailed, local.ErrorTimeout, 7*time.Second)
+				wantEnd(t, s, "callback", machine.StatusFailed, machine.ErrorTaskTimeout, 7*time.Second)
 				if want := []string{"call"}; !slices.Equal(tasks.order, want) {
 					t.Errorf("calls of %v, want %v", tasks.order, want)
 				}

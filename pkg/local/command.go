@@ -130,9 +130,9 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 		if outcome, ok := ownError(stdout.text, who); ok && exit.Exited() {
 			return outcome
 		}
-		return token.Failure(ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr))
+		return token.Failure(token.ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr))
 	case err != nil:
-		return token.Failure(ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))
+		return token.Failure(token.ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))
 	}
 	return engine.ParseReply(stdout.text, who)
 }

@@ -211,16 +211,16 @@ func TestCommandOutcomes(t *testing.T) {
 		{"ignores its input", []string{"deaf"}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
 		{"answers no JSON", []string{"text"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, ErrorNoJSON, `" answered "all is well"; a function answers with a JSON object`)
+			wantCause(t, o, machine.ErrorInvalidLocal, `" answered "all is well"; a function answers with a JSON object`)
 		}},
 		{"answers nothing", []string{"mute"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, ErrorNoJSON, "answered nothing; a function answers with a JSON object")
+			wantCause(t, o, machine.ErrorInvalidLocal, "answered nothing; a function answers with a JSON object")
 		}},
 		// rules: E-12
 		{"fails", []string{"exit"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, ErrorFunction, "ended with exit status 3; its error output: ...", "line 99", `ValueError: the job is not there"`)
+			wantCause(t, o, token.ErrorFunction, "ended with exit status 3; its error output: ...", "line 99", `ValueError: the job is not there"`)
 		}},
 		// rules: E-14
 		{"throws", []string{"throw", "3"}, func(t *testing.T, o token.Outcome) {
@@ -235,12 +235,12 @@ func TestCommandOutcomes(t *testing.T) {
 		}},
 		{"is killed", []string{"kill"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, ErrorFunction, "ended with signal: killed; its error output: nothing")
+			wantCause(t, o, token.ErrorFunction, "ended with signal: killed; its error output: nothing")
 		}},
 		{"answers as much as it may", []string{"large", large}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
 		{"answers a byte too much", []string{"large", fmt.Sprint(answerLimit + 1)}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, ErrorNoJSON, "answered more than 6291456 bytes, which is the limit")
+			wantCause(t, o, machine.ErrorInvalidLocal, "answered more than 6291456 bytes, which is the limit")
 		}},
 		{"has arguments in quotes", []string{"args", `'a b'`, `"c d"`, `e\ f`, `"it's"`, `''`, `'|;&<>'`, `$HOME`, "*"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
@@ -265,7 +265,7 @@ func TestCommandTakesTooLong(t *testing.T) {
 	t.Parallel()
 	c := helperCommand(t, "hang")
 	c.limit = time.Millisecond
-	wantCause(t, runCommand(t, c, `{}`), ErrorTimeout, "took longer than 1ms")
+	wantCause(t, runCommand(t, c, `{}`), machine.ErrorTaskTimeout, "took longer than 1ms")
 }
 
 // The answer counts although something in the background holds it open.
@@ -292,7 +292,7 @@ func TestCommandVanishes(t *testing.T) {
 	if err := os.Remove(program); err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, runCommand(t, c, `{}`), ErrorFunction, "did not run: ", "no such file")
+	wantCause(t, runCommand(t, c, `{}`), token.ErrorFunction, "did not run: ", "no such file")
 }
 
 func write(t *testing.T, file string, mode os.FileMode) {
@@ -397,7 +397,7 @@ func TestResolveReportsFunctionsWithoutRunner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, outcome, ErrorFunctionNotFound, `step GetJobStatus: no runner for function "zzzzzzzzzz"`)
+	wantCause(t, outcome, token.ErrorFunctionNotFound, `step GetJobStatus: no runner for function "zzzzzzzzzz"`)
 }
 
 var _ engine.Caller = (*Tasks)(nil)

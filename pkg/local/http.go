@@ -79,7 +79,7 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	defer cancel()
 	request, err := f.request(limited, call, now)
 	if err != nil {
-		return token.Failure(ErrorFunction, f.who()+": "+withoutURL(err)), nil
+		return token.Failure(token.ErrorFunction, f.who()+": "+withoutURL(err)), nil
 	}
 	outcome, err := f.do(request)
 	switch {

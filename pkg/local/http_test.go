@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -87,7 +88,7 @@ func TestHTTPStatusOutcomes(t *testing.T) {
 	for _, status := range []int{200, 201, 202} {
 		wantOutput(t, post(t, serve(t, answering(status, `{"n":12345678901234567890.50}`))), `{"n":12345678901234567890.50}`)
 	}
-	wantCause(t, post(t, serve(t, answering(204, ""))), ErrorNoJSON, "answered nothing; a function answers with a JSON object")
+	wantCause(t, post(t, serve(t, answering(204, ""))), machine.ErrorInvalidLocal, "answered nothing; a function answers with a JSON object")
 	wantCause(t, post(t, serve(t, answering(502, ""))), token.ErrorServer, "responded with 502 Bad Gateway")
 }
 
@@ -153,7 +154,7 @@ func TestHTTPResponseWithoutEnd(t *testing.T) {
 				}
 			})
 			f.most = 10 << 10
-			wantCause(t, post(t, f), ErrorNoJSON, "answered more than 10240 bytes, which is the limit; write large data elsewhere")
+			wantCause(t, post(t, f), machine.ErrorInvalidLocal, "answered more than 10240 bytes, which is the limit; write large data elsewhere")
 			<-gone
 		})
 	}
@@ -199,7 +200,7 @@ func TestAnHTTPFunctionTakesTooLong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantCause(t, outcome, ErrorTimeout, "took longer than 20ms")
+	wantCause(t, outcome, machine.ErrorTaskTimeout, "took longer than 20ms")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if outcome, err := f.call(ctx, call, commandNow); !errors.Is(err, context.Canceled) {

@@ -78,7 +78,7 @@ func failedJob(call machine.Call, err error) token.Outcome {
 	case errors.Is(err, token.ErrInvalid):
 		return thrown(call, jobs.ErrorInvalid, err.Error())
 	}
-	return token.Failure(ErrorFunction, err.Error())
+	return token.Failure(token.ErrorFunction, err.Error())
 }
 
 // thrown returns the exception of a function, or the service's error if the task is an action.

@@ -71,7 +71,7 @@ func (f *lambdaFunction) timeLimit(ctx context.Context) time.Duration {
 
 func (f *lambdaFunction) call(ctx context.Context, call machine.Call, _ time.Time) (token.Outcome, error) {
 	if f.function == nil {
-		return token.Failure(ErrorFunctionNotFound, fmt.Sprintf("step %s: no client for Lambda function %s", call.Step, f.name)), nil
+		return token.Failure(token.ErrorFunctionNotFound, fmt.Sprintf("step %s: no client for Lambda function %s", call.Step, f.name)), nil
 	}
 	return f.function.Call(ctx, call)
 }

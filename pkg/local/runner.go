@@ -111,12 +111,12 @@ func tooSlow(who string, limit time.Duration) token.Outcome {
 	if limit >= callLimit {
 		remedy = "have it begin the work, and wait for a callback"
 	}
-	return token.Failure(ErrorTimeout, fmt.Sprintf("%s took longer than %s: %s", who, limit, remedy))
+	return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("%s took longer than %s: %s", who, limit, remedy))
 }
 
 func tooLong(who string, limit int) token.Outcome {
-	return token.Failure(ErrorNoJSON, fmt.Sprintf("%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place",
-		who, limit))
+	return token.Failure(machine.ErrorInvalidLocal, fmt.Sprintf(
+		"%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", who, limit))
 }
 
 // ownError reads the exception that a function reports in Lambda's form.

@@ -24,12 +24,11 @@ func (e *UnknownFlowError) Error() string {
 // missingInSubflows returns an error for each sub-flow of a flow that is not stored, and for each function
 // of the others that has no runner. Seen are the names of flows that were checked.
 func (s *System) missingInSubflows(ctx context.Context, flow *fdl.Flow, seen map[string]bool) (missing []error) {
-	for _, step := range flow.All {
-		task, ok := step.Kind.(*fdl.Task)
-		if !ok || task.Resource.Flow == "" || seen[task.Resource.Flow] {
+	for step, task := range flow.Tasks() {
+		name := task.Resource.Flow
+		if name == "" || seen[name] {
 			continue
 		}
-		name := task.Resource.Flow
 		seen[name] = true
 		child, err := s.newest(ctx, name)
 		switch {

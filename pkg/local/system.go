@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -159,7 +160,7 @@ func (c *Config) setDefaults() {
 	if c.Workers <= 0 && c.Clock.IsVirtual() {
 		c.Workers = 1
 	}
-	c.Workers = orDefault(c.Workers, DefaultWorkers)
+	c.Workers = cmp.Or(max(c.Workers, 0), DefaultWorkers)
 	c.Limits.QueueTimesCalls, c.Limits.Apart = true, true
 }
 

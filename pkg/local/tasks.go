@@ -18,18 +18,6 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Error names of calls, as the vendor's or, where those are unknown, ours.
-const (
-	// ErrorFunction: the function was called and failed.
-	ErrorFunction = token.ErrorFunction
-	// ErrorFunctionNotFound: there is no such function.
-	ErrorFunctionNotFound = token.ErrorFunctionNotFound
-	// ErrorTimeout: the function did not answer in time.
-	ErrorTimeout = "FnF.TaskTimeout"
-	// ErrorNoJSON: the function answered with something else than JSON.
-	ErrorNoJSON = machine.ErrorInvalidLocal
-)
-
 // Tasks calls functions by their names: runners that the user defined, then built-in functions. It
 // implements [engine.Caller]. Resources of any region, account and qualifier are looked up by
 // "service/function", then by the name of the function alone.
@@ -149,9 +137,8 @@ func TaskNames(resource fdl.Resource) []string {
 // "s1/run" and "s2/run".
 func Ambiguous(flow *fdl.Flow) map[string][]string {
 	of := map[string][]string{}
-	for _, step := range flow.All {
-		task, ok := step.Kind.(*fdl.Task)
-		if !ok || task.Resource.Service == "" {
+	for _, task := range flow.Tasks() {
+		if task.Resource.Service == "" {
 			continue
 		}
 		names := TaskNames(task.Resource)
@@ -170,13 +157,9 @@ func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 	var missing []error
 	seen, ambiguous := map[string]bool{}, Ambiguous(flow)
-	for _, step := range flow.All {
-		task, ok := step.Kind.(*fdl.Task)
-		if !ok || task.Resource.IsSubflow() || t.knows(task.Resource) {
-			continue
-		}
+	for step, task := range flow.Tasks() {
 		names := TaskNames(task.Resource)
-		if seen[names[0]] {
+		if task.Resource.IsSubflow() || seen[names[0]] || t.knows(task.Resource) {
 			continue
 		}
 		seen[names[0]] = true
@@ -236,11 +219,7 @@ func (e *UnknownFunctionError) Error() string {
 // TimeLimits implements [engine.Caller]. Built-in functions return at once.
 func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	var limits map[string]time.Duration
-	for _, step := range flow.All {
-		task, ok := step.Kind.(*fdl.Task)
-		if !ok {
-			continue
-		}
+	for _, task := range flow.Tasks() {
 		if r, ok := t.runnerOf(task.Resource); ok {
 			if limits == nil {
 				limits = make(map[string]time.Duration)
@@ -285,12 +264,6 @@ func (t *Tasks) classOf(call machine.Call) callClass {
 	return classRemote
 }
 
-// asksForLimits reports whether a server is asked for the time limits of functions.
-func (t *Tasks) asksForLimits() bool {
-	anyLambda, _ := t.NeedLambdas()
-	return anyLambda
-}
-
 // Call implements [engine.Caller].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if r, ok := t.runnerOf(call.Resource); ok {
@@ -305,7 +278,7 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	}
 	function, ok := simulated.Lookup(call.Resource.Function)
 	if !ok {
-		return token.Failure(ErrorFunctionNotFound, (&UnknownFunctionError{
+		return token.Failure(token.ErrorFunctionNotFound, (&UnknownFunctionError{
 			Function: call.Resource.Function, Step: call.Step, Known: t.names(),
 		}).Error()), nil
 	}

@@ -101,10 +101,10 @@ func hasOwner(flow *fdl.Flow, owner Owner) bool {
 	case OwnerCatch:
 		return task != nil && owner.Branch >= 0 && owner.Branch < len(task.Catch) && len(task.Catch[owner.Branch].Steps) > 0
 	case OwnerFork:
-		return isFork(flow.All[owner.Step]) && owner.Branch == 0
+		return flow.All[owner.Step].IsFork() && owner.Branch == 0
 	case OwnerItem:
 		parallel, _ := flow.All[owner.Step].Kind.(*fdl.Parallel)
-		return owner.Branch >= 0 && (parallel == nil || owner.Branch < len(parallel.Branches)) && isFork(flow.All[owner.Step])
+		return owner.Branch >= 0 && (parallel == nil || owner.Branch < len(parallel.Branches)) && flow.All[owner.Step].IsFork()
 	case OwnerFlow:
 	}
 	return false

@@ -278,32 +278,29 @@ func optional[T any](c *coder, p **T) bool {
 	return is == 1
 }
 
-// statusCodes are the statuses by their stored numbers.
-var statusCodes = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
-
 // status codes the status, and whether the log is a lane's, whether ids are reserved and whether the
 // execution is a sub-flow, so that other logs are not larger.
 func (c *coder) status(h *Head) {
-	code := max(slices.Index(statusCodes, h.Status), 0)
+	code := max(slices.Index(Statuses, h.Status), 0)
 	if h.Lane {
-		code += len(statusCodes)
+		code += len(Statuses)
 	}
 	if c.forked {
-		code += 2 * len(statusCodes)
+		code += 2 * len(Statuses)
 	}
 	if c.child {
-		code += 4 * len(statusCodes)
+		code += 4 * len(Statuses)
 	}
-	number(c, &code, 8*len(statusCodes)-1)
-	h.Status = statusCodes[code%len(statusCodes)]
-	flags := code / len(statusCodes)
+	number(c, &code, 8*len(Statuses)-1)
+	h.Status = Statuses[code%len(Statuses)]
+	flags := code / len(Statuses)
 	h.Lane, c.forked, c.child = flags&1 != 0, flags&2 != 0, flags&4 != 0
 }
 
 func (c *coder) statusText(s *Status) {
-	code := max(slices.Index(statusCodes, *s), 0)
-	number(c, &code, len(statusCodes)-1)
-	*s = statusCodes[code]
+	code := max(slices.Index(Statuses, *s), 0)
+	number(c, &code, len(Statuses)-1)
+	*s = Statuses[code]
 }
 
 func (c *coder) head(h *Head) {

@@ -133,7 +133,8 @@ func (e Event) Detail(step *fdl.Step) value.Value {
 	if e.Type.ofItem() {
 		members = append(members, value.Member{Key: "index", Value: value.Int(int64(e.Index))})
 	}
-	if task, ok := kindOf(step).(*fdl.Task); ok && e.Type == TaskScheduled {
+	if e.Type == TaskScheduled && step != nil && taskOf(step) != nil {
+		task := taskOf(step)
 		key := "resourceArn"
 		if task.Resource.IsAction() {
 			key = "action"
@@ -175,13 +176,6 @@ func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 		}
 	}
 	return e, nil
-}
-
-func kindOf(step *fdl.Step) fdl.Kind {
-	if step == nil {
-		return nil
-	}
-	return step.Kind
 }
 
 // MarshalJSON writes the name of the type.

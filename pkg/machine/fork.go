@@ -72,7 +72,7 @@ func forksInside(flow *fdl.Flow, fork *fdl.Step) int {
 	for _, step := range flow.All[fork.Index+1:] {
 		forks := 0
 		for step != nil && step != fork {
-			if isFork(step) {
+			if step.IsFork() {
 				forks++
 			}
 			step = step.Series.Owner
@@ -83,15 +83,6 @@ func forksInside(flow *fdl.Flow, fork *fdl.Step) int {
 		most = max(most, forks)
 	}
 	return most
-}
-
-func isFork(step *fdl.Step) bool {
-	switch step.Kind.(type) {
-	case *fdl.Parallel, *fdl.Foreach:
-		return true
-	case *fdl.Task, *fdl.Pass, *fdl.Wait, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
-	}
-	return false
 }
 
 // NeedsOutputs reports whether the outputs of the lanes are needed: whether the output of the

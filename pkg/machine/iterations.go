@@ -63,7 +63,7 @@ func itemsOf(step *fdl.Step, iterations []int) (items []int) {
 // ForksAround returns the forks around a step, the outermost first.
 func ForksAround(step *fdl.Step) (forks []*fdl.Step) {
 	for step != nil && step.Series != nil && step.Series.Owner != nil {
-		if step = step.Series.Owner; isFork(step) {
+		if step = step.Series.Owner; step.IsFork() {
 			forks = append(forks, step)
 		}
 	}

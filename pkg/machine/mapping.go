@@ -127,8 +127,8 @@ func (r *run) needsCallbackBase() *fdl.Step {
 	if r.env.CallbackBase != "" {
 		return nil
 	}
-	for _, step := range r.env.Flow.All {
-		if task := taskOf(step); task != nil && task.CallbackURL && task.Pattern == fdl.PatternWaitForCallback {
+	for step, task := range r.env.Flow.Tasks() {
+		if task.CallbackURL && task.Pattern == fdl.PatternWaitForCallback {
 			return step
 		}
 	}

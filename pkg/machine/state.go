@@ -23,6 +23,9 @@ const (
 	StatusTimedOut  Status = "TimedOut"
 )
 
+// Statuses are all statuses. A log item stores their places in this list.
+var Statuses = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFailed, StatusStopped, StatusTimedOut}
+
 // Final reports whether the execution has ended.
 func (s Status) Final() bool { return s != StatusStarting && s != StatusRunning }
 

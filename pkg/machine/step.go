@@ -61,7 +61,7 @@ func (r *run) exit(step *fdl.Step, input, local value.Value, attempt int) *fdl.S
 // exitTo is exit with another step to go to.
 func (r *run) exitTo(next, step *fdl.Step, input, local value.Value, attempt int) *fdl.Step {
 	output := local
-	if isFork(step) {
+	if step.IsFork() {
 		output = value.Object()
 	}
 	if step.Output != nil {

@@ -66,12 +66,8 @@ func (f *Functions) TimeLimit(ctx context.Context, resource fdl.Resource) (time.
 // called returns the functions that the flow calls, by the text of the resource.
 func (f *Functions) called(flow *fdl.Flow) map[string]target {
 	functions := map[string]target{}
-	for _, step := range flow.All {
-		task, ok := step.Kind.(*fdl.Task)
-		if !ok || task.Resource.IsSubflow() {
-			continue
-		}
-		if function, err := f.config.Names.resolve(task.Resource); err == nil {
+	for _, task := range flow.Tasks() {
+		if function, err := f.config.Names.resolve(task.Resource); err == nil && !task.Resource.IsSubflow() {
 			functions[task.Resource.Text] = function
 		}
 	}

@@ -193,8 +193,7 @@ type toHolder struct {
 // RoundTrip implements [http.RoundTripper].
 func (t toHolder) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(r)
-	var late net.Error
-	if errors.As(err, &late) && late.Timeout() && r.Context().Err() == nil {
+	if late, ok := errors.AsType[net.Error](err); ok && late.Timeout() && r.Context().Err() == nil {
 		return nil, &StuckError{t.pid()}
 	}
 	return response, err

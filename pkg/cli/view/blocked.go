@@ -21,8 +21,7 @@ func WithoutRunners(missing []error) string {
 	}
 	var names, tasks []string
 	for _, err := range missing {
-		var unknown *local.UnknownFunctionError
-		if errors.As(err, &unknown) {
+		if unknown, ok := errors.AsType[*local.UnknownFunctionError](err); ok {
 			definition := TaskDefinition(unknown)
 			name, _, _ := strings.Cut(definition, "=")
 			names = append(names, name+fdl.DidYouMean(name, unknown.Known))

@@ -273,7 +273,7 @@ func EndText(flow *fdl.Flow, state machine.State, events []machine.Event) string
 func failedStep(flow *fdl.Flow, cause string, events []machine.Event) (step, why string) {
 	for _, e := range slices.Backward(events) {
 		switch {
-		case e.Type == machine.StepFailed && isFork(flow, e.Step):
+		case e.Type == machine.StepFailed && flow.All[e.Step].IsFork():
 			if located, ok := strings.CutPrefix(cause, "step "); ok {
 				step, why, _ = strings.Cut(located, ": ")
 				return step, why
@@ -286,10 +286,4 @@ func failedStep(flow *fdl.Flow, cause string, events []machine.Event) (step, why
 		}
 	}
 	return step, withoutStep(cause, step)
-}
-
-func isFork(flow *fdl.Flow, step int) bool {
-	_, isParallel := flow.All[step].Kind.(*fdl.Parallel)
-	_, isForeach := flow.All[step].Kind.(*fdl.Foreach)
-	return isParallel || isForeach
 }

@@ -61,11 +61,6 @@ func encode(v any, indent string) (string, error) {
 // Text prints text without control characters.
 func (p Printer) Text(text string) error { return p.Exactly(Harmless(text)) }
 
-// Line prints one line.
-func (p Printer) Line(format string, args ...any) error {
-	return p.Exactly(Printable(fmt.Sprintf(format, args...)) + "\n")
-}
-
 // Note prints a remark beside the result, on standard error.
 func (p Printer) Note(format string, args ...any) {
 	_, _ = fmt.Fprintln(p.Err, Printable(fmt.Sprintf(format, args...))) // the result matters, not the remark
@@ -81,14 +76,17 @@ func (p Printer) Exactly(text string) error {
 
 // Unwritten returns the error for standard output that cannot be written.
 func Unwritten(err error) error {
-	why := err.Error()
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		why = path.Err.Error()
-	}
 	return &Failure{
-		Exit: ExitInternal, What: "write standard output", Why: why, Try: "send standard output to a place with room: waitless ... > FILE",
+		Exit: ExitInternal, What: "write standard output", Why: Reason(err), Try: "send standard output to a place with room: waitless ... > FILE",
 	}
+}
+
+// Reason returns why a file could not be read or written, without the path and the call.
+func Reason(err error) string {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	return err.Error()
 }
 
 // IsTerminal reports whether out is a terminal.

@@ -170,17 +170,13 @@ type listing struct {
 	metadata     bool      // without definition, input and output
 }
 
-var statuses = []machine.Status{
-	machine.StatusStarting, machine.StatusRunning, machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
-}
-
 func listingOf(given parameters) (l listing, err error) {
 	l = listing{
 		flow: given["FlowName"], prefix: given["ExecutionNamePrefix"], status: machine.Status(given["Status"]),
 		metadata: strings.EqualFold(given["MetadataOnly"], "true"),
 	}
-	if l.status != "" && !slices.Contains(statuses, l.status) {
-		return l, invalid("InvalidArgument", fmt.Sprintf("this Status is unknown; allowed: one of %v", statuses))
+	if l.status != "" && !slices.Contains(machine.Statuses, l.status) {
+		return l, invalid("InvalidArgument", fmt.Sprintf("this Status is unknown; allowed: one of %v", machine.Statuses))
 	}
 	if l.limit, err = given.number("Limit", 1, 99, 60); err != nil {
 		return l, err

@@ -238,8 +238,7 @@ func (c *Client) send(ctx context.Context, method, where string, body, out any) 
 
 // hidden returns why a request failed, without its URL, which may have a token.
 func hidden(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
 	}
 	return err

@@ -135,9 +135,12 @@ func indexed(wanted []machine.Status) machine.Status {
 	return ""
 }
 
-var statuses = []string{
-	string(machine.StatusStarting), string(machine.StatusRunning), string(machine.StatusSucceeded),
-	string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
+// StatusNames returns the names of all statuses.
+func StatusNames() (names []string) {
+	for _, status := range machine.Statuses {
+		names = append(names, string(status))
+	}
+	return names
 }
 
 // ParseStatuses reads names of statuses in capital or small letters. A text has one name, or
@@ -146,6 +149,7 @@ func ParseStatuses(texts ...string) (found []machine.Status, err error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
+	statuses := StatusNames()
 	for name := range strings.SplitSeq(strings.Join(texts, ","), ",") {
 		name = strings.TrimSpace(name)
 		i := slices.IndexFunc(statuses, func(s string) bool { return strings.EqualFold(s, name) })
@@ -155,7 +159,7 @@ func ParseStatuses(texts ...string) (found []machine.Status, err error) {
 		case i < 0:
 			return nil, invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, statuses), strings.Join(statuses, ", "))
 		}
-		found = append(found, machine.Status(statuses[i]))
+		found = append(found, machine.Statuses[i])
 	}
 	return found, nil
 }
