@@ -17,6 +17,14 @@ func (r *reader) readText(text []byte) *node {
 	if json.Valid(text) {
 		text = escapedPair().ReplaceAllFunc(text, unescaped)
 	}
+	if root := readPlain(string(text)); root != nil {
+		return root
+	}
+	return r.readYAML(text)
+}
+
+// readYAML reads any document.
+func (r *reader) readYAML(text []byte) *node {
 	var documents []yaml.Node
 	if err := yaml.Load(text, &documents, yaml.WithAllDocuments()); err != nil {
 		r.yamlError(err)
