@@ -16,6 +16,9 @@ type StartRequest struct {
 	Flow      machine.FlowRef
 	Execution string      // the name; see [fdl.ValidName]
 	Input     value.Value // an object; Missing means {}
+	// Reports is the handle of the token of a step that the end of the execution closes, "" for none. It
+	// has no effect if there is an execution of that name.
+	Reports string
 }
 
 // StartResult is the result of a start.
@@ -42,13 +45,29 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 	if err := check(request); err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
-	switch _, err := c.accept(ctx, request, nil); {
+	parent, err := request.parent()
+	if err != nil {
+		return 0, &Error{CodeInvalid, op, err}
+	}
+	switch _, err := c.accept(ctx, request, parent); {
 	case err == nil:
 		return StartedNew, nil
 	case !errors.Is(err, ErrConflict):
 		return 0, wrap(op, err)
 	}
 	return c.compareStart(ctx, op, NewID(request.Flow.Name, request.Execution), request)
+}
+
+// parent returns the step to which the end of the execution is reported, nil for none.
+func (r StartRequest) parent() (*machine.Parent, error) {
+	if r.Reports == "" {
+		return nil, nil
+	}
+	id, ok := token.HandleID(r.Reports)
+	if !ok || id.Flags&token.FlagExternal != 0 {
+		return nil, errors.New("the token for the end of the execution is not that of a step of a flow")
+	}
+	return &machine.Parent{Log: id.Execution, Handle: r.Reports, Depth: 1}, nil
 }
 
 // accept sends the wake of a start and puts item 0 (rule 12). The parent is that of a sub-flow, nil for

@@ -96,7 +96,7 @@ func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flo
 	if stopped {
 		err = w.sendWake(ctx, id, machine.CauseStop)
 	}
-	if state.Awaited() && err == nil {
+	if state.EndsWithParent() && err == nil {
 		err = w.sendWake(ctx, id, machine.CauseParent)
 	}
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 	if stopped {
 		causes = append(causes, machine.CauseStop)
 	}
-	if state.Awaited() { // its parent may have left it
+	if state.EndsWithParent() { // its parent may have left it
 		causes = append(causes, machine.CauseParent)
 	}
 	if waiting := state.Waiting; waiting != nil {

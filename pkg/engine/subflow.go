@@ -134,7 +134,7 @@ func (h *handler) started(ctx context.Context, state machine.State) (machine.Sig
 // parentLeft returns the signal that stops a sub-flow for which nothing waits any more: its token is
 // closed (rule 26). It returns nil if the token is open, and for other executions.
 func (h *handler) parentLeft(ctx context.Context, state machine.State) (machine.Signal, error) {
-	if !state.Awaited() {
+	if !state.EndsWithParent() {
 		return nil, nil
 	}
 	record, err := h.tokens.Record(ctx, state.Parent.Handle)

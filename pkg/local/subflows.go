@@ -77,7 +77,7 @@ func (s *System) left(ctx context.Context) (left []machine.ExecutionRef, err err
 			return nil, err
 		}
 		state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
-		if err != nil || !state.Awaited() { // of a damaged one the engine reports the damage
+		if err != nil || !state.EndsWithParent() { // of a damaged one the engine reports the damage
 			continue
 		}
 		record, err := s.config.Store.Record(ctx, state.Parent.Handle)

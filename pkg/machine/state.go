@@ -40,7 +40,7 @@ type FlowRef struct {
 type State struct {
 	// Lane names the lane whose state this is. It is nil for an execution.
 	Lane *Lane
-	// Parent is what started a sub-flow, nil for other executions. The lanes of a sub-flow have it, too.
+	// Parent is what started a sub-flow, or where an execution reports its end, nil for other executions. The lanes of a sub-flow have it, too.
 	Parent    *Parent
 	Flow      FlowRef
 	Execution string // name of the execution

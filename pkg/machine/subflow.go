@@ -24,7 +24,8 @@ func (e ExecutionRef) ID() ID { return NewID(e.Flow, e.Execution) }
 // Parent is the step that started a sub-flow.
 type Parent struct {
 	Log ID // whose state has the step
-	// Key is the idempotency key of the start.
+	// Key is the idempotency key of the start, "" if no step started the execution: then its end is
+	// reported, and it is not stopped with the step.
 	Key string
 	// Handle is that of the token which the end of the sub-flow closes, "" if the step does not wait for
 	// the end.
@@ -117,6 +118,9 @@ func (r *run) depth() int {
 	}
 	return 0
 }
+
+// EndsWithParent reports whether the execution is stopped when the step that waits for it has ended.
+func (s State) EndsWithParent() bool { return s.Awaited() && s.Parent.Key != "" }
 
 // Awaited reports whether the end of the execution is reported to its parent.
 func (s State) Awaited() bool { return s.Lane == nil && s.Parent != nil && s.Parent.Handle != "" }

@@ -97,6 +97,9 @@ type Token struct {
 	handle string
 }
 
+// Handle returns what names the token without its signature.
+func (t Token) Handle() string { return t.handle }
+
 // Verify verifies the text of a token. The error is [token.ErrInvalid] for a text
 // that is not valid; nothing of it has an effect.
 func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {

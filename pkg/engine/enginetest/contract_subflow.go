@@ -228,6 +228,43 @@ var subflowCases = []ruleCase{
 		b.drain()
 		b.wantOutput(`{"done":true}`)
 	}},
+	{"rule 25: an execution that was started with a token reports its end to the token's step", func(b *fixture) {
+		b.startedWithToken(taskFlow("A"))
+		b.answer("A", `{"done":true}`)
+		b.trace = nil
+		b.advance(b.take())
+		b.wantTrace("read of the sub-flow", "call A", "write 1 of the sub-flow", "close by sub-flow: closed by sub-flow", "wake token in 0s")
+		b.drain()
+		b.wantOutput(`{"done":true}`)
+	}},
+	{"rule 25: the failure of an execution that was started with a token fails the token's step", func(b *fixture) {
+		b.startedWithToken(flowHead + "  - {type: fail, name: No, error: NoMoney, cause: the account is empty}\n")
+		b.drain()
+		b.wantEnd(machine.StatusFailed, "NoMoney")
+	}},
+	{"rule 25: a worker that died before it reported to the token that an execution was started with", func(b *fixture) {
+		b.startedWithToken(taskFlow("A"))
+		b.answer("A", `{}`)
+		start := b.take()
+		b.updateFaults = []Fault{LoseWrite}
+		b.wantError(start, engine.CodeInternal)
+		b.at(time.Minute)
+		b.advance(start)
+		b.drain()
+		b.wantSucceeded()
+	}},
+	{"rule 26: an execution that was started with a token goes on without the token's step", func(b *fixture) {
+		b.startedWithToken(taskFlow("A"))
+		b.answer("A", `{}`)
+		start := b.take()
+		b.advance(b.stop())
+		b.advance(b.parentWake())
+		b.advance(start)
+		if child := b.child(); child.Status != machine.StatusSucceeded || child.EndsWithParent() {
+			b.t.Errorf("the execution is %s", child.Status)
+		}
+		b.wantEnd(machine.StatusStopped, "Enough")
+	}},
 	{"rule 26: a time-out wakes the sub-flow before it is committed, and the sub-flow is stopped", func(b *fixture) {
 		timer := b.childAsks(deadline)
 		b.at(time.Minute)
@@ -387,6 +424,17 @@ func (b *fixture) startByHand() {
 		b.t.Fatal(err)
 	}
 	b.wantStart(engine.StartRequest{Flow: flow, Execution: "kid"}, engine.StartedNew)
+	b.trace = nil
+}
+
+// startedWithToken begins an execution that waits for a callback, and starts this flow with its token.
+func (b *fixture) startedWithToken(child string) {
+	b.t.Helper()
+	b.lanes[childID] = " of the sub-flow"
+	b.answer("Ask", `{}`)
+	b.advance(b.begin(askFlow))
+	flow := put(b.t, b.Flows, "child", child)
+	b.wantStart(engine.StartRequest{Flow: flow, Execution: "kid", Reports: b.waiting().Handle()}, engine.StartedNew)
 	b.trace = nil
 }
 

@@ -23,7 +23,7 @@ import (
 const nameLength = 16
 
 // startExecution starts an execution of the latest definition. If one of that name has not ended, the
-// response is that one, whatever its input; if it has ended, the name is taken.
+// response is that one, whatever its input; if it has ended, or reports to another token than this one is to, the name is taken.
 func (h handler) startExecution(ctx context.Context, given parameters) (object, error) {
 	request := engine.StartRequest{Execution: cmp.Or(given["ExecutionName"], "run-"+strings.ToLower(rand.Text()[:nameLength]))}
 	if text := given["Input"]; text != "" {
@@ -32,6 +32,13 @@ func (h handler) startExecution(ctx context.Context, given parameters) (object, 
 			return nil, invalid("InvalidArgument", "the Input cannot be read: "+err.Error())
 		}
 		request.Input = input
+	}
+	if text := given["CallbackFnFTaskToken"]; text != "" {
+		verified, err := h.verify(ctx, text)
+		if err != nil {
+			return nil, err
+		}
+		request.Reports = verified.Handle()
 	}
 	definitions, err := h.definitions(ctx, given["FlowName"])
 	if err != nil {
@@ -46,7 +53,8 @@ func (h handler) startExecution(ctx context.Context, given parameters) (object, 
 	if err != nil {
 		return nil, err
 	}
-	if result != engine.StartedNew && state.Status.Final() {
+	reportsElsewhere := request.Reports != "" && (state.Parent == nil || state.Parent.Handle != request.Reports)
+	if result != engine.StartedNew && (state.Status.Final() || reportsElsewhere) {
 		return nil, invalid("ExecutionAlreadyExists", fmt.Sprintf("Execution '%s' of flow '%s' already exists", state.Execution, state.Flow.Name))
 	}
 	return h.execution(ctx, state)

@@ -160,6 +160,57 @@ func TestExecutionNamesAreIdempotent(t *testing.T) {
 	}
 }
 
+// The end of an execution that was started with a token is the outcome of that task. The name of an
+// execution that reports elsewhere is taken.
+func TestExecutionReportsToItsToken(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", oneAsking)
+	m.put("g", onePass)
+	m.put("slow", twoWaits)
+	for _, name := range []string{"one", "two"} {
+		m.want("StartExecution FlowName=f ExecutionName=" + name)
+	}
+	m.run()
+	one, two := m.token("f", "one"), m.token("f", "two")
+	for range 2 { // a repeated request is the same start
+		m.want("StartExecution FlowName=slow ExecutionName=e body:CallbackFnFTaskToken=" + two)
+	}
+	for _, text := range []string{one, strings.ToUpper(two)} {
+		a := m.request("StartExecution FlowName=slow ExecutionName=e CallbackFnFTaskToken=" + text)
+		if a.body.Code != "ExecutionAlreadyExists" && a.body.Code != "TaskNotExists" {
+			t.Errorf("response %s", a.text)
+		}
+	}
+	m.want("StopExecution FlowName=slow ExecutionName=e Error=Late Cause=it-is-late")
+	m.want(`StartExecution FlowName=g body:Input={"a":1} CallbackFnFTaskToken=` + one)
+	m.run()
+	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=one"), map[string]any{"Status": "Succeeded", "Output": `{"a":1}`})
+	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=two"), map[string]any{"Status": "Failed"})
+	if last := m.lastEvent("two"); last["EventDetail"] != `{"cause":"it-is-late","error":"Late"}` {
+		t.Errorf("the execution ends with %v", last)
+	}
+}
+
+// token returns the token that an execution waits for.
+func (m *managed) token(flow, execution string) string {
+	m.t.Helper()
+	state, err := m.system.Client.Describe(m.t.Context(), engine.NewID(flow, execution))
+	if err != nil || state.Waiting == nil {
+		m.t.Fatalf("%+v %v", state, err)
+	}
+	text, _ := m.Keys().SignAgain(state.Waiting.Handle())
+	return text
+}
+
+// lastEvent returns the last event of an execution of the flow f.
+func (m *managed) lastEvent(execution string) map[string]any {
+	m.t.Helper()
+	events, _ := m.want("GetExecutionHistory FlowName=f ExecutionName=" + execution)["Events"].([]any)
+	last, _ := events[len(events)-1].(map[string]any)
+	return last
+}
+
 func TestExecutionIsStopped(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
@@ -170,9 +221,7 @@ func TestExecutionIsStopped(t *testing.T) {
 	m.run()
 	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=e"), map[string]any{"Status": "Stopped"})
 	wantMembers(t, m.want("StopExecution FlowName=f ExecutionName=e"), map[string]any{"Status": "Stopped"})
-	events, _ := m.want("GetExecutionHistory FlowName=f ExecutionName=e")["Events"].([]any)
-	last, _ := events[len(events)-1].(map[string]any)
-	wantMembers(t, last, map[string]any{"Type": "ExecutionStopped", "StepName": "", "EventDetail": `{"cause":"by-hand","error":"Cancelled"}`})
+	wantMembers(t, m.lastEvent("e"), map[string]any{"Type": "ExecutionStopped", "StepName": "", "EventDetail": `{"cause":"by-hand","error":"Cancelled"}`})
 }
 
 // The pages have each event once, with the ids and times of the whole history.
@@ -325,7 +374,7 @@ func TestRejectionsOfManaging(t *testing.T) {
 		"StartExecution FlowName=f ExecutionName=" + strings.Repeat("a", 129):           {400, "InvalidArgument", "128 characters"},
 		"StartExecution FlowName=f Input=[]":                                            {400, "InvalidArgument", "an object"},
 		"StartExecution FlowName=f Input={":                                             {400, "InvalidArgument", "cannot be read"},
-		"StartExecution FlowName=f CallbackFnFTaskToken=x":                              {400, "InvalidArgument", "CallbackFnFTaskToken is not supported"},
+		"StartExecution FlowName=f CallbackFnFTaskToken=x":                              {404, "TaskNotExists", ""},
 		"StartExecution FlowName=f Qualifier=x":                                         {400, "InvalidArgument", "Qualifier is not supported"},
 		"StartSyncExecution FlowName=f":                                                 {400, "ActionNotSupported", "Express flows"},
 		"CreateSchedule FlowName=f":                                                     {400, "ActionNotSupported", "schedules are not supported"},

@@ -122,7 +122,7 @@ var managing = map[string]action{
 	"DeleteFlow":   {required: []string{"Name"}, serve: handler.deleteFlow},
 	"ListFlows":    {serve: handler.listFlows},
 	"StartExecution": {
-		required: []string{"FlowName"}, refused: []string{"CallbackFnFTaskToken", "Qualifier"}, serve: handler.startExecution,
+		required: []string{"FlowName"}, refused: []string{"Qualifier"}, serve: handler.startExecution,
 	},
 	"StopExecution":       {required: []string{"FlowName", "ExecutionName"}, serve: handler.stopExecution},
 	"DescribeExecution":   {required: []string{"FlowName", "ExecutionName"}, serve: handler.describeExecution},

@@ -16,12 +16,9 @@ const (
 
 // reportTask closes the token of a task. The id of the history event is not known here.
 func (h handler) reportTask(ctx context.Context, given parameters) (object, error) {
-	verified, err := h.Tokens.Verify(ctx, given["TaskToken"])
+	verified, err := h.verify(ctx, given["TaskToken"])
 	if err != nil {
 		return nil, err
-	}
-	if verified.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
-		return nil, denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
 	}
 	outcome, err := outcomeOf(given, h.Tokens.Limits(verified.ID))
 	if err != nil {
@@ -32,6 +29,15 @@ func (h handler) reportTask(ctx context.Context, given parameters) (object, erro
 		err = invalid("TaskAlreadyCompleted", "the task of this token is completed; each token takes one report")
 	}
 	return object{"EventId": 0}, err
+}
+
+// verify verifies a token that any client may report to.
+func (h handler) verify(ctx context.Context, text string) (resume.Token, error) {
+	verified, err := h.Tokens.Verify(ctx, text)
+	if err == nil && verified.ID.Flags&token.FlagSender != 0 { // a client's key is not the sender's secret
+		err = denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
+	}
+	return verified, err
 }
 
 func outcomeOf(given parameters, limits resume.Limits) (outcome token.Outcome, err error) {
