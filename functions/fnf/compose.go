@@ -28,7 +28,8 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_FNF_KEYS", fnf.ParseKeys)
 	config := fnf.Config{
-		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, Region: p.Config.Region, Now: time.Now, Log: p.Log,
+		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, MaxResponse: function.MaxResponse,
+		Region: p.Config.Region, Now: time.Now, Log: p.Log,
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
 		clients, config := clients, config

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -111,6 +112,36 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 	}
 	h.EventDetail = e.Detail(step).JSON()
 	return h
+}
+
+// RenderWithin renders the event for a response of at most most bytes, and returns about how many its detail takes up there. If
+// they are too many, a value that takes up more than a quarter of the response is left out; see [Within].
+func (e Event) RenderWithin(flow *fdl.Flow, most int) (h HistoryEvent, size int) {
+	h = e.Render(flow)
+	if size = escapedSize(h.EventDetail); size > most {
+		for _, v := range []*value.Value{&e.Input, &e.Local, &e.Output} {
+			*v = Within(*v, most/4) //nolint:mnd // there are three of them
+		}
+		h = e.Render(flow)
+		size = escapedSize(h.EventDetail)
+	}
+	return h, size
+}
+
+// Within returns the value, or a text with its size in place of a value that takes up more than most bytes of a response.
+func Within(v value.Value, most int) value.Value {
+	if size := v.Size(); size > most || size > most/escapedFactor && escapedSize(v.JSON()) > most {
+		return value.String(fmt.Sprintf("left out: a value of %d bytes, which is too large for this response", size))
+	}
+	return v
+}
+
+// escapedFactor is how many bytes a quote of a detail becomes in a response of a Lambda function: the detail is a text in the JSON
+// of the response, which is a text in the JSON of the function's reply.
+const escapedFactor = 4
+
+func escapedSize(text string) int {
+	return len(text) + (escapedFactor-1)*(strings.Count(text, `"`)+strings.Count(text, `\`))
 }
 
 // Detail returns the detail of the event as an object with those of these members that the event

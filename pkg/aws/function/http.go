@@ -1,10 +1,15 @@
 package function
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,7 +40,10 @@ func Serve(handlerFor func(ctx context.Context, request *Request) (http.Handler,
 			return events.APIGatewayV2HTTPResponse{StatusCode: http.StatusBadRequest}, nil //nolint:nilerr // see above
 		}
 		body, err := io.ReadAll(reply.Body)
-		return responseOf(reply, body), err
+		if err != nil || escapedSize(body) <= MaxResponse {
+			return responseOf(reply, body), err
+		}
+		return largeResponse(&request, reply, body)
 	}
 }
 
@@ -82,6 +90,59 @@ func pathOf(event Request) string {
 		path = raw
 	}
 	return "/" + strings.TrimPrefix((&url.URL{Path: path, RawPath: raw}).EscapedPath(), "/")
+}
+
+// MaxResponse is the most bytes of a response with the escapes of its body. Lambda accepts 6 MB with the headers.
+const MaxResponse = 6<<20 - 64<<10
+
+// escapedSize returns the size of the body as a text of JSON.
+func escapedSize(body []byte) int {
+	size := len(body)
+	for _, c := range body {
+		switch {
+		case c == '"', c == '\\':
+			size++
+		case c < ' ':
+			size += len(`\u0000`) - 1
+		}
+	}
+	return size
+}
+
+// largeResponse returns a response compressed, or an error in its place if the client does not accept that, or if it is too large even
+// so: Lambda would drop it, and the client would learn nothing.
+func largeResponse(request *Request, reply *events.LambdaFunctionURLStreamingResponse, body []byte) (events.APIGatewayV2HTTPResponse, error) {
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	if _, err := writer.Write(body); err != nil {
+		return events.APIGatewayV2HTTPResponse{}, err
+	}
+	if err := writer.Close(); err != nil {
+		return events.APIGatewayV2HTTPResponse{}, err
+	}
+	if base64.StdEncoding.EncodedLen(packed.Len()) > MaxResponse || !strings.Contains(request.Headers["accept-encoding"], "gzip") {
+		return tooLarge(len(body))
+	}
+	response := responseOf(reply, packed.Bytes())
+	response.Headers = map[string]string{"Content-Encoding": "gzip"}
+	maps.Copy(response.Headers, reply.Headers)
+	return response, nil
+}
+
+// tooLarge returns an error in the form of both APIs.
+func tooLarge(size int) (response events.APIGatewayV2HTTPResponse, err error) {
+	message := fmt.Sprintf("the response has %d bytes and Lambda accepts %d; accept the encoding gzip, or keep less in the input and output "+
+		"of the execution, and store large data elsewhere", size, MaxResponse)
+	body, err := json.Marshal(struct {
+		Code    string
+		Message string
+		Own     string `json:"code"`
+		Text    string `json:"message"`
+	}{"ResponseTooLarge", message, "Invalid", message})
+	return events.APIGatewayV2HTTPResponse{
+		StatusCode: http.StatusRequestEntityTooLarge, Body: string(body),
+		Headers: map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"},
+	}, err
 }
 
 func responseOf(reply *events.LambdaFunctionURLStreamingResponse, body []byte) events.APIGatewayV2HTTPResponse {

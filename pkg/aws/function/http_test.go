@@ -1,7 +1,10 @@
 package function_test
 
 import (
+	"compress/gzip"
 	"context"
+	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -175,4 +178,61 @@ func TestOnlyRequestsOfTheAPIAreServed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A response that Lambda would drop is compressed if the client accepts that. Otherwise the client learns why there is none.
+func TestLargeResponses(t *testing.T) {
+	t.Parallel()
+	plain := strings.Repeat(`"x",`, 2_000_000)
+	random := make([]byte, 6<<20)
+	if _, err := rand.Read(random); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		body, accepts string
+		status        int
+	}{
+		"that fits":                     {strings.Repeat("x", function.MaxResponse), "", http.StatusOK},
+		"that fits without its escapes": {strings.Repeat(`"`, function.MaxResponse/2+1), "", http.StatusRequestEntityTooLarge},
+		"compressed":                    {plain, "br, gzip", http.StatusOK},
+		"not compressed":                {plain, "br", http.StatusRequestEntityTooLarge},
+		"that cannot be compressed":     {string(random), "gzip", http.StatusRequestEntityTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			event := `{"headers":{"accept-encoding":"` + tt.accepts + `"},"requestContext":{"http":{"method":"GET"}}}`
+			got := answer(t, event, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, tt.body) })
+			whole, err := json.Marshal(got)
+			if err != nil || len(whole) > 6<<20 || got.StatusCode != tt.status {
+				t.Fatalf("status %d, %d bytes, error %v", got.StatusCode, len(whole), err)
+			}
+			if got.StatusCode != http.StatusOK {
+				want := fmt.Sprintf(`{"Code":"ResponseTooLarge","Message":"the response has %d bytes and Lambda accepts %d; `, len(tt.body), function.MaxResponse)
+				if !strings.HasPrefix(got.Body, want) || !strings.Contains(got.Body, `,"code":"Invalid","message":"`) {
+					t.Errorf("the response is %s", got.Body)
+				}
+				return
+			}
+			if body := unpacked(t, got); body != tt.body {
+				t.Errorf("the response has %d bytes, want %d", len(body), len(tt.body))
+			}
+		})
+	}
+}
+
+// unpacked returns the body of a response as a client reads it.
+func unpacked(t *testing.T, response events.APIGatewayV2HTTPResponse) string {
+	t.Helper()
+	if response.Headers["Content-Encoding"] != "gzip" {
+		return response.Body
+	}
+	packed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(response.Body)))
+	if err != nil || !response.IsBase64Encoded {
+		t.Fatalf("in Base64 %t, error %v", response.IsBase64Encoded, err)
+	}
+	body, err := io.ReadAll(packed)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(body)
 }

@@ -65,7 +65,9 @@ func rightsOfJobs() map[string]right {
 		"Fnf/QueueDeliveries": {try: reports2019, says: "InternalServerError"},
 		"Fnf/ReadAndAppend":   {try: manages2019("ListExecutions"), says: "InternalServerError"},
 		"Fnf/ReadFnfKeys":     {try: asksAnew("Fnf", "/"), says: noBeginning},
-		"Fnf/ReadItems":       {try: describes2019, says: "InternalServerError"},
+		"Fnf/ReadItems":       {try: describes2019(refers), says: "InternalServerError"},
+		"Fnf/LargeValues":     {try: describes2019(runsLarge(passes)), says: "InternalServerError"},
+		"Fnf/FindLargeValues": findsLargeValues,
 		"Fnf/ReadTokenKey":    {try: asksAnew("Fnf", "/"), says: noBeginning},
 		"Fnf/SendWakes":       {try: manages2019("StartExecution"), says: "InternalServerError"},
 		"Fnf/Tokens":          {try: reports2019, says: "InternalServerError"},
@@ -140,12 +142,14 @@ func manages2019(action string) func(trial) error {
 	}
 }
 
-// describes2019 describes the execution of [refers] by the API of 2019-03-15.
-func describes2019(x trial) error {
-	if err := refers(x); err != nil {
-		return err
+// describes2019 describes an execution that was run before, by the API of 2019-03-15.
+func describes2019(run func(trial) error) func(trial) error {
+	return func(x trial) error {
+		if err := run(x); err != nil {
+			return err
+		}
+		return x.succeeds(vendorCall{"DescribeExecution", map[string]any{"FlowName": x.name, "ExecutionName": x.execution()}})
 	}
-	return x.succeeds(vendorCall{"DescribeExecution", map[string]any{"FlowName": x.name, "ExecutionName": x.execution()}})
 }
 
 // succeeds returns an error if the last of the calls fails.

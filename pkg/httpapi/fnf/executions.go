@@ -135,6 +135,11 @@ func shownValue(v value.Value) string { return token.MaskJSON(v.JSON()) }
 // fullPage is the size in bytes at which a page is full: a response of a Lambda function has at most 6 MB.
 const fullPage = 2 << 20
 
+func (h handler) maxResponse() int { return cmp.Or(h.MaxResponse, math.MaxInt) }
+
+// fullPage returns the size at which a page is full, so that a response has room for one more entry.
+func (h handler) fullPage() int { return min(fullPage, h.maxResponse()/3) }
+
 // executionHistory returns a page of the history. The token of the next page is the id that its first event has at
 // least.
 func (h handler) executionHistory(ctx context.Context, given parameters) (object, error) {
@@ -156,12 +161,15 @@ func (h handler) executionHistory(ctx context.Context, given parameters) (object
 	}
 	shown, size := []machine.HistoryEvent{}, 0
 	page, err := h.Executions.HistoryFrom(ctx, given.id(), first, func(event machine.Event) bool {
-		rendered := event.Render(flow)
+		rendered, escaped := event.RenderWithin(flow, h.maxResponse())
 		rendered.EventDetail, rendered.Iterations = token.MaskJSON(rendered.EventDetail), nil
 		shown = append(shown, rendered)
-		size += len(rendered.EventDetail)
-		return len(shown) == limit || size >= fullPage
+		size += escaped
+		return len(shown) == limit || size >= h.fullPage()
 	})
+	if last := len(shown) - 1; size > h.maxResponse() && last > 0 {
+		shown, page.More = shown[:last], true
+	}
 	response := object{"Events": shown}
 	if page.More && len(shown) > 0 {
 		response["NextToken"] = strconv.Itoa(shown[len(shown)-1].EventID + 1)
@@ -259,7 +267,7 @@ func (p *page) read(ctx context.Context) error {
 		if err := p.add(ctx, id); err != nil {
 			return err
 		}
-		if p.size >= fullPage && i < len(ids)-1 { // the next page begins in between
+		if p.size >= p.fullPage() && i < len(ids)-1 { // the next page begins in between
 			p.full = true
 			_, p.next, err = p.Index.Executions(ctx, p.flow, p.indexed(), p.next, i+1)
 			return err
@@ -269,7 +277,7 @@ func (p *page) read(ctx context.Context) error {
 			return nil
 		}
 	}
-	p.next, p.full = next, next == "" || p.size >= fullPage || len(p.executions) == p.limit
+	p.next, p.full = next, next == "" || p.size >= p.fullPage() || len(p.executions) == p.limit
 	return nil
 }
 
@@ -290,6 +298,8 @@ func (p *page) add(ctx context.Context, id engine.ID) error {
 	}
 	shown := metadataOf(state)
 	if !p.metadata {
+		most := p.maxResponse() / lookups
+		state.Input, state.Output = machine.Within(state.Input, most), machine.Within(state.Output, most)
 		if shown, err = p.execution(ctx, state); err != nil {
 			return err
 		}

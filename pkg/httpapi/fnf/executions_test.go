@@ -520,3 +520,38 @@ func TestFunctionsReadInGrowingIntervals(t *testing.T) {
 		})
 	}
 }
+
+// A page ends before the event with which it would be too large for a Lambda function. Of an event that is too large alone, and of
+// executions in a list, it has the sizes.
+func TestPagesOfABoundedResponse(t *testing.T) {
+	t.Parallel()
+	for quotes, leavesOut := range map[int]bool{5200: false, 9000: true} {
+		m := newManaged(t)
+		m.config.MaxResponse = 60_000
+		m.api = fnf.Handler(m.config)
+		m.put("f", "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: A\n    inputMappings: [{target: q, source: '"+strings.Repeat(`"`, quotes)+"'}]\n")
+		m.want(`StartExecution FlowName=f ExecutionName=e Input={"text":"` + strings.Repeat("x", 18_000) + `"}`)
+		m.run()
+		var details []string
+		for next := "1"; next != ""; {
+			page := m.want("GetExecutionHistory FlowName=f ExecutionName=e NextToken=" + next)
+			text, err := json.Marshal(page)
+			if envelope := fmt.Sprintf("%q", text); err != nil || len(envelope) > m.config.MaxResponse+1000 {
+				t.Errorf("%d quotes: a page has %d bytes, error %v", quotes, len(envelope), err)
+			}
+			events, _ := page["Events"].([]any)
+			for _, event := range events {
+				event, _ := event.(map[string]any)
+				detail, _ := event["EventDetail"].(string)
+				details = append(details, detail)
+			}
+			next, _ = page["NextToken"].(string)
+		}
+		if got := strings.Contains(strings.Join(details, ""), "left out: a value of "); len(details) != 4 || got != leavesOut {
+			t.Errorf("%d quotes: %d events, left out is %t, want %t", quotes, len(details), got, leavesOut)
+		}
+		if list := fmt.Sprint(m.want("ListExecutions FlowName=f")); !strings.Contains(list, "left out: a value of 18011 bytes") {
+			t.Errorf("listed is %.300s", list)
+		}
+	}
+}

@@ -71,6 +71,9 @@ type Config struct {
 	// Await returns the state of an execution once it has ended, or when ctx ends. It may return earlier.
 	// Nil means that the state is read again in growing intervals, until [LongestPolling].
 	Await func(ctx context.Context, id engine.ID) (machine.State, error)
+	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
+	// shorter pages for it, and leave out larger values. 0 means no limit.
+	MaxResponse int
 	// Region is the name of the one region that DescribeRegions returns.
 	Region string
 	// Keys are the secrets that sign requests, by key id. Without keys every request is rejected.

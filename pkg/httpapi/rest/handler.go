@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"net/http"
 	pathpkg "path"
 	"slices"
@@ -57,6 +58,9 @@ type Config struct {
 	Flows  Flows
 	// External lists waits of external engines; nil means there are none.
 	External resume.ExternalWaits
+	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
+	// shorter pages for it, and leave out larger values. 0 means no limit.
+	MaxResponse int
 	// MaxInput is the limit of the input of an execution in bytes; 0 means that of tokens.
 	MaxInput int
 	// Start starts executions, and Stop requests the end of one, as Engine does.
@@ -518,12 +522,21 @@ func (h handler) history(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	p, size := page{Events: []machine.HistoryEvent{}}, 0
-	read, err := h.Engine.HistoryAfter(r.Context(), l.ID(), after, func(e machine.Event) bool {
-		rendered := e.Render(l.flow)
+	p, size, err := h.historyPage(r.Context(), l, after, math.MaxInt)
+	if most := len(p.Events) - 1; err == nil && size > h.maxResponse() && most > 0 {
+		p, _, err = h.historyPage(r.Context(), l, after, most)
+	}
+	return http.StatusOK, p, err
+}
+
+// historyPage returns a page of at most most events, and about how many bytes it has.
+func (h handler) historyPage(ctx context.Context, l loaded, after engine.Position, most int) (p page, size int, err error) {
+	p.Events = []machine.HistoryEvent{}
+	read, err := h.Engine.HistoryAfter(ctx, l.ID(), after, func(e machine.Event) bool {
+		rendered, escaped := e.RenderWithin(l.flow, h.maxResponse()-baseSize)
 		p.Events = append(p.Events, rendered)
-		size += baseSize + len(rendered.EventDetail)
-		return size >= fullPage
+		size += baseSize + escaped
+		return size >= h.fullPage() || len(p.Events) == most
 	})
 	switch {
 	case read.More:
@@ -531,7 +544,7 @@ func (h handler) history(r *http.Request) (int, any, error) {
 	case !read.Ended:
 		p.Later = read.Next.String()
 	}
-	return http.StatusOK, p, err
+	return p, size, err
 }
 
 func (h handler) stop(r *http.Request) (int, any, error) {

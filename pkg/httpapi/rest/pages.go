@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -93,10 +94,11 @@ func (h handler) list(r *http.Request) (int, any, error) {
 		case e.StartedTime < since: // as are all that follow
 			past = true
 		case len(wanted) == 0 || slices.Contains(wanted, e.Status):
+			h.shorten(&e)
 			p.Executions = append(p.Executions, e)
 			size += sizeOf(e)
 		}
-		return past || size >= fullPage || len(p.Executions) >= limit, nil
+		return past || size >= h.fullPage() || len(p.Executions) >= limit, nil
 	}
 	next, err := h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), min(lookups, limit), add)
 	if !past {
@@ -172,6 +174,21 @@ func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
 	}
 	h.Log.ErrorContext(r.Context(), "execution left out", "execution", id.String(), "error", err.Error())
 	return true
+}
+
+func (h handler) maxResponse() int { return cmp.Or(h.MaxResponse, math.MaxInt) }
+
+// fullPage returns the size at which a page is full, so that a response has room for one more entry.
+func (h handler) fullPage() int { return min(fullPage, h.maxResponse()/3) }
+
+// shorten leaves out values of which a page with others has no room.
+func (h handler) shorten(e *Execution) {
+	most := h.maxResponse() / lookups
+	e.Input = machine.Within(e.Input, most)
+	if e.Output != nil {
+		output := machine.Within(*e.Output, most)
+		e.Output = &output
+	}
 }
 
 // baseSize is about the size of an execution or an event without its values.

@@ -3,6 +3,8 @@ package rest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -229,5 +231,85 @@ func TestTokensOfExternalEngines(t *testing.T) {
 		if _, _, err := a.keys.Verify(last.Token, since); (err == nil) != unmask {
 			t.Errorf("with unmask %t the token is %q", unmask, last.Token)
 		}
+	}
+}
+
+// quotesFlow has an event with a text of quotes, which a response escapes three times.
+func quotesFlow(quotes int) string {
+	return "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: A\n    inputMappings: [{target: q, source: '" + strings.Repeat(`"`, quotes) + "'}]\n"
+}
+
+// bounded is a transport that notes the largest response as a text of JSON, as a Lambda function sends it.
+type bounded struct {
+	http.RoundTripper
+	count, largest int
+}
+
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err = errors.Join(err, encoder.Encode(string(body)))
+	b.count, b.largest = b.count+1, max(b.largest, text.Len())
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, err
+}
+
+// A page ends before the event with which it would be too large. Of an event that is too large alone, the page has the size.
+//
+// rules: Z-14
+func TestPagesOfABoundedResponse(t *testing.T) {
+	t.Parallel()
+	const most = 60_000
+	for quotes, want := range map[int]struct {
+		pages   int
+		leftOut bool
+	}{
+		100:  {2, false},
+		5200: {4, false},
+		9000: {1, true},
+	} {
+		t.Run(fmt.Sprint(quotes, " quotes"), func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t)
+			a.server.Config.Handler = rest.Handler(rest.Config{
+				Engine: a.system.Client, Tokens: a.system.Tokens, Index: a.store, Flows: a.store, Start: a.system.Start, MaxResponse: most,
+			})
+			seen := &bounded{RoundTripper: a.HTTP.Transport}
+			a.HTTP.Transport = seen
+			flow, err := a.PutFlow(t.Context(), "quotes", []byte(quotesFlow(quotes)), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			input := value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", 18_000))})
+			if _, _, err := a.Start(t.Context(), "quotes", rest.Start{Name: "one", Hash: flow.Hash, Input: input}); err != nil {
+				t.Fatal(err)
+			}
+			a.run()
+			seen.count = 0
+			events, _, err := a.History(t.Context(), "quotes", "one", "", false)
+			leftOut := 0
+			for i, e := range events {
+				if e.EventID != i+1 {
+					t.Errorf("event %d has the id %d", i+1, e.EventID)
+				}
+				leftOut += strings.Count(e.EventDetail, "left out: a value of ")
+			}
+			if err != nil || len(events) == 0 || seen.count != want.pages || (leftOut > 0) != want.leftOut {
+				t.Errorf("%d events on %d pages, %d values are left out, error %v; want %+v", len(events), seen.count, leftOut, err, want)
+			}
+			list, err := a.Executions(t.Context(), rest.Filter{})
+			if err != nil || len(list) != 1 || !strings.Contains(list[0].Input.JSON(), "left out: a value of 18011 bytes") {
+				t.Errorf("listed are %v, error %v", list, err)
+			}
+			if seen.largest > most || seen.largest < most/4 {
+				t.Errorf("the largest response has %d bytes, and may have %d", seen.largest, most)
+			}
+		})
 	}
 }
