@@ -25,7 +25,10 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	}
 	tokens := p.Tokens(waits)
 	tokens.LimitHint = limits.Hints.Data
-	config := rest.Config{Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, MaxInput: limits.Data, MaxResponse: function.MaxResponse, Log: p.Log}
+	config := rest.Config{
+		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Log: p.Log,
+		MaxInput: limits.Data, MaxResponse: function.MaxResponse,
+	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
 		clients, config := clients, config
 		if clients.Keys, err = keys.Get(ctx); err != nil {

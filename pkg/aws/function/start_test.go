@@ -19,7 +19,8 @@ var variables = []string{
 	"WAITLESS_LONGEST_DELAY=900", "WAITLESS_TIME_LIMIT=30", "WAITLESS_EXECUTION_DAYS=90",
 	"WAITLESS_TOKEN_KEY=key", "WAITLESS_STACK=stack", "WAITLESS_STATUS_EVENTS=off",
 	"WAITLESS_EVENT_BUS=default", "WAITLESS_JOB_QUEUE=http://127.0.0.1/jobs", "WAITLESS_POLL_QUEUE=http://127.0.0.1/polls",
-	"WAITLESS_DELIVERY_QUEUE=http://127.0.0.1/deliveries", "WAITLESS_VALUES_BUCKET=values", "WAITLESS_ACCOUNT=123456789012", "WAITLESS_CALLBACK_URL=https://callbacks.example",
+	"WAITLESS_DELIVERY_QUEUE=http://127.0.0.1/deliveries", "WAITLESS_VALUES_BUCKET=values",
+	"WAITLESS_ACCOUNT=123456789012", "WAITLESS_CALLBACK_URL=https://callbacks.example",
 }
 
 // BenchmarkColdStart is the time from the start of a function's process to its
