@@ -45,7 +45,7 @@ steps:
 `)
 	_, err := machine.Apply(machine.Env{Flow: flow, Cause: machine.CauseStart}, starting(0, 0), machine.Started{At: epoch.Add(time.Second)})
 	var missing *machine.KeysError
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "token key 0 has 0 bytes") {
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "token key 0 has the length 0") {
 		t.Errorf("error %v", err)
 	}
 }
