@@ -3,9 +3,12 @@ package sim_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,7 +20,7 @@ var (
 	only      = flag.String("only", "", "the one invariant to look at, for the mutants")
 	from      = flag.Uint64("from", 0, "the fixed seed to begin with, for the mutants")
 	first     = flag.Uint64("first", 0, "a seed to begin with, for the mutants")
-	randomFor = flag.Duration("random", 0, "TestRandomSeeds: for how long")
+	randomFor = flag.Duration("random", 0, "TestRandomSeeds: for how long, divided among the processors")
 )
 
 // fixedSeeds are run every time, from 1 on. When a change of the draws leaves a
@@ -77,11 +80,18 @@ func TestRandomSeeds(t *testing.T) {
 	if *randomFor == 0 {
 		t.Skip("without -random no other seeds than the fixed ones; `make test` gives it a minute")
 	}
-	seeds := 0
-	for end := time.Now().Add(*randomFor); time.Now().Before(end); seeds++ {
-		run(t, rand.Uint64())
+	var seeds atomic.Int64
+	processors := runtime.GOMAXPROCS(0)
+	end := time.Now().Add(*randomFor / time.Duration(processors))
+	for processor := range processors {
+		t.Run(fmt.Sprint(processor), func(t *testing.T) {
+			t.Parallel()
+			for ; time.Now().Before(end); seeds.Add(1) {
+				run(t, rand.Uint64())
+			}
+		})
 	}
-	t.Logf("%d seeds", seeds)
+	t.Cleanup(func() { t.Logf("%d seeds", seeds.Load()) })
 }
 
 // run runs a seed, and one in four twice, except for a mutant: the same seed gives
