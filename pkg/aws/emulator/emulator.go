@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,13 +20,16 @@ const (
 	Account = "123456789012"
 )
 
+//go:embed run_ministack.py
+var runMinistack string
+
 // ministack plays AWS. Its functions inherit its variables, so those of them
 // that ask for what it lacks are led to the detour.
 var ministack = program{
-	name: "the AWS emulator", file: "emulator/bin/ministack", ready: "/_ministack/health",
+	name: "the AWS emulator", file: "emulator/bin/python", ready: "/_ministack/health",
 	command: func(p *process) (args, variables []string) {
 		aside := besides.endpoint()
-		return nil, []string{
+		return []string{"-P", "-c", runMinistack}, []string{
 			"S3_DATA_DIR=" + filepath.Join(p.dir, "s3"), "BIND_HOST=127.0.0.1", "GATEWAY_PORT=" + p.port, "AWS_ENDPOINT_URL=" + p.endpoint,
 			"MINISTACK_ACCOUNT_ID=" + Account,
 			"AWS_ENDPOINT_URL_DATABASE_MIGRATION_SERVICE=" + aside, "AWS_ENDPOINT_URL_LAMBDA=" + aside,

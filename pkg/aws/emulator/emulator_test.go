@@ -42,7 +42,7 @@ func TestAProgramThatEndsIsNoEmulator(t *testing.T) {
 
 func TestTheProgramIsLookedForInTheRepository(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if file, err := installed("it", "emulator/bin/ministack"); err == nil {
+	if file, err := installed("it", "emulator/bin/python"); err == nil {
 		t.Errorf("found %s", file)
 	}
 }
