@@ -836,7 +836,7 @@ var mutants = []mutant{
 	{
 		name: "restart: a sub-flow does not look at its step", from: awaited + 1,
 		caught: sim.Stuck, edits: one("engine/recover.go",
-			`	if state.Awaited() { // its parent may have left it`, `	if state.Awaited() && id == (ID{}) {`),
+			`	if state.EndsWithParent() { // its parent may have left it`, `	if state.EndsWithParent() && id == (ID{}) {`),
 	},
 	{
 		name: "restart: an ending that was lost is not continued by the stop of its lane", from: forkless + 1,

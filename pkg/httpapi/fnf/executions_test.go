@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -209,6 +210,37 @@ func (m *managed) lastEvent(execution string) map[string]any {
 	events, _ := m.want("GetExecutionHistory FlowName=f ExecutionName=" + execution)["Events"].([]any)
 	last, _ := events[len(events)-1].(map[string]any)
 	return last
+}
+
+// A client with a key gets a response to any parameters, and none of them is an internal error.
+func FuzzManaging(f *testing.F) {
+	for action, query := range map[string]string{
+		"CreateFlow": "Name=g&Type=FDL&Description=d&Definition=version:%20v1", "UpdateFlow": "Name=f&Description=e", "DescribeFlow": "Name=f",
+		"DeleteFlow": "Name=f", "ListFlows": "Limit=1&NextToken=f", "StartExecution": "FlowName=f&ExecutionName=e&Input={\"a\":[1]}&CallbackFnFTaskToken=x.y",
+		"StopExecution": "FlowName=f&ExecutionName=one&Error=E&Cause=C", "DescribeExecution": "FlowName=f&ExecutionName=one",
+		"GetExecutionHistory": "FlowName=f&ExecutionName=one&Limit=2&NextToken=3", "DescribeRegions": "AcceptLanguage=en",
+		"ListExecutions":      "FlowName=f&Status=Running&StartedTimeBegin=2026-01-31T10:00:00Z&ExecutionNamePrefix=o&MetadataOnly=true&NextToken=1",
+		"ReportTaskSucceeded": "TaskToken=x&Output={}", "ReportTaskFailed": "TaskToken=x&Error=E&Cause=C", "CreateSchedule": "FlowName=f&ScheduleName=s",
+	} {
+		f.Add(action, query)
+	}
+	f.Fuzz(func(t *testing.T, action, query string) {
+		m := newManaged(t)
+		m.put("f", onePass)
+		m.want("StartExecution FlowName=f ExecutionName=one")
+		values, err := url.ParseQuery(query)
+		if err != nil || values.Has("WaitTimeSeconds") {
+			t.Skip("no parameters, or a request that waits")
+		}
+		given := map[string]string{}
+		for name := range values {
+			given[name] = values.Get(name)
+		}
+		given["Action"] = action
+		if a := m.call(given); a.status >= 500 || m.log.Len() > 0 {
+			t.Errorf("response %d %s, logged %s", a.status, a.text, &m.log)
+		}
+	})
 }
 
 func TestExecutionIsStopped(t *testing.T) {

@@ -14,7 +14,8 @@ func TestParseKeys(t *testing.T) {
 	}
 	for text, part := range map[string]string{
 		"": "allowed", "[]": "allowed", `{"a":1}`: "allowed",
-		`{"a":""}`: "has the length 0; allowed: at least 24 bytes", `{"a":"` + secret[:23] + `"}`: `the secret of key "a" has the length 23; allowed: at least 24 bytes`,
+		`{"a":""}`:                    "has the length 0; allowed: at least 24 bytes",
+		`{"a":"` + secret[:23] + `"}`: `the secret of key "a" has the length 23; allowed: at least 24 bytes`,
 	} {
 		if keys, err := fnf.ParseKeys(text); err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), secret[:23]) || keys != nil {
 			t.Errorf("%s: %v, %v", text, keys, err)
