@@ -1,9 +1,6 @@
 package value
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Origin is the log item that a value was read from.
 type Origin struct {
@@ -50,6 +47,8 @@ type Lookup struct {
 	// Load are the references to values that were asked for and are not known, each once. Load
 	// these values and start over: the results are of no use.
 	Load []Ref
+
+	asked map[Ref]bool // those of Load
 }
 
 // Open returns v with its content, parts of which may be references. If the content is not known,
@@ -64,10 +63,18 @@ func (l *Lookup) Open(v Value) Value {
 	if content, ok := l.Known[v.ref()]; ok {
 		return content
 	}
-	if !slices.Contains(l.Load, v.ref()) {
-		l.Load = append(l.Load, v.ref())
+	if !l.asked[v.ref()] {
+		l.ask(v.ref())
 	}
 	return Value{}
+}
+
+func (l *Lookup) ask(ref Ref) {
+	if l.asked == nil {
+		l.asked = map[Ref]bool{}
+	}
+	l.asked[ref] = true
+	l.Load = append(l.Load, ref)
 }
 
 // Complete returns v with the content of everything inside. What is not known is added to Load.
