@@ -43,7 +43,11 @@ func (n *node) get(key string) *node {
 	if n == nil {
 		return nil
 	}
-	for _, e := range n.entries {
+	return find(n.entries, key)
+}
+
+func find(entries []entry, key string) *node {
+	for _, e := range entries {
 		if e.key == key {
 			return e.value
 		}

@@ -213,9 +213,12 @@ func (p *plainReader) mapping(column int, key token) *node {
 
 // add adds an entry to a mapping.
 func (p *plainReader) add(n *node, key token, v *node) {
-	const mostEntries, longestKey = 64, 1000 // below what the library allows; few, because it looks at each
+	const usual, mostEntries, longestKey = 4, 64, 1000 // below what the library allows; few, because it looks at each
 	if len(n.entries) == mostEntries || len(key.text) > longestKey || key.text == "<<" || n.get(key.text) != nil {
 		p.giveUp()
+	}
+	if n.entries == nil {
+		n.entries = make([]entry, 0, usual)
 	}
 	n.entries = append(n.entries, entry{key.text, key.pos, v})
 }

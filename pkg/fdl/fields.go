@@ -18,7 +18,7 @@ type fields struct {
 
 	parser *parser
 	node   *node
-	values map[string]*node
+	values []entry
 	// sources are the paths in its mappings.
 	sources []pathSource
 }
@@ -27,34 +27,34 @@ type fields struct {
 type pathSource struct {
 	list string // the field with the mappings
 	at   Position
-	path expr.Path
+	root expr.Root
+	path string
 }
 
 // fields reads an element. It returns nil for what is not a mapping, and reports fields that are not
 // allowed or missing.
 func (p *parser) fields(n *node, name string) *fields {
-	f := &fields{element: findElement(name), parser: p, node: n, values: map[string]*node{}}
+	f := &fields{element: findElement(name), parser: p, node: n}
 	if n.kind != nodeMapping {
 		p.unfit(n, f.title, "a mapping with the fields "+strings.Join(f.keys, ", "))
 		return nil
 	}
-	var unknown []entry
+	f.values = slices.Clip(n.entries)
 	for _, e := range n.entries {
-		if f.schemas[e.key] == nil {
-			unknown = append(unknown, e)
-			continue
+		if f.schemas[e.key] != nil {
+			f.extension(e)
+		} else {
+			f.unknownField(e)
 		}
-		f.values[e.key] = e.value
-		f.extension(e)
-	}
-	for _, e := range unknown {
-		f.unknownField(e)
 	}
 	for _, name := range f.required {
 		f.require(name)
 	}
 	return f
 }
+
+// get returns the value of a field, nil for none.
+func (f *fields) get(name string) *node { return find(f.values, name) }
 
 // extension reports a field that FDL does not have.
 func (f *fields) extension(e entry) {
@@ -71,8 +71,8 @@ func (f *fields) unknownField(e entry) {
 		hint = belongsElsewhere(e.key)
 	}
 	f.parser.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), f.title, hint, strings.Join(f.keys, ", "))
-	if meant := Closest(e.key, f.keys); meant != "" && f.values[meant] == nil {
-		f.values[meant] = e.value
+	if meant := Closest(e.key, f.keys); meant != "" && f.get(meant) == nil {
+		f.values = append(f.values, entry{meant, e.pos, e.value})
 	}
 }
 
@@ -92,7 +92,7 @@ func belongsElsewhere(field string) string {
 }
 
 func (f *fields) require(name string) {
-	if f.values[name] == nil {
+	if f.get(name) == nil {
 		f.missing("%s has no field %q, which is required", f.title, name)
 	}
 }
@@ -107,7 +107,7 @@ func (f *fields) missing(format string, args ...any) {
 // either returns the one of two fields that is set. It reports both and neither, and returns nil
 // twice.
 func (f *fields) either(first, second string) (a, b *node) {
-	a, b = f.values[first], f.values[second]
+	a, b = f.get(first), f.get(second)
 	switch {
 	case a != nil && b != nil:
 		f.parser.problem(slices.MaxFunc([]Position{a.pos, b.pos}, comparePositions), `%s has both %q and %q; write one of them`, f.title, first, second)
@@ -119,16 +119,16 @@ func (f *fields) either(first, second string) (a, b *node) {
 }
 
 // unfit reports the value of a field.
-func (f *fields) unfit(name string) { f.parser.unfit(f.values[name], name, f.allowed(name)) }
+func (f *fields) unfit(name string) { f.parser.unfit(f.get(name), name, f.allowed(name)) }
 
 // oneOf returns a text that the schema lists.
 func (f *fields) oneOf(name, what string) string {
-	return f.parser.oneOf(f.values[name], what, f.names(name))
+	return f.parser.oneOf(f.get(name), what, f.names(name))
 }
 
 // read returns the value of a field as a T, or otherwise.
 func read[T any](f *fields, name string, otherwise T, as func(value.Value) (T, bool)) T {
-	n := f.values[name]
+	n := f.get(name)
 	if n == nil {
 		return otherwise
 	}
@@ -173,7 +173,7 @@ func (f *fields) factor(name string, otherwise float64) float64 {
 
 // nameOf returns the name of a flow or a step.
 func (f *fields) nameOf(what string) string {
-	n := f.values["name"]
+	n := f.get("name")
 	if n == nil {
 		return ""
 	}
@@ -194,14 +194,14 @@ func (f *fields) condition(name string) expr.Condition {
 	}
 	condition, err := expr.ParseCondition(text)
 	if err != nil {
-		f.parser.syntaxProblem(f.values[name], err, "")
+		f.parser.syntaxProblem(f.get(name), err, "")
 	}
 	return condition
 }
 
 // items returns the elements of a list, which may be empty only if the schema allows that.
 func (f *fields) items(name string) []*node {
-	n := f.values[name]
+	n := f.get(name)
 	switch {
 	case n == nil:
 		return nil
@@ -230,7 +230,7 @@ func (f *fields) errorNames() []string {
 
 // mappings returns nil for a missing list.
 func (f *fields) mappings(name string) expr.Mappings {
-	if f.values[name] == nil {
+	if f.get(name) == nil {
 		return nil
 	}
 	var list []expr.Mapping
@@ -240,9 +240,9 @@ func (f *fields) mappings(name string) expr.Mappings {
 		if m == nil {
 			continue
 		}
-		source := f.source(name, m.values["source"])
+		source := f.source(name, m.get("source"))
 		target := m.text("target")
-		n := m.values["target"]
+		n := m.get("target")
 		if n == nil || n.scalar.Kind() != value.KindString {
 			continue // was reported
 		}
@@ -270,7 +270,7 @@ func (f *fields) source(list string, n *node) expr.Template {
 	case v.TooDeep():
 		p.tooDeep(n, "source", v)
 	case isPath:
-		f.sources = append(f.sources, pathSource{list, n.pos, path})
+		f.sources = append(f.sources, pathSource{list, n.pos, path.Root(), path.String()})
 	case isText && strings.HasPrefix(text, "$"):
 		p.warn(n.pos, "source %s is a constant, because it does not begin with $input, $local or $context%s", n.describe(), rootMeant(text))
 	default:

@@ -11,7 +11,7 @@ func (p *parser) choice(step *Step, f *fields) *Choice {
 	for i, item := range items {
 		p.branch(&choice.Branches[i], item, "branch", step)
 	}
-	if n := f.values["default"]; n != nil {
+	if n := f.get("default"); n != nil {
 		choice.Default = &Branch{}
 		p.branch(choice.Default, n, "default", step)
 	}
@@ -29,7 +29,7 @@ func (p *parser) branch(branch *Branch, n *node, element string, choice *Step) {
 // jump records a goto, if there is one. Its target is stored in to.
 func (p *parser) jump(f *fields, from *Step, to **Step) {
 	if target := f.text("goto"); target != "" {
-		p.jumps = append(p.jumps, jump{at: f.values["goto"].pos, from: from, target: target, to: to})
+		p.jumps = append(p.jumps, jump{at: f.get("goto").pos, from: from, target: target, to: to})
 	}
 }
 

@@ -34,7 +34,7 @@ func (p *parser) failures(task *Task, step *Step, f *fields) {
 		p.catch(&task.Catch[i], item, step)
 	}
 	task.ErrorMappings = f.mappings("errorMappings")
-	if n := f.values["errorMappings"]; n != nil && f.values["catch"] == nil {
+	if n := f.get("errorMappings"); n != nil && f.get("catch") == nil {
 		p.warn(n.pos, "errorMappings has no effect without catch; add catch, or remove errorMappings")
 	}
 }
@@ -45,7 +45,7 @@ func (p *parser) catch(entry *Catch, n *node, task *Step) {
 		return
 	}
 	entry.Errors = f.errorNames()
-	if f.values["steps"] == nil && f.values["goto"] == nil {
+	if f.get("steps") == nil && f.get("goto") == nil {
 		f.missing(`an entry of catch has neither "goto" nor "steps"; write one of them, or both`)
 	}
 	entry.Steps = p.steps(f, task)

@@ -4,7 +4,7 @@ func (p *parser) parallel(step *Step, f *fields) *Parallel {
 	defer p.fork(step)()
 	items := f.items("branches")
 	if len(items) > MaxBranches {
-		p.problem(f.values["branches"].pos, "branches has %d branches and the limit is %d; use foreach, or put several steps into one branch",
+		p.problem(f.get("branches").pos, "branches has %d branches and the limit is %d; use foreach, or put several steps into one branch",
 			len(items), MaxBranches)
 	}
 	parallel := &Parallel{}
@@ -19,7 +19,7 @@ func (p *parser) parallel(step *Step, f *fields) *Parallel {
 func (p *parser) foreach(step *Step, f *fields) *Foreach {
 	defer p.fork(step)()
 	foreach := &Foreach{MaxConcurrency: int(f.whole("maxConcurrency", MaxConcurrency))}
-	if n := f.values["iterationMapping"]; n != nil {
+	if n := f.get("iterationMapping"); n != nil {
 		p.iterationMapping(foreach, n)
 	}
 	foreach.Steps = p.steps(f, step)
@@ -31,7 +31,7 @@ func (p *parser) iterationMapping(foreach *Foreach, n *node) {
 	if f == nil {
 		return
 	}
-	if collection := f.values["collection"]; collection != nil {
+	if collection := f.get("collection"); collection != nil {
 		isPath := false
 		if foreach.Collection, isPath = p.selfPath(collection); !isPath {
 			f.unfit("collection")
@@ -39,7 +39,7 @@ func (p *parser) iterationMapping(foreach *Foreach, n *node) {
 	}
 	foreach.Item, foreach.Index = f.text("item"), f.text("index")
 	if foreach.Index != "" && foreach.Index == foreach.Item {
-		p.problem(f.values["index"].pos, "index %q is also the key of the item; use another key", shortened(foreach.Index))
+		p.problem(f.get("index").pos, "index %q is also the key of the item; use another key", shortened(foreach.Index))
 	}
 }
 

@@ -5,7 +5,7 @@ func (p *parser) poll(task *Task, f *fields) *Poll {
 	if task.Pattern != PatternWaitForCondition || task.Resource.Kind != "" {
 		return nil
 	}
-	if n := f.values["atMostOnce"]; task.AtMostOnce {
+	if n := f.get("atMostOnce"); task.AtMostOnce {
 		p.problem(n.pos, "atMostOnce does not go with \"pattern: waitForCondition\", which repeats the call; remove atMostOnce")
 	}
 	f.title = `a task step with "pattern: waitForCondition"`

@@ -36,7 +36,7 @@ func (p *parser) step(n *node, series *Series) *Step {
 	p.flow.All = append(p.flow.All, step)
 	stepType := p.stepType(n)
 	if stepType == "" {
-		name := &fields{element: findElement("pass"), parser: p, values: map[string]*node{"name": n.get("name")}}
+		name := &fields{element: findElement("pass"), parser: p, values: []entry{{key: "name", value: n.get("name")}}}
 		p.nameStep(step, name) // a goto may well name it
 		return step
 	}
@@ -83,7 +83,7 @@ func (p *parser) nameStep(step *Step, f *fields) {
 	if step.Name == "" {
 		return
 	}
-	at := f.values["name"].pos
+	at := f.get("name").pos
 	if first, repeated := p.names[step.Name]; repeated {
 		p.problem(at, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included",
 			shortened(step.Name), first.at)

@@ -8,13 +8,13 @@ import (
 
 // extensionsOf reports what values of a task make it an extension; see also [fields.extension].
 func (p *parser) extensionsOf(task *Task, f *fields) {
-	if n := f.values["pattern"]; task.Poll != nil && n != nil {
+	if n := f.get("pattern"); task.Poll != nil && n != nil {
 		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
 	}
-	if n := f.values["action"]; n != nil && task.Resource.Kind != "" {
+	if n := f.get("action"); n != nil && task.Resource.Kind != "" {
 		p.strict(n.pos, "action %s is an extension: FDL has no services of AWS", task.Resource.Text)
 	}
-	if n := f.values["resourceArn"]; n != nil && strings.HasPrefix(task.Resource.Text, "arn:") {
+	if n := f.get("resourceArn"); n != nil && strings.HasPrefix(task.Resource.Text, "arn:") {
 		p.strict(n.pos, "resource %s is an extension: FDL has no resources of AWS", shortened(task.Resource.Text))
 	}
 }
@@ -22,7 +22,7 @@ func (p *parser) extensionsOf(task *Task, f *fields) {
 // checkSources checks the sources of the mappings of a step, or of the flow if step is nil.
 func (p *parser) checkSources(f *fields, step *Step) {
 	for _, s := range f.sources {
-		if s.path.Root() == expr.RootContext {
+		if s.root == expr.RootContext {
 			p.contextSource(s, step)
 		}
 		if why := s.notInLocal(step); why != "" {
@@ -36,18 +36,17 @@ func (p *parser) checkSources(f *fields, step *Step) {
 
 // isInLocal reports whether the path leads into $local, which itself is there.
 func (s pathSource) isInLocal() bool {
-	return s.path.Root() == expr.RootLocal && s.path.String() != string(expr.RootLocal)
+	return s.root == expr.RootLocal && s.path != string(expr.RootLocal)
 }
 
 // notInLocal returns why a value of $local is always missing, "" if it may be there.
 func (s pathSource) notInLocal(step *Step) string {
-	path := s.path.String()
 	switch {
-	case step == nil && s.list == "inputMappings" && s.path.Root() == expr.RootLocal:
+	case step == nil && s.list == "inputMappings" && s.root == expr.RootLocal:
 		return "no step has run yet"
 	case step == nil || !s.isInLocal():
 		return ""
-	case s.list == "errorMappings" && path != "$local.error" && path != "$local.cause":
+	case s.list == "errorMappings" && s.path != "$local.error" && s.path != "$local.cause":
 		return "$local of errorMappings has error and cause"
 	case s.list != "outputMappings":
 		return ""
@@ -56,7 +55,7 @@ func (s pathSource) notInLocal(step *Step) string {
 	case "pass", "wait", "succeed":
 		return "a " + stepType + " step has an empty $local"
 	case "parallel", "foreach":
-		if strings.HasPrefix(path, "$local.") {
+		if strings.HasPrefix(s.path, "$local.") {
 			return "$local of a " + stepType + " step is a list"
 		}
 	}
@@ -87,7 +86,7 @@ func mayBeInContext(path string) bool {
 
 // contextSource checks a path into $context. The step is nil for the flow.
 func (p *parser) contextSource(s pathSource, step *Step) {
-	text := s.path.String()
+	text := s.path
 	if !mayBeInContext(text) {
 		p.warn(s.at, "source %s is missing: $context does not have it, so the target is left out%s (allowed: %s)",
 			shortened(text), DidYouMean(text, contextPaths), strings.Join(contextPaths, ", "))

@@ -25,16 +25,16 @@ func (p *parser) task(step *Step, f *fields) *Task {
 	task.Signed, task.Sender = p.signed(f)
 	task.Params = p.params(f, task.Resource)
 	if task.Resource.IsSubflow() {
-		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.values["serviceParams"]))
+		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.get("serviceParams")))
 	}
 	task.Pattern = p.pattern(f, task.Resource)
 	p.otherPatterns(task, f)
-	if n := f.values["atMostOnce"]; task.AtMostOnce && task.Resource.IsSubflow() {
+	if n := f.get("atMostOnce"); task.AtMostOnce && task.Resource.IsSubflow() {
 		p.problem(n.pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
 	}
 	task.Poll = p.poll(task, f)
 	p.failures(task, step, f)
-	task.CallbackURL = slices.ContainsFunc(f.sources, func(s pathSource) bool { return s.path.String() == callbackURL })
+	task.CallbackURL = slices.ContainsFunc(f.sources, func(s pathSource) bool { return s.path == callbackURL })
 	p.extensionsOf(task, f)
 	return task
 }
@@ -59,7 +59,7 @@ func (p *parser) signed(f *fields) (signed bool, sender string) {
 func (p *parser) otherPatterns(task *Task, f *fields) {
 	for _, field := range f.keys {
 		needs := f.schemas[field].get("x-pattern").texts()
-		n := f.values[field]
+		n := f.get(field)
 		if needs == nil || n == nil || task.Pattern == patterns[needs[0]] || field == "signed" && !task.Signed {
 			continue
 		}
@@ -151,7 +151,7 @@ func otherProduct(action string, actions []string) string {
 
 // params are those that the resource names, and the step's.
 func (p *parser) params(f *fields, resource Resource) expr.Template {
-	n := f.values["serviceParams"]
+	n := f.get("serviceParams")
 	switch {
 	case n == nil && resource.IsAction():
 		f.missing(`%s has an action and no field "serviceParams", which is what the service is asked with`, f.title)
@@ -241,7 +241,7 @@ func (p *parser) pattern(f *fields, resource Resource) Pattern {
 	pattern := f.oneOf("pattern", "pattern")
 	what, allowed := patternsOf(resource)
 	if pattern != "" && resource.Text != "" && !slices.Contains(allowed, pattern) {
-		p.problem(f.values["pattern"].pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
+		p.problem(f.get("pattern").pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
 	}
 	return patterns[pattern]
 }
