@@ -3,6 +3,7 @@ package local_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -28,16 +29,13 @@ func TestJudgedFlows(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			flow, problems := fdl.Parse(c.Flow)
-			if flow == nil {
-				t.Fatalf("%v\n%s", problems, c.Flow)
-			}
-			judge := &machinetest.Naive{Epoch: judged, Replies: c.Replies, Steps: 10_000}
-			want := judge.Run(flow, c.Input)
+			texts := judgedFlows{c.Flow, c.Subflows}
+			judge := texts.judge(t, c.Replies, 10_000)
+			want := judge.Run(judge.Flows[judgedName], c.Input)
 			if diff := c.Want.Differs(want, judged); diff != "" || judge.Steps < 0 {
 				t.Errorf("the naive interpreter: %s", diff)
 			}
-			if diff := want.Differs(runJudged(t, c.Flow, c.Input, c.Replies), judged); diff != "" {
+			if diff := want.Differs(texts.run(t, c.Input, c.Replies), judged); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -55,43 +53,70 @@ func TestJudgedRandomFlows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended := map[bool]int{}
+	ended := map[string]int{}
 	for seed := range flows {
-		text := machinetest.RandomFlow(seed, true)
-		flow, problems := fdl.Parse([]byte(text))
-		if flow == nil {
-			t.Fatalf("seed %d: %v\n%s", seed, problems, text)
+		texts := judgedFlows{[]byte(machinetest.RandomFlow(seed, true)), map[string][]byte{"child": []byte(machinetest.RandomSubflow(seed))}}
+		judge := texts.judge(t, map[string]machinetest.Reply{}, 2000)
+		for _, flow := range judge.Flows {
+			maps.Copy(judge.Replies, machinetest.RandomReplies(flow))
 		}
-		replies := machinetest.RandomReplies(flow)
-		judge := &machinetest.Naive{Epoch: judged, Replies: replies, Steps: 2000}
-		want := judge.Run(flow, input)
+		want := judge.Run(judge.Flows[judgedName], input)
 		if judge.Steps < 0 {
 			continue // endless
 		}
-		if diff := want.Differs(runJudged(t, []byte(text), input, replies), judged); diff != "" {
-			t.Fatalf("seed %d: %s\n%s", seed, diff, text)
+		if diff := want.Differs(texts.run(t, input, judge.Replies), judged); diff != "" {
+			t.Fatalf("seed %d: %s\n%s\nchild: %s", seed, diff, texts.text, texts.subflows["child"])
 		}
-		ended[len(want.Failures) == 0]++
+		ended[fmt.Sprint("failed=", len(want.Failures) > 0)]++
+		ended["sub-flows"] += min(1, judge.Subflows)
 	}
-	if ended[true] < int(flows)/4 || ended[false] < int(flows)/10 {
+	if ended["failed=false"] < int(flows)/4 || ended["failed=true"] < int(flows)/10 || ended["sub-flows"] < int(flows)/10 {
 		t.Errorf("not much of a test: %v", ended)
 	}
+}
+
+// judgedFlows are the definition of a flow and those of its sub-flows.
+type judgedFlows struct {
+	text     []byte
+	subflows map[string][]byte
+}
+
+// judgedName is the name of the flow.
+const judgedName = "judged"
+
+func (j judgedFlows) judge(t *testing.T, replies map[string]machinetest.Reply, steps int) *machinetest.Naive {
+	t.Helper()
+	texts := maps.Clone(j.subflows)
+	texts[judgedName] = j.text
+	flows, err := machinetest.Parse(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &machinetest.Naive{Epoch: judged, Replies: replies, Steps: steps, Flows: flows}
 }
 
 // judged is when the executions start.
 var judged = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 
-// runJudged runs a flow in virtual time.
-func runJudged(t *testing.T, text []byte, input value.Value, replies map[string]machinetest.Reply) machinetest.End {
+// run runs the flow in virtual time.
+func (j judgedFlows) run(t *testing.T, input value.Value, replies map[string]machinetest.Reply) machinetest.End {
 	t.Helper()
 	clock := local.NewVirtualClock(judged)
-	functions := &judgedFunctions{t: t, clock: clock, replies: replies}
+	functions := &judgedFunctions{clock: clock}
+	tasks, err := local.NewTasks(clock, map[string]string{"f": "exec:false", "batch:SubmitJob": "simulated"}) // f is not called there
+	if err != nil {
+		t.Fatal(err)
+	}
 	system := local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: clock, Tasks: functions, Script: repliesScript(t, replies), Limits: machine.Limits{Data: machine.MaxData},
-		CallbackBase: "http://127.0.0.1:8787",
+		Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Roles: local.Roles{Worker: functions.worker},
+		Script: repliesScript(t, replies), Limits: machine.Limits{Data: machine.MaxData}, CallbackBase: "http://127.0.0.1:8787",
 	})
-	functions.system = system
-	ref, err := system.Client.PutFlow(t.Context(), "judged", text)
+	for name, text := range j.subflows {
+		if _, err := system.Client.PutFlow(t.Context(), name, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ref, err := system.Client.PutFlow(t.Context(), judgedName, j.text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +128,7 @@ func runJudged(t *testing.T, text []byte, input value.Value, replies map[string]
 	if err := system.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	state, err := system.Client.Describe(t.Context(), engine.NewID("judged", "run"))
+	state, err := system.Client.Describe(t.Context(), engine.NewID(judgedName, "run"))
 	if err != nil || !state.Status.Final() {
 		t.Fatalf("%s, error %v, waits for %+v", state.Status, err, state.Waiting)
 	}
@@ -114,23 +139,28 @@ func runJudged(t *testing.T, text []byte, input value.Value, replies map[string]
 	return end
 }
 
-// repliesScript gives each reply more often than any step waits.
+// jobEvent is the end of a job.
+const jobEvent = `{"version":"0","id":"e","source":"aws.batch","detail-type":"Batch Job State Change","account":"123456789012",` +
+	`"region":"us-east-1","time":"","resources":[],"detail":{"jobArn":"arn:aws:batch:us-east-1:123456789012:job/{job_id}",` +
+	`"jobId":"{job_id}","jobName":"n","status":"SUCCEEDED","statusReason":"it ended"}}`
+
+// repliesScript gives each reply more often than any step waits. The reply to a job is an event.
 func repliesScript(t *testing.T, replies map[string]machinetest.Reply) *local.Script {
 	t.Helper()
-	var text strings.Builder
-	text.WriteString("answers:\n")
+	answers, events := "answers:\n", "events:\n"
 	for step, reply := range replies {
+		entry := fmt.Sprintf("- {step: %s, afterSeconds: %v, ", step, reply.After.Seconds())
 		how := "output: " + reply.Outcome.Output.JSON()
 		if reply.Outcome.Failed() {
 			how = fmt.Sprintf("error: %s, cause: why", reply.Outcome.Error)
 		}
-		line := fmt.Sprintf("- {step: %s, afterSeconds: %v, %s}\n", step, reply.After.Seconds(), how)
-		text.WriteString(strings.Repeat(line, 100))
+		answers += strings.Repeat(entry+how+"}\n", 100)
+		events += entry + "event: " + jobEvent + "}\n"
 	}
 	if len(replies) == 0 {
 		return nil
 	}
-	script, err := local.ParseScript([]byte(text.String()), nil)
+	script, err := local.ParseScript([]byte(answers+events), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,37 +169,31 @@ func repliesScript(t *testing.T, replies map[string]machinetest.Reply) *local.Sc
 
 // judgedFunctions are the functions of the flows. They note their calls.
 type judgedFunctions struct {
-	t       *testing.T
-	clock   *local.Clock
-	system  *local.System
-	replies map[string]machinetest.Reply
+	engine.Caller // starts jobs
+	clock         *local.Clock
 
 	mu    sync.Mutex
 	calls []machinetest.Call
+}
+
+func (f *judgedFunctions) worker(config engine.WorkerConfig) (local.Worker, error) {
+	f.Caller, config.Caller = config.Caller, f
+	return engine.NewWorker(config)
 }
 
 // Call implements [engine.Caller].
 func (f *judgedFunctions) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now, input := f.clock.Now(), call.Input
-	if call.Resource.Kind != "" { // a job, which ends before its submission is recorded
-		f.endJob(ctx, call)
+	now, input, isJob := f.clock.Now(), call.Input, call.Resource.Kind != ""
+	if isJob {
 		input = input.Get("params")
 	}
 	f.calls = append(f.calls, machinetest.Call{At: now, Text: call.Step + " " + input.JSON()})
+	if isJob {
+		return f.Caller.Call(ctx, call)
+	}
 	return machinetest.Function(input, now.Sub(judged)), nil
-}
-
-// endJob closes the token of a job.
-func (f *judgedFunctions) endJob(ctx context.Context, call machine.Call) {
-	verified, err := f.system.Tokens.Verify(ctx, call.Input.Get("token").Text())
-	if err == nil {
-		_, _, err = verified.Close(ctx, f.replies[call.Step].Outcome)
-	}
-	if err != nil {
-		f.t.Error(err)
-	}
 }
 
 // TimeLimits implements [engine.Caller]: the functions have none of their own.

@@ -10,6 +10,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -19,9 +20,11 @@ var files embed.FS
 
 // Case is a flow of the folder flows, with an input and what comes of it.
 type Case struct {
-	Name  string
-	Flow  []byte
-	Input value.Value
+	Name string
+	Flow []byte
+	// Subflows are the flows that it starts, by their names.
+	Subflows map[string][]byte
+	Input    value.Value
 	// Replies close tokens, each as often as its step waits.
 	Replies map[string]Reply
 	Want    Want
@@ -37,9 +40,10 @@ type Want struct {
 
 // file is a file of the folder.
 type file struct {
-	Flow    yaml.Node
-	Input   any
-	Answers []struct {
+	Flow     yaml.Node
+	Subflows map[string]yaml.Node
+	Input    any
+	Answers  []struct {
 		Step         string
 		AfterSeconds float64 `yaml:"afterSeconds"`
 		Output       any
@@ -66,7 +70,7 @@ func Cases() ([]Case, error) {
 }
 
 func readCase(name string) (Case, error) {
-	c := Case{Name: strings.TrimSuffix(name, ".yaml"), Replies: map[string]Reply{}}
+	c := Case{Name: strings.TrimSuffix(name, ".yaml"), Subflows: map[string][]byte{}, Replies: map[string]Reply{}}
 	text, err := files.ReadFile(path.Join("flows", name))
 	if err != nil {
 		return c, err
@@ -77,6 +81,11 @@ func readCase(name string) (Case, error) {
 	}
 	if c.Flow, err = yaml.Dump(&read.Flow); err != nil {
 		return c, err
+	}
+	for name, node := range read.Subflows {
+		if c.Subflows[name], err = yaml.Dump(&node); err != nil {
+			return c, err
+		}
 	}
 	if c.Input, err = toValue(read.Input); err != nil {
 		return c, err
@@ -94,6 +103,19 @@ func readCase(name string) (Case, error) {
 	}
 	c.Want = read.Want
 	return c, nil
+}
+
+// Parse parses definitions that have no problems.
+func Parse(texts map[string][]byte) (map[string]*fdl.Flow, error) {
+	flows := map[string]*fdl.Flow{}
+	for name, text := range texts {
+		flow, problems := fdl.Parse(text)
+		if flow == nil {
+			return nil, fmt.Errorf("flow %s: %v\n%s", name, problems, text)
+		}
+		flows[name] = flow
+	}
+	return flows, nil
 }
 
 // toValue returns a value of YAML; nothing is {}.

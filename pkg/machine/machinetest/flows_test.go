@@ -16,6 +16,7 @@ import (
 var constructs = []string{
 	"task", "pass", "wait", "choice", "parallel", "foreach", "succeed", "fail", "end",
 	"requestResponse", "waitForCallback", "waitForCondition", "sync",
+	"sub-flow, requestResponse", "sub-flow, waitForCallback", "sub-flow, sync", "sub-flow with timeoutSeconds",
 	"retry", "catch with goto", "catch with steps", "errorMappings", "atMostOnce", "timeoutSeconds", "backoffRate",
 	"duration", "duration by path", "timestamp", "timestamp by path",
 	"goto", "default", "default with goto", "choice without default",
@@ -41,12 +42,13 @@ func TestFlowsHaveAllConstructsEverywhere(t *testing.T) {
 	}
 	m := matrix{}
 	for _, c := range cases {
-		flow, problems := fdl.Parse(c.Flow)
-		if flow == nil {
-			t.Fatalf("%s: %v", c.Name, problems)
+		c.Subflows[c.Name] = c.Flow
+		flows, err := machinetest.Parse(c.Subflows)
+		if err != nil {
+			t.Fatal(err)
 		}
-		judge := &machinetest.Naive{Epoch: time.Unix(0, 0), Replies: c.Replies, Steps: 10_000, Lists: map[string][]int{}}
-		judge.Run(flow, c.Input)
+		judge := &machinetest.Naive{Epoch: time.Unix(0, 0), Replies: c.Replies, Flows: flows, Steps: 10_000, Lists: map[string][]int{}}
+		judge.Run(flows[c.Name], c.Input)
 		var tree map[string]any
 		if err := yaml.Unmarshal(c.Flow, &tree); err != nil {
 			t.Fatal(err)
@@ -138,6 +140,9 @@ func ofTask(step map[string]any) (found []string) {
 	}
 	for _, entry := range list(step["catch"]) {
 		found = append(found, named(map[string]bool{"catch with goto": entry["goto"] != nil, "catch with steps": entry["steps"] != nil})...)
+	}
+	if resource, _ := step["resourceArn"].(string); strings.HasPrefix(resource, "acs:fnf:") {
+		return append(found, named(map[string]bool{"sub-flow, " + pattern: true, "sub-flow with timeoutSeconds": step["timeoutSeconds"] != nil})...)
 	}
 	return append(found, pattern)
 }

@@ -41,11 +41,14 @@ type Reply struct {
 // instant and the input.
 type Naive struct {
 	Epoch   time.Time
-	Replies map[string]Reply // by the name of a step
+	Replies map[string]Reply     // by the name of a step
+	Flows   map[string]*fdl.Flow // of sub-flows, by name
 	// Steps may still run. It is negative after a flow that is too long or has too large values.
 	Steps int
 	// Lists are the lengths of the lists of each foreach, by its name.
 	Lists map[string][]int
+	// Subflows is how many were started.
+	Subflows int
 }
 
 const largestValue = 20_000
@@ -55,6 +58,17 @@ type Call struct {
 	At   time.Time
 	Text string
 	May  bool
+	// since is the start of the sub-flow that makes the call, if nothing waits for its end. A failure
+	// after that does not prevent the call.
+	since time.Time
+}
+
+// orderedAt is when it was decided that the call will be made.
+func (c Call) orderedAt() time.Time {
+	if c.since.IsZero() {
+		return c.At
+	}
+	return c.since
 }
 
 // End is the end of a series. If several branches fail at once, each of the failures is right.
@@ -92,11 +106,13 @@ func (want End) Differs(got End, epoch time.Time) string {
 }
 
 // Run runs a flow.
-func (n *Naive) Run(flow *fdl.Flow, input value.Value) End {
+func (n *Naive) Run(flow *fdl.Flow, input value.Value) End { return n.flow(flow, input, n.Epoch) }
+
+func (n *Naive) flow(flow *fdl.Flow, input value.Value, at time.Time) End {
 	if flow.Input != nil {
 		input = flow.Input.Eval(&expr.Scope{Input: input})
 	}
-	end := n.series(flow.Steps, input, value.Object(), n.Epoch)
+	end := n.series(flow.Steps, input, value.Object(), at)
 	if flow.Output != nil {
 		end.Local = flow.Output.Eval(&expr.Scope{Input: input, Local: end.Local})
 	}
@@ -194,6 +210,9 @@ func (n *Naive) attempt(step *fdl.Step, task *fdl.Task, input value.Value, at ti
 	if task.Poll != nil {
 		return n.polls(step, task.Poll, input, at)
 	}
+	if task.Resource.IsSubflow() {
+		return n.subflow(step, task, input, at)
+	}
 	if task.Resource.Kind != "" { // a job
 		input = task.Params.Eval(&expr.Scope{Self: input})
 	}
@@ -201,11 +220,41 @@ func (n *Naive) attempt(step *fdl.Step, task *fdl.Task, input value.Value, at ti
 	if task.Pattern == fdl.PatternRequestResponse || len(end.Failures) > 0 {
 		return end
 	}
+	return n.replied(step, task, end)
+}
+
+// replied is the end of a step that waits for its reply.
+func (n *Naive) replied(step *fdl.Step, task *fdl.Task, end End) End {
 	reply, ok := n.Replies[step.Name]
 	if !ok || task.Timeout > 0 && reply.After > task.Timeout {
 		reply = Reply{task.Timeout, token.Failure(machine.ErrorTaskTimeout, "")}
 	}
 	return closed(end, reply)
+}
+
+// subflow runs a sub-flow. The step ends with it, at once, or with a reply.
+func (n *Naive) subflow(step *fdl.Step, task *fdl.Task, input value.Value, at time.Time) End {
+	n.Subflows++
+	params := task.Params.Eval(&expr.Scope{Self: input})
+	name := params.Get(fdl.ParamFlowName).Text()
+	end := n.flow(n.Flows[name], params.Get(fdl.ParamInput), at)
+	if limit := at.Add(task.Timeout); task.Pattern == fdl.PatternSync && task.Timeout > 0 && end.At.After(limit) {
+		return End{At: limit, Failures: []string{machine.ErrorTaskTimeout}, Calls: until(limit, end.Calls)}
+	}
+	if task.Pattern == fdl.PatternSync {
+		return end
+	}
+	for i := range end.Calls {
+		end.Calls[i].since = at
+	}
+	started := End{At: at, Calls: end.Calls, Local: value.Object( // and a name that nobody can foresee
+		value.Member{Key: "FlowName", Value: value.String(name)}, value.Member{Key: "Status", Value: value.String("Running")},
+		value.Member{Key: "StartedTime", Value: value.String(at.UTC().Format(machine.TimeFormat))},
+	)}
+	if task.Pattern == fdl.PatternWaitForCallback {
+		return n.replied(step, task, started)
+	}
+	return started
 }
 
 func closed(end End, reply Reply) End {
@@ -342,6 +391,18 @@ func (n *Naive) foreach(name string, foreach *fdl.Foreach, input value.Value, at
 	return joined(lanes, list.Len(), at)
 }
 
+// until returns the calls of what ends at an instant before its own end.
+func until(at time.Time, calls []Call) (made []Call) {
+	for _, call := range calls {
+		ordered := call.orderedAt()
+		call.May = call.May || ordered.Equal(at)
+		if !ordered.After(at) {
+			made = append(made, call)
+		}
+	}
+	return made
+}
+
 // item is what the input of an iteration has more than that of its foreach.
 func item(foreach *fdl.Foreach, element value.Value, number int) value.Value {
 	members := []value.Member{{Key: foreach.Item, Value: element}}
@@ -365,12 +426,10 @@ func joined(lanes []End, items int, at time.Time) End {
 		}
 	}
 	for _, lane := range lanes {
-		for _, call := range lane.Calls {
-			call.May = call.May || failed && call.At.Equal(all.At)
-			if !failed || !call.At.After(all.At) {
-				all.Calls = append(all.Calls, call)
-			}
+		if failed {
+			lane.Calls = until(all.At, lane.Calls)
 		}
+		all.Calls = append(all.Calls, lane.Calls...)
 	}
 	locals := make([]value.Value, 0, items)
 	for i := 0; i < items && !failed; i++ {

@@ -14,10 +14,17 @@ import (
 // RandomInput is an input for random flows, as JSON.
 var RandomInput = `{"n":1,"list":[0,1,2],"pairs":[{"n":2,"list":[5,6]},{"n":0,"list":[]},{"n":3,"list":["` + strings.Repeat("x", 300) + `",8]}]}`
 
-// RandomFlow returns the flow of a seed, as JSON, with forks and, if so asked, with callbacks.
+// RandomFlow returns the flow of a seed, as JSON, with forks and, if so asked, with callbacks and with
+// steps that start the flow of [RandomSubflow].
 func RandomFlow(seed uint64, callbacks bool) string {
 	f := &randomFlows{r: rand.New(rand.NewPCG(seed, 0)), callbacks: callbacks} //nolint:gosec // drawn anew from the seed each time
 	return `{"version":"v1","type":"flow","steps":` + f.series(4, 2) + `}`
+}
+
+// RandomSubflow returns the flow "child" of a seed, as JSON, with forks and callbacks.
+func RandomSubflow(seed uint64) string {
+	f := &randomFlows{r: rand.New(rand.NewPCG(seed, 1)), callbacks: true, isChild: true} //nolint:gosec // drawn anew from the seed each time
+	return `{"version":"v1","type":"flow","steps":` + f.series(2, 1) + `}`
 }
 
 // RandomReplies are those to the callbacks of a random flow.
@@ -36,6 +43,7 @@ type randomFlows struct {
 	r         *rand.Rand
 	names     int
 	callbacks bool
+	isChild   bool // it starts no sub-flow
 }
 
 // series makes steps with at most that many levels, and forks among them.
@@ -44,22 +52,22 @@ func (f *randomFlows) series(depth, forks int) string {
 	f.names += count
 	var steps []string
 	for i := range count {
-		step := fmt.Sprintf(`{"name":"s%d",%s`, first+i, f.kind(depth, forks, fmt.Sprintf("s%d", first+f.r.IntN(count))))
+		kind := f.kind(depth, forks, fmt.Sprintf("s%d", first+f.r.IntN(count)))
+		step := fmt.Sprintf(`{"name":"s%d",%s`, first+i, kind)
 		if !strings.Contains(step[:min(len(step), 30)], `"succeed"`) && !strings.Contains(step[:min(len(step), 30)], `"fail"`) && f.r.IntN(10) == 0 {
 			step += `,"end":true`
 		}
-		steps = append(steps, step+f.mappings()+"}")
+		steps = append(steps, step+f.mappings(kind)+"}")
 	}
 	return "[" + strings.Join(steps, ",") + "]"
 }
 
 func (f *randomFlows) kind(depth, forks int, target string) string {
-	const task = `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"`
 	switch k := f.r.IntN(12); {
 	case k < 2:
-		return task + f.pattern()
+		return f.task()
 	case k == 2 && depth > 0:
-		return task + `,"catch":[{"errors":["E1"],"steps":` + f.series(depth-1, forks) + `},{"errors":["E2"],"goto":"` + target + `"}]`
+		return callTask + `,"catch":[{"errors":["E1"],"steps":` + f.series(depth-1, forks) + `},{"errors":["E2"],"goto":"` + target + `"}]`
 	case k == 3:
 		return fmt.Sprintf(`"type":"wait","duration":%d`, f.r.IntN(4))
 	case k == 4 && depth > 0:
@@ -82,6 +90,30 @@ func (f *randomFlows) kind(depth, forks int, target string) string {
 	return `"type":"pass"`
 }
 
+// callTask is a step that calls a function.
+const callTask = `"type":"task","resourceArn":"acs:fc:::services/s/functions/f"`
+
+// task calls a function or starts a sub-flow.
+func (f *randomFlows) task() string {
+	if f.callbacks && !f.isChild && f.r.IntN(2) == 0 {
+		return onlyStarts + f.subflowPattern()
+	}
+	return callTask + f.pattern()
+}
+
+// onlyStarts is a step that starts a sub-flow and does not wait for it.
+const onlyStarts = `"type":"task","resourceArn":"acs:fnf:::flow/child"`
+
+// subflowPattern is how a step starts its sub-flow.
+func (f *randomFlows) subflowPattern() string {
+	f.names++
+	caught := fmt.Sprintf(`"catch":[{"errors":["E3"],"steps":[{"type":"pass","name":"s%d"}]}]`, f.names-1)
+	return []string{
+		"", `,"pattern":"waitForCallback"`, `,"pattern":"sync"`, `,"pattern":"sync"`,
+		`,"pattern":"sync","retry":[{"errors":["E1"],"intervalSeconds":1,"maxAttempts":1}],` + caught,
+	}[f.r.IntN(5)]
+}
+
 // pattern is that of a task, or how it is retried.
 func (f *randomFlows) pattern() string {
 	switch k := f.r.IntN(8); {
@@ -95,8 +127,9 @@ func (f *randomFlows) pattern() string {
 	return ""
 }
 
-// mappings are those of a step. Lists keep their keys, so that more than one foreach finds them.
-func (f *randomFlows) mappings() string {
+// mappings are those of a step. Lists keep their keys, so that more than one foreach finds them. The
+// name of a sub-flow is not foreseen.
+func (f *randomFlows) mappings(kind string) string {
 	const lists = `{"target":"list","source":"$input.list"},{"target":"pairs","source":"$input.pairs"},{"target":"pair","source":"$input.pair"}`
 	var out string
 	if f.r.IntN(4) == 0 {
@@ -104,6 +137,9 @@ func (f *randomFlows) mappings() string {
 			`,{"target":"clock","source":true}`, `,{"target":"was","source":"$local"}`, `,{"target":"fail","source":"E1"}`,
 			`,{"target":"fail","source":"E2"}`, `,{"target":"fail","source":"E1"},{"target":"until","source":3}`,
 		}[f.r.IntN(5)] + `]`
+	}
+	if kind == onlyStarts {
+		return out + `,"outputMappings":[{"target":"n","source":"$local.Status"},{"target":"since","source":"$local.StartedTime"}]`
 	}
 	if f.r.IntN(3) == 0 {
 		out += `,"outputMappings":[` + []string{
