@@ -18,6 +18,9 @@ func subflowFolder(t *testing.T) (file func(name string) string, sub string) {
 		"other":  "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/unknown}",
 		"waits":  start + ", pattern: sync}",
 		"starts": start + "}",
+		"retries": "{type: task, name: Sub, resourceArn: acs:fnf:::flow/broken, pattern: sync, serviceParams: {ExecutionName: $.name}," +
+			" retry: [{errors: [NoMoney], intervalSeconds: 1, maxAttempts: 1}]}",
+		"broken": "{type: fail, name: F, error: NoMoney, cause: the account is empty}",
 		"fails": "{type: parallel, name: Both, branches: [{steps: [" + start + ", pattern: sync}]}," +
 			" {steps: [{type: wait, name: W, duration: 1}, {type: fail, name: F, error: Boom}]}]}",
 	} {
@@ -97,4 +100,28 @@ func TestRunnerOfASubflowIsMissing(t *testing.T) {
 	}
 	wantSaid(t, doWith(t, "", env, "flows", "put", file("ask")), ExitSucceeded, "ask")
 	wantSaid(t, doWith(t, "", env, "run", file("starts")), ExitUsage, "sub-flow ask: step Ask: "+unknown, "sub-flows cannot run here"+try)
+}
+
+// The second attempt fails because the first one gave the execution its name. Its cause says why that one failed.
+func TestRetryOfASubflowWithANameSaysWhyItFailed(t *testing.T) {
+	t.Parallel()
+	file, _ := subflowFolder(t)
+	got := do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time", "--input", `{"name":"one"}`)
+	wantSaid(t, got, ExitFailed, "fnf.ExecutionAlreadyExists", "did not start it (Failed with NoMoney: the account is empty)",
+		"that is the error of sub-flow broken/one")
+	got = do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time")
+	wantSaid(t, got, ExitFailed, "fnf.InvalidArgument in step Sub: ExecutionName has no value: the source $.name is missing")
+}
+
+func TestSubflowEndsWithTheReasonOfTheStop(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	env := inStore(t)
+	run := runInBackground(t, env, file("waits"), "--subflow", sub, "--name", "one")
+	run.awaits("waitless tokens succeed")
+	wantSaid(t, doWith(t, "", env, "stop", "waits/one", "--error", "Holiday", "--cause", "until Monday"), ExitSucceeded, "is being stopped")
+	if code := run.wait(); code != ExitFailed {
+		t.Errorf("exit %d", code)
+	}
+	wantSaid(t, doWith(t, "", env, "list", "--flow", "ask"), ExitSucceeded, "before the task ended: Holiday: until Monday")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -83,8 +84,17 @@ func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Out
 		return startedChild(state), nil
 	}
 	return token.Failure(ErrorExecutionAlreadyExists, fmt.Sprintf(
-		"step %s: execution '%s' of flow '%s' already exists, and this attempt did not start it; give each start another ExecutionName, or none",
-		call.Step, start.Child.Execution, start.Child.Flow)), nil
+		"step %s: execution '%s' of flow '%s' already exists, and this attempt did not start it (%s); give each start another ExecutionName, or none",
+		call.Step, start.Child.Execution, start.Child.Flow, statusText(state))), nil
+}
+
+// statusText says how an execution is, or why it ended: "Failed with NoMoney: the account is empty".
+func statusText(state machine.State) string {
+	text := string(state.Status)
+	if state.Error != "" {
+		text += " with " + strings.TrimSuffix(state.Error+": "+state.Cause, ": ")
+	}
+	return text
 }
 
 // startedChild is the response to the start of an execution, as the API gives it.
@@ -143,7 +153,7 @@ func (h *handler) parentLeft(ctx context.Context, state machine.State) (machine.
 	}
 	cause := "the step that started the execution no longer waits for it"
 	if outcome := record.Outcome; outcome.Failed() {
-		cause += fmt.Sprintf(": it ended with %s: %s", outcome.Error, outcome.Cause)
+		cause += ": " + strings.TrimPrefix(outcome.Error+": ", machine.ErrorStopped+": ") + outcome.Cause
 	}
 	return machine.StopRequested{At: h.clock(), Error: machine.ErrorStopped, Cause: cause}, nil
 }

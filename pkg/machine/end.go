@@ -59,15 +59,21 @@ func (r *run) closeForEnd(w *Waiting) CloseToken {
 	}
 }
 
-// endedBefore is the outcome of an attempt that ends with the execution.
+// endedBefore is the outcome of an attempt that ends with the execution. Its cause has the reason of a stop.
 func (r *run) endedBefore() token.Outcome {
+	ending, cause := r.state().Ending, "the execution was stopped before the task ended"
 	switch {
-	case r.state().Ending.Status == StatusTimedOut:
+	case ending.Status == StatusTimedOut:
 		return token.Failure(ErrorStopped, "the execution reached its time limit before the task ended")
 	case r.state().isLane():
-		return token.Failure(ErrorStopped, "the parallel or foreach around the task ended before the task")
+		cause = "the parallel or foreach around the task ended before the task"
 	}
-	return token.Failure(ErrorStopped, "the execution was stopped before the task ended")
+	for _, why := range []string{ending.Error, ending.Cause} {
+		if why != "" && why != ErrorStopped {
+			cause += ": " + why
+		}
+	}
+	return token.Failure(ErrorStopped, cause).Cut()
 }
 
 // endAsDecided makes the end that was decided final. Only a lane's failure decides a failure.

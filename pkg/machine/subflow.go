@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
@@ -61,14 +62,18 @@ func (r *run) awaitChild(step *fdl.Step, task *fdl.Task, waiting *Waiting) {
 func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	flow, name := params.Get(fdl.ParamFlowName), params.Get(fdl.ParamExecutionName)
-	if name.IsMissing() {
+	if isNamed := !task.Params.Value().Get(fdl.ParamExecutionName).IsMissing(); name.IsMissing() && !isNamed {
 		const room = fdl.MaxName - 33 // the key and a hyphen
-		name = value.String(call.Execution[:min(len(call.Execution), room)] + "-" + call.Key())
+		base := withoutKey.ReplaceAllString(call.Execution, "") // so that names do not grow with the depth
+		name = value.String(base[:min(len(base), room)] + "-" + call.Key())
 	}
 	child, input = ExecutionRef{flow.Text(), name.Text()}, childInput(params.Get(fdl.ParamInput))
 	switch {
 	case !fdl.ValidName(child.Flow):
 		problem = fmt.Sprintf("%s is %s, which is no name of a flow", fdl.ParamFlowName, shown(flow))
+	case name.IsMissing():
+		problem = fmt.Sprintf("%s has no value: the source %s is missing",
+			fdl.ParamExecutionName, task.Params.Value().Get(fdl.ParamExecutionName).Text())
 	case !fdl.ValidName(child.Execution):
 		problem = fmt.Sprintf("%s is %s, which is no name of an execution", fdl.ParamExecutionName, shown(name))
 	case input.Kind() != value.KindObject:
@@ -76,6 +81,9 @@ func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child Execut
 	}
 	return child, input, problem
 }
+
+// withoutKey matches the key that ends the name of a sub-flow without a name of its own.
+var withoutKey = regexp.MustCompile(`-[0-9a-f]{32}$`)
 
 // childInput returns the input of a sub-flow. A text that holds an object counts, as in the API.
 func childInput(input value.Value) value.Value {
