@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -225,6 +226,9 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return fmt.Errorf("take over store %s: %w", s.store, err)
 	}
 	blocked.log(s.log)
+	if err := s.putFlows(ctx, target.InProcess(system, store)); err != nil {
+		return err
+	}
 	s.warnOfSigned(ctx, store, system)
 	own := target.Handler(system, store, s.log, "dev")
 	endSocket, err := target.ServeSocket(ctx, s.store, own)
@@ -248,6 +252,26 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return view.Interrupted("what waits continues with the next dev")
 	}
 	return err
+}
+
+// putFlows stores the definitions of the setting flows, as run and start do.
+func (s *server) putFlows(ctx context.Context, a *rest.Client) error {
+	paths, err := s.subflowPaths(nil)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		file, err := s.readSubflow(name, paths[name], templateFlags{})
+		if err != nil {
+			return err
+		}
+		flow, err := a.PutFlow(ctx, name, file.text, "")
+		if err != nil {
+			return err
+		}
+		s.log.Info("flow stored", "flow", name, "hash", shortHash(flow.Hash), "file", paths[name])
+	}
+	return nil
 }
 
 // warnOfSigned warns of flows whose signed callbacks cannot be verified: no secret of their sender is

@@ -125,11 +125,14 @@ func (e *execution) endWith(serving context.Context, stop func()) func() {
 	})
 }
 
-// noteUnended says which sub-flows the run leaves behind.
+// noteUnended says which sub-flows the run leaves behind, and which answers of the script had no use.
 func (e *execution) noteUnended(ctx context.Context) error {
 	const next = "; start a worker, which continues it: waitless dev"
 	for _, child := range e.left {
 		e.command.out().Note("sub-flow %s is to stop, and has not stopped yet%s", nameOf(child), next+e.place.Flags())
+	}
+	if unused := e.system.UnusedAnswers(); len(unused) > 0 {
+		e.command.out().Note("no step used these of %s: %s", e.file.scriptPath(), strings.Join(unused, "; "))
 	}
 	var open []string
 	for _, child := range e.family.started {

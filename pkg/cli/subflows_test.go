@@ -125,3 +125,28 @@ func TestSubflowEndsWithTheReasonOfTheStop(t *testing.T) {
 	}
 	wantSaid(t, doWith(t, "", env, "list", "--flow", "ask"), ExitSucceeded, "before the task ended: Holiday: until Monday")
 }
+
+func TestDevStoresTheFlowsOfTheSettings(t *testing.T) {
+	t.Parallel()
+	file, _ := subflowFolder(t)
+	env := inStore(t)
+	settings := filepath.Join(filepath.Dir(file("ask")), "waitless.yaml")
+	if err := os.WriteFile(settings, []byte("flows:\n  ask: ask.yaml\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dev := startDev(t, program(t), env, "--config", settings)
+	if got := dev.do("flows", "list"); !strings.HasPrefix(got, "ask  ") {
+		t.Errorf("flows: %s", got)
+	}
+}
+
+func TestRunNamesAnswersThatNoStepUsed(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	script := filepath.Join(filepath.Dir(file("ask")), "script.yaml")
+	if err := os.WriteFile(script, []byte("answers:\n- {step: Ask, output: {}}\n- {step: 'Ask[9]', output: {}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := do(t, "run", file("waits"), "--subflow", sub, "--skip-time")
+	wantSaid(t, got, ExitSucceeded, "no step used these of "+script+": answer 2, of step Ask[9]\n")
+}

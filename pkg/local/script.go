@@ -289,3 +289,18 @@ func (p *play) take(step string) (scriptAnswer, bool) {
 	}
 	return scriptAnswer{}, false
 }
+
+// UnusedAnswers returns the answers of the script that no step has used so far: "answer 2, of step Ask".
+func (s *System) UnusedAnswers() (unused []string) {
+	if s.play == nil {
+		return nil
+	}
+	s.play.mu.Lock()
+	defer s.play.mu.Unlock()
+	for i, a := range s.play.script.lists.Answers {
+		if !s.play.answered[i] {
+			unused = append(unused, fmt.Sprintf("answer %d, of step %s", i+1, a.Step))
+		}
+	}
+	return unused
+}

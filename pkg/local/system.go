@@ -103,6 +103,7 @@ type System struct {
 	ends              *ends
 	worker            Worker
 	runner            TaskRunner
+	play              *play // nil without a script
 	// endOnly are the executions that cannot continue here and may only end. They do not change
 	// after the take-over.
 	endOnly map[engine.ID]bool
@@ -137,7 +138,8 @@ func New(config Config) *System {
 	s.gates = newCallGates(config, s.own)
 	config.Tasks = stoppableTasks{config.Tasks, s.gates, s.stops}
 	if config.Script != nil {
-		config.Observer = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}}
+		s.play = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}}
+		config.Observer = s.play
 	}
 	s.config = config
 	s.compose()

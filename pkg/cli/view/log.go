@@ -114,8 +114,9 @@ func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []mach
 		for _, n := range w.Retried {
 			retries += n
 		}
+		step := flow.All[w.Attempt.Step]
 		l.record(state, state.At, slog.LevelInfo, "retry scheduled",
-			slog.String("step", flow.All[w.Attempt.Step].Name), slog.Int("retry", retries), slog.Time("at", w.Due))
+			slog.String("step", machine.StepIn(step.Name, machine.Iterations(step, state.Items()))), slog.Int("retry", retries), slog.Time("at", w.Due))
 	}
 }
 

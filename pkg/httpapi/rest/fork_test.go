@@ -68,6 +68,8 @@ func TestCallbacksInIterations(t *testing.T) {
 	_, _, err := a.Succeed(t.Context(), "ask/e", object(t, `{}`))
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict,
 		"execution ask/e waits for 6 callbacks: Ask[0], Ask[1], Ask[2] and 3 more; name one as in ask/e/Ask[0]")
+	_, _, err = a.Succeed(t.Context(), "ask/e/Ask[9]", object(t, `{}`))
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "step Ask[9] waits for no callback; execution ask/e waits for 6 callbacks: Ask[0], ")
 	_, _, err = a.Succeed(t.Context(), "ask/e/Ask", object(t, `{}`))
 	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "waits for 5 callbacks")
 	for _, place := range []string{"Ask[3]", "Other", "Ask[0]", "Ask[4]", "Ask[1]", "Ask[2]"} {

@@ -99,11 +99,14 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 	if closed, found := closedToken(l, history, step); found {
 		return closed, nil
 	}
-	if len(tokens) > 0 {
+	switch len(tokens) {
+	case 0:
+		return Token{}, h.noToken(r.Context(), l.State)
+	case 1:
 		return Token{}, conflict("execution %s/%s waits for the callback of step %s, not of %q; name that step, or none",
 			l.Flow.Name, l.Execution, tokens[0].Place(), step)
 	}
-	return Token{}, h.noToken(r.Context(), l.State)
+	return Token{}, conflict("step %s waits for no callback; %s", step, SeveralTokens(tokens))
 }
 
 // Place names the step that waits, with the iterations around it: "Ask[3]".
