@@ -63,7 +63,7 @@ func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child Execut
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	flow, name := params.Get(fdl.ParamFlowName), params.Get(fdl.ParamExecutionName)
 	if isNamed := !task.Params.Value().Get(fdl.ParamExecutionName).IsMissing(); name.IsMissing() && !isNamed {
-		const room = fdl.MaxName - 33 // the key and a hyphen
+		const room = fdl.MaxName - 33                           // the key and a hyphen
 		base := withoutKey.ReplaceAllString(call.Execution, "") // so that names do not grow with the depth
 		name = value.String(base[:min(len(base), room)] + "-" + call.Key())
 	}
