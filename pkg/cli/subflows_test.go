@@ -110,7 +110,7 @@ func TestRetryOfASubflowWithANameSaysWhyItFailed(t *testing.T) {
 	wantSaid(t, got, ExitFailed, "fnf.ExecutionAlreadyExists", "did not start it (Failed with NoMoney: the account is empty)",
 		"that is the error of sub-flow broken/one")
 	got = do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time")
-	wantSaid(t, got, ExitFailed, "fnf.InvalidArgument in step Sub: ExecutionName has no value: the source $.name is missing")
+	wantSaid(t, got, ExitFailed, "fnf.InvalidArgument in step Sub: ExecutionName has no value: its path leads nowhere")
 }
 
 func TestSubflowEndsWithTheReasonOfTheStop(t *testing.T) {

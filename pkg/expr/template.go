@@ -73,5 +73,8 @@ func (t Template) Eval(scope *Scope) value.Value {
 	return value.ObjectFrom(members)
 }
 
+// Has reports whether the template has a member, whose path may lead nowhere.
+func (t Template) Has(key string) bool { return !t.constant.Get(key).IsMissing() }
+
 // Path returns the path that the whole template is, and false for others.
 func (t Template) Path() (p Path, ok bool) { return t.path, t.path.root != "" }

@@ -62,7 +62,7 @@ func (r *run) awaitChild(step *fdl.Step, task *fdl.Task, waiting *Waiting) {
 func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	flow, name := params.Get(fdl.ParamFlowName), params.Get(fdl.ParamExecutionName)
-	if isNamed := !task.Params.Value().Get(fdl.ParamExecutionName).IsMissing(); name.IsMissing() && !isNamed {
+	if name.IsMissing() && !task.Params.Has(fdl.ParamExecutionName) {
 		const room = fdl.MaxName - 33                           // the key and a hyphen
 		base := withoutKey.ReplaceAllString(call.Execution, "") // so that names do not grow with the depth
 		name = value.String(base[:min(len(base), room)] + "-" + call.Key())
@@ -72,8 +72,7 @@ func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child Execut
 	case !fdl.ValidName(child.Flow):
 		problem = fmt.Sprintf("%s is %s, which is no name of a flow", fdl.ParamFlowName, shown(flow))
 	case name.IsMissing():
-		problem = fmt.Sprintf("%s has no value: the source %s is missing",
-			fdl.ParamExecutionName, task.Params.Value().Get(fdl.ParamExecutionName).Text())
+		problem = fdl.ParamExecutionName + " has no value: its path leads nowhere"
 	case !fdl.ValidName(child.Execution):
 		problem = fmt.Sprintf("%s is %s, which is no name of an execution", fdl.ParamExecutionName, shown(name))
 	case input.Kind() != value.KindObject:
