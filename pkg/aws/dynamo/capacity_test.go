@@ -225,7 +225,8 @@ type flowRun struct {
 	batches int // of wakes that were sent together, ten at most
 	id      engine.ID
 	// large counts the requests to the bucket; nil for flows without large values.
-	large *objects
+	large  *objects
+	config engine.WorkerConfig
 }
 
 // Send implements [engine.Wakes].
@@ -326,17 +327,15 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	t.Helper()
 	now := func() time.Time { return r.now }
 	var err error
-	worker := engine.WorkerConfig{
+	r.config = engine.WorkerConfig{
 		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
 	}
 	client := engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now}
 	if r.large != nil {
 		limits := machine.Limits{Data: machine.MaxLargeData}
-		worker.LargeValues, worker.Limits, client.LargeValues, client.Limits = r.large, limits, r.large, limits
+		r.config.LargeValues, r.config.Limits, client.LargeValues, client.Limits = r.large, limits, r.large, limits
 	}
-	if r.Worker, err = engine.NewWorker(worker); err != nil {
-		t.Fatal(err)
-	}
+	r.newWorker()
 	r.Client, err = engine.NewClient(client)
 	if err != nil {
 		t.Fatal(err)
@@ -358,6 +357,15 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// newWorker replaces the worker, which keeps what it has read.
+func (r *flowRun) newWorker() {
+	r.t.Helper()
+	var err error
+	if r.Worker, err = engine.NewWorker(r.config); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // turn applies the next wake when it is due and tells what that consumed.

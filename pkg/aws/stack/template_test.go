@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -192,6 +193,24 @@ func TestWhatExecutionsWaitForIsKept(t *testing.T) {
 	}
 	if !maps.Equal(got, kept) {
 		t.Errorf("kept are %v, want %v", got, kept)
+	}
+}
+
+// The bucket deletes objects by the tags that package s3 gives them, and no others.
+func TestLargeValuesExpire(t *testing.T) {
+	t.Parallel()
+	bucket := readTemplate(t).Resources["ValuesBucket"]
+	days := 8
+	for _, rule := range at(&bucket.Properties, "LifecycleConfiguration", "Rules").Content {
+		tags, want := at(rule, "TagFilters").Content, strconv.Itoa(days)
+		if len(tags) != 1 || at(tags[0], "Key").Value != "days" || at(tags[0], "Value").Value != want ||
+			at(rule, "ExpirationInDays").Value != want || at(rule, "Status").Value != "Enabled" {
+			t.Errorf("the rule for %s days is for other tags or other days", want)
+		}
+		days *= 2
+	}
+	if days != 1024 {
+		t.Errorf("the rules end before %d days", days)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type largeValues struct {
 	*fixture
 	fails int  // how many of the next stores fail
+	slow  bool // loads end without a value
 	gone  bool // nothing is found
 	// expired is an execution whose values are deleted.
 	expired engine.ID
@@ -61,6 +62,8 @@ func (l *largeValues) LoadValue(ctx context.Context, name string) (data []byte, 
 	defer l.mu.Unlock()
 	store, ok := l.store.(engine.LargeValues)
 	switch {
+	case l.slow:
+		return nil, context.DeadlineExceeded
 	case l.gone, strings.HasPrefix(name, l.expired.String()):
 		return nil, engine.ErrNotFound
 	case ok:
@@ -239,6 +242,20 @@ var largeCases = []ruleCase{
 				b.t.Errorf("%s: %s %s (%s), error %v", text, state.Status, state.Error, state.Cause, err)
 			}
 		}
+	}},
+	{"large values, rule 13: one that cannot be read in time is no defect, however often, and nothing is lost", func(b *fixture) {
+		values := b.withLarge()
+		b.startLarge(taskFlow("First"))
+		start := b.take()
+		start.Receives, values.slow = 99, true
+		b.wantError(start, engine.CodeInternal)
+		if _, err := b.Describe(b.t.Context(), testID); !errors.Is(err, context.DeadlineExceeded) {
+			b.t.Errorf("described without its input, error %v", err)
+		}
+		values.slow = false
+		b.answer("First", `{}`)
+		b.advance(start)
+		b.wantSucceeded()
 	}},
 	{"large values, rule 13: a process without a store for them is no defect, however often", func(b *fixture) {
 		b.withLarge()
