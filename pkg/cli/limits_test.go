@@ -41,6 +41,7 @@ func TestTheLimitsOfTheFile(t *testing.T) {
 		"execution-days: 3":   {ExitSucceeded, ""},
 		"execution-days: 1":   {ExitFailed, "timed out with FnF.ExecutionTimeout: the execution did not end within 24h0m0s"},
 		"execution-days: 367": {ExitUsage, `FILE:1:17: execution-days is "367"; allowed: whole days from 1 to 366`},
+		"retention-days: 0":   {ExitUsage, `FILE:1:17: retention-days is "0"; allowed: whole days from 1 to 366`},
 		"data-limit: 1":       {ExitUsage, `FILE:1:13: data-limit is "1"; allowed: a number of bytes from 32768 to 6291456`},
 	} {
 		t.Run(text, func(t *testing.T) {

@@ -57,6 +57,7 @@ type taskSetting struct {
 const (
 	daysVariable      = "WAITLESS_EXECUTION_DAYS" // of a flow that does not say it
 	dataLimitVariable = "WAITLESS_DATA_LIMIT"     // bytes of a step's data
+	retentionVariable = "WAITLESS_RETENTION_DAYS" // of an execution that has ended
 	workersVariable   = "WAITLESS_WORKERS"
 	commandsVariable  = "WAITLESS_MAX_COMMANDS"
 	callsVariable     = "WAITLESS_MAX_CALLS"
@@ -78,6 +79,7 @@ var settingKeys = map[string]string{
 	"max-commands":   commandsVariable,
 	"profile":        "AWS_PROFILE",
 	"region":         "AWS_REGION",
+	"retention-days": retentionVariable,
 	"stack":          "WAITLESS_STACK",
 	"store":          "WAITLESS_STORE",
 	"workers":        workersVariable,
@@ -96,6 +98,7 @@ var numbers = map[string]struct {
 }{
 	daysVariable:      {"whole days", 1, 366},
 	dataLimitVariable: {"a number of bytes", machine.DefaultData, machine.MaxLargeData},
+	retentionVariable: {"whole days", 1, 366},
 	workersVariable:   {"a number", 1, 10000},
 	commandsVariable:  {"a number", 1, 10000},
 	callsVariable:     {"a number", 1, 10000},
@@ -309,23 +312,28 @@ func (s *settings) limits() (limits machine.Limits, err error) {
 	return limits, err
 }
 
-// concurrency has the flags that say how much runs at once in this process.
+// concurrency has the flags that say how much runs at once in this process, and how long it keeps what has
+// ended.
 var concurrency = []struct {
 	flag, variable, what string
 	byDefault            int
 	of                   func(*local.Config) *int
 }{
-	{"workers", workersVariable, "executions are advanced", local.DefaultWorkers, func(c *local.Config) *int { return &c.Workers }},
-	{"max-commands", commandsVariable, "commands of exec: tasks run", local.DefaultCommands, func(c *local.Config) *int { return &c.Commands }},
+	{"workers", workersVariable, "how many executions are advanced at once", local.DefaultWorkers, func(c *local.Config) *int { return &c.Workers }},
+	{"max-commands", commandsVariable, "how many commands of exec: tasks run at once", local.DefaultCommands, func(c *local.Config) *int { return &c.Commands }},
 	{
-		"max-calls", callsVariable, "calls of URLs, Lambda functions and AWS services run", local.DefaultCalls,
+		"max-calls", callsVariable, "how many calls of URLs, Lambda functions and AWS services run at once", local.DefaultCalls,
 		func(c *local.Config) *int { return &c.Calls },
+	},
+	{
+		"retention-days", retentionVariable, "for how many days an execution that has ended is kept", local.DefaultRetentionDays,
+		func(c *local.Config) *int { return &c.RetentionDays },
 	},
 }
 
 func registerConcurrency(flags *pflag.FlagSet) {
 	for _, c := range concurrency {
-		flags.Int(c.flag, 0, fmt.Sprintf("how many %s at once (default: %s, else %d)", c.what, c.variable, c.byDefault))
+		flags.Int(c.flag, 0, fmt.Sprintf("%s (default: %s, else %d)", c.what, c.variable, c.byDefault))
 	}
 }
 

@@ -220,6 +220,11 @@ func TestPrecedence(t *testing.T) {
 			file: "max-calls: 5", byFile: "5", byDefault: "0",
 		},
 		{
+			name: "retention-days", look: func(p probe) string { return strconv.Itoa(p.atOnce().RetentionDays) },
+			flag: []string{"--retention-days", "3"}, byFlag: "3", env: map[string]string{"WAITLESS_RETENTION_DAYS": "4"}, byEnv: "4",
+			file: "retention-days: 5", byFile: "5", byDefault: "0",
+		},
+		{
 			name: "tasks", look: func(p probe) string { return p.answer() },
 			flag: []string{"--task", `echo=exec:echo '"flag"'`}, byFlag: `"flag"`,
 			file: `tasks: {echo: "exec:echo '\"file\"'"}`, byFile: `"file"`, byDefault: `{"a":1}`,
@@ -271,7 +276,8 @@ func TestMistakesInSettings(t *testing.T) {
 	}{
 		"a key": {"stroe: x\n", []string{
 			`:1:8: setting "stroe" is not known; did you mean "store"? ` +
-				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, stack, store, workers, tasks, vars, flows)`,
+				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, ` +
+				`retention-days, stack, store, workers, tasks, vars, flows)`,
 		}},
 		"a secret": {"fnf-keys: x\n", []string{`:1:11: setting "fnf-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{

@@ -16,6 +16,7 @@ import (
 const (
 	ErrorFlowNotExists          = "fnf.FlowNotExists"
 	ErrorExecutionAlreadyExists = "fnf.ExecutionAlreadyExists"
+	ErrorExecutionNotExists     = "fnf.ExecutionNotExists"
 )
 
 // HoldingWakes is implemented by a queue that can hold back the wakes of an execution while its first item
@@ -30,6 +31,9 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	start := *call.Start
 	if start.Refused.Failed() {
 		return start.Refused, nil
+	}
+	if start.Again {
+		return h.childExists(ctx, call)
 	}
 	flow, err := h.flows.Newest(ctx, start.Child.Flow)
 	if err != nil {
@@ -68,6 +72,11 @@ func startFailed(call machine.Call, err error) (token.Outcome, error) {
 func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	start := call.Start
 	item, err := h.log.Latest(ctx, start.Child.ID())
+	if errors.Is(err, ErrNotFound) && start.Again {
+		return token.Failure(ErrorExecutionNotExists, fmt.Sprintf(
+			"step %s: execution '%s' of flow '%s', for whose end the step waits, is gone from the store, and its result with it; "+
+				"restore a copy of the store, or start the flow again", call.Step, start.Child.Execution, start.Child.Flow)), nil
+	}
 	if err != nil {
 		return token.Outcome{}, err
 	}

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -40,6 +41,11 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 		return err
 	}
 	s.tasks.resume()
+	var removing sync.WaitGroup
+	now, first := s.config.Clock.Now(), make(chan struct{})
+	s.queue.inBackground(func() { await(r.ctx, removalGrace, first) })
+	removing.Go(func() { s.removeRegularly(r, now, first) })
+	defer removing.Wait()
 	s.workers.begin(func() { s.work(r) })
 	end(r)
 	s.workers.all.Wait()

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/token"
@@ -49,6 +50,10 @@ type KeyedStore struct {
 	keys       token.Keys // of a store in memory
 	flows      engine.ParsedFlows
 	joins      waitingJoins
+	files      ValueFiles // nil if large values are in the database
+	// reclaimable is how many bytes were removed since the last Tidy.
+	reclaimable atomic.Int64
+	removed     atomic.Bool // whether a key of the kind keyRemoved may exist
 
 	prepared sync.Once
 	stripes  []stripe
@@ -72,6 +77,8 @@ const (
 	keyItem       = 'i' // execution, number: nonce and body of an item
 	keyStarted    = 's' // instant of the start, latest first, execution: flow and status, for the list
 	keyUnfinished = 'u' // execution: nothing; deleted with its terminal item
+	keyEnded      = 'e' // instant of the end, execution: nothing; for what is removed some time after that
+	keyRemoved    = 'z' // log: when its tokens expire, and whether files are left of it
 	keyFlow       = 'f' // hash, name: text of a definition
 	keyListed     = 'l' // name, hash: when the flow was put; deleted with the flow
 	keyNewest     = 'd' // name: hash of the newest definition that is listed
@@ -105,6 +112,13 @@ func (s *KeyedStore) Use(db Database) error {
 	}
 	if size <= 0 {
 		return damaged("the number of its openings")
+	}
+	for range s.db.Entries(Range{[]byte{keyRemoved}, []byte{keyRemoved + 1}}, &err) {
+		s.removed.Store(true)
+		break
+	}
+	if err != nil {
+		return err
 	}
 	s.generation++
 	return s.db.Commit(Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})

@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// StoreValue implements [engine.LargeValues]. Nothing deletes executions or their values.
+// StoreValue implements [engine.LargeValues].
 func (s *KeyedStore) StoreValue(ctx context.Context, name string, data []byte, _ time.Time) error {
 	return s.do(ctx, operation{name: "store large value " + name}, func() error {
 		return s.db.Commit(Entry{largeKey(name), bytes.Clone(data)})

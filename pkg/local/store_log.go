@@ -129,13 +129,13 @@ func gapError(item engine.Item, size uint64) error {
 
 // itemChanges returns the changes that add the item to its log and update the indexes.
 func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Entry {
-	changes := append(make([]Entry, 0, 3), Entry{itemKey(item.Execution, item.Seq), value})
+	changes := append(make([]Entry, 0, 4), Entry{itemKey(item.Execution, item.Seq), value})
 	head, err := machine.StatusOf(item.Body)
 	switch {
 	case head.Lane: // its execution is listed
 		return changes
 	case err == nil && head.Status.Final():
-		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), nil})
+		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), nil}, Entry{endedKey(endOf(item)), []byte{}})
 	case item.Seq == 0:
 		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), []byte{}})
 		if err != nil { // the list could show nothing of it

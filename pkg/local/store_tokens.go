@@ -12,36 +12,51 @@ import (
 
 var tokenForm = form[token.Record]{decode: token.DecodeRecord, encode: token.Record.Encode}
 
-func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
+// recordKey returns the key of a record. The records of a log stand together.
+func recordKey(handle string) []byte {
+	id, _ := token.HandleID(handle)
+	return append(idKey(keyRecord, id.Execution), handle...)
+}
+
+// changeRecord changes the record of a token, unless the execution was removed.
+func (s *KeyedStore) changeRecord(ctx context.Context, op, handle string, apply func(token.Record) token.Record) (token.Record, error) {
+	if gone, ok, err := s.removedRecord(ctx, handle); ok || err != nil {
+		return apply(gone), err
+	}
+	return tokenForm.change(ctx, s, op, recordKey(handle), apply)
+}
 
 // Record implements [engine.TokenStore].
 func (s *KeyedStore) Record(ctx context.Context, handle string) (token.Record, error) {
+	if gone, ok, err := s.removedRecord(ctx, handle); ok || err != nil {
+		return gone, err
+	}
 	return tokenForm.read(ctx, s, "read a token's record", recordKey(handle))
 }
 
 // Close implements [engine.TokenStore].
 func (s *KeyedStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
-	return tokenForm.change(ctx, s, "close a token", recordKey(handle), closing.Apply)
+	return s.changeRecord(ctx, "close a token", handle, closing.Apply)
 }
 
 // Begin implements [engine.TokenStore].
 func (s *KeyedStore) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
-	return tokenForm.change(ctx, s, "begin a call", recordKey(handle), beginning.Apply)
+	return s.changeRecord(ctx, "begin a call", handle, beginning.Apply)
 }
 
 // Reply implements [engine.TokenStore].
 func (s *KeyedStore) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
-	return tokenForm.change(ctx, s, "record a reply", recordKey(handle), answering.Apply)
+	return s.changeRecord(ctx, "record a reply", handle, answering.Apply)
 }
 
 // Beat implements [resume.TokenStore].
 func (s *KeyedStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
-	return tokenForm.change(ctx, s, "record a heartbeat", recordKey(handle), func(r token.Record) token.Record { return r.Beat(at) })
+	return s.changeRecord(ctx, "record a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
 // Poll implements [resume.TokenStore].
 func (s *KeyedStore) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
-	return tokenForm.change(ctx, s, "record a poll", recordKey(handle), polling.Apply)
+	return s.changeRecord(ctx, "record a poll", handle, polling.Apply)
 }
 
 var stopForm = form[*engine.StopRequest]{

@@ -34,8 +34,9 @@ type Executions interface {
 	engine.Joins
 }
 
-// Recovery is what the next process that opens a store has to know.
+// Recovery is what the next process that opens a store has to know, and what it may remove.
 type Recovery interface {
+	Removal
 	// Keys returns the keys that sign the tokens of the store's executions.
 	Keys() token.Keys
 	// Generation returns how many processes have opened the store, this one included, if it has one
@@ -60,7 +61,10 @@ type Config struct {
 	// Commands and Calls are how many child processes, and how many other calls,
 	// run at once; 0 means [DefaultCommands] and [DefaultCalls].
 	Commands, Calls int
-	Script          *Script // closes tokens and sends job events; nil means no script
+	// RetentionDays is for how many days executions that have ended are kept. 0 means Retention of Limits, or
+	// else [DefaultRetentionDays].
+	RetentionDays int
+	Script        *Script // closes tokens and sends job events; nil means no script
 	// AWS starts and describes the jobs of actions with the provider aws, in Account; nil means there
 	// is no such provider.
 	AWS     resume.Services
@@ -163,6 +167,7 @@ func (c *Config) setDefaults() {
 		c.Workers = 1
 	}
 	c.Workers = cmp.Or(max(c.Workers, 0), DefaultWorkers)
+	c.Limits.Retention = cmp.Or(time.Duration(c.RetentionDays)*day, c.Limits.Retention, machine.DefaultRetention)
 	c.Limits.QueueTimesCalls, c.Limits.Apart = true, true
 }
 

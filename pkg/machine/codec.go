@@ -173,6 +173,25 @@ func decodeHead(data []byte, whole bool) (Head, error) {
 	return h, nil
 }
 
+// EndedAt returns the instant of the item that ended an execution. It reads no more than that, so it finds
+// no damage behind it.
+func EndedAt(data []byte) (time.Time, error) {
+	size, err := formatSize(data)
+	if err != nil {
+		return time.Time{}, err
+	}
+	c := &coder{dec: value.NewDecoder(data[size:])}
+	var h Head
+	var s State
+	c.head(&h)
+	c.parents(&s)
+	c.time(&s.At)
+	if h.Lane || !h.Status.Final() || c.damaged() {
+		return time.Time{}, ErrDamaged
+	}
+	return s.At, nil
+}
+
 // OwnersOf returns the lane whose log an item is of, or the parent of a sub-flow, as far as an item of that log
 // says: it reads no more than that, so it finds no damage behind it.
 func OwnersOf(log ID, data []byte) (lane *Lane, parent *Parent) {

@@ -42,6 +42,8 @@ type Start struct {
 	// OnlyStarts says that the step ends with the start, which an execution of that name that runs
 	// fulfils.
 	OnlyStarts bool
+	// Again says that the sub-flow was started before. One that is gone since is not started once more.
+	Again bool
 	// Refused is the failure of a start that is not tried, the zero Outcome if it is.
 	Refused token.Outcome
 }
@@ -101,6 +103,7 @@ func childInput(input value.Value) value.Value {
 func (r *run) childStart(task *fdl.Task, waiting *Waiting, call Call) (value.Value, *Start) {
 	child, input, problem := r.childOf(task, waiting, call)
 	start := &Start{Child: child, Parent: Parent{Log: call.Log, Key: call.Key()}, OnlyStarts: task.Pattern == fdl.PatternRequestResponse}
+	start.Again = waiting.Child != nil && waiting.Submitted()
 	if !start.OnlyStarts {
 		start.Parent.Depth = r.depth() + 1
 	}

@@ -2,12 +2,14 @@ package disk
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,6 +26,8 @@ type database struct {
 	gate   sync.RWMutex
 	leave  func() // unlocks it
 	closed bool
+
+	removed atomic.Int64 // bytes of entries that were removed, and may still take space
 }
 
 func newDatabase(db *pebble.DB, failure *failure) *database {
@@ -113,6 +117,18 @@ func (d *database) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte]
 
 // Commit implements [local.Database].
 func (d *database) Commit(changes ...local.Entry) error { return d.commits.commit(changes...) }
+
+// Reclaim implements [local.Reclaimer]. It rewrites all tables once a quarter of the store was removed, so
+// each removed byte costs a few written ones. Less than that is reclaimed when tables are merged.
+func (d *database) Reclaim(ctx context.Context, removed int) error {
+	const share = 4
+	total := d.removed.Add(int64(removed))
+	if total == 0 || uint64(total) < d.pebble.Metrics().DiskSpaceUsage()/share { //nolint:gosec // never negative
+		return nil
+	}
+	d.removed.Store(0)
+	return d.commits.failure.guard(func() error { return d.pebble.Compact(ctx, []byte{0}, []byte{0xff}, false) })
+}
 
 // explainOpen is explain for opening the database: an error that is not the system's means damage.
 func explainOpen(err error) error {

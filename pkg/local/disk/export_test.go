@@ -1,6 +1,10 @@
 package disk
 
 import (
+	"bytes"
+	"errors"
+	"testing"
+
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -35,4 +39,27 @@ func (s *Store) Damage(prefix byte, value []byte) (damaged int, err error) {
 		damaged++
 	}
 	return damaged, found.Close()
+}
+
+// KeysByKind returns how many keys there are of each kind.
+func (s *Store) KeysByKind(tb testing.TB) map[byte]int {
+	tb.Helper()
+	kinds := map[byte]int{}
+	var err error
+	for key := range s.db.Entries(local.Range{Lower: []byte{0}, Upper: []byte{0xff}}, &err) {
+		kinds[key[0]]++
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return kinds
+}
+
+// DeleteLog deletes the items of a log, as if they had expired before anything read them.
+func (s *Store) DeleteLog(id [12]byte) error {
+	lower := append([]byte{'i'}, id[:]...)
+	return errors.Join(
+		s.db.pebble.Delete(append([]byte{'u'}, id[:]...), pebble.Sync),
+		s.db.pebble.DeleteRange(lower, append(bytes.Clone(lower), bytes.Repeat([]byte{0xff}, 9)...), pebble.Sync),
+	)
 }

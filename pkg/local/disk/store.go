@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -28,7 +29,9 @@ type Store struct {
 	db   *database
 	fs   vfs.FS
 	path string // of its directory
-	keys token.Keys
+	// storing is held for reading while a large value is stored, for writing to remove a directory.
+	storing sync.RWMutex
+	keys    token.Keys
 	// lock keeps other processes out.
 	lock io.Closer
 }
@@ -137,6 +140,7 @@ func openData(fs vfs.FS, path string) (*Store, error) {
 		return nil, explainOpen(err)
 	}
 	s := &Store{db: newDatabase(db, failure), fs: fs, path: path, lock: io.NopCloser(nil)}
+	s.UseFiles(s)
 	if err := errors.Join(s.makeLargeDir(), s.Use(s.db)); err != nil {
 		return nil, errors.Join(err, s.Shut())
 	}

@@ -1,0 +1,302 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Removal is what removes executions that have ended.
+type Removal interface {
+	// EndedBefore returns executions that ended before an instant, the earliest end first: at most limit of
+	// them, from those behind the given one on. The zero Ended begins.
+	EndedBefore(ctx context.Context, before time.Time, after Ended, limit int) ([]Ended, error)
+	// Remove removes an execution that has ended, with its lanes and tokens, in one step. Its name is free
+	// then. Another execution stays. Its tokens stay closed until they expire.
+	Remove(ctx context.Context, ended Ended) error
+	// Tidy finishes removals that a crash cut short, and forgets tokens that have expired. It returns disk
+	// space if enough was removed.
+	Tidy(ctx context.Context, now time.Time) error
+}
+
+// Ended is the end of an execution.
+type Ended struct {
+	At        time.Time
+	Execution engine.ID
+}
+
+// ValueFiles keeps large values of a store in files, which it cannot remove in one step with the rest.
+type ValueFiles interface {
+	// HasValues reports whether there may be values whose names begin with the log.
+	HasValues(log engine.ID) bool
+	// RemoveValues removes those that were stored with this expiry. Others are of an execution that was
+	// started since under the same name.
+	RemoveValues(log engine.ID, expires time.Time) error
+}
+
+// Reclaimer is a [Database] that returns space of what was removed.
+type Reclaimer interface {
+	// Reclaim may return the space of removed entries, which have so many bytes since the last call.
+	Reclaim(ctx context.Context, removed int) error
+}
+
+// UseFiles has large values in files.
+func (s *KeyedStore) UseFiles(files ValueFiles) { s.files = files }
+
+const endedSize = 1 + 8 + idSize
+
+func endedKey(ended Ended) []byte {
+	key := binary.BigEndian.AppendUint64([]byte{keyEnded}, uint64(ended.At.UnixNano())^1<<63)
+	return append(key, ended.Execution[:]...)
+}
+
+// endOf returns the end of an execution by its last item. One that cannot be read ended long ago.
+func endOf(item engine.Item) Ended {
+	at, err := machine.EndedAt(item.Body)
+	if err != nil {
+		at = time.Unix(0, 0)
+	}
+	return Ended{at.UTC(), item.Execution}
+}
+
+// EndedBefore implements [Removal].
+func (s *KeyedStore) EndedBefore(ctx context.Context, before time.Time, after Ended, limit int) ([]Ended, error) {
+	lower := []byte{keyEnded}
+	if after != (Ended{}) {
+		lower = append(endedKey(after), 0)
+	}
+	return read(ctx, s, operation{name: "list ended executions"}, func() (list []Ended, err error) {
+		for key := range s.db.Entries(Range{lower, endedKey(Ended{At: before})}, &err) {
+			if len(key) != endedSize {
+				return nil, damaged("the list of ended executions")
+			}
+			nanoseconds := int64(binary.BigEndian.Uint64(key[1:]) ^ 1<<63) //nolint:gosec // as it was written
+			list = append(list, Ended{time.Unix(0, nanoseconds).UTC(), engine.ID(key[1+8:])})
+			if len(list) == limit {
+				break
+			}
+		}
+		return list, err
+	})
+}
+
+// Remove implements [Removal].
+func (s *KeyedStore) Remove(ctx context.Context, ended Ended) error {
+	op := operation{"remove the log", ended.Execution}
+	logs, err := read(ctx, s, op, func() ([]engine.ID, error) { return s.logsOf(ended.Execution) })
+	if err != nil {
+		return err
+	}
+	for _, lane := range logs[1:] {
+		s.forget(lane)
+	}
+	r := removal{KeyedStore: s}
+	err = s.step(ctx, op, ended.Execution[:], func() ([]Entry, error) {
+		stripe := s.stripeOf(ended.Execution[:])
+		latest, err := s.latest(stripe, ended.Execution)
+		r.changes = append(r.changes, Entry{endedKey(ended), nil})
+		if errors.Is(err, engine.ErrNotFound) || err == nil && endOf(latest) != ended {
+			return r.changes, nil // the entry is of an earlier execution of that name
+		}
+		if stripe.latest.Execution == ended.Execution {
+			stripe.latest = engine.Item{}
+		}
+		head := s.headOf(latest)
+		r.expires = head.Expires
+		r.changes = append(r.changes, Entry{entryOf(ended.Execution, head).Key, nil})
+		for _, log := range logs {
+			if err == nil {
+				err = r.add(log)
+			}
+		}
+		return r.changes, err
+	})
+	if err != nil {
+		return err
+	}
+	return s.do(ctx, op, func() error { return r.removeFiles() })
+}
+
+// forget drops what is known of a log in memory.
+func (s *KeyedStore) forget(log engine.ID) {
+	stripe := s.stripeOf(log[:])
+	stripe.Lock()
+	defer stripe.Unlock()
+	if stripe.latest.Execution == log {
+		stripe.latest = engine.Item{}
+	}
+}
+
+// logsOf returns an execution and all of its lanes. Those of an execution that has ended have joined.
+func (s *KeyedStore) logsOf(id engine.ID) (logs []engine.ID, err error) {
+	logs = []engine.ID{id}
+	for i := 0; i < len(logs) && err == nil; i++ {
+		for key, entry := range s.db.Entries(ofLog(keyJoin, logs[i]), &err) {
+			record, err := engine.DecodeJoinRecord(entry)
+			if err != nil {
+				return nil, err
+			}
+			attempt := binary.BigEndian.Uint64(key[1+idSize:])
+			for lane := range record.Joined {
+				logs = append(logs, machine.Lane{Parent: logs[i], Attempt: int(attempt), Index: lane}.ID()) //nolint:gosec // as it was written
+			}
+		}
+	}
+	return logs, err
+}
+
+// ofLog returns the range of a kind's keys that begin with a log.
+func ofLog(kind byte, log engine.ID) Range {
+	lower := idKey(kind, log)
+	return Range{lower, behind(lower)}
+}
+
+// behind returns the first key behind all that begin with the prefix.
+func behind(prefix []byte) []byte {
+	next := bytes.Clone(prefix)
+	for i := len(next) - 1; ; i-- {
+		if next[i]++; next[i] != 0 {
+			return next[:i+1]
+		}
+	}
+}
+
+// removal collects what is deleted with an execution.
+type removal struct {
+	*KeyedStore
+	changes []Entry
+	expires time.Time
+	files   []engine.ID // logs with values in files
+	size    int
+}
+
+// add adds what the store has of a log.
+func (r *removal) add(log engine.ID) (err error) {
+	records := len(r.changes)
+	r.addAll(ofLog(keyRecord, log), &err)
+	hasFiles := r.KeyedStore.files != nil && r.KeyedStore.files.HasValues(log)
+	if hasFiles {
+		r.files = append(r.files, log)
+	}
+	if hasFiles || len(r.changes) > records {
+		r.removed.Store(true)
+		r.changes = append(r.changes, Entry{idKey(keyRemoved, log), removedMark{r.expires, hasFiles}.encode()})
+	}
+	for _, of := range []Range{ofLog(keyItem, log), ofLog(keyJoin, log), ofLog(keyStop, log), valuesOf(log)} {
+		r.addAll(of, &err)
+	}
+	return err
+}
+
+func valuesOf(log engine.ID) Range {
+	prefix := largeKey(log.String() + "/")
+	return Range{prefix, behind(prefix)}
+}
+
+func (r *removal) addAll(of Range, failed *error) {
+	var err error
+	for key, value := range r.db.Entries(of, &err) {
+		r.size += len(key) + len(value)
+		r.changes = append(r.changes, Entry{bytes.Clone(key), nil})
+	}
+	*failed = errors.Join(*failed, err)
+}
+
+// removeFiles removes the values in files, after the rest.
+func (r *removal) removeFiles() error {
+	r.reclaimable.Add(int64(r.size))
+	for _, log := range r.files {
+		if err := r.removeValues(log, removedMark{r.expires, true}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *KeyedStore) removeValues(log engine.ID, mark removedMark) error {
+	if err := s.files.RemoveValues(log, mark.expires); err != nil {
+		return err
+	}
+	return s.db.Commit(Entry{idKey(keyRemoved, log), removedMark{expires: mark.expires}.encode()})
+}
+
+// removedMark is what stays of a log until its tokens expire.
+type removedMark struct {
+	expires time.Time
+	files   bool // may be left
+}
+
+const (
+	withoutFiles = iota
+	withFiles
+)
+
+func (m removedMark) encode() []byte {
+	files := byte(withoutFiles)
+	if m.files {
+		files = withFiles
+	}
+	return append(binary.BigEndian.AppendUint64(nil, uint64(m.expires.Unix())), files) //nolint:gosec // as it is read
+}
+
+func decodeRemovedMark(stored []byte) (removedMark, error) {
+	if len(stored) != 8+1 {
+		return removedMark{}, damaged("the mark of a removed execution")
+	}
+	second := int64(binary.BigEndian.Uint64(stored)) //nolint:gosec // as it was written
+	return removedMark{time.Unix(second, 0), stored[8] == withFiles}, nil
+}
+
+// removedRecord returns the record of a token of an execution that was removed. A later execution of that
+// name has tokens that expire later.
+func (s *KeyedStore) removedRecord(ctx context.Context, handle string) (record token.Record, ok bool, err error) {
+	id, isHandle := token.HandleID(handle)
+	if !isHandle || !s.removed.Load() {
+		return record, false, nil
+	}
+	err = s.do(ctx, operation{"read a token's record", id.Execution}, func() error {
+		stored, found, err := s.db.Get(idKey(keyRemoved, id.Execution))
+		if err != nil || !found {
+			return err
+		}
+		mark, err := decodeRemovedMark(stored)
+		ok = err == nil && !id.Expires.After(mark.expires)
+		return err
+	})
+	if ok {
+		outcome := token.Failure(machine.ErrorStopped, "the execution has ended, and was removed from the store")
+		record = token.Record{Outcome: &outcome, ClosedBy: token.ClosedByStop}
+	}
+	return record, ok, err
+}
+
+// Tidy implements [Removal].
+func (s *KeyedStore) Tidy(ctx context.Context, now time.Time) error {
+	return s.do(ctx, operation{name: "finish removals"}, func() (err error) {
+		var expired []Entry
+		var notRemoved error
+		for key, stored := range s.db.Entries(Range{[]byte{keyRemoved}, []byte{keyRemoved + 1}}, &err) {
+			mark, failed := decodeRemovedMark(stored)
+			if failed == nil && mark.files && s.files != nil {
+				failed = s.removeValues(engine.ID(key[1:]), mark)
+			}
+			if failed == nil && mark.expires.Before(now) {
+				expired = append(expired, Entry{bytes.Clone(key), nil})
+			}
+			notRemoved = errors.Join(notRemoved, failed)
+		}
+		if len(expired) > 0 && err == nil {
+			err = s.db.Commit(expired...)
+		}
+		if reclaimer, ok := s.db.(Reclaimer); ok && err == nil {
+			err = reclaimer.Reclaim(ctx, int(s.reclaimable.Swap(0)))
+		}
+		return errors.Join(err, notRemoved)
+	})
+}
