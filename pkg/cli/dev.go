@@ -51,7 +51,7 @@ type server struct {
 	api, json, quiet                                bool
 	flags                                           *pflag.FlagSet
 
-	keys     map[string]string // of clients of the fnf API
+	keys     map[string]fnf.Key // of clients of the fnf API
 	secrets  []callbackurl.Secret
 	listener net.Listener
 	log      *slog.Logger
@@ -117,14 +117,14 @@ func (s *server) readSecrets(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *server) readKeys(ctx context.Context) (map[string]string, error) {
+func (s *server) readKeys(ctx context.Context) (map[string]fnf.Key, error) {
 	const try = "--fnf-keys @keys.json"
 	text := cmp.Or(s.fnfKeys, s.Getenv(fnfVariable))
 	switch {
 	case text == "":
 		return nil, nil
 	case s.fnfKeys != "" && text != "-" && !strings.HasPrefix(text, "@"): // everybody may see arguments
-		return nil, view.Usage(`--fnf-keys is no file; allowed: @FILE with {"id":"secret"}, or - for standard input`, try)
+		return nil, view.Usage(`--fnf-keys is no file; allowed: @FILE with {"id":"secret"} (see: waitless docs fnf-api), or - for standard input`, try)
 	}
 	data, err := s.readText(ctx, "--fnf-keys", text, try)
 	if err != nil {

@@ -53,7 +53,7 @@ func newManagedWith(tb testing.TB, clock *local.Clock, requests func() time.Time
 	system := local.New(local.Config{Store: b.MemoryStore, Clock: clock})
 	m := &managed{b, system, fnf.Config{
 		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: b.MemoryStore, Flows: b.MemoryStore, Await: system.Await,
-		Region: "local", Keys: map[string]string{keyID: secret}, Now: func() time.Time { return b.clock() },
+		Region: "local", Keys: map[string]fnf.Key{keyID: {Secret: secret}}, Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	}}
 	b.api = fnf.Handler(m.config)

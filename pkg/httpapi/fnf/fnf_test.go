@@ -58,7 +58,7 @@ func newFixtureOf(tb testing.TB, flags token.Flags) *fixture {
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
 	})
 	b.api = fnf.Handler(fnf.Config{
-		Tokens: tokens, Keys: map[string]string{keyID: secret, "no-secret": "", "short": "a-secret-of-23-bytes-12"},
+		Tokens: tokens, Keys: map[string]fnf.Key{keyID: {Secret: secret}, "no-secret": {}, "short": {Secret: "a-secret-of-23-bytes-12"}},
 		Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	})

@@ -76,8 +76,8 @@ type Config struct {
 	MaxResponse int
 	// Region is the name of the one region that DescribeRegions returns.
 	Region string
-	// Keys are the secrets that sign requests, by key id. Without keys every request is rejected.
-	Keys map[string]string
+	// Keys sign requests, by key id. Without keys every request is rejected.
+	Keys map[string]Key
 	// Now is the clock for the age of requests.
 	Now func() time.Time
 	// Log receives internal errors, without tokens.

@@ -1,0 +1,89 @@
+package fnf
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// Key is what a client signs its requests with.
+type Key struct {
+	Secret string `json:"secret"`
+	// Actions are the roles and the actions that the client may use. Nil means all.
+	Actions []string `json:"actions"`
+}
+
+// The roles. Each is a list of actions, and each action has one.
+const (
+	roleRead   = "read"
+	roleStart  = "start"
+	roleReport = "report"
+	roleManage = "manage"
+)
+
+// roles are those of the actions of the API.
+var roles = map[string]string{
+	"CreateFlow": roleManage, "UpdateFlow": roleManage, "DeleteFlow": roleManage, "StopExecution": roleManage, "StartExecution": roleStart,
+	"DescribeFlow": roleRead, "ListFlows": roleRead, "DescribeExecution": roleRead, "GetExecutionHistory": roleRead, "ListExecutions": roleRead,
+	"DescribeRegions": roleRead, "ReportTaskSucceeded": roleReport, "ReportTaskFailed": roleReport,
+}
+
+// allows reports whether the client may use the action.
+func (k Key) allows(action string) bool {
+	return k.Actions == nil || slices.Contains(k.Actions, action) || slices.Contains(k.Actions, roles[action])
+}
+
+// UnmarshalJSON reads a secret, or {"secret":"...","actions":["read"]}.
+func (k *Key) UnmarshalJSON(text []byte) error {
+	if bytes.HasPrefix(text, []byte("{")) {
+		type limited Key // without this method
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields() // a misspelt name would allow everything
+		err := decoder.Decode((*limited)(k))
+		if k.Actions == nil {
+			k.Actions = []string{} // which is not valid, and not all
+		}
+		return err
+	}
+	return json.Unmarshal(text, &k.Secret)
+}
+
+// MinSecret is the least length of a client's secret in bytes: an attacker who has seen one signed
+// request can try shorter ones offline.
+const MinSecret = 24
+
+// ParseKeys reads {"id":"secret"}, and keys that are limited to some actions. An error never shows a
+// secret.
+func ParseKeys(text string) (map[string]Key, error) {
+	var keys map[string]Key
+	if json.Unmarshal([]byte(text), &keys) != nil {
+		return nil, errors.New(`the keys cannot be read; allowed: {"id":"secret"} or {"id":{"secret":"...","actions":["read"]}}, with any number of them`)
+	}
+	for id, key := range keys {
+		if len(key.Secret) < MinSecret {
+			return nil, fmt.Errorf("the secret of key %q has the length %d; allowed: at least %d bytes", id, len(key.Secret), MinSecret)
+		}
+		if err := key.checkActions(); err != nil {
+			return nil, fmt.Errorf("key %q: %w", id, err)
+		}
+	}
+	return keys, nil
+}
+
+func (k Key) checkActions() error {
+	known := append(slices.Sorted(maps.Keys(roles)), roleRead, roleStart, roleReport, roleManage)
+	for _, action := range k.Actions {
+		if !slices.Contains(known, action) {
+			return fmt.Errorf("action %q is unknown%s; allowed: read, start, report, manage, or actions like StartExecution", action, fdl.DidYouMean(action, known))
+		}
+	}
+	if k.Actions != nil && len(k.Actions) == 0 {
+		return errors.New(`it has no actions; list some, or write {"id":"secret"} to allow all`)
+	}
+	return nil
+}
