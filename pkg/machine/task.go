@@ -95,14 +95,16 @@ func (r *run) params(task *fdl.Task, input value.Value) value.Value {
 // callInput is what the function is called with. The call that starts a job gets the token of the
 // attempt, which is in neither the flow nor the log, or the key of the attempt if the step does not
 // wait for the job.
-func (r *run) callInput(task *fdl.Task, waiting *Waiting, key string) value.Value {
+func (r *run) callInput(task *fdl.Task, waiting *Waiting, call Call) value.Value {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	if task.Resource.Kind == "" {
 		return params
 	}
-	once := value.Member{Key: "idempotencyKey", Value: value.String(key)}
+	var once value.Member
 	if task.Pattern == fdl.PatternSync {
 		once = value.Member{Key: "token", Value: r.jobToken(waiting.Token.Handle)}
+	} else {
+		once = value.Member{Key: "idempotencyKey", Value: value.String(call.Key())}
 	}
 	return value.Object(
 		value.Member{Key: "kind", Value: value.String(task.Resource.Kind)}, value.Member{Key: "params", Value: params}, once,
@@ -135,7 +137,7 @@ func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Comma
 	if task.Resource.IsSubflow() {
 		call.Input, call.Start = r.childStart(task, waiting, call)
 	} else {
-		call.Input = r.callInput(task, waiting, call.Key())
+		call.Input = r.callInput(task, waiting, call)
 	}
 	switch token := waiting.Token; {
 	case token != nil && token.Phase != TokenToSubmit && call.Start == nil:
