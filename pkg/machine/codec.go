@@ -49,11 +49,15 @@ func Encode(place value.Origin, s State, events []Event) (item []byte, large boo
 // must be stored before the item.
 func EncodeApart(place value.Origin, s State, events []Event, apart *value.Apart) (item []byte, large bool) {
 	c := &coder{enc: &value.Encoder{Place: place, Apart: apart}}
+	c.enc.Grow(usualSize)
 	c.enc.Uint(Format)
 	c.state(&s)
 	c.events(&events, s.At)
 	return sealed(c.enc.Bytes()), c.enc.WroteLarge()
 }
+
+// usualSize is what most items need, checksum included.
+const usualSize = 640
 
 // sealed appends a checksum, without which a flipped bit in a text or a number would go unnoticed.
 func sealed(item []byte) []byte {

@@ -3,6 +3,7 @@ package value
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -45,6 +46,9 @@ const (
 	tagBeside    = byte(KindObject) + 3 // the value stands in another log
 	tagApart     = byte(KindObject) + 4 // the value stands in a part
 )
+
+// Grow makes room for size more bytes.
+func (e *Encoder) Grow(size int) { e.out = slices.Grow(e.out, size) }
 
 // Bytes is what was written.
 func (e *Encoder) Bytes() []byte { return e.out }
@@ -107,7 +111,8 @@ func (e *Encoder) again(v Value) bool {
 		return true
 	}
 	if e.seen == nil {
-		e.seen = make(map[*node]uint64)
+		const usual = 16 // in the item of a polling loop
+		e.seen = make(map[*node]uint64, usual)
 	}
 	e.seen[v.n] = uint64(len(e.seen))
 	return false
