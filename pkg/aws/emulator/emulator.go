@@ -42,7 +42,7 @@ var ministack = program{
 // shared is the test binary's process of a program.
 type shared struct {
 	once    sync.Once
-	process atomic.Pointer[process] // nil for what nobody needed
+	process atomic.Pointer[process] // nil for a program that no test needed
 	err     error
 }
 

@@ -35,7 +35,7 @@ type process struct {
 }
 
 // untilInputEnds is a shell script that runs a program until its own input
-// ends, be it that it is closed, be it that whoever holds it died.
+// ends: it is closed, or the process that holds it died.
 const untilInputEnds = `exec 3<&0
 "$@" </dev/null 3<&- & pid=$!
 { cat <&3 >/dev/null; kill $pid; } 2>/dev/null &
