@@ -6,7 +6,6 @@
 package advise
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -89,8 +88,6 @@ func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
 	if flow.Timeout == 0 && len(endless) > 0 {
 		findings = append(findings, flowWithoutTimeout(flow, endless))
 	}
-	slices.SortStableFunc(findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	slices.SortStableFunc(findings, func(a, b Finding) int { return a.Compare(b.Position) })
 	return findings
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -164,7 +163,7 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 		return nil, err
 	}
 	if e.name == "" {
-		e.name = newName()
+		e.name = engine.NewName() // and not the API: a request that is sent twice then starts one execution
 	}
 	if err := engine.CheckName(e.name); err != nil {
 		return nil, view.Usage(err.Error(), "--name my-run")
@@ -172,13 +171,6 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 	e.clock, err = c.clock(o.skipTime)
 	return e, err
 }
-
-// nameLength is how many characters of a name are drawn: 80 bits.
-const nameLength = 16
-
-// newName draws a name that no other execution has. The command draws it, and not the API: a
-// request that is sent twice then starts one execution.
-func newName() string { return "run-" + strings.ToLower(rand.Text()[:nameLength]) }
 
 func (c Command) clock(skipTime bool) (*local.Clock, error) {
 	text := c.Getenv("WAITLESS_NOW")

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
 )
 
 const onePass = "testdata/flows/pass.yaml"
@@ -172,7 +174,7 @@ func TestDevEndsWhileAnExecutionIsFollowed(t *testing.T) {
 
 func TestNewNamesDiffer(t *testing.T) {
 	t.Parallel()
-	a, b := newName(), newName()
+	a, b := engine.NewName(), newName()
 	if a == b || !regexp.MustCompile(`^run-[a-z2-7]{16}$`).MatchString(a) {
 		t.Errorf("%s, %s", a, b)
 	}

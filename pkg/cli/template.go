@@ -158,9 +158,7 @@ func (f *flowFile) warnOfPlaceholders() {
 
 // inOrder sorts problems by their places.
 func inOrder(problems fdl.Problems) fdl.Problems {
-	slices.SortStableFunc(problems, func(a, b fdl.Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
+	slices.SortStableFunc(problems, func(a, b fdl.Problem) int { return a.Position.Compare(b.Position) })
 	return problems
 }
 

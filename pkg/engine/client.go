@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -108,6 +110,12 @@ func CheckName(name string) error {
 		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`, name)
 	}
 	return nil
+}
+
+// NewName returns a random name for an execution.
+func NewName() string {
+	const length = 16 // 80 bits
+	return "run-" + strings.ToLower(rand.Text()[:length])
 }
 
 func check(request StartRequest) error {

@@ -9,6 +9,16 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
+// LongestReply is how many bytes a function may answer with: as many as a Lambda function. What a step
+// keeps has a limit of its own.
+const LongestReply = 6 << 20
+
+// ReplyTooLong returns the outcome of a function that answered with more bytes than the limit.
+func ReplyTooLong(who string, limit int) token.Outcome {
+	return token.Failure(machine.ErrorInvalidLocal, fmt.Sprintf(
+		"%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", who, limit))
+}
+
 // ParseReply returns the outcome of a function's reply. who names the function in messages:
 // "function f".
 func ParseReply(answer []byte, who string) token.Outcome {

@@ -110,7 +110,7 @@ func (f *fields) either(first, second string) (a, b *node) {
 	a, b = f.get(first), f.get(second)
 	switch {
 	case a != nil && b != nil:
-		f.parser.problem(slices.MaxFunc([]Position{a.pos, b.pos}, comparePositions), `%s has both %q and %q; write one of them`, f.title, first, second)
+		f.parser.problem(slices.MaxFunc([]Position{a.pos, b.pos}, Position.Compare), `%s has both %q and %q; write one of them`, f.title, first, second)
 		return nil, nil
 	case a == nil && b == nil:
 		f.missing(`%s has neither %q nor %q; write one of them`, f.title, first, second)

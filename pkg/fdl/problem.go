@@ -94,12 +94,13 @@ func Count(n int, thing string) string {
 	return fmt.Sprint(n, " ", thing)
 }
 
-func comparePositions(a, b Position) int {
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+// Compare returns a negative number if p is before q in the text, and a positive one if it is behind.
+func (p Position) Compare(q Position) int {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
 func (ps Problems) sort() {
-	slices.SortStableFunc(ps, func(a, b Problem) int { return comparePositions(a.Position, b.Position) })
+	slices.SortStableFunc(ps, func(a, b Problem) int { return a.Position.Compare(b.Position) })
 }
 
 // DidYouMean returns the end of a message (`; did you mean "task"?`) with the name that found most

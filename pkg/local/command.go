@@ -83,7 +83,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	c.limit = limitOf(c.limit, call)
 	limited, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
-	stdout, stderr := &head{limit: answerLimit, whenFull: cancel}, &tail{limit: errorOutput}
+	stdout, stderr := &head{limit: engine.LongestReply, whenFull: cancel}, &tail{limit: errorOutput}
 	cmd := exec.CommandContext(limited, c.path, c.args...) //nolint:gosec // G204: the user gives the command, and no shell reads it
 	cmd.Dir = c.dir
 	cmd.Stdin = strings.NewReader(call.Input.JSON() + "\n")
@@ -123,7 +123,7 @@ func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.
 	var exit *exec.ExitError
 	switch {
 	case stdout.full:
-		return tooLong(who, stdout.limit)
+		return engine.ReplyTooLong(who, stdout.limit)
 	case err != nil && limitErr != nil:
 		return tooSlow(who, c.limit)
 	case errors.As(err, &exit):

@@ -201,7 +201,7 @@ func TestCommandGetsInputAndEnvironment(t *testing.T) {
 
 func TestCommandOutcomes(t *testing.T) {
 	t.Parallel()
-	large := fmt.Sprint(answerLimit)
+	large := fmt.Sprint(engine.LongestReply)
 	cases := []struct {
 		name    string
 		command []string
@@ -238,7 +238,7 @@ func TestCommandOutcomes(t *testing.T) {
 			wantCause(t, o, token.ErrorFunction, "ended with signal: killed; its error output: nothing")
 		}},
 		{"answers as much as it may", []string{"large", large}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
-		{"answers a byte too much", []string{"large", fmt.Sprint(answerLimit + 1)}, func(t *testing.T, o token.Outcome) {
+		{"answers a byte too much", []string{"large", fmt.Sprint(engine.LongestReply + 1)}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
 			wantCause(t, o, machine.ErrorInvalidLocal, "answered more than 6291456 bytes, which is the limit")
 		}},

@@ -36,7 +36,7 @@ func parseHTTP(definition string) (runner, error) {
 	case parsed.Fragment != "":
 		return nil, fmt.Errorf("%q has a fragment (#...), which no server sees; leave it out", Hidden(definition))
 	}
-	return &httpFunction{url: parsed, client: newHTTPClient(), limit: callLimit, most: answerLimit}, nil
+	return &httpFunction{url: parsed, client: newHTTPClient(), limit: callLimit, most: engine.LongestReply}, nil
 }
 
 // newHTTPClient returns a client that makes no call twice. On a connection that was kept alive, net/http
@@ -122,14 +122,14 @@ func (f *httpFunction) do(request *http.Request) (token.Outcome, error) {
 	}
 	defer response.Body.Close() //nolint:errcheck // the body was read
 	if response.ContentLength > int64(f.most) {
-		return tooLong(f.who(), f.most), nil
+		return engine.ReplyTooLong(f.who(), f.most), nil
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(f.most)+1))
 	switch {
 	case err != nil:
 		return token.Outcome{}, err
 	case len(body) > f.most:
-		return tooLong(f.who(), f.most), nil
+		return engine.ReplyTooLong(f.who(), f.most), nil
 	}
 	return f.outcome(response, body), nil
 }

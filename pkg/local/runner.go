@@ -24,13 +24,8 @@ type runner interface {
 	timeLimit(ctx context.Context) time.Duration
 }
 
-const (
-	// callLimit is how long a call without another limit may take: as long as a Lambda function.
-	callLimit = 15 * time.Minute
-	// answerLimit is how many bytes of a result are read: as many as a Lambda function may return. What
-	// a step keeps has a limit of its own.
-	answerLimit = 6 << 20
-)
+// callLimit is how long a call without another limit may take: as long as a Lambda function.
+const callLimit = 15 * time.Minute
 
 const allowedDefinitions = "exec:COMMAND, http://HOST/PATH, https://HOST/PATH, lambda:NAME, lambda:NAME@http://HOST:PORT"
 
@@ -112,11 +107,6 @@ func tooSlow(who string, limit time.Duration) token.Outcome {
 		remedy = "have it begin the work, and wait for a callback"
 	}
 	return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("%s took longer than %s: %s", who, limit, remedy))
-}
-
-func tooLong(who string, limit int) token.Outcome {
-	return token.Failure(machine.ErrorInvalidLocal, fmt.Sprintf(
-		"%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", who, limit))
 }
 
 // ownError reads the exception that a function reports in Lambda's form.

@@ -10,17 +10,6 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// UnknownFlowError reports a sub-flow whose flow is not stored.
-type UnknownFlowError struct {
-	Flow     string
-	Step     string
-	Position fdl.Position
-}
-
-func (e *UnknownFlowError) Error() string {
-	return fmt.Sprintf("step %s: flow %q is not stored; put it with \"waitless flows put\"", e.Step, e.Flow)
-}
-
 // missingInSubflows returns an error for each sub-flow of a flow that is not stored, and for each function
 // of the others that has no runner. Seen are the names of flows that were checked.
 func (s *System) missingInSubflows(ctx context.Context, flow *fdl.Flow, seen map[string]bool) (missing []error) {
@@ -33,7 +22,7 @@ func (s *System) missingInSubflows(ctx context.Context, flow *fdl.Flow, seen map
 		child, err := s.newest(ctx, name)
 		switch {
 		case errors.Is(err, engine.ErrNotFound):
-			missing = append(missing, &UnknownFlowError{name, step.Name, step.Position})
+			missing = append(missing, fmt.Errorf("step %s: flow %q is not stored; put it with \"waitless flows put\"", step.Name, name))
 		case err != nil:
 			missing = append(missing, err)
 		default:

@@ -87,7 +87,7 @@ func TestSubflowsAreFoundBeforeTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "one"})
-	if unknown, ok := errors.AsType[*local.UnknownFlowError](err); !ok || unknown.Flow != "child" || unknown.Step != "Sub" {
+	if err == nil || !strings.Contains(err.Error(), `step Sub: flow "child" is not stored`) {
 		t.Errorf("the start without a sub-flow is answered %v", err)
 	}
 	child := strings.Replace(strings.Replace(childText, "%d", "1", 1), "functions/echo", "functions/ekko", 1)

@@ -115,7 +115,7 @@ func (r *run) begin() {
 		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
 	}
 	if err := r.mayFailForSize(nil); err != nil {
-		r.failExecution(nil, err.outcome())
+		r.failExecution(nil, *err)
 		return
 	}
 	s.Series = append(s.Series, Series{Input: input, Local: value.Object()})

@@ -17,7 +17,7 @@ func (r *run) succeed(flow Series) {
 		output = r.mapped(nil, outputMappings, mappings, &expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
 	}
 	if err := r.limitsReached(nil, output); err != nil {
-		r.failExecution(nil, err.outcome())
+		r.failExecution(nil, *err)
 		return
 	}
 	s := r.state()

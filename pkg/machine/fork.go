@@ -141,7 +141,7 @@ func (r *run) endItem(step *fdl.Step, ended Series) *fdl.Step {
 		fork.Local = r.withOutput(fork.Local, ended.Local)
 	}
 	if err := r.limitsReached(step, fork.Input, fork.Local); err != nil {
-		r.failExecution(step, err.outcome())
+		r.failExecution(step, *err)
 		return nil
 	}
 	r.independent = r.independent || len(s.Series) <= r.kept
@@ -239,7 +239,7 @@ func (r *run) endFork(step *fdl.Step, fork Series) *fdl.Step {
 // exitFork ends the step. The limit of its data is checked before its mappings read large values.
 func (r *run) exitFork(step *fdl.Step, input, local value.Value) *fdl.Step {
 	if err := r.checkData(step, input, local); err != nil {
-		r.fail(step, err.outcome())
+		r.fail(step, *err)
 		return nil
 	}
 	return r.exit(step, input, local, 0)
@@ -260,7 +260,7 @@ func (r *run) lanesJoined(sig LanesJoined) {
 		r.err = fmt.Errorf("machine: %d outputs of %d lanes", len(sig.Outputs), w.Lanes)
 	default:
 		if err := r.checkData(step, append([]value.Value{w.Input}, sig.Outputs...)...); err != nil {
-			r.fail(step, err.outcome())
+			r.fail(step, *err)
 			return
 		}
 		r.advance(r.exitFork(step, w.Input, r.interleaved(sig.Outputs)))

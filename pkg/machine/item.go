@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -50,12 +51,13 @@ func runToFit(env Env, s State, sig Signal) *run {
 
 // mayFailForSize is called where the application may fail because its item becomes too large. It counts
 // these checkpoints, and returns an error at those that the plan makes fail.
-func (r *run) mayFailForSize(step *fdl.Step) *LimitError {
+func (r *run) mayFailForSize(step *fdl.Step) *token.Outcome {
 	r.checkpoints++
 	if r.plan.failAt == 0 || r.checkpoints < r.plan.failAt {
 		return nil
 	}
-	return &LimitError{What: LimitItem, Step: nameOf(step), Size: r.plan.size, Limit: r.itemLimit()}
+	return limitReached(ErrorDataLimit, "%s: the state has %d bytes and the limit of a log item is %d; keep less output of earlier steps, "+
+		"and few large values instead of many small ones", placeOf(nameOf(step)), r.plan.size, r.itemLimit())
 }
 
 // What an item keeps free for the events of an execution's failure: the step's and the execution's

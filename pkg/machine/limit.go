@@ -97,65 +97,9 @@ func (l Limits) EndsAt(s State, timeout time.Duration) time.Time {
 	return end
 }
 
-// Limit names one of the limits that [LimitError] reports.
-type Limit uint8
-
-// The limits.
-const (
-	LimitData   Limit = iota // Limits.Data
-	LimitItem                // Limits.Item, less what the end of the execution may need
-	LimitEvents              // Limits.Events
-)
-
-// LimitError reports that a step or a flow reached a limit. It is the cause with which the step
-// fails.
-type LimitError struct {
-	What        Limit
-	Step        string // the name of the step, "" for the flow
-	Size, Limit int
-	// Max is the highest value that the limit may be set to, 0 if it cannot be raised.
-	Max int
-	// Hint says how to raise it.
-	Hint string
-	Lane bool // a lane reached the limit of events
-}
-
-// outcome is the failure of what reached the limit.
-func (e *LimitError) outcome() token.Outcome {
-	name := ErrorDataLimit
-	if e.What == LimitEvents {
-		name = ErrorEventLimit
-	}
-	return token.Failure(name, e.Error())
-}
-
-func (e *LimitError) Error() string {
-	place := "the flow"
-	if e.Step != "" {
-		place = "step " + e.Step
-	}
-	switch e.What {
-	case LimitItem:
-		return fmt.Sprintf("%s: the state has %d bytes and the limit of a log item is %d; keep less output of earlier steps, and few large values "+
-			"instead of many small ones", place, e.Size, e.Limit)
-	case LimitEvents:
-		log := "the execution"
-		if e.Lane {
-			log = "a lane of the execution"
-		}
-		return fmt.Sprintf("%s has %d history events, and the next step or attempt may exceed the limit of %d; split the work into several "+
-			"executions, and poll within one step", log, e.Size, e.Limit)
-	case LimitData:
-	}
-	what := place + ": input, local and output have %d bytes together"
-	if e.Step == "" {
-		what = "the output of the flow has %d bytes"
-	}
-	text := fmt.Sprintf(what+" and the limit is %d; pass on only what later steps need, and store large data elsewhere", e.Size, e.Limit)
-	if e.Hint != "" && e.Limit < e.Max {
-		text += fmt.Sprintf(", or %s, up to %d", e.Hint, e.Max)
-	}
-	return text
+// limitReached returns the failure of what reached a limit.
+func limitReached(name, format string, args ...any) *token.Outcome {
+	return new(token.Failure(name, fmt.Sprintf(format, args...)))
 }
 
 func nameOf(step *fdl.Step) string {
@@ -165,10 +109,10 @@ func nameOf(step *fdl.Step) string {
 	return step.Name
 }
 
-// checkData returns an error if the values of a step, or of the flow if step is nil, exceed the
+// checkData returns a failure if the values of a step, or of the flow if step is nil, exceed the
 // limit together. Nothing larger goes into the next step or outside, so that a loop whose mappings
 // double a value ends early.
-func (l Limits) checkData(step string, values ...value.Value) *LimitError {
+func (l Limits) checkData(step string, values ...value.Value) *token.Outcome {
 	size := 0
 	for _, v := range values {
 		size += v.Size()
@@ -176,10 +120,18 @@ func (l Limits) checkData(step string, values ...value.Value) *LimitError {
 	if size <= l.data() {
 		return nil
 	}
-	return &LimitError{What: LimitData, Step: step, Size: size, Limit: l.data(), Max: l.MaxData(), Hint: l.Hints.Data}
+	what, raise := placeOf(step)+": input, local and output have %d bytes together", ""
+	if step == "" {
+		what = "the output of the flow has %d bytes"
+	}
+	if l.Hints.Data != "" && l.data() < l.MaxData() {
+		raise = fmt.Sprintf(", or %s, up to %d", l.Hints.Data, l.MaxData())
+	}
+	return limitReached(ErrorDataLimit, what+" and the limit is %d; pass on only what later steps need, and store large data elsewhere%s",
+		size, l.data(), raise)
 }
 
-func (r *run) checkData(step *fdl.Step, values ...value.Value) *LimitError {
+func (r *run) checkData(step *fdl.Step, values ...value.Value) *token.Outcome {
 	return r.env.Limits.checkData(nameOf(step), values...)
 }
 
@@ -188,12 +140,17 @@ func (r *run) checkData(step *fdl.Step, values ...value.Value) *LimitError {
 const EventsReserve = 6
 
 // checkEvents keeps room for the events of the end: one for each open series.
-func (r *run) checkEvents() *LimitError {
+func (r *run) checkEvents() *token.Outcome {
 	s, limit := r.state(), r.env.Limits.events()
 	if s.Events+EventsReserve+len(s.Series) <= limit {
 		return nil
 	}
-	return &LimitError{What: LimitEvents, Size: s.Events, Limit: limit, Lane: s.isLane()}
+	log := "the execution"
+	if s.isLane() {
+		log = "a lane of the execution"
+	}
+	return limitReached(ErrorEventLimit, "%s has %d history events, and the next step or attempt may exceed the limit of %d; split the work "+
+		"into several executions, and poll within one step", log, s.Events, limit)
 }
 
 // Kept returns what of a call's outcome is kept: of one that is too large for any step, the failure
@@ -201,7 +158,7 @@ func (r *run) checkEvents() *LimitError {
 func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 	outcome = outcome.Cut()
 	if err := limits.checkData(call.Step, call.Input, outcome.Output); err != nil && !outcome.Failed() {
-		return err.outcome()
+		return *err
 	}
 	return outcome
 }

@@ -26,11 +26,13 @@ func (a UnmappedSource) String() string {
 }
 
 // Place names what has the mapping: "step Ask", or "the flow".
-func (a UnmappedSource) Place() string {
-	if a.Step == "" {
+func (a UnmappedSource) Place() string { return placeOf(a.Step) }
+
+func placeOf(step string) string {
+	if step == "" {
 		return "the flow"
 	}
-	return "step " + a.Step
+	return "step " + step
 }
 
 // The fields that mappings stand in.

@@ -21,7 +21,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 	if err := r.checkData(step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
 		// Only an attempt without a token fails here. A token was closed with success, and its
 		// closer was told so: the attempt succeeds, and the step fails when the execution leaves it.
-		outcome = err.outcome()
+		outcome = *err
 	}
 	if waiting.Polls > 0 {
 		var ended bool
@@ -50,7 +50,7 @@ func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, b
 func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
 	if w.Token == nil && !outcome.Failed() {
 		if err := r.mayFailForSize(step); err != nil {
-			outcome = err.outcome()
+			outcome = *err
 		}
 	}
 	r.emit(outcomeEvent(w, outcome, by))

@@ -62,7 +62,7 @@ func (r *run) pauseForRetry(step *fdl.Step, w Waiting, policy int) {
 // tryAgain begins a new attempt.
 func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 	if err := r.checkEvents(); err != nil {
-		r.fail(step, err.outcome())
+		r.fail(step, *err)
 		return
 	}
 	input := w.Input
@@ -71,7 +71,7 @@ func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 		input = r.mappedInput(step, last, last+1)
 	}
 	if err := r.checkData(step, input); err != nil {
-		r.fail(step, err.outcome())
+		r.fail(step, *err)
 		return
 	}
 	r.beginAttempt(step, taskOf(step), input, w.Retried)
@@ -82,7 +82,7 @@ func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome) *fdl.Step {
 	output := r.errorOutput(step, w, failure)
 	if err := r.limitsReached(step, w.Input, output); err != nil {
-		r.fail(step, err.outcome())
+		r.fail(step, *err)
 		return nil
 	}
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause, Output: output})
@@ -122,7 +122,7 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 // without another event.
 func (r *run) endCatch(step *fdl.Step, ended Series) *fdl.Step {
 	if err := r.limitsReached(step, ended.Input, ended.Local); err != nil {
-		r.failExecution(step, err.outcome())
+		r.failExecution(step, *err)
 		return nil
 	}
 	r.addOutput(ended.Local)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -115,7 +116,7 @@ func (r *run) advance(step *fdl.Step) {
 			continue
 		}
 		if err := r.checkEvents(); err != nil {
-			r.failExecution(step, err.outcome())
+			r.failExecution(step, *err)
 			return
 		}
 		if r.beginsItem(step) {
@@ -144,7 +145,7 @@ func (r *run) innermost() *Series {
 }
 
 // limitsReached returns the first limit that these values of a step, or the item, exceed.
-func (r *run) limitsReached(step *fdl.Step, values ...value.Value) *LimitError {
+func (r *run) limitsReached(step *fdl.Step, values ...value.Value) *token.Outcome {
 	return cmp.Or(r.checkData(step, values...), r.mayFailForSize(step))
 }
 

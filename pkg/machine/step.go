@@ -13,7 +13,7 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 	input := r.inputOf(step)
 	if err := r.limitsReached(step, input); err != nil {
 		r.emit(Event{Type: StepEntered, Step: step.Index}) // the input is not kept
-		r.fail(step, err.outcome())
+		r.fail(step, *err)
 		return nil
 	}
 	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
@@ -70,7 +70,7 @@ func (r *run) exitTo(next, step *fdl.Step, input, local value.Value, attempt int
 		})
 	}
 	if err := r.limitsReached(step, input, local, output); err != nil {
-		r.fail(step, err.outcome())
+		r.fail(step, *err)
 		return nil
 	}
 	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})

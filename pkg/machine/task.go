@@ -20,7 +20,7 @@ const claimLife = 45 * time.Second
 func (r *run) beginAttempt(step *fdl.Step, task *fdl.Task, input value.Value, retried []int) {
 	params := r.params(task, input)
 	if err := r.limitsReached(step, params); err != nil {
-		r.fail(step, err.outcome())
+		r.fail(step, *err)
 		return
 	}
 	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})

@@ -18,9 +18,6 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// answerLimit is how much a Lambda function may answer.
-const answerLimit = 6 << 20
-
 func timedOut(function target, limit time.Duration) token.Outcome {
 	return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf(
 		"function %s took longer than %s: raise the step's timeoutSeconds or the function's own time limit", function.name, limit))
@@ -71,15 +68,10 @@ func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) to
 	switch {
 	case answer.FunctionError != nil:
 		return thrown(call, function, answer.Payload)
-	case len(answer.Payload) > answerLimit:
-		return tooLong(function)
+	case len(answer.Payload) > engine.LongestReply:
+		return engine.ReplyTooLong("function "+function.name, engine.LongestReply)
 	}
 	return engine.ParseReply(answer.Payload, "function "+function.name)
-}
-
-func tooLong(function target) token.Outcome {
-	return token.Failure(machine.ErrorInvalidLocal, fmt.Sprintf(
-		"function %s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", function.name, answerLimit))
 }
 
 // thrown is the exception that the function ended with; of a function that starts a
@@ -96,7 +88,7 @@ func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):
 		return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("function %s took longer than it may: %s", function.name, e.Message))
 	case e.Type == "Function.ResponseSizeTooLarge":
-		return tooLong(function)
+		return engine.ReplyTooLong("function "+function.name, engine.LongestReply)
 	case e.Type == "" || reportedByLambda(e.Type):
 		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed: %s: %s", function.name, e.Type, e.Message))
 	case e.Message == "":

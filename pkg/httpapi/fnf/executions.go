@@ -3,7 +3,6 @@ package fnf
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"math"
@@ -19,13 +18,10 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// nameLength is how many characters of the name of an execution are random: 80 bits.
-const nameLength = 16
-
 // startExecution starts an execution of the latest definition. If one of that name has not ended, the
 // response is that one, whatever its input; if it has ended, or reports to another token than this one is to, the name is taken.
 func (h handler) startExecution(ctx context.Context, given parameters) (object, error) {
-	request := engine.StartRequest{Execution: cmp.Or(given["ExecutionName"], "run-"+strings.ToLower(rand.Text()[:nameLength]))}
+	request := engine.StartRequest{Execution: cmp.Or(given["ExecutionName"], engine.NewName())}
 	if text := given["Input"]; text != "" {
 		input, err := value.ParseJSON([]byte(text))
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -373,11 +372,8 @@ func startedDifferent(flow, execution string) error {
 	return conflict("execution %s/%s exists with another definition or input; choose another name", flow, execution)
 }
 
-// nameLength is how many characters of a name are random: 80 bits.
-const nameLength = 16
-
 func (h handler) start(r *http.Request) (int, any, error) {
-	form := Start{Name: "run-" + strings.ToLower(rand.Text()[:nameLength])}
+	form := Start{Name: engine.NewName()}
 	if err := h.readJSON(r, &form, "name", "hash", "input"); err != nil {
 		return 0, nil, err
 	}
