@@ -174,7 +174,7 @@ func TestDevEndsWhileAnExecutionIsFollowed(t *testing.T) {
 
 func TestNewNamesDiffer(t *testing.T) {
 	t.Parallel()
-	a, b := engine.NewName(), newName()
+	a, b := engine.NewName(), engine.NewName()
 	if a == b || !regexp.MustCompile(`^run-[a-z2-7]{16}$`).MatchString(a) {
 		t.Errorf("%s, %s", a, b)
 	}
