@@ -180,7 +180,7 @@ func TestOnlyRequestsOfTheAPIAreServed(t *testing.T) {
 	}
 }
 
-// A response that Lambda would drop is compressed if the client accepts that. Otherwise the client learns why there is none.
+// A response that Lambda would drop is compressed if the client accepts that. Otherwise the client gets the size and the fix.
 func TestLargeResponses(t *testing.T) {
 	t.Parallel()
 	plain := strings.Repeat(`"x",`, 2_000_000)

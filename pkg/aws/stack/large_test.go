@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -53,6 +54,7 @@ func TestALargeValueOnTheStack(t *testing.T) {
 	if got := s.do(t, "history", "echoes/large", "--json"); got.exit != cli.ExitSucceeded || strings.Count(got.stdout, large) < 4 {
 		t.Errorf("history: exit %d, %d times the value: %.2000s", got.exit, strings.Count(got.stdout, large), got.stderr)
 	}
+	s.checkMemory(t, 1024)
 	s.checkLargeObjects(t, engine.NewID("echoes", "large"))
 }
 
@@ -69,6 +71,18 @@ func (s stack) checkLargeObjects(t *testing.T, id engine.ID) {
 		tags, err := client.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: bucket, Key: object.Key})
 		if err != nil || len(tags.TagSet) != 1 || *tags.TagSet[0].Key != "days" || *tags.TagSet[0].Value != "128" {
 			t.Errorf("%s has the tags %v, error %v", *object.Key, tags, err)
+		}
+	}
+}
+
+// checkMemory checks the memory of the functions that handle large values.
+func (s stack) checkMemory(t *testing.T, want int32) {
+	t.Helper()
+	client := lambda.NewFromConfig(emulator.Config(t))
+	for _, function := range []string{"interpreter", "taskrunner", "api"} {
+		found, err := client.GetFunctionConfiguration(t.Context(), &lambda.GetFunctionConfigurationInput{FunctionName: aws.String(s.name + "-" + function)})
+		if err != nil || aws.ToInt32(found.MemorySize) != want {
+			t.Errorf("%s has the memory %v, error %v", function, found, err)
 		}
 	}
 }
