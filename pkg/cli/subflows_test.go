@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,7 @@ func subflowFolder(t *testing.T) (file func(name string) string, sub string) {
 		"starts": start + "}",
 		"retries": "{type: task, name: Sub, resourceArn: acs:fnf:::flow/broken, pattern: sync, serviceParams: {ExecutionName: $.name}," +
 			" retry: [{errors: [NoMoney], intervalSeconds: 1, maxAttempts: 1}]}",
+		"outer":  "{type: task, name: Outer, resourceArn: acs:fnf:::flow/waits, pattern: sync}",
 		"broken": "{type: fail, name: F, error: NoMoney, cause: the account is empty}",
 		"fails": "{type: parallel, name: Both, branches: [{steps: [" + start + ", pattern: sync}]}," +
 			" {steps: [{type: wait, name: W, duration: 1}, {type: fail, name: F, error: Boom}]}]}",
@@ -149,4 +151,14 @@ func TestRunNamesAnswersThatNoStepUsed(t *testing.T) {
 	}
 	got := do(t, "run", file("waits"), "--subflow", sub, "--skip-time")
 	wantSaid(t, got, ExitSucceeded, "no step used these of "+script+": answer 2, of step Ask[9]\n")
+}
+
+// The name of a sub-flow is as long at every depth.
+func TestNamesOfSubflowsDoNotGrowWithTheDepth(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	got := do(t, "run", file("outer"), "--subflow", "waits="+file("waits"), "--subflow", sub, "--skip-time", "--name", "one")
+	if name := regexp.MustCompile(`  ask/one-[0-9a-f]{32}  Ask  `); got.exit != ExitWaiting || !name.MatchString(got.stderr) {
+		t.Errorf("%+v", got)
+	}
 }

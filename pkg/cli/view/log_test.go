@@ -37,13 +37,18 @@ steps:
 // logged runs an execution in virtual time, and returns what is logged of it.
 func logged(t *testing.T, format string, quiet bool, cause string) string {
 	t.Helper()
+	return loggedOf(t, strings.Replace(loggedFlow, "TOKEN", cause, 1), format, quiet)
+}
+
+func loggedOf(t *testing.T, definition, format string, quiet bool) string {
+	t.Helper()
 	var out bytes.Buffer
 	log, err := NewLogger(&out, format, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	store := &local.MemoryStore{}
-	flow, err := store.Put(t.Context(), "logged", []byte(strings.Replace(loggedFlow, "TOKEN", cause, 1)))
+	flow, err := store.Put(t.Context(), "logged", []byte(definition))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,5 +112,25 @@ func TestSecondsInTheLogAreMilliseconds(t *testing.T) {
 	attrs := attrsOf(nil, machine.State{Started: at(0)}, ended)
 	if got := attrs[len(attrs)-1].String(); got != "seconds=1.507" {
 		t.Errorf("logged %q", got)
+	}
+}
+
+func TestLogOfARetryNamesTheIteration(t *testing.T) {
+	t.Parallel()
+	got := loggedOf(t, `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.items, item: it}
+    inputMappings: [{target: items, source: [1, 2]}]
+    steps:
+      - type: task
+        name: Flaky
+        resourceArn: acs:fc:::services/s/functions/nothing
+        retry: [{errors: [FnF.ALL], intervalSeconds: 2, maxAttempts: 1}]
+`, "text", false)
+	if !strings.Contains(got, `msg="retry scheduled" execution=logged/one step=Flaky[1] retry=1`) {
+		t.Errorf("log:\n%s", got)
 	}
 }
