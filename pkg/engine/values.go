@@ -61,6 +61,14 @@ const (
 	decodedFactor = 58
 )
 
+// decodedSize estimates the bytes of memory of a decoded item or part. The factor is far too high for most values, so no
+// estimate takes all: the collection of a foreach stays beside the items of its lanes. Each of them would decode a copy
+// of its own otherwise. Two such collections do not stay.
+func decodedSize(encoded int) int {
+	const most = maxDecoded / 3 * 2
+	return min(encoded*decodedFactor, most)
+}
+
 func newDecodedItems() *decodedItems { return &decodedItems{seed: maphash.MakeSeed()} }
 
 // decode decodes an item, once for all that read it at the same time. Without a cache it decodes.
@@ -73,7 +81,7 @@ func (d *decodedItems) decode(item Item) decodedItem {
 		return decode()
 	}
 	key := contentKey{item.Key(), maphash.Bytes(d.seed, item.Body)}
-	once := d.cache.getOrPut(key, len(item.Body)*decodedFactor, maxDecoded, func() any { return sync.OnceValue(decode) })
+	once := d.cache.getOrPut(key, decodedSize(len(item.Body)), maxDecoded, func() any { return sync.OnceValue(decode) })
 	return once.(func() decodedItem)() //nolint:forcetypeassert // the key says so
 }
 
@@ -102,7 +110,7 @@ func (d *decodedItems) part(ref partRef, read func() (func(uint32) (value.Value,
 			return nil, err
 		}
 		part.numbered = numbered
-		d.cache.put(ref, part, size*decodedFactor, maxDecoded)
+		d.cache.put(ref, part, decodedSize(size), maxDecoded)
 	}
 	return part.numbered, nil
 }

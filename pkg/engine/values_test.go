@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,25 @@ func TestWorkersShareADecodedItem(t *testing.T) {
 		if &other.state.Input.Members()[0] != &first[0] {
 			t.Fatal("the item was decoded twice")
 		}
+	}
+}
+
+// The lanes of a foreach over a large collection read items of their own between two iterations.
+func TestALargeValueStaysBesideSmallItems(t *testing.T) {
+	t.Parallel()
+	items, reads := newDecodedItems(), 0
+	read := func() (func(uint32) (value.Value, bool), int, error) {
+		reads++
+		return func(uint32) (value.Value, bool) { return value.Value{}, true }, 1 << 20, nil
+	}
+	for i := range 100 {
+		if _, err := items.part(partRef{}, read); err != nil {
+			t.Fatal(err)
+		}
+		items.decode(decodable(t, strconv.Itoa(i)))
+	}
+	if reads != 1 {
+		t.Errorf("the value was read %d times", reads)
 	}
 }
 
