@@ -17,16 +17,12 @@ import (
 var arbiterCases = []ruleCase{
 	{"rule 7: a worker without time for a call leaves it to the next one", func(b *fixture) {
 		start := b.begin(taskFlow("First"))
-		late, cancel := context.WithTimeout(b.t.Context(), machine.DefaultDirect)
-		defer cancel()
-		if _, err := b.Advance(late, start); err == nil {
+		if _, err := b.Advance(&timeLeft{b.t.Context(), machine.DefaultDirect}, start); err == nil {
 			b.t.Error("a worker that has ten seconds makes a call that may take ten")
 		}
 		b.wantTrace("read")
 		b.answer("First", `{}`)
-		early, cancel := context.WithTimeout(b.t.Context(), time.Hour)
-		defer cancel()
-		if _, err := b.Advance(early, start); err != nil {
+		if _, err := b.Advance(&timeLeft{b.t.Context(), time.Hour}, start); err != nil {
 			b.t.Error(err)
 		}
 		b.wantTrace("read", "call First", "write 1")

@@ -565,8 +565,8 @@ var laneCases = []ruleCase{
 	}},
 	{"rule 22: a worker without time for the next call leaves it to a timer", func(b *fixture) {
 		lanes := b.forkOver(6)
-		late := &movingDeadline{Context: b.t.Context(), until: time.Now().Add(time.Hour)}
-		b.script("A", answer{outcome: token.Success(value.Object()), during: func() { late.until = time.Now().Add(machine.DefaultDirect) }})
+		late := &timeLeft{b.t.Context(), time.Hour}
+		b.script("A", answer{outcome: token.Success(value.Object()), during: func() { late.left = machine.DefaultDirect }})
 		if _, err := b.Advance(late, lanes[0]); err != nil {
 			b.t.Fatal(err)
 		}
@@ -676,13 +676,15 @@ func (b *fixture) forkOver(items int) []engine.Wake {
 	return b.takeAll()
 }
 
-// movingDeadline is a context whose deadline moves.
-type movingDeadline struct {
-	context.Context //nolint:containedctx // it is one
-	until           time.Time
+// timeLeft is a context of a worker that always has so much time left: it never ends, however slow the
+// store is.
+type timeLeft struct {
+	context.Context
+	left time.Duration
 }
 
-func (d *movingDeadline) Deadline() (time.Time, bool) { return d.until, true }
+// Deadline implements [context.Context].
+func (c *timeLeft) Deadline() (time.Time, bool) { return time.Now().Add(c.left), true }
 
 // fork leads an execution to its parallel step with these branches. It returns the wakes of the start and
 // of the lanes.
