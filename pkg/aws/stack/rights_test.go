@@ -304,7 +304,7 @@ func (x trial) resource(text string) string {
 
 const (
 	look     = 50 * time.Millisecond
-	patience = 30 * time.Second
+	patience = 90 * time.Second // a machine may be busy
 	// tellPatience is how long after a failure the log may tell of it.
 	tellPatience = 10 * time.Second
 )
