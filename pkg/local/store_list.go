@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -65,9 +66,9 @@ func (s *KeyedStore) Executions(
 	}
 	err = s.do(ctx, operation{name: "list executions"}, func() (err error) {
 		var last []byte
+		ofFlow, inStatus := encodedText(flow), encodedText(string(status)) // an entry is the one, then the other
 		for key, entry := range s.db.Entries(Range{lower, []byte{keyStarted + 1}}, &err) {
-			d := value.NewDecoder(entry)
-			if name, found := d.Text(), machine.Status(d.Text()); (flow != "" && name != flow) || (status != "" && found != status) {
+			if (flow != "" && !bytes.HasPrefix(entry, ofFlow)) || (status != "" && !bytes.HasSuffix(entry, inStatus)) {
 				continue
 			}
 			if len(ids) == limit {
@@ -86,4 +87,10 @@ func (s *KeyedStore) Executions(
 		return nil, "", err
 	}
 	return ids, next, nil
+}
+
+func encodedText(text string) []byte {
+	var e value.Encoder
+	e.Text(text)
+	return e.Bytes()
 }

@@ -8,9 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -47,4 +51,54 @@ func BenchmarkList(b *testing.B) {
 			b.Fatal(len(list), err)
 		}
 	}
+}
+
+// BenchmarkIndex reads pages of the list of 100,000 executions, of which one in 1,000 is of another flow and
+// runs.
+func BenchmarkIndex(b *testing.B) {
+	store := openOnMemory(b)
+	const executions, one = 100_000, 1000
+	var puts sync.WaitGroup
+	for i := range 64 {
+		puts.Go(func() {
+			for n := i; n < executions; n += 64 {
+				state := machine.State{
+					Flow: machine.FlowRef{Name: "common", Hash: "hash"}, Execution: fmt.Sprintf("run-%d", n),
+					Status: machine.StatusSucceeded, Started: epoch.Add(time.Duration(n) * time.Second), At: epoch,
+				}
+				if n%one == 0 {
+					state.Flow.Name, state.Status = "rare", machine.StatusRunning
+				}
+				item := engine.Item{Execution: state.ID()}
+				item.Body, _ = machine.Encode(machine.Place(item.Execution, 0), state, nil)
+				if err := store.Append(b.Context(), item); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	puts.Wait()
+	for name, filter := range map[string]struct {
+		flow   string
+		status machine.Status
+	}{"newest": {}, "of a rare flow": {flow: "rare"}, "of a rare status": {status: machine.StatusRunning}, "of none": {flow: "none"}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := store.Executions(b.Context(), filter.flow, filter.status, "", executions/one); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func openOnMemory(b *testing.B) *disk.Store {
+	b.Helper()
+	store, err := disk.OpenOn(vfs.NewMem())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = store.Shut() })
+	return store
 }
