@@ -30,7 +30,7 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 	}
 	key := newestKey(name)
 	err = s.step(ctx, operation{name: "put flow " + name}, key, func() ([]Entry, error) {
-		hash, _, err := s.db.Get(key)
+		hash, err := s.newest(name)
 		if err != nil || string(hash) == flow.Hash {
 			return nil, err
 		}
@@ -77,10 +77,24 @@ func (s *KeyedStore) newEntry(flow machine.FlowRef, newest string) ([]byte, erro
 	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())), own.Properties...), err
 }
 
+// newest returns the hash of the newest definition of a name, empty for none. The list says it of a name
+// of which an earlier release stored all definitions.
+func (s *KeyedStore) newest(name string) ([]byte, error) {
+	hash, ok, err := s.db.Get(newestKey(name))
+	if ok || err != nil {
+		return hash, err
+	}
+	list, err := s.definitions(name)
+	if err != nil || len(list) == 0 || name == "" {
+		return nil, err
+	}
+	return []byte(list[0].Flow.Hash), nil
+}
+
 // Newest implements [engine.Flows].
 func (s *KeyedStore) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
 	return read(ctx, s, operation{name: "read flow " + name}, func() (machine.FlowRef, error) {
-		hash, _, err := s.db.Get(newestKey(name))
+		hash, err := s.newest(name)
 		if err != nil {
 			return machine.FlowRef{}, err
 		}
@@ -174,7 +188,7 @@ func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 	key := newestKey(flow.Name)
 	return s.step(ctx, operation{name: "delete flow " + flow.Name}, key, func() ([]Entry, error) {
 		changes := []Entry{{listedKey(flow), nil}}
-		hash, _, err := s.db.Get(key)
+		hash, err := s.newest(flow.Name)
 		if err != nil || string(hash) != flow.Hash {
 			return changes, err
 		}

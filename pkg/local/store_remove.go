@@ -174,24 +174,38 @@ type removal struct {
 	expires time.Time
 	files   []engine.ID // logs with values in files
 	size    int
+	tokens  bool // whether the log of the latest add waited for tokens
 }
 
 // add adds what the store has of a log.
 func (r *removal) add(log engine.ID) (err error) {
-	records := len(r.changes)
-	r.addAll(ofLog(keyRecord, log), &err)
+	r.tokens = false
+	r.addAll(ofLog(keyItem, log), &err, r.addRecord)
 	hasFiles := r.KeyedStore.files != nil && r.KeyedStore.files.HasValues(log)
 	if hasFiles {
 		r.files = append(r.files, log)
 	}
-	if hasFiles || len(r.changes) > records {
+	if hasFiles || r.tokens {
 		r.removed.Store(true)
 		r.changes = append(r.changes, Entry{idKey(keyRemoved, log), removedMark{r.expires, hasFiles}.encode()})
 	}
-	for _, of := range []Range{ofLog(keyItem, log), ofLog(keyJoin, log), ofLog(keyStop, log), valuesOf(log)} {
-		r.addAll(of, &err)
+	for _, of := range []Range{ofLog(keyJoin, log), ofLog(keyStop, log), valuesOf(log)} {
+		r.addAll(of, &err, nil)
 	}
 	return err
+}
+
+// addRecord adds the record of the token for which the log waited at an item.
+func (r *removal) addRecord(key, value []byte) {
+	item, err := decodeItem(key, value)
+	if err != nil {
+		return
+	}
+	state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+	if err == nil && state.Waiting != nil && state.Waiting.Token != nil {
+		r.tokens = true
+		r.changes = append(r.changes, Entry{recordKey(state.Waiting.Handle()), nil})
+	}
 }
 
 func valuesOf(log engine.ID) Range {
@@ -199,9 +213,13 @@ func valuesOf(log engine.ID) Range {
 	return Range{prefix, behind(prefix)}
 }
 
-func (r *removal) addAll(of Range, failed *error) {
+// addAll adds the keys of a range, and calls each for them unless it is nil.
+func (r *removal) addAll(of Range, failed *error, each func(key, value []byte)) {
 	var err error
 	for key, value := range r.db.Entries(of, &err) {
+		if each != nil {
+			each(key, bytes.Clone(value))
+		}
 		r.size += len(key) + len(value)
 		r.changes = append(r.changes, Entry{bytes.Clone(key), nil})
 	}

@@ -12,11 +12,7 @@ import (
 
 var tokenForm = form[token.Record]{decode: token.DecodeRecord, encode: token.Record.Encode}
 
-// recordKey returns the key of a record. The records of a log stand together.
-func recordKey(handle string) []byte {
-	id, _ := token.HandleID(handle)
-	return append(idKey(keyRecord, id.Execution), handle...)
-}
+func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
 
 // changeRecord changes the record of a token, unless the execution was removed.
 func (s *KeyedStore) changeRecord(ctx context.Context, op, handle string, apply func(token.Record) token.Record) (token.Record, error) {

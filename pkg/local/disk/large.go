@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -24,6 +25,9 @@ func (s *Store) makeLargeDir() error {
 	return errors.Join(s.fs.MkdirAll(s.fs.PathJoin(s.path, largeDir), 0o700), syncDir(s.fs, s.path))
 }
 
+// withExpiry ends the names of files that begin with their expiry. Earlier releases wrote files without.
+const withExpiry = ".value"
+
 // expirySize is the size of the expiry of a large value, in seconds since 1970. The file begins with it.
 const expirySize = 8
 
@@ -35,7 +39,7 @@ func (s *Store) StoreValue(ctx context.Context, name string, data []byte, expire
 	}
 	defer s.db.leave()
 	expiry := binary.BigEndian.AppendUint64(nil, uint64(expires.Unix())) //nolint:gosec // as it is read
-	return largeError("store", name, s.writeLarge(file, expiry, data))
+	return largeError("store", name, s.writeLarge(file+withExpiry, expiry, data))
 }
 
 // writeLarge writes a file, durably. The directory of the execution may have been made by a writer that has not synced
@@ -65,7 +69,12 @@ func (s *Store) LoadValue(ctx context.Context, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer s.db.leave()
-	f, err := s.fs.Open(file, vfs.SequentialReadsOption)
+	skip := expirySize
+	f, err := s.fs.Open(file+withExpiry, vfs.SequentialReadsOption)
+	if errors.Is(err, os.ErrNotExist) {
+		skip = 0
+		f, err = s.fs.Open(file, vfs.SequentialReadsOption)
+	}
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, engine.ErrNotFound
 	}
@@ -73,13 +82,13 @@ func (s *Store) LoadValue(ctx context.Context, name string) ([]byte, error) {
 		return nil, largeError("read", name, err)
 	}
 	data, err := io.ReadAll(f)
-	if err == nil && len(data) < expirySize {
+	if err == nil && len(data) < skip {
 		err = io.ErrUnexpectedEOF
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return nil, largeError("read", name, err)
 	}
-	return data[expirySize:], nil
+	return data[skip:], nil
 }
 
 // largeFile returns the file of a value. The caller must leave the database then.
@@ -124,6 +133,9 @@ func (s *Store) RemoveValues(log engine.ID, expires time.Time) error {
 // removeValue removes a file with this expiry. One that is too short is being written, or was cut short by a
 // crash.
 func (s *Store) removeValue(file string, expires time.Time) error {
+	if !strings.HasSuffix(file, withExpiry) {
+		return s.fs.Remove(file)
+	}
 	f, err := s.fs.Open(file)
 	if err != nil {
 		return err
