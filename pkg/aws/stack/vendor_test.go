@@ -117,6 +117,24 @@ func (s stack) vendor(t *testing.T, calls ...vendorCall) []string {
 	return strings.Split(strings.TrimSpace(vendorProgram(t, s.named(t), fnfSecret, input.String(), "calls.py")), "\n")
 }
 
+// The end of an execution is the outcome of the task with whose token the vendor's client started it.
+func TestTheVendorsClientStartsAReport(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	text, run := s.waiting(t, "reported")
+	const definition = "version: v1\ntype: flow\nsteps: [{type: pass, name: A, outputMappings: [{target: status, source: ok}]}]\n"
+	lines := s.vendor(t,
+		vendorCall{"CreateFlow", map[string]any{"Name": "reporting", "Definition": definition, "Description": "d", "Type": "FDL"}},
+		vendorCall{"StartExecution", map[string]any{"FlowName": "reporting", "ExecutionName": "one", "CallbackFnFTaskToken": text}})
+	if len(lines) != 2 || !strings.Contains(lines[1], `"Name":"one"`) {
+		t.Errorf("got %q", lines)
+	}
+	if exit := run.wait(); exit != cli.ExitSucceeded {
+		t.Errorf("exit %d", exit)
+	}
+	s.check(t, cli.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "reported")
+}
+
 // The vendor's client creates a flow on the stack, runs it to its end, and reads what happened.
 func TestTheVendorsClientManages(t *testing.T) {
 	t.Parallel()
