@@ -158,7 +158,7 @@ func (f *flowFile) warnOfPlaceholders() {
 
 // inOrder sorts problems by their places.
 func inOrder(problems fdl.Problems) fdl.Problems {
-	slices.SortStableFunc(problems, func(a, b fdl.Problem) int { return a.Position.Compare(b.Position) })
+	slices.SortStableFunc(problems, func(a, b fdl.Problem) int { return a.Compare(b.Position) })
 	return problems
 }
 

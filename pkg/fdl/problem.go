@@ -100,7 +100,7 @@ func (p Position) Compare(q Position) int {
 }
 
 func (ps Problems) sort() {
-	slices.SortStableFunc(ps, func(a, b Problem) int { return a.Position.Compare(b.Position) })
+	slices.SortStableFunc(ps, func(a, b Problem) int { return a.Compare(b.Position) })
 }
 
 // DidYouMean returns the end of a message (`; did you mean "task"?`) with the name that found most
