@@ -9,7 +9,8 @@ from aliyunsdkcore.acs_exception.exceptions import ServerException
 from aliyunsdkcore.client import AcsClient
 
 host, port = os.environ["ENDPOINT"].split(":")
-client = AcsClient(os.environ["AK_ID"], os.environ["AK_SECRET"], "cn-hangzhou", port=int(port))
+# A function on a busy machine may take longer than the 10 s of the default.
+client = AcsClient(os.environ["AK_ID"], os.environ["AK_SECRET"], "cn-hangzhou", port=int(port), timeout=60)
 client.add_endpoint("cn-hangzhou", "fnf", host)
 for line in sys.stdin:
     action, parameters = json.loads(line)
