@@ -29,7 +29,8 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	limits.Direct, limits.Duration = min(machine.DefaultDirect, timeLimit/3), p.LongestExecution()
 	functions, closeIdle := lambda.NewClient(p.Config)
 	store, waits := p.Executions(), p.Waits()
-	i := interpreter{p.Keys(), engine.WorkerConfig{
+	keys := p.Keys()
+	config := engine.WorkerConfig{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(timers(p)),
 		TaskQueue: &sqs.Tasks{Target: p.Queue("WAITLESS_TASK_QUEUE")},
 		Caller: lambda.New(lambda.Config{
@@ -40,15 +41,15 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 			Warn: func(err error) { p.Log.Warn("wake", "error", err.Error()) },
 		}),
 		Now: time.Now, WorkerDeadAfter: 2 * timeLimit, CallbackBase: p.Optional("WAITLESS_CALLBACK_URL"), Limits: limits,
-		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
-	}}
+		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")), NewerKeys: keys.Newer,
+	}
 	ends := &sqs.Tasks{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
-		i.worker.Ends = ends
+		config.Ends = ends
 	}
-	_, err := i.newWorker() // so a missing port ends the start, and not each wake
+	worker, err := engine.NewWorker(config)
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
-	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance), limits.Direct
+	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(interpreter{keys, worker}.advance), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()
 		return receiver.Handle(ctx, event)
@@ -69,24 +70,13 @@ func timers(p *parts.Parts) sqs.WakesConfig {
 // interpreter advances executions with the current token keys.
 type interpreter struct {
 	keys   *secrets.Keys
-	worker engine.WorkerConfig
+	worker *engine.Worker
 }
 
-func (i interpreter) advance(ctx context.Context, wake engine.Wake) (d engine.Disposition, err error) {
-	i.worker.NewerKeys = i.keys.Newer
-	if i.worker.Keys, err = i.keys.Get(ctx); err != nil {
-		return d, err
-	}
-	worker, err := i.newWorker()
+func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
+	keys, err := i.keys.Get(ctx)
 	if err != nil {
-		return d, err
+		return engine.Disposition{}, err
 	}
-	return worker.Advance(ctx, wake)
-}
-
-func (i interpreter) newWorker() (worker, error) { return engine.NewWorker(i.worker) }
-
-// worker is an [engine.Worker].
-type worker interface {
-	Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
+	return i.worker.WithKeys(keys).Advance(ctx, wake)
 }

@@ -1,6 +1,24 @@
 package main
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/waitless/waitless/pkg/aws/secrets"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
 
 // TestCompose: the function starts with the variables of the template, so each port of its worker is
 // there.
@@ -18,4 +36,118 @@ func TestCompose(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
+}
+
+const eachText = `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: one}
+    steps:
+      - {type: pass, name: Nothing}
+`
+
+// TestWakesShareALargeValue: the wakes that begin a foreach and its lanes need the large list. The function
+// reads it from the bucket once, although its keys change between the wakes.
+func TestWakesShareALargeValue(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.start(t, value.Object(value.Member{Key: "list", Value: value.Array(value.String(strings.Repeat(".", machine.MaxData)), value.String("small"))}))
+	f.advance(t) // begins the foreach, and so sends the wakes of its lanes
+	if len(f.wakes) != 2 {
+		t.Fatalf("%d lanes, want 2", len(f.wakes))
+	}
+	f.advance(t)
+	f.now = f.now.Add(10 * time.Minute) // after which the keys are read again
+	f.key++
+	f.advance(t)
+	if n := f.loads.Load(); n != 1 {
+		t.Errorf("the large value was read %d times, want once", n)
+	}
+	f.advance(t) // of the join
+	if state, err := f.client.Describe(t.Context(), engine.NewID("each", "run")); err != nil || state.Status != machine.StatusSucceeded {
+		t.Errorf("the execution is %s: %s %s, error %v", state.Status, state.Error, state.Cause, err)
+	}
+}
+
+// fixture is an interpreter beside a store in memory. It counts the reads of large values.
+type fixture struct {
+	local.MemoryStore
+	interpreter interpreter
+	client      *engine.Client
+	wakes       []engine.Wake
+	loads       atomic.Int32
+	now         time.Time
+	key         int // the id of the token key
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{now: time.Unix(1, 0), key: 1}
+	clock := func() time.Time { return f.now }
+	limits := machine.Limits{Data: machine.MaxLargeData}
+	worker, err := engine.NewWorker(engine.WorkerConfig{
+		Log: f, Flows: f, Joins: f, TokenStore: f, Stops: f, Wakes: f, TaskQueue: f, Caller: f, LargeValues: f, Now: clock, Limits: limits,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.interpreter = interpreter{&secrets.Keys{Client: f, Now: clock}, worker}
+	f.client, err = engine.NewClient(engine.ClientConfig{
+		Log: f, Flows: f, TokenStore: f, Stops: f, Wakes: f, LargeValues: f, Now: clock, Limits: limits,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *fixture) start(t *testing.T, input value.Value) {
+	t.Helper()
+	flow, err := f.Put(t.Context(), "each", []byte(eachText))
+	if err == nil {
+		_, err = f.client.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "run", Input: input})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// advance handles the oldest wake.
+func (f *fixture) advance(t *testing.T) {
+	t.Helper()
+	if len(f.wakes) == 0 {
+		t.Fatal("no wake is left")
+	}
+	wake := f.wakes[0]
+	f.wakes = f.wakes[1:]
+	if _, err := f.interpreter.advance(t.Context(), wake); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) Send(_ context.Context, wake engine.Wake) error {
+	f.wakes = append(f.wakes, wake)
+	return nil
+}
+
+func (f *fixture) LoadValue(ctx context.Context, name string) ([]byte, error) {
+	f.loads.Add(1)
+	return f.MemoryStore.LoadValue(ctx, name)
+}
+
+func (f *fixture) GetSecretValue(
+	context.Context, *secretsmanager.GetSecretValueInput, ...func(*secretsmanager.Options),
+) (*secretsmanager.GetSecretValueOutput, error) {
+	text := fmt.Sprintf(`{"id":%d,"secret":%q}`, f.key, strings.Repeat("s", token.SecretSize))
+	return &secretsmanager.GetSecretValueOutput{SecretString: aws.String(text)}, nil
+}
+
+func (*fixture) Queue(context.Context, engine.Task) error { panic("no long call") }
+
+func (*fixture) Call(context.Context, machine.Call) (token.Outcome, error) { panic("no call") }
+
+func (*fixture) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return nil, nil
 }

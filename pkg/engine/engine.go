@@ -83,6 +83,14 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 	return &Worker{c}, nil
 }
 
+// WithKeys returns a worker with other token keys. Both share what they keep in memory, so it is cheap
+// enough for one wake.
+func (w *Worker) WithKeys(keys token.Keys) *Worker {
+	c := w.core
+	c.tokenKeys = keys
+	return &Worker{c}
+}
+
 // TaskRunner runs the calls of the task queue. It is safe for concurrent use.
 type TaskRunner struct{ core }
 
