@@ -55,16 +55,20 @@ func TestKeysAreLimited(t *testing.T) {
 	}
 }
 
-// A key that may not report cannot report by the end of an execution.
+// A key that may not report cannot report by the end of an execution, which may be a success or a failure.
 func TestStartWithATokenNeedsReport(t *testing.T) {
 	t.Parallel()
-	for _, actions := range [][]string{{"start"}, {"start", "report"}} {
-		m := newManaged(t)
-		m.config.Keys = map[string]fnf.Key{keyID: {Secret: secret, Actions: actions}}
-		m.api = fnf.Handler(m.config)
-		a := m.request("StartExecution FlowName=f CallbackFnFTaskToken=x")
-		if want := map[int]string{1: "AccessDenied", 2: "TaskNotExists"}[len(actions)]; a.body.Code != want {
-			t.Errorf("%v: response %d %s, want %s", actions, a.status, a.text, want)
+	for want, lists := range map[string][][]string{
+		"AccessDenied":  {{"start"}, {"start", "ReportTaskSucceeded"}, {"start", "ReportTaskFailed"}},
+		"TaskNotExists": {{"start", "report"}, {"StartExecution", "ReportTaskSucceeded", "ReportTaskFailed"}},
+	} {
+		for _, actions := range lists {
+			m := newManaged(t)
+			m.config.Keys = map[string]fnf.Key{keyID: {Secret: secret, Actions: actions}}
+			m.api = fnf.Handler(m.config)
+			if a := m.request("StartExecution FlowName=f CallbackFnFTaskToken=x"); a.body.Code != want {
+				t.Errorf("%v: response %d %s, want %s", actions, a.status, a.text, want)
+			}
 		}
 	}
 }
