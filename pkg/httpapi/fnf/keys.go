@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Key is what a client signs its requests with.
@@ -61,8 +62,10 @@ const MinSecret = 24
 // secret.
 func ParseKeys(text string) (map[string]Key, error) {
 	var keys map[string]Key
-	if json.Unmarshal([]byte(text), &keys) != nil {
-		return nil, errors.New(`the keys cannot be read; allowed: {"id":"secret"} or {"id":{"secret":"...","actions":["read"]}}, with any number of them`)
+	_, err := value.ParseJSON([]byte(text)) // rejects repeated ids, of which one may be limited and the other not
+	if err != nil || json.Unmarshal([]byte(text), &keys) != nil {
+		return nil, errors.New(`the keys cannot be read; allowed: {"id":"secret"} or {"id":{"secret":"...","actions":["read"]}}, ` +
+			`with any number of different ids`)
 	}
 	for id, key := range keys {
 		if len(key.Secret) < MinSecret {

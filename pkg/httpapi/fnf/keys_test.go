@@ -22,7 +22,8 @@ func TestParseKeys(t *testing.T) {
 		limited + `[]}}`: "no actions", limited + `null}}`: "no actions", limited + `["raed"]}}`: `did you mean "read"?`, limited + `"read"}}`: "cannot be read",
 		limited + `["read"],"a":1}}`: "cannot be read", `{"a":{"secret":"` + secret + `"}}`: "no actions", `{"a":{"actions":["read"]}}`: "has the length 0",
 		`{"a":null}`: "has the length 0",
-		"":           "allowed", "[]": "allowed", `{"a":1}`: "allowed",
+		limited + `["read"]},"a":"` + secret + `"}`: "cannot be read", limited + `["read"],"actions":["manage"]}}`: "cannot be read",
+		"": "allowed", "[]": "allowed", `{"a":1}`: "allowed",
 		`{"a":""}`:                    "has the length 0; allowed: at least 24 bytes",
 		`{"a":"` + secret[:23] + `"}`: `the secret of key "a" has the length 23; allowed: at least 24 bytes`,
 	} {
