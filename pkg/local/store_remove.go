@@ -271,8 +271,8 @@ func decodeRemovedMark(stored []byte) (removedMark, error) {
 	return removedMark{time.Unix(second, 0), stored[8] == withFiles}, nil
 }
 
-// removedRecord returns the record of a token of an execution that was removed. A later execution of that
-// name has tokens that expire later.
+// removedRecord returns the record of a token of an execution that was removed. ok is false for other tokens,
+// also of a later execution of that name.
 func (s *KeyedStore) removedRecord(ctx context.Context, handle string) (record token.Record, ok bool, err error) {
 	id, isHandle := token.HandleID(handle)
 	if !isHandle || !s.removed.Load() {
@@ -284,7 +284,11 @@ func (s *KeyedStore) removedRecord(ctx context.Context, handle string) (record t
 			return err
 		}
 		mark, err := decodeRemovedMark(stored)
-		ok = err == nil && !id.Expires.After(mark.expires)
+		if err != nil || id.Expires.After(mark.expires) {
+			return err
+		}
+		isLatest, err := s.isOfLatest(id)
+		ok = err == nil && !isLatest
 		return err
 	})
 	if ok {
@@ -292,6 +296,18 @@ func (s *KeyedStore) removedRecord(ctx context.Context, handle string) (record t
 		record = token.Record{Outcome: &outcome, ClosedBy: token.ClosedByStop}
 	}
 	return record, ok, err
+}
+
+// isOfLatest reports whether the token is of the execution that the log is of now: tokens expire with theirs.
+func (s *KeyedStore) isOfLatest(id token.ID) (bool, error) {
+	stripe := s.stripeOf(id.Execution[:])
+	stripe.RLock()
+	defer stripe.RUnlock()
+	latest, err := s.latest(stripe, id.Execution)
+	if errors.Is(err, engine.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil && s.headOf(latest).Expires.Unix() == id.Expires.Unix(), err
 }
 
 // Tidy implements [Removal].

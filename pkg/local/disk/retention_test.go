@@ -186,30 +186,57 @@ func TestATokenOfARemovedExecutionStaysClosed(t *testing.T) {
 	id := p.begin(t, "ask", callbackText, "name", value.Object())
 	p.run(t)
 	first := p.token
-	closeToken := func(text string, want resume.CloseResult) {
-		t.Helper()
-		found, err := p.Tokens.Verify(t.Context(), text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, _, err := found.Close(t.Context(), token.Success(value.Object(value.Member{Key: "by", Value: value.String(text)}))); err != nil || got != want {
-			t.Errorf("the token is closed with result %d, error %v; want %d", got, err, want)
-		}
-	}
-	closeToken(first, resume.Closed)
+	p.wantClosed(t, first, resume.Closed)
 	p.run(t)
 	p.wantStatus(t, id, machine.StatusSucceeded)
 	p = laterOn(t, store, retention+time.Hour)
 	p.run(t)
 	p.wantGone(t, id)
-	closeToken(first, resume.ClosedDifferent)
+	p.wantClosed(t, first, resume.ClosedDifferent)
 
 	id = p.begin(t, "ask", callbackText, "name", value.Object())
 	p.run(t)
-	closeToken(first, resume.ClosedDifferent)
-	closeToken(p.token, resume.Closed)
+	p.wantClosed(t, first, resume.ClosedDifferent)
+	p.wantClosed(t, p.token, resume.Closed)
 	p.run(t)
 	p.wantStatus(t, id, machine.StatusSucceeded)
+}
+
+// The tokens of an execution that has the name of a removed one can be closed, also if its time limit is so much
+// shorter that they expire before those of the removed one.
+func TestATokenThatExpiresBeforeThoseOfARemovedExecutionIsClosed(t *testing.T) {
+	t.Parallel()
+	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
+	p := laterOn(t, store, 0)
+	id := p.begin(t, "ask", callbackText, "name", value.Object())
+	p.run(t)
+	first := p.token
+	p.wantClosed(t, first, resume.Closed)
+	p.run(t)
+	p = laterOn(t, store, retention+time.Hour)
+	p.run(t)
+	p.wantGone(t, id)
+
+	p.answer = func(_ context.Context, call machine.Call) (token.Outcome, error) {
+		p.wantClosed(t, first, resume.ClosedDifferent)
+		p.wantClosed(t, call.Input.Get("token").Text(), resume.Closed)
+		return answered, nil
+	}
+	p.begin(t, "ask", callbackText+"timeoutSeconds: 60\n", "name", value.Object())
+	p.run(t)
+	p.wantStatus(t, id, machine.StatusSucceeded)
+}
+
+// wantClosed closes a token with an output that no other has.
+func (p *process) wantClosed(t *testing.T, text string, want resume.CloseResult) {
+	t.Helper()
+	found, err := p.Tokens.Verify(t.Context(), text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, err := found.Close(t.Context(), token.Success(value.Object(value.Member{Key: "by", Value: value.String(text)}))); err != nil || got != want {
+		t.Errorf("the token is closed with result %d, error %v; want %d", got, err, want)
+	}
 }
 
 // A sub-flow stays until its parent has its result. Both are removed then.
