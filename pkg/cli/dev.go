@@ -154,10 +154,10 @@ func (s *server) logOutput(call machine.Call, text string) {
 	s.log.Info("output", "execution", call.Flow.Name+"/"+call.Execution, "step", call.Step, "text", token.MaskAll(text))
 }
 
-// logAbsent logs what mappings leave out, each of a definition once.
-func (s *server) logAbsent() func(engine.Absences) {
-	var told absences
-	return func(of engine.Absences) {
+// logUnmapped logs what mappings leave out, each of a definition once.
+func (s *server) logUnmapped() func(engine.UnmappedSources) {
+	var told reportedSources
+	return func(of engine.UnmappedSources) {
 		for _, m := range told.news(of) {
 			s.log.Warn("source of a mapping is missing", "execution", of.Flow.Name+"/"+of.Execution, "mapping", m.String())
 		}
@@ -215,7 +215,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	if err := s.limitConcurrency(s.flags, &config); err != nil {
 		return err
 	}
-	config.Store, config.CallbackBase, config.Absent = store, s.base, s.logAbsent()
+	config.Store, config.CallbackBase, config.Unmapped = store, s.base, s.logUnmapped()
 	config.Warn = func(err error) { s.log.Warn("job failed; it is retried", "error", err.Error()) }
 	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
 	config.Output = s.logOutput

@@ -263,7 +263,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	e.keys, e.stop = config.Store.Keys(), e.endWith(serving, stop)
-	config.Observer, config.Absent, config.Output, config.Warn = e, e.warnOfAbsent(), e.showOutput, e.warnOfJob
+	config.Observer, config.Unmapped, config.Output, config.Warn = e, e.warnOfUnmapped(), e.showOutput, e.warnOfJob
 	e.system = local.New(config)
 	e.api = &target.Client{Client: target.InProcess(e.system, lists)}
 	_, isNew, err := e.start(ctx)
@@ -391,10 +391,10 @@ func (e *execution) ask(flow *fdl.Flow, state machine.State, events []machine.Ev
 	e.sayHowToAnswer(text, place)
 }
 
-// warnOfAbsent shows what mappings of the execution leave out.
-func (e *execution) warnOfAbsent() func(engine.Absences) {
-	var told absences
-	return func(of engine.Absences) {
+// warnOfUnmapped shows what mappings of the execution leave out.
+func (e *execution) warnOfUnmapped() func(engine.UnmappedSources) {
+	var told reportedSources
+	return func(of engine.UnmappedSources) {
 		if !e.is(engine.NewID(of.Flow.Name, of.Execution)) {
 			return
 		}
@@ -520,11 +520,11 @@ func (e *execution) waiting(ctx context.Context, at machine.State) error {
 // mostTokens is how many open tokens are listed at the end of a run.
 const mostTokens = 10
 
-// absences remembers which missing sources were reported.
-type absences struct{ told sync.Map }
+// reportedSources remembers which missing sources were reported.
+type reportedSources struct{ told sync.Map }
 
 // news returns the mappings that were not reported before.
-func (a *absences) news(of engine.Absences) (news []machine.UnmappedSource) {
+func (a *reportedSources) news(of engine.UnmappedSources) (news []machine.UnmappedSource) {
 	for _, mapping := range of.Mappings {
 		if _, known := a.told.LoadOrStore([2]any{of.Flow, mapping}, true); !known {
 			news = append(news, mapping)

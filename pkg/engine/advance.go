@@ -16,13 +16,13 @@ type Disposition struct {
 	// EarlyLooks counts the reads of the token that came before its closer's update (rule 11, the closer
 	// sends the wake first).
 	EarlyLooks int
-	// Absent are the mappings of the committed items that found no source, nil for none. It is also set
+	// Unmapped are the mappings of the committed items that found no source, nil for none. It is also set
 	// after an error. It is for logs only: if the worker dies, it is lost.
-	Absent *Absences
+	Unmapped *UnmappedSources
 }
 
-// Absences are mappings of an execution whose source was missing, each once.
-type Absences struct {
+// UnmappedSources are mappings of an execution whose source was missing, each once.
+type UnmappedSources struct {
 	Flow      machine.FlowRef
 	Execution string // by name
 	Mappings  []machine.UnmappedSource
@@ -36,16 +36,16 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
-		core: &w.core, wake: wake, results: map[machine.Attempt]result{}, held: w.held(),
+		core: &w.core, wake: wake, results: map[machine.Attempt]result{}, loader: w.newValueLoader(),
 	}
 	disposition, err := h.run(ctx)
 	if poisoned(receives, err) {
 		disposition, err = done, h.abandon(ctx, err)
 	}
 	if err != nil {
-		return Disposition{Absent: h.absent}, wrap("advance execution "+wake.Execution.String(), err)
+		return Disposition{Unmapped: h.unmapped}, wrap("advance execution "+wake.Execution.String(), err)
 	}
-	disposition.EarlyLooks, disposition.Absent = h.earlyLooks, h.absent
+	disposition.EarlyLooks, disposition.Unmapped = h.earlyLooks, h.unmapped
 	return disposition, nil
 }
 
@@ -57,8 +57,8 @@ type handler struct {
 	// results are the outcomes of calls that no commit holds yet. They outlive
 	// a lost race, so that no call is repeated for it (rule 4).
 	results map[machine.Attempt]result
-	// held finds large values of the execution.
-	held held
+	// loader loads large values of the execution.
+	loader valueLoader
 	// nonces are those of all items whose put was tried: an item with one of
 	// them is our own.
 	nonces []string
@@ -66,8 +66,8 @@ type handler struct {
 	earlyLooks int
 	// resent says that the wake was sent again.
 	resent bool
-	// absent are the unmapped sources of committed drafts.
-	absent *Absences
+	// unmapped are the unmapped sources of committed drafts.
+	unmapped *UnmappedSources
 }
 
 func (h *handler) run(ctx context.Context) (Disposition, error) {
@@ -107,10 +107,10 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	if err != nil {
 		return Disposition{}, err
 	}
-	if h.wakeEnded(state) {
+	if h.endedByWake(state) {
 		return h.reportEndAgain(ctx, base, state)
 	}
-	if entered, ok := machine.Unresolved(state, h.wake.Cause); ok && !h.onlyAwaitsEnd(state) {
+	if entered, ok := machine.Unresolved(state, h.wake.Cause); ok && !h.canOnlyEnd(state) {
 		return h.resumePending(ctx, base, state, entered)
 	}
 	if h.endingIsLost(state) {
@@ -139,10 +139,10 @@ func (h *handler) endingIsLost(state machine.State) bool {
 	return h.wake.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil && state.Ending.Generation != h.generation
 }
 
-// onlyAwaitsEnd reports whether the execution cannot continue in this process and has no decided end: it
+// canOnlyEnd reports whether the execution cannot continue in this process and has no decided end: it
 // waits for a request to stop or its time limit.
-func (h *handler) onlyAwaitsEnd(state machine.State) bool {
-	return state.Ending == nil && h.endOnly != nil && h.endOnly(state)
+func (h *handler) canOnlyEnd(state machine.State) bool {
+	return state.Ending == nil && h.cannotContinue != nil && h.cannotContinue(state)
 }
 
 // endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has passed. A
@@ -196,7 +196,7 @@ func (h *handler) resend(ctx context.Context, due time.Time) error {
 // written (rule 1, load first).
 func (h *handler) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
 	switch {
-	case state.Status.Final(), h.onlyAwaitsEnd(state) && h.wake.Cause != machine.CauseStop && h.wake.Cause != machine.CauseParent:
+	case state.Status.Final(), h.canOnlyEnd(state) && h.wake.Cause != machine.CauseStop && h.wake.Cause != machine.CauseParent:
 		return nil, nil
 	case h.wake.Cause == machine.CauseStart:
 		if state.Status == machine.StatusStarting {

@@ -142,8 +142,8 @@ func (c *Client) compareStart(ctx context.Context, op string, id ID, request Sta
 	}
 	first, err := decodeState(items[0])
 	if err == nil {
-		held := c.held()
-		err = held.complete(ctx, &first.Input)
+		loader := c.newValueLoader()
+		err = loader.fill(ctx, &first.Input)
 	}
 	switch {
 	case err != nil:
@@ -184,8 +184,8 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	if err != nil {
 		return machine.State{}, err
 	}
-	held := c.held()
-	return state, held.complete(ctx, &state.Input, &state.Output)
+	loader := c.newValueLoader()
+	return state, loader.fill(ctx, &state.Input, &state.Output)
 }
 
 // Waiting returns the states of an execution's logs that wait for something but lanes: its own state, or

@@ -22,11 +22,11 @@ type draft struct {
 	state    machine.State
 	events   []machine.Event
 	commands []machine.Command
-	absent   []machine.UnmappedSource
+	unmapped []machine.UnmappedSource
 	// changed: the state is another one than in base.
 	changed bool
-	// large: the last commit wrote a value that later items refer to.
-	large bool
+	// wroteLarge: the last commit wrote a value that later items refer to.
+	wroteLarge bool
 	// hasResult: a call's result, a token's outcome or the ends of lanes are in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
@@ -80,7 +80,7 @@ func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Sign
 	}
 	d.env.Tag = h.newNonce()
 	d.env.Before = d.events
-	next, err := h.withHeld(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
+	next, err := h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
 	if err != nil {
 		return err
 	}
@@ -95,12 +95,12 @@ func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Sign
 	}
 	d.changed = d.changed || next.Changed
 	d.commands = next.Commands
-	d.absent = append(d.absent, next.Unmapped...)
+	d.unmapped = append(d.unmapped, next.Unmapped...)
 	return nil
 }
 
-// withHeld asks the machine, and asks again with the values that it must load.
-func (h *handler) withHeld(ctx context.Context, d *draft, ask func(machine.Env) (machine.Next, error)) (machine.Next, error) {
+// askMachine asks the machine, and asks again with the values that it must load.
+func (h *handler) askMachine(ctx context.Context, d *draft, ask func(machine.Env) (machine.Next, error)) (machine.Next, error) {
 	for {
 		next, err := ask(d.env)
 		if err != nil {
@@ -109,10 +109,10 @@ func (h *handler) withHeld(ctx context.Context, d *draft, ask func(machine.Env) 
 		if len(next.Load) == 0 {
 			return next, nil
 		}
-		if err := h.held.load(ctx, next.Load); err != nil {
+		if err := h.loader.load(ctx, next.Load); err != nil {
 			return machine.Next{}, err
 		}
-		d.env.Held = h.held.loaded
+		d.env.Held = h.loader.loaded
 	}
 }
 
@@ -124,7 +124,7 @@ func (h *handler) runCommands(ctx context.Context, d *draft) error {
 		command := d.commands[0]
 		d.commands = d.commands[1:]
 		if d.changed && h.comesAfterCommit(ctx, d, command) {
-			if h.postpones(ctx, d, command) {
+			if h.postponeIfLate(ctx, d, command) {
 				break
 			}
 			if err := h.commit(ctx, d); err != nil {
@@ -170,7 +170,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
 	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
 	var parts []value.Part
-	parts, d.large = h.encode(&item, d.state, d.events)
+	parts, d.wroteLarge = h.encode(&item, d.state, d.events)
 	if err := checkSize(item); err != nil {
 		return defect("commit", err)
 	}
@@ -188,33 +188,33 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 		return err
 	}
 	clear(h.results)
-	h.held.written = parts
+	h.loader.written = parts
 	h.observer.Committed(item.Execution, d.state, machine.WithItems(d.items, d.events))
-	h.noteAbsent(d)
-	d.base, d.liveTag, d.events, d.absent, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
+	h.noteUnmapped(d)
+	d.base, d.liveTag, d.events, d.unmapped, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
 	d.results, d.items = 0, d.state.Items()
-	return h.sendEnd(ctx, item, d.state)
+	return h.reportIfFinal(ctx, item, d.state)
 }
 
 // reloadState reads back the committed state if large values in it now refer to its item. Without that, the
 // next item of the draft would repeat these values.
 func (d *draft) reloadState() (err error) {
-	if d.large {
+	if d.wroteLarge {
 		d.state, err = decodeState(d.base)
-		d.large = false
+		d.wroteLarge = false
 	}
 	return err
 }
 
-// noteAbsent collects the unmapped sources of a committed draft. A draft that lost a race is made again
+// noteUnmapped collects the unmapped sources of a committed draft. A draft that lost a race is made again
 // and reports them again.
-func (h *handler) noteAbsent(d *draft) {
-	for _, absent := range d.absent {
-		if h.absent == nil {
-			h.absent = &Absences{Flow: d.state.Flow, Execution: d.state.Execution}
+func (h *handler) noteUnmapped(d *draft) {
+	for _, source := range d.unmapped {
+		if h.unmapped == nil {
+			h.unmapped = &UnmappedSources{Flow: d.state.Flow, Execution: d.state.Execution}
 		}
-		if !slices.Contains(h.absent.Mappings, absent) {
-			h.absent.Mappings = append(h.absent.Mappings, absent)
+		if !slices.Contains(h.unmapped.Mappings, source) {
+			h.unmapped.Mappings = append(h.unmapped.Mappings, source)
 		}
 	}
 }

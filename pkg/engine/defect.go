@@ -39,7 +39,7 @@ func (h *handler) abandon(ctx context.Context, cause error) error {
 }
 
 func (h *handler) abandonOnce(ctx context.Context, cause error) error {
-	base, state, err := h.toAbandon(ctx)
+	base, state, err := h.lastReadableState(ctx)
 	if err != nil || state.Status.Final() {
 		return err
 	}
@@ -77,15 +77,15 @@ func (h *handler) endWaiting(ctx context.Context, state machine.State, cause str
 	return record, joined, err
 }
 
-// toAbandon returns the latest item and the last state that can be read. A lane without a log has that
+// lastReadableState returns the latest item and the last state that can be read. A lane without a log has that
 // of its start; if nothing waits for it, it has ended.
-func (h *handler) toAbandon(ctx context.Context) (base Item, state machine.State, err error) {
+func (h *handler) lastReadableState(ctx context.Context) (base Item, state machine.State, err error) {
 	lane := h.lane()
 	base, err = h.log.Latest(ctx, h.wake.Execution)
 	switch {
 	case lane != nil && errors.Is(err, ErrNotFound):
 		base = Item{Execution: h.wake.Execution, Seq: beforeFirst}
-		state, err = h.toAbandonAtStart(ctx, *lane)
+		state, err = h.startStateOf(ctx, *lane)
 	case err == nil:
 		state, err = h.lastReadable(ctx, base)
 	}
@@ -93,7 +93,7 @@ func (h *handler) toAbandon(ctx context.Context) (base Item, state machine.State
 		lane = state.Lane // a token's wake does not name it
 	}
 	if lane != nil && err == nil && state.Expires.IsZero() && !state.Status.Final() { // all items are damaged
-		state, err = h.knownOf(ctx, *lane)
+		state, err = h.stateFromParent(ctx, *lane)
 	}
 	if lane != nil {
 		state.Lane = lane
@@ -101,8 +101,8 @@ func (h *handler) toAbandon(ctx context.Context) (base Item, state machine.State
 	return base, state, err
 }
 
-// knownOf returns what the parent's log says of a lane. Its join has to expire with the execution.
-func (h *handler) knownOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
+// stateFromParent returns what the parent's log says of a lane. Its join has to expire with the execution.
+func (h *handler) stateFromParent(ctx context.Context, lane machine.Lane) (machine.State, error) {
 	item, err := h.log.Latest(ctx, lane.Parent)
 	if err != nil {
 		return machine.State{}, err
@@ -113,7 +113,7 @@ func (h *handler) knownOf(ctx context.Context, lane machine.Lane) (machine.State
 	}, err
 }
 
-func (h *handler) toAbandonAtStart(ctx context.Context, lane machine.Lane) (machine.State, error) {
+func (h *handler) startStateOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
 	item, err := h.log.Latest(ctx, lane.Parent)
 	if err != nil {
 		return machine.State{}, err

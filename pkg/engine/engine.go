@@ -43,10 +43,10 @@ type WorkerConfig struct {
 	// another generation are dead (rule 7). It is 0 if several processes share the log, or if the
 	// log ends with the process.
 	Generation uint64
-	// EndOnly reports whether an execution of an earlier process cannot continue in this one. A request to
+	// CannotContinue reports whether an execution of an earlier process cannot continue in this one. A request to
 	// stop and the time limit then apply to it, and an end that was decided. Other wakes of it and of its
 	// lanes are discarded, so no function is called; [Worker.Recover] sends them again. Nil means none.
-	EndOnly func(state machine.State) bool
+	CannotContinue func(state machine.State) bool
 	// WorkerDeadAfter is the age at which an entry's worker counts as dead (rule 7, the worker may
 	// live). It must be twice the longest life of a worker. Zero means a minute.
 	WorkerDeadAfter time.Duration
@@ -70,7 +70,8 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 		tokens: config.TokenStore, stops: config.Stops, joins: config.Joins, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
 		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
-		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep, endOnly: config.EndOnly, large: config.LargeValues,
+		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
+		cannotContinue: config.CannotContinue, large: config.LargeValues,
 	}
 	c.setDefaults()
 	c.decoded = newDecodedItems()
@@ -177,7 +178,7 @@ type core struct {
 	newerKeys       func(context.Context) (token.Keys, error)
 	callbackBase    string
 	generation      uint64
-	endOnly         func(machine.State) bool
+	cannotContinue  func(machine.State) bool
 	workerDeadAfter time.Duration
 	clock           func() time.Time
 	limits          machine.Limits

@@ -62,7 +62,7 @@ func (c *Client) History(ctx context.Context, id ID) (events []machine.Event, er
 
 // HistoryAfter returns the events after a position, until full reports that the page ends with an event.
 func (c *Client) HistoryAfter(ctx context.Context, id ID, after Position, full func(machine.Event) bool) (HistoryPage, error) {
-	h := historyReader{core: &c.core, held: c.held(), isFull: full, followed: after.logs()}
+	h := historyReader{core: &c.core, loader: c.newValueLoader(), isFull: full, followed: after.logs()}
 	next, err := h.read(ctx, id, after, machine.Numbering{}, nil)
 	op := "read the history of execution " + id.String()
 	switch {
@@ -239,7 +239,7 @@ func (c *core) decodeItem(ctx context.Context, id ID, seq uint64) (machine.State
 // historyReader reads a page.
 type historyReader struct {
 	*core
-	held     held
+	loader   valueLoader
 	isFull   func(machine.Event) bool
 	full     bool
 	reads    int
@@ -310,7 +310,7 @@ func (r *logReader) add(ctx context.Context, item Item, events []machine.Event) 
 		if i < r.skip {
 			continue
 		}
-		if err := r.held.complete(ctx, &numbered.Input, &numbered.Local, &numbered.Output); err != nil {
+		if err := r.loader.fill(ctx, &numbered.Input, &numbered.Local, &numbered.Output); err != nil {
 			return err
 		}
 		numbered.Log, numbered.Number = item.Execution, event.ID

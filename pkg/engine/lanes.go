@@ -44,7 +44,7 @@ func (h *handler) startLane(ctx context.Context, lane machine.Lane) error {
 		return err
 	}
 	state, ok := machine.NewLane(parent, lane, h.now)
-	if !ok || h.onlyAwaitsEnd(parent) {
+	if !ok || h.canOnlyEnd(parent) {
 		return nil
 	}
 	d, err := h.loadDraft(ctx, Item{Execution: h.wake.Execution, Seq: beforeFirst}, state)
@@ -99,7 +99,7 @@ func (h *handler) parentOf(ctx context.Context, lane machine.Lane) (machine.Stat
 	if err != nil {
 		return machine.State{}, err
 	}
-	return h.held.open(item)
+	return h.loader.open(item)
 }
 
 // putState appends an item that needs no command.
@@ -110,7 +110,7 @@ func (h *handler) putState(ctx context.Context, seq uint64, state machine.State,
 		return err
 	}
 	h.observer.Committed(item.Execution, state, events)
-	return h.sendEnd(ctx, item, state)
+	return h.reportIfFinal(ctx, item, state)
 }
 
 // join records the end of a lane, and then wakes the parent if all lanes have joined or this one was the
@@ -220,7 +220,7 @@ func (h *handler) endsOf(ctx context.Context, lanes []machine.Lane, record JoinR
 	}
 	ends := make([]machine.State, len(lanes))
 	for i, item := range items {
-		if ends[i], err = h.held.open(item); err != nil {
+		if ends[i], err = h.loader.open(item); err != nil {
 			return nil, err
 		}
 	}

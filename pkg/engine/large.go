@@ -57,9 +57,11 @@ func (p partRef) String() string {
 	return string(p.execution[:]) + string(p.number[:]) + string(p.key[:])
 }
 
-// object is the name of the part in the store. It begins with the id of the log whose token has the part, and
+// objectName is the name of the part in the store. It begins with the id of the log whose token has the part, and
 // otherwise with that of the execution, also for a part of a lane.
-func (p partRef) object() string { return p.execution.String() + "/" + hex.EncodeToString(p.number[:]) }
+func (p partRef) objectName() string {
+	return p.execution.String() + "/" + hex.EncodeToString(p.number[:])
+}
 
 // cipher returns that of the part. Its key encrypts nothing else, so the nonce is always the same.
 func (p partRef) cipher() (c cipher.AEAD, nonce []byte) {
@@ -75,12 +77,12 @@ func (p partRef) cipher() (c cipher.AEAD, nonce []byte) {
 
 func (p partRef) seal(body []byte) []byte {
 	c, nonce := p.cipher()
-	return c.Seal(nil, nonce, body, []byte(p.object()))
+	return c.Seal(nil, nonce, body, []byte(p.objectName()))
 }
 
 func (p partRef) open(data []byte) ([]byte, error) {
 	c, nonce := p.cipher()
-	return c.Open(nil, nonce, data, []byte(p.object()))
+	return c.Open(nil, nonce, data, []byte(p.objectName()))
 }
 
 // encode encodes an item. Its parts must be stored before the item.
@@ -106,7 +108,7 @@ func (c *core) apart(execution ID) *value.Apart {
 func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.Time) error {
 	for _, part := range parts {
 		ref, _ := parsePartRef(part.Name)
-		if err := c.large.StoreValue(ctx, ref.object(), ref.seal(part.Body), expires); err != nil {
+		if err := c.large.StoreValue(ctx, ref.objectName(), ref.seal(part.Body), expires); err != nil {
 			return fmt.Errorf("store a large value of execution %s: %w", ref.execution, err)
 		}
 	}
@@ -144,27 +146,27 @@ func (c *core) withInput(ctx context.Context, task Task) (Task, error) {
 	if task.LargeInput == "" {
 		return task, nil
 	}
-	d, held := value.NewDecoder([]byte(task.LargeInput)), c.held()
+	d, loader := value.NewDecoder([]byte(task.LargeInput)), c.newValueLoader()
 	task.Call.Input = d.Value()
 	if d.Err() != nil {
 		return task, defect("read a task", d.Err())
 	}
-	return task, held.complete(ctx, &task.Call.Input)
+	return task, loader.fill(ctx, &task.Call.Input)
 }
 
 // loadParts loads the values of references to parts, and returns the other references.
-func (h *held) loadParts(ctx context.Context, refs []value.Ref) (others []value.Ref, err error) {
+func (l *valueLoader) loadParts(ctx context.Context, refs []value.Ref) (others []value.Ref, err error) {
 	for _, ref := range refs {
 		part, ok := parsePartRef(ref.Log)
 		if !ok {
 			others = append(others, ref)
 			continue
 		}
-		numbered, err := h.part(ctx, part)
+		numbered, err := l.part(ctx, part)
 		if err != nil {
 			return nil, err
 		}
-		if h.loaded[ref], ok = numbered(ref.Number); !ok {
+		if l.loaded[ref], ok = numbered(ref.Number); !ok {
 			return nil, part.unreadable(errors.New("it does not have what refers to it"))
 		}
 	}
@@ -172,24 +174,24 @@ func (h *held) loadParts(ctx context.Context, refs []value.Ref) (others []value.
 }
 
 // part returns the values of a part by their numbers.
-func (h *held) part(ctx context.Context, ref partRef) (func(uint32) (value.Value, bool), error) {
-	if numbered, ok := h.parts[ref]; ok {
+func (l *valueLoader) part(ctx context.Context, ref partRef) (func(uint32) (value.Value, bool), error) {
+	if numbered, ok := l.parts[ref]; ok {
 		return numbered, nil
 	}
-	numbered, err := h.decoded.part(ref, func() (func(uint32) (value.Value, bool), int, error) { return h.readPart(ctx, ref) })
+	numbered, err := l.decoded.part(ref, func() (func(uint32) (value.Value, bool), int, error) { return l.readPart(ctx, ref) })
 	if err != nil {
 		return nil, err
 	}
-	if h.parts == nil {
-		h.parts = map[partRef]func(uint32) (value.Value, bool){}
+	if l.parts == nil {
+		l.parts = map[partRef]func(uint32) (value.Value, bool){}
 	}
-	h.parts[ref] = numbered
+	l.parts[ref] = numbered
 	return numbered, nil
 }
 
 // readPart reads a part and returns its values by their numbers, and its size.
-func (h *held) readPart(ctx context.Context, ref partRef) (func(uint32) (value.Value, bool), int, error) {
-	body, err := h.body(ctx, ref)
+func (l *valueLoader) readPart(ctx context.Context, ref partRef) (func(uint32) (value.Value, bool), int, error) {
+	body, err := l.body(ctx, ref)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -201,21 +203,21 @@ func (h *held) readPart(ctx context.Context, ref partRef) (func(uint32) (value.V
 }
 
 // body returns the body of a part: from memory if this worker has just written it.
-func (h *held) body(ctx context.Context, ref partRef) ([]byte, error) {
-	for _, part := range h.written {
+func (l *valueLoader) body(ctx context.Context, ref partRef) ([]byte, error) {
+	for _, part := range l.written {
 		if part.Name == ref.String() {
 			return part.Body, nil
 		}
 	}
-	if h.large == nil {
-		return nil, &Error{CodeInternal, "read large value " + ref.object(), errNoLargeValues}
+	if l.large == nil {
+		return nil, &Error{CodeInternal, "read large value " + ref.objectName(), errNoLargeValues}
 	}
-	data, err := h.large.LoadValue(ctx, ref.object())
+	data, err := l.large.LoadValue(ctx, ref.objectName())
 	switch {
 	case errors.Is(err, ErrNotFound):
 		return nil, ref.unreadable(errors.New("it is missing; restore it in the store for large values"))
 	case err != nil:
-		return nil, fmt.Errorf("read large value %s: %w", ref.object(), err)
+		return nil, fmt.Errorf("read large value %s: %w", ref.objectName(), err)
 	}
 	body, err := ref.open(data)
 	if err != nil {
@@ -227,4 +229,4 @@ func (h *held) body(ctx context.Context, ref partRef) ([]byte, error) {
 var errNoLargeValues = errors.New("there is no store for large values; configure the one with which the execution was started")
 
 // unreadable reports a part that cannot be read, which is a defect (rule 13).
-func (p partRef) unreadable(err error) error { return defect("read large value "+p.object(), err) }
+func (p partRef) unreadable(err error) error { return defect("read large value "+p.objectName(), err) }

@@ -122,8 +122,8 @@ func (c *core) reportToParent(ctx context.Context, state machine.State) error {
 	closing := token.CloseOp{Outcome: token.Success(state.Output), By: token.ClosedByChild, At: c.clock()}
 	switch state.Status {
 	case machine.StatusSucceeded:
-		held := c.held()
-		err := held.complete(ctx, &closing.Outcome.Output)
+		loader := c.newValueLoader()
+		err := loader.fill(ctx, &closing.Outcome.Output)
 		if err == nil {
 			closing.Outcome.Output, err = c.keepApart(ctx, state.Parent.Handle, value.Detached(closing.Outcome.Output))
 		}

@@ -115,9 +115,9 @@ func (d *decodedItems) part(ref partRef, read func() (func(uint32) (value.Value,
 	return part.numbered, nil
 }
 
-// held loads the values of an execution that are held by reference. It reads them from the items that
+// valueLoader loads the values of an execution that are held by reference. It reads them from the items that
 // have them in full, in the execution's log or in those of its lanes.
-type held struct {
+type valueLoader struct {
 	log      Log
 	decoded  *decodedItems // nil does not share
 	large    LargeValues
@@ -127,19 +127,21 @@ type held struct {
 	numbered map[ItemKey]func(uint32) (value.Value, bool) // the values of items that were read
 }
 
-func (c *core) held() held { return held{log: c.log, decoded: c.decoded, large: c.large} }
+func (c *core) newValueLoader() valueLoader {
+	return valueLoader{log: c.log, decoded: c.decoded, large: c.large}
+}
 
-// complete loads the missing parts of the values, in place.
-func (h *held) complete(ctx context.Context, values ...*value.Value) error {
+// fill loads the missing parts of the values, in place.
+func (l *valueLoader) fill(ctx context.Context, values ...*value.Value) error {
 	for _, v := range values {
 		for !v.IsComplete() {
-			lookup := value.Lookup{Known: h.loaded}
+			lookup := value.Lookup{Known: l.loaded}
 			whole := lookup.Complete(*v)
 			if len(lookup.Load) == 0 {
 				*v = whole
 				break
 			}
-			if err := h.load(ctx, lookup.Load); err != nil {
+			if err := l.load(ctx, lookup.Load); err != nil {
 				return err
 			}
 		}
@@ -148,24 +150,24 @@ func (h *held) complete(ctx context.Context, values ...*value.Value) error {
 }
 
 // load loads the values of the references. A value that is not where its reference says is a defect.
-func (h *held) load(ctx context.Context, refs []value.Ref) error {
-	if h.loaded == nil {
-		h.loaded = map[value.Ref]value.Value{}
+func (l *valueLoader) load(ctx context.Context, refs []value.Ref) error {
+	if l.loaded == nil {
+		l.loaded = map[value.Ref]value.Value{}
 	}
-	refs, err := h.loadParts(ctx, refs)
+	refs, err := l.loadParts(ctx, refs)
 	if err == nil {
-		err = h.readItems(ctx, refs)
+		err = l.readItems(ctx, refs)
 	}
 	if err != nil {
 		return err
 	}
 	for _, ref := range refs {
 		key := keyOf(ref)
-		v, ok := h.numbered[key](ref.Number)
+		v, ok := l.numbered[key](ref.Number)
 		if !ok {
 			return decoded(Item{Execution: key.Execution, Seq: key.Seq}, machine.ErrDamaged)
 		}
-		h.loaded[ref] = v
+		l.loaded[ref] = v
 	}
 	return nil
 }
@@ -178,22 +180,22 @@ func keyOf(ref value.Ref) ItemKey {
 }
 
 // readItems reads the items of the references, together those that were not read before.
-func (h *held) readItems(ctx context.Context, refs []value.Ref) error {
+func (l *valueLoader) readItems(ctx context.Context, refs []value.Ref) error {
 	var keys []ItemKey
 	for _, ref := range refs {
-		if key := keyOf(ref); h.numbered[key] == nil && !slices.Contains(keys, key) {
+		if key := keyOf(ref); l.numbered[key] == nil && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
 	if len(keys) == 0 {
 		return nil
 	}
-	items, err := getItems(ctx, h.log, keys)
+	items, err := getItems(ctx, l.log, keys)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		if _, err := h.open(item); err != nil {
+		if _, err := l.open(item); err != nil {
 			return err
 		}
 	}
@@ -216,14 +218,14 @@ func getItems(ctx context.Context, log Log, keys []ItemKey) ([]Item, error) {
 }
 
 // open returns the state of an item, and keeps its values at hand.
-func (h *held) open(item Item) (machine.State, error) {
-	opened := h.decoded.decode(item)
+func (l *valueLoader) open(item Item) (machine.State, error) {
+	opened := l.decoded.decode(item)
 	if opened.err != nil {
 		return machine.State{}, opened.err
 	}
-	if h.numbered == nil {
-		h.numbered = map[ItemKey]func(uint32) (value.Value, bool){}
+	if l.numbered == nil {
+		l.numbered = map[ItemKey]func(uint32) (value.Value, bool){}
 	}
-	h.numbered[item.Key()] = opened.numbered
+	l.numbered[item.Key()] = opened.numbered
 	return opened.state, nil
 }

@@ -106,7 +106,7 @@ func TestWorkersShareALargeValue(t *testing.T) {
 	store := &countedValues{data: ref.seal(e.Apart.Parts[0].Body)}
 	c := core{large: store, decoded: newDecodedItems()}
 	read := func() (value.Value, error) {
-		h := c.held()
+		h := c.newValueLoader()
 		err := h.load(t.Context(), refs)
 		return h.loaded[refs[0]], err
 	}

@@ -92,6 +92,6 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 		return s.worker.Recover(ctx, item, state)
 	}
 	s.config.Blocked(state.Flow, state.Execution, missing)
-	s.endOnly[item.Execution] = true
+	s.cannotContinue[item.Execution] = true
 	return s.worker.RecoverEnd(ctx, item.Execution, state, flow)
 }

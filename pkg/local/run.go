@@ -71,8 +71,8 @@ func (s *System) work(r run) {
 		if err != nil {
 			disposition.RetryAt = s.afterError(err, r)
 		}
-		if disposition.Absent != nil {
-			s.config.Absent(*disposition.Absent)
+		if disposition.Unmapped != nil {
+			s.config.Unmapped(*disposition.Unmapped)
 		}
 		s.queue.finished(wake, disposition.RetryAt)
 	}

@@ -71,9 +71,9 @@ type Config struct {
 	Account Account
 	// Warn receives errors of jobs that are retried; nil discards them.
 	Warn func(error)
-	// Absent receives what mappings left out, after the wake; nil discards it. It returns quickly and
+	// Unmapped receives what mappings left out, after the wake; nil discards it. It returns quickly and
 	// is safe for concurrent use.
-	Absent func(engine.Absences)
+	Unmapped func(engine.UnmappedSources)
 	// Blocked receives each unfinished execution of an earlier process that cannot continue here,
 	// because functions of its flow have no runner; nil discards it. Such an execution can be stopped,
 	// and ends at its time limit.
@@ -108,9 +108,9 @@ type System struct {
 	worker            Worker
 	runner            TaskRunner
 	play              *play // nil without a script
-	// endOnly are the executions that cannot continue here and may only end. They do not change
+	// cannotContinue are the executions that cannot continue here and may only end. They do not change
 	// after the take-over.
-	endOnly map[engine.ID]bool
+	cannotContinue map[engine.ID]bool
 
 	mu        sync.Mutex
 	recovered bool
@@ -121,7 +121,7 @@ type System struct {
 func New(config Config) *System {
 	config.setDefaults()
 	s := &System{
-		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers}, endOnly: map[engine.ID]bool{},
+		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers}, cannotContinue: map[engine.ID]bool{},
 		stops: &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
 		ends:  &ends{waiting: map[engine.ID]*awaitedEnd{}},
 	}
@@ -157,8 +157,8 @@ func (c *Config) setDefaults() {
 	if c.Observer == nil {
 		c.Observer = noObserver{}
 	}
-	if c.Absent == nil {
-		c.Absent = func(engine.Absences) {}
+	if c.Unmapped == nil {
+		c.Unmapped = func(engine.UnmappedSources) {}
 	}
 	if c.Blocked == nil {
 		c.Blocked = func(machine.FlowRef, string, []error) {}
@@ -181,8 +181,8 @@ func (s *System) compose() {
 		LargeValues: config.Store,
 		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
-		EndOnly: func(state machine.State) bool {
-			return len(s.endOnly) > 0 && s.endOnly[engine.NewID(state.Flow.Name, state.Execution)]
+		CannotContinue: func(state machine.State) bool {
+			return len(s.cannotContinue) > 0 && s.cannotContinue[engine.NewID(state.Flow.Name, state.Execution)]
 		},
 	}))
 	s.runner = must(roles.TaskRunner(engine.TaskRunnerConfig{

@@ -85,7 +85,7 @@ var mutants = []mutant{
 		name:   "rule 4: the nonce is dropped",
 		caught: sim.GivenUp, edits: []edit{
 			{"engine/commit.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
-			{"engine/resolve.go", `return slices.Contains(h.nonces, item.Nonce)`, `return slices.Contains(h.nonces, "")`},
+			{"engine/pending.go", `return slices.Contains(h.nonces, item.Nonce)`, `return slices.Contains(h.nonces, "")`},
 		},
 	},
 	{
@@ -111,7 +111,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 4: a worker takes its own attempt for a dead one's",
-		caught: sim.GivenUp, edits: one("engine/resolve.go",
+		caught: sim.GivenUp, edits: one("engine/pending.go",
 			`case !ok || state.Ending != nil:`, `case !ok || waiting.For == machine.WaitingForClaim || state.Ending != nil:`),
 	},
 	{
@@ -199,12 +199,12 @@ var mutants = []mutant{
 	{
 		name:   "rule 7 is not asked after a refusal",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`machine.Unresolved(state, h.wake.Cause); ok && !h.onlyAwaitsEnd(state) {`,
-			`machine.Unresolved(state, h.wake.Cause); ok && !h.onlyAwaitsEnd(state) && len(h.nonces) == 0 {`),
+			`machine.Unresolved(state, h.wake.Cause); ok && !h.canOnlyEnd(state) {`,
+			`machine.Unresolved(state, h.wake.Cause); ok && !h.canOnlyEnd(state) && len(h.nonces) == 0 {`),
 	},
 	{
 		name:   "rule 7: the message is not put back",
-		caught: sim.Stuck, edits: one("engine/resolve.go",
+		caught: sim.Stuck, edits: one("engine/pending.go",
 			`		return Disposition{RetryAt: until}, nil
 	}
 	d, err`, `		_ = until
@@ -214,19 +214,19 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 7: a young wake repeats",
-		caught: sim.CalledTooOften, edits: one("engine/resolve.go",
+		caught: sim.CalledTooOften, edits: one("engine/pending.go",
 			`case mayLive && !inMemory && !stopsLanes(state):`, `case mayLive && !inMemory && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
-		caught: sim.Stuck, edits: one("engine/resolve.go",
+		caught: sim.Stuck, edits: one("engine/pending.go",
 			`	if waiting.For == machine.WaitingForToken {
 		record`, `	if waiting.For == machine.WaitingForToken && h.now.IsZero() {
 		record`),
 	},
 	{
 		name:   "rule 7: a closed token is not applied",
-		caught: sim.Stuck, edits: one("engine/resolve.go",
+		caught: sim.Stuck, edits: one("engine/pending.go",
 			`		d.hasResult = true
 		err = h.applySignal(ctx, d, signal)`, `		return done, nil`),
 	},
@@ -250,7 +250,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 7: after a restart the task queue is not known to be lost",
-		caught: sim.Stuck, edits: one("engine/resolve.go", `		past = machine.PastLost`, `		past = machine.PastUnknown`),
+		caught: sim.Stuck, edits: one("engine/pending.go", `		past = machine.PastLost`, `		past = machine.PastUnknown`),
 	},
 	{
 		name:   "restart: what waits is not looked at",
@@ -544,19 +544,19 @@ var mutants = []mutant{
 	{
 		name: "rule 7: the clocks of two processes are compared", from: fewerSeeds + 1,
 		caught: sim.Slow, edits: []edit{
-			{"engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
+			{"engine/pending.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - max(age, 0)), true`, `	if age >= deadAfter {
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - age), true`},
-			{"engine/resolve.go", `case entered.Generation != h.generation:`, `case entered.Generation != h.generation && !mayLive:`},
+			{"engine/pending.go", `case entered.Generation != h.generation:`, `case entered.Generation != h.generation && !mayLive:`},
 		},
 	},
 	{
 		name: "begin: the clocks of two processes are compared", from: fewerSeeds + 1,
-		caught: sim.Slow, edits: one("engine/resolve.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
+		caught: sim.Slow, edits: one("engine/pending.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - max(age, 0)), true`, `	if age >= deadAfter {
@@ -593,7 +593,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: what is pending is called after the time limit", from: olderSeeds + 1,
-		caught: sim.Overtime, edits: one("engine/resolve.go",
+		caught: sim.Overtime, edits: one("engine/pending.go",
 			`signal == nil && h.overtime(state, d.env.Flow.Timeout) { // nothing is called any more`,
 			`signal == nil && h.overtime(state, d.env.Flow.Timeout) && d.hasResult {`),
 	},
@@ -672,18 +672,18 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 17: the wake that ended a lane does not join it again", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/resolve.go",
+		caught: sim.Stuck, edits: one("engine/report_end.go",
 			`(h.ends != nil || state.Lane != nil || state.Awaited())`, `(h.ends != nil || state.Awaited())`),
 	},
 	{
 		name: "rule 17: a lane that joins again does not wake its parent", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/resolve.go",
-			`	return done, h.sendEnd(ctx, base, state)`, `	if lane := state.Lane; lane != nil {
+		caught: sim.Stuck, edits: one("engine/report_end.go",
+			`	return done, h.reportIfFinal(ctx, base, state)`, `	if lane := state.Lane; lane != nil {
 		end := LaneEnd{Lane: lane.Index, Seq: base.Seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
 		_, err := h.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
 		return done, err
 	}
-	return done, h.sendEnd(ctx, base, state)`),
+	return done, h.reportIfFinal(ctx, base, state)`),
 	},
 	{
 		name: "rule 19: a stop ends a log that waits for lanes", from: forkless + 1,
@@ -736,7 +736,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 20: a lane that has ended is not joined by its stop", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/resolve.go",
+		caught: sim.Stuck, edits: one("engine/report_end.go",
 			`|| state.Lane != nil && h.wake.Cause == machine.CauseStop
 `, `
 `),
@@ -753,7 +753,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 25: the wake that ended a sub-flow does not report it again", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/resolve.go",
+		caught: sim.Stuck, edits: one("engine/report_end.go",
 			`(h.ends != nil || state.Lane != nil || state.Awaited())`, `(h.ends != nil || state.Lane != nil)`),
 	},
 	{
@@ -841,7 +841,7 @@ var mutants = []mutant{
 	{
 		name: "restart: an ending that was lost is not continued by the stop of its lane", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`state.Ending != nil && state.Ending.Generation != h.generation`, `state.Ending != nil && h.endOnly != nil`),
+			`state.Ending != nil && state.Ending.Generation != h.generation`, `state.Ending != nil && h.cannotContinue != nil`),
 	},
 	{
 		name: "restart: lanes are not continued", from: forkless + 1,

@@ -203,11 +203,11 @@ func DecodeWakes(advance func(ctx context.Context, wake engine.Wake) (engine.Dis
 // dispositionAttrs are the attributes of a log line. Of mappings without a value they have the text in the flow, and no value.
 func dispositionAttrs(disposition engine.Disposition) []slog.Attr {
 	attrs := []slog.Attr{slog.Int("early_looks", disposition.EarlyLooks)}
-	if disposition.Absent == nil {
+	if disposition.Unmapped == nil {
 		return attrs
 	}
-	absent := make([]string, len(disposition.Absent.Mappings))
-	for i, a := range disposition.Absent.Mappings {
+	absent := make([]string, len(disposition.Unmapped.Mappings))
+	for i, a := range disposition.Unmapped.Mappings {
 		absent[i] = a.String()
 	}
 	return append(attrs, slog.Any("absent", absent))

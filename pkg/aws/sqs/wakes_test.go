@@ -160,7 +160,7 @@ func TestBatchOfWakes(t *testing.T) {
 		case machine.CauseStart:
 			return engine.Disposition{RetryAt: time.Now().Add(time.Hour), EarlyLooks: 2}, nil
 		case token.Cause:
-			return engine.Disposition{Absent: &engine.Absences{Mappings: []machine.UnmappedSource{
+			return engine.Disposition{Unmapped: &engine.UnmappedSources{Mappings: []machine.UnmappedSource{
 				{Step: "Ask", Mappings: "inputMappings", Target: "a", Source: `$local["b\""]`},
 				{Mappings: "outputMappings", Target: "c", Source: "$local.d"},
 			}}}, errors.New("broken")

@@ -56,11 +56,11 @@ func (b *fixture) wantAbsent(w engine.Wake, code engine.Code, want ...string) {
 		b.t.Fatalf("advance: error %v, want code %q", err, code)
 	}
 	var told []string
-	if verdict.Absent != nil {
-		if id := engine.NewID(verdict.Absent.Flow.Name, verdict.Absent.Execution); id != w.Execution {
-			b.t.Errorf("told of execution %s/%s", verdict.Absent.Flow.Name, verdict.Absent.Execution)
+	if verdict.Unmapped != nil {
+		if id := engine.NewID(verdict.Unmapped.Flow.Name, verdict.Unmapped.Execution); id != w.Execution {
+			b.t.Errorf("told of execution %s/%s", verdict.Unmapped.Flow.Name, verdict.Unmapped.Execution)
 		}
-		for _, m := range verdict.Absent.Mappings {
+		for _, m := range verdict.Unmapped.Mappings {
 			told = append(told, m.String())
 		}
 	}

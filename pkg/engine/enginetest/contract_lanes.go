@@ -149,7 +149,7 @@ var laneCases = []ruleCase{
 		if _, err := b.store.Close(b.t.Context(), handle, token.CloseOp{Outcome: success, By: token.ClosedByHand, At: b.Now()}); err != nil {
 			b.t.Fatal(err)
 		}
-		b.EndOnly = func(state machine.State) bool { return state.Execution == executionName }
+		b.CannotContinue = func(state machine.State) bool { return state.Execution == executionName }
 		b.trace = nil
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "read")

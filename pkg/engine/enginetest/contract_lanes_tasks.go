@@ -180,7 +180,7 @@ var laneTaskCases = []ruleCase{
 	}},
 	{"rule 20: a stop reaches a lane that was ending when its process ended", func(b *fixture) {
 		b.endingLane()
-		b.EndOnly = func(state machine.State) bool { return state.Execution == executionName }
+		b.CannotContinue = func(state machine.State) bool { return state.Execution == executionName }
 		b.Generation++
 		b.wakes = []engine.Wake{b.stop()}
 		b.drain()

@@ -32,9 +32,9 @@ func (h *handler) sharesCommit(ctx context.Context, d *draft, call machine.CallT
 	return call.Independent && d.results > 0 && !full && !h.tooLate(ctx)
 }
 
-// postpones leaves a direct call that follows a result to the wake of a timer, if this worker's time does
+// postponeIfLate leaves a direct call that follows a result to the wake of a timer, if this worker's time does
 // not last for it: a redelivery of the worker's own wake would wait until the worker is dead.
-func (h *handler) postpones(ctx context.Context, d *draft, command machine.Command) bool {
+func (h *handler) postponeIfLate(ctx context.Context, d *draft, command machine.Command) bool {
 	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult || !h.tooLate(ctx) {
 		return false
 	}

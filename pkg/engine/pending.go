@@ -15,7 +15,7 @@ import (
 // that the pending calls are made. If the latest item is the handler's own, or the result is in memory,
 // the handler is that worker.
 func (h *handler) resumePending(ctx context.Context, base Item, state machine.State, entered machine.Entry) (Disposition, error) {
-	if err := h.completeWaiting(ctx, &state); err != nil {
+	if err := h.loadWaitingInput(ctx, &state); err != nil {
 		return Disposition{}, err
 	}
 	_, inMemory := h.resultOf(state)
@@ -33,7 +33,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 	if err != nil {
 		return Disposition{}, err
 	}
-	signal, err := h.atHand(ctx, state)
+	signal, err := h.knownSignal(ctx, state)
 	if err == nil && signal == nil && h.overtime(state, d.env.Flow.Timeout) { // nothing is called any more
 		signal = machine.TimerDue{At: h.now}
 	}
@@ -45,7 +45,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		err = h.applySignal(ctx, d, signal)
 	default:
 		var next machine.Next
-		next, err = h.withHeld(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, past) })
+		next, err = h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, past) })
 		d.commands = next.Commands
 	}
 	if err != nil {
@@ -72,9 +72,9 @@ func (h *handler) resultOf(state machine.State) (r result, ok bool) {
 	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
 }
 
-// completeWaiting loads the input of the waiting attempt if a result for it is in memory, so that it can
+// loadWaitingInput loads the input of the waiting attempt if a result for it is in memory, so that it can
 // be compared with the input of that call.
-func (h *handler) completeWaiting(ctx context.Context, state *machine.State) error {
+func (h *handler) loadWaitingInput(ctx context.Context, state *machine.State) error {
 	if state.Waiting == nil {
 		return nil
 	}
@@ -84,16 +84,16 @@ func (h *handler) completeWaiting(ctx context.Context, state *machine.State) err
 	}
 	waiting := *state.Waiting
 	state.Waiting = &waiting
-	if err := h.held.complete(ctx, &waiting.Input, &r.call.StepInput); err != nil {
+	if err := h.loader.fill(ctx, &waiting.Input, &r.call.StepInput); err != nil {
 		return err
 	}
 	h.results[waiting.Attempt] = r
 	return nil
 }
 
-// atHand returns the signal for the waiting attempt that is already known, or nil. It comes from the
+// knownSignal returns the signal for the waiting attempt that is already known, or nil. It comes from the
 // token's record, or from the call that this handler made (rule 4).
-func (h *handler) atHand(ctx context.Context, state machine.State) (machine.Signal, error) {
+func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine.Signal, error) {
 	waiting := state.Waiting
 	if waiting == nil {
 		return nil, nil
@@ -131,47 +131,4 @@ func (c *core) mayLive(entered machine.Entry, deadAfter time.Duration) (until ti
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - max(age, 0)), true
-}
-
-// sendEnd reports the committed state to the parent and to Ends, or joins a lane, if it is final. After an error the wake
-// is delivered again, and [handler.reportEndAgain] repeats the report.
-func (c *core) sendEnd(ctx context.Context, item Item, state machine.State) error {
-	switch {
-	case !state.Status.Final():
-	case state.Lane != nil:
-		return c.join(ctx, item.Seq, state)
-	default:
-		return c.reportEnd(ctx, item.Execution, state)
-	}
-	return nil
-}
-
-// reportEnd reports the end of an execution to its parent and to Ends.
-func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error {
-	if state.Awaited() {
-		if err := c.reportToParent(ctx, state); err != nil {
-			return err
-		}
-	}
-	if c.ends != nil {
-		return c.ends.Ended(ctx, id, state)
-	}
-	return nil
-}
-
-// wakeEnded reports whether the wake ended the execution. The worker that did so may have died before it
-// reported the end. A request to stop also makes a lane that has ended join again (rule 20).
-func (h *handler) wakeEnded(state machine.State) bool {
-	isEnd := h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil || state.Awaited()) || state.Lane != nil && h.wake.Cause == machine.CauseStop
-	return isEnd && state.Status.Final()
-}
-
-// reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may
-// live). Until then it leaves the wake to a later delivery. A lane joins again at once (rule 17).
-func (h *handler) reportEndAgain(ctx context.Context, base Item, state machine.State) (Disposition, error) {
-	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
-	if until, mayLive := h.mayLive(entered, h.workerDeadAfter); mayLive && !h.wrote(base) && state.Lane == nil {
-		return Disposition{RetryAt: until}, nil
-	}
-	return done, h.sendEnd(ctx, base, state)
 }

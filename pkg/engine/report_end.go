@@ -1,0 +1,50 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// reportIfFinal reports the committed state to the parent and to Ends, or joins a lane, if it is final. After an error the wake
+// is delivered again, and [handler.reportEndAgain] repeats the report.
+func (c *core) reportIfFinal(ctx context.Context, item Item, state machine.State) error {
+	switch {
+	case !state.Status.Final():
+	case state.Lane != nil:
+		return c.join(ctx, item.Seq, state)
+	default:
+		return c.reportEnd(ctx, item.Execution, state)
+	}
+	return nil
+}
+
+// reportEnd reports the end of an execution to its parent and to Ends.
+func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error {
+	if state.Awaited() {
+		if err := c.reportToParent(ctx, state); err != nil {
+			return err
+		}
+	}
+	if c.ends != nil {
+		return c.ends.Ended(ctx, id, state)
+	}
+	return nil
+}
+
+// endedByWake reports whether the wake ended the execution. The worker that did so may have died before it
+// reported the end. A request to stop also makes a lane that has ended join again (rule 20).
+func (h *handler) endedByWake(state machine.State) bool {
+	isEnd := h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil || state.Awaited()) || state.Lane != nil && h.wake.Cause == machine.CauseStop
+	return isEnd && state.Status.Final()
+}
+
+// reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may
+// live). Until then it leaves the wake to a later delivery. A lane joins again at once (rule 17).
+func (h *handler) reportEndAgain(ctx context.Context, base Item, state machine.State) (Disposition, error) {
+	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
+	if until, mayLive := h.mayLive(entered, h.workerDeadAfter); mayLive && !h.wrote(base) && state.Lane == nil {
+		return Disposition{RetryAt: until}, nil
+	}
+	return done, h.reportIfFinal(ctx, base, state)
+}
