@@ -37,8 +37,7 @@ var errPageToken = invalid("invalid page token: use next of the previous page")
 const (
 	// fullPage is the size in bytes at which a page is full.
 	fullPage = 2 << 20
-	// lookups is how many executions are read before a page may end. With the largest inputs and
-	// outputs they have 2 MB.
+	// lookups is how many executions are read before a page may end.
 	lookups = 25
 	// mostLookups bounds the executions that are read for a page, also if few have the status.
 	mostLookups = 200
@@ -178,12 +177,14 @@ func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
 
 func (h handler) maxResponse() int { return cmp.Or(h.MaxResponse, math.MaxInt) }
 
-// fullPage returns the size at which a page is full, so that a response has room for one more entry.
+// fullPage returns the size at which a page is full, so that a response has room for one more event, or
+// for more executions; see [handler.shorten].
 func (h handler) fullPage() int { return min(fullPage, h.maxResponse()/3) }
 
-// shorten leaves out values of which a page with others has no room.
+// shorten leaves out values for which a page with others has no room: a page that is nearly full gets
+// the input and the output of up to lookups more executions, in half of the response.
 func (h handler) shorten(e *Execution) {
-	most := h.maxResponse() / lookups
+	most := h.maxResponse() / 2 / (2 * lookups)
 	e.Input = machine.Within(e.Input, most)
 	if e.Output != nil {
 		output := machine.Within(*e.Output, most)

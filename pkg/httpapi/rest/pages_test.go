@@ -277,11 +277,7 @@ func TestPagesOfABoundedResponse(t *testing.T) {
 		t.Run(fmt.Sprint(quotes, " quotes"), func(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t)
-			a.server.Config.Handler = rest.Handler(rest.Config{
-				Engine: a.system.Client, Tokens: a.system.Tokens, Index: a.store, Flows: a.store, Start: a.system.Start, MaxResponse: most,
-			})
-			seen := &bounded{RoundTripper: a.HTTP.Transport}
-			a.HTTP.Transport = seen
+			seen := a.bounded(most)
 			flow, err := a.PutFlow(t.Context(), "quotes", []byte(quotesFlow(quotes)), "")
 			if err != nil {
 				t.Fatal(err)
@@ -312,4 +308,56 @@ func TestPagesOfABoundedResponse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Also a page of executions whose values have room one by one is not too large.
+//
+// rules: Z-14
+func TestListOfABoundedResponse(t *testing.T) {
+	t.Parallel()
+	const most = 60_000
+	for _, length := range []int{500, 1100, 2300} {
+		t.Run(fmt.Sprint(length, " bytes"), func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t)
+			seen := a.bounded(most)
+			flow, err := a.PutFlow(t.Context(), "copy", []byte(copyFlow), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			input := value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", length))})
+			for n := range 60 {
+				if _, _, err := a.Start(t.Context(), "copy", rest.Start{Name: fmt.Sprint("e", n), Hash: flow.Hash, Input: input}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a.run()
+			list, err := a.Executions(t.Context(), rest.Filter{})
+			if err != nil || len(list) != 60 {
+				t.Errorf("%d executions, error %v", len(list), err)
+			}
+			if seen.largest > most || seen.largest < most/4 {
+				t.Errorf("the largest response has %d bytes, and may have %d", seen.largest, most)
+			}
+		})
+	}
+}
+
+const copyFlow = `version: v1
+type: flow
+steps:
+  - type: pass
+    name: A
+    outputMappings: [{target: text, source: $input.text}]
+outputMappings: [{target: text, source: $local.text}]
+`
+
+// bounded gives the responses of the API a limit, and returns what notes the largest.
+func (a *api) bounded(most int) *bounded {
+	a.server.Config.Handler = rest.Handler(rest.Config{
+		Engine: a.system.Client, Tokens: a.system.Tokens, Index: a.store, Flows: a.store, Start: a.system.Start, MaxResponse: most,
+	})
+	seen := &bounded{RoundTripper: a.HTTP.Transport}
+	a.HTTP.Transport = seen
+	return seen
 }
