@@ -395,8 +395,8 @@ func TestDevRejectsInvalidKeys(t *testing.T) {
 func TestDevRejectsInvalidSecrets(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"whsec_c2VjcmV0":                "callback secret 1: has 6 bytes",
-		`{"acme":"whsec_c2VjcmV0"}`:     `sender "acme": callback secret 1: has 6 bytes`,
+		"whsec_c2VjcmV0":                "callback secret 1: has the length 6",
+		`{"acme":"whsec_c2VjcmV0"}`:     `sender "acme": callback secret 1: has the length 6`,
 		`{"whsec_c2VjcmV0":"acme"}`:     "callback secrets: cannot be read",
 		`{"acme":["whsec_c2VjcmV0"]}`:   "callback secrets: cannot be read",
 		`{"acme":"whsec_c2VjcmV0","x"}`: "callback secrets: cannot be read",
