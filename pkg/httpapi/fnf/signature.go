@@ -32,7 +32,7 @@ func (h handler) authenticate(method string, given parameters) error {
 		return denied("RequestTimeTooSkewed", "the Timestamp and the time here are more than 15 minutes apart; set the caller's clock")
 	case !key.allows(given["Action"]):
 		return denied("AccessDenied", "the key of this AccessKeyId may not be used for "+given["Action"])
-	case given["CallbackFnFTaskToken"] != "" && !(key.allows("ReportTaskSucceeded") && key.allows("ReportTaskFailed")):
+	case given["CallbackFnFTaskToken"] != "" && (!key.allows("ReportTaskSucceeded") || !key.allows("ReportTaskFailed")):
 		return denied("AccessDenied", "the key of this AccessKeyId may not report to tasks, so it may not start executions that do")
 	}
 	return nil
