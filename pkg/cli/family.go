@@ -57,7 +57,7 @@ func (f *family) seeOne(step string, pattern fdl.Pattern, e machine.Event) {
 	case e.Type == machine.StepFailed:
 		f.failed, f.err = f.awaited[step], e.Error
 		delete(f.awaited, step)
-	case e.Type == machine.StepExited:
+	case e.Type == machine.StepExited, e.Type == machine.TaskTimedOut, e.Type == machine.TaskSucceeded: // a later failure is not that of the sub-flow
 		delete(f.awaited, step)
 	}
 }

@@ -15,10 +15,11 @@ func subflowFolder(t *testing.T) (file func(name string) string, sub string) {
 	folder := t.TempDir()
 	file = func(name string) string { return filepath.Join(folder, name+".yaml") }
 	for name, steps := range map[string]string{
-		"ask":    "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/echo, pattern: waitForCallback}",
-		"other":  "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/unknown}",
-		"waits":  start + ", pattern: sync}",
-		"starts": start + "}",
+		"ask":     "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/echo, pattern: waitForCallback}",
+		"other":   "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/unknown}",
+		"waits":   start + ", pattern: sync}",
+		"hurries": start + ", pattern: sync, timeoutSeconds: 1}",
+		"starts":  start + "}",
 		"retries": "{type: task, name: Sub, resourceArn: acs:fnf:::flow/broken, pattern: sync, serviceParams: {ExecutionName: $.name}," +
 			" retry: [{errors: [NoMoney], intervalSeconds: 1, maxAttempts: 1}]}",
 		"outer":  "{type: task, name: Outer, resourceArn: acs:fnf:::flow/waits, pattern: sync}",
@@ -160,5 +161,16 @@ func TestNamesOfSubflowsDoNotGrowWithTheDepth(t *testing.T) {
 	got := do(t, "run", file("outer"), "--subflow", "waits="+file("waits"), "--subflow", sub, "--skip-time", "--name", "one")
 	if name := regexp.MustCompile(`  ask/one-[0-9a-f]{32}  Ask  `); got.exit != ExitWaiting || !name.MatchString(got.stderr) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A step that ends before its sub-flow does not fail with the error of the sub-flow.
+func TestRunDoesNotBlameTheSubflowOfAStepThatTimedOut(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	got := do(t, "run", file("hurries"), "--subflow", sub)
+	wantSaid(t, got, ExitFailed, "failed with FnF.TaskTimeout in step Sub")
+	if strings.Contains(got.stderr, "that is the error of sub-flow") {
+		t.Errorf("%s", got.stderr)
 	}
 }
