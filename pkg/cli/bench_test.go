@@ -58,7 +58,7 @@ func (s *stress) napBesideSlowCalls(round int) time.Duration {
 			break
 		}
 	}
-	events, _, err := s.client.History(s.t.Context(), "nap", name, "", false)
+	events, _, err := s.client.History(s.t.Context(), "nap", name, "", false, 0)
 	if err != nil {
 		s.t.Fatal(err)
 	}

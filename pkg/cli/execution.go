@@ -135,9 +135,11 @@ func (e *execution) follow(ctx context.Context) error {
 	}
 	for isLast := false; err == nil && !isLast; {
 		isLast = e.api.Idle // without a process that holds the store, nothing changes any more
+		asked, before := time.Now(), len(events)
 		state, events, after, err = e.look(ctx, events, after)
-		if isLast = isLast || state.Status.Final(); err == nil && !isLast && !e.api.Idle {
-			err = e.api.Wait(ctx)
+		isLast = isLast || state.Status.Final()
+		if err == nil && !isLast && !e.api.Idle && len(events) == before {
+			err = e.api.Wait(ctx, asked)
 		}
 	}
 	e.steps.Close(ctx.Err() != nil)
@@ -153,19 +155,21 @@ func (e *execution) follow(ctx context.Context) error {
 	return e.report(ctx, state, events)
 }
 
-// look shows what happened since the events before, and returns all. The state is read first, so
-// that the history goes at least as far.
+// look shows what happened since the events before, and returns all. It waits for that for a while; if nothing happened,
+// all it returns of the state is that the execution has not ended.
 func (e *execution) look(
 	ctx context.Context, before []machine.Event, after string,
 ) (state machine.State, events []machine.Event, later string, err error) {
+	history, later, err := e.api.History(ctx, e.file.name(), e.name, after, false, e.api.News)
+	if err != nil || len(history) == 0 && later != "" {
+		return machine.State{Status: machine.StatusRunning}, before, later, err
+	}
 	now, err := e.api.Execution(ctx, e.file.name(), e.name, false)
-	if err != nil {
-		return state, before, after, err
+	if err == nil && now.Status.Final() && later != "" { // it ended after the history was read
+		var rest []machine.HistoryEvent
+		rest, later, err = e.api.History(ctx, e.file.name(), e.name, later, false, 0)
+		history = append(history, rest...)
 	}
-	if after == "" && len(before) > 0 { // the history ended after the state was read
-		return stateOf(now), before, after, nil
-	}
-	history, later, err := e.api.History(ctx, e.file.name(), e.name, after, false)
 	if err != nil {
 		return state, before, after, err
 	}
@@ -176,9 +180,6 @@ func (e *execution) look(
 			return state, events, later, err
 		}
 		events = append(events, event)
-	}
-	if len(events) == 0 && !state.Status.Final() {
-		return state, before, later, nil
 	}
 	e.steps.Committed(engine.ID{}, state, events)
 	e.family.see(e.file.flow, events)

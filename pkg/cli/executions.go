@@ -383,9 +383,13 @@ func historyCommand(c Command) *cobra.Command {
 // history prints the events so far; with --follow also those until the execution ends. With --json alone they are
 // one JSON object.
 func (c Command) history(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
-	noted := false
+	noted, news := false, 0
+	if o.follow {
+		news = a.News
+	}
 	for after := ""; ; {
-		events, later, err := a.History(ctx, flow, name, after, o.unmask)
+		asked := time.Now()
+		events, later, err := a.History(ctx, flow, name, after, o.unmask, news)
 		switch {
 		case err != nil && o.follow && ctx.Err() != nil:
 			return view.Interrupted("the execution continues")
@@ -405,7 +409,7 @@ func (c Command) history(ctx context.Context, a *target.Client, flow, name strin
 			c.noteOfNoWorker(a)
 		}
 		after, noted = later, a.Idle
-		if err := a.Wait(ctx); err != nil {
+		if len(events) == 0 && a.Wait(ctx, asked) != nil {
 			return view.Interrupted("the execution continues")
 		}
 	}

@@ -141,7 +141,7 @@ func (k *keptStore) histories() map[string]string {
 	k.Helper()
 	all := map[string]string{}
 	for _, e := range k.executions() {
-		events, _, err := k.client.History(k.Context(), e.Flow, e.Name, "", false)
+		events, _, err := k.client.History(k.Context(), e.Flow, e.Name, "", false, 0)
 		if err != nil {
 			k.Fatalf("history %s: %v", e.Name, err)
 		}

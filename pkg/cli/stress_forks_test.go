@@ -141,7 +141,7 @@ func (s *forkStress) checkForks(name string) {
 
 // eventsOf returns how many ends the history of an execution has, and how many answers each item.
 func (s *forkStress) eventsOf(name string) (ends int, answers map[string]int) {
-	events, _, err := s.client.History(s.t.Context(), "stress", name, "", false)
+	events, _, err := s.client.History(s.t.Context(), "stress", name, "", false, 0)
 	if err != nil {
 		s.t.Errorf("%s: %v", name, err)
 	}

@@ -399,7 +399,7 @@ func (s *stress) checkExecution(name string) machine.Status {
 // recorded returns how many ends the history of an execution has, and which
 // closers' outcomes.
 func (s *stress) recorded(name string) (ends int, closers map[string]bool) {
-	events, _, err := s.client.History(s.t.Context(), "stress", name, "", false)
+	events, _, err := s.client.History(s.t.Context(), "stress", name, "", false, 0)
 	if err != nil {
 		s.t.Errorf("%s: %v", name, err)
 	}

@@ -46,8 +46,12 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	s.queue.inBackground(func() { await(r.ctx, removalGrace, first) })
 	removing.Go(func() { s.removeRegularly(r, now, first) })
 	defer removing.Wait()
+	s.changes.setRunning(true)
 	s.workers.begin(func() { s.work(r) })
 	end(r)
+	if !errors.Is(context.Cause(ctx), errIdle) { // else another run may follow
+		s.changes.setRunning(false)
+	}
 	s.workers.all.Wait()
 	s.queue.works.Wait() // only workers add work
 	if err := context.Cause(ctx); !errors.Is(err, errIdle) {

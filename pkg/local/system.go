@@ -104,7 +104,7 @@ type System struct {
 	workers           *workers
 	gates             *callGates
 	stops             *stops
-	ends              *ends
+	changes           *changes
 	worker            Worker
 	runner            TaskRunner
 	play              *play // nil without a script
@@ -122,8 +122,8 @@ func New(config Config) *System {
 	config.setDefaults()
 	s := &System{
 		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers}, cannotContinue: map[engine.ID]bool{},
-		stops: &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
-		ends:  &ends{waiting: map[engine.ID]*awaitedEnd{}},
+		stops:   &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
+		changes: &changes{waiting: map[awaited]*watched{}},
 	}
 	s.run.Store(&run{context.Background(), func(error) {}})
 	s.tasks = &taskQueue{system: s, tasks: map[string]*queuedTask{}}
@@ -173,7 +173,7 @@ func (c *Config) setDefaults() {
 
 // compose makes the parts of the system that work on its ports.
 func (s *System) compose() {
-	config, observer := s.config, queueObserver{s.config.Observer, s.queue, s.stops, s.ends}
+	config, observer := s.config, queueObserver{s.config.Observer, s.queue, s.stops, s.changes}
 	roles, keys, generation, now := config.Roles.orDefault(), config.Store.Keys(), config.Store.Generation(), config.Clock.Now
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
@@ -214,21 +214,21 @@ func (s *System) newTokens(store Store, by token.Closer) *resume.Tokens {
 	})
 }
 
-// queueObserver also reports commits to the queue, and ends to the calls that are left and to the requests
-// that wait for them.
+// queueObserver also reports commits to the queue and to the requests that wait for them, and ends to the calls
+// that are left.
 type queueObserver struct {
 	engine.Observer
-	queue *queue
-	stops *stops
-	ends  *ends
+	queue   *queue
+	stops   *stops
+	changes *changes
 }
 
 // Committed implements [engine.Observer].
 func (o queueObserver) Committed(execution engine.ID, state machine.State, events []machine.Event) {
 	o.queue.committed(execution)
+	o.changes.committed(execution, state)
 	if state.Status.Final() {
 		o.stops.end(execution, false)
-		o.ends.tell(execution)
 	}
 	o.Observer.Committed(execution, state, events)
 }

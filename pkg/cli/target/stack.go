@@ -73,7 +73,9 @@ func (o Opener) openWithKey(endpoint string) (*Client, error) {
 	if key == "" || err != nil {
 		return nil, err
 	}
-	return o.clientAt(endpoint, withKey{key, plain()}, storeInterval), nil
+	c := o.clientAt(endpoint, withKey{key, plain()}, storeInterval)
+	c.News = storeWait
+	return c, nil
 }
 
 // withKey is a transport that sends the key of the management API.

@@ -25,8 +25,13 @@ import (
 // socketName is the socket in a store's folder at which its holder responds to other commands.
 const socketName = "socket"
 
-// storeInterval is short because a request to a store on this machine is cheap.
-const storeInterval = 200 * time.Millisecond
+const (
+	// storeInterval is short because a request to a store on this machine is cheap.
+	storeInterval = 200 * time.Millisecond
+	// storeWait is for how many seconds a request waits for news. It is shorter than the time after which the
+	// process that holds the store is held to be stuck.
+	storeWait = 5
+)
 
 func isNotFound(err error) bool { return err != nil && engine.CodeOf(err) == engine.CodeNotFound }
 
@@ -36,7 +41,7 @@ func (o Opener) openStore(ctx context.Context, dir string) (*Client, error) {
 	case err != nil:
 		return nil, err
 	case client != nil:
-		return &Client{Client: client, Interval: storeInterval}, nil
+		return &Client{Client: client, Interval: storeInterval, News: storeWait}, nil
 	}
 	config, err := o.Local()
 	if err != nil {
@@ -77,7 +82,7 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 func API(system *local.System, lists Lists) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, CanStart: system.CanStart,
-		Stop: system.Stop, Reasons: true, AwaitsTurn: system.AwaitsTurn, Log: slog.New(slog.DiscardHandler),
+		Stop: system.Stop, Watch: system.Watch, Reasons: true, AwaitsTurn: system.AwaitsTurn, Log: slog.New(slog.DiscardHandler),
 		Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) },
 	})
 }
@@ -94,7 +99,7 @@ func (o Opener) Follow(ctx context.Context, p Place) (*Client, error) {
 	if p.OnStack() {
 		return o.openStack(ctx, p)
 	}
-	c := &Client{Interval: storeInterval}
+	c := &Client{Interval: storeInterval, News: storeWait}
 	c.Client = &rest.Client{Base: "http://store", HTTP: clientWith(&follower{o, p.Store, c})}
 	return c, o.checkExists(p)
 }
@@ -155,7 +160,7 @@ func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 	if client == nil {
 		return nil, nil
 	}
-	c := &Client{Client: client, Interval: storeInterval}
+	c := &Client{Client: client, Interval: storeInterval, News: storeWait}
 	if holder, err := c.Holder(ctx); err != nil || holder.Kind != "dev" {
 		return nil, err
 	}

@@ -112,19 +112,23 @@ const TryRegion = "AWS_REGION=eu-west-1 waitless ..."
 // Client is the management API of a target.
 type Client struct {
 	*rest.Client
-	// Interval is the time between two requests of a command that follows an execution.
+	// News is for how many seconds a request of a command that follows an execution waits for news. On AWS it is 0:
+	// a request that waits would keep a function running.
+	News int
+	// Interval is the time between two such requests if the first one brought no news.
 	Interval time.Duration
 	// Idle reports that no process works on the store, so executions do not continue.
 	Idle  bool
 	close func() error
 }
 
-// Wait waits until it is time for the next request of a command that follows an execution.
-func (c *Client) Wait(ctx context.Context) error {
+// Wait waits until it is time for the next request of a command that follows an execution, after one at that time
+// brought no news.
+func (c *Client) Wait(ctx context.Context, asked time.Time) error {
 	if c.Idle {
 		return engine.Sleep(ctx, time.Second) // others are to open the store at once
 	}
-	return engine.Sleep(ctx, c.Interval)
+	return engine.Sleep(ctx, c.Interval-time.Since(asked))
 }
 
 // Close closes the client after a command. Its error is the command's unless that has one.

@@ -114,14 +114,19 @@ func (c *Client) Execution(ctx context.Context, flow, name string, unmask bool) 
 }
 
 // History returns the history of an execution so far, or what is new after the last call, which returned
-// later. Later is empty once the history has ended. Unmask is as for [Client.Execution].
+// later. Later is empty once the history has ended. If nothing is new, the call waits for it for up to that many
+// seconds; on AWS it cannot wait. Unmask is as for [Client.Execution].
 func (c *Client) History(
-	ctx context.Context, flow, name, after string, unmask bool,
+	ctx context.Context, flow, name, after string, unmask bool, wait int,
 ) (events []machine.HistoryEvent, later string, err error) {
+	seconds := ""
+	if wait > 0 {
+		seconds = strconv.Itoa(wait)
+	}
 	for next, more := after, true; more && err == nil; more = next != "" {
 		var p page
-		err = c.get(ctx, path("flows", flow, "executions", name, "history"), unmask, &p, "after", next)
-		events, next, later = append(events, p.Events...), p.Next, p.Later
+		err = c.get(ctx, path("flows", flow, "executions", name, "history"), unmask, &p, "after", next, "wait", seconds)
+		events, next, later, seconds = append(events, p.Events...), p.Next, p.Later, ""
 	}
 	return events, later, err
 }

@@ -19,6 +19,10 @@
 //	POST /tokens/{token}/failure                        {"error","cause"} -> token, likewise
 //	POST /tokens/{token}/heartbeat                      -> token; 409 when it is closed
 //
+// The requests for an execution and for a history have the parameter wait: seconds from 1 to 60. Their response comes when the
+// execution has ended, or the history has events after LATER, or that time is over. A process that ends responds at
+// once. A stack rejects the parameter: a request that waits would keep a function running.
+//
 // A start without a hash starts the latest definition. A start without a name gets a random one; sent
 // twice, it starts two executions.
 //

@@ -94,7 +94,7 @@ func TestAFlowInUseIsNotDeleted(t *testing.T) {
 	_, err = a.DeleteFlow(t.Context(), "callback")
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, `there is no flow "callback"`)
 	// What ended before still tells the names of its steps.
-	events, _, err := a.History(t.Context(), "callback", "one", "", false)
+	events, _, err := a.History(t.Context(), "callback", "one", "", false, 0)
 	if err != nil || events[1].StepName != "mytask" {
 		t.Errorf("history %+v, %v", events, err)
 	}

@@ -74,6 +74,10 @@ type Config struct {
 	Blocked func(*fdl.Flow) string
 	// AwaitsTurn reports whether a call of the execution waits until fewer calls run; nil means none does.
 	AwaitsTurn func(engine.ID) bool
+	// Watch returns a channel that is closed when the execution ends, or with events when it records more. Forget
+	// is called when it is not needed any more. A nil channel means that nothing will happen, and a nil Watch that
+	// requests cannot wait.
+	Watch func(id engine.ID, events bool) (happened <-chan struct{}, forget func())
 	// Reasons adds what failed inside to responses, for callers that run the server themselves.
 	Reasons bool
 }
@@ -124,8 +128,8 @@ func (h handler) routes() []route {
 		{pattern: "DELETE /flows/{flow}", respond: h.deleteFlow},
 		{pattern: "POST /flows/{flow}/executions", respond: h.start},
 		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "limit", "after"}, large: true},
-		{pattern: "GET " + execution, respond: h.show, reveals: true},
-		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after"}, large: true, reveals: true},
+		{pattern: "GET " + execution, respond: h.show, parameters: []string{"wait"}, reveals: true},
+		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after", "wait"}, large: true, reveals: true},
 		{pattern: "POST " + execution + "/stop", respond: h.stop},
 		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: step},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
@@ -198,31 +202,53 @@ const (
 	maxLargeWait = 10 * time.Second
 )
 
-// serve serves a route. A large response waits until there is room for it.
+// serve serves a route.
 func (h handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if route.large {
-			ctx, cancel := context.WithTimeout(r.Context(), maxLargeWait)
-			defer cancel()
-			select {
-			case h.largeResponses <- struct{}{}:
-				defer func() { <-h.largeResponses }()
-			case <-ctx.Done():
-				unavailable("too many lists and histories are being read; try again later").write(w)
-				return
-			}
-		}
-		var status int
-		var body any
-		err := route.checkParameters(r)
+		response, err := response{}, route.checkParameters(r)
 		if err == nil {
-			status, body, err = route.respond(r)
+			response, err = h.respond(w, r, route)
 		}
 		if err != nil {
 			h.refusal(r, err).write(w)
 			return
 		}
-		write(w, status, body, !route.isRevealed)
+		defer response.sent()
+		write(w, response.status, response.body, !route.isRevealed)
+	}
+}
+
+// response is what a route responds. Its memory counts until sent is called.
+type response struct {
+	status int
+	body   any
+	sent   func()
+}
+
+// respondNow responds to a request. A large response waits until there is room for it.
+func (h handler) respondNow(r *http.Request, route route) (made response, err error) {
+	made.sent = func() {}
+	if route.large {
+		if made.sent, err = h.largeTurn(r.Context()); err != nil {
+			return made, err
+		}
+	}
+	made.status, made.body, err = route.respond(r)
+	if err != nil {
+		made.sent()
+	}
+	return made, err
+}
+
+// largeTurn waits until there is room for a large response, which it takes until release is called.
+func (h handler) largeTurn(ctx context.Context) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxLargeWait)
+	defer cancel()
+	select {
+	case h.largeResponses <- struct{}{}:
+		return func() { <-h.largeResponses }, nil
+	case <-ctx.Done():
+		return nil, unavailable("too many lists and histories are being read; try again later")
 	}
 }
 

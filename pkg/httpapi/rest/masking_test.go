@@ -126,7 +126,7 @@ func TestWhatIsRevealedTakesAPost(t *testing.T) {
 	if e, err := a.Execution(t.Context(), "leak", "two", true); err != nil || e.Input.JSON() != input.JSON() {
 		t.Errorf("revealed %s, %v", e.Input.JSON(), err)
 	}
-	if events, _, err := a.History(t.Context(), "leak", "one", "", true); err != nil || len(events) == 0 || !strings.Contains(events[4].EventDetail, text) {
+	if events, _, err := a.History(t.Context(), "leak", "one", "", true, 0); err != nil || len(events) == 0 || !strings.Contains(events[4].EventDetail, text) {
 		t.Errorf("revealed history %+v, %v", events, err)
 	}
 }

@@ -126,7 +126,7 @@ func TestAHistoryLargerThanAnAnswer(t *testing.T) {
 	a.run()
 	seen := &answers{RoundTripper: a.HTTP.Transport}
 	a.HTTP.Transport = seen
-	events, _, err := a.History(t.Context(), "loop", "one", "", false)
+	events, _, err := a.History(t.Context(), "loop", "one", "", false, 0)
 	if err != nil || len(events) < 4000 {
 		t.Fatalf("%d events, error %v", len(events), err)
 	}
@@ -288,7 +288,7 @@ func TestPagesOfABoundedResponse(t *testing.T) {
 			}
 			a.run()
 			seen.count = 0
-			events, _, err := a.History(t.Context(), "quotes", "one", "", false)
+			events, _, err := a.History(t.Context(), "quotes", "one", "", false, 0)
 			leftOut := 0
 			for i, e := range events {
 				if e.EventID != i+1 {

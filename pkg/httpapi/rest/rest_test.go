@@ -130,7 +130,7 @@ func TestAPIShowsAnExecutionFromStartToEnd(t *testing.T) {
 	if err != nil || ended.Status != machine.StatusSucceeded || ended.StoppedTime != "2026-01-31T10:00:20.000Z" || ended.Output == nil {
 		t.Errorf("ended %+v, %v", ended, err)
 	}
-	events, later, err := a.History(t.Context(), "polling", "one", "", false)
+	events, later, err := a.History(t.Context(), "polling", "one", "", false, 0)
 	if err != nil || len(events) == 0 || later != "" || events[0].EventID != 1 || events[len(events)-1].Type != "ExecutionSucceeded" {
 		t.Errorf("events: %+v, later %q, %v", events, later, err)
 	}

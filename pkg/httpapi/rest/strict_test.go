@@ -22,7 +22,7 @@ func TestRequestsWithUnknownOrEmptyParametersAreRejected(t *testing.T) {
 		{"GET", "/executions?since=", "", `since is ""`},
 		{"GET", "/flows?name=tiny", "", `unknown parameter "name"`},
 		{"GET", "/flows/tiny?limit=1", "", `unknown parameter "limit"; allowed: hash`},
-		{"GET", "/flows/tiny/executions/one?after=1", "", `unknown parameter "after"; allowed: none`},
+		{"GET", "/flows/tiny/executions/one?after=1", "", `unknown parameter "after"; allowed: wait`},
 		{"GET", "/flows/tiny/executions/one/history?from=1", "", `allowed: after`},
 		{"POST", "/flows/tiny/executions?name=x", "{}", `allowed: none`},
 		{"POST", "/flows/tiny/executions", `{"name":""}`, `name is ""; allowed: a name, or leave it out`},

@@ -1,0 +1,74 @@
+package rest
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+const (
+	// maxWait is the limit of the parameter wait in seconds, as in the 2019-03-15 API.
+	maxWait = 60
+	// writePatience is how long a client may take to read a response after it waited.
+	writePatience = time.Minute
+)
+
+// pending reports whether a response of a request that waits is not yet what it waits for.
+func pending(body any) bool {
+	switch body := body.(type) {
+	case Execution:
+		return !body.Status.Final()
+	case page:
+		return len(body.Events) == 0 && body.Later != ""
+	}
+	return false
+}
+
+// respond responds to a request. If it may wait and what it waits for has not happened, it responds when that
+// happens, or after that time. Meanwhile it has neither a worker nor the room of a large response.
+func (h handler) respond(w http.ResponseWriter, r *http.Request, route route) (response, error) {
+	wait, err := h.waitOf(r)
+	if err != nil {
+		return response{}, err
+	}
+	if wait == 0 {
+		return h.respondNow(r, route)
+	}
+	// Only servers have deadlines.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writePatience))
+	happened, forget := h.Watch(engine.NewID(named(r)), route.large)
+	defer forget()
+	first, err := h.respondNow(r, route)
+	if err != nil || happened == nil || !pending(first.body) {
+		return first, err
+	}
+	first.sent()
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	select {
+	case <-happened:
+	case <-over.C:
+	case <-r.Context().Done():
+		return response{}, r.Context().Err()
+	}
+	return h.respondNow(r, route)
+}
+
+// waitOf returns how long a request may wait.
+func (h handler) waitOf(r *http.Request) (time.Duration, error) {
+	query := r.URL.Query()
+	if !query.Has("wait") {
+		return 0, nil
+	}
+	seconds, err := strconv.Atoi(query.Get("wait"))
+	switch {
+	case err != nil, seconds < 1, seconds > maxWait:
+		return 0, invalid("wait is %q; allowed: seconds from 1 to %d", query.Get("wait"), maxWait)
+	case h.Watch == nil:
+		return 0, invalid("wait is not possible on AWS, where a waiting request would keep a function running; " +
+			"leave it out, or use the events of the event bus")
+	}
+	return time.Duration(seconds) * time.Second, nil
+}

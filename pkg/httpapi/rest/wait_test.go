@@ -1,0 +1,239 @@
+package rest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// readCounter counts what the API reads of executions.
+type readCounter struct {
+	local.Store
+	reads atomic.Int64
+}
+
+func (c *readCounter) Latest(ctx context.Context, id engine.ID) (engine.Item, error) {
+	c.reads.Add(1)
+	return c.Store.Latest(ctx, id)
+}
+
+// waits is an API over a system that runs. Its handler is called directly, so that time can be virtual.
+type waits struct {
+	t       *testing.T
+	handler http.Handler
+	system  *local.System
+	counter *readCounter
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+// newWaits starts an execution "f/one" that waits for a callback.
+func newWaits(t *testing.T) *waits {
+	t.Helper()
+	store, w := &local.MemoryStore{}, &waits{t: t, ended: make(chan error, 1)}
+	w.system = local.New(local.Config{Store: store, Roles: local.Roles{Store: func(s local.Store) local.Store {
+		w.counter = &readCounter{Store: s}
+		return w.counter
+	}}})
+	w.handler = rest.Handler(rest.Config{
+		Engine: w.system.Client, Tokens: w.system.Tokens, Index: store, Flows: store, Start: w.system.Start, Stop: w.system.Stop,
+		Log: slog.New(slog.DiscardHandler), Watch: w.system.Watch,
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	w.stop = stop
+	go func() { w.ended <- w.system.Serve(ctx) }()
+	w.request(http.MethodPut, "/flows/f", "version: v1\ntype: flow\nsteps:\n"+
+		"  - {type: task, name: Ask, pattern: waitForCallback, resourceArn: 'acs:fc:::services/s/functions/echo'}\n")
+	w.request(http.MethodPost, "/flows/f/executions", `{"name":"one"}`)
+	synctest.Wait()
+	return w
+}
+
+// end stops the system and waits for its end.
+func (w *waits) end() {
+	w.stop()
+	if err := <-w.ended; !errors.Is(err, context.Canceled) {
+		w.t.Errorf("the system ended with %v", err)
+	}
+}
+
+func (w *waits) request(method, path, body string) (status int, response string) {
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(w.t.Context(), method, path, strings.NewReader(body)))
+	return recorder.Code, recorder.Body.String()
+}
+
+// get reads a response that has to be a success.
+func (w *waits) get(path string, into any) {
+	if status, text := w.request(http.MethodGet, path, ""); status != http.StatusOK || json.Unmarshal([]byte(text), into) != nil {
+		w.t.Errorf("%s: %d %s", path, status, text)
+	}
+}
+
+const one = "/flows/f/executions/one"
+
+// While 2,000 requests wait, nothing is read. Each reads the execution once before and once after.
+func TestWaitingForTheEndReadsNothing(t *testing.T) {
+	t.Parallel()
+	const requests = 2_000
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaits(t)
+		statuses := make(chan machine.Status)
+		before := w.counter.reads.Load()
+		for range requests {
+			go func() {
+				var e rest.Execution
+				w.get(one+"?wait=60", &e)
+				statuses <- e.Status
+			}()
+		}
+		synctest.Wait()
+		if reads := w.counter.reads.Load() - before; reads != requests {
+			t.Errorf("%d reads of %d requests", reads, requests)
+		}
+		time.Sleep(59 * time.Second)
+		if reads := w.counter.reads.Load() - before; reads != requests {
+			t.Errorf("after 59 s %d reads of %d requests", reads, requests)
+		}
+		w.request(http.MethodPost, one+"/token/success", "{}")
+		for range requests {
+			if status := <-statuses; status != machine.StatusSucceeded {
+				t.Fatalf("status %s", status)
+			}
+		}
+		w.end()
+	})
+}
+
+// A wait ends with its time, with what it is for, and with the run of the system.
+func TestWait(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		path string
+		do   func(*waits)
+		want string // part of the response
+		took time.Duration
+	}{
+		"the time is over":         {one + "?wait=7", func(*waits) {}, `"status":"Running"`, 7 * time.Second},
+		"the execution ends":       {one + "?wait=60", (*waits).succeed, `"status":"Succeeded"`, time.Second},
+		"the run ends":             {one + "?wait=60", func(w *waits) { w.stop() }, `"status":"Running"`, time.Second},
+		"no events":                {one + "/history?wait=7", func(*waits) {}, `"later"`, 7 * time.Second},
+		"events":                   {one + "/history?wait=60", (*waits).succeed, `TaskSucceeded`, time.Second},
+		"events, when the run end": {one + "/history?wait=60", func(w *waits) { w.stop() }, `"later"`, time.Second},
+		"revealed":                 {one + "/history/reveal?wait=60", (*waits).succeed, `TaskSucceeded`, time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWaits(t)
+				path, method := tt.path, http.MethodGet
+				if strings.Contains(path, "history") {
+					var p struct{ Later string }
+					w.get(one+"/history", &p)
+					path += "&after=" + p.Later
+				}
+				if strings.Contains(path, "reveal") {
+					method = http.MethodPost
+				}
+				begin, took := time.Now(), make(chan time.Duration)
+				go func() {
+					if status, text := w.request(method, path, ""); status != http.StatusOK || !strings.Contains(text, tt.want) {
+						t.Errorf("%d %s; want %s", status, text, tt.want)
+					}
+					took <- time.Since(begin)
+				}()
+				time.Sleep(time.Second)
+				tt.do(w)
+				if took := <-took; took != tt.took {
+					t.Errorf("it took %s; want %s", took, tt.took)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+func (w *waits) succeed() { w.request(http.MethodPost, one+"/token/success", "{}") }
+
+// What has happened is not waited for.
+func TestWaitForWhatHappened(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaits(t)
+		w.succeed()
+		synctest.Wait()
+		begin := time.Now()
+		for _, path := range []string{one + "?wait=60", one + "/history?wait=60"} {
+			if status, text := w.request(http.MethodGet, path, ""); status != http.StatusOK || !strings.Contains(text, "Succeeded") {
+				t.Errorf("%s: %d %s", path, status, text)
+			}
+		}
+		if status, text := w.request(http.MethodGet, "/flows/f/executions/none?wait=60", ""); status != http.StatusNotFound {
+			t.Errorf("%d %s", status, text)
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("it took %s", took)
+		}
+		w.end()
+	})
+}
+
+// Large responses are limited. A request that waits for events is none of them.
+func TestManyWaitForEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaits(t)
+		var p struct{ Later string }
+		w.get(one+"/history", &p)
+		done := make(chan struct{})
+		const requests = 100
+		for range requests {
+			go func() {
+				var news struct{ Events []machine.HistoryEvent }
+				if w.get(one+"/history?wait=60&after="+p.Later, &news); len(news.Events) == 0 {
+					t.Error("no events")
+				}
+				done <- struct{}{}
+			}()
+		}
+		synctest.Wait()
+		begin := time.Now()
+		w.get(one+"/history", &struct{}{})
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("another request took %s", took)
+		}
+		w.succeed()
+		for range requests {
+			<-done
+		}
+		w.end()
+	})
+}
+
+func TestInvalidWaits(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t) // without Watch, as on AWS
+	a.started("callback", `{}`)
+	for wait, want := range map[string]string{
+		"0": "seconds from 1 to 60", "61": "seconds from 1 to 60", "1s": "seconds from 1 to 60", "": "seconds from 1 to 60", "5": "not possible on AWS",
+	} {
+		for _, path := range []string{"", "/history"} {
+			err := a.Do(t.Context(), http.MethodGet, fmt.Sprintf("/flows/callback/executions/one%s?wait=%s", path, wait), nil, nil)
+			wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, want)
+		}
+	}
+}
