@@ -45,20 +45,22 @@ func (s *System) warn(err error) {
 	}
 }
 
-// removeExpired removes the executions that ended longer ago than the retention.
+// removeExpired removes the executions that ended longer ago than the retention. It returns the error of the
+// first that cannot be removed, and removes the others.
 func (s *System) removeExpired(ctx context.Context, now time.Time) error {
 	list := pages(func(after Ended, limit int) ([]Ended, error) {
 		return s.config.Store.EndedBefore(ctx, now.Add(-s.config.Limits.Retention), after, limit)
 	})
+	var first error
 	for ended, err := range list {
-		if err == nil {
-			err = s.removeEnded(ctx, ended)
-		}
 		if err != nil {
-			return err
+			return errors.Join(first, err)
+		}
+		if err := s.removeEnded(ctx, ended); err != nil && first == nil {
+			first = err
 		}
 	}
-	return s.config.Store.Tidy(ctx, now)
+	return errors.Join(first, s.config.Store.Tidy(ctx, now))
 }
 
 func (s *System) removeEnded(ctx context.Context, ended Ended) error {

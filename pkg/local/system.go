@@ -69,7 +69,7 @@ type Config struct {
 	// is no such provider.
 	AWS     resume.Services
 	Account Account
-	// Warn receives errors of jobs that are retried; nil discards them.
+	// Warn receives errors of jobs and of removals that are retried; nil discards them.
 	Warn func(error)
 	// Unmapped receives what mappings left out, after the wake; nil discards it. It returns quickly and
 	// is safe for concurrent use.

@@ -337,6 +337,22 @@ func TestARemovalThatIsCutShortIsFinished(t *testing.T) {
 	}
 }
 
+// An execution that cannot be removed as a whole does not keep others that ended after it.
+func TestARemovalThatFailsKeepsNoOther(t *testing.T) {
+	t.Parallel()
+	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
+	p := laterOn(t, store, 0)
+	p.begin(t, "fork", forkText, "first", items())
+	p.run(t)
+	p = laterOn(t, store, time.Second)
+	second := p.begin(t, "pass", passOnly, "second", value.Object())
+	p.run(t)
+	store.UseFiles(brokenFiles{store})
+	p = laterOn(t, store, retention+time.Hour)
+	p.run(t)
+	p.wantGone(t, second)
+}
+
 // brokenFiles cannot be removed.
 type brokenFiles struct{ local.ValueFiles }
 
