@@ -17,13 +17,13 @@ import (
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.HTTP, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	store, waits, keys, limits := p.Executions(), p.Waits(), p.Keys(), p.Limits()
+	store, waits, keys, limits := p.LogTable(), p.WaitsTable(), p.Keys(), p.Limits()
 	limits.Duration = p.LongestExecution()
 	clients := engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.Wakes()), Now: time.Now, Limits: limits,
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now, Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
-	tokens := p.Tokens(waits)
+	tokens := p.TokensConfig(waits)
 	tokens.LimitHint = limits.Hints.Data
 	config := rest.Config{
 		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Log: p.Log,
@@ -38,5 +38,5 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		config.Engine, config.Start, config.Stop = client, client.Start, client.Stop
 		return rest.Handler(config), err
 	}
-	return p.OfAPI(true, function.Serve(handler)), p.Err()
+	return p.OnlyOwnAPI(true, function.Serve(handler)), p.Err()
 }

@@ -21,14 +21,14 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 
 func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, error) {
 	p := parts.New(getenv, log)
-	tokens := p.Tokens(p.Waits())
+	tokens := p.TokensConfig(p.WaitsTable())
 	tokens.By = token.ClosedByCallback
 	a := api{
 		callbackSecrets: parts.Secret(p, "WAITLESS_CALLBACK_SECRET", callbackurl.ParseSecrets),
 		tokens:          resume.NewTokens(tokens),
 		log:             log,
 	}
-	return p.OfAPI(false, function.Serve(a.handler)), p.Err()
+	return p.OnlyOwnAPI(false, function.Serve(a.handler)), p.Err()
 }
 
 // api has what callbacks are handled with.

@@ -18,13 +18,13 @@ import (
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.HTTP, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	store, waits, keys, limits := p.Executions(), p.Waits(), p.Keys(), p.Limits()
+	store, waits, keys, limits := p.LogTable(), p.WaitsTable(), p.Keys(), p.Limits()
 	limits.Duration = p.LongestExecution()
 	clients := engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.Wakes()), Now: time.Now, Limits: limits,
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now, Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
-	tokens := p.Tokens(waits)
+	tokens := p.TokensConfig(waits)
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_FNF_KEYS", fnf.ParseKeys)
 	config := fnf.Config{
@@ -42,5 +42,5 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		config.Executions, err = engine.NewClient(clients)
 		return fnf.Handler(config), err
 	}
-	return p.OfAPI(false, function.Serve(handler)), p.Err()
+	return p.OnlyOwnAPI(false, function.Serve(handler)), p.Err()
 }

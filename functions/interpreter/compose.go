@@ -28,7 +28,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	// The task runner makes longer calls. The interpreter needs the rest of its time for what follows the reply.
 	limits.Direct, limits.Duration = min(machine.DefaultDirect, timeLimit/3), p.LongestExecution()
 	functions, closeIdle := lambda.NewClient(p.Config)
-	store, waits := p.Executions(), p.Waits()
+	store, waits := p.LogTable(), p.WaitsTable()
 	keys := p.Keys()
 	config := engine.WorkerConfig{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(timers(p)),
@@ -43,9 +43,8 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		Now: time.Now, WorkerDeadAfter: 2 * timeLimit, CallbackBase: p.Optional("WAITLESS_CALLBACK_URL"), Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")), NewerKeys: keys.Newer,
 	}
-	ends := &sqs.Tasks{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
-		config.Ends = ends
+		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
 	}
 	worker, err := engine.NewWorker(config)
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
@@ -58,7 +57,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 
 // timers returns the configuration of wakes that are delayed messages or schedules.
 func timers(p *parts.Parts) sqs.WakesConfig {
-	config := p.Wakes()
+	config := p.WakesConfig()
 	config.Limit = p.Duration("WAITLESS_LONGEST_DELAY", time.Second, 2, 900)
 	config.Schedule = &scheduler.Group{
 		Client: awsscheduler.NewFromConfig(p.Config), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"),

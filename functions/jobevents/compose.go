@@ -16,7 +16,7 @@ const minTime = 5 * time.Second
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	observer := resume.NewJobObserver(p.Jobs(p.Waits(), services.New(p.Config)))
+	observer := resume.NewJobObserver(p.JobsConfig(p.WaitsTable(), services.New(p.Config)))
 	receiver := p.Receiver("job", "WAITLESS_JOB_QUEUE", "WAITLESS_POLL_QUEUE")
 	receiver.MinTime = minTime
 	receiver.Decode = sqs.DecodeJobs(sqs.JobHandlers{Observe: observer.Observe, Reconcile: observer.Reconcile})

@@ -22,8 +22,8 @@ func compose(getenv func(string) string) (function.Call, error) {
 	} {
 		ownQueues = append(ownQueues, p.Text(queue))
 	}
-	table := p.Waits()
-	config := p.Jobs(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)))
+	table := p.WaitsTable()
+	config := p.JobsConfig(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)))
 	config.External, config.CallbackBase, config.CallbackHint = table, p.Optional("WAITLESS_CALLBACK_URL"), "set WAITLESS_CALLBACK_URL"
 	starter := resume.NewJobStarter(config)
 	return function.NewCall(starter.StartJob, attrs), p.Err()

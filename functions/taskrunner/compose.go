@@ -29,9 +29,9 @@ const longestCall = 15*time.Minute - 20*time.Second
 func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	functions, closeIdle := lambda.NewClient(p.Config)
-	table, keys := p.Waits(), p.Keys()
+	table, keys := p.WaitsTable(), p.Keys()
 	r := runner{keys, engine.TaskRunnerConfig{
-		TokenStore: table, Now: time.Now, Limits: p.Limits(), Wakes: sqs.NewWakes(p.Wakes()),
+		TokenStore: table, Now: time.Now, Limits: p.Limits(), Wakes: sqs.NewWakes(p.WakesConfig()),
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 		Caller: lambda.New(lambda.Config{Client: functions, Now: time.Now, Longest: longestCall, Names: lambda.Names{
 			Stack: p.Text("WAITLESS_STACK"), Functions: p.Pairs("WAITLESS_FUNCTIONS"), Callable: p.List("WAITLESS_CALLABLE_FUNCTIONS"),

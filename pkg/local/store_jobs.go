@@ -12,18 +12,18 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// meetingForm lists a job that has more waiters.
-var meetingForm = form[resume.Meeting]{decode: decodeMeeting, encode: encodeMeeting, index: listWaiters}
+// jobRecordForm lists a job that has more waiters.
+var jobRecordForm = form[resume.JobRecord]{decode: decodeJobRecord, encode: encodeJobRecord, index: listWaiters}
 
-func encodeMeeting(m resume.Meeting) []byte {
+func encodeJobRecord(m resume.JobRecord) []byte {
 	if len(m.Waiters) == 0 && m.End == nil {
 		return nil
 	}
 	return resume.Encode(m)
 }
 
-func decodeMeeting(data []byte) (resume.Meeting, error) {
-	m, err := resume.Decode[resume.Meeting](data)
+func decodeJobRecord(data []byte) (resume.JobRecord, error) {
+	m, err := resume.Decode[resume.JobRecord](data)
 	if err != nil {
 		return m, errDamagedJob
 	}
@@ -32,7 +32,7 @@ func decodeMeeting(data []byte) (resume.Meeting, error) {
 
 var errDamagedJob = fmt.Errorf("%w; restore a copy of the store's directory, or upgrade waitless", resume.ErrDamaged)
 
-func listWaiters(key []byte, before, after resume.Meeting) []Entry {
+func listWaiters(key []byte, before, after resume.JobRecord) []Entry {
 	if len(after.Waiters) <= len(before.Waiters) {
 		return nil
 	}
@@ -50,25 +50,25 @@ func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]..
 
 // Bind implements [resume.Rendezvous]. The store keeps what it knows of a job until all waiters are
 // released.
-func (s *KeyedStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.Meeting, error) {
-	return s.meet(ctx, "bind a token to", key, func(m resume.Meeting) resume.Meeting { return m.Bound(waiter) })
+func (s *KeyedStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.JobRecord, error) {
+	return s.changeJobRecord(ctx, "bind a token to", key, func(m resume.JobRecord) resume.JobRecord { return m.Bound(waiter) })
 }
 
 // Note implements [resume.Rendezvous].
-func (s *KeyedStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.Meeting, error) {
-	return s.meet(ctx, "record the end of", key, func(m resume.Meeting) resume.Meeting { return m.Noted(end) })
+func (s *KeyedStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.JobRecord, error) {
+	return s.changeJobRecord(ctx, "record the end of", key, func(m resume.JobRecord) resume.JobRecord { return m.Noted(end) })
 }
 
 // Release implements [resume.Rendezvous].
 func (s *KeyedStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
-	_, err := s.meet(ctx, "release the waiters of", key, func(m resume.Meeting) resume.Meeting { return m.Released(handles) })
+	_, err := s.changeJobRecord(ctx, "release the waiters of", key, func(m resume.JobRecord) resume.JobRecord { return m.Released(handles) })
 	return err
 }
 
-func (s *KeyedStore) meet(
-	ctx context.Context, what string, key jobs.Key, apply func(resume.Meeting) resume.Meeting,
-) (resume.Meeting, error) {
-	return meetingForm.change(ctx, s, what+" job "+key.Name, jobKey(key), apply)
+func (s *KeyedStore) changeJobRecord(
+	ctx context.Context, what string, key jobs.Key, apply func(resume.JobRecord) resume.JobRecord,
+) (resume.JobRecord, error) {
+	return jobRecordForm.change(ctx, s, what+" job "+key.Name, jobKey(key), apply)
 }
 
 // Waiting returns who waits for jobs with tokens that are open, each as the poll that asks for its
@@ -107,7 +107,7 @@ func (s *KeyedStore) waitingFor(job []byte) (polls []resume.Poll, err error) {
 	if d.Err() != nil || d.Rest() > 0 {
 		return nil, fmt.Errorf("the key of a job: %w", errDamagedJob)
 	}
-	known, _, err := meetingForm.find(s, job)
+	known, _, err := jobRecordForm.find(s, job)
 	if err != nil {
 		return nil, fmt.Errorf("job %s: %w", key.Name, err)
 	}

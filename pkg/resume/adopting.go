@@ -50,13 +50,13 @@ func (s *startCall) adopt(ctx context.Context, params []byte, refused *ServiceEr
 // claim binds the waiter to a contested run, unless another token waits for that run:
 // then another caller started it. The binding comes first, so that a refused caller
 // does not learn of the end.
-func (s *startCall) claim(ctx context.Context) (Meeting, error) {
-	met, err := s.bind(ctx)
-	if err == nil && (s.boundBefore(met.Waiters) || len(s.releaseClosed(ctx, met.Waiters)) > 0) {
+func (s *startCall) claim(ctx context.Context) (JobRecord, error) {
+	record, err := s.bind(ctx)
+	if err == nil && (s.boundBefore(record.Waiters) || len(s.releaseClosed(ctx, record.Waiters)) > 0) {
 		s.warn(s.Rendezvous.Release(ctx, s.started.Key, []string{s.token.handle}))
-		return Meeting{}, s.refusal(s.contested)
+		return JobRecord{}, s.refusal(s.contested)
 	}
-	return met, err
+	return record, err
 }
 
 // boundBefore reports whether another token was bound to a job whose name is unique. That

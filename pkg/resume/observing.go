@@ -10,15 +10,15 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// parked is how long the end of a job is kept that has no waiter: the job may end before its
+// keptWithoutWaiter is how long the end of a job is kept that has no waiter: the job may end before its
 // starter binds one.
-const parked = 24 * time.Hour
+const keptWithoutWaiter = 24 * time.Hour
 
 // The instants that an end may have. An end in the future would displace every true one, because
 // the latest end stays.
 const (
-	ahead  = 5 * time.Minute // for clocks that differ
-	oldest = 400 * 24 * time.Hour
+	maxAhead = 5 * time.Minute // for clocks that differ
+	maxAge   = 400 * 24 * time.Hour
 )
 
 // ErrUnusableEvent says that a text is not an event of a job, cannot be read, or has an instant that
@@ -53,14 +53,14 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrUnusableEvent, err)
 	}
-	if now := o.config.Now(); end.At.After(now.Add(ahead)) || now.Sub(end.At) > oldest {
+	if now := o.config.Now(); end.At.After(now.Add(maxAhead)) || now.Sub(end.At) > maxAge {
 		return fmt.Errorf("%w: job %s ended at %s, and it is %s now", ErrUnusableEvent, key.Name, end.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
-	met, err := o.config.Rendezvous.Note(ctx, key, shortened(end), o.config.Now().Add(parked))
+	record, err := o.config.Rendezvous.Note(ctx, key, shortened(end), o.config.Now().Add(keptWithoutWaiter))
 	if err != nil {
 		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
 	}
-	return o.closeWaiters(ctx, key, end, met.Waiters)
+	return o.closeWaiters(ctx, key, end, record.Waiters)
 }
 
 // keptSize is the size of the largest end that is kept, in bytes: most jobs have no waiter here.

@@ -66,9 +66,9 @@ const (
 // errorTimeout is the name of a time-out in flows.
 const errorTimeout = "FnF.TaskTimeout"
 
-// believed is the number of the first poll that believes the service if it does not
+// firstBelievedPoll is the number of the first poll that believes the service if it does not
 // know the job. An earlier one may come before the service knows a new job.
-const believed = 2
+const firstBelievedPoll = 2
 
 // Reconcile carries out a poll.
 //
@@ -120,7 +120,7 @@ func (p Poll) op() token.PollOp { return token.PollOp{Job: p.Waiter.JobID, Numbe
 func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) error {
 	handle := poll.Waiter.Handle
 	outcome, done, err := o.look(ctx, poll)
-	if isNotFound(err) && poll.Number >= believed {
+	if isNotFound(err) && poll.Number >= firstBelievedPoll {
 		outcome, done, err = token.Failure(jobs.ErrorNotFound, err.Error()), true, nil
 	}
 	o.config.warn(err)

@@ -15,11 +15,11 @@ import (
 type Rendezvous interface {
 	// Bind adds the waiter, or replaces the one with its handle, and returns what is stored. It is
 	// kept until expires at least.
-	Bind(ctx context.Context, key jobs.Key, waiter Waiter, expires time.Time) (Meeting, error)
+	Bind(ctx context.Context, key jobs.Key, waiter Waiter, expires time.Time) (JobRecord, error)
 
 	// Note stores the end, unless a later one is stored, and returns what is stored. Expires
 	// counts only if nothing was stored of the job: otherwise the waiters decide.
-	Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (Meeting, error)
+	Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (JobRecord, error)
 
 	// Release removes the waiters with these handles. Releasing the waiters of an unknown job
 	// stores nothing.
@@ -34,36 +34,36 @@ type Waiter struct {
 	JobID string
 }
 
-// Meeting is what a [Rendezvous] stores of a job.
-type Meeting struct {
+// JobRecord is what a [Rendezvous] stores of a job.
+type JobRecord struct {
 	// Waiters are in the order of their handles.
 	Waiters []Waiter
 	// End is the latest end, nil for none. It may be that of an earlier run.
 	End *jobs.Sighting
 }
 
-// Bound returns the meeting after [Rendezvous.Bind].
-func (m Meeting) Bound(waiter Waiter) Meeting {
+// Bound returns the record after [Rendezvous.Bind].
+func (m JobRecord) Bound(waiter Waiter) JobRecord {
 	waiters := append(m.Released([]string{waiter.Handle}).Waiters, waiter)
 	slices.SortFunc(waiters, func(a, b Waiter) int { return strings.Compare(a.Handle, b.Handle) })
-	return Meeting{waiters, m.End}
+	return JobRecord{waiters, m.End}
 }
 
-// Noted returns the meeting after [Rendezvous.Note].
-func (m Meeting) Noted(end jobs.Sighting) Meeting {
+// Noted returns the record after [Rendezvous.Note].
+func (m JobRecord) Noted(end jobs.Sighting) JobRecord {
 	if m.End == nil || !m.End.At.After(end.At) {
 		m.End = &end
 	}
 	return m
 }
 
-// Released returns the meeting after [Rendezvous.Release].
-func (m Meeting) Released(handles []string) Meeting {
+// Released returns the record after [Rendezvous.Release].
+func (m JobRecord) Released(handles []string) JobRecord {
 	var left []Waiter
 	for _, waiter := range m.Waiters {
 		if !slices.Contains(handles, waiter.Handle) {
 			left = append(left, waiter)
 		}
 	}
-	return Meeting{left, m.End}
+	return JobRecord{left, m.End}
 }

@@ -184,9 +184,9 @@ func (s *startCall) arrangeWait(ctx context.Context) (err error) {
 	if !s.waits() || s.request.Kind == jobs.KindCallback && s.wait.Recipient == "" {
 		return nil
 	}
-	var met Meeting
+	var record JobRecord
 	if s.contested != nil {
-		if met, err = s.claim(ctx); err != nil {
+		if record, err = s.claim(ctx); err != nil {
 			return err
 		}
 	}
@@ -198,12 +198,12 @@ func (s *startCall) arrangeWait(ctx context.Context) (err error) {
 		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}
 	if s.contested == nil && s.kind.HasEvents() {
-		met, err = s.bind(ctx)
+		record, err = s.bind(ctx)
 		s.warn(err)
-		s.expose(ctx, met.Waiters)
+		s.expose(ctx, record.Waiters)
 	}
-	if met.End != nil {
-		s.warn(s.closeWith(ctx, *met.End))
+	if record.End != nil {
+		s.warn(s.closeWith(ctx, *record.End))
 	}
 	return nil
 }
@@ -213,12 +213,12 @@ func (s *startCall) waiter() Waiter {
 }
 
 // bind has the job's event find the waiter.
-func (s *startCall) bind(ctx context.Context) (Meeting, error) {
-	met, err := s.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
+func (s *startCall) bind(ctx context.Context) (JobRecord, error) {
+	record, err := s.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
 	if err != nil {
-		return Meeting{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
+		return JobRecord{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
 	}
-	return met, nil
+	return record, nil
 }
 
 // closeWith closes the token with an end that was noted before the waiter was bound,
@@ -239,6 +239,6 @@ func (s *startCall) closeWith(ctx context.Context, end jobs.Sighting) error {
 	if !done {
 		return nil
 	}
-	_, _, err = s.token.closeFromRequest(ctx, s.Tokens.fitting(s.token.ID, outcome), token.ClosedByEvent)
+	_, _, err = s.token.closeFromRequest(ctx, s.Tokens.withinLimits(s.token.ID, outcome), token.ClosedByEvent)
 	return err
 }

@@ -14,7 +14,7 @@ const storedFormat = 1
 // ErrDamaged says that bytes are not what [Encode] wrote.
 var ErrDamaged = errors.New("resume: what is kept of a wait is damaged or of a newer release")
 
-// Encode returns a [Waiter], an end of a job or a [Meeting] in the form that stores keep: the number
+// Encode returns a [Waiter], an end of a job or a [JobRecord] in the form that stores keep: the number
 // of the format, and JSON.
 func Encode(v any) []byte {
 	text, _ := json.Marshal(v) // they have a JSON text

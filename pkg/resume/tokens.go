@@ -220,7 +220,7 @@ func (t *Tokens) closeFromQueue(ctx context.Context, handle string, outcome toke
 	if !now.Before(id.Expires) {
 		return nil // nothing of the execution is left
 	}
-	op := token.CloseOp{Outcome: t.fitting(id, outcome), By: by, At: now}
+	op := token.CloseOp{Outcome: t.withinLimits(id, outcome), By: by, At: now}
 	if _, err := t.config.Store.Close(ctx, handle, op); err != nil {
 		return fmt.Errorf("close token %s: %w", token.Mask(handle), err)
 	}
@@ -243,9 +243,9 @@ func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
 	return t.Limits(id).check(outcome.Output)
 }
 
-// fitting returns the outcome of a job, or a failure if its output is one that
+// withinLimits returns the outcome of a job, or a failure if its output is one that
 // check rejects.
-func (t *Tokens) fitting(id token.ID, outcome token.Outcome) token.Outcome {
+func (t *Tokens) withinLimits(id token.ID, outcome token.Outcome) token.Outcome {
 	if err := t.check(id, outcome); err != nil {
 		return token.Failure(errorDataLimit, err.Error())
 	}

@@ -538,7 +538,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "jobs: the event does not find who is bound",
-		caught: sim.Slow, edits: one("resume/observing.go", `	return o.closeWaiters(ctx, key, end, met.Waiters)`, `	_ = met
+		caught: sim.Slow, edits: one("resume/observing.go", `	return o.closeWaiters(ctx, key, end, record.Waiters)`, `	_ = record
 	return nil`),
 	},
 	{

@@ -21,7 +21,7 @@ import (
 // that run them, and by those who wait for them.
 type jobWorld struct {
 	services simulated.Services
-	meetings map[jobs.Key]resume.Meeting
+	meetings map[jobs.Key]resume.JobRecord
 	told     map[string]time.Duration // by job: when an event told of its end
 }
 
@@ -97,23 +97,23 @@ func (s *shared) rightClock() time.Time { return epoch.Add(s.now) }
 
 type rendezvous struct{ a *actor }
 
-func (r rendezvous) Bind(_ context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.Meeting, error) {
-	return r.step("bind "+r.a.world.short(waiter.Handle)+" to a job", key, func(m resume.Meeting) resume.Meeting {
+func (r rendezvous) Bind(_ context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.JobRecord, error) {
+	return r.step("bind "+r.a.world.short(waiter.Handle)+" to a job", key, func(m resume.JobRecord) resume.JobRecord {
 		r.a.world.met[waiter.Handle] = meeting{waiter.JobID, r.a.world.now}
 		return m.Bound(waiter)
 	})
 }
 
-func (r rendezvous) Note(_ context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.Meeting, error) {
-	return r.step("note the end of a job", key, func(m resume.Meeting) resume.Meeting { return m.Noted(end) })
+func (r rendezvous) Note(_ context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.JobRecord, error) {
+	return r.step("note the end of a job", key, func(m resume.JobRecord) resume.JobRecord { return m.Noted(end) })
 }
 
 func (r rendezvous) Release(_ context.Context, key jobs.Key, handles []string) error {
-	_, err := r.step("release waiters", key, func(m resume.Meeting) resume.Meeting { return m.Released(handles) })
+	_, err := r.step("release waiters", key, func(m resume.JobRecord) resume.JobRecord { return m.Released(handles) })
 	return err
 }
 
-func (r rendezvous) step(what string, key jobs.Key, change func(resume.Meeting) resume.Meeting) (met resume.Meeting, err error) {
+func (r rendezvous) step(what string, key jobs.Key, change func(resume.JobRecord) resume.JobRecord) (met resume.JobRecord, err error) {
 	err = r.a.effect(what, func() error {
 		met = change(r.a.world.jobs.meetings[key])
 		r.a.world.jobs.meetings[key] = met

@@ -114,7 +114,7 @@ func (w *world) run(seed uint64) {
 
 func newWorld(seed uint64) *world {
 	common := &shared{
-		jobs:     jobWorld{meetings: map[jobs.Key]resume.Meeting{}, told: map[string]time.Duration{}},
+		jobs:     jobWorld{meetings: map[jobs.Key]resume.JobRecord{}, told: map[string]time.Duration{}},
 		rand:     rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
 		subflows: map[string]flow{},
 	}

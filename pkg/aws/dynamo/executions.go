@@ -50,7 +50,7 @@ func (l *Log) Executions(ctx context.Context, flow string, status machine.Status
 		found, err := entries.next(ctx)
 		switch {
 		case err != nil:
-			return nil, "", l.failed("list executions", err)
+			return nil, "", l.wrap("list executions", err)
 		case found == nil:
 			return ids, "", nil
 		case len(ids) == limit, passed == mostPassed:
@@ -58,7 +58,7 @@ func (l *Log) Executions(ctx context.Context, flow string, status machine.Status
 		}
 		execution := bytesOf(found[0][attrPartition])
 		if len(execution) != len(engine.ID{}) {
-			return nil, "", l.failed("list executions", errors.New("an entry is of no execution"))
+			return nil, "", l.wrap("list executions", errors.New("an entry is of no execution"))
 		}
 		before = placeOf(found[0])
 		if status == "" || statusOf(found) == status {

@@ -83,7 +83,7 @@ func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.Ext
 			listed, err = w.undelivered(ctx, page)
 		}
 		if err != nil {
-			return nil, w.failed("list external waits", err)
+			return nil, w.wrap("list external waits", err)
 		}
 		if waits = append(waits, listed...); len(page) == 0 {
 			break

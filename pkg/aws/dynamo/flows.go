@@ -82,7 +82,7 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("p, s, c, d"),
 	})
 	if err != nil {
-		return nil, l.failed("list flows", err)
+		return nil, l.wrap("list flows", err)
 	}
 	var list []engine.Definition
 	for _, attributes := range found {
@@ -194,7 +194,7 @@ func (l *Log) changeNewest(
 			{Update: update}, {Update: l.newestUpdate(name, newest, before[attrCreated], at)},
 		}})
 		if !isOvertaken(err) {
-			return l.failed(op, err)
+			return l.wrap(op, err)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (l *Log) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) 
 		kept.expression += ", l = if_not_exists(l, :lane)"
 		expired.expression = "SET j = :end, expires = :expires, l = :lane"
 	}
-	after, err := l.first(ctx, joinKey(fork), kept, expired)
+	after, err := l.updateFirst(ctx, joinKey(fork), kept, expired)
 	return l.joinRecord(after), err
 }
 

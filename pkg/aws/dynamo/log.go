@@ -46,7 +46,7 @@ func (l *Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, err
 	})
 	switch {
 	case err != nil:
-		return engine.Item{}, l.failed("read the log of execution "+execution.String(), err)
+		return engine.Item{}, l.wrap("read the log of execution "+execution.String(), err)
 	case len(found) == 0:
 		return engine.Item{}, engine.ErrNotFound
 	}
@@ -60,7 +60,7 @@ func (l *Log) Items(ctx context.Context, execution engine.ID, from uint64, limit
 		ExpressionAttributeValues: item{":p": binaryOf(execution[:]), ":s": seqKey(from)},
 	})
 	if err != nil {
-		return nil, l.failed("read the log of execution "+execution.String(), err)
+		return nil, l.wrap("read the log of execution "+execution.String(), err)
 	}
 	items := make([]engine.Item, len(found))
 	for i, attributes := range found {
@@ -86,7 +86,7 @@ func (l *Log) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemK
 		found[read.Key()] = read
 		return err
 	})
-	return found, l.failed("read items of executions", err)
+	return found, l.wrap("read items of executions", err)
 }
 
 // query reads at most limit items that have not expired, consistently.
@@ -113,16 +113,16 @@ func (l *Log) query(ctx context.Context, limit int, input *dynamodb.QueryInput) 
 
 // An expired item is ignored at once, also by a put.
 const (
-	notExpired = "attribute_not_exists(expires) OR expires > :now"
-	freeOrGone = "attribute_not_exists(s) OR expires <= :now"
+	notExpired      = "attribute_not_exists(expires) OR expires > :now"
+	absentOrExpired = "attribute_not_exists(s) OR expires <= :now"
 )
 
 // Append implements [engine.Log]. It does not check for a gap, which would take a read: the engine continues from the latest item.
 func (l *Log) Append(ctx context.Context, put engine.Item) error {
 	op := "append to the log of execution " + put.Execution.String()
-	there, ok, err := l.put(ctx, op, encodeItem(put), freeOrGone, item{":now": secondOf(l.now())})
+	existing, ok, err := l.put(ctx, op, encodeItem(put), absentOrExpired, item{":now": secondOf(l.now())})
 	if err == nil && !ok {
-		err = &engine.ConflictError{Nonce: textOf(there[attrNonce])}
+		err = &engine.ConflictError{Nonce: textOf(existing[attrNonce])}
 	}
 	return err
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // Bind implements [resume.Rendezvous]. It takes a second write if an earlier wait expires later.
-func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.Meeting, error) {
+func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.JobRecord, error) {
 	change := update{
 		op: "bind a token to job " + key.Name, names: map[string]string{"#w": waiterPrefix + waiter.Handle},
 		values: item{":waiter": binaryOf(resume.Encode(waiter)), ":expires": expiryOf(expires)},
@@ -28,11 +28,11 @@ func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 	later, earlier := change, change
 	later.expression, later.condition = "SET #w = :waiter, expires = :expires", "attribute_not_exists(expires) OR expires <= :expires"
 	earlier.expression, earlier.condition = "SET #w = :waiter", "expires > :expires"
-	return meetingOf(w.first(ctx, jobKey(key), later, earlier))
+	return jobRecordOf(w.updateFirst(ctx, jobKey(key), later, earlier))
 }
 
 // Note implements [resume.Rendezvous]. It takes a second write if the job's item has expired and DynamoDB has not deleted it.
-func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.Meeting, error) {
+func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.JobRecord, error) {
 	now := w.now()
 	change := update{op: "note the end of job " + key.Name, values: item{
 		":end": binaryOf(resume.Encode(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires), ":now": secondOf(now),
@@ -44,10 +44,10 @@ func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expir
 	for { // again only if the expiry changed between the two
 		after, ok, err := w.update(ctx, jobKey(key), kept)
 		if second, expires := numberOf(after[attrExpires]); err != nil || ok || !expires || second >= now.Unix() {
-			return meetingOf(after, err)
+			return jobRecordOf(after, err)
 		}
 		if after, ok, err = w.update(ctx, jobKey(key), expired); err != nil || ok {
-			return meetingOf(after, err)
+			return jobRecordOf(after, err)
 		}
 	}
 }
@@ -83,9 +83,9 @@ func jobKey(key jobs.Key) item {
 
 var colons = strings.NewReplacer("%", "%25", ":", "%3A")
 
-// meetingOf decodes the attributes of a job's item.
-func meetingOf(attributes item, err error) (resume.Meeting, error) {
-	var m resume.Meeting
+// jobRecordOf decodes the attributes of a job's item.
+func jobRecordOf(attributes item, err error) (resume.JobRecord, error) {
+	var m resume.JobRecord
 	if err != nil {
 		return m, err
 	}
@@ -95,7 +95,7 @@ func meetingOf(attributes item, err error) (resume.Meeting, error) {
 		}
 		waiter, err := resume.Decode[resume.Waiter](bytesOf(value))
 		if err != nil {
-			return resume.Meeting{}, jobError(attributes, err)
+			return resume.JobRecord{}, jobError(attributes, err)
 		}
 		m.Waiters = append(m.Waiters, waiter)
 	}
@@ -103,7 +103,7 @@ func meetingOf(attributes item, err error) (resume.Meeting, error) {
 	if value, ok := attributes[attrEnd]; ok {
 		end, err := resume.Decode[jobs.Sighting](bytesOf(value))
 		if err != nil {
-			return resume.Meeting{}, jobError(attributes, err)
+			return resume.JobRecord{}, jobError(attributes, err)
 		}
 		m.End = &end
 	}

@@ -34,7 +34,7 @@ const attrExpires = "expires"
 func (t table) get(ctx context.Context, op string, key item) (item, error) {
 	found, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return nil, t.failed(op, err)
+		return nil, t.wrap(op, err)
 	}
 	return found.Item, nil
 }
@@ -81,7 +81,7 @@ func pause(ctx context.Context, try int) error {
 }
 
 // put writes the item if the condition holds, which ok says. Otherwise it returns the item that is there, as far as the server tells.
-func (t table) put(ctx context.Context, op string, put item, condition string, values item) (there item, ok bool, err error) {
+func (t table) put(ctx context.Context, op string, put item, condition string, values item) (existing item, ok bool, err error) {
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.name, Item: put, ConditionExpression: &condition, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -89,7 +89,7 @@ func (t table) put(ctx context.Context, op string, put item, condition string, v
 	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return refused.Item, false, nil
 	}
-	return nil, err == nil, t.failed(op, err)
+	return nil, err == nil, t.wrap(op, err)
 }
 
 // update is one change of an item. The condition is empty if the change is always made.
@@ -115,14 +115,14 @@ func (t table) update(ctx context.Context, key item, change update) (after item,
 		return refused.Item, false, nil
 	}
 	if err != nil {
-		return nil, false, t.failed(change.op, err)
+		return nil, false, t.wrap(change.op, err)
 	}
 	return updated.Attributes, true, nil
 }
 
-// first makes the first of the changes whose condition holds, and returns the item as it then is. It tries all of them again if the
+// updateFirst makes the first of the changes whose condition holds, and returns the item as it then is. It tries all of them again if the
 // item changed in between, so that none of their conditions held.
-func (t table) first(ctx context.Context, key item, changes ...update) (after item, err error) {
+func (t table) updateFirst(ctx context.Context, key item, changes ...update) (after item, err error) {
 	for {
 		for _, change := range changes {
 			if after, ok, err := t.update(ctx, key, change); err != nil || ok {
@@ -132,8 +132,8 @@ func (t table) first(ctx context.Context, key item, changes ...update) (after it
 	}
 }
 
-// failed gives an error its operation and its table, and returns nil for nil.
-func (t table) failed(op string, err error) error {
+// wrap gives an error its operation and its table, and returns nil for nil.
+func (t table) wrap(op string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -50,9 +50,9 @@ func Serve(handlerFor func(ctx context.Context, request *Request) (http.Handler,
 // ErrOrigin says that an event is not a request of the function's API: another principal invoked the function.
 var ErrOrigin = errors.New("the event is not a request of this function's API")
 
-// Only rejects requests of another API than the one with that id. If requireIAM, it also rejects requests whose caller IAM did not
+// OnlyAPI rejects requests of another API than the one with that id. If requireIAM, it also rejects requests whose caller IAM did not
 // identify. A principal that may invoke the function could forge both.
-func Only(api string, requireIAM bool, function HTTP) HTTP {
+func OnlyAPI(api string, requireIAM bool, function HTTP) HTTP {
 	return func(ctx context.Context, request Request) (events.APIGatewayV2HTTPResponse, error) {
 		caller := request.RequestContext.Authorizer
 		if request.RequestContext.APIID != api || requireIAM && (caller == nil || caller.IAM == nil || caller.IAM.UserARN == "") {

@@ -167,7 +167,7 @@ func TestOnlyRequestsOfTheAPIAreServed(t *testing.T) {
 			t.Parallel()
 			for signed, want := range map[bool]bool{false: tt.open, true: tt.closed} {
 				served := false
-				only := function.Only("own", signed, func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+				only := function.OnlyAPI("own", signed, func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 					served = true
 					return events.APIGatewayV2HTTPResponse{}, nil
 				})

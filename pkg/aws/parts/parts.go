@@ -45,14 +45,14 @@ func (p *Parts) Queue(variable string) sqs.Queue {
 	return sqs.Queue{Client: p.queues, URL: p.Text(variable)}
 }
 
-// Wakes returns the queue of wakes, which has no schedule.
-func (p *Parts) Wakes() sqs.WakesConfig {
+// WakesConfig returns the configuration of the queue of wakes, without a schedule.
+func (p *Parts) WakesConfig() sqs.WakesConfig {
 	return sqs.WakesConfig{Queue: p.Queue("WAITLESS_WAKE_QUEUE"), Now: time.Now, Log: p.Log}
 }
 
 // TokenWakes returns the queues of the wakes of closed tokens.
 func (p *Parts) TokenWakes() sqs.TokenWakes {
-	return sqs.TokenWakes{Wakes: sqs.NewWakes(p.Wakes()), External: p.Deliveries()}
+	return sqs.TokenWakes{Wakes: sqs.NewWakes(p.WakesConfig()), External: p.Deliveries()}
 }
 
 // Deliveries returns the queue of deliveries to external recipients.
@@ -60,13 +60,13 @@ func (p *Parts) Deliveries() *sqs.DeliveryRequests {
 	return &sqs.DeliveryRequests{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")}
 }
 
-// Waits returns the table of tokens and jobs.
-func (p *Parts) Waits() *dynamo.Waits {
+// WaitsTable returns the table of tokens and jobs.
+func (p *Parts) WaitsTable() *dynamo.Waits {
 	return dynamo.NewWaits(p.tables, p.Text("WAITLESS_WAITS_TABLE"), time.Now)
 }
 
-// Executions returns the table of executions and flows.
-func (p *Parts) Executions() *dynamo.Log {
+// LogTable returns the table of executions and flows.
+func (p *Parts) LogTable() *dynamo.Log {
 	return dynamo.NewLog(p.tables, p.Text("WAITLESS_LOG_TABLE"), time.Now)
 }
 
@@ -92,17 +92,17 @@ func (p *Parts) LongestExecution() time.Duration {
 	return p.Duration("WAITLESS_EXECUTION_DAYS", 24*time.Hour, 1, 366)
 }
 
-// Tokens returns what tokens of the table are closed with. The record of a token has its outcome, so a higher limit of a step's
+// TokensConfig returns what tokens of the table are closed with. The record of a token has its outcome, so a higher limit of a step's
 // data does not apply.
-func (p *Parts) Tokens(table resume.TokenStore) resume.TokensConfig {
+func (p *Parts) TokensConfig(table resume.TokenStore) resume.TokensConfig {
 	return resume.TokensConfig{
 		Keys: p.Keys(), Store: table, Wakes: p.TokenWakes(), Beats: p.Deliveries(), Now: time.Now, Limit: min(p.Limits().Data, machine.MaxData),
 	}
 }
 
-// Jobs returns what jobs are started and observed with.
-func (p *Parts) Jobs(table *dynamo.Waits, services resume.Services) resume.JobsConfig {
-	tokens := p.Tokens(table)
+// JobsConfig returns what jobs are started and observed with.
+func (p *Parts) JobsConfig(table *dynamo.Waits, services resume.Services) resume.JobsConfig {
+	tokens := p.TokensConfig(table)
 	tokens.LimitHint = environment.RaiseDataLimit
 	return resume.JobsConfig{
 		JobDescriber: resume.JobDescriber{Services: services, Account: p.Text("WAITLESS_ACCOUNT"), Region: p.Config.Region, Now: time.Now},
@@ -120,10 +120,10 @@ func (p *Parts) Receiver(line string, variables ...string) *sqs.Receiver {
 	return r
 }
 
-// OfAPI returns a function that rejects requests of other APIs than the stack's own, except under `sam local`.
-func (p *Parts) OfAPI(requireIAM bool, serve function.HTTP) function.HTTP {
+// OnlyOwnAPI returns a function that rejects requests of other APIs than the stack's own, except under `sam local`.
+func (p *Parts) OnlyOwnAPI(requireIAM bool, serve function.HTTP) function.HTTP {
 	if id := p.Text("WAITLESS_API"); !p.OnSAMLocal() {
-		return function.Only(id, requireIAM, serve)
+		return function.OnlyAPI(id, requireIAM, serve)
 	}
 	return serve
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Tasks sends long calls and ends of executions to a queue. It implements [engine.TaskQueue] and [engine.Ends].
+// Tasks sends long calls to a queue. It implements [engine.TaskQueue].
 type Tasks struct{ Target Queue }
 
 // taskPayload is an [engine.Task].
@@ -101,9 +101,13 @@ type endPayload struct {
 	At        time.Time      `json:"at"`
 }
 
-// Ended implements [engine.Ends]. The receiver publishes the end, so that the sender links no client for that.
-func (t *Tasks) Ended(ctx context.Context, execution engine.ID, s machine.State) error {
-	err := t.Target.send(ctx, kindEnd, endPayload{s.Flow.Name, s.Flow.Hash, s.Execution, s.Status, s.Error, s.Cause, s.Started, s.At}, 0)
+// Ends sends ends of executions to a queue, whose receiver publishes them, so that the sender links no client for that. It implements
+// [engine.Ends].
+type Ends struct{ Target Queue }
+
+// Ended implements [engine.Ends].
+func (e *Ends) Ended(ctx context.Context, execution engine.ID, s machine.State) error {
+	err := e.Target.send(ctx, kindEnd, endPayload{s.Flow.Name, s.Flow.Hash, s.Execution, s.Status, s.Error, s.Cause, s.Started, s.At}, 0)
 	if err != nil {
 		return fmt.Errorf("queue the end of execution %s: %w", execution, err)
 	}

@@ -200,7 +200,7 @@ func TestEndRoundTrip(t *testing.T) {
 		Started: now, At: now.Add(time.Hour),
 	}
 	sent := newFixture(nil)
-	if err := sent.tasks().Ended(t.Context(), state.ID(), state); err != nil {
+	if err := (&sqs.Ends{Target: sent.queue()}).Ended(t.Context(), state.ID(), state); err != nil {
 		t.Fatal(err)
 	}
 	for name, tt := range map[string]struct {
@@ -215,7 +215,7 @@ func TestEndRoundTrip(t *testing.T) {
 		}
 	}
 	sent.err = errors.New("no queue")
-	if err := sent.tasks().Ended(t.Context(), state.ID(), state); !errors.Is(err, sent.err) {
+	if err := (&sqs.Ends{Target: sent.queue()}).Ended(t.Context(), state.ID(), state); !errors.Is(err, sent.err) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func endOf(i int) jobs.Sighting {
 	return jobs.Sighting{Status: jobs.StatusFailed, At: epoch.Add(time.Duration(i)), Error: "Job.Failed", Cause: fmt.Sprint(i)}
 }
 
-func bind(t *testing.T, store *disk.Store, job, waiter int) resume.Meeting {
+func bind(t *testing.T, store *disk.Store, job, waiter int) resume.JobRecord {
 	t.Helper()
 	met, err := store.Bind(t.Context(), jobOf(job), waiterOf(waiter), epoch.Add(time.Hour))
 	if err != nil {
@@ -73,7 +73,7 @@ func TestWaitsSurviveARestart(t *testing.T) {
 
 	store = reopen(t, store, dir)
 	end := endOf(2)
-	if met := bind(t, store, 2, 2); !reflect.DeepEqual(met, resume.Meeting{Waiters: []resume.Waiter{waiterOf(2)}, End: &end}) {
+	if met := bind(t, store, 2, 2); !reflect.DeepEqual(met, resume.JobRecord{Waiters: []resume.Waiter{waiterOf(2)}, End: &end}) {
 		t.Errorf("who waits for what has ended met %+v", met)
 	}
 	met, err := store.Note(t.Context(), jobOf(1), endOf(1), epoch)
@@ -170,7 +170,7 @@ func TestJobEndedBetweenTwoProcesses(t *testing.T) {
 	}
 }
 
-func TestDamagedMeetingIsAnErrorWithAFix(t *testing.T) {
+func TestDamagedJobRecordIsAnErrorWithAFix(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string][]byte{"empty": {}, "of a newer release": {2, 0, 0, 0, 0}, "cut off": {1, 0}, "of something else": []byte("damaged")} {
 		t.Run(name, func(t *testing.T) {

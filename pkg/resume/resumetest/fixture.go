@@ -174,12 +174,12 @@ func (s fixtureStore) Poll(ctx context.Context, handle string, polling token.Pol
 	return r, err
 }
 
-func (s fixtureStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (m resume.Meeting, err error) {
+func (s fixtureStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (m resume.JobRecord, err error) {
 	err = s.effect("bind", func() (err error) { m, err = s.raw.Bind(ctx, key, waiter, expires); return err })
 	return m, err
 }
 
-func (s fixtureStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (m resume.Meeting, err error) {
+func (s fixtureStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (m resume.JobRecord, err error) {
 	s.parked = expires
 	err = s.effect("note", func() (err error) { m, err = s.raw.Note(ctx, key, end, expires); return err })
 	return m, err

@@ -80,7 +80,7 @@ func endAt(after time.Duration) *jobs.Sighting {
 	return &jobs.Sighting{Status: jobs.StatusSuccess, At: epoch.Add(after), Output: json.RawMessage(fmt.Sprintf(`{"after":"%s"}`, after))}
 }
 
-func (m *rendezvousFixture) bind(key jobs.Key, waiter resume.Waiter, expires time.Time) resume.Meeting {
+func (m *rendezvousFixture) bind(key jobs.Key, waiter resume.Waiter, expires time.Time) resume.JobRecord {
 	m.Helper()
 	met, err := m.store.Bind(m.Context(), key, waiter, expires)
 	if err != nil {
@@ -89,7 +89,7 @@ func (m *rendezvousFixture) bind(key jobs.Key, waiter resume.Waiter, expires tim
 	return met
 }
 
-func (m *rendezvousFixture) note(key jobs.Key, end *jobs.Sighting, expires time.Time) resume.Meeting {
+func (m *rendezvousFixture) note(key jobs.Key, end *jobs.Sighting, expires time.Time) resume.JobRecord {
 	m.Helper()
 	met, err := m.store.Note(m.Context(), key, *end, expires)
 	if err != nil {
@@ -105,7 +105,7 @@ func (m *rendezvousFixture) mustRelease(key jobs.Key, handles ...string) {
 	}
 }
 
-func (m *rendezvousFixture) want(got resume.Meeting, end *jobs.Sighting, waiters ...resume.Waiter) {
+func (m *rendezvousFixture) want(got resume.JobRecord, end *jobs.Sighting, waiters ...resume.Waiter) {
 	m.Helper()
 	if !sameEnd(got.End, end) {
 		m.Errorf("the end is %+v, want %+v", got.End, end)
@@ -336,7 +336,7 @@ func (m *rendezvousFixture) binders() {
 	for i := range racers {
 		all = append(all, waiterOf(i))
 	}
-	var met [racers]resume.Meeting
+	var met [racers]resume.JobRecord
 	m.race(racers, func(i int) (err error) {
 		met[i], err = m.store.Bind(m.Context(), someJob, waiterOf(i), epoch.Add(day))
 		return err
@@ -368,8 +368,8 @@ func (m *rendezvousFixture) noters() {
 
 // raceOfBoth: of a binder and an event at least one sees both.
 func (m *rendezvousFixture) raceOfBoth() {
-	var told resume.Meeting
-	var met [racers]resume.Meeting
+	var told resume.JobRecord
+	var met [racers]resume.JobRecord
 	m.race(racers+1, func(i int) (err error) {
 		if i == racers {
 			told, err = m.store.Note(m.Context(), someJob, *endAt(0), epoch.Add(day))
