@@ -98,8 +98,8 @@ func acceptEvent(r *http.Request, system *local.System, log *slog.Logger) (int, 
 	return http.StatusInternalServerError, rest.Error{Code: engine.CodeInternal, Message: "something inside failed; see the log"}
 }
 
-// maxConnections is how many connections a listener serves at once. The operating system queues the others.
-const maxConnections = 256
+// A listener serves so many connections at once, as the operating system allows.
+const fewConnections, mostConnections = 256, 1 << 14
 
 // newServer returns a server with time limits, so that a slow client cannot hold it up.
 func newServer(handler http.Handler) *http.Server {
@@ -112,11 +112,11 @@ func newServer(handler http.Handler) *http.Server {
 
 // Serve serves the handler until end is called.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) (end func()) {
-	server := newServer(handler)
+	server := newServer(atWork{handler, make(chan struct{}, maxAtWork)})
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = server.Serve(netutil.LimitListener(listener, maxConnections))
+		_ = server.Serve(netutil.LimitListener(listener, maxConnections()))
 	}()
 	return func() {
 		const patience = 2 * time.Second

@@ -78,6 +78,8 @@ type Config struct {
 	// is called when it is not needed any more. A nil channel means that nothing will happen, and a nil Watch that
 	// requests cannot wait.
 	Watch func(id engine.ID, events bool) (happened <-chan struct{}, forget func())
+	// Pause is called while a request waits, until resume is called; nil does nothing.
+	Pause func(context.Context) (resume func())
 	// Reasons adds what failed inside to responses, for callers that run the server themselves.
 	Reasons bool
 }
@@ -91,6 +93,9 @@ const (
 
 // Handler serves the API.
 func Handler(config Config) http.Handler {
+	if config.Pause == nil {
+		config.Pause = func(context.Context) func() { return func() {} }
+	}
 	h := handler{config, make(chan struct{}, maxLarge)}
 	mux := http.NewServeMux()
 	for _, route := range h.routes() {

@@ -45,14 +45,15 @@ func (h handler) respond(w http.ResponseWriter, r *http.Request, route route) (r
 		return first, err
 	}
 	first.sent()
+	resume := h.Pause(r.Context())
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	select {
 	case <-happened:
 	case <-over.C:
 	case <-r.Context().Done():
-		return response{}, r.Context().Err()
 	}
+	resume()
 	return h.respondNow(r, route)
 }
 
