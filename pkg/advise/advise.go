@@ -78,7 +78,7 @@ func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
 	findings, endless := pollingLoops(flow, nodes, prices)
 	findings = append(findings, indexLoops(flow, nodes)...)
 	for step, task := range flow.Tasks() {
-		a := taskAdvice{step, task, nodes, foreachesAround(flow, step)}
+		a := taskAdvice{step, task, nodes, stepsAround(flow, step)}
 		if flow.Timeout == 0 && a.isEndless() {
 			endless = append(endless, step.Name)
 			findings = append(findings, a.withoutEnd())

@@ -263,6 +263,31 @@ func TestKeysInAForeach(t *testing.T) {
 	}
 }
 
+// Steps with inputMappings between an outer foreach and the task pass its number on: without it, equal
+// iterations of different outer ones would have one key.
+func TestKeysInAForeachWithMappings(t *testing.T) {
+	t.Parallel()
+	const lines = "{type: foreach, name: Lines, iterationMapping: {collection: $.xs, item: x, index: x_n}, inputMappings: [{target: xs, source: $input.o.xs}], "
+	passing := strings.Replace(lines, "}], ", "}, {target: oIndex, source: $input.oIndex}], ", 1)
+	for name, want := range map[string]struct {
+		index, mappings, replaces string
+		passed                    int
+	}{
+		"an outer foreach without an index":    {"", lines, "Orders", 2},
+		"an outer foreach with an index":       {", index: oIndex", lines, "Lines", 2},
+		"an outer index that is passed on yet": {", index: oIndex", passing, "Ask", 1},
+	} {
+		findings := adviceOn(t, "- {type: foreach, name: Orders, iterationMapping: {collection: $.os, item: o"+want.index+"}, steps: ["+want.mappings+
+			"steps: [{type: task, name: Ask, resourceArn: 'acs:fc:::services/s/functions/Ask', retry: [{errors: [FnF.ALL]}]}]}]}\n")
+		if len(findings) != 1 || findings[0].Replaces[0] != want.replaces {
+			t.Fatalf("%s: found %+v", name, findings)
+		}
+		if passed := strings.Count(findings[0].Instead, "source: $input.oIndex"); passed != want.passed {
+			t.Errorf("%s: oIndex is passed on %d times in\n%s", name, passed, findings[0].Instead)
+		}
+	}
+}
+
 // retried is a foreach with a task that is retried in a choice.
 func retried(index, fields string) string {
 	return "- {type: foreach, name: Each, iterationMapping: {collection: $.xs, item: x" + index + "}, steps: [{type: choice, name: If, choices: [" +

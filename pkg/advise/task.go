@@ -17,16 +17,20 @@ import (
 
 // taskAdvice looks at one task.
 type taskAdvice struct {
-	step      *fdl.Step
-	task      *fdl.Task
-	nodes     nodes
-	foreaches []*fdl.Step // around the step, the outermost first
+	step   *fdl.Step
+	task   *fdl.Task
+	nodes  nodes
+	around []*fdl.Step // forks and choices around the step, the outermost first
 }
 
-func foreachesAround(flow *fdl.Flow, step *fdl.Step) []*fdl.Step {
+func stepsAround(flow *fdl.Flow, step *fdl.Step) []*fdl.Step {
 	return slices.DeleteFunc(slices.Clone(flow.All), func(s *fdl.Step) bool {
-		return !is[*fdl.Foreach](s) || !isIn(step, lanes(s)[0])
+		return is[*fdl.Task](s) || s == step || !isIn(step, []*fdl.Step{s})
 	})
+}
+
+func foreachesOf(steps []*fdl.Step) []*fdl.Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s *fdl.Step) bool { return !is[*fdl.Foreach](s) })
 }
 
 // isEndless reports whether only the longest time of an execution ends the task's wait.
@@ -159,7 +163,7 @@ var keysOfAttempt = keys[:3]
 // tellsCallsApart reports whether the function gets a key, and in a foreach also what the iterations
 // do not have in common.
 func (a taskAdvice) tellsCallsApart() bool {
-	return readsAny(a.step.Input, keys) && (len(a.foreaches) == 0 || readsAny(a.step.Input, keysOfAttempt) || readsInput(a.step.Input))
+	return readsAny(a.step.Input, keys) && (len(foreachesOf(a.around)) == 0 || readsAny(a.step.Input, keysOfAttempt) || readsInput(a.step.Input))
 }
 
 func readsAny(mappings expr.Mappings, paths []string) bool {
@@ -202,8 +206,10 @@ func indexOf(foreach *fdl.Step) (name string, exists bool) {
 }
 
 // indexes are the inputs that tell the iterations around the task apart.
-func (a taskAdvice) indexes() (names []string) {
-	for _, foreach := range a.foreaches {
+func (a taskAdvice) indexes() []string { return indexesOf(a.around) }
+
+func indexesOf(steps []*fdl.Step) (names []string) {
+	for _, foreach := range foreachesOf(steps) {
 		if name, _ := indexOf(foreach); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -211,24 +217,52 @@ func (a taskAdvice) indexes() (names []string) {
 	return names
 }
 
-// withIndexes returns the outermost foreach that gives its iterations no index, with the step in it and
-// with indexes, nil for none.
-func (a taskAdvice) withIndexes(step *yaml.Node) *yaml.Node {
-	first := slices.IndexFunc(a.foreaches, func(f *fdl.Step) bool { _, exists := indexOf(f); return !exists })
-	if first < 0 {
+// lost returns the indexes of the foreaches around a step that its inputMappings keep from the steps in
+// it.
+func (a taskAdvice) lost(place int) []string {
+	mappings := field(a.nodes.step(a.around[place]), "inputMappings")
+	if mappings == nil {
 		return nil
 	}
-	fork := a.nodes.step(a.foreaches[first])
-	splice(fork, []string{a.step.Name}, []*yaml.Node{step})
+	return slices.DeleteFunc(indexesOf(a.around[:place]), func(name string) bool {
+		return slices.ContainsFunc(mappings.Content, func(m *yaml.Node) bool {
+			target := field(m, "target")
+			return target != nil && target.Value == name
+		})
+	})
+}
+
+// withIndexes returns the outermost step around the task that keeps an index from it, with the task in
+// it and with the indexes. It returns nil if all indexes reach the task.
+func (a taskAdvice) withIndexes(step *yaml.Node) *yaml.Node {
+	var outermost *yaml.Node
 	parts := nodes{}
-	parts.collect(fork)
-	for _, foreach := range a.foreaches[first:] {
-		if name, exists := indexOf(foreach); !exists && parts[foreach.Name] != nil {
-			iteration := field(parts[foreach.Name], "iterationMapping")
+	for place, s := range a.around {
+		lost, without := a.lost(place), false
+		if is[*fdl.Foreach](s) {
+			_, exists := indexOf(s)
+			without = !exists
+		}
+		if outermost == nil && (without || len(lost) > 0) {
+			outermost = a.nodes.step(s)
+			splice(outermost, []string{a.step.Name}, []*yaml.Node{step})
+			parts.collect(outermost)
+		}
+		node := parts[s.Name]
+		if node == nil {
+			continue
+		}
+		if without {
+			name, _ := indexOf(s)
+			iteration := field(node, "iterationMapping")
 			iteration.Content = append(iteration.Content, scalar("index"), scalar(name))
 		}
+		for _, name := range lost {
+			mappings := field(node, "inputMappings")
+			mappings.Content = append(mappings.Content, mapped(name, "$input."+name))
+		}
 	}
-	return fork
+	return outermost
 }
 
 func (a taskAdvice) errorSwallowed() Finding {
