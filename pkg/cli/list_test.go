@@ -160,3 +160,29 @@ func TestTokensOfAnExecution(t *testing.T) {
 		t.Errorf("another: %+v", got)
 	}
 }
+
+// show says how far a parallel is; list does not.
+func TestShowSaysHowManyBranchesAreDone(t *testing.T) {
+	t.Parallel()
+	d := startDev(t, program(t), inStore(t))
+	d.do("start", writeFile(t, "branches.yaml", `version: v1
+type: flow
+name: branches
+steps:
+  - type: parallel
+    name: Both
+    branches:
+      - steps: [{type: pass, name: Soon}]
+      - steps: [{type: wait, name: Later, duration: 1000}]
+`), "--name", "one")
+	d.until("progress  1 of 2 done, 1 running\n", "show", "branches/one")
+	shown := d.do("show", "branches/one", "--json")
+	conforms(t, "execution", shown)
+	if want := `"progress":{"items":2,"done":1,"running":1}`; !strings.Contains(strings.Join(strings.Fields(shown), ""), want) {
+		t.Errorf("show --json lacks %s:\n%s", want, shown)
+	}
+	if list := d.do("list", "--json"); strings.Contains(list, "progress") {
+		t.Errorf("list says:\n%s", list)
+	}
+	d.interrupt()
+}

@@ -188,21 +188,29 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	return state, loader.fill(ctx, &state.Input, &state.Output)
 }
 
-// Waiting returns the states of an execution's logs that wait for something but lanes: its own state, or
-// those of its lanes. Lanes that have not begun or have ended are left out. It reads as many lanes as most
-// says; more reports that there are others.
-func (c *Client) Waiting(ctx context.Context, state machine.State, most int) (waiting []machine.State, more bool, err error) {
-	r := waitingReader{core: &c.core, left: most}
-	err = r.add(ctx, state)
-	return r.states, r.more, wrap("read the lanes of execution "+state.ID().String(), err)
+// Waits is what the logs of an execution wait for.
+type Waits struct {
+	// States are those that wait for something but lanes: the execution's own, or those of its lanes.
+	// Lanes that have not begun or have ended are left out.
+	States []machine.State
+	More   bool // there are others, which were not read
+	// Items is the number of branches or iterations of the step that the execution waits for, 0 if it is
+	// not known, or if not all of its lanes were read. Done of them have ended, and Running have begun and not ended.
+	Items, Done, Running int
 }
 
-// waitingReader collects the states that wait.
+// Waiting returns what an execution and its lanes wait for. It reads as many lanes as most says.
+func (c *Client) Waiting(ctx context.Context, state machine.State, most int) (Waits, error) {
+	r := waitingReader{core: &c.core, left: most}
+	err := r.add(ctx, state)
+	return r.Waits, wrap("read the lanes of execution "+state.ID().String(), err)
+}
+
+// waitingReader collects what waits.
 type waitingReader struct {
 	*core
-	states []machine.State
-	left   int // how many lanes it may read
-	more   bool
+	Waits
+	left int // how many lanes it may read
 }
 
 func (r *waitingReader) add(ctx context.Context, state machine.State) error {
@@ -211,11 +219,11 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 	case waiting == nil:
 		return nil
 	case waiting.For != machine.WaitingForLanes:
-		r.states = append(r.states, state)
+		r.States = append(r.States, state)
 		return nil
 	}
 	for _, lane := range lanesOf(state.ID(), waiting.Attempt.Number, waiting.Lanes) {
-		if r.more = r.more || r.left == 0; r.more {
+		if r.More = r.More || r.left == 0; r.More {
 			return nil
 		}
 		r.left--
@@ -228,13 +236,29 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 			inside, err = decodeState(item)
 		}
 		if err == nil {
+			r.count(lane, inside, state)
 			err = r.add(ctx, inside)
 		}
 		if err != nil {
 			return err
 		}
 	}
+	if state.Lane == nil {
+		r.Items = waiting.Items
+	}
 	return nil
+}
+
+// count adds the items of a lane, except those of lanes inside of lanes.
+func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
+	if parent.Lane != nil {
+		return
+	}
+	done, running := lane.ItemsDone(inside, parent.Waiting.Items)
+	r.Done += done
+	if running {
+		r.Running++
+	}
 }
 
 // Flow returns a definition.

@@ -455,7 +455,7 @@ func (c *coder) waiting(waiting **Waiting) {
 	}
 	w := *waiting
 	withChild := w.Child != nil
-	c.waitingFor(w, &withChild)
+	withItems := c.waitingFor(w, &withChild)
 	signed(c, &w.Attempt.Step)
 	signed(c, &w.Attempt.Number)
 	c.count(&w.Attempt.Poll)
@@ -485,20 +485,33 @@ func (c *coder) waiting(waiting **Waiting) {
 		number(c, &w.FirstID, math.MaxInt)
 		number(c, &w.Block, math.MaxInt)
 	}
+	if withItems {
+		c.count(&w.Items)
+		c.strange = c.strange || w.Items == 0
+	}
 }
 
-// waitingFor codes what the step waits for, and whether that is the end of a sub-flow.
-func (c *coder) waitingFor(w *Waiting, child *bool) {
-	const forChild = WaitingForLanes + 1
+// waitingFor codes what the step waits for, whether that is the end of a sub-flow, and whether the number
+// of a fork's items follows, which it does not in items of earlier releases.
+func (c *coder) waitingFor(w *Waiting, child *bool) (withItems bool) {
+	const forChild, forItems = WaitingForLanes + 1, WaitingForLanes + 2
 	code := w.For
-	if *child {
+	switch {
+	case *child:
 		code = forChild
+	case w.Items > 0:
+		code = forItems
 	}
-	number(c, &code, forChild)
-	if *child = code == forChild; *child {
+	number(c, &code, forItems)
+	*child, withItems = code == forChild, code == forItems
+	switch {
+	case *child:
 		code = WaitingForToken
+	case withItems:
+		code = WaitingForLanes
 	}
 	w.For = code
+	return withItems
 }
 
 func (c *coder) events(events *[]Event, at time.Time) {

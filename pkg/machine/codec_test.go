@@ -116,7 +116,7 @@ func (g *items) token(w *machine.Waiting) {
 		w.Token = &machine.TokenWait{Handle: g.text(), Beat: g.instant(), Phase: machine.TokenPhase(g.r.IntN(4))}
 	}
 	if w.For == machine.WaitingForLanes {
-		w.Lanes, w.FirstID, w.Block = g.number()+1, g.r.Int(), g.r.Int()
+		w.Lanes, w.FirstID, w.Block, w.Items = g.number()+1, g.r.Int(), g.r.Int(), g.number()+1
 	}
 }
 
@@ -332,7 +332,8 @@ var goldenItems = []struct {
 	{"testdata/retry.v1.hex", pausing(), pausingEvents()},
 	{"testdata/poll.v1.hex", polling(), nil},
 	{"testdata/timed-out.v1.hex", timedOut(), timedOutEvents()},
-	{"testdata/fork.v1.hex", atFork(), atForkEvents()},
+	{"testdata/fork.v1.hex", atFork(0), atForkEvents()}, // as before the number of items was stored
+	{"testdata/fork-items.v1.hex", atFork(10_000), atForkEvents()},
 	{"testdata/lane.v1.hex", inLane(), inLaneEvents()},
 }
 
@@ -561,14 +562,14 @@ func failedEvents() []machine.Event {
 }
 
 // atFork waits for its lanes.
-func atFork() machine.State {
+func atFork(items int) machine.State {
 	return machine.State{
 		Flow: machine.FlowRef{Name: "prices", Hash: "ef2bd7caa4b41ab84a2613a57bf1b5b8"}, Execution: "run-8", Status: machine.StatusRunning,
 		Started: epoch, Expires: epoch.Add(kept), At: epoch, Events: 2, Reserved: 500_000, Input: goldenInput,
 		Series: []machine.Series{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
 			Attempt: machine.Attempt{Step: 0, Number: 2}, For: machine.WaitingForLanes, Input: goldenInput,
-			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Lanes: 100, FirstID: 2, Block: 5000,
+			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Lanes: 100, FirstID: 2, Block: 5000, Items: items,
 		},
 		By: machine.CauseStart,
 	}

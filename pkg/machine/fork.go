@@ -12,7 +12,7 @@ import (
 
 // fork begins a parallel or a foreach. With fewer than two lanes its items run in this log (rule 14).
 func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
-	lanes := MaxLanes
+	items, lanes := 0, MaxLanes
 	if foreach, ok := step.Kind.(*fdl.Foreach); ok {
 		collection := r.collection(foreach, input)
 		if collection.Kind() != value.KindArray {
@@ -20,12 +20,12 @@ func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
 				fmt.Sprintf("step %s: collection %s is %s; allowed: a list", step.Name, foreach.Collection, shown(collection))))
 			return nil
 		}
-		lanes = min(foreach.MaxConcurrency, collection.Len())
+		items, lanes = collection.Len(), foreach.MaxConcurrency
 	} else if parallel, ok := step.Kind.(*fdl.Parallel); ok {
-		lanes = len(parallel.Branches)
+		items = len(parallel.Branches)
 	}
-	if lanes > 1 {
-		r.waitForLanes(step, input, lanes)
+	if lanes = min(lanes, items); lanes > 1 {
+		r.waitForLanes(step, input, items, lanes)
 		return nil
 	}
 	s := r.state()
@@ -34,7 +34,7 @@ func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
 }
 
 // waitForLanes waits for the lanes of a step that was just entered.
-func (r *run) waitForLanes(step *fdl.Step, input value.Value, lanes int) {
+func (r *run) waitForLanes(step *fdl.Step, input value.Value, items, lanes int) {
 	s := r.state()
 	first, block := s.FirstID+s.Events+s.Reserved, r.block(step)
 	if block > (math.MaxInt-first)/lanes/2 {
@@ -47,7 +47,7 @@ func (r *run) waitForLanes(step *fdl.Step, input value.Value, lanes int) {
 	s.Reserved += lanes * block
 	s.Waiting = &Waiting{
 		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForLanes, Input: input, Entry: r.entry(),
-		Lanes: lanes, FirstID: first, Block: block,
+		Lanes: lanes, FirstID: first, Block: block, Items: items,
 	}
 	r.next.Commands = append(r.next.Commands, StartLanes{Attempt: s.Waiting.Attempt, Count: lanes})
 }

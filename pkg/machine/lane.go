@@ -34,6 +34,18 @@ func (l Lane) ID() ID {
 	return ID(sum[:12])
 }
 
+// ItemsDone returns how many items the lane has left behind in a state, and whether it runs one. Items is
+// the number of those of all lanes. A lane that failed or was stopped does not say how many it left.
+func (l Lane) ItemsDone(s State, items int) (done int, running bool) {
+	switch {
+	case s.Status == StatusSucceeded:
+		return (items - l.Index + l.Count - 1) / l.Count, false
+	case len(s.Series) > 1:
+		return s.Series[1].Owner.Branch / l.Count, true
+	}
+	return 0, false
+}
+
 // CauseJoined returns the cause of the wake that tells a log that all lanes of an attempt joined.
 func CauseJoined(attempt int) string { return fmt.Sprintf("joined-%d", attempt) }
 

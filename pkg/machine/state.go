@@ -156,6 +156,9 @@ type Waiting struct {
 	// those of the first lane, and Block how many each lane has. They are 0 unless For is
 	// [WaitingForLanes].
 	Lanes, FirstID, Block int
+	// Items is the number of branches or iterations that the lanes run. It is 0 unless For is
+	// [WaitingForLanes], and for a fork that an earlier release began.
+	Items int
 }
 
 // Handle returns the handle of the token that the step waits for, "" if it waits for something

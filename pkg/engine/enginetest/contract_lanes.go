@@ -471,12 +471,15 @@ var laneCases = []ruleCase{
 			b.advance(wake)
 		}
 		_, state := b.latest()
-		states, _, err := b.Waiting(b.t.Context(), state, 10)
-		if err != nil || len(states) != 3 {
-			b.t.Fatalf("%d states wait, error %v", len(states), err)
+		waits, err := b.Waiting(b.t.Context(), state, 10)
+		if err != nil || len(waits.States) != 3 {
+			b.t.Fatalf("%d states wait, error %v", len(waits.States), err)
+		}
+		if waits.Items != 4 || waits.Done != 1 || waits.Running != 2 {
+			b.t.Errorf("%d of %d branches ended and %d run, want 1 of 4 and 2", waits.Done, waits.Items, waits.Running)
 		}
 		for i, want := range []machine.WaitingFor{machine.WaitingForToken, machine.WaitingForInstant, machine.WaitingForInstant} {
-			if got := states[i].Waiting.For; got != want {
+			if got := waits.States[i].Waiting.For; got != want {
 				b.t.Errorf("state %d waits for %d, want %d", i, got, want)
 			}
 		}

@@ -68,7 +68,7 @@ func (r *roles) Stop(ctx context.Context, id engine.ID, name, cause string) erro
 }
 
 // Waiting is [engine.Client.Waiting].
-func (r *roles) Waiting(ctx context.Context, state machine.State, most int) ([]machine.State, bool, error) {
+func (r *roles) Waiting(ctx context.Context, state machine.State, most int) (engine.Waits, error) {
 	return r.client().Waiting(ctx, state, most)
 }
 

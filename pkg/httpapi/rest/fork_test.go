@@ -62,6 +62,48 @@ func TestShowSaysWhatIterationsWaitFor(t *testing.T) {
 	}
 }
 
+// Two lanes run five iterations: lane 0 those with even numbers.
+func TestShowSaysHowFarAForeachIs(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	flow := a.put("two", `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: one}
+    maxConcurrency: 2
+    steps: [{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/echo, pattern: waitForCallback}]
+`)
+	if _, _, err := a.Start(t.Context(), "two", rest.Start{Name: "e", Hash: flow.Hash, Input: object(t, `{"list":[1,2,3,4,5]}`)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		ends string
+		want rest.Progress
+	}{
+		{"", rest.Progress{Items: 5, Done: 0, Running: 2}},
+		{"Ask[0]", rest.Progress{Items: 5, Done: 1, Running: 2}},
+		{"Ask[2]", rest.Progress{Items: 5, Done: 2, Running: 2}},
+		{"Ask[4]", rest.Progress{Items: 5, Done: 3, Running: 1}},
+		{"Ask[1]", rest.Progress{Items: 5, Done: 4, Running: 1}},
+	} {
+		if step.ends != "" {
+			if _, _, err := a.Succeed(t.Context(), "two/e/"+step.ends, object(t, `{}`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a.run()
+		e, err := a.Execution(t.Context(), "two", "e", false)
+		if err != nil || e.Waiting == nil || e.Waiting.Progress == nil || *e.Waiting.Progress != step.want {
+			t.Errorf("after %q: %+v, error %v, want %+v", step.ends, e.Waiting, err, step.want)
+		}
+	}
+	if list, err := a.Executions(t.Context(), rest.Filter{}); err != nil || len(list) != 1 || list[0].Waiting.Progress != nil {
+		t.Errorf("listed: %+v, %v", list, err)
+	}
+}
+
 func TestCallbacksInIterations(t *testing.T) {
 	t.Parallel()
 	a := newAskEach(t)

@@ -67,6 +67,16 @@ type Waiting struct {
 	Inside []Waiting `json:"inside,omitempty"`
 	Others int       `json:"others,omitempty"`
 	More   bool      `json:"more,omitempty"`
+	// Progress is that of the branches or iterations, if For is "lanes". It is left out in lists, while the
+	// execution is ending, and if there are more lanes than this response reads.
+	Progress *Progress `json:"progress,omitempty"`
+}
+
+// Progress is how many branches or iterations of a step there are, have ended, and have begun and not ended.
+type Progress struct {
+	Items   int `json:"items"`
+	Done    int `json:"done"`
+	Running int `json:"running"`
 }
 
 // Token is a token as it is now.

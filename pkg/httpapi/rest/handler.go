@@ -516,17 +516,20 @@ const mostInside = 3
 
 // addInside adds what the lanes of a state wait for.
 func (h handler) addInside(ctx context.Context, flow *fdl.Flow, state machine.State, lanes int, to *Waiting) error {
-	states, more, err := h.Engine.Waiting(ctx, state, lanes)
+	waits, err := h.Engine.Waiting(ctx, state, lanes)
 	if err != nil {
 		return err
 	}
-	to.More = more
-	for i, state := range states {
+	to.More = waits.More
+	if lanes == shownLanes && waits.Items > 0 && state.Ending == nil {
+		to.Progress = &Progress{waits.Items, waits.Done, waits.Running}
+	}
+	for i, state := range waits.States {
 		if i < mostInside {
 			to.Inside = append(to.Inside, h.waitingOf(flow, state))
 		}
 	}
-	to.Others = len(states) - len(to.Inside)
+	to.Others = len(waits.States) - len(to.Inside)
 	return nil
 }
 

@@ -233,14 +233,14 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 // execution has none.
 func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err error) {
 	l, err := h.load(r.Context(), id)
-	var waiting []machine.State
+	var waiting engine.Waits
 	if err == nil {
-		waiting, _, err = h.Engine.Waiting(r.Context(), l.State, math.MaxInt)
+		waiting, err = h.Engine.Waiting(r.Context(), l.State, math.MaxInt)
 	}
 	if h.unreadable(r, id, err) {
 		return nil, nil
 	}
-	for _, state := range waiting {
+	for _, state := range waiting.States {
 		t, ok := h.tokenOf(loaded{state, l.flow})
 		if !ok || err != nil {
 			continue

@@ -56,8 +56,8 @@ func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 
 // tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may be closed already.
 func (h handler) tokensOf(ctx context.Context, l loaded) (tokens []Token, err error) {
-	waiting, _, err := h.Engine.Waiting(ctx, l.State, math.MaxInt)
-	for _, state := range waiting {
+	waiting, err := h.Engine.Waiting(ctx, l.State, math.MaxInt)
+	for _, state := range waiting.States {
 		if t, ok := h.tokenOf(loaded{state, l.flow}); ok {
 			tokens = append(tokens, t)
 		}
