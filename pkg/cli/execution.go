@@ -49,6 +49,10 @@ type execution struct {
 	ending  sync.WaitGroup
 	left    []machine.ExecutionRef
 	leftErr error
+	// over is set when the execution has ended in virtual time. Later counts the sub-flows that began after that.
+	over  atomic.Bool
+	later atomic.Int32
+	cut   context.CancelCauseFunc // ends a run in virtual time whose sub-flows have no end
 }
 
 // title names the execution to people.
@@ -317,7 +321,7 @@ func (e *execution) config(ctx context.Context) (config local.Config, err error)
 // serve works on the execution in memory until ctx ends or nothing goes on, or on the store until serving ends.
 func (e *execution) serve(ctx, serving context.Context, lists target.Lists) error {
 	if e.options.skipTime {
-		return e.system.Run(ctx)
+		return e.runOut(ctx)
 	}
 	end, err := target.ServeSocket(serving, e.place.Store, target.Handler(e.system, lists, slog.New(slog.DiscardHandler), "run"))
 	if err != nil {
@@ -370,6 +374,7 @@ func (e *execution) Committed(id engine.ID, state machine.State, events []machin
 
 // committedBelow says how to report the outcome of a callback that a sub-flow waits for.
 func (e *execution) committedBelow(state machine.State, events []machine.Event) {
+	e.countLater(events)
 	if !e.family.has(state) || state.Waiting == nil {
 		return
 	}

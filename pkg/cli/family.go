@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -112,7 +113,10 @@ const stopPatience = 5 * time.Second
 
 // endWith returns what ends the run with its execution: at once, or when the sub-flows have stopped that it waited for.
 func (e *execution) endWith(serving context.Context, stop func()) func() {
-	if e.options.skipTime || !startsFlows(e.file.flow) {
+	switch {
+	case e.options.skipTime:
+		return func() { e.over.Store(true) }
+	case !startsFlows(e.file.flow):
 		return stop
 	}
 	return sync.OnceFunc(func() {
@@ -123,6 +127,33 @@ func (e *execution) endWith(serving context.Context, stop func()) func() {
 			stop()
 		})
 	})
+}
+
+// mostLater is how many sub-flows may begin after the end of the execution in virtual time.
+const mostLater = 1000
+
+// errEndless ends a run whose sub-flows start one another without an end.
+var errEndless = errors.New("too many sub-flows")
+
+// runOut works in virtual time until nothing goes on, or until more than [mostLater] sub-flows began after the end.
+func (e *execution) runOut(ctx context.Context) error {
+	ctx, e.cut = context.WithCancelCause(ctx)
+	defer e.cut(nil)
+	err := e.system.Run(ctx)
+	if !errors.Is(err, errEndless) {
+		return err
+	}
+	e.steps.Say(fmt.Sprintf("%s ended, and %d sub-flows began after that: the others are left out; a flow may start itself without an end",
+		e.title(), mostLater))
+	return nil
+}
+
+// countLater counts the sub-flows that begin after the end of the execution.
+func (e *execution) countLater(events []machine.Event) {
+	begins := slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.ExecutionStarted })
+	if begins && e.over.Load() && e.later.Add(1) > mostLater {
+		e.cut(errEndless)
+	}
 }
 
 // noteUnended says which sub-flows the run leaves behind, and which answers of the script had no use.

@@ -73,6 +73,19 @@ func TestRunNamesTheSubflowsThatItLeaves(t *testing.T) {
 	wantSaid(t, got, ExitSucceeded, "sub-flow ask/one-", " has not ended; start a worker, which continues it: waitless dev")
 }
 
+// A flow that starts itself has no end, but the execution that the user started has.
+func TestRunInVirtualTimeLeavesSubflowsWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	const text = "version: v1\ntype: flow\nsteps:\n- {type: wait, name: Pause, duration: 1}\n" +
+		"- {type: task, name: Again, resourceArn: acs:fnf:::flow/again}\n"
+	file := filepath.Join(t.TempDir(), "again.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantSaid(t, do(t, "run", file, "--skip-time", "--name", "one"), ExitSucceeded, "again/one succeeded", `"FlowName":"again"`,
+		"again/one ended, and 1000 sub-flows began after that: the others are left out; a flow may start itself without an end\n")
+}
+
 func TestRunInVirtualTimeKnowsStoredSubflows(t *testing.T) {
 	t.Parallel()
 	file, _ := subflowFolder(t)
