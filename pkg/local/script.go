@@ -87,20 +87,52 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	return s, nil
 }
 
-// scriptFields are the names of all fields.
-var scriptFields = []string{"afterSeconds", "answers", "by", "cause", "error", "event", "events", "output", "step"}
+// scriptFields returns the names of the fields of the type that the parser names.
+func scriptFields(kind string) []string {
+	switch kind {
+	case "local.scriptAnswer":
+		return []string{"step", "afterSeconds", "output", "error", "cause", "by"}
+	case "local.scriptEvent":
+		return []string{"step", "afterSeconds", "event"}
+	}
+	return []string{"answers", "events"}
+}
 
-var unknownField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`line (\d+): field (\S+) not found`) })
+var unknownField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`line (\d+): field (\S+) not found in type (\S+)`) })
 
-// scriptError returns the error for a text that is not a script, in one line.
+var wrongType = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`line (\d+): cannot construct !!(\w+).* into (\S+)`)
+})
+
+// scriptError returns the error for the first problem of a text that is not a script, in one line.
 func scriptError(err error) error {
 	text := strings.ReplaceAll(err.Error(), "\n", " ")
-	if match := unknownField().FindStringSubmatch(text); match != nil {
-		line, name := match[1], match[2]
-		return fmt.Errorf("script.yaml:%s: unknown field %q%s; allowed: %s",
-			line, name, fdl.DidYouMean(name, scriptFields), strings.Join(scriptFields, ", "))
+	problem, _, _ := strings.Cut(text, "; line ")
+	if match := unknownField().FindStringSubmatch(problem); match != nil {
+		line, name, fields := match[1], match[2], scriptFields(match[3])
+		return fmt.Errorf("script.yaml:%s: unknown field %q%s; allowed: %s", line, name, fdl.DidYouMean(name, fields), strings.Join(fields, ", "))
+	}
+	if match := wrongType().FindStringSubmatch(problem); match != nil {
+		return fmt.Errorf("script.yaml:%s: found %s; allowed: %s", match[1], scriptKind(match[2]), scriptKind(match[3]))
 	}
 	return fmt.Errorf("script: %s", text)
+}
+
+// scriptKind returns what the parser calls by a tag of YAML or by a type of Go.
+func scriptKind(name string) string {
+	switch {
+	case name == "seq" || strings.HasPrefix(name, "[]"):
+		return "a list"
+	case name == "str" || name == "string" || name == "token.Closer":
+		return "a text"
+	case name == "int" || name == "float" || name == "float64":
+		return "a number"
+	case name == "bool":
+		return "true or false"
+	case name == "map":
+		return "a mapping"
+	}
+	return "a mapping with " + strings.Join(scriptFields(name), ", ")
 }
 
 // withoutIterations matches what follows the name of a step in a foreach.

@@ -15,12 +15,14 @@ import (
 func TestParseScriptRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
-		"an unknown field":  {"answers:\n  - step: a\n    after: 3\n", `script.yaml:3: unknown field "after"; allowed: afterSeconds, answers,`},
+		"an unknown field":  {"answers:\n  - step: a\n    after: 3\n", `script.yaml:3: unknown field "after"; allowed: step, afterSeconds, output, error, cause, by`},
 		"a near miss":       {"answers:\n  - stp: a\n", `script.yaml:2: unknown field "stp"; did you mean "step"?`},
 		"an unknown list":   {"answer: []\n", `script.yaml:1: unknown field "answer"; did you mean "answers"?`},
-		"a type":            {"answers:\n  - step: a\n    afterSeconds: soon\n", "line 3: cannot construct !!str `soon`"},
-		"no list":           {"answers: 3\n", "line 1: cannot construct !!int `3`"},
-		"a list":            {"- a\n", "line 1: cannot construct !!seq"},
+		"a type":            {"answers:\n  - step: a\n    afterSeconds: soon\n", "script.yaml:3: found a text; allowed: a number"},
+		"no list":           {"answers: 3\n", "script.yaml:1: found a number; allowed: a list"},
+		"an entry":          {"events: [3]\n", "script.yaml:1: found a number; allowed: a mapping with step, afterSeconds, event"},
+		"a mapping":         {"answers: {step: a}\n", "script.yaml:1: found a mapping; allowed: a list"},
+		"a list":            {"- a\n", "script.yaml:1: found a list; allowed: a mapping with answers, events"},
 		"no step":           {"answers:\n  - afterSeconds: 3\n", "answer 1: it names no step"},
 		"a negative delay":  {"answers:\n  - step: a\n    afterSeconds: -1\n", "afterSeconds is -1; allowed: 0 or more"},
 		"both outcomes":     {"answers:\n  - step: a\n    output: {}\n    error: E\n", "both output and error"},
