@@ -218,6 +218,7 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 	switch {
 	case execution != "":
 		_, err = add(engine.NewID(flow, execution))
+		err = orNoExecution(flow, execution, err)
 	case isExternal && h.External != nil:
 		err = h.externalTokens(r, externalAfter, &p)
 	default:

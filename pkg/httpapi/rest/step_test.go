@@ -77,6 +77,7 @@ func TestReportWithoutACallbackIsAConflict(t *testing.T) {
 		func() error { _, _, err := a.Succeed(t.Context(), step, object(t, `{}`)); return err },
 		func() error { _, _, err := a.Fail(t.Context(), step, rest.Failure{Error: "E"}); return err },
 		func() error { _, _, err := a.Heartbeat(t.Context(), step); return err },
+		func() error { _, err := a.Tokens(t.Context(), "polling", "two", false); return err },
 	} {
 		wantRefused(t, report(), http.StatusNotFound, engine.CodeNotFound, "there is no execution polling/two")
 	}
