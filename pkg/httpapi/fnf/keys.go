@@ -61,13 +61,19 @@ const MinSecret = 24
 // ParseKeys reads {"id":"secret"}, and keys that are limited to some actions. An error never shows a
 // secret.
 func ParseKeys(text string) (map[string]Key, error) {
-	var keys map[string]Key
+	var texts map[string]json.RawMessage
 	_, err := value.ParseJSON([]byte(text)) // rejects repeated ids, of which one may be limited and the other not
-	if err != nil || json.Unmarshal([]byte(text), &keys) != nil {
+	if err != nil || json.Unmarshal([]byte(text), &texts) != nil {
 		return nil, errors.New(`the keys cannot be read; allowed: {"id":"secret"} or {"id":{"secret":"...","actions":["read"]}}, ` +
 			`with any number of different ids`)
 	}
-	for id, key := range keys {
+	keys := map[string]Key{}
+	for _, id := range slices.Sorted(maps.Keys(texts)) {
+		var key Key
+		if json.Unmarshal(texts[id], &key) != nil {
+			return nil, fmt.Errorf(`key %q cannot be read; allowed: a secret, or {"secret":"...","actions":["read"]} with no other members`, id)
+		}
+		keys[id] = key
 		if len(key.Secret) < MinSecret {
 			return nil, fmt.Errorf("the secret of key %q has the length %d; allowed: at least %d bytes", id, len(key.Secret), MinSecret)
 		}

@@ -21,7 +21,7 @@ func TestParseKeys(t *testing.T) {
 	for text, part := range map[string]string{
 		limited + `[]}}`: "no actions", limited + `null}}`: "no actions", limited + `["raed"]}}`: `did you mean "read"?`, limited + `"read"}}`: "cannot be read",
 		limited + `["read"],"a":1}}`: "cannot be read", `{"a":{"secret":"` + secret + `"}}`: "no actions", `{"a":{"actions":["read"]}}`: "has the length 0",
-		`{"a":null}`: "has the length 0",
+		`{"a":null}`: "has the length 0", `{"a":"` + secret + `","b":{"secret":"` + secret + `","action":["read"]}}`: `key "b" cannot be read; allowed: a secret, or`,
 		limited + `["read"]},"a":"` + secret + `"}`: "cannot be read", limited + `["read"],"actions":["manage"]}}`: "cannot be read",
 		"": "allowed", "[]": "allowed", `{"a":1}`: "allowed",
 		`{"a":""}`:                    "has the length 0; allowed: at least 24 bytes",
