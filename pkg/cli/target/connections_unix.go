@@ -11,5 +11,5 @@ func maxConnections() int {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return fewConnections
 	}
-	return int(max(fewConnections, min(mostConnections, files.Cur/4))) //nolint:gosec // at most mostConnections
+	return int(max(fewConnections, min(mostConnections, files.Cur/4)))
 }

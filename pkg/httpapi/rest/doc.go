@@ -9,6 +9,7 @@
 //	GET  /executions?flow=&status=&since=&limit=        {"executions":[execution]}; several statuses with commas between them
 //	GET  /flows/{flow}/executions/{execution}           execution
 //	GET  /flows/{flow}/executions/{execution}/history   {"events":[event],"later"}; ?after=LATER has those that came since
+//	GET  /flows/{flow}/executions/{execution}/history/stream    the events as server-sent events, until the execution has ended
 //	POST /flows/{flow}/executions/{execution}/stop      {"error","cause"} -> 202
 //	POST /flows/{flow}/executions/{execution}/token/success?step=    output -> token; 200 first or the same, 409 another outcome or no callback
 //	POST /flows/{flow}/executions/{execution}/token/failure?step=    {"error","cause"} -> token, likewise

@@ -105,6 +105,7 @@ func Handler(config Config) http.Handler {
 			mux.Handle("POST "+path+"/reveal", h.serve(route))
 		}
 	}
+	mux.HandleFunc("GET /flows/{flow}/executions/{execution}/history/stream", h.stream)
 	return strict(mux)
 }
 
@@ -568,11 +569,12 @@ func (h handler) historyPage(ctx context.Context, l loaded, after engine.Positio
 		size += baseSize + escaped
 		return size >= h.fullPage() || len(p.Events) == most
 	})
+	p.position = read.Next.String()
 	switch {
 	case read.More:
-		p.Next = read.Next.String()
+		p.Next = p.position
 	case !read.Ended:
-		p.Later = read.Next.String()
+		p.Later = p.position
 	}
 	return p, size, err
 }

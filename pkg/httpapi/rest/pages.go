@@ -29,6 +29,8 @@ type page struct {
 	// Later is the parameter after for the events to come, on the last page of a history that has not
 	// ended.
 	Later string `json:"later,omitempty"`
+	// position is that after the events.
+	position string
 }
 
 // errPageToken is the error for a parameter after that is not from an earlier page.

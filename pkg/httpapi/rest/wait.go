@@ -15,6 +15,10 @@ const (
 	writePatience = time.Minute
 )
 
+// errNoWait is the error of a request that waits on a stack.
+var errNoWait = invalid("waiting is not possible on AWS, where it would keep a function running; " +
+	"ask again later, or use the events of the event bus")
+
 // pending reports whether a response of a request that waits is not yet what it waits for.
 func pending(body any) bool {
 	switch body := body.(type) {
@@ -68,8 +72,7 @@ func (h handler) waitOf(r *http.Request) (time.Duration, error) {
 	case err != nil, seconds < 1, seconds > maxWait:
 		return 0, invalid("wait is %q; allowed: seconds from 1 to %d", query.Get("wait"), maxWait)
 	case h.Watch == nil:
-		return 0, invalid("wait is not possible on AWS, where a waiting request would keep a function running; " +
-			"leave it out, or use the events of the event bus")
+		return 0, errNoWait
 	}
 	return time.Duration(seconds) * time.Second, nil
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -229,11 +230,76 @@ func TestInvalidWaits(t *testing.T) {
 	a := newAPI(t) // without Watch, as on AWS
 	a.started("callback", `{}`)
 	for wait, want := range map[string]string{
-		"0": "seconds from 1 to 60", "61": "seconds from 1 to 60", "1s": "seconds from 1 to 60", "": "seconds from 1 to 60", "5": "not possible on AWS",
+		"0": "seconds from 1 to 60", "61": "seconds from 1 to 60", "1s": "seconds from 1 to 60", "": "seconds from 1 to 60", "5": "waiting is not possible on AWS",
 	} {
 		for _, path := range []string{"", "/history"} {
 			err := a.Do(t.Context(), http.MethodGet, fmt.Sprintf("/flows/callback/executions/one%s?wait=%s", path, wait), nil, nil)
 			wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, want)
 		}
 	}
+}
+
+// streamed returns the stream of a history after an id, once it has ended.
+func (w *waits) streamed(after string) *httptest.ResponseRecorder {
+	recorder := httptest.NewRecorder()
+	request := httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, one+"/history/stream", nil)
+	request.Header.Set("Last-Event-ID", after)
+	w.handler.ServeHTTP(recorder, request)
+	return recorder
+}
+
+// A stream has each event, a comment now and then, and ends with the execution. A client that connects again continues
+// after the last id, and not at all after the end.
+func TestStream(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaits(t)
+		streams := make(chan *httptest.ResponseRecorder)
+		go func() { streams <- w.streamed("") }()
+		time.Sleep(40 * time.Second)
+		w.succeed()
+		stream := <-streams
+		text := stream.Body.String()
+		var p struct{ Events []machine.HistoryEvent }
+		w.get(one+"/history", &p)
+		if n := strings.Count(text, "data: {"); n != len(p.Events) || strings.Count(text, ": no news") != 2 || !stream.Flushed {
+			t.Errorf("%d of %d events:\n%s", n, len(p.Events), text)
+		}
+		if got := stream.Header().Get("Content-Type"); got != "text/event-stream" {
+			t.Errorf("content type %s", got)
+		}
+		ids := regexp.MustCompile(`(?m)^id: (.+)$`).FindAllStringSubmatchIndex(text, -1)
+		if len(ids) < 2 {
+			t.Fatalf("ids %v", ids)
+		}
+		for i, at := range ids {
+			again, want := w.streamed(text[at[2]:at[3]]), strings.Count(text[at[3]:], "data: ")-1
+			status := http.StatusOK
+			if i == len(ids)-1 {
+				status = http.StatusNoContent
+			}
+			if n := strings.Count(again.Body.String(), "data: "); again.Code != status || n != want {
+				t.Errorf("after id %d: %d, %d events; want %d, %d", i, again.Code, n, status, want)
+			}
+		}
+		if got := w.streamed("none"); got.Code != http.StatusBadRequest {
+			t.Errorf("invalid id: %d", got.Code)
+		}
+		w.end()
+	})
+}
+
+// Without its process a stream ends, so that its client connects to the next one.
+func TestStreamEndsWithTheRun(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaits(t)
+		streams := make(chan *httptest.ResponseRecorder)
+		go func() { streams <- w.streamed("") }()
+		synctest.Wait()
+		w.end()
+		if stream := <-streams; stream.Code != http.StatusOK || !strings.Contains(stream.Body.String(), "TaskSubmitted") {
+			t.Errorf("%d %s", stream.Code, stream.Body)
+		}
+	})
 }
