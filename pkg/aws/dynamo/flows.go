@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -99,11 +100,25 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 
 // Newest implements [engine.Flows].
 func (l *Log) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
-	found, err := l.get(ctx, "read flow "+name, newestKey(name))
+	newest, _, err := l.newest(ctx, "read flow "+name, name)
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
-	return engine.Newest(name, textOf(found[attrNewest]))
+	return engine.Newest(name, newest.Flow.Hash)
+}
+
+// newest returns the hash of the newest definition of a name, empty for none, and when it became that. The
+// list says it of a name of which an earlier release put all definitions: then stored is false.
+func (l *Log) newest(ctx context.Context, op, name string) (newest engine.Definition, stored bool, err error) {
+	found, err := l.get(ctx, op, newestKey(name))
+	if created := instantOf(found[attrCreated]); err != nil || !created.IsZero() {
+		return engine.Definition{Flow: machine.FlowRef{Name: name, Hash: textOf(found[attrNewest])}, Created: created}, true, err
+	}
+	list, err := l.Definitions(ctx, name)
+	if err != nil || len(list) == 0 || name == "" {
+		return newest, false, err
+	}
+	return list[0], false, nil
 }
 
 // FlowText implements the list of flows of the management API.
@@ -181,17 +196,17 @@ func (l *Log) changeNewest(
 	ctx context.Context, op, name string, change func(newest string, at types.AttributeValue) (string, *types.Update, error),
 ) error {
 	for {
-		before, err := l.get(ctx, op, newestKey(name))
+		before, stored, err := l.newest(ctx, op, name)
 		if err != nil {
 			return err
 		}
-		at := nanosecondOf(engine.BecomesNewest(instantOf(before[attrCreated]), l.now()))
-		newest, update, err := change(textOf(before[attrNewest]), at)
+		at := nanosecondOf(engine.BecomesNewest(before.Created, l.now()))
+		newest, update, err := change(before.Flow.Hash, at)
 		if err != nil || update == nil {
 			return err
 		}
 		_, err = l.client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Update: update}, {Update: l.newestUpdate(name, newest, before[attrCreated], at)},
+			{Update: update}, {Update: l.newestUpdate(name, newest, at, before.Created, stored)},
 		}})
 		if !isOvertaken(err) {
 			return l.wrap(op, err)
@@ -199,7 +214,7 @@ func (l *Log) changeNewest(
 	}
 }
 
-func (l *Log) newestUpdate(name, newest string, before, at types.AttributeValue) *types.Update {
+func (l *Log) newestUpdate(name, newest string, at types.AttributeValue, before time.Time, stored bool) *types.Update {
 	update := &types.Update{
 		TableName: &l.name, Key: newestKey(name), UpdateExpression: aws.String("SET c = :c REMOVE h"),
 		ConditionExpression: aws.String("attribute_not_exists(c)"), ExpressionAttributeValues: item{":c": at},
@@ -207,8 +222,8 @@ func (l *Log) newestUpdate(name, newest string, before, at types.AttributeValue)
 	if newest != "" {
 		update.UpdateExpression, update.ExpressionAttributeValues[":h"] = aws.String("SET c = :c, h = :h"), textValue(newest)
 	}
-	if before != nil {
-		update.ConditionExpression, update.ExpressionAttributeValues[":before"] = aws.String("c = :before"), before
+	if stored {
+		update.ConditionExpression, update.ExpressionAttributeValues[":before"] = aws.String("c = :before"), nanosecondOf(before)
 	}
 	return update
 }
