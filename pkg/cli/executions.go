@@ -126,7 +126,11 @@ func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter,
 			all = append(all, page...)
 			return nil
 		}
-		return c.out().Text(c.out().Cut(table.Page(executionRows(page, found == len(page)))))
+		rows := executionRows(page, found == len(page))
+		for _, row := range rows {
+			row[0] = c.out().Shorten(row[0])
+		}
+		return c.out().Text(c.out().Cut(table.Page(rows)))
 	})
 	if err == nil && found == 0 && filter.Flow != "" {
 		err = checkFlowExists(ctx, a, filter.Flow)

@@ -184,7 +184,7 @@ func TestShowAndListCutLongValuesOnATerminal(t *testing.T) {
 	if got := doWith(t, "", env, "run", writeFile(t, "flow.yaml", flow), "--input", input, "--name", "one"); got.exit != ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
-	for command, want := range map[string]string{"show": "input     {\"text\":\"long long ", "list": strings.Repeat("f", 39) + "…"} {
+	for command, want := range map[string]string{"show": "input     {\"text\":\"long long ", "list": "fffffffff…ffffff/one  Succeeded"} {
 		args := []string{command, strings.Repeat("f", 60) + "/one"}[:1+strings.Count(command, "show")]
 		term := onTerminal(t, 40, 20, []string{"WAITLESS_STORE=" + store}, args...)
 		if code := term.wait(); code != ExitSucceeded || !strings.Contains(term.text(), want) {

@@ -104,6 +104,15 @@ func (p Printer) Width() int {
 	return width
 }
 
+// Shorten replaces the middle of a name that is longer than half a line of the terminal. Elsewhere it stays as it is.
+func (p Printer) Shorten(name string) string {
+	runes, most := []rune(name), p.Width()/2
+	if most == 0 || len(runes) <= most {
+		return name
+	}
+	return string(runes[:most-most/2-1]) + "…" + string(runes[len(runes)-most/2:])
+}
+
 // Cut cuts the lines of text at the width of the terminal. Elsewhere text stays as it is.
 func (p Printer) Cut(text string) string {
 	width := p.Width()
