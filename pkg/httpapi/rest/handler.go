@@ -239,10 +239,14 @@ func (h handler) respondNow(r *http.Request, route route) (made response, err er
 			return made, err
 		}
 	}
+	isMade := false
+	defer func() {
+		if !isMade { // after a panic too
+			made.sent()
+		}
+	}()
 	made.status, made.body, err = route.respond(r)
-	if err != nil {
-		made.sent()
-	}
+	isMade = err == nil
 	return made, err
 }
 

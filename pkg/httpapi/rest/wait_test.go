@@ -303,3 +303,28 @@ func TestStreamEndsWithTheRun(t *testing.T) {
 		}
 	})
 }
+
+// panicking is a list that cannot be read.
+type panicking struct{ rest.Index }
+
+func (panicking) Executions(context.Context, string, machine.Status, string, int) ([]engine.ID, string, error) {
+	panic("damaged")
+}
+
+// A server recovers from the panic of a request, which leaves its place to other large responses.
+func TestAPanicLeavesThePlaceOfALargeResponse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		handler := rest.Handler(rest.Config{Index: panicking{}, Log: slog.New(slog.DiscardHandler)})
+		for range 40 { // more than there are places
+			func() {
+				defer func() {
+					if recover() == nil {
+						t.Error("the request had no place")
+					}
+				}()
+				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/executions", http.NoBody))
+			}()
+		}
+	})
+}
