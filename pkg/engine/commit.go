@@ -112,7 +112,7 @@ func (h *handler) askMachine(ctx context.Context, d *draft, ask func(machine.Env
 		if err := h.loader.load(ctx, next.Load); err != nil {
 			return machine.Next{}, err
 		}
-		d.env.Held = h.loader.loaded
+		d.env.Loaded = h.loader.loaded
 	}
 }
 

@@ -232,7 +232,7 @@ func (c *core) decodeItem(ctx context.Context, id ID, seq uint64) (machine.State
 	if err != nil || len(items) == 0 {
 		return machine.State{}, nil, err
 	}
-	state, events, err := machine.Decode(items[0].place(), items[0].Body)
+	state, events, err := machine.Decode(items[0].origin(), items[0].Body)
 	return state, events, decoded(items[0], err)
 }
 
@@ -282,7 +282,7 @@ type logReader struct {
 
 // readItem reads the events of an item after the position, and those of the lanes that it waits for.
 func (r *logReader) readItem(ctx context.Context, item Item) error {
-	state, events, err := machine.Decode(item.place(), item.Body)
+	state, events, err := machine.Decode(item.origin(), item.Body)
 	if err != nil {
 		return decoded(item, err)
 	}

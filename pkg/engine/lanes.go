@@ -105,7 +105,7 @@ func (h *handler) parentOf(ctx context.Context, lane machine.Lane) (machine.Stat
 // putState appends an item that needs no command.
 func (h *handler) putState(ctx context.Context, seq uint64, state machine.State, events []machine.Event) error {
 	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
-	item.Body, _ = machine.Encode(item.place(), state, events)
+	item.Body, _ = machine.Encode(item.origin(), state, events)
 	if err := h.put(ctx, item); err != nil {
 		return err
 	}
@@ -239,14 +239,14 @@ func lanesOf(parent ID, attempt, count int) []machine.Lane {
 // startLanes sends the start wakes of the lanes. If the last lane has a log, all were sent (rule 15).
 func (h *handler) startLanes(ctx context.Context, c machine.StartLanes) (err error) {
 	lanes := lanesOf(h.wake.Execution, c.Attempt.Number, c.Count)
-	switch c.Past {
-	case machine.PastUnknown:
+	switch c.Executed {
+	case machine.ExecutedMaybe:
 		if lanes, err = h.withoutLog(ctx, lanes[len(lanes)-1:]); len(lanes) > 0 {
 			lanes = lanesOf(h.wake.Execution, c.Attempt.Number, c.Count)
 		}
-	case machine.PastLost:
+	case machine.ExecutedQueueLost:
 		lanes, err = h.withoutLog(ctx, lanes)
-	case machine.PastNone:
+	case machine.ExecutedNever:
 	}
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (p partRef) open(data []byte) ([]byte, error) {
 // encode encodes an item. Its parts must be stored before the item.
 func (c *core) encode(item *Item, s machine.State, events []machine.Event) (parts []value.Part, large bool) {
 	apart := c.apart(NewID(s.Flow.Name, s.Execution))
-	item.Body, large = machine.EncodeApart(item.place(), s, events, apart)
+	item.Body, large = machine.EncodeApart(item.origin(), s, events, apart)
 	if apart == nil {
 		return nil, large
 	}

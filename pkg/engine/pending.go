@@ -20,12 +20,12 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 	}
 	_, inMemory := h.resultOf(state)
 	own := h.wrote(base)
-	past := machine.PastUnknown
+	executed := machine.ExecutedMaybe
 	switch until, mayLive := h.mayLive(entered, h.workerDeadAfter); {
 	case own && !inMemory:
-		past = machine.PastNone
+		executed = machine.ExecutedNever
 	case entered.Generation != h.generation:
-		past = machine.PastLost
+		executed = machine.ExecutedQueueLost
 	case mayLive && !inMemory && !stopsLanes(state):
 		return Disposition{RetryAt: until}, nil
 	}
@@ -45,7 +45,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		err = h.applySignal(ctx, d, signal)
 	default:
 		var next machine.Next
-		next, err = h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, past) })
+		next, err = h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, executed) })
 		d.commands = next.Commands
 	}
 	if err != nil {

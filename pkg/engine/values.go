@@ -11,11 +11,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-func (i Item) place() value.Origin { return machine.Place(i.Execution, i.Seq) }
+func (i Item) origin() value.Origin { return machine.ItemOrigin(i.Execution, i.Seq) }
 
 // decodeState returns the state in an item.
 func decodeState(item Item) (machine.State, error) {
-	state, err := machine.DecodeState(item.place(), item.Body)
+	state, err := machine.DecodeState(item.origin(), item.Body)
 	return state, decoded(item, err)
 }
 
@@ -74,7 +74,7 @@ func newDecodedItems() *decodedItems { return &decodedItems{seed: maphash.MakeSe
 // decode decodes an item, once for all that read it at the same time. Without a cache it decodes.
 func (d *decodedItems) decode(item Item) decodedItem {
 	decode := func() decodedItem {
-		state, numbered, err := machine.DecodeValues(item.place(), item.Body)
+		state, numbered, err := machine.DecodeValues(item.origin(), item.Body)
 		return decodedItem{state, numbered, decoded(item, err)}
 	}
 	if d == nil {

@@ -76,7 +76,7 @@ func decodable(t *testing.T, text string) Item {
 	input := value.Object(value.Member{Key: "text", Value: value.String(text + strings.Repeat(".", 1000))})
 	state := machine.State{Flow: machine.FlowRef{Name: "flow"}, Execution: "run", Status: machine.StatusRunning, Started: time.Unix(1, 0), Input: input}
 	item := Item{Execution: NewID("flow", "run"), Seq: 1}
-	item.Body, _ = machine.Encode(item.place(), state, nil)
+	item.Body, _ = machine.Encode(item.origin(), state, nil)
 	return item
 }
 

@@ -12,9 +12,9 @@ import (
 func held(t *testing.T, v value.Value) (value.Value, *value.Decoder) {
 	t.Helper()
 	read := func(seq uint64, v value.Value) (value.Value, *value.Decoder) {
-		e := &value.Encoder{Place: value.Origin{Log: "log", Seq: seq}}
+		e := &value.Encoder{Origin: value.Origin{Log: "log", Seq: seq}}
 		e.Value(v)
-		d := value.NewDecoderAt(e.Place, e.Bytes())
+		d := value.NewDecoderAt(e.Origin, e.Bytes())
 		return d.Value(), d
 	}
 	full, first := read(0, v)

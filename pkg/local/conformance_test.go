@@ -77,7 +77,7 @@ type startCounter struct {
 }
 
 func (s *startCounter) Append(ctx context.Context, item engine.Item) error {
-	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
+	state, _, err := machine.Decode(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 	if err != nil || state.Lane == nil && state.Parent == nil {
 		s.mu.Lock()
 		s.started[item.Execution] = true

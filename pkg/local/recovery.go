@@ -72,7 +72,7 @@ func (s *System) wakeAgain(ctx context.Context) error {
 }
 
 func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
-	state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+	state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 	switch {
 	case errors.Is(err, machine.ErrDamaged): // any wake finds the damage, and ends the execution (rule 13)
 		now := s.config.Clock.Now()

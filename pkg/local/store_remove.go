@@ -201,7 +201,7 @@ func (r *removal) addRecord(key, value []byte) {
 	if err != nil {
 		return
 	}
-	state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+	state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 	if err == nil && state.Waiting != nil && state.Waiting.Token != nil {
 		r.tokens = true
 		r.changes = append(r.changes, Entry{recordKey(state.Waiting.Handle()), nil})

@@ -89,8 +89,8 @@ func (r *run) timerDue() {
 		r.tryAgain(r.leaveWaiting())
 	case WaitingForPoll:
 		r.pollDue()
-	case WaitingForRoom:
-		r.resumeInItem()
+	case WaitingForNextItem:
+		r.resumeInNextLogItem()
 	case WaitingForCall:
 		r.callDue()
 	case WaitingForLanes: // has no due

@@ -120,7 +120,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 				t.Errorf("%s: cause %q has something unresolved: %+v", name, cause, entered)
 			}
 		}
-		if next, err := machine.Pending(env, s, epoch, machine.PastUnknown); err != nil || len(next.Commands) > 0 {
+		if next, err := machine.Pending(env, s, epoch, machine.ExecutedMaybe); err != nil || len(next.Commands) > 0 {
 			t.Errorf("%s: pending %v, error %v", name, next.Commands, err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestUnresolvedAndPending(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pending, err := machine.Pending(env, stored, epoch, machine.PastUnknown)
+	pending, err := machine.Pending(env, stored, epoch, machine.ExecutedMaybe)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestDamagedStates(t *testing.T) {
 					t.Errorf("%T: %d events, error %v", sig, len(next.Events), err)
 				}
 			}
-			if next, err := machine.Pending(env, state, epoch, machine.PastUnknown); err == nil || len(next.Commands) > 0 {
+			if next, err := machine.Pending(env, state, epoch, machine.ExecutedMaybe); err == nil || len(next.Commands) > 0 {
 				t.Errorf("pending %v, error %v", next.Commands, err)
 			}
 		})

@@ -123,8 +123,8 @@ steps:
 	env := machine.Env{Flow: flow, Cause: machine.CauseStart, Tag: "t", Limits: machine.Limits{Data: machine.MaxData}}
 	parent, _ := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, flow, "run", value.Object(member("list", value.Array(list...))), epoch, env.Limits)
 	parent = mustApply(b, env, parent, machine.Started{At: epoch}).State
-	item, _ := machine.Encode(machine.Place(parent.ID(), 1), parent, nil)
-	parent, err := machine.DecodeState(machine.Place(parent.ID(), 1), item)
+	item, _ := machine.Encode(machine.ItemOrigin(parent.ID(), 1), parent, nil)
+	parent, err := machine.DecodeState(machine.ItemOrigin(parent.ID(), 1), item)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +137,7 @@ steps:
 		for seq := uint64(0); !next.State.Status.Final(); seq++ {
 			call, _ := next.Commands[0].(machine.CallTask)
 			answer := token.Success(call.Input)
-			item, _ := machine.Encode(machine.Place(lane.ID(), seq), next.State, next.Events)
+			item, _ := machine.Encode(machine.ItemOrigin(lane.ID(), seq), next.State, next.Events)
 			next = mustApply(b, env, next.State, machine.Returned{At: epoch, Attempt: next.State.Waiting.Attempt, Outcome: answer})
 			items, bytes = items+1, bytes+len(item)
 		}

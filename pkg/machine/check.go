@@ -55,7 +55,7 @@ func canWait(flow *fdl.Flow, waiting *Waiting) bool {
 	if i < 0 || i >= len(flow.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) || waiting.Child != nil && waiting.Token == nil {
 		return false
 	}
-	if waiting.For == WaitingForRoom {
+	if waiting.For == WaitingForNextItem {
 		return true
 	}
 	switch kind := flow.All[i].Kind.(type) {
@@ -81,7 +81,7 @@ func canTaskWait(task *fdl.Task, waiting *Waiting) bool {
 		return task.Poll != nil
 	case WaitingForClaim:
 		return task.Poll == nil
-	case WaitingForInstant, WaitingForRoom, WaitingForLanes:
+	case WaitingForInstant, WaitingForNextItem, WaitingForLanes:
 		return false
 	case WaitingForCall, WaitingForToken:
 	}

@@ -32,8 +32,8 @@ func NeedsNewerRelease(err error) bool {
 	return ok
 }
 
-// Place is the item of a log that [Encode] writes and [Decode] reads.
-func Place(execution ID, seq uint64) value.Origin {
+// ItemOrigin is the item of a log that [Encode] writes and [Decode] reads.
+func ItemOrigin(execution ID, seq uint64) value.Origin {
 	return value.Origin{Log: string(execution[:]), Seq: seq}
 }
 
@@ -41,14 +41,14 @@ func Place(execution ID, seq uint64) value.Origin {
 // share is written once, and a large one that stands in an earlier item is written as a reference.
 // Large reports that a large value was written in full: later items must get it by reading this
 // one.
-func Encode(place value.Origin, s State, events []Event) (item []byte, large bool) {
-	return EncodeApart(place, s, events, nil)
+func Encode(origin value.Origin, s State, events []Event) (item []byte, large bool) {
+	return EncodeApart(origin, s, events, nil)
 }
 
 // EncodeApart is [Encode], except that the largest values are kept apart from the item. Their parts
 // must be stored before the item.
-func EncodeApart(place value.Origin, s State, events []Event, apart *value.Apart) (item []byte, large bool) {
-	c := &coder{enc: &value.Encoder{Place: place, Apart: apart}}
+func EncodeApart(origin value.Origin, s State, events []Event, apart *value.Apart) (item []byte, large bool) {
+	c := &coder{enc: &value.Encoder{Origin: origin, Apart: apart}}
 	c.enc.Grow(usualSize)
 	c.enc.Uint(Format)
 	c.state(&s)
@@ -79,8 +79,8 @@ func unsealed(data []byte) (item []byte, ok bool) {
 
 // Decode reads what [Encode] wrote. Large values that stand in earlier items are references, see
 // [value.Lookup]. The error is a [*FormatError] or [ErrDamaged].
-func Decode(place value.Origin, data []byte) (State, []Event, error) {
-	c, s, err := open(place, data)
+func Decode(origin value.Origin, data []byte) (State, []Event, error) {
+	c, s, err := open(origin, data)
 	if err != nil {
 		return State{}, nil, err
 	}
@@ -92,14 +92,14 @@ func Decode(place value.Origin, data []byte) (State, []Event, error) {
 }
 
 // DecodeState is [Decode] without the events.
-func DecodeState(place value.Origin, data []byte) (State, error) {
-	_, s, err := open(place, data)
+func DecodeState(origin value.Origin, data []byte) (State, error) {
+	_, s, err := open(origin, data)
 	return s, err
 }
 
 // DecodeValues returns the state of an item, and its values by the numbers that references to them have.
-func DecodeValues(place value.Origin, data []byte) (s State, numbered func(uint32) (value.Value, bool), err error) {
-	c, s, err := open(place, data)
+func DecodeValues(origin value.Origin, data []byte) (s State, numbered func(uint32) (value.Value, bool), err error) {
+	c, s, err := open(origin, data)
 	if err != nil {
 		return State{}, nil, err
 	}
@@ -112,7 +112,7 @@ func DecodeValues(place value.Origin, data []byte) (s State, numbered func(uint3
 
 // open reads the state of an item. The format is checked first, because another one may have its
 // checksum elsewhere.
-func open(place value.Origin, data []byte) (*coder, State, error) {
+func open(origin value.Origin, data []byte) (*coder, State, error) {
 	size, err := formatSize(data)
 	if err != nil {
 		return nil, State{}, err
@@ -121,7 +121,7 @@ func open(place value.Origin, data []byte) (*coder, State, error) {
 	if !ok || size > len(item) {
 		return nil, State{}, ErrDamaged
 	}
-	c := &coder{dec: value.NewDecoderAt(place, item[size:])}
+	c := &coder{dec: value.NewDecoderAt(origin, item[size:])}
 	var s State
 	if c.state(&s); c.damaged() {
 		return nil, State{}, ErrDamaged
@@ -374,7 +374,7 @@ func (c *coder) setExpires(expires time.Time) {
 	switch {
 	case expires.IsZero(): // not known
 	case c.enc != nil:
-		c.enc.Place.Expires = expires.UnixNano()
+		c.enc.Origin.Expires = expires.UnixNano()
 	default:
 		c.dec.SetExpires(expires.UnixNano())
 	}

@@ -132,7 +132,7 @@ func TestDamagedForks(t *testing.T) {
 			if next, err := machine.Apply(env, state, machine.StopRequested{At: epoch}); err == nil || next.Applied() {
 				t.Errorf("%d events, error %v", len(next.Events), err)
 			}
-			if next, err := machine.Pending(env, state, epoch, machine.PastUnknown); err == nil && state.Waiting != nil || len(next.Commands) > 0 {
+			if next, err := machine.Pending(env, state, epoch, machine.ExecutedMaybe); err == nil && state.Waiting != nil || len(next.Commands) > 0 {
 				t.Errorf("pending %v, error %v", next.Commands, err)
 			}
 		})
@@ -192,7 +192,7 @@ func TestLanesHaveOwnKeysAndTokens(t *testing.T) {
 	if !ok || machine.ID(id.Execution) != lanes[0].ID() {
 		t.Errorf("the token is of %+v", id)
 	}
-	next, err := machine.Pending(env, lanes[1], epoch, machine.PastUnknown)
+	next, err := machine.Pending(env, lanes[1], epoch, machine.ExecutedMaybe)
 	if err != nil || len(next.Commands) != 1 {
 		t.Fatalf("%d commands, error %v", len(next.Commands), err)
 	}
@@ -224,7 +224,7 @@ func TestAbandonForks(t *testing.T) {
 	if entered, ok := machine.Unresolved(ending, "defect"); !ok || entered != by {
 		t.Errorf("unresolved %t, %+v", ok, entered)
 	}
-	next, err := machine.Pending(env, ending, epoch, machine.PastUnknown)
+	next, err := machine.Pending(env, ending, epoch, machine.ExecutedMaybe)
 	if stop, ok := next.Commands[0].(machine.StopLanes); err != nil || !ok || stop.Count != 2 || stop.Attempt != parent.Waiting.Attempt {
 		t.Errorf("%+v, error %v", next.Commands, err)
 	}
@@ -305,7 +305,7 @@ func TestPostpone(t *testing.T) {
 	if _, unresolved := machine.Unresolved(later, "wake"); unresolved || later.Timer != (machine.Timer{Tag: "now", Due: later.At}) || lanes[1].Timer.Tag != "" {
 		t.Errorf("unresolved %t, timer %+v", unresolved, later.Timer)
 	}
-	if pending, err := machine.Pending(env, later, epoch, machine.PastUnknown); err != nil || len(pending.Commands) > 0 {
+	if pending, err := machine.Pending(env, later, epoch, machine.ExecutedMaybe); err != nil || len(pending.Commands) > 0 {
 		t.Errorf("pending %+v, error %v", pending.Commands, err)
 	}
 	env.Cause = "now"

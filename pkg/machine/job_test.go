@@ -52,7 +52,7 @@ func TestJobTokenIsTheSameInEveryCall(t *testing.T) {
 
 	previous := keys.Current
 	env.Keys = token.Keys{Current: token.Key{ID: 2, Secret: bytes.Repeat([]byte("l"), token.SecretSize)}, Others: []token.Key{previous}}
-	again, err := machine.Pending(env, state, epoch.Add(time.Hour), machine.PastUnknown)
+	again, err := machine.Pending(env, state, epoch.Add(time.Hour), machine.ExecutedMaybe)
 	if submit := submitOf(t, again, err); submit.Input.JSON() != first.Input.JSON() || submit.Handle != first.Handle {
 		t.Errorf("it is submitted with %s and then with %s", first.Input, submit.Input)
 	}
@@ -61,7 +61,7 @@ func TestJobTokenIsTheSameInEveryCall(t *testing.T) {
 	}
 	env.Keys.Others = nil
 	var missing *machine.KeysError
-	if _, err := machine.Pending(env, state, epoch.Add(time.Hour), machine.PastUnknown); !errors.As(err, &missing) {
+	if _, err := machine.Pending(env, state, epoch.Add(time.Hour), machine.ExecutedMaybe); !errors.As(err, &missing) {
 		t.Errorf("without the key: error %v", err)
 	}
 }
@@ -108,7 +108,7 @@ func TestParamsAreStoredOnce(t *testing.T) {
 		t.Errorf("it is submitted with %s", first.Input)
 	}
 	again, err := log.ask(t, env, func(env machine.Env) (machine.Next, error) {
-		return machine.Pending(env, state, epoch, machine.PastUnknown)
+		return machine.Pending(env, state, epoch, machine.ExecutedMaybe)
 	})
 	if submit := submitOf(t, again, err); submit.Input.JSON() != first.Input.JSON() {
 		t.Errorf("it is submitted with %s and then with %s", first.Input, submit.Input)

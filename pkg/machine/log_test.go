@@ -46,7 +46,7 @@ func (l *itemLog) known() map[value.Ref]value.Value {
 }
 
 func (l *itemLog) place(seq int) value.Origin {
-	return machine.Place(l.id, uint64(seq))
+	return machine.ItemOrigin(l.id, uint64(seq))
 }
 
 // next is what the next item would be.
@@ -66,7 +66,7 @@ func (l *itemLog) put(s machine.State, events []machine.Event) (machine.State, [
 func (l *itemLog) ask(t *testing.T, env machine.Env, question func(machine.Env) (machine.Next, error)) (machine.Next, error) {
 	t.Helper()
 	for {
-		env.Held = l.known()
+		env.Loaded = l.known()
 		next, err := question(env)
 		if err != nil || len(next.Load) == 0 {
 			return next, err

@@ -20,7 +20,7 @@ func Unresolved(s State, cause string) (entered Entry, ok bool) {
 
 // forTimer reports whether only the pending timer can advance the state.
 func (w *Waiting) forTimer() bool {
-	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForRoom || w.postponed()
+	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForNextItem || w.postponed()
 }
 
 // postponed reports whether a direct call waits for its timer.
@@ -43,51 +43,51 @@ func (r *run) callDue() {
 	r.next.Commands = append(r.next.Commands, r.commandFor(step, taskOf(step), w))
 }
 
-// Past says whether the commands of a state may have been executed before.
-type Past uint8
+// Executed says whether the commands of a state may have been executed before.
+type Executed uint8
 
-// The pasts.
+// The values of Executed.
 const (
-	PastNone    Past = iota // they were not executed: the state was just committed
-	PastUnknown             // a dead worker may have executed them
-	PastLost                // a dead process may have executed them, and its task queue is lost
+	ExecutedNever     Executed = iota // they were not executed: the state was just committed
+	ExecutedMaybe                     // a dead worker may have executed them
+	ExecutedQueueLost                 // a dead process may have executed them, and its task queue is lost
 )
 
 // Pending returns the commands that the state depends on, the same as the first time, with the same
 // keys. If they may have been executed before, a claimed call is left to its timer, and a call that
 // must not be repeated fails. Next has only the commands, or what is to be loaded for them.
-func Pending(env Env, s State, at time.Time, past Past) (Next, error) {
+func Pending(env Env, s State, at time.Time, executed Executed) (Next, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
 		return Next{State: s}, err
 	}
 	r := newRun(env, s, at, plan{})
-	r.next.Commands = r.pending(past)
+	r.next.Commands = r.pending(executed)
 	if r.needsLoad() {
 		return Next{State: s, Load: r.lookup.Load}, nil
 	}
 	return r.next, r.err
 }
 
-func (r *run) pending(past Past) []Command {
+func (r *run) pending(executed Executed) []Command {
 	s := r.state()
 	w := s.Waiting
 	step := r.env.Flow.All[w.Attempt.Step]
 	task := taskOf(step)
-	lost := past == PastLost && (w.isIn(TokenQueued) || w.Child != nil) // the start of a sub-flow again reports its end
+	lost := executed == ExecutedQueueLost && (w.isIn(TokenQueued) || w.Child != nil) // the start of a sub-flow again reports its end
 	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || lost
 	switch {
 	case w.forLanes() && s.Ending != nil:
 		return []Command{StopLanes{Attempt: w.Attempt, Count: w.Lanes}}
 	case w.forLanes():
-		return []Command{StartLanes{Attempt: w.Attempt, Count: w.Lanes, Past: past}}
+		return []Command{StartLanes{Attempt: w.Attempt, Count: w.Lanes, Executed: executed}}
 	case s.Ending != nil:
 		return []Command{r.closeForEnd(w)}
 	case w.postponed():
 		return nil
-	case w.isIn(TokenToSubmit) && task.AtMostOnce && past != PastNone:
+	case w.isIn(TokenToSubmit) && task.AtMostOnce && executed != ExecutedNever:
 		closing := token.CloseOp{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
 		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing}}
-	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:
+	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && executed == ExecutedNever:
 		return []Command{r.commandFor(step, task, w)}
 	}
 	return nil

@@ -180,7 +180,7 @@ func (w *walk) signal() machine.Signal {
 // isTimed reports whether nothing but its due ends the waiting.
 func isTimed(w *machine.Waiting) bool {
 	return w.For == machine.WaitingForInstant || w.For == machine.WaitingForRetry || w.For == machine.WaitingForPoll ||
-		w.For == machine.WaitingForRoom
+		w.For == machine.WaitingForNextItem
 }
 
 // told is what is heard of a job: that it was started, or how it ended.
@@ -248,7 +248,7 @@ func (w *walk) apply(sig machine.Signal) {
 		return
 	}
 	item := w.log.next(next.State, next.Events)
-	env.Held = w.log.known()
+	env.Loaded = w.log.known()
 	again, _ := machine.Apply(env, w.state, sig)
 	if diff := cmp.Diff(next.Commands, again.Commands, w.log.compared(w.t)); diff != "" || string(w.log.next(again.State, again.Events)) != string(item) {
 		w.t.Errorf("%T gives something else the second time, commands:\n%s", sig, diff)
@@ -345,7 +345,7 @@ func (w *walk) waiting() {
 	w.t.Helper()
 	s := w.state
 	w.note("retry", s.Waiting.For == machine.WaitingForRetry)
-	w.note("room", s.Waiting.For == machine.WaitingForRoom)
+	w.note("room", s.Waiting.For == machine.WaitingForNextItem)
 	w.note("long poll", s.Waiting.For == machine.WaitingForToken && s.Waiting.Polls > 0)
 	w.note("ending", s.Ending != nil)
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
@@ -379,7 +379,7 @@ func (w *walk) notOpen() int {
 
 // notEntered is 1 while the step that waits has not been entered for want of room.
 func (w *walk) notEntered() int {
-	if w.state.Waiting.For == machine.WaitingForRoom {
+	if w.state.Waiting.For == machine.WaitingForNextItem {
 		return 1
 	}
 	return 0
@@ -402,7 +402,7 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	w.t.Helper()
 	var want []machine.Command
 	asked, err := w.log.ask(w.t, env, func(env machine.Env) (machine.Next, error) {
-		return machine.Pending(env, w.state, epoch, machine.PastUnknown)
+		return machine.Pending(env, w.state, epoch, machine.ExecutedMaybe)
 	})
 	if err != nil {
 		w.t.Error(err)
@@ -410,7 +410,7 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 	pending := asked.Commands
 	for i, c := range pending {
 		if c, ok := c.(machine.StartLanes); ok && next.Applied() {
-			c.Past = machine.PastNone
+			c.Executed = machine.ExecutedNever
 			pending[i] = c
 		}
 	}

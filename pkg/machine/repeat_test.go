@@ -80,7 +80,7 @@ func TestDamagedRepeats(t *testing.T) {
 			if next, err := machine.Apply(env, state, machine.TimerDue{At: epoch.Add(time.Hour)}); err == nil || next.Applied() {
 				t.Errorf("%d events, error %v", len(next.Events), err)
 			}
-			if next, err := machine.Pending(env, state, epoch, machine.PastUnknown); err == nil || len(next.Commands) > 0 {
+			if next, err := machine.Pending(env, state, epoch, machine.ExecutedMaybe); err == nil || len(next.Commands) > 0 {
 				t.Errorf("pending %v, error %v", next.Commands, err)
 			}
 		})
@@ -139,7 +139,7 @@ func TestLimitOfAPoll(t *testing.T) {
 	t.Parallel()
 	env, state := repeating(t, "NoSeat")
 	next := mustApply(t, env, state, machine.TimerDue{At: epoch.Add(40 * time.Second)})
-	again, err := machine.Pending(env, next.State, epoch.Add(50*time.Second), machine.PastUnknown)
+	again, err := machine.Pending(env, next.State, epoch.Add(50*time.Second), machine.ExecutedMaybe)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func newRun(env Env, s State, at time.Time, p plan) *run {
 	if at.Before(s.At) {
 		at = s.At
 	}
-	return &run{env: env, next: Next{State: s}, at: at, kept: len(s.Series), lookup: value.Lookup{Known: env.Held}, plan: p}
+	return &run{env: env, next: Next{State: s}, at: at, kept: len(s.Series), lookup: value.Lookup{Known: env.Loaded}, plan: p}
 }
 
 // needsLoad reports whether a value was needed that is not loaded. Everything done since then is to be
@@ -119,8 +119,8 @@ func (r *run) advance(step *fdl.Step) {
 			r.failExecution(step, *err)
 			return
 		}
-		if r.beginsItem(step) {
-			r.waitForItem(step)
+		if r.beginsLogItem(step) {
+			r.waitForNextLogItem(step)
 			return
 		}
 		step = r.enter(step)

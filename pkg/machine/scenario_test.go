@@ -298,7 +298,7 @@ func (s *script) lapse(t *testing.T, at time.Time) string {
 	t.Helper()
 	since, unresolved := machine.Unresolved(s.state, "wake")
 	next, err := s.log.ask(t, s.env(), func(env machine.Env) (machine.Next, error) {
-		return machine.Pending(env, s.state, at, machine.PastUnknown)
+		return machine.Pending(env, s.state, at, machine.ExecutedMaybe)
 	})
 	if err != nil {
 		return "error: " + err.Error() + "\n"
@@ -321,7 +321,7 @@ func (s *script) apply(t *testing.T, sig machine.Signal) string {
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	env.Held = s.log.known()
+	env.Loaded = s.log.known()
 	again, _ := machine.Apply(env, s.state, sig)
 	compared := s.log.compared(t)
 	if diff := cmp.Diff(next, again, compared); diff != "" {

@@ -156,9 +156,9 @@ type (
 	StartLanes struct {
 		Attempt Attempt
 		Count   int
-		// Past says which lanes need a wake: all for [PastNone], all for [PastUnknown] if the last
-		// one has no log, and those without a log for [PastLost].
-		Past Past
+		// Executed says which lanes need a wake: all for [ExecutedNever], all for [ExecutedMaybe] if the last
+		// one has no log, and those without a log for [ExecutedQueueLost].
+		Executed Executed
 	}
 
 	// StopLanes ends the lanes that have not joined, after the ending state was committed (rule 19).
@@ -225,7 +225,7 @@ type Next struct {
 	// Changed reports whether the state is to be committed.
 	Changed bool
 	// Load are references to values that the state holds and whose content is needed: load them
-	// into [Env.Held] and call again. The other fields are empty then.
+	// into [Env.Loaded] and call again. The other fields are empty then.
 	Load []value.Ref
 	// Unmapped are the mappings whose source was missing, each once. They are for logs: neither the
 	// state nor an event has them.

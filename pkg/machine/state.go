@@ -178,14 +178,14 @@ type WaitingFor uint8
 
 // What a step waits for. The numbers are stored.
 const (
-	WaitingForCall    WaitingFor = iota // the result of a direct call
-	WaitingForInstant                   // the end of a wait
-	WaitingForClaim                     // the result of a claimed call
-	WaitingForToken                     // the outcome of a token
-	WaitingForRetry                     // the next attempt of a task that failed
-	WaitingForPoll                      // the next poll of a task that waits for a condition
-	WaitingForRoom                      // the next item of the log, because the current one is full
-	WaitingForLanes                     // the ends of all lanes of a fork
+	WaitingForCall     WaitingFor = iota // the result of a direct call
+	WaitingForInstant                    // the end of a wait
+	WaitingForClaim                      // the result of a claimed call
+	WaitingForToken                      // the outcome of a token
+	WaitingForRetry                      // the next attempt of a task that failed
+	WaitingForPoll                       // the next poll of a task that waits for a condition
+	WaitingForNextItem                   // the next item of the log, because the current one is full
+	WaitingForLanes                      // the ends of all lanes of a fork
 )
 
 // TokenWait is the token that a step waits for.
@@ -241,8 +241,8 @@ type Env struct {
 	Generation uint64
 	// Tag is the tag of a timer that this application starts. It must be new.
 	Tag string
-	// Held are the values of references in the state, as [Next.Load] asked for.
-	Held map[value.Ref]value.Value
+	// Loaded are the values of references in the state, as [Next.Load] asked for.
+	Loaded map[value.Ref]value.Value
 	// Before are the events of earlier signals in the same item of the log.
 	Before []Event
 }

@@ -59,7 +59,7 @@ func (a *actor) checkCall(call machine.Call) {
 // checkOpens: who puts the first item of a lane whose parent was ending before opens nothing with it,
 // nor who begins a sub-flow that nothing waits for.
 func (a *actor) checkOpens(l *log, item engine.Item) {
-	state, events, err := machine.Decode(machine.Place(l.id, item.Seq), item.Body)
+	state, events, err := machine.Decode(machine.ItemOrigin(l.id, item.Seq), item.Body)
 	if err != nil || l != a.log {
 		return
 	}

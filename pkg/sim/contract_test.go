@@ -47,7 +47,7 @@ var mutants = []mutant{
 	{
 		name:   "token task: an atMostOnce is submitted again",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case w.isIn(TokenToSubmit) && task.AtMostOnce && past != PastNone:`,
+			`case w.isIn(TokenToSubmit) && task.AtMostOnce && executed != ExecutedNever:`,
 			`case w.isIn(TokenToSubmit) && task.AtMostOnce && w.Handle() == "":`),
 	},
 	{
@@ -233,24 +233,24 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: pending direct calls are not repeated",
 		caught: sim.Stuck, edits: one("machine/pending.go",
-			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`,
-			`case toSubmit, w.For == WaitingForClaim && past == PastNone:`),
+			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && executed == ExecutedNever:`,
+			`case toSubmit, w.For == WaitingForClaim && executed == ExecutedNever:`),
 	},
 	{
 		name:   "rule 7: an open token is not submitted again",
 		caught: sim.Stuck, edits: one("machine/pending.go",
-			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`,
-			`case toSubmit && past == PastNone, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`),
+			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && executed == ExecutedNever:`,
+			`case toSubmit && executed == ExecutedNever, w.For == WaitingForCall, w.For == WaitingForClaim && executed == ExecutedNever:`),
 	},
 	{
 		name:   "rule 7: a redelivery repeats a claim",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && past == PastNone:`,
+			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && executed == ExecutedNever:`,
 			`case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim:`),
 	},
 	{
 		name:   "rule 7: after a restart the task queue is not known to be lost",
-		caught: sim.Stuck, edits: one("engine/pending.go", `		past = machine.PastLost`, `		past = machine.PastUnknown`),
+		caught: sim.Stuck, edits: one("engine/pending.go", `		executed = machine.ExecutedQueueLost`, `		executed = machine.ExecutedMaybe`),
 	},
 	{
 		name:   "restart: what waits is not looked at",

@@ -107,7 +107,7 @@ func (l *log) append(next engine.Item) error {
 	case next.Seq > size:
 		return errGap
 	}
-	state, events, err := machine.Decode(machine.Place(l.id, next.Seq), next.Body)
+	state, events, err := machine.Decode(machine.ItemOrigin(l.id, next.Seq), next.Body)
 	if err != nil {
 		l.violate(Broken, "read item %d: %s", next.Seq, err)
 	}

@@ -40,7 +40,8 @@ func (a *actor) checkGivenUp(item engine.Item) {
 	if a.kind != kindWorker || !a.world.defect.drawn() || a.world.defectTold {
 		return
 	}
-	if state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body); err == nil && state.Error == machine.ErrorInternal {
+	state, _, err := machine.Decode(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
+	if err == nil && state.Error == machine.ErrorInternal {
 		a.world.violate(GivenUp, "a defect that was met %d times ends the execution", a.receives)
 	}
 }

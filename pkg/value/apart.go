@@ -32,8 +32,8 @@ func (e *Encoder) putApart(v Value) bool {
 	if a == nil || a.Name == nil || v.Size() <= a.From {
 		return false
 	}
-	part := &Encoder{Place: Origin{Expires: e.Place.Expires}, Measures: e.Measures, Apart: &Apart{places: a.places}}
-	part.Int(e.Place.Expires)
+	part := &Encoder{Origin: Origin{Expires: e.Origin.Expires}, Measures: e.Measures, Apart: &Apart{places: a.places}}
+	part.Int(e.Origin.Expires)
 	part.Value(v)
 	if len(part.out) <= a.From {
 		return false

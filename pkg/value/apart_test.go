@@ -75,8 +75,8 @@ func TestLargeValuesAreKeptApart(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := &value.Encoder{Place: value.Origin{Log: "log", Seq: 3, Expires: 7}, Apart: newApart()}
-			measure := &value.Encoder{Measures: true, Place: e.Place, Apart: newApart()}
+			e := &value.Encoder{Origin: value.Origin{Log: "log", Seq: 3, Expires: 7}, Apart: newApart()}
+			measure := &value.Encoder{Measures: true, Origin: e.Origin, Apart: newApart()}
 			for _, v := range tt.values {
 				e.Value(v)
 				measure.Value(v)
@@ -87,8 +87,8 @@ func TestLargeValuesAreKeptApart(t *testing.T) {
 			if len(measure.Bytes()) != len(e.Bytes()) {
 				t.Errorf("measured %d bytes, written %d", len(measure.Bytes()), len(e.Bytes()))
 			}
-			d := value.NewDecoderAt(e.Place, e.Bytes())
-			again := &value.Encoder{Place: value.Origin{Log: "log", Seq: 4, Expires: 7}, Apart: newApart()}
+			d := value.NewDecoderAt(e.Origin, e.Bytes())
+			again := &value.Encoder{Origin: value.Origin{Log: "log", Seq: 4, Expires: 7}, Apart: newApart()}
 			for _, v := range tt.values {
 				read := d.Value()
 				if got := withParts(t, read, e.Apart.Parts); read.Size() != v.Size() || !same(got, v) {
@@ -110,9 +110,9 @@ func TestAPartIsReferredToFromAnywhere(t *testing.T) {
 	e := &value.Encoder{Apart: newApart()}
 	e.Value(value.Object(member("list", list)))
 	read := value.NewDecoder(e.Bytes()).Value()
-	item := &value.Encoder{Place: value.Origin{Log: "log", Seq: 1, Expires: 7}}
+	item := &value.Encoder{Origin: value.Origin{Log: "log", Seq: 1, Expires: 7}}
 	item.Value(read)
-	read = value.NewDecoderAt(item.Place, item.Bytes()).Value()
+	read = value.NewDecoderAt(item.Origin, item.Bytes()).Value()
 	if got := withParts(t, read.Get("list"), e.Apart.Parts); !same(got, list) {
 		t.Errorf("it reads as %.40s", got)
 	}
@@ -127,9 +127,9 @@ func TestADetachedValueIsWrittenWhereItIsNeeded(t *testing.T) {
 	held := value.NewDecoder(e.Bytes()).Value()
 	read := withParts(t, held, e.Apart.Parts)
 	for _, v := range []value.Value{read, read.Get("list"), value.Object(member("in", read)), value.Missing(), value.Null()} {
-		item := &value.Encoder{Place: value.Origin{Log: "log", Seq: 1, Expires: 7}}
+		item := &value.Encoder{Origin: value.Origin{Log: "log", Seq: 1, Expires: 7}}
 		item.Value(value.Detached(v))
-		if got := value.NewDecoderAt(item.Place, item.Bytes()).Value(); !got.IsComplete() || !same(got, v) {
+		if got := value.NewDecoderAt(item.Origin, item.Bytes()).Value(); !got.IsComplete() || !same(got, v) {
 			t.Errorf("%.40s reads as %.40s", v, got)
 		}
 	}
@@ -139,10 +139,10 @@ func TestADetachedValueIsWrittenWhereItIsNeeded(t *testing.T) {
 func TestAPartRefersToOtherLogs(t *testing.T) {
 	t.Parallel()
 	origin := value.Origin{Log: "log", Seq: 1, Expires: 7}
-	first := &value.Encoder{Place: origin}
+	first := &value.Encoder{Origin: origin}
 	first.Value(value.String(strings.Repeat("y", 500)))
 	old := value.NewDecoderAt(origin, first.Bytes()).Value()
-	e := &value.Encoder{Place: value.Origin{Log: "log", Seq: 2, Expires: 7}, Apart: newApart()}
+	e := &value.Encoder{Origin: value.Origin{Log: "log", Seq: 2, Expires: 7}, Apart: newApart()}
 	e.Value(value.Array(old, numbers(1000)))
 	numbered, err := value.DecodePart(e.Apart.Parts[0])
 	if err != nil {

@@ -29,7 +29,7 @@ func BenchmarkOpen(b *testing.B) {
 			}
 			for seq := range uint64(2) { // the second item has references to the first one
 				place := value.Origin{Log: "log", Seq: seq}
-				e := &value.Encoder{Place: place}
+				e := &value.Encoder{Origin: place}
 				for _, v := range values {
 					e.Value(v)
 				}

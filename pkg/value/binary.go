@@ -15,8 +15,8 @@ import (
 // earlier item of the same log has are written as references, and also those of another log that
 // is deleted at the same instant.
 type Encoder struct {
-	// Place is the item being written, zero without references.
-	Place Origin
+	// Origin is the item being written, zero without references.
+	Origin Origin
 	// Measures says that only the size of what is written counts. Every origin counts as an earlier
 	// item.
 	Measures bool
@@ -94,7 +94,7 @@ func (e *Encoder) Value(v Value) {
 		e.members(v, nil)
 	case KindObject:
 		var inline map[string]bool
-		if v.n.size > heldAbove && e.Place.Seq > 0 {
+		if v.n.size > heldAbove && e.Origin.Seq > 0 {
 			inline, _ = e.inline(v)
 		}
 		e.members(v, inline)

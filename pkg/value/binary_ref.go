@@ -30,7 +30,8 @@ func (e *Encoder) placeOf(v Value) (place, bool) {
 		return place{}, false
 	}
 	origin := v.n.origin
-	if origin != nil && (e.Measures || origin.isPart() || origin.Log == e.Place.Log && origin.Seq < e.Place.Seq || origin.isBeside(e.Place)) {
+	if origin != nil && (e.Measures || origin.isPart() ||
+		origin.Log == e.Origin.Log && origin.Seq < e.Origin.Seq || origin.isBeside(e.Origin)) {
 		return place{origin, v.n.number}, true
 	}
 	if e.Apart == nil {
@@ -87,7 +88,7 @@ func (e *Encoder) held(v Value) {
 func (e *Encoder) address(v Value) (isPart bool) {
 	place, _ := e.placeOf(v)
 	origin := place.origin
-	tag, isOwn := tagHeld, origin.Log == e.Place.Log
+	tag, isOwn := tagHeld, origin.Log == e.Origin.Log
 	switch {
 	case origin.isPart():
 		tag, isOwn = tagApart, false
@@ -98,7 +99,7 @@ func (e *Encoder) address(v Value) (isPart bool) {
 	e.Uint(uint64(v.n.size)) //nolint:gosec // never negative
 	switch {
 	case isOwn:
-		e.Uint(e.Place.Seq - origin.Seq)
+		e.Uint(e.Origin.Seq - origin.Seq)
 	default:
 		e.log(origin.Log)
 		e.Uint(origin.Seq)

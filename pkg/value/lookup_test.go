@@ -18,11 +18,11 @@ type item struct {
 
 // write makes item seq of a log called "log".
 func write(seq uint64, values ...value.Value) item {
-	e := &value.Encoder{Place: value.Origin{Log: "log", Seq: seq}}
+	e := &value.Encoder{Origin: value.Origin{Log: "log", Seq: seq}}
 	for _, v := range values {
 		e.Value(v)
 	}
-	return item{e.Place, e.Bytes(), e.WroteLarge()}
+	return item{e.Origin, e.Bytes(), e.WroteLarge()}
 }
 
 func (i item) read(t *testing.T, n int) ([]value.Value, *value.Decoder) {
@@ -197,7 +197,7 @@ func TestMembersAreReferencesToo(t *testing.T) {
 func TestValuesOfAnotherLogAreWrittenInFull(t *testing.T) {
 	t.Parallel()
 	full, held, _, _ := again(t, value.String(long(1000)))
-	e := &value.Encoder{Place: value.Origin{Log: "another", Seq: 9}}
+	e := &value.Encoder{Origin: value.Origin{Log: "another", Seq: 9}}
 	if e.Value(full); len(e.Bytes()) < 1000 {
 		t.Error("another log refers to this one")
 	}
@@ -215,7 +215,7 @@ func TestValuesOfLogsThatAreDeletedTogether(t *testing.T) {
 	t.Parallel()
 	values := []value.Value{parse(t, `{"a":1,"b":"`+long(1000)+`"}`), value.String(long(2000)), value.String("small"), value.String(long(3000))}
 	item := func(place value.Origin, values ...value.Value) ([]value.Value, int) {
-		e := &value.Encoder{Place: place}
+		e := &value.Encoder{Origin: place}
 		for _, v := range values {
 			e.Value(v)
 		}
@@ -299,7 +299,7 @@ func FuzzDecodeHeld(f *testing.F) {
 		if d.Err() != nil {
 			return
 		}
-		e := &value.Encoder{Place: place}
+		e := &value.Encoder{Origin: place}
 		e.Value(v)
 		again := value.NewDecoderAt(place, e.Bytes())
 		if w := again.Value(); again.Err() != nil || w.Kind() != v.Kind() || w.Size() != v.Size() || w.IsComplete() != v.IsComplete() {

@@ -32,7 +32,7 @@ func itemOf(name string, seq uint64, status machine.Status, after time.Duration)
 		machine.Limits{Duration: kept / 2, Retention: kept / 2})
 	state.Status = status
 	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d-%s", name, seq, after)}
-	item.Body, _ = machine.Encode(machine.Place(item.Execution, seq), state, events)
+	item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, seq), state, events)
 	return item
 }
 

@@ -552,7 +552,7 @@ func (b *fixture) latestOf(id engine.ID) (engine.Item, machine.State) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
+	state, _, err := machine.Decode(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 	if err != nil {
 		b.t.Fatal(err)
 	}

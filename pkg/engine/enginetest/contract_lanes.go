@@ -141,7 +141,7 @@ var laneCases = []ruleCase{
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+		state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -281,7 +281,7 @@ func (b *fixture) lane(wake engine.Wake) machine.State {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	state, err := machine.DecodeState(machine.Place(item.Execution, item.Seq), item.Body)
+	state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (c onIndex) append(name string, seq uint64, status machine.Status, after ti
 	state, events := machine.New(machine.FlowRef{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after), machine.Limits{})
 	state.Status = status
 	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d", name, seq)}
-	item.Body, _ = machine.Encode(machine.Place(item.Execution, seq), state, events)
+	item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, seq), state, events)
 	if err := c.log.Append(c.Context(), item); err != nil {
 		c.Fatal(err)
 	}

@@ -303,7 +303,7 @@ func (w *storyWorld) firstWait(id engine.ID) *machine.Waiting {
 	if err != nil || len(items) == 0 {
 		return nil
 	}
-	state, _, err := machine.Decode(machine.Place(items[0].Execution, items[0].Seq), items[0].Body)
+	state, _, err := machine.Decode(machine.ItemOrigin(items[0].Execution, items[0].Seq), items[0].Body)
 	if err != nil {
 		return nil
 	}

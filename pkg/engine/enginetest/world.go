@@ -437,7 +437,7 @@ func (w *world) entered(call machine.Call) time.Time {
 		}
 		return time.Time{}
 	}
-	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
+	state, _, err := machine.Decode(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 	switch {
 	case err != nil:
 		w.t.Error(err)

@@ -203,7 +203,7 @@ func (s TokenStore) Reply(ctx context.Context, handle string, op token.ReplyOp) 
 }
 
 func stateOf(item engine.Item) machine.State {
-	state, _, err := machine.Decode(machine.Place(item.Execution, item.Seq), item.Body)
+	state, _, err := machine.Decode(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
 	if err != nil {
 		panic(err)
 	}
@@ -231,7 +231,7 @@ func stateName(s machine.State) string {
 
 var waitingNames = map[machine.WaitingFor]string{
 	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim", machine.WaitingForToken: "token",
-	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForRoom: "room",
+	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForNextItem: "room",
 }
 
 type wakes struct {

@@ -29,11 +29,11 @@ type Config struct {
 // six bytes in JSON and eight in a form, and white space does not count.
 const bodyFactor = 8
 
-// The ends of paths, behind the token.
+// The suffixes of paths, behind the token.
 const (
-	endSuccess   = ""
-	endFailure   = "/failure"
-	endHeartbeat = "/heartbeat"
+	suffixSuccess   = ""
+	suffixFailure   = "/failure"
+	suffixHeartbeat = "/heartbeat"
 )
 
 // Handler returns the handler of the API.
@@ -41,9 +41,9 @@ func Handler(config Config) http.Handler {
 	h := handler{config}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", notFound)
-	for _, end := range []string{endSuccess, endFailure, endHeartbeat} {
-		mux.HandleFunc("/callbacks"+end, h.serve(end))
-		mux.HandleFunc("/callbacks/{token}"+end, h.serve(end))
+	for _, suffix := range []string{suffixSuccess, suffixFailure, suffixHeartbeat} {
+		mux.HandleFunc("/callbacks"+suffix, h.serve(suffix))
+		mux.HandleFunc("/callbacks/{token}"+suffix, h.serve(suffix))
 	}
 	return withoutRedirects(mux)
 }
@@ -66,15 +66,15 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 
 type handler struct{ Config }
 
-func (h handler) serve(end string) http.HandlerFunc {
+func (h handler) serve(suffix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		inPath := r.PathValue("token") != ""
-		hasPage := inPath && end == endSuccess
+		hasPage := inPath && suffix == suffixSuccess
 		switch {
-		case r.Method == http.MethodPost && inPath && end != endHeartbeat && fromBrowser(r):
-			h.report(r, end).writePage(w)
+		case r.Method == http.MethodPost && inPath && suffix != suffixHeartbeat && fromBrowser(r):
+			h.postReport(r, suffix).writePage(w)
 		case r.Method == http.MethodPost:
-			h.report(r, end).writeJSON(w)
+			h.postReport(r, suffix).writeJSON(w)
 		case hasPage && r.Method == http.MethodGet:
 			h.show(r).writePage(w)
 		case hasPage && r.Method == http.MethodHead:
@@ -114,13 +114,13 @@ func (h handler) show(r *http.Request) response {
 	}
 	page := responseOf(record, false)
 	if record.Open() {
-		page.form = &form{Failure: text + endFailure, Output: "{}"}
+		page.form = &form{Failure: text + suffixFailure, Output: "{}"}
 	}
 	return page
 }
 
-// report carries out a POST.
-func (h handler) report(r *http.Request, end string) response {
+// postReport handles a POST.
+func (h handler) postReport(r *http.Request, suffix string) response {
 	text := textOf(r)
 	if text == "" {
 		return refused(http.StatusUnauthorized, "Invalid", "there is no token, in the path or as Authorization: Bearer TOKEN",
@@ -130,7 +130,7 @@ func (h handler) report(r *http.Request, end string) response {
 	if err != nil {
 		return h.rejection(err)
 	}
-	report := report{Token: verified, text: text, end: end}
+	report := report{Token: verified, text: text, suffix: suffix}
 	var record token.Record
 	var conflict bool
 	if err = h.readVerified(r, &report); err == nil {
@@ -138,7 +138,7 @@ func (h handler) report(r *http.Request, end string) response {
 	}
 	if err != nil {
 		rejected := h.rejection(err)
-		rejected.form = report.again()
+		rejected.form = report.filledForm()
 		return rejected
 	}
 	return responseOf(record, conflict)
@@ -159,7 +159,7 @@ func textOf(r *http.Request) string {
 // apply applies a report and returns what the token's record holds then. Conflict reports that an
 // earlier outcome stays.
 func (h handler) apply(ctx context.Context, report report) (record token.Record, conflict bool, err error) {
-	if report.end == endHeartbeat {
+	if report.suffix == suffixHeartbeat {
 		record, err = report.Heartbeat(ctx)
 		return record, !record.Open(), err
 	}

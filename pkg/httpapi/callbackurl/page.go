@@ -59,7 +59,7 @@ func (r response) title() string {
 func (r response) text() string {
 	switch {
 	case r.Outcome != "":
-		return sentence(closing(r.record) + " on " + r.record.ClosedAt.UTC().Format("2 January 2006 at 15:04:05 UTC"))
+		return sentence(closeReason(r.record) + " on " + r.record.ClosedAt.UTC().Format("2 January 2006 at 15:04:05 UTC"))
 	case r.form != nil && r.Message == "":
 		return "A workflow waits until you report that this task succeeded or failed. The first report counts."
 	}

@@ -14,10 +14,10 @@ import (
 // report is a POST with a valid token.
 type report struct {
 	resume.Token
-	text  string // of the token
-	end   string // of the path
-	body  []byte
-	typed url.Values // the fields of a form; nil if the body is not a form
+	text   string // of the token
+	suffix string // of the path
+	body   []byte
+	typed  url.Values // the fields of a form; nil if the body is not a form
 }
 
 func (r report) isSigned() bool { return r.ID.Flags&token.FlagSigned != 0 }
@@ -61,9 +61,9 @@ func (r report) checkPath() error {
 	_, err := resume.Limits{Size: len(r.body)}.Failure(r.body)
 	isFailure := err == nil
 	switch {
-	case r.end == endHeartbeat && len(r.body) > 0:
+	case r.suffix == suffixHeartbeat && len(r.body) > 0:
 		return &resume.ReportError{What: "a signed heartbeat has no body: at another path it would be an outcome"}
-	case r.end == endSuccess && isFailure:
+	case r.suffix == suffixSuccess && isFailure:
 		return &resume.ReportError{What: "a signed output has more members than error and cause: at another path it would be a failure"}
 	}
 	return nil
@@ -72,9 +72,9 @@ func (r report) checkPath() error {
 // outcome returns the reported outcome.
 func (r report) outcome(limits resume.Limits) (token.Outcome, error) {
 	switch {
-	case r.end == endFailure && r.typed != nil:
+	case r.suffix == suffixFailure && r.typed != nil:
 		return limits.Failure(r.typedFailure())
-	case r.end == endFailure:
+	case r.suffix == suffixFailure:
 		return limits.Failure(r.body)
 	}
 	return limits.Success(r.output())
@@ -95,16 +95,16 @@ func (r report) output() []byte {
 	return r.body
 }
 
-// again is the form with the fields that were typed, nil if the report was not a form.
-func (r report) again() *form {
+// filledForm returns the form with the fields that were typed, nil if the report was not a form.
+func (r report) filledForm() *form {
 	if r.typed == nil {
 		return nil
 	}
 	f := &form{Output: "{}", Error: r.typed.Get("error"), Cause: r.typed.Get("cause")}
-	if r.end == endFailure {
+	if r.suffix == suffixFailure {
 		f.Success = "../" + r.text
 		return f
 	}
-	f.Failure, f.Output = r.text+endFailure, r.typed.Get("output")
+	f.Failure, f.Output = r.text+suffixFailure, r.typed.Get("output")
 	return f
 }

@@ -44,7 +44,7 @@ func responseOf(record token.Record, conflict bool) response {
 	r.Outcome, r.ClosedBy, r.ClosedTime = outcomeOf(record), string(record.ClosedBy), instant(record.ClosedAt)
 	if conflict {
 		r.status, r.Code = http.StatusConflict, "Conflict"
-		r.Message = "the token is closed: " + closing(record) + " at " + r.ClosedTime
+		r.Message = "the token is closed: " + closeReason(record) + " at " + r.ClosedTime
 	}
 	return r
 }
@@ -63,20 +63,20 @@ func outcomeOf(record token.Record) string {
 	return "success"
 }
 
-// closings say what closed a token: how OUTCOME came about.
-var closings = map[token.Closer]string{
+// closeReasons say what closed a token: how OUTCOME came about.
+var closeReasons = map[token.Closer]string{
 	token.ClosedByDeadline: "its deadline passed", token.ClosedByHeartbeat: "a heartbeat was missed",
 	token.ClosedByStop: "the execution ended", token.ClosedBySubmit: "the task could not be submitted",
 	token.ClosedByTask:  "the task returned a OUTCOME",
 	token.ClosedByEvent: "its job ended with a OUTCOME", token.ClosedByReconcile: "its job ended with a OUTCOME",
 }
 
-// closing says what closed a token.
-func closing(record token.Record) string {
+// closeReason returns what closed a token.
+func closeReason(record token.Record) string {
 	if record.ClosedBy == token.ClosedByHand && record.Outcome.Error == token.ErrorRevoked {
 		return "it was revoked"
 	}
-	return strings.ReplaceAll(cmp.Or(closings[record.ClosedBy], "a OUTCOME was reported"), "OUTCOME", outcomeOf(record))
+	return strings.ReplaceAll(cmp.Or(closeReasons[record.ClosedBy], "a OUTCOME was reported"), "OUTCOME", outcomeOf(record))
 }
 
 // rejection is the response to an error: what the caller can fix, without any part of the request and

@@ -145,7 +145,7 @@ func executionOf(state machine.State) Execution {
 func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 	task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
 	switch {
-	case w.For == machine.WaitingForInstant, w.For == machine.WaitingForRoom: // which comes at once
+	case w.For == machine.WaitingForInstant, w.For == machine.WaitingForNextItem: // which comes at once
 		return "instant"
 	case w.For == machine.WaitingForRetry:
 		return "retry"

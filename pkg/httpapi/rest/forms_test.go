@@ -32,7 +32,7 @@ steps:
 	}{
 		{0, machine.WaitingForToken, "call"}, {1, machine.WaitingForToken, "callback"}, {2, machine.WaitingForToken, "job"},
 		{3, machine.WaitingForInstant, "instant"}, {1, machine.WaitingForRetry, "retry"}, {0, machine.WaitingForPoll, "poll"},
-		{0, machine.WaitingForRoom, "instant"}, {4, machine.WaitingForLanes, "lanes"},
+		{0, machine.WaitingForNextItem, "instant"}, {4, machine.WaitingForLanes, "lanes"},
 		{5, machine.WaitingForToken, "sub-flow"}, {6, machine.WaitingForToken, "call"},
 	} {
 		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: want.step}, For: want.by}

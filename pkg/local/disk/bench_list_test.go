@@ -70,7 +70,7 @@ func BenchmarkIndex(b *testing.B) {
 					state.Flow.Name, state.Status = "rare", machine.StatusRunning
 				}
 				item := engine.Item{Execution: state.ID()}
-				item.Body, _ = machine.Encode(machine.Place(item.Execution, 0), state, nil)
+				item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, 0), state, nil)
 				if err := store.Append(b.Context(), item); err != nil {
 					b.Error(err)
 				}

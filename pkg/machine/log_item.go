@@ -118,8 +118,8 @@ func (e Event) bound() int {
 // item. With the largest step behind them the item still fits into every store.
 const maxEventBytes = 64 << 10
 
-// beginsItem reports whether the step belongs into another item.
-func (r *run) beginsItem(step *fdl.Step) bool {
+// beginsLogItem reports whether the step belongs into another item.
+func (r *run) beginsLogItem(step *fdl.Step) bool {
 	if step == r.resumed {
 		r.resumed = nil
 		return false
@@ -145,7 +145,7 @@ type measure struct {
 }
 
 func (r *run) newMeasure() *measure {
-	enc := &value.Encoder{Measures: true, Place: Place(r.state().ID(), math.MaxInt64)}
+	enc := &value.Encoder{Measures: true, Origin: ItemOrigin(r.state().ID(), math.MaxInt64)}
 	if r.env.Limits.Apart {
 		parts := 0
 		enc.Apart = &value.Apart{From: ApartFrom, Name: func() string { parts++; return fmt.Sprintf("%*d", PartName, parts) }}
@@ -170,16 +170,16 @@ func (m *measure) size(events []Event, at time.Time) int {
 	return len(m.enc.Bytes())
 }
 
-// waitForItem leaves the step to the wake of a timer that is due at once.
-func (r *run) waitForItem(step *fdl.Step) {
+// waitForNextLogItem leaves the step to the wake of a timer that is due at once.
+func (r *run) waitForNextLogItem(step *fdl.Step) {
 	s := r.state()
 	s.Waiting = &Waiting{
-		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForRoom, Input: value.Object(), Due: r.at, Entry: r.entry(),
+		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForNextItem, Input: value.Object(), Due: r.at, Entry: r.entry(),
 	}
 }
 
-// resumeInItem enters the step that was left to this item.
-func (r *run) resumeInItem() {
+// resumeInNextLogItem enters the step that was left to this item.
+func (r *run) resumeInNextLogItem() {
 	step, _ := r.leaveWaiting()
 	r.resumed = step
 	r.advance(step)
