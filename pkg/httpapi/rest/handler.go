@@ -355,10 +355,14 @@ func (h handler) readJSON(r *http.Request, form any, members ...string) error {
 	return nil
 }
 
+// mostDiscarded is how much of a body is read beyond its limit.
+const mostDiscarded = 64 << 20
+
 // readBody reads the body as it is.
 func (h handler) readBody(r *http.Request) ([]byte, error) {
 	body, err := resume.ReadBody(r.Body, r.ContentLength, max(maxBody, cmp.Or(h.MaxInput, h.Tokens.Limits(token.ID{}).Size)+aroundData))
 	if report, ok := errors.AsType[*resume.ReportError](err); ok && report.TooLarge {
+		_, _ = io.CopyN(io.Discard, r.Body, mostDiscarded) // a client that cannot go on sending does not read the response
 		return nil, &Error{http.StatusRequestEntityTooLarge, engine.CodeInvalid, report.What}
 	}
 	return body, err

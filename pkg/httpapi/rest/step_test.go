@@ -1,8 +1,13 @@
 package rest_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -81,6 +86,27 @@ func TestReportWithoutACallbackIsAConflict(t *testing.T) {
 	} {
 		wantRefused(t, report(), http.StatusNotFound, engine.CodeNotFound, "there is no execution polling/two")
 	}
+}
+
+// A client that still sends its request would not read the response.
+func TestTooLargeRequestIsReadBeforeTheResponse(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.waitingToken()
+	socket := filepath.Join(t.TempDir(), "s")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: a.server.Config.Handler, ReadHeaderTimeout: time.Minute}}
+	server.Start()
+	t.Cleanup(server.Close)
+	a.HTTP = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	output := object(t, `{"a":"`+strings.Repeat("x", 16<<20)+`"}`)
+	_, _, err = a.Succeed(t.Context(), "callback/one", output)
+	wantRefused(t, err, http.StatusRequestEntityTooLarge, engine.CodeInvalid, "the request has 167")
 }
 
 func TestStartWithoutHashAndName(t *testing.T) {
