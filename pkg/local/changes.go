@@ -109,8 +109,10 @@ func (s *System) Await(ctx context.Context, id engine.ID) (machine.State, error)
 // when the run ends, and nil without a run: then nothing happens. A caller that reads the execution after Watch
 // misses nothing. It calls forget when it waits no longer.
 func (s *System) Watch(id engine.ID, events bool) (happened <-chan struct{}, forget func()) {
-	if !s.changes.isRunning() {
+	happened, forget = s.changes.watch(awaited{id, events})
+	if !s.changes.isRunning() { // a run that ends later closes the channel
+		forget()
 		return nil, func() {}
 	}
-	return s.changes.watch(awaited{id, events})
+	return happened, forget
 }
