@@ -216,7 +216,9 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return err
 	}
 	config.Store, config.CallbackBase, config.Unmapped = store, s.base, s.logUnmapped()
-	config.Warn = func(err error) { s.log.Warn("a job, or the removal of an execution, failed; it is retried", "error", err.Error()) }
+	config.Warn = func(err error) {
+		s.log.Warn("a job, or the removal of an execution, failed; it is retried", "error", err.Error())
+	}
 	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
 	config.Output = s.logOutput
 	var blocked blockedExecutions
