@@ -24,6 +24,10 @@ const mostNested = 2
 // awaitedSeeds are the fixed ones from before steps started sub-flows without waiting for their end.
 const awaitedSeeds = 15_500
 
+// drawsAllPatterns reports whether steps of a seed's run may start sub-flows without waiting for their
+// end. Those that were found before have no forks and stay what they were.
+func drawsAllPatterns(seed uint64) bool { return seed > awaitedSeeds && drawsForks(seed) }
+
 // drawSub adds a task that starts a sub-flow.
 func (w *world) drawSub(f *flow) {
 	name := fmt.Sprintf("sub%d", len(w.subflows)+1)

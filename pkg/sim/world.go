@@ -119,7 +119,7 @@ func newWorld(seed uint64) *world {
 		subflows: map[string]flow{},
 	}
 	w := common.newExecution(machine.FlowRef{Name: "sim", Hash: "sim"}, "run")
-	w.more, w.waitsForTurns, w.allPatterns = drawsMore(seed), drawsTurns(seed), seed > awaitedSeeds
+	w.more, w.waitsForTurns, w.allPatterns = drawsMore(seed), drawsTurns(seed), drawsAllPatterns(seed)
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
 	w.longCalls = w.allPatterns && w.chance(4)
