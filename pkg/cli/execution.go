@@ -295,10 +295,11 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	case err != nil && serving.Err() == nil:
 		return e.failure(ExitInternal, err.Error(), "correct that, then "+again)
 	}
-	if err := e.noteUnended(ctx); err != nil {
+	unended := e.noteUnended(ctx)
+	if err := e.finish(ctx); err != nil { // also prints how the execution ended
 		return err
 	}
-	return e.finish(ctx)
+	return unended
 }
 
 // config is what the system of the run is made of, but for its store.

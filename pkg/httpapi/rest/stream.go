@@ -54,15 +54,7 @@ func (h handler) streamed(r *http.Request) (l loaded, after engine.Position, err
 func (h handler) streamNews(s *stream, r *http.Request, l loaded, after engine.Position) (next engine.Position, ended bool, err error) {
 	happened, forget := h.Watch(l.ID(), true)
 	defer forget()
-	release, err := h.largeTurn(r.Context())
-	if err != nil {
-		return after, false, err
-	}
-	p, _, err := h.historyPage(r.Context(), l, after, math.MaxInt)
-	if err == nil {
-		err = s.send(p)
-	}
-	release()
+	p, err := h.streamPage(s, r, l, after)
 	if err != nil || p.Next == "" && p.Later == "" {
 		return after, true, err
 	}
@@ -80,6 +72,20 @@ func (h handler) streamNews(s *stream, r *http.Request, l loaded, after engine.P
 		err = s.write(": no news\n\n")
 	}
 	return next, false, err
+}
+
+// streamPage sends the page of events after a position.
+func (h handler) streamPage(s *stream, r *http.Request, l loaded, after engine.Position) (page, error) {
+	release, err := h.largeTurn(r.Context())
+	if err != nil {
+		return page{}, err
+	}
+	defer release()
+	p, _, err := h.historyPage(r.Context(), l, after, math.MaxInt)
+	if err != nil {
+		return page{}, err
+	}
+	return p, s.send(p)
 }
 
 // stream is a response that is sent piece by piece.
