@@ -57,6 +57,12 @@ func NewWorker(config engine.WorkerConfig) (Worker, error) {
 	return Worker{worker, config}, err
 }
 
+// WithKeys is [engine.Worker.WithKeys].
+func (w Worker) WithKeys(keys token.Keys) Worker {
+	w.config.Keys = keys
+	return w
+}
+
 // Advance is [engine.Worker.Advance]. Its last effect is what becomes of the message.
 func (w Worker) Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
 	t := &trail{last: "receive", wake: wake, execution: wake.Execution}

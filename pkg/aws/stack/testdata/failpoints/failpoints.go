@@ -26,7 +26,9 @@ func (w watchedWaits) RequestStop(ctx context.Context, execution engine.ID, requ
 	return failpoints.Stops{Stops: w.Waits}.RequestStop(ctx, execution, request, expires)
 }
 
-// newWatchedWorker returns a worker that reports its gaps.
-func newWatchedWorker(config engine.WorkerConfig) (failpoints.Worker, error) {
+// watchedWorker is a worker that reports its gaps.
+type watchedWorker = failpoints.Worker
+
+func newWatchedWorker(config engine.WorkerConfig) (watchedWorker, error) {
 	return failpoints.NewWorker(config)
 }
