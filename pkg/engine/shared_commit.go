@@ -44,8 +44,9 @@ func (h *handler) postponeIfLate(ctx context.Context, d *draft, command machine.
 }
 
 // commitResults commits the results that a call shares the draft with, if err ends the try with that call.
+// After a conflict the draft is lost, so its timer is not sent a second time.
 func (h *handler) commitResults(ctx context.Context, d *draft, err error) error {
-	if d.results > 0 && d.changed {
+	if d.results > 0 && d.changed && CodeOf(err) != CodeConflict {
 		return errors.Join(err, h.commit(ctx, d))
 	}
 	return err

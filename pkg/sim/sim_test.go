@@ -49,6 +49,7 @@ var foundSeeds = []uint64{
 	11711136517920986538, // a flow was drawn that was too large for a definition
 	5458613562334482803,  // the clock of a process was a day ahead, and a named job was taken for an earlier one, for ever
 	17442187291691015178, // a wake that was sent again looked at the time limit, too: twenty thousand messages
+	5878955314809585714,  // a lane committed its results once more after it had lost the race, with its timer
 }
 
 func TestFixedSeeds(t *testing.T) {
