@@ -63,15 +63,13 @@ func (c Call) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	return response, nil
 }
 
-// The names of errors that have none of their own.
-const (
-	errorToken   = "InvalidToken"
-	errorUnknown = "FC.Unknown" // the call may have had its effect; the same call may succeed later
-)
+// errorToken is the name of the error of a forged token.
+const errorToken = "InvalidToken"
 
-// named returns the error in the form that Lambda passes on. It masks tokens.
+// named returns the error in the form that Lambda passes on. It masks tokens. After an error without a name
+// the call may have had its effect, and the same call may succeed later.
 func named(err error) messages.InvokeResponse_Error {
-	name, text := errorUnknown, err.Error()
+	name, text := token.ErrorUnknown, err.Error()
 	if wrong, ok := errors.AsType[*jobs.RequestError](err); ok {
 		name, text = wrong.Name, wrong.What
 	}
