@@ -102,10 +102,12 @@ func nameOf(e machine.ExecutionRef) string { return e.Flow + "/" + e.Execution }
 
 // startsFlows reports whether a flow starts other flows.
 func startsFlows(flow *fdl.Flow) bool {
-	return slices.ContainsFunc(flow.All, func(step *fdl.Step) bool {
-		task, isTask := step.Kind.(*fdl.Task)
-		return isTask && task.Resource.IsSubflow()
-	})
+	for _, task := range flow.Tasks() {
+		if task.Resource.IsSubflow() {
+			return true
+		}
+	}
+	return false
 }
 
 // stopPatience is how long a run whose execution has ended works on, so that the sub-flows stop that it waited for.

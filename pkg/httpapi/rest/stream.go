@@ -62,13 +62,7 @@ func (h handler) streamNews(s *stream, r *http.Request, l loaded, after engine.P
 		return next, happened == nil, err
 	}
 	s.flush()
-	defer h.Pause(r.Context())()
-	over := time.NewTimer(keepAlive)
-	defer over.Stop()
-	select {
-	case <-happened:
-	case <-r.Context().Done():
-	case <-over.C:
+	if h.await(r.Context(), happened, keepAlive) {
 		err = s.write(": no news\n\n")
 	}
 	return next, false, err

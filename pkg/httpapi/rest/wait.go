@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"time"
@@ -49,16 +50,23 @@ func (h handler) respond(w http.ResponseWriter, r *http.Request, route route) (r
 		return first, err
 	}
 	first.sent()
-	resume := h.Pause(r.Context())
-	over := time.NewTimer(wait)
+	h.await(r.Context(), happened, wait)
+	return h.respondNow(r, route)
+}
+
+// await waits until it happens, at most so long, and reports whether the time is over. Meanwhile the request takes no turn
+// of others.
+func (h handler) await(ctx context.Context, happened <-chan struct{}, most time.Duration) (isOver bool) {
+	defer h.Pause(ctx)()
+	over := time.NewTimer(most)
 	defer over.Stop()
 	select {
 	case <-happened:
 	case <-over.C:
-	case <-r.Context().Done():
+		return true
+	case <-ctx.Done():
 	}
-	resume()
-	return h.respondNow(r, route)
+	return false
 }
 
 // waitOf returns how long a request may wait.
