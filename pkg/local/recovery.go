@@ -71,8 +71,13 @@ func (s *System) wakeAgain(ctx context.Context) error {
 	return nil
 }
 
+// decodeState returns the state in an item.
+func decodeState(item engine.Item) (machine.State, error) {
+	return machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
+}
+
 func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
-	state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
+	state, err := decodeState(item)
 	switch {
 	case errors.Is(err, machine.ErrDamaged): // any wake finds the damage, and ends the execution (rule 13)
 		now := s.config.Clock.Now()

@@ -113,6 +113,6 @@ func (s *System) stateOf(ctx context.Context, log engine.ID) (*machine.State, er
 	if err != nil {
 		return nil, err
 	}
-	state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
+	state, err := decodeState(item)
 	return &state, err
 }

@@ -112,11 +112,11 @@ func (s *KeyedStore) Definitions(ctx context.Context, name string) ([]engine.Def
 
 // definitions lists those of a name, of all names if it is empty.
 func (s *KeyedStore) definitions(name string) (list []engine.Definition, err error) {
-	listed := Range{[]byte{keyListed}, []byte{keyListed + 1}}
+	prefix := []byte{keyListed}
 	if name != "" {
-		listed = Range{fmt.Appendf(nil, "%c%s\x00", keyListed, name), fmt.Appendf(nil, "%c%s\x01", keyListed, name)}
+		prefix = fmt.Appendf(prefix, "%s\x00", name)
 	}
-	for key, entry := range s.db.Entries(listed, &err) {
+	for key, entry := range s.db.Entries(startingWith(prefix), &err) {
 		flow, hash, _ := bytes.Cut(key[1:], []byte{0})
 		definition, err := decodeDefinition(machine.FlowRef{Name: string(flow), Hash: string(hash)}, entry)
 		if err != nil {

@@ -113,7 +113,7 @@ func (s *KeyedStore) Use(db Database) error {
 	if size <= 0 {
 		return damaged("the number of its openings")
 	}
-	for range s.db.Entries(Range{[]byte{keyRemoved}, []byte{keyRemoved + 1}}, &err) {
+	for range s.db.Entries(startingWith([]byte{keyRemoved}), &err) {
 		s.removed.Store(true)
 		break
 	}

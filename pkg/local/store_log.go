@@ -231,7 +231,7 @@ func (s *KeyedStore) HasOpenTokens(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
+		state, err := decodeState(item)
 		waiting := state.Waiting
 		if err != nil || waiting != nil && (waiting.For == machine.WaitingForToken || waiting.For == machine.WaitingForLanes) {
 			return true, nil

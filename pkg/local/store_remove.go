@@ -153,16 +153,15 @@ func (s *KeyedStore) logsOf(id engine.ID) (logs []engine.ID, err error) {
 
 // ofLog returns the range of a kind's keys that begin with a log.
 func ofLog(kind byte, log engine.ID) Range {
-	lower := idKey(kind, log)
-	return Range{lower, behind(lower)}
+	return startingWith(idKey(kind, log))
 }
 
-// behind returns the first key behind all that begin with the prefix.
-func behind(prefix []byte) []byte {
-	next := bytes.Clone(prefix)
-	for i := len(next) - 1; ; i-- {
-		if next[i]++; next[i] != 0 {
-			return next[:i+1]
+// startingWith returns the range of the keys that begin with the prefix.
+func startingWith(prefix []byte) Range {
+	behind := bytes.Clone(prefix)
+	for i := len(behind) - 1; ; i-- {
+		if behind[i]++; behind[i] != 0 {
+			return Range{prefix, behind[:i+1]}
 		}
 	}
 }
@@ -201,7 +200,7 @@ func (r *removal) addRecord(key, value []byte) {
 	if err != nil {
 		return
 	}
-	state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
+	state, err := decodeState(item)
 	if err == nil && state.Waiting != nil && state.Waiting.Token != nil {
 		r.tokens = true
 		r.changes = append(r.changes, Entry{recordKey(state.Waiting.Handle()), nil})
@@ -209,8 +208,7 @@ func (r *removal) addRecord(key, value []byte) {
 }
 
 func valuesOf(log engine.ID) Range {
-	prefix := largeKey(log.String() + "/")
-	return Range{prefix, behind(prefix)}
+	return startingWith(largeKey(log.String() + "/"))
 }
 
 // addAll adds the keys of a range, and calls each for them unless it is nil.
@@ -315,7 +313,7 @@ func (s *KeyedStore) Tidy(ctx context.Context, now time.Time) error {
 	return s.do(ctx, operation{name: "finish removals"}, func() (err error) {
 		var expired []Entry
 		var notRemoved error
-		for key, stored := range s.db.Entries(Range{[]byte{keyRemoved}, []byte{keyRemoved + 1}}, &err) {
+		for key, stored := range s.db.Entries(startingWith([]byte{keyRemoved}), &err) {
 			mark, failed := decodeRemovedMark(stored)
 			if failed == nil && mark.files && s.files != nil {
 				failed = s.removeValues(engine.ID(key[1:]), mark)

@@ -65,7 +65,7 @@ func (s *System) left(ctx context.Context) (left []machine.ExecutionRef, err err
 		if err != nil {
 			return nil, err
 		}
-		state, err := machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
+		state, err := decodeState(item)
 		if err != nil || !state.EndsWithParent() { // of a damaged one the engine reports the damage
 			continue
 		}

@@ -178,23 +178,31 @@ func TestNothingIsLeftOfARemovedExecution(t *testing.T) {
 	}
 }
 
-// The token of an execution that was removed cannot be closed, also if another execution has its name.
-func TestATokenOfARemovedExecutionStaysClosed(t *testing.T) {
-	t.Parallel()
+// removedAfterCallback is a process that has removed ask/name, an execution that waited for a callback. It returns the
+// token of that.
+func removedAfterCallback(t *testing.T) (p *process, token string) {
+	t.Helper()
 	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
-	p := laterOn(t, store, 0)
+	p = laterOn(t, store, 0)
 	id := p.begin(t, "ask", callbackText, "name", value.Object())
 	p.run(t)
-	first := p.token
-	p.wantClosed(t, first, resume.Closed)
+	token = p.token
+	p.wantClosed(t, token, resume.Closed)
 	p.run(t)
 	p.wantStatus(t, id, machine.StatusSucceeded)
 	p = laterOn(t, store, retention+time.Hour)
 	p.run(t)
 	p.wantGone(t, id)
+	return p, token
+}
+
+// The token of an execution that was removed cannot be closed, also if another execution has its name.
+func TestATokenOfARemovedExecutionStaysClosed(t *testing.T) {
+	t.Parallel()
+	p, first := removedAfterCallback(t)
 	p.wantClosed(t, first, resume.ClosedDifferent)
 
-	id = p.begin(t, "ask", callbackText, "name", value.Object())
+	id := p.begin(t, "ask", callbackText, "name", value.Object())
 	p.run(t)
 	p.wantClosed(t, first, resume.ClosedDifferent)
 	p.wantClosed(t, p.token, resume.Closed)
@@ -206,23 +214,13 @@ func TestATokenOfARemovedExecutionStaysClosed(t *testing.T) {
 // shorter that they expire before those of the removed one.
 func TestATokenThatExpiresBeforeThoseOfARemovedExecutionIsClosed(t *testing.T) {
 	t.Parallel()
-	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
-	p := laterOn(t, store, 0)
-	id := p.begin(t, "ask", callbackText, "name", value.Object())
-	p.run(t)
-	first := p.token
-	p.wantClosed(t, first, resume.Closed)
-	p.run(t)
-	p = laterOn(t, store, retention+time.Hour)
-	p.run(t)
-	p.wantGone(t, id)
-
+	p, first := removedAfterCallback(t)
 	p.answer = func(_ context.Context, call machine.Call) (token.Outcome, error) {
 		p.wantClosed(t, first, resume.ClosedDifferent)
 		p.wantClosed(t, call.Input.Get("token").Text(), resume.Closed)
 		return answered, nil
 	}
-	p.begin(t, "ask", callbackText+"timeoutSeconds: 60\n", "name", value.Object())
+	id := p.begin(t, "ask", callbackText+"timeoutSeconds: 60\n", "name", value.Object())
 	p.run(t)
 	p.wantStatus(t, id, machine.StatusSucceeded)
 }
