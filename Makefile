@@ -128,6 +128,10 @@ tree:
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
+.PHONY: bench-dev
+bench-dev: bin/waitless ## Measure waitless dev over HTTP
+	go run ./pkg/cmd/load bin/waitless
+
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format the code and sort the imports
 	$(GOLANGCI) fmt ./...

@@ -121,6 +121,7 @@ var house = []row{
 	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},
 	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/cmd/collector"}},
 	{path: "pkg/cmd/conformance"},
+	{path: "pkg/cmd/load", ours: []string{"events"}},
 	{path: "events"}, // the samples as files of the command
 	{
 		path: "functions/*", modules: []string{awsSDK},
