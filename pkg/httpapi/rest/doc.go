@@ -1,6 +1,7 @@
 // Package rest is the management API of Waitless: flows, executions and tokens, as JSON over HTTP. Its
 // handler serves the socket of a local store and the stack on AWS; the command line uses its client.
 //
+//	GET  /openapi.json                                  this API as an OpenAPI 3.1 document
 //	GET  /flows?flow=                                   {"flows":[flow]}: by name, the latest definition of a name first
 //	PUT  /flows/{flow}                                  definition as text -> {"name","hash"}; the same text is the same flow
 //	GET  /flows/{flow}?hash=                            flow with its definition: the latest, or the one whose hash begins so

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -99,13 +100,12 @@ func Handler(config Config) http.Handler {
 	h := handler{config, make(chan struct{}, maxLarge)}
 	mux := http.NewServeMux()
 	for _, route := range h.routes() {
-		mux.Handle(route.pattern, h.serve(route))
-		if path, ok := strings.CutPrefix(route.pattern, "GET "); ok && route.reveals {
-			route.isRevealed = true
-			mux.Handle("POST "+path+"/reveal", h.serve(route))
+		serve := h.serve(route)
+		if route.respond == nil {
+			serve = h.stream
 		}
+		mux.Handle(route.pattern, serve)
 	}
-	mux.HandleFunc("GET /flows/{flow}/executions/{execution}/history/stream", h.stream)
 	return strict(mux)
 }
 
@@ -115,19 +115,32 @@ type responder func(*http.Request) (int, any, error)
 // route is one kind of request.
 type route struct {
 	pattern    string
-	respond    responder
-	parameters []string // the query parameters it may have
-	large      bool     // the response may have megabytes
+	respond    responder // nil for the stream
+	parameters []string  // the query parameters it may have
+	large      bool      // the response may have megabytes
 	// reveals adds the same request as POST with a path of its own, whose response has whole tokens: a policy
 	// for GET /* does not allow it.
 	reveals, isRevealed bool
 }
 
 // routes returns all routes. Their responses mask every token, but for the text of a definition.
-func (h handler) routes() []route {
+func (h handler) routes() (all []route) {
+	for _, r := range h.masking() {
+		all = append(all, r)
+		if path, ok := strings.CutPrefix(r.pattern, "GET "); ok && r.reveals {
+			r.pattern, r.isRevealed = "POST "+path+"/reveal", true
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// masking returns the routes without those that reveal tokens.
+func (h handler) masking() []route {
 	const execution = "/flows/{flow}/executions/{execution}"
 	step := []string{"step"}
 	return []route{
+		{pattern: "GET /openapi.json", respond: describe, isRevealed: true},
 		{pattern: "GET /flows", respond: h.listFlows, parameters: []string{"flow"}, large: true},
 		{pattern: "PUT /flows/{flow}", respond: h.putFlow, parameters: []string{"execution"}},
 		{pattern: "GET /flows/{flow}", respond: h.showFlow, parameters: []string{"hash"}, isRevealed: true},
@@ -136,6 +149,7 @@ func (h handler) routes() []route {
 		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "limit", "after"}, large: true},
 		{pattern: "GET " + execution, respond: h.show, parameters: []string{"wait"}, reveals: true},
 		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after", "wait"}, large: true, reveals: true},
+		{pattern: "GET " + execution + "/history/stream"},
 		{pattern: "POST " + execution + "/stop", respond: h.stop},
 		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: step},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
@@ -367,6 +381,11 @@ func (h handler) readBody(r *http.Request) ([]byte, error) {
 	}
 	return body, err
 }
+
+//go:embed openapi.json
+var openAPI []byte
+
+func describe(*http.Request) (int, any, error) { return http.StatusOK, json.RawMessage(openAPI), nil }
 
 func (h handler) putFlow(r *http.Request) (int, any, error) {
 	name := r.PathValue("flow")

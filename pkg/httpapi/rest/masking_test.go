@@ -159,7 +159,7 @@ func TestLargeResponsesAreLimited(t *testing.T) {
 	t.Parallel()
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store})
-	handler := rest.Handler(rest.Config{Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store})
+	handler := checkedHandler(t, rest.Config{Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store})
 	started, release := make(chan struct{}), make(chan struct{})
 	const room = 32
 	done := make(chan struct{}, room)

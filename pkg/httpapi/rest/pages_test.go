@@ -163,7 +163,7 @@ func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	a.server.Config.Handler = rest.Handler(rest.Config{
+	a.server.Config.Handler = checkedHandler(t, rest.Config{
 		Engine: a.system.Client, Tokens: a.system.Tokens, Index: wideIndex{store, damaged}, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if list, err := a.Executions(t.Context(), rest.Filter{}); err != nil || len(list) != 1 || list[0].Name != "one" {
@@ -197,7 +197,7 @@ func TestTokensOfExternalEngines(t *testing.T) {
 	a.run()
 	store := a.store
 	external := resumetest.WithExternalWaits(store)
-	a.server.Config.Handler = rest.Handler(rest.Config{
+	a.server.Config.Handler = checkedHandler(t, rest.Config{
 		Engine: a.system.Client, Tokens: a.system.Tokens, Index: store, Flows: store, External: external,
 	})
 	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
@@ -354,7 +354,7 @@ outputMappings: [{target: text, source: $local.text}]
 
 // bounded gives the responses of the API a limit, and returns what notes the largest.
 func (a *api) bounded(most int) *bounded {
-	a.server.Config.Handler = rest.Handler(rest.Config{
+	a.server.Config.Handler = checkedHandler(a.t, rest.Config{
 		Engine: a.system.Client, Tokens: a.system.Tokens, Index: a.store, Flows: a.store, Start: a.system.Start, MaxResponse: most,
 	})
 	seen := &bounded{RoundTripper: a.HTTP.Transport}

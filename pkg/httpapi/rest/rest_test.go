@@ -35,7 +35,7 @@ func newAPI(t *testing.T) *api {
 	t.Helper()
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
-	server := httptest.NewServer(rest.Handler(rest.Config{
+	server := httptest.NewServer(checkedHandler(t, rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start, Stop: system.Stop, Log: slog.New(slog.DiscardHandler),
 	}))
 	t.Cleanup(server.Close)
@@ -293,7 +293,7 @@ func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
 	var log strings.Builder
-	a.server.Config.Handler = rest.Handler(rest.Config{
+	a.server.Config.Handler = checkedHandler(t, rest.Config{
 		Engine: a.system.Client, Tokens: a.system.Tokens, Index: brokenIndex{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	_, err := a.Executions(t.Context(), rest.Filter{})
@@ -315,7 +315,7 @@ func TestTruncatedRequestsAreInvalid(t *testing.T) {
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store})
 	var log strings.Builder
-	handler := rest.Handler(rest.Config{
+	handler := checkedHandler(t, rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	for path, method := range map[string]string{"/flows/a": http.MethodPut, "/flows/a/executions": http.MethodPost, "/tokens/a.token/success": http.MethodPost} {

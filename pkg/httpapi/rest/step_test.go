@@ -222,7 +222,7 @@ func TestShowReportsQueuedCalls(t *testing.T) {
 	a := newAPI(t)
 	a.waitingToken()
 	for _, queued := range []bool{false, true} {
-		a.server.Config.Handler = rest.Handler(rest.Config{
+		a.server.Config.Handler = checkedHandler(t, rest.Config{
 			Engine: a.system.Client, Tokens: a.system.Tokens, AwaitsTurn: func(id engine.ID) bool { return queued && id == engine.NewID("callback", "one") },
 		})
 		if e, err := a.Execution(t.Context(), "callback", "one", false); err != nil || e.Waiting == nil || e.Waiting.Queued != queued {

@@ -50,7 +50,7 @@ func newWaits(t *testing.T) *waits {
 		w.counter = &readCounter{Store: s}
 		return w.counter
 	}}})
-	w.handler = rest.Handler(rest.Config{
+	w.handler = checkedHandler(t, rest.Config{
 		Engine: w.system.Client, Tokens: w.system.Tokens, Index: store, Flows: store, Start: w.system.Start, Stop: w.system.Stop,
 		Log: slog.New(slog.DiscardHandler), Watch: w.system.Watch,
 	})
@@ -315,7 +315,7 @@ func (panicking) Executions(context.Context, string, machine.Status, string, int
 func TestAPanicLeavesThePlaceOfALargeResponse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		handler := rest.Handler(rest.Config{Index: panicking{}, Log: slog.New(slog.DiscardHandler)})
+		handler := checkedHandler(t, rest.Config{Index: panicking{}, Log: slog.New(slog.DiscardHandler)})
 		for range 40 { // more than there are places
 			func() {
 				defer func() {
