@@ -76,8 +76,9 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 
 	{path: "pkg/httpapi/rest", ours: useCases},
-	{path: "pkg/httpapi/fnf", ours: useCases},
-	{path: "pkg/httpapi/sfn", ours: useCases},
+	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/fdl", "pkg/value"}},
+	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
+	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},

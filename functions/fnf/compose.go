@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -26,7 +27,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	}
 	tokens := p.TokensConfig(waits)
 	tokens.By = token.ClosedByCallback
-	signers := parts.Secret(p, "WAITLESS_FNF_KEYS", fnf.ParseKeys)
+	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)
 	config := fnf.Config{
 		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, MaxResponse: function.MaxResponse,
 		Region: p.Config.Region, Now: time.Now, Log: p.Log,

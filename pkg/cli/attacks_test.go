@@ -154,7 +154,7 @@ const unsigned = "&SignatureNonce=1&Timestamp=2026-01-31T10:00:00Z&SignatureMeth
 func TestAttacksOnDev(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	env[fnfVariable] = `{"me":"a secret of 24 bytes or more"}`
+	env[clientKeysVariable] = `{"me":"a secret of 24 bytes or more"}`
 	env[secretVariable] = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"
 	d := startDev(t, program(t), env, "--api")
 	fill := d.attacked()

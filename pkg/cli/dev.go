@@ -25,6 +25,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
+	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
@@ -37,8 +38,8 @@ const defaultListen = "127.0.0.1:8787"
 
 // Names of environment variables with secrets.
 const (
-	fnfVariable    = "WAITLESS_FNF_KEYS"
-	secretVariable = "WAITLESS_CALLBACK_SECRET"
+	clientKeysVariable = "WAITLESS_CLIENT_KEYS"
+	secretVariable     = "WAITLESS_CALLBACK_SECRET"
 )
 
 // server is what dev serves.
@@ -46,12 +47,12 @@ type server struct {
 	Command
 
 	// What the flags say.
-	store, listen, base, fnfKeys, config, logFormat string
-	definitions                                     []string // of tasks
-	api, json, quiet                                bool
-	flags                                           *pflag.FlagSet
+	store, listen, base, clientKeys, config, logFormat string
+	definitions                                        []string // of tasks
+	api, json, quiet                                   bool
+	flags                                              *pflag.FlagSet
 
-	keys     map[string]fnf.Key // of clients of the fnf API
+	keys     clientkeys.Keys // of clients
 	secrets  []callbackurl.Secret
 	listener net.Listener
 	log      *slog.Logger
@@ -68,7 +69,7 @@ func devCommand(c Command) *cobra.Command {
 	flags.BoolVar(&s.api, "api", false, "serve the management API and job events to those on this machine who have its key")
 	flags.StringVar(&s.listen, "listen", defaultListen, "where to listen: HOST:PORT")
 	flags.StringVar(&s.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
-	flags.StringVar(&s.fnfKeys, "fnf-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
+	flags.StringVar(&s.clientKeys, "client-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
 	flags.StringArrayVar(&s.definitions, "task", nil, taskUsage)
 	registerConcurrency(flags)
 	registerConfig(flags, &s.config)
@@ -117,25 +118,25 @@ func (s *server) readSecrets(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *server) readKeys(ctx context.Context) (map[string]fnf.Key, error) {
-	const try = "--fnf-keys @keys.json"
-	text := cmp.Or(s.fnfKeys, s.Getenv(fnfVariable))
+func (s *server) readKeys(ctx context.Context) (clientkeys.Keys, error) {
+	const try = "--client-keys @keys.json"
+	text := cmp.Or(s.clientKeys, s.Getenv(clientKeysVariable))
 	switch {
 	case text == "":
 		return nil, nil
-	case s.fnfKeys != "" && text != "-" && !strings.HasPrefix(text, "@"): // everybody may see arguments
-		return nil, view.Usage(`--fnf-keys is no file; allowed: @FILE with {"id":"secret"} (see: waitless docs fnf-api), or - for standard input`, try)
+	case s.clientKeys != "" && text != "-" && !strings.HasPrefix(text, "@"): // everybody may see arguments
+		return nil, view.Usage(`--client-keys is no file; allowed: @FILE with {"id":"secret"} (see: waitless docs fnf-api), or - for standard input`, try)
 	}
-	data, err := s.readText(ctx, "--fnf-keys", text, try)
+	data, err := s.readText(ctx, "--client-keys", text, try)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := fnf.ParseKeys(string(data))
+	keys, err := clientkeys.Parse(string(data))
 	if err == nil && len(keys) == 0 {
 		err = errors.New("it holds no key")
 	}
 	if err != nil {
-		return nil, view.Usage("--fnf-keys: "+err.Error(), try)
+		return nil, view.Usage("--client-keys: "+err.Error(), try)
 	}
 	return keys, nil
 }

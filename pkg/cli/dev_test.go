@@ -45,7 +45,7 @@ func startDev(t *testing.T, program string, env map[string]string, args ...strin
 	d := &devProcess{t: t, env: env}
 	args = append([]string{"dev", "--listen", "127.0.0.1:0", "--json", "--task", "dms:StartReplicationTask=simulated"}, args...)
 	d.cmd = exec.CommandContext(t.Context(), program, args...)
-	d.cmd.Env = append(os.Environ(), "WAITLESS_CALLBACK_URL=", "WAITLESS_FNF_KEYS=", "WAITLESS_CALLBACK_SECRET=")
+	d.cmd.Env = append(os.Environ(), "WAITLESS_CALLBACK_URL=", "WAITLESS_CLIENT_KEYS=", "WAITLESS_CALLBACK_SECRET=")
 	for name, value := range env {
 		d.cmd.Env = append(d.cmd.Env, name+"="+value)
 	}
@@ -308,7 +308,7 @@ func isRefusal(body string) bool {
 func TestDevWithoutItsAPI(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	env[fnfVariable] = `{"me":"a secret of 24 bytes or more"}`
+	env[clientKeysVariable] = `{"me":"a secret of 24 bytes or more"}`
 	d := startDev(t, program(t), env)
 	base := strings.TrimSuffix(d.says.Callbacks, "/callbacks/")
 	if d.says.API != "" || d.says.JobEvents != "" || d.says.Fnf != base+"/" {
@@ -382,9 +382,9 @@ func TestDevRejectsInvalidKeys(t *testing.T) {
 	t.Parallel()
 	for _, keys := range []string{"{}", `{"id":1}`, "a-secret", `{"id":"a-secret"}`, `{"id":"a-secret-of-23-bytes-12"}`} {
 		env := inStore(t)
-		env[fnfVariable] = keys
+		env[clientKeysVariable] = keys
 		got := doWith(t, "", env, "dev", "--listen", "127.0.0.1:0")
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, "--fnf-keys") || strings.Contains(got.stderr, "a-secret") {
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, "--client-keys") || strings.Contains(got.stderr, "a-secret") {
 			t.Errorf("%s: %+v", keys, got)
 		}
 	}
@@ -522,7 +522,7 @@ func TestDevServesTheVendorsClient(t *testing.T) {
 	if err := os.WriteFile(keys, []byte(`{"me":"a secret of 24 bytes or more"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := startDev(t, program(t), inStore(t), "--fnf-keys", "@"+keys)
+	d := startDev(t, program(t), inStore(t), "--client-keys", "@"+keys)
 	d.do("start", callbackFlow, "--name", "tutorial")
 	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
 	cmd := exec.CommandContext(t.Context(), filepath.Join(folder, "bin", "python"), worker, text)

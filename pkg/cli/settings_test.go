@@ -279,7 +279,7 @@ func TestMistakesInSettings(t *testing.T) {
 				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, ` +
 				`retention-days, stack, store, workers, tasks, vars, flows)`,
 		}},
-		"a secret": {"fnf-keys: x\n", []string{`:1:11: setting "fnf-keys" is not known (known: `}},
+		"a secret": {"client-keys: x\n", []string{`:1:14: setting "client-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
 			`:2:6: a has no text; write one, or leave the key out`, `:3:5: b has no text`, `:4:8: stack has no text`,
 		}},

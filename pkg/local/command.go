@@ -114,7 +114,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 
 // isSecret reports whether a variable holds a secret of this process, which commands do not get.
 func isSecret(variable string) bool {
-	return strings.HasPrefix(variable, "WAITLESS_FNF_KEYS=") || strings.HasPrefix(variable, "WAITLESS_CALLBACK_SECRET=") ||
+	return strings.HasPrefix(variable, "WAITLESS_CLIENT_KEYS=") || strings.HasPrefix(variable, "WAITLESS_CALLBACK_SECRET=") ||
 		strings.HasPrefix(variable, "WAITLESS_API_KEY=")
 }
 

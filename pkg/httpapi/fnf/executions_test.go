@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -53,7 +54,7 @@ func newManagedWith(tb testing.TB, clock *local.Clock, requests func() time.Time
 	system := local.New(local.Config{Store: b.MemoryStore, Clock: clock})
 	m := &managed{b, system, fnf.Config{
 		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: b.MemoryStore, Flows: b.MemoryStore, Await: system.Await,
-		Region: "local", Keys: map[string]fnf.Key{keyID: {Secret: secret}}, Now: func() time.Time { return b.clock() },
+		Region: "local", Keys: clientkeys.Keys{keyID: {Secret: secret}}, Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	}}
 	b.api = fnf.Handler(m.config)

@@ -19,6 +19,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
@@ -58,7 +59,7 @@ func newFixtureOf(tb testing.TB, flags token.Flags) *fixture {
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
 	})
 	b.api = fnf.Handler(fnf.Config{
-		Tokens: tokens, Keys: map[string]fnf.Key{keyID: {Secret: secret}, "no-secret": {}, "short": {Secret: "a-secret-of-23-bytes-12"}},
+		Tokens: tokens, Keys: clientkeys.Keys{keyID: {Secret: secret}, "no-secret": {}, "short": {Secret: "a-secret-of-23-bytes-12"}},
 		Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	})

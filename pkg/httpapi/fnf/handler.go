@@ -14,6 +14,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -76,8 +77,8 @@ type Config struct {
 	MaxResponse int
 	// Region is the name of the one region that DescribeRegions returns.
 	Region string
-	// Keys sign requests, by key id. Without keys every request is rejected.
-	Keys map[string]Key
+	// Keys sign requests. Without keys every request is rejected.
+	Keys clientkeys.Keys
 	// Now is the clock for the age of requests.
 	Now func() time.Time
 	// Log receives internal errors, without tokens.

@@ -3,35 +3,11 @@ package fnf_test
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 )
-
-func TestParseKeys(t *testing.T) {
-	t.Parallel()
-	if keys, err := fnf.ParseKeys(`{"a":"` + secret + `","b":"` + secret + `"}`); err != nil || len(keys) != 2 || keys["a"].Secret != secret {
-		t.Errorf("read %d keys, %v", len(keys), err)
-	}
-	limited := `{"a":{"secret":"` + secret + `","actions":`
-	if keys, err := fnf.ParseKeys(limited + `["read","StartExecution"]}}`); err != nil || len(keys["a"].Actions) != 2 {
-		t.Errorf("read %d keys, %v", len(keys), err)
-	}
-	for text, part := range map[string]string{
-		limited + `[]}}`: "no actions", limited + `null}}`: "no actions", limited + `["raed"]}}`: `did you mean "read"?`, limited + `"read"}}`: "cannot be read",
-		limited + `["read"],"a":1}}`: "cannot be read", `{"a":{"secret":"` + secret + `"}}`: "no actions", `{"a":{"actions":["read"]}}`: "has the length 0",
-		`{"a":null}`: "has the length 0", `{"a":"` + secret + `","b":{"secret":"` + secret + `","action":["read"]}}`: `key "b" cannot be read; allowed: a secret, or`,
-		limited + `["read"]},"a":"` + secret + `"}`: "cannot be read", limited + `["read"],"actions":["manage"]}}`: "cannot be read",
-		"": "allowed", "[]": "allowed", `{"a":1}`: "allowed",
-		`{"a":""}`:                    "has the length 0; allowed: at least 24 bytes",
-		`{"a":"` + secret[:23] + `"}`: `the secret of key "a" has the length 23; allowed: at least 24 bytes`,
-	} {
-		if keys, err := fnf.ParseKeys(text); err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), secret[:23]) || keys != nil {
-			t.Errorf("%s: %v, %v", text, keys, err)
-		}
-	}
-}
 
 // A limited key may use the actions of its roles and those that it names, and no others: the rest is
 // refused before anything is read.
@@ -44,7 +20,7 @@ func TestKeysAreLimited(t *testing.T) {
 	}
 	for _, actions := range [][]string{{"read"}, {"start"}, {"report"}, {"manage"}, {"ListFlows"}, {"start", "StopExecution"}} {
 		m := newManaged(t)
-		m.config.Keys = map[string]fnf.Key{keyID: {Secret: secret, Actions: actions}}
+		m.config.Keys = clientkeys.Keys{keyID: {Secret: secret, Actions: actions}}
 		m.api = fnf.Handler(m.config)
 		for action, role := range requests {
 			a := m.request(action + " FlowName=f ExecutionName=e Name=f Type=FDL Definition=x Description=x TaskToken=x Output={} Error=E")
@@ -65,7 +41,7 @@ func TestStartWithATokenNeedsReport(t *testing.T) {
 	} {
 		for _, actions := range lists {
 			m := newManaged(t)
-			m.config.Keys = map[string]fnf.Key{keyID: {Secret: secret, Actions: actions}}
+			m.config.Keys = clientkeys.Keys{keyID: {Secret: secret, Actions: actions}}
 			m.api = fnf.Handler(m.config)
 			if a := m.request("StartExecution FlowName=f CallbackFnFTaskToken=x"); a.body.Code != want {
 				t.Errorf("%v: response %d %s, want %s", actions, a.status, a.text, want)

@@ -22,17 +22,17 @@ func (h handler) authenticate(method string, given parameters) error {
 	if err != nil {
 		return invalid("InvalidArgument", "the Timestamp cannot be read; allowed: YYYY-MM-DDThh:mm:ssZ, in UTC")
 	}
-	key, ok := h.Keys[given["AccessKeyId"]]
+	key, ok := h.Keys.Find(given["AccessKeyId"])
 	switch {
-	case !ok || len(key.Secret) < MinSecret:
+	case !ok:
 		return denied("InvalidAccessKeyID", "there is no key of this AccessKeyId here")
 	case !hmac.Equal([]byte(sign(key.Secret, given.signed(method))), []byte(given["Signature"])):
 		return denied("SignatureNotMatch", "the signature is not that of these parameters and the secret of this AccessKeyId")
 	case h.Now().Sub(sent).Abs() > maxSkew:
 		return denied("RequestTimeTooSkewed", "the Timestamp and the time here are more than 15 minutes apart; set the caller's clock")
-	case !key.allows(given["Action"]):
+	case !key.Allows(given["Action"]):
 		return denied("AccessDenied", "the key of this AccessKeyId may not be used for "+given["Action"])
-	case given["CallbackFnFTaskToken"] != "" && (!key.allows("ReportTaskSucceeded") || !key.allows("ReportTaskFailed")):
+	case given["CallbackFnFTaskToken"] != "" && (!key.Allows("ReportTaskSucceeded") || !key.Allows("ReportTaskFailed")):
 		return denied("AccessDenied", "the key of this AccessKeyId may not report to tasks, so it may not start executions that do")
 	}
 	return nil

@@ -1,4 +1,8 @@
-package fnf
+// Package clientkeys reads the keys with which clients of the vendors' APIs sign their requests, and says which actions
+// each key allows. One file of keys serves all of these APIs.
+//
+// This package may change between releases.
+package clientkeys
 
 import (
 	"bytes"
@@ -27,15 +31,17 @@ const (
 	roleManage = "manage"
 )
 
-// roles are those of the actions of the API.
+// roles are those of the actions of the APIs. An action that two APIs have is one.
 var roles = map[string]string{
 	"CreateFlow": roleManage, "UpdateFlow": roleManage, "DeleteFlow": roleManage, "StopExecution": roleManage, "StartExecution": roleStart,
 	"DescribeFlow": roleRead, "ListFlows": roleRead, "DescribeExecution": roleRead, "GetExecutionHistory": roleRead, "ListExecutions": roleRead,
 	"DescribeRegions": roleRead, "ReportTaskSucceeded": roleReport, "ReportTaskFailed": roleReport,
+	"SendTaskSuccess": roleReport, "SendTaskFailure": roleReport, "SendTaskHeartbeat": roleReport, "ListStateMachines": roleRead,
+	"DescribeStateMachine": roleRead,
 }
 
-// allows reports whether the client may use the action.
-func (k Key) allows(action string) bool {
+// Allows reports whether the client may use the action.
+func (k Key) Allows(action string) bool {
 	return k.Actions == nil || slices.Contains(k.Actions, action) || slices.Contains(k.Actions, roles[action])
 }
 
@@ -54,28 +60,36 @@ func (k *Key) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &k.Secret)
 }
 
-// MinSecret is the least length of a client's secret in bytes: an attacker who has seen one signed
+// minSecret is the least length of a client's secret in bytes: an attacker who has seen one signed
 // request can try shorter ones offline.
-const MinSecret = 24
+const minSecret = 24
 
-// ParseKeys reads {"id":"secret"}, and keys that are limited to some actions. An error never shows a
-// secret.
-func ParseKeys(text string) (map[string]Key, error) {
+// Keys are those of clients, by key id.
+type Keys map[string]Key
+
+// Find returns the key with that id. It reports false for a secret that is missing or too short.
+func (k Keys) Find(id string) (key Key, ok bool) {
+	key = k[id]
+	return key, len(key.Secret) >= minSecret
+}
+
+// Parse reads {"id":"secret"}, and keys that are limited to some actions. An error never shows a secret.
+func Parse(text string) (Keys, error) {
 	var texts map[string]json.RawMessage
 	_, err := value.ParseJSON([]byte(text)) // rejects repeated ids, of which one may be limited and the other not
 	if err != nil || json.Unmarshal([]byte(text), &texts) != nil {
 		return nil, errors.New(`the keys cannot be read; allowed: {"id":"secret"} or {"id":{"secret":"...","actions":["read"]}}, ` +
 			`with any number of different ids`)
 	}
-	keys := map[string]Key{}
+	keys := Keys{}
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
 		var key Key
 		if json.Unmarshal(texts[id], &key) != nil {
 			return nil, fmt.Errorf(`key %q cannot be read; allowed: a secret, or {"secret":"...","actions":["read"]} with no other members`, id)
 		}
 		keys[id] = key
-		if len(key.Secret) < MinSecret {
-			return nil, fmt.Errorf("the secret of key %q has the length %d; allowed: at least %d bytes", id, len(key.Secret), MinSecret)
+		if len(key.Secret) < minSecret {
+			return nil, fmt.Errorf("the secret of key %q has the length %d; allowed: at least %d bytes", id, len(key.Secret), minSecret)
 		}
 		if err := key.checkActions(); err != nil {
 			return nil, fmt.Errorf("key %q: %w", id, err)
