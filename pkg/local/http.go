@@ -39,20 +39,26 @@ func parseHTTP(definition string) (runner, error) {
 	return &httpFunction{url: parsed, client: newHTTPClient(), limit: callLimit, most: engine.LongestReply}, nil
 }
 
-// newHTTPClient returns a client that makes no call twice. On a connection that was kept alive, net/http
-// would repeat a request with an idempotency key.
+// newHTTPClient returns a client that keeps connections between calls. It keeps them for less time than servers do, so
+// that a call rarely meets a connection that its server is closing: that call would fail with an unknown result.
 func newHTTPClient() *http.Client {
 	const patience = 10 * time.Second
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: patience}).DialContext,
-			TLSHandshakeTimeout: patience,
-			DisableKeepAlives:   true, MaxResponseHeaderBytes: 64 << 10,
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            (&net.Dialer{Timeout: patience}).DialContext,
+			TLSHandshakeTimeout:    patience,
+			MaxIdleConnsPerHost:    DefaultCalls,
+			IdleConnTimeout:        time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
 		},
 		CheckRedirect: checkRedirect,
 	}
 }
+
+// keyHeader is the header of a call's idempotency key. It is not in the canonical form of net/http, which would
+// otherwise repeat a call whose kept connection broke. A request of which nothing was sent is sent again.
+const keyHeader = "idempotency-key"
 
 // mostRedirects is how many redirects of one call are followed.
 const mostRedirects = 5
@@ -107,9 +113,9 @@ func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.
 		"Waitless-Flow":      call.Flow.Name,
 		"Waitless-Execution": call.Execution,
 		"Waitless-Step":      call.Step,
-		"Idempotency-Key":    call.Key(),
+		keyHeader:            call.Key(),
 	} {
-		request.Header.Set(name, value)
+		request.Header[name] = []string{value}
 	}
 	return request, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -173,6 +174,39 @@ func TestBrokenConnections(t *testing.T) {
 	wantCause(t, post(t, f), token.ErrorUnknown, "the call broke off, and the function may have run: ")
 	if calls.Load() != 1 {
 		t.Errorf("%d calls", calls.Load())
+	}
+}
+
+// A call over a connection that was kept is made once, too.
+func TestBrokenKeptConnections(t *testing.T) {
+	t.Parallel()
+	var calls, connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		if calls.Add(1) < 3 {
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
+		if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_ = connection.Close()
+		}
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	f := httpAt(t, server.URL)
+	for range 2 {
+		if outcome := post(t, f); outcome.Failed() {
+			t.Fatal(outcome.Cause)
+		}
+	}
+	wantCause(t, post(t, f), token.ErrorUnknown, "the call broke off, and the function may have run: ")
+	if calls.Load() != 3 || connections.Load() != 1 {
+		t.Errorf("%d calls on %d connections; want 3 on 1", calls.Load(), connections.Load())
 	}
 }
 
