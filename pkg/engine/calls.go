@@ -41,6 +41,9 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 // submit calls the function of a token task. A failed submission closes the token, and the engine
 // applies the outcome that the token then holds (rule 5).
 func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (machine.Signal, error) {
+	if err := h.notifyWait(ctx, d, c.Call); err != nil {
+		return nil, err
+	}
 	outcome, err := h.call(ctx, d, c.Call)
 	if err != nil {
 		return nil, err
@@ -62,6 +65,9 @@ func (h *handler) recordSubmission(ctx context.Context, attempt machine.Attempt,
 // the record, the next worker would queue the call again. A task that is too large for the queue is
 // a failed submission (rule 5).
 func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
+	if err := h.notifyWait(ctx, d, c.Call); err != nil {
+		return nil, err
+	}
 	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
 	task, err := h.withLargeInput(ctx, task)
 	if err != nil {

@@ -21,6 +21,9 @@ type StartRequest struct {
 	// Reports is the handle of the token of a step that the end of the execution closes, "" for none. It
 	// has no effect if there is an execution of that name.
 	Reports string
+	// Notify is what the execution notifies. Without a target it is that of the configuration. It has no
+	// effect if there is an execution of that name.
+	Notify machine.Notify
 }
 
 // StartResult is the result of a start.
@@ -48,6 +51,9 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 		return 0, &Error{CodeInvalid, op, err}
 	}
 	parent, err := request.parent()
+	if err == nil {
+		request.Notify, err = c.notifyOf(request.Notify)
+	}
 	if err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
@@ -82,7 +88,7 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	now := c.clock()
 	id := NewID(request.Flow.Name, request.Execution)
 	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
-	state.Parent = parent
+	state.Parent, state.Notify = parent, request.Notify
 	item := Item{Execution: id, Nonce: c.newNonce()}
 	parts, _ := c.encode(&item, state, events)
 	if err := checkSize(item); err != nil {

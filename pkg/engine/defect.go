@@ -131,8 +131,8 @@ func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, e
 	var empty machine.State
 	for seq := item.Seq; ; {
 		state, err := decodeState(item)
-		if lane, parent := machine.OwnersOf(item.Execution, item.Body); lane != nil || parent != nil && namesToken(*parent) {
-			empty.Lane, empty.Parent = lane, parent
+		if owners, ok := machine.OwnersOf(item.Execution, item.Body); ok && (owners.Parent == nil || namesToken(*owners.Parent)) {
+			empty = owners
 		}
 		switch {
 		case CodeOf(err) == CodeTooNew:

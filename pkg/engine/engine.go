@@ -30,6 +30,8 @@ type WorkerConfig struct {
 	Joins      Joins
 	// Ends receives the executions that ended; nil discards them.
 	Ends Ends
+	// Notices receives what is told of executions that name a target; nil discards it.
+	Notices Notices
 	// LargeValues keeps values that are too large for the log; nil means that there are none.
 	LargeValues LargeValues
 	// Keys sign tokens. They are required for flows with callbacks or long calls.
@@ -67,7 +69,8 @@ type WorkerConfig struct {
 func NewWorker(config WorkerConfig) (*Worker, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, caller: config.Caller, taskQueue: config.TaskQueue, flows: config.Flows,
-		tokens: config.TokenStore, stops: config.Stops, joins: config.Joins, ends: config.Ends, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
+		tokens: config.TokenStore, stops: config.Stops, joins: config.Joins,
+		ends: config.Ends, notices: config.Notices, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
 		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
 		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
@@ -128,7 +131,11 @@ func NewTaskRunner(config TaskRunnerConfig) (*TaskRunner, error) {
 }
 
 // Client starts, stops and describes executions. It is safe for concurrent use.
-type Client struct{ core }
+type Client struct {
+	core
+	notify      machine.Notify
+	checkTarget func(target string) error
+}
 
 // ClientConfig is what a [Client] works with. The fields are those of [WorkerConfig].
 type ClientConfig struct {
@@ -143,6 +150,10 @@ type ClientConfig struct {
 	Limits      machine.Limits
 	Observer    Observer
 	NewNonce    func() string
+	// Notify is what executions notify whose start names no target.
+	Notify machine.Notify
+	// CheckTarget returns why no notices can be sent to a target; nil means that none can be sent.
+	CheckTarget func(target string) error
 }
 
 // NewClient returns a client. It fails if the configuration lacks a port.
@@ -152,6 +163,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues,
 	}
 	c.setDefaults()
+	client := &Client{c, config.Notify, config.CheckTarget}
 	if err := missing("client", []port{
 		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
 		{"Stops", c.stops == nil},
@@ -159,7 +171,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}); err != nil {
 		return nil, err
 	}
-	return &Client{c}, nil
+	return client, nil
 }
 
 // core is what the roles have in common.
@@ -173,6 +185,7 @@ type core struct {
 	stops           Stops
 	joins           Joins
 	ends            Ends
+	notices         Notices
 	large           LargeValues
 	tokenKeys       token.Keys
 	newerKeys       func(context.Context) (token.Keys, error)

@@ -204,6 +204,26 @@ type Ends interface {
 	Ended(ctx context.Context, execution ID, state machine.State) error
 }
 
+// Notices receives what the targets of executions are told. An adapter sends it.
+type Notices interface {
+	// Notify accepts the notice, which is delivered at least once, or given up after [NoticePatience]. If
+	// Notify returns nil, the notice is not lost. The same notice may come several times.
+	Notify(ctx context.Context, notice Notice) error
+}
+
+// NoticePatience is how long the delivery of a notice is retried.
+const NoticePatience = 24 * time.Hour
+
+// Notice is a message to the target of an execution.
+type Notice struct {
+	Execution ID
+	ID        string // the same each time; it has no dot
+	Target    string // [machine.Notify]
+	Body      string // JSON
+	// Ended reports whether the notice is about the end of the execution.
+	Ended bool
+}
+
 // Flows keeps definitions by name and content.
 type Flows interface {
 	// Put stores the definition under the name and returns its reference. The same text under the

@@ -11,9 +11,12 @@ import (
 
 // Recover sends the wakes that an execution needs to continue, if all its wakes and tasks are lost, as
 // those in the memory of a process. latest is the latest item of its log, and state the state in it.
-// For an ended execution it sends nothing.
+// For an ended execution it sends the wake that reports its end, if it has a target.
 func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) error {
 	if state.Status.Final() {
+		if w.notifies(state.Notify) && state.Lane == nil {
+			return w.sendWake(ctx, latest.Execution, state.By)
+		}
 		return nil
 	}
 	causes, err := w.lostCauses(ctx, latest.Execution, state)

@@ -19,10 +19,15 @@ func (c *core) reportIfFinal(ctx context.Context, item Item, state machine.State
 	return nil
 }
 
-// reportEnd reports the end of an execution to its parent and to Ends.
+// reportEnd reports the end of an execution to its parent, to its target and to Ends.
 func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error {
 	if state.Awaited() {
 		if err := c.reportToParent(ctx, state); err != nil {
+			return err
+		}
+	}
+	if c.notifies(state.Notify) {
+		if err := c.notifyEnd(ctx, state); err != nil {
 			return err
 		}
 	}
@@ -35,8 +40,11 @@ func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error 
 // endedByWake reports whether the wake ended the execution. The worker that did so may have died before it
 // reported the end. A request to stop also makes a lane that has ended join again (rule 20).
 func (h *handler) endedByWake(state machine.State) bool {
-	isEnd := h.wake.Cause == state.By && (h.ends != nil || state.Lane != nil || state.Awaited()) || state.Lane != nil && h.wake.Cause == machine.CauseStop
-	return isEnd && state.Status.Final()
+	if !state.Status.Final() || state.Lane != nil && h.wake.Cause == machine.CauseStop {
+		return state.Status.Final()
+	}
+	isReported := h.ends != nil || h.notifies(state.Notify) || state.Lane != nil || state.Awaited()
+	return isReported && h.wake.Cause == state.By
 }
 
 // reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may

@@ -141,7 +141,7 @@ func formatSize(item []byte) (int, error) {
 	return size, nil
 }
 
-// StatusOf returns the head of what [Encode] wrote with no more than Status and Lane. It reads no more
+// StatusOf returns the head of what [Encode] wrote with no more than Status, Lane and Notified. It reads no more
 // than those, so it finds no damage behind them.
 func StatusOf(data []byte) (Head, error) { return decodeHead(data, false) }
 
@@ -149,6 +149,7 @@ func StatusOf(data []byte) (Head, error) { return decodeHead(data, false) }
 type Head struct {
 	Status    Status
 	Lane      bool // the log is that of a lane
+	Notified  bool // the execution reports its end
 	Flow      FlowRef
 	Execution string
 	Started   time.Time
@@ -196,12 +197,12 @@ func EndedAt(data []byte) (time.Time, error) {
 	return s.At, nil
 }
 
-// OwnersOf returns the lane whose log an item is of, or the parent of a sub-flow, as far as an item of that log
-// says: it reads no more than that, so it finds no damage behind it.
-func OwnersOf(log ID, data []byte) (lane *Lane, parent *Parent) {
+// OwnersOf returns a state with the lane whose log an item is of, or the parent of a sub-flow and what the execution
+// notifies, as far as an item of that log says: it reads no more than that, so it finds no damage behind it.
+func OwnersOf(log ID, data []byte) (owners State, ok bool) {
 	size, err := formatSize(data)
 	if err != nil {
-		return nil, nil
+		return State{}, false
 	}
 	c := &coder{dec: value.NewDecoder(data[size:])}
 	var h Head
@@ -212,9 +213,9 @@ func OwnersOf(log ID, data []byte) (lane *Lane, parent *Parent) {
 		c.parents(&s)
 	}
 	if s.Flow, s.Execution = h.Flow, h.Execution; c.damaged() || s.ID() != log {
-		return nil, nil
+		return State{}, false
 	}
-	return s.Lane, s.Parent
+	return State{Lane: s.Lane, Parent: s.Parent, Notify: s.Notify}, true
 }
 
 // coder encodes or decodes: one description of the format serves both. An encoding coder changes
@@ -225,6 +226,7 @@ type coder struct {
 	strange bool // the decoder met a value that no encoder writes
 	forked  bool // ids are reserved
 	child   bool // the execution is a sub-flow
+	told    bool // the execution reports its end
 }
 
 func (c *coder) damaged() bool { return c.dec.Err() != nil || c.strange }
@@ -301,8 +303,8 @@ func optional[T any](c *coder, p **T) bool {
 	return is == 1
 }
 
-// status codes the status, and whether the log is a lane's, whether ids are reserved and whether the
-// execution is a sub-flow, so that other logs are not larger.
+// status codes the status, and whether the log is a lane's, whether ids are reserved, whether the
+// execution is a sub-flow and whether it reports its end, so that other logs are not larger.
 func (c *coder) status(h *Head) {
 	code := max(slices.Index(Statuses, h.Status), 0)
 	if h.Lane {
@@ -314,10 +316,14 @@ func (c *coder) status(h *Head) {
 	if c.child {
 		code += 4 * len(Statuses)
 	}
-	number(c, &code, 8*len(Statuses)-1)
+	if h.Notified {
+		code += 8 * len(Statuses)
+	}
+	number(c, &code, 16*len(Statuses)-1)
 	h.Status = Statuses[code%len(Statuses)]
 	flags := code / len(Statuses)
-	h.Lane, c.forked, c.child = flags&1 != 0, flags&2 != 0, flags&4 != 0
+	h.Lane, c.forked, c.child, h.Notified = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
+	c.told = h.Notified
 }
 
 func (c *coder) statusText(s *Status) {
@@ -336,7 +342,7 @@ func (c *coder) head(h *Head) {
 }
 
 func (c *coder) state(s *State) {
-	h := Head{s.Status, s.Lane != nil, s.Flow, s.Execution, s.Started, s.Expires}
+	h := Head{s.Status, s.Lane != nil, s.Notify.Target != "", s.Flow, s.Execution, s.Started, s.Expires}
 	c.forked, c.child = s.Reserved > 0, s.Parent != nil
 	c.head(&h)
 	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
@@ -408,6 +414,19 @@ func (c *coder) parents(s *State) {
 	if c.child {
 		c.parent(&s.Parent)
 	}
+	if c.told {
+		c.notify(&s.Notify)
+	}
+}
+
+func (c *coder) notify(n *Notify) {
+	c.text(&n.Target)
+	waits := 0
+	if n.Waits {
+		waits = 1
+	}
+	number(c, &waits, 1)
+	n.Waits, c.strange = waits == 1, c.strange || n.Target == ""
 }
 
 func (c *coder) parent(parent **Parent) {

@@ -85,6 +85,9 @@ func (g *items) state() machine.State {
 		s.FirstID = g.r.Int()
 	}
 	s.Reserved = g.r.IntN(2) * g.r.Int()
+	if g.r.IntN(2) == 0 {
+		s.Notify = machine.Notify{Target: "https://" + g.text(), Waits: g.r.IntN(2) == 0}
+	}
 	for range g.r.IntN(4) {
 		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(5)), Step: g.number(), Branch: g.number()}
 		series := machine.Series{Owner: owner, Input: g.value(), Local: s.Input}

@@ -29,6 +29,14 @@ var Statuses = []Status{StatusStarting, StatusRunning, StatusSucceeded, StatusFa
 // Final reports whether the execution has ended.
 func (s Status) Final() bool { return s != StatusStarting && s != StatusRunning }
 
+// Notify is where an execution reports that it ended.
+type Notify struct {
+	// Target is a URL, or on AWS also the ARN of a queue, a topic or an event bus. It is empty for no reports. It may be a secret.
+	Target string
+	// Waits reports whether the target is also told of each step that begins to wait for a callback.
+	Waits bool
+}
+
 // FlowRef names the definition of an execution: its name and the hash of its text.
 type FlowRef struct {
 	Name string
@@ -41,7 +49,9 @@ type State struct {
 	// Lane names the lane whose state this is. It is nil for an execution.
 	Lane *Lane
 	// Parent is what started a sub-flow, or where an execution reports its end, nil for other executions. The lanes of a sub-flow have it, too.
-	Parent    *Parent
+	Parent *Parent
+	// Notify is what is told of the execution, and is zero for most. Its lanes have it, too.
+	Notify    Notify
 	Flow      FlowRef
 	Execution string // name of the execution
 	Status    Status

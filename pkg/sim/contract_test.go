@@ -673,7 +673,7 @@ var mutants = []mutant{
 	{
 		name: "rule 17: the wake that ended a lane does not join it again", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/report_end.go",
-			`(h.ends != nil || state.Lane != nil || state.Awaited())`, `(h.ends != nil || state.Awaited())`),
+			`h.notifies(state.Notify) || state.Lane != nil || state.Awaited()`, `h.notifies(state.Notify) || state.Awaited()`),
 	},
 	{
 		name: "rule 17: a lane that joins again does not wake its parent", from: forkless + 1,
@@ -754,7 +754,7 @@ var mutants = []mutant{
 	{
 		name: "rule 25: the wake that ended a sub-flow does not report it again", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/report_end.go",
-			`(h.ends != nil || state.Lane != nil || state.Awaited())`, `(h.ends != nil || state.Lane != nil)`),
+			`h.notifies(state.Notify) || state.Lane != nil || state.Awaited()`, `h.notifies(state.Notify) || state.Lane != nil`),
 	},
 	{
 		name: "rule 26: the sub-flow is told after the commit", from: forkless + 1,

@@ -25,6 +25,7 @@ type story struct {
 	deaths int    // how many workers may die
 	drawn  int    // so many runs are drawn where all would be too many; 0 for all
 	forks  bool   // the flow has forks or a sub-flow, which have ten times as many runs
+	told   bool   // the execution names a target
 	child  string // the flow that a step waits for; an actor that closes the token closes that of the child
 }
 
@@ -37,6 +38,9 @@ var stories = []story{
 	{name: "a callback and a stop", flow: flowHead + callbackText("timeoutSeconds: 600"), actors: []string{"hand", "stop"}},
 	{name: "a stop and deaths", flow: flowHead + callbackText("timeoutSeconds: 600"), actors: []string{"stop"}, deaths: 2},
 	{name: "a callback at most once", flow: flowHead + callbackText(atMostOnce, "timeoutSeconds: 600"), actors: []string{"hand"}, once: true, deaths: 1},
+	{name: "a target is told", flow: askNextFlow, actors: []string{"hand"}, deaths: 2, drawn: 1000, told: true},
+	{name: "a target and a stop", flow: flowHead + callbackText("timeoutSeconds: 600"), actors: []string{"stop"}, deaths: 1, told: true},
+	{name: "a target and a fork", flow: parallel(callbackText("timeoutSeconds: 600"), taskText("A")), deaths: 1, forks: true, told: true},
 	{name: "a claimed call", flow: flowHead + taskText("Once", atMostOnce), once: true, deaths: 2},
 	{name: "a claimed call and a stop", flow: flowHead + taskText("Once", atMostOnce), actors: []string{"stop"}, once: true, deaths: 1},
 	{name: "a long call", flow: flowHead + taskText("Long") + taskText("Next"), long: true, deaths: 2},
@@ -224,6 +228,9 @@ func (s story) world(t *testing.T, store Store, flow machine.FlowRef, name strin
 			w.limits["acs:fc:::services/test/functions/"+function] = time.Hour
 		}
 	}
+	if s.told {
+		w.notify = testNotify
+	}
 	for _, name := range s.actors {
 		w.actors = append(w.actors, map[string]func() *actor{"hand": w.hand, "beat": w.beat, "stop": w.stop, "others": w.others}[name]())
 	}
@@ -400,6 +407,9 @@ func (w *storyWorld) check(most int) error {
 		}
 	}
 	if err := w.checkLanes(); err != nil {
+		return err
+	}
+	if err := w.checkNotices(state); err != nil {
 		return err
 	}
 	if err := w.checkChild(state); err != nil {

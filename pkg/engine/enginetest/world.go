@@ -58,6 +58,8 @@ type world struct {
 	calls    map[string][]made // by key
 	flaky    string            // the key of Flaky's first call
 	doubled  map[string]bool
+	notify   machine.Notify
+	notices  []engine.Notice // that were accepted
 	// limits are the time limits of the functions, by the text of the resource.
 	limits map[string]time.Duration
 }
@@ -123,8 +125,22 @@ func (w *world) worker(alive gate) *roles {
 			return fmt.Sprintf("%s-%d", w.name, w.fresh)
 		},
 		Sleep: func(context.Context, time.Duration) error { return nil },
+		Notices: noticesFunc(func(notice engine.Notice) error {
+			if !alive() {
+				return errDied
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.notices = append(w.notices, notice)
+			return nil
+		}),
 	}}
 }
+
+type noticesFunc func(engine.Notice) error
+
+// Notify implements [engine.Notices].
+func (f noticesFunc) Notify(_ context.Context, notice engine.Notice) error { return f(notice) }
 
 type gatedLog struct {
 	engine.Log
@@ -304,7 +320,7 @@ func (w *world) call(call machine.Call) token.Outcome {
 // start starts the execution; a client repeats what failed.
 func (w *world) start(alive gate) {
 	w.t.Helper()
-	request := engine.StartRequest{Flow: w.flow, Execution: w.name}
+	request := engine.StartRequest{Flow: w.flow, Execution: w.name, Notify: w.notify}
 	if _, err := w.worker(alive).Start(w.t.Context(), request); err == nil {
 		return
 	}

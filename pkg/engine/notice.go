@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// maxNoticeOutput is the most bytes of an output in a notice. A larger one is left out.
+const maxNoticeOutput = 32 << 10
+
+// maxTarget is the most bytes of a target: a URL has about as many at most everywhere.
+const maxTarget = 2048
+
+// notifyOf returns what a new execution notifies.
+func (c *Client) notifyOf(asked machine.Notify) (machine.Notify, error) {
+	switch {
+	case asked.Target == "" && asked.Waits:
+		return machine.Notify{}, errors.New("notifyWaits needs the target of notify")
+	case asked.Target == "":
+		return c.notify, nil
+	case len(asked.Target) > maxTarget:
+		return machine.Notify{}, fmt.Errorf("the target of notify has %d bytes and the limit is %d", len(asked.Target), maxTarget)
+	case c.checkTarget == nil:
+		return machine.Notify{}, errors.New("notices cannot be sent from here; leave out notify")
+	}
+	return asked, c.checkTarget(asked.Target)
+}
+
+func (c *core) notifies(n machine.Notify) bool { return c.notices != nil && n.Target != "" }
+
+// notifyEnd tells the target of an execution that it has ended.
+func (c *core) notifyEnd(ctx context.Context, state machine.State) error {
+	output := state.Output
+	if output.Size() <= maxNoticeOutput {
+		loader := c.newValueLoader()
+		if err := loader.fill(ctx, &output); err != nil {
+			return err
+		}
+	}
+	data := noticeData(state, state.Status)
+	if state.Error != "" || state.Cause != "" {
+		data = append(data, member("error", state.Error), member("cause", state.Cause))
+	}
+	if !output.IsMissing() && output.IsComplete() && output.Size() <= maxNoticeOutput {
+		data = append(data, value.Member{Key: "output", Value: output})
+	}
+	data = append(data, member("stoppedTime", instant(state.At)))
+	return c.sendNotice(ctx, state, "end-"+state.ID().String(), "execution.ended", state.At, data)
+}
+
+// notifyWait tells the target of an execution, before the call, that the step of the call waits for a callback. A worker
+// that dies before the call is recorded leaves both to the next one.
+func (h *handler) notifyWait(ctx context.Context, d *draft, call machine.Call) error {
+	step, waiting := d.env.Flow.All[call.Attempt.Step], d.state.Waiting
+	task, isTask := step.Kind.(*fdl.Task)
+	_, isMade := h.results[call.Attempt]
+	if !d.state.Notify.Waits || !h.notifies(d.state.Notify) || !isTask || task.Pattern != fdl.PatternWaitForCallback || waiting == nil || isMade {
+		return nil
+	}
+	data := append(noticeData(d.state, machine.StatusRunning), member("step", machine.StepIn(step.Name, machine.Iterations(step, d.state.Items()))))
+	if !waiting.Due.IsZero() {
+		data = append(data, member("until", instant(waiting.Due)))
+	}
+	return h.sendNotice(ctx, d.state, "wait-"+call.Key(), "execution.waiting", waiting.Since, data)
+}
+
+func member(key, text string) value.Member { return value.Member{Key: key, Value: value.String(text)} }
+
+func instant(t time.Time) string { return t.UTC().Format(machine.TimeFormat) }
+
+func noticeData(state machine.State, status machine.Status) []value.Member {
+	return []value.Member{
+		member("flow", state.Flow.Name), member("execution", state.Execution), member("status", string(status)),
+		member("startedTime", instant(state.Started)),
+	}
+}
+
+// sendNotice sends a notice. Its id has the start of the execution: another one may have had the name, a retention ago.
+func (c *core) sendNotice(ctx context.Context, state machine.State, id, kind string, at time.Time, data []value.Member) error {
+	body := value.Object(member("type", kind), member("timestamp", instant(at)), value.Member{Key: "data", Value: value.Object(data...)})
+	err := c.notices.Notify(ctx, Notice{
+		Execution: NewID(state.Flow.Name, state.Execution), ID: fmt.Sprintf("%s-%d", id, state.Started.UnixMilli()), Target: state.Notify.Target,
+		Body: token.MaskJSON(body.JSON()), Ended: state.Status.Final(),
+	})
+	return wrap("notify the target of execution "+state.ID().String(), err)
+}
