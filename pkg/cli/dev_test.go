@@ -8,6 +8,9 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -536,4 +539,61 @@ func TestDevServesTheVendorsClient(t *testing.T) {
 	if got := d.do("show", "callback/tutorial", "--json"); !strings.Contains(got, `"s": "ok"`) {
 		t.Errorf("the output is another: %s", got)
 	}
+}
+
+// The programs of the page on the API run: the first with the key of dev, the second with a signature in its place.
+func TestDocumentedProgramsUseTheAPI(t *testing.T) {
+	t.Parallel()
+	python, err := filepath.Abs("../../.tools/sam/bin/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(python); err != nil {
+		t.Fatal("boto3 is not installed: `make test` installs it")
+	}
+	env := inStore(t)
+	d := startDev(t, program(t), env, "--api")
+	d.do("flows", "put", callbackFlow)
+	signing := httptest.NewServer(signedProxy(t, d))
+	t.Cleanup(signing.Close)
+	inTest := strings.NewReplacer("http://"+defaultAddress, strings.TrimSuffix(d.says.API, "/"), storeFiles, filepath.Dir(d.says.APIKey)+"/",
+		"https://API.execute-api.us-east-1.amazonaws.com", signing.URL)
+	programs := 0
+	for _, f := range documents(t) {
+		if f.language != "python" || filepath.Base(f.file) != "api.md" {
+			continue
+		}
+		programs++
+		cmd := exec.CommandContext(t.Context(), python, "-c", inTest.Replace(strings.Join(f.text, "\n")))
+		cmd.Env = append(os.Environ(), "AWS_ACCESS_KEY_ID=AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY=secret", "NO_PROXY=*", "HOME="+t.TempDir())
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "Succeeded {'s': 'ok'}\n" {
+			t.Errorf("%s, line %d: %v: %s", f.file, f.line, err, out)
+		}
+	}
+	if programs != 2 {
+		t.Errorf("the page has %d programs", programs)
+	}
+}
+
+var signature = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/us-east-1/execute-api/aws4_request, SignedHeaders=host;x-amz-date, ` +
+	`Signature=[0-9a-f]{64}$`)
+
+// signedProxy is the API of dev for requests that are signed as those for a stack.
+func signedProxy(t *testing.T, d *devProcess) http.Handler {
+	t.Helper()
+	to, err := url.Parse(d.says.API)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(d.says.APIKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		if given := r.In.Header.Get("Authorization"); !signature.MatchString(given) {
+			t.Errorf("the request is signed with %q", given)
+		}
+		r.SetURL(to)
+		r.Out.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(key)))
+	}}
 }

@@ -144,7 +144,7 @@ func (s shown) slow() string {
 }
 
 var (
-	timeOfDay = regexp.MustCompile(`\b\d\d:\d\d:\d\d\b`)
+	timeOfDay = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d{3}Z)?\b`)
 	date      = regexp.MustCompile(`\b\d{4}-\d\d-\d\d([T ])`)
 	// wholeToken is a token in what a command prints, tokenSaid what is shown of one, inStoreFlag what it adds for a store that is not
 	// the default one.
@@ -264,21 +264,24 @@ func (s shown) serves() bool {
 
 // looks reports whether the command changes nothing. A reader types it when there is something to see.
 func (s shown) looks() bool {
-	return strings.HasPrefix(s.command, "waitless list") || strings.HasPrefix(s.command, "waitless show")
+	return strings.Contains(s.command, "waitless list") || strings.HasPrefix(s.command, "waitless show")
 }
+
+// defaultAddress is where a reader's dev listens, and storeFiles begins the names of files in the reader's store.
+const defaultAddress, storeFiles = "127.0.0.1:8787", ".waitless/"
 
 // testSession runs the commands of a section on one store. TOKEN is the token that one of them
 // printed.
 func testSession(t *testing.T, commands []shown) {
 	t.Helper()
-	env, text := shellEnv(t), ""
+	env, text, address := shellEnv(t), "", ""
 	for _, s := range commands {
 		if s.serves() {
 			printed := beginInShell(t, env, s)
-			text = wholeToken.FindString(printed)
+			text, address = wholeToken.FindString(printed), port.FindString(printed)
 			continue
 		}
-		command := strings.ReplaceAll(s.command, "TOKEN", text)
+		command := strings.NewReplacer("TOKEN", text, defaultAddress, address, storeFiles, "$WAITLESS_STORE/").Replace(s.command)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		printed, exit := shell(t, env, command)
 		for s.check(printed, exit) != nil && s.looks() && engine.Sleep(ctx, 50*time.Millisecond) == nil {
