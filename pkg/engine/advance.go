@@ -37,7 +37,9 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
 		core: &w.core, wake: wake, results: map[machine.Attempt]result{}, loader: w.newValueLoader(),
+		room: rooms.Get().(*[]machine.Event),
 	}
+	defer rooms.Put(h.room)
 	disposition, err := h.run(ctx)
 	if poisoned(receives, err) {
 		disposition, err = done, h.abandon(ctx, err)
@@ -68,6 +70,8 @@ type handler struct {
 	resent bool
 	// unmapped are the unmapped sources of committed drafts.
 	unmapped *UnmappedSources
+	// room has memory for the events of the draft, of which there is one at a time.
+	room *[]machine.Event
 }
 
 func (h *handler) run(ctx context.Context) (Disposition, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -48,7 +49,7 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 		Flow: flow, Limits: h.limits, Keys: h.keysFor(ctx, state), CallbackBase: h.callbackBase, TimeLimits: limits, Cause: h.wake.Cause,
 		Generation: h.generation,
 	}
-	return &draft{base: base, liveTag: state.Timer.Tag, items: state.Items(), env: env, state: state}, nil
+	return &draft{base: base, liveTag: state.Timer.Tag, items: state.Items(), env: env, state: state, events: (*h.room)[:0]}, nil
 }
 
 // definition returns the flow of the state. One that is gone is a defect.
@@ -73,12 +74,20 @@ func (h *handler) keysFor(ctx context.Context, state machine.State) token.Keys {
 	return keys
 }
 
+// rooms have memory for the events of drafts. Events are the largest part of a draft, and a log item has
+// many, so the next wake uses the memory again.
+var rooms = sync.Pool{New: func() any { return new([]machine.Event) }}
+
+// usualEvents is how many events a signal adds at most, usually: a poll of the polling sample adds seven.
+const usualEvents = 7
+
 // applySignal applies a signal to the draft.
 func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Signal) error {
 	if err := d.reloadState(); err != nil {
 		return err
 	}
 	d.env.Tag = h.newNonce()
+	d.events = slices.Grow(d.events, usualEvents)
 	d.env.Before = d.events
 	next, err := h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
 	if err != nil {
@@ -88,11 +97,7 @@ func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Sign
 	_, joined := signal.(machine.LanesJoined)
 	d.hasResult = d.hasResult || closed || joined
 	d.state = next.State
-	if d.events == nil {
-		d.events = next.Events // which is not shared
-	} else {
-		d.events = append(d.events, next.Events...)
-	}
+	d.events = append(d.events, next.Events...)
 	d.changed = d.changed || next.Changed
 	d.commands = next.Commands
 	d.unmapped = append(d.unmapped, next.Unmapped...)
@@ -191,8 +196,11 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	h.loader.written = parts
 	h.observer.Committed(item.Execution, d.state, machine.WithItems(d.items, d.events))
 	h.noteUnmapped(d)
-	d.base, d.liveTag, d.events, d.unmapped, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, nil, false, false
+	d.base, d.liveTag, d.unmapped, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
 	d.results, d.items = 0, d.state.Items()
+	clear(d.events) // what they refer to may be collected
+	d.events = d.events[:0]
+	*h.room = d.events
 	return h.reportIfFinal(ctx, item, d.state)
 }
 

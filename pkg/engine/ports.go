@@ -257,6 +257,6 @@ type Observer interface {
 	Calling(call machine.Call, at time.Time)
 
 	// Committed is called after the events and the state of an execution or of a lane were committed. The
-	// events have their Items.
+	// events have their Items. They are valid during the call: an observer that keeps them keeps a copy.
 	Committed(execution ID, state machine.State, events []machine.Event)
 }

@@ -19,14 +19,15 @@ func (s State) Items() []int {
 	return items
 }
 
-// WithItems returns the next events of a log with their Items. Items are those of the state before them.
+// WithItems sets the Items of the next events of a log, and returns these events. Items are those of the
+// state before them.
 func WithItems(items []int, events []Event) []Event {
-	events = slices.Clone(events)
-	for i, e := range events {
+	for i := range events {
+		e := &events[i]
 		if e.Type == BranchExited || e.Type == IterationExited {
 			items = items[:len(items)-1]
 		}
-		events[i].Items = items
+		e.Items = items
 		if e.Type == BranchEntered || e.Type == IterationEntered {
 			items = append(slices.Clip(items), e.Index)
 		}

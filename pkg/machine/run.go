@@ -83,8 +83,7 @@ func (r *run) ownState() {
 	s.At = r.at
 	s.Series = append(make([]Series, 0, len(s.Series)+1), s.Series...)
 	r.next.Changed = true
-	// A poll of the polling sample makes five events, and then six or seven that the caller appends to them.
-	r.next.Events = make([]Event, 0, max(7, 12-len(r.env.Before)))
+	r.next.Events = r.env.Before[len(r.env.Before):]
 }
 
 // ownWaiting copies the waiting, so that it can be changed.

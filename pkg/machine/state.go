@@ -253,7 +253,8 @@ type Env struct {
 	Tag string
 	// Loaded are the values of references in the state, as [Next.Load] asked for.
 	Loaded map[value.Ref]value.Value
-	// Before are the events of earlier signals in the same item of the log.
+	// Before are the events of earlier signals in the same item of the log. [Apply] adds its events in the
+	// spare capacity after them if that is large enough.
 	Before []Event
 }
 

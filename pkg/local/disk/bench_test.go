@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	_ "github.com/waitless/waitless/pkg/cmd/collector" // the command's growth of the heap
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
@@ -33,7 +33,6 @@ func (volatile) Waiting(context.Context, resume.Poll, int) ([]resume.Poll, error
 // was synced.
 func countedStore(b *testing.B) (*disk.Store, *atomic.Int64) {
 	b.Helper()
-	debug.SetGCPercent(400) // as the command does
 	dir := b.TempDir()
 	refuseMemory(b, dir)
 	b.Chdir(dir)
