@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/value"
@@ -18,9 +19,9 @@ import (
 
 // Key is what a client signs its requests with.
 type Key struct {
-	Secret string `json:"secret"`
+	Secret string
 	// Actions are the roles and the actions that the client may use. Nil means all.
-	Actions []string `json:"actions"`
+	Actions []string
 }
 
 // The roles. Each is a list of actions, and each action has one.
@@ -45,19 +46,30 @@ func (k Key) Allows(action string) bool {
 	return k.Actions == nil || slices.Contains(k.Actions, action) || slices.Contains(k.Actions, roles[action])
 }
 
-// UnmarshalJSON reads a secret, or {"secret":"...","actions":["read"]}.
+// UnmarshalJSON reads a secret, or {"secret":"...","actions":["read"]}. Names of members are exact: encoding/json
+// would accept "Actions" too, and a second list could allow more than the first.
 func (k *Key) UnmarshalJSON(text []byte) error {
-	if bytes.HasPrefix(text, []byte("{")) {
-		type limited Key // without this method
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		decoder.DisallowUnknownFields() // a misspelt name would allow everything
-		err := decoder.Decode((*limited)(k))
-		if k.Actions == nil {
-			k.Actions = []string{} // which is not valid, and not all
-		}
+	if !bytes.HasPrefix(text, []byte("{")) {
+		return json.Unmarshal(text, &k.Secret)
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(text, &members); err != nil {
 		return err
 	}
-	return json.Unmarshal(text, &k.Secret)
+	k.Actions = []string{} // which is not valid, and not all
+	into := map[string]any{"secret": &k.Secret, "actions": &k.Actions}
+	for name, member := range members {
+		if into[name] == nil {
+			return errors.New("unknown member") // a misspelt name would allow everything
+		}
+		if err := json.Unmarshal(member, into[name]); err != nil {
+			return err
+		}
+	}
+	if k.Actions == nil {
+		k.Actions = []string{}
+	}
+	return nil
 }
 
 // minSecret is the least length of a client's secret in bytes: an attacker who has seen one signed
@@ -85,14 +97,14 @@ func Parse(text string) (Keys, error) {
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
 		var key Key
 		if json.Unmarshal(texts[id], &key) != nil {
-			return nil, fmt.Errorf(`key %q cannot be read; allowed: a secret, or {"secret":"...","actions":["read"]} with no other members`, id)
+			return nil, fmt.Errorf(`key %s cannot be read; allowed: a secret, or {"secret":"...","actions":["read"]} with no other members`, shown(id))
 		}
 		keys[id] = key
 		if len(key.Secret) < minSecret {
-			return nil, fmt.Errorf("the secret of key %q has the length %d; allowed: at least %d bytes", id, len(key.Secret), minSecret)
+			return nil, fmt.Errorf("the secret of key %s has the length %d; allowed: at least %d bytes", shown(id), len(key.Secret), minSecret)
 		}
 		if err := key.checkActions(); err != nil {
-			return nil, fmt.Errorf("key %q: %w", id, err)
+			return nil, fmt.Errorf("key %s: %w", shown(id), err)
 		}
 	}
 	return keys, nil
@@ -102,11 +114,20 @@ func (k Key) checkActions() error {
 	known := append(slices.Sorted(maps.Keys(roles)), roleRead, roleStart, roleReport, roleManage)
 	for _, action := range k.Actions {
 		if !slices.Contains(known, action) {
-			return fmt.Errorf("action %q is unknown%s; allowed: read, start, report, manage, or actions like StartExecution", action, fdl.DidYouMean(action, known))
+			return fmt.Errorf("action %s is unknown%s; allowed: read, start, report, manage, or actions like StartExecution",
+				shown(action), fdl.DidYouMean(action, known))
 		}
 	}
 	if k.Actions != nil && len(k.Actions) == 0 {
 		return errors.New(`it has no actions; list some, or write {"id":"secret"} to allow all`)
 	}
 	return nil
+}
+
+// shown returns a text of the keys for an error. One that is as long as a secret may be one in the wrong place.
+func shown(text string) string {
+	if len(text) >= minSecret {
+		return fmt.Sprintf("(hidden: %d bytes, as long as a secret)", len(text))
+	}
+	return strconv.Quote(text)
 }

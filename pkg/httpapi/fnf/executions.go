@@ -301,10 +301,6 @@ func (p *page) add(ctx context.Context, id engine.ID) error {
 		}
 	}
 	p.executions = append(p.executions, shown)
-	for _, text := range shown {
-		if text, ok := text.(string); ok {
-			p.size += len(text)
-		}
-	}
+	p.size += shown.size()
 	return nil
 }

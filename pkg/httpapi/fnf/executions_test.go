@@ -366,11 +366,19 @@ func TestExecutionsAreListed(t *testing.T) {
 	}
 }
 
-// Pages of large executions end early, and the next page goes on behind the last one.
+// Pages of large executions end early, and the next page goes on behind the last one. The size is that of the
+// response, in which a quote takes two bytes.
 func TestListsOfLargeExecutionsHaveSmallPages(t *testing.T) {
 	t.Parallel()
+	for _, text := range []string{strings.Repeat("x", 380<<10), strings.Repeat(`"`, 190<<10)} {
+		listLargeExecutions(t, text)
+	}
+}
+
+func listLargeExecutions(t *testing.T, text string) {
+	t.Helper()
 	m := newManaged(t)
-	m.put("f", onePass+"#"+strings.Repeat("x", 380<<10)+"\n")
+	m.put("f", onePass+"#"+text+"\n")
 	for i := range 12 {
 		m.want(fmt.Sprintf("StartExecution FlowName=f ExecutionName=a%d", i))
 	}

@@ -289,8 +289,7 @@ func (h handler) listFlows(ctx context.Context, given parameters) (object, error
 			return nil, err
 		}
 		if last = name; shown != nil {
-			text, _ := shown["Definition"].(string)
-			list, size = append(list, shown), size+len(text)+maxProperties
+			list, size = append(list, shown), size+shown.size()
 		}
 	}
 	return object{"Flows": list}, nil

@@ -105,6 +105,12 @@ type handler struct {
 // object is a response. Its members have the names of the API.
 type object map[string]any
 
+// size returns the size of the object in a response, with the escapes of its texts.
+func (o object) size() int {
+	encoded, _ := json.Marshal(o) // values of the API can be encoded
+	return len(encoded)
+}
+
 // action carries out one kind of request.
 type action struct {
 	// required are the parameters that a request must have and that may not be empty.
