@@ -36,6 +36,7 @@ require (
 	github.com/hinshun/vt10x v0.0.0-20220301184237-5011da428d02 // tests: the screen behind that terminal
 	github.com/mattn/go-runewidth v0.0.31 // how wide a text is on a terminal
 	github.com/mattn/go-shellwords v1.0.16 // splits the user's commands as a shell would, without one
+	github.com/netresearch/go-cron v0.9.1 // cron expressions of schedules, by the maintained fork of the widest used one; needs nothing else
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: holds --json against its schemas
 	github.com/spf13/cobra v1.10.2 // commands, flags and their help; the widest used one
 	github.com/spf13/pflag v1.0.9 // cobra's flags, to suggest the one that was meant

@@ -22,6 +22,7 @@ const (
 	yaml   = "go.yaml.in/yaml"
 
 	webhooks = "github.com/standard-webhooks/standard-webhooks/libraries"
+	cron     = "github.com/netresearch/go-cron"
 )
 
 // A row lists what one package may import beyond the standard library. A * in a path matches one element.
@@ -36,8 +37,8 @@ type row struct {
 // Lists that several rows share.
 var (
 	core     = []string{"pkg/value", "pkg/fdl", "pkg/token", "pkg/machine", "pkg/jobs"}
-	useCases = append([]string{"pkg/engine", "pkg/resume"}, core...)
-	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*"}, useCases...)
+	useCases = append([]string{"pkg/engine", "pkg/resume", "pkg/schedule"}, core...)
+	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*", "pkg/schedule/cron"}, useCases...)
 )
 
 // house lists each package and what it may import. A package without a row fails the test, so every new
@@ -68,6 +69,10 @@ var house = []row{
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 
+	{path: "pkg/schedule", ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value"}},
+	{path: "pkg/schedule/cron", ours: []string{"pkg/schedule", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value"}, modules: []string{cron}},
+	{path: "pkg/schedule/scheduletest", testing: true, ours: []string{"pkg/schedule", "pkg/engine"}},
+
 	{
 		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
 		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
@@ -77,7 +82,7 @@ var house = []row{
 
 	{path: "pkg/httpapi/rest", ours: useCases},
 	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/fdl", "pkg/value"}},
-	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
+	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
@@ -142,7 +147,7 @@ var functionModules = map[string][]string{
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
 	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
-	"functions/fnf":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
+	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3"), cron),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
 }
 

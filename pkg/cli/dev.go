@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,6 +31,8 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/schedule"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -245,7 +248,9 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 			return fmt.Errorf("serve store %s: %w", s.store, err)
 		}
 	}
-	endHTTP := target.Serve(ctx, s.listener, s.handler(system, store, own, key))
+	schedules, endSchedules := s.fireSchedules(ctx, system, store)
+	defer endSchedules()
+	endHTTP := target.Serve(ctx, s.listener, s.handler(system, store, schedules, own, key))
 	err = s.announce()
 	if err == nil {
 		err = system.Serve(ctx)
@@ -255,6 +260,19 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return view.Interrupted("what waits continues with the next dev")
 	}
 	return err
+}
+
+// fireSchedules fires the schedules of the store until ctx ends, or until end is called, and returns what manages them.
+func (s *server) fireSchedules(ctx context.Context, system *local.System, store target.Store) (manager cron.Manager, end func()) {
+	now := local.NewClock(s.Now).Now
+	runner := cron.NewRunner(schedule.Starter{Store: store, Newest: store.Newest, Start: system.Start}, now, s.log)
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { runner.Run(ctx) })
+	return cron.Manager{Store: store, Trigger: runner, Now: now}, func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // putFlows stores the definitions of the setting flows, as run and start do.
@@ -305,7 +323,7 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *l
 
 // handler is what is served over HTTP: own to this machine and with the key, if
 // that is asked for, the rest to everybody who reaches it.
-func (s *server) handler(system *local.System, store target.Store, own http.Handler, key string) http.Handler {
+func (s *server) handler(system *local.System, store target.Store, schedules cron.Manager, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
 		Tokens: system.Callbacks, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
@@ -314,7 +332,7 @@ func (s *server) handler(system *local.System, store target.Store, own http.Hand
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
 		mux.Handle("/{$}", fnf.Handler(fnf.Config{
-			Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: store, Flows: store, Await: system.Await,
+			Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: store, Flows: store, Await: system.Await, Schedules: schedules,
 			Region: "local", Keys: s.keys, Now: time.Now, Log: s.log,
 		}))
 	}

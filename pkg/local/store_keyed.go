@@ -88,6 +88,7 @@ const (
 	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
 	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
 	keyLarge      = 'v' // name: a large value
+	keySchedule   = 'c' // flow, name: text of a schedule
 	keyGeneration = 'g' // nothing: how often the store was opened
 )
 

@@ -16,6 +16,8 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
+	"github.com/waitless/waitless/pkg/schedule"
+	"github.com/waitless/waitless/pkg/schedule/scheduletest"
 )
 
 // Each suite asks for the emulator first: that there is none is said once, and
@@ -26,6 +28,12 @@ func TestFlowList(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
 	enginetest.Definitions(t, func(t *testing.T) enginetest.DefinitionList { t.Helper(); return newTables(t, time.Now) })
+}
+
+func TestSchedules(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	scheduletest.Store(t, as[schedule.Store])
 }
 
 func TestIndex(t *testing.T) {

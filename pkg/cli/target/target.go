@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -56,6 +57,7 @@ type Lists interface {
 	rest.Flows
 	// SetProperties replaces the properties of a listed definition if they are those before.
 	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
+	schedule.Store
 }
 
 // APIKeyFile is the file of a store with the key of its management API.

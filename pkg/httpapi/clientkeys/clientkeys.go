@@ -36,6 +36,7 @@ const (
 var roles = map[string]string{
 	"CreateFlow": roleManage, "UpdateFlow": roleManage, "DeleteFlow": roleManage, "StopExecution": roleManage, "StartExecution": roleStart,
 	"DescribeFlow": roleRead, "ListFlows": roleRead, "DescribeExecution": roleRead, "GetExecutionHistory": roleRead, "ListExecutions": roleRead,
+	"CreateSchedule": roleManage, "UpdateSchedule": roleManage, "DeleteSchedule": roleManage, "DescribeSchedule": roleRead, "ListSchedules": roleRead,
 	"DescribeRegions": roleRead, "ReportTaskSucceeded": roleReport, "ReportTaskFailed": roleReport,
 	"SendTaskSuccess": roleReport, "SendTaskFailure": roleReport, "SendTaskHeartbeat": roleReport, "ListStateMachines": roleRead,
 	"DescribeStateMachine": roleRead,

@@ -25,7 +25,7 @@ func TestParse(t *testing.T) {
 		limited + `["read"]},"a":"` + secret + `"}`: "cannot be read", limited + `["read"],"actions":["manage"]}}`: "cannot be read",
 		limited + `["read"],"Actions":["manage"]}}`: "cannot be read", `{"a":{"secret":"` + secret + `","Actions":["read"]}}`: "cannot be read",
 		limited + `["` + secret + `"]}}`: "action (hidden: 29 bytes, as long as a secret) is unknown",
-		`{"` + secret + `":"an-id"}`: "the secret of key (hidden: 29 bytes, as long as a secret) has the length 5", `{"` + secret + `":1}`: "cannot be read",
+		`{"` + secret + `":"an-id"}`:     "the secret of key (hidden: 29 bytes, as long as a secret) has the length 5", `{"` + secret + `":1}`: "cannot be read",
 		"": "allowed", "[]": "allowed", `{"a":1}`: "allowed",
 		`{"a":""}`:                    "has the length 0; allowed: at least 24 bytes",
 		`{"a":"` + secret[:23] + `"}`: `the secret of key "a" has the length 23; allowed: at least 24 bytes`,

@@ -176,6 +176,12 @@ func TestVendorClientManagesFlows(t *testing.T) {
 	calls.add("UpdateFlow", parameters{"Name": "f", "Definition": "steps: ["})
 	calls.add("DescribeFlow", named)
 	calls.add("ListFlows", parameters{"Limit": 10})
+	nightly := parameters{"FlowName": "f", "ScheduleName": "nightly", "CronExpression": "0 0 2 * * *", "Payload": `{"a":"ä *~+"}`, "Enable": true}
+	calls.add("CreateSchedule", nightly)
+	calls.add("UpdateSchedule", parameters{"FlowName": "f", "ScheduleName": "nightly", "Enable": false})
+	calls.add("DescribeSchedule", parameters{"FlowName": "f", "ScheduleName": "nightly"})
+	calls.add("ListSchedules", parameters{"FlowName": "f", "Limit": 10})
+	calls.add("DeleteSchedule", parameters{"FlowName": "f", "ScheduleName": "nightly"})
 	calls.add("DeleteFlow", named)
 	calls.add("ListFlows", parameters{"Limit": 10})
 	calls.add("ListSchedules", parameters{"FlowName": "f"})
@@ -187,9 +193,14 @@ func TestVendorClientManagesFlows(t *testing.T) {
 		"InvalidArgument 400",
 		`{"CreatedTime":"`,
 		`{"Flows":[{"CreatedTime":"`,
+		`{"CreatedTime":"`,
+		`{"CreatedTime":"`,
+		`{"CreatedTime":"`,
+		`{"RequestId":"`,
+		`{"RequestId":"`,
 		`{"RequestId":"`,
 		`{"Flows":[],"RequestId":"`,
-		"ActionNotSupported 400",
+		"FlowNotExists 404",
 	})
 }
 

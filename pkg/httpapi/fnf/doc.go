@@ -16,6 +16,11 @@
 //	ReportTaskSucceeded   TaskToken, Output                                  -> EventId
 //	ReportTaskFailed      TaskToken, Error, Cause                            -> EventId
 //	DescribeRegions                                                          -> Regions
+//	CreateSchedule        FlowName, ScheduleName, CronExpression, Payload, Description, Enable -> schedule
+//	UpdateSchedule        the same; what is left out does not change         -> schedule
+//	DescribeSchedule      FlowName, ScheduleName                             -> schedule
+//	DeleteSchedule        FlowName, ScheduleName
+//	ListSchedules         FlowName, Limit, NextToken                         -> Schedules, NextToken
 //
 // The protocol is the vendor's RPC: the path /, GET or POST, each parameter in the query or in the form
 // that is the body, JSON responses. Every request is signed with HMAC-SHA1 and a shared key, and is at
@@ -27,7 +32,7 @@
 //   - ExecutionAlreadyExists: an execution of that name has ended. One that has not ended is returned.
 //   - FlowAlreadyExists: a definition of that name is listed, whichever API put it.
 //   - ConcurrentUpdateError: another request changed the flow meanwhile; try again.
-//   - ActionNotSupported: StartSyncExecution, schedules, and all that the vendor added later.
+//   - ActionNotSupported: StartSyncExecution, and all that the vendor added later.
 //   - EntityTooLarge: the request or the report is too large, as in the vendor's API.
 //
 // The output for a Waitless step is a JSON object within its limit. The output for an external recipient
@@ -41,8 +46,8 @@
 // because a client's key is not that sender's secret.
 //
 // A flow is the latest definition of its name. RoleArn and the other texts of a flow have no effect;
-// DescribeFlow returns them as they were given. DeleteFlow stops the executions that have not ended, with
-// the error FlowDeleted. Executions and histories of a deleted flow stay, and keep their names.
+// DescribeFlow returns them as they were given. DeleteFlow deletes the schedules and stops the executions that
+// have not ended, with the error FlowDeleted. Executions and histories of a deleted flow stay, and keep their names.
 //
 // While lanes of a fork run, the history may get events with smaller ids than others that are there. Their
 // ids do not change.

@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 )
 
 // managed is the API over a system in memory whose time stands still until run.
@@ -54,7 +55,8 @@ func newManagedWith(tb testing.TB, clock *local.Clock, requests func() time.Time
 	system := local.New(local.Config{Store: b.MemoryStore, Clock: clock})
 	m := &managed{b, system, fnf.Config{
 		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: b.MemoryStore, Flows: b.MemoryStore, Await: system.Await,
-		Region: "local", Keys: clientkeys.Keys{keyID: {Secret: secret}}, Now: func() time.Time { return b.clock() },
+		Schedules: cron.Manager{Store: b.MemoryStore, Trigger: &cron.Runner{}, Now: func() time.Time { return b.clock() }},
+		Region:    "local", Keys: clientkeys.Keys{keyID: {Secret: secret}}, Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	}}
 	b.api = fnf.Handler(m.config)
@@ -418,12 +420,7 @@ func TestRejectionsOfManaging(t *testing.T) {
 		"StartExecution FlowName=f CallbackFnFTaskToken=x":                              {404, "TaskNotExists", ""},
 		"StartExecution FlowName=f Qualifier=x":                                         {400, "InvalidArgument", "Qualifier is not supported"},
 		"StartSyncExecution FlowName=f":                                                 {400, "ActionNotSupported", "Express flows"},
-		"CreateSchedule FlowName=f":                                                     {400, "ActionNotSupported", "schedules are not supported"},
-		"UpdateSchedule FlowName=f":                                                     {400, "ActionNotSupported", "schedules are not supported"},
-		"DescribeSchedule FlowName=f":                                                   {400, "ActionNotSupported", "schedules are not supported"},
-		"DeleteSchedule FlowName=f":                                                     {400, "ActionNotSupported", "schedules are not supported"},
-		"ListSchedules FlowName=f":                                                      {400, "ActionNotSupported", "schedules are not supported"},
-		"PublishFlowVersion FlowName=f":                                                 {400, "ActionNotSupported", "supported: CreateFlow, DeleteFlow"},
+		"PublishFlowVersion FlowName=f":                                                 {400, "ActionNotSupported", "CreateFlow, CreateSchedule, DeleteFlow"},
 		"DescribeExecution FlowName=f":                                                  {400, "MissingRequiredParams", "ExecutionName"},
 		"DescribeExecution FlowName=f ExecutionName=none":                               {404, "ExecutionNotExists", noExecution},
 		"DescribeExecution FlowName=none ExecutionName=e":                               {404, "FlowNotExists", noFlow},

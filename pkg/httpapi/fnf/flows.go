@@ -97,9 +97,14 @@ func (p properties) stored() (string, error) {
 	return string(text), err
 }
 
-// id returns the id of the flow in the form of a UUID. A flow that is deleted and created again gets another.
+// id returns the id of the flow. A flow that is deleted and created again gets another.
 func (f *flow) id() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", f.definitions[0].Flow.Name, f.Created.UnixNano()))
+	return uuid(fmt.Sprintf("%s %d", f.definitions[0].Flow.Name, f.Created.UnixNano()))
+}
+
+// uuid returns an id in the form of a UUID, the same for the same text.
+func uuid(text string) string {
+	sum := sha256.Sum256([]byte(text))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
@@ -227,10 +232,14 @@ func (h handler) putDefinition(ctx context.Context, given parameters, listed []e
 	return current, err
 }
 
-// deleteFlow stops the executions of a flow that have not ended and takes its definitions off the list.
+// deleteFlow deletes the schedules of a flow, stops the executions that have not ended and takes its definitions off the
+// list.
 func (h handler) deleteFlow(ctx context.Context, given parameters) (object, error) {
 	f, err := h.find(ctx, given["Name"])
 	if err != nil {
+		return nil, err
+	}
+	if err := h.Schedules.DeleteAll(ctx, given["Name"]); err != nil {
 		return nil, err
 	}
 	if err := h.stopAll(ctx, given["Name"]); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -69,6 +70,8 @@ type Config struct {
 	Executions Executions
 	Index      Index
 	Flows      Flows
+	// Schedules manages the schedules of flows.
+	Schedules cron.Manager
 	// Await returns the state of an execution once it has ended, or when ctx ends. It may return earlier.
 	// Nil means that the state is read again in growing intervals, until [LongestPolling].
 	Await func(ctx context.Context, id engine.ID) (machine.State, error)
@@ -139,16 +142,17 @@ var managing = map[string]action{
 	"GetExecutionHistory": {required: []string{"FlowName", "ExecutionName"}, serve: handler.executionHistory},
 	"ListExecutions":      {required: []string{"FlowName"}, refused: []string{"Qualifier", "MapRunName"}, serve: handler.listExecutions},
 	"DescribeRegions":     {serve: handler.describeRegions},
+	"CreateSchedule":      {required: []string{"FlowName", "ScheduleName", "CronExpression"}, serve: handler.createSchedule},
+	"UpdateSchedule":      {required: []string{"FlowName", "ScheduleName"}, serve: handler.updateSchedule},
+	"DescribeSchedule":    {required: []string{"FlowName", "ScheduleName"}, serve: handler.describeSchedule},
+	"DeleteSchedule":      {required: []string{"FlowName", "ScheduleName"}, serve: handler.deleteSchedule},
+	"ListSchedules":       {required: []string{"FlowName"}, serve: handler.listSchedules},
 }
 
 // notServed are actions of the vendor's that are not served, with what to use instead.
 var notServed = map[string]string{
 	"StartSyncExecution": "it is for Express flows; use StartExecution, and DescribeExecution with WaitTimeSeconds",
-	"CreateSchedule":     noSchedules, "UpdateSchedule": noSchedules, "DescribeSchedule": noSchedules,
-	"DeleteSchedule": noSchedules, "ListSchedules": noSchedules,
 }
-
-const noSchedules = "schedules are not supported; let a scheduler of yours call StartExecution"
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -16,6 +16,7 @@ func TestKeysAreLimited(t *testing.T) {
 	requests := map[string]string{
 		"CreateFlow": "manage", "UpdateFlow": "manage", "DeleteFlow": "manage", "StopExecution": "manage", "StartExecution": "start",
 		"DescribeFlow": "read", "ListFlows": "read", "DescribeExecution": "read", "GetExecutionHistory": "read", "ListExecutions": "read",
+		"CreateSchedule": "manage", "UpdateSchedule": "manage", "DeleteSchedule": "manage", "DescribeSchedule": "read", "ListSchedules": "read",
 		"DescribeRegions": "read", "ReportTaskSucceeded": "report", "ReportTaskFailed": "report",
 	}
 	for _, actions := range [][]string{{"read"}, {"start"}, {"report"}, {"manage"}, {"ListFlows"}, {"start", "StopExecution"}} {
@@ -23,7 +24,8 @@ func TestKeysAreLimited(t *testing.T) {
 		m.config.Keys = clientkeys.Keys{keyID: {Secret: secret, Actions: actions}}
 		m.api = fnf.Handler(m.config)
 		for action, role := range requests {
-			a := m.request(action + " FlowName=f ExecutionName=e Name=f Type=FDL Definition=x Description=x TaskToken=x Output={} Error=E")
+			a := m.request(action + " FlowName=f ExecutionName=e ScheduleName=s CronExpression=x Name=f Type=FDL Definition=x Description=x" +
+				" TaskToken=x Output={} Error=E")
 			isAllowed := slices.Contains(actions, role) || slices.Contains(actions, action)
 			if isDenied := a.status == http.StatusForbidden && a.body.Code == "AccessDenied"; isDenied == isAllowed {
 				t.Errorf("%v: %s: response %d %s", actions, action, a.status, a.text)

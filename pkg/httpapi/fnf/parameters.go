@@ -77,8 +77,8 @@ func (p parameters) signed(method string) string {
 // encode percent-encodes a text as RFC 3986 defines.
 func encode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// names are parameters that name a flow or an execution.
-var names = []string{"FlowName", "ExecutionName", "Name"}
+// names are parameters that name a flow, an execution or a schedule.
+var names = []string{"FlowName", "ExecutionName", "ScheduleName", "Name"}
 
 // check returns an error for a parameter that is refused or is not the name it has to be.
 func (p parameters) check(refused []string) error {

@@ -11,6 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
+	"github.com/waitless/waitless/pkg/schedule"
+	"github.com/waitless/waitless/pkg/schedule/scheduletest"
 )
 
 // openDisk opens a store that is shut when the test is over.
@@ -40,6 +42,8 @@ func TestFlowList(t *testing.T) {
 	t.Parallel()
 	enginetest.Definitions(t, as[enginetest.DefinitionList])
 }
+
+func TestSchedules(t *testing.T) { t.Parallel(); scheduletest.Store(t, as[schedule.Store]) }
 
 func TestIndex(t *testing.T) { t.Parallel(); enginetest.Index(t, as[enginetest.IndexedLog]) }
 
