@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -153,11 +154,11 @@ func (h *handler) canOnlyEnd(state machine.State) bool {
 // limit that is not the flow's own has no timer, so any wake checks it (rule 1). If the wake was sent
 // again, its next delivery checks.
 func (h *handler) endIfOvertime(ctx context.Context, base Item, state machine.State) error {
-	if h.resent || !h.overtime(state, 0) {
+	if h.resent || !h.overtime(state, nil) {
 		return nil
 	}
 	d, err := h.loadDraft(ctx, base, state)
-	if err != nil || !h.overtime(state, d.env.Flow.Timeout) {
+	if err != nil || !h.overtime(state, d.env.Flow) {
 		return err
 	}
 	if err := h.applySignal(ctx, d, machine.TimerDue{At: h.now}); err != nil {
@@ -166,10 +167,10 @@ func (h *handler) endIfOvertime(ctx context.Context, base Item, state machine.St
 	return h.runCommands(ctx, d)
 }
 
-// overtime reports whether the time limit of the execution has passed. limit is the time limit of its
-// flow, 0 if it has none. A lane is stopped by its parent (rule 23).
-func (h *handler) overtime(state machine.State, limit time.Duration) bool {
-	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.EndsAt(state, limit))
+// overtime reports whether the time limit of the execution has passed, or may have if its flow is nil. A lane
+// is stopped by its parent (rule 23).
+func (h *handler) overtime(state machine.State, flow *fdl.Flow) bool {
+	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.EndsAt(state, flow))
 }
 
 // notFound handles a wake without a log. That of a recent start is sent again, because item 0 may not

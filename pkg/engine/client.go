@@ -94,7 +94,7 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	if err := checkSize(item); err != nil {
 		return machine.State{}, &Error{CodeInvalid, "", err}
 	}
-	if err := c.storeParts(ctx, parts, state.Expires); err != nil {
+	if err := c.storeParts(ctx, parts, c.limits.LastExpiry(state, flow)); err != nil {
 		return machine.State{}, err
 	}
 	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {

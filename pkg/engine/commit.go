@@ -17,8 +17,9 @@ import (
 // draft is the next item: base is the item before it.
 type draft struct {
 	base     Item
-	liveTag  string // of the timer that base names
-	items    []int  // of base; see [machine.State.Items]
+	liveTag  string    // of the timer that base names
+	expires  time.Time // of base
+	items    []int     // of base; see [machine.State.Items]
 	env      machine.Env
 	state    machine.State
 	events   []machine.Event
@@ -49,7 +50,9 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 		Flow: flow, Limits: h.limits, Keys: h.keysFor(ctx, state), CallbackBase: h.callbackBase, TimeLimits: limits, Cause: h.wake.Cause,
 		Generation: h.generation,
 	}
-	return &draft{base: base, liveTag: state.Timer.Tag, items: state.Items(), env: env, state: state, events: (*h.room)[:0]}, nil
+	return &draft{
+		base: base, liveTag: state.Timer.Tag, expires: state.Expires, items: state.Items(), env: env, state: state, events: (*h.room)[:0],
+	}, nil
 }
 
 // definition returns the flow of the state. One that is gone is a defect.
@@ -170,7 +173,7 @@ func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machin
 
 // commit sends the timer that the state names (rule 3), puts the next item (rule 4), and then reports a
 // final state to Ends. An error of that report comes after the commit. The draft continues from the new
-// item.
+// item. If the log expires later from this item on, the items before it do so first.
 func (h *handler) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
 	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
@@ -179,7 +182,10 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	if err := checkSize(item); err != nil {
 		return defect("commit", err)
 	}
-	if err := h.storeParts(ctx, parts, d.state.Expires); err != nil {
+	if err := h.storeParts(ctx, parts, d.env.Limits.LastExpiry(d.state, d.env.Flow)); err != nil {
+		return err
+	}
+	if err := h.extendLog(ctx, d); err != nil {
 		return err
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
@@ -197,7 +203,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	h.observer.Committed(item.Execution, d.state, machine.WithItems(d.items, d.events))
 	h.noteUnmapped(d)
 	d.base, d.liveTag, d.unmapped, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
-	d.results, d.items = 0, d.state.Items()
+	d.results, d.items, d.expires = 0, d.state.Items(), d.state.Expires
 	clear(d.events) // what they refer to may be collected
 	d.events = d.events[:0]
 	*h.room = d.events

@@ -34,7 +34,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		return Disposition{}, err
 	}
 	signal, err := h.knownSignal(ctx, state)
-	if err == nil && signal == nil && h.overtime(state, d.env.Flow.Timeout) { // nothing is called any more
+	if err == nil && signal == nil && h.overtime(state, d.env.Flow) { // nothing is called any more
 		signal = machine.TimerDue{At: h.now}
 	}
 	switch {

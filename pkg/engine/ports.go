@@ -54,6 +54,13 @@ type Log interface {
 	Get(ctx context.Context, keys ...ItemKey) (map[ItemKey]Item, error)
 }
 
+// ExtendingLog is implemented by a log that deletes items when they expire.
+type ExtendingLog interface {
+	// Extend sets the expiry of items that have not expired. If it returns nil, none of them is deleted before
+	// that instant. After an error, the expiry of some may be set. The keys differ.
+	Extend(ctx context.Context, expires time.Time, keys ...ItemKey) error
+}
+
 // Wake asks a worker to look at an execution. It carries only ids and instants. It may be delivered
 // twice, late or in any order, and it may be forged, without harm.
 type Wake struct {

@@ -107,7 +107,7 @@ func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flo
 	}
 	due := now
 	if flow.Timeout > 0 {
-		due = w.limits.EndsAt(state, flow.Timeout)
+		due = w.limits.EndsAt(state, flow)
 	}
 	return w.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
 }

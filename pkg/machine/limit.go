@@ -23,6 +23,10 @@ type Limits struct {
 	// Retention is how long an execution is kept after the time that it may take; default
 	// [DefaultRetention].
 	Retention time.Duration
+	// ShortLife is how long most executions take. The log of an execution is kept for as long and the
+	// retention at first, and for the whole time that it may take only once it waits longer. 0 keeps each
+	// for that time. A store that deletes what has expired then implements [engine.ExtendingLog].
+	ShortLife time.Duration
 	// Direct is the longest call whose result the worker awaits itself; default [DefaultDirect].
 	Direct time.Duration
 	// QueueTimesCalls says that the task queue enforces the time limit of an awaited call from when
@@ -83,15 +87,15 @@ func (l Limits) duration(flow *fdl.Flow) time.Duration {
 
 func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
 
-// EndsAt returns when the time limit of an execution is reached. timeout is the time limit of its flow, 0
-// for none. Without one, Duration counts, but not more than Duration was when the execution started: that
-// set its expiry, and the log does not keep it for longer.
-func (l Limits) EndsAt(s State, timeout time.Duration) time.Time {
-	if timeout > 0 {
-		return s.Started.Add(timeout)
+// EndsAt returns when the time limit of an execution is reached, or an instant that is no later if its flow
+// is nil. If the flow has no time limit, Duration counts. If its expiry is fixed at the start, Duration counts
+// as it was then: the log does not keep it for longer.
+func (l Limits) EndsAt(s State, flow *fdl.Flow) time.Time {
+	if flow != nil && flow.Timeout > 0 {
+		return s.Started.Add(flow.Timeout)
 	}
 	end, latest := s.Started.Add(cmp.Or(l.Duration, DefaultDuration)), s.Expires.Add(-l.retention())
-	if latest.Before(end) {
+	if latest.Before(end) && (flow == nil || !l.extends(flow)) {
 		return latest
 	}
 	return end
@@ -164,7 +168,7 @@ func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 }
 
 // limitAt returns when the execution reaches its time limit.
-func (r *run) limitAt() time.Time { return r.env.Limits.EndsAt(*r.state(), r.env.Flow.Timeout) }
+func (r *run) limitAt() time.Time { return r.env.Limits.EndsAt(*r.state(), r.env.Flow) }
 
 // timeIsUp reports whether the execution has reached its time limit. At that very instant the limit
 // comes before whatever else is due. A lane is stopped by its execution (rule 23).

@@ -150,6 +150,7 @@ func noCallbackBase(step, hint string) token.Outcome {
 // tokenText is the token of an attempt. If an earlier key signed it, that key signs it again.
 func (r *run) tokenText(task *fdl.Task, attempt int) value.Value {
 	if r.endedWaiting == nil || r.endedWaiting.Attempt.Number != attempt || r.endedWaiting.Token == nil {
+		r.keepForTask(task)
 		return value.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))
 	}
 	text, ok := r.env.Keys.SignAgain(r.endedWaiting.Token.Handle)

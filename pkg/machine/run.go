@@ -26,6 +26,7 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 		return Next{}, r.err
 	}
 	if r.next.Changed {
+		r.keepUntil(r.waitsUntil())
 		r.armTimer()
 	}
 	return r.next, nil

@@ -56,8 +56,8 @@ type State struct {
 	Execution string // name of the execution
 	Status    Status
 	Started   time.Time
-	// Expires is when the execution is deleted, fixed at its start. Its tokens are valid until
-	// then.
+	// Expires is when the execution is deleted, fixed at its start unless [Limits] has a ShortLife. Its
+	// tokens are valid until then.
 	Expires time.Time
 	// At is the instant of the last signal. A later signal has no earlier instant.
 	At     time.Time
@@ -263,7 +263,7 @@ type Env struct {
 func New(flow FlowRef, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Flow: flow, Execution: execution, Status: StatusStarting,
-		Started: at, Expires: at.Add(limits.duration(definition) + limits.retention()), At: at, Events: 1, Input: input, By: CauseStart,
+		Started: at, Expires: limits.firstExpiry(definition, at), At: at, Events: 1, Input: input, By: CauseStart,
 	}
 	return s, []Event{{ID: 1, Type: ExecutionStarted, Step: NoStep, At: at, Input: input}}
 }

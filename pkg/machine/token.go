@@ -15,6 +15,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 		r.err = &KeysError{err}
 		return
 	}
+	r.keepForTask(task)
 	waiting.For = WaitingForToken
 	waiting.Token = &TokenWait{Handle: r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt)), Beat: r.at}
 	// The time limit of a task that is only told of its token limits the token, not the call.

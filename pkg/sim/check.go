@@ -63,6 +63,8 @@ const (
 	OpenedInEnding Invariant = "opened in ending"
 	// Astray: what is done for an execution concerns that execution.
 	Astray Invariant = "astray"
+	// Vanished: no item of a log that is needed expires before the retention after what the log waits for.
+	Vanished Invariant = "vanished"
 	// Broken: nothing fails but what was made to.
 	Broken Invariant = "broken"
 )
@@ -335,7 +337,8 @@ func (r *reader) last(e machine.Event) *attempt {
 func (l *log) attemptOf(scheduled machine.Event) *attempt {
 	a := &attempt{log: l, step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: l.flow.taskOf(scheduled.Step)}
 	if a.task.Poll == nil && (a.task.Pattern != fdl.PatternRequestResponse || a.task.Resource.Function == functionLong) {
-		a.handle = keys.Handle(token.ID{Execution: l.id, Number: uint32(a.number), Expires: l.items[0].state.Expires}) //nolint:gosec // an event's id
+		entered := l.items[slices.IndexFunc(l.items, func(i item) bool { return i.state.Events >= scheduled.ID })].state
+		a.handle = keys.Handle(token.ID{Execution: l.id, Number: uint32(a.number), Expires: entered.Expires}) //nolint:gosec // an event's id
 		a.handles = []string{a.handle}
 	}
 	return a

@@ -507,11 +507,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: a wake that means nothing counts as a timer", from: olderSeeds + 1,
-		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !h.overtime(state, d.env.Flow.Timeout) {`, `err != nil {`),
+		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !h.overtime(state, d.env.Flow) {`, `err != nil {`),
 	},
 	{
 		name: "limit: a wake that was sent again looks at it, too", from: olderSeeds + 1,
-		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if h.resent || !h.overtime(state, 0) {`, `	if !h.overtime(state, 0) {`),
+		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if h.resent || !h.overtime(state, nil) {`, `	if !h.overtime(state, nil) {`),
 	},
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
@@ -594,8 +594,8 @@ var mutants = []mutant{
 	{
 		name: "limit: what is pending is called after the time limit", from: olderSeeds + 1,
 		caught: sim.Overtime, edits: one("engine/pending.go",
-			`signal == nil && h.overtime(state, d.env.Flow.Timeout) { // nothing is called any more`,
-			`signal == nil && h.overtime(state, d.env.Flow.Timeout) && d.hasResult {`),
+			`signal == nil && h.overtime(state, d.env.Flow) { // nothing is called any more`,
+			`signal == nil && h.overtime(state, d.env.Flow) && d.hasResult {`),
 	},
 	{
 		name: "rule 15: what waits for lanes is left to them", from: forkless + 1,
@@ -852,6 +852,25 @@ var mutants = []mutant{
 		name: "restart: a lane that has ended is not joined", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/recover.go",
 			`		return w.join(ctx, item.Seq, state)`, `		return nil`),
+	},
+	{
+		name: "expiry: the log is extended after the commit", from: longLived + 1,
+		caught: sim.Vanished, edits: []edit{
+			{"engine/commit.go", "	if err := h.extendLog(ctx, d); err != nil {\n		return err\n	}\n", ""},
+			{"engine/commit.go", "	clear(h.results)\n	h.loader", "	if err := h.extendLog(ctx, d); err != nil {\n		return err\n	}\n	clear(h.results)\n	h.loader"},
+		},
+	},
+	{
+		name: "expiry: only the last items are extended", from: longLived + 1,
+		caught: sim.Vanished, edits: one("engine/extend.go", `for next := uint64(0);`, `for next := d.base.Seq;`),
+	},
+	{
+		name: "expiry: a later step does not extend the log", from: longLived + 1,
+		caught: sim.Vanished, edits: one("machine/run.go", `r.keepUntil(r.waitsUntil())`, `r.keepUntil(r.at)`),
+	},
+	{
+		name: "expiry: a token with a later deadline does not extend the log before it is made", from: longLived + 1,
+		caught: sim.Vanished, edits: one("machine/keep.go", "	r.keepUntil(until)\n", "	r.keepUntil(until.AddDate(-1, 0, 0))\n"),
 	},
 	{
 		name:   "reads: the latest item is that of a moment ago",

@@ -21,7 +21,7 @@ const (
 // drawsForks reports whether the flow of a seed's run may have forks: half of them, without those that
 // were found before.
 func drawsForks(seed uint64) bool {
-	return seed > forklessSeeds && (seed <= forkedSeeds || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16))
+	return seed > forklessSeeds && !drawsShortLife(seed) && (seed <= forkedSeeds || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16))
 }
 
 // mostItems is how many items all forks of a flow may have together, each as often as it may run.

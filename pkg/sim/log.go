@@ -23,9 +23,10 @@ type log struct {
 // item is an item of a log with what is in it.
 type item struct {
 	engine.Item
-	put    time.Duration
-	state  machine.State
-	events []machine.Event
+	put     time.Duration
+	state   machine.State
+	events  []machine.Event
+	expires time.Time
 }
 
 // own is the log of the execution itself.
@@ -112,11 +113,12 @@ func (l *log) append(next engine.Item) error {
 		l.violate(Broken, "read item %d: %s", next.Seq, err)
 	}
 	before := l.last()
-	l.items = append(l.items, item{next, l.now, state, events})
+	l.items = append(l.items, item{next, l.now, state, events, state.Expires})
 	l.addLanes(state)
 	l.addParent(state)
 	l.addSub(state.Waiting)
 	l.checkJoined(before, state, events)
+	l.checkExpiry()
 	return nil
 }
 

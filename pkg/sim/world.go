@@ -161,6 +161,9 @@ func (w *world) draw(seed uint64) {
 			w.limits.Duration = w.between(time.Second, 2*time.Minute)
 		}
 	}
+	if drawsShortLife(seed) {
+		w.limits.ShortLife, w.limits.Retention = shortLife, retention
+	}
 	if w.forks { // each has several lanes that may fail
 		w.failing *= 5
 	}

@@ -226,6 +226,7 @@ type flowRun struct {
 	id      engine.ID
 	// large counts the requests to the bucket; nil for flows without large values.
 	large  *objects
+	limits machine.Limits
 	config engine.WorkerConfig
 }
 
@@ -332,9 +333,9 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	}
 	client := engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now}
 	if r.large != nil {
-		limits := machine.Limits{Data: machine.MaxLargeData}
-		r.config.LargeValues, r.config.Limits, client.LargeValues, client.Limits = r.large, limits, r.large, limits
+		r.limits.Data, r.config.LargeValues, client.LargeValues = machine.MaxLargeData, r.large, r.large
 	}
+	r.config.Limits, client.Limits = r.limits, r.limits
 	r.newWorker()
 	r.Client, err = engine.NewClient(client)
 	if err != nil {

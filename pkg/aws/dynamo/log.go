@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,7 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Log is table Log. It implements [engine.Log], [engine.Flows] and
+// Log is table Log. It implements [engine.Log], [engine.ExtendingLog], [engine.Flows] and
 // [engine.Joins], and lists executions.
 type Log struct {
 	table
@@ -123,6 +126,37 @@ func (l *Log) Append(ctx context.Context, put engine.Item) error {
 	existing, ok, err := l.put(ctx, op, encodeItem(put), absentOrExpired, item{":now": secondOf(l.now())})
 	if err == nil && !ok {
 		err = &engine.ConflictError{Nonce: textOf(existing[attrNonce])}
+	}
+	return err
+}
+
+// extendedTogether is how many items are extended at the same time.
+const extendedTogether = 16
+
+// Extend implements [engine.ExtendingLog].
+func (l *Log) Extend(ctx context.Context, expires time.Time, keys ...engine.ItemKey) error {
+	for some := range slices.Chunk(keys, extendedTogether) {
+		errs := make([]error, len(some))
+		var all sync.WaitGroup
+		for i, key := range some {
+			all.Go(func() { errs[i] = l.extend(ctx, expires, key) })
+		}
+		all.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Log) extend(ctx context.Context, expires time.Time, key engine.ItemKey) error {
+	change := update{
+		op: "extend the log of execution " + key.Execution.String(), expression: "SET expires = :expires", condition: "expires > :now",
+		values: item{":expires": expiryOf(expires), ":now": secondOf(l.now())},
+	}
+	_, ok, err := l.update(ctx, item{attrPartition: binaryOf(key.Execution[:]), attrSort: seqKey(key.Seq)}, change)
+	if err == nil && !ok {
+		err = l.wrap(change.op, fmt.Errorf("item %d has expired", key.Seq))
 	}
 	return err
 }

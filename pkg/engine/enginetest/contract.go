@@ -26,7 +26,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
-		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, sizeCases, absentCases, laneCases, laneTaskCases,
+		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, laneTaskCases,
 		historyCases, subflowCases, largeCases, noticeCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -419,6 +419,19 @@ func (l notedLog) Append(ctx context.Context, item engine.Item) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.nonces = append(l.nonces, item.Nonce)
+	return err
+}
+
+// Extend notes which items expire later. A store without expiry has nothing to do.
+func (l notedLog) Extend(ctx context.Context, expires time.Time, keys ...engine.ItemKey) (err error) {
+	what := fmt.Sprintf("keep %s", expires.Sub(epoch))
+	for _, key := range keys {
+		what += fmt.Sprintf(" %d", key.Seq)
+	}
+	if log, ok := l.store.(engine.ExtendingLog); ok {
+		err = log.Extend(ctx, expires, keys...)
+	}
+	l.note("%s", what)
 	return err
 }
 

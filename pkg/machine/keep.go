@@ -1,0 +1,102 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// firstExpiry returns when an execution that starts now is deleted, unless it waits longer than its definition
+// says.
+func (l Limits) firstExpiry(flow *fdl.Flow, now time.Time) time.Time {
+	life := l.duration(flow)
+	if l.extends(flow) && !l.waitsLong(flow, now) {
+		life = min(life, l.ShortLife)
+	}
+	return now.Add(life + l.retention())
+}
+
+// extends reports whether the logs of a flow expire later once they wait longer. Those of a flow with forks
+// do not: the logs of its lanes refer to each other, so all of them expire at the instant that was fixed at
+// the start.
+func (l Limits) extends(flow *fdl.Flow) bool {
+	for _, step := range flow.All {
+		if step.IsFork() {
+			return false
+		}
+	}
+	return l.ShortLife > 0
+}
+
+// waitsLong reports whether a step of the flow says that it may wait longer than the short life, so that
+// extending the expiry later would cost a write that can be saved.
+func (l Limits) waitsLong(flow *fdl.Flow, now time.Time) bool {
+	for _, step := range flow.All {
+		var wait time.Duration
+		switch kind := step.Kind.(type) {
+		case *fdl.Wait:
+			wait = kind.Duration
+			if kind.Mode == fdl.WaitTimestamp {
+				wait = kind.Timestamp.Sub(now)
+			}
+		case *fdl.Task:
+			wait = kind.Timeout
+			if wait == 0 && kind.Heartbeat == 0 && (!isAwaited(kind) || kind.Pattern == fdl.PatternSync) {
+				wait = l.duration(flow)
+			}
+		case *fdl.Pass, *fdl.Choice, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
+		}
+		if wait > l.ShortLife {
+			return true
+		}
+	}
+	return false
+}
+
+// LastExpiry returns when the execution is deleted at the latest. What cannot be kept longer afterwards is kept
+// until then.
+func (l Limits) LastExpiry(s State, flow *fdl.Flow) time.Time {
+	return later(s.Expires, l.EndsAt(s, flow).Add(l.retention()))
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// keepUntil sets the expiry so that the log is kept for the retention after an instant at which it may still
+// wait. What once waits longer than expected may do so again, so this happens once.
+func (r *run) keepUntil(until time.Time) {
+	s, limits := r.state(), r.env.Limits
+	kept := until.Add(limits.retention())
+	if !limits.extends(r.env.Flow) || !s.Expires.Before(kept) {
+		return
+	}
+	s.Expires = later(kept, limits.LastExpiry(*s, r.env.Flow))
+}
+
+// keepForTask keeps the log for the time that an attempt which begins now may wait for its token. The token
+// expires with the log, so this comes before the token.
+func (r *run) keepForTask(task *fdl.Task) {
+	until := r.limitAt()
+	if task.Timeout > 0 {
+		until = r.at.Add(task.Timeout)
+	}
+	r.keepUntil(until)
+}
+
+// waitsUntil returns until when the state waits at most.
+func (r *run) waitsUntil() time.Time {
+	w := r.state().Waiting
+	switch {
+	case w == nil || r.state().Ending != nil:
+		return r.at
+	case !w.Due.IsZero():
+		return later(r.at, w.Due)
+	case w.For == WaitingForToken:
+		return r.limitAt()
+	}
+	return r.at
+}
