@@ -10,3 +10,6 @@ import (
 func EventOf(event string, started value.Value) string {
 	return string((&scriptEvent{text: []byte(event)}).of(started, time.Time{}))
 }
+
+// NewDatabase returns an empty database in memory.
+func NewDatabase() Database { return newMemory() }

@@ -53,9 +53,22 @@ func pages[T any](read func(after T, limit int) ([]T, error)) iter.Seq2[T, error
 }
 
 func unfinished(ctx context.Context, store Store) iter.Seq2[engine.Item, error] {
-	return pages(func(after engine.Item, limit int) ([]engine.Item, error) {
-		return store.Unfinished(ctx, after.Execution, limit)
-	})
+	return func(yield func(engine.Item, error) bool) {
+		for after := []byte(nil); ; {
+			items, next, err := store.Unfinished(ctx, after, recoveryPage)
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(engine.Item{}, err)
+			}
+			if after = next; after == nil || err != nil {
+				return
+			}
+		}
+	}
 }
 
 // wakeAgain sends the wakes of executions that have not ended.

@@ -50,7 +50,10 @@ type KeyedStore struct {
 	keys       token.Keys // of a store in memory
 	flows      engine.ParsedFlows
 	joins      waitingJoins
-	files      ValueFiles // nil if large values are in the database
+	// running has the keys of the list of executions that have not ended. In a database on a disk, a search there would pass
+	// each key that was deleted, until tables are merged.
+	running Database
+	files   ValueFiles // nil if large values are in the database
 	// reclaimable is how many bytes were removed since the last Tidy.
 	reclaimable atomic.Int64
 	removed     atomic.Bool // whether a key of the kind keyRemoved may exist
@@ -75,8 +78,7 @@ type stripe struct {
 // Prefixes of the keys, one a kind.
 const (
 	keyItem       = 'i' // execution, number: nonce and body of an item
-	keyStarted    = 's' // instant of the start, latest first, execution: flow and status, for the list
-	keyUnfinished = 'u' // execution: nothing; deleted with its terminal item
+	keyList       = 'a' // status, flow, instant of the start, latest first, execution: nothing; see list
 	keyEnded      = 'e' // instant of the end, execution: nothing; for what is removed some time after that
 	keyRemoved    = 'z' // log: when its tokens expire, and whether files are left of it
 	keyFlow       = 'f' // hash, name: text of a definition
@@ -121,6 +123,13 @@ func (s *KeyedStore) Use(db Database) error {
 	if err != nil {
 		return err
 	}
+	s.running = newMemory()
+	for key := range s.db.Entries(startingWith(runningKeys), &err) {
+		_ = s.running.Commit(Entry{bytes.Clone(key), []byte{}}) // memory does not fail
+	}
+	if err != nil {
+		return err
+	}
 	s.generation++
 	return s.db.Commit(Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
@@ -130,6 +139,7 @@ func (s *KeyedStore) prepare() {
 	stripes := databaseStripes
 	if s.db == nil {
 		s.db, s.keys, stripes = newMemory(), NewKeys(), memoryStripes
+		s.running = s.db
 	}
 	s.stripes, s.seed = make([]stripe, stripes), maphash.MakeSeed()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -13,22 +14,82 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// startedSize is the size of a key of the list of executions.
-const startedSize = 1 + 8 + idSize
+// placeSize is the size of a place in the list: the instant of the start, latest first, and the execution.
+const placeSize = 8 + idSize
 
-// entryOf returns the list entry of an execution with this head. Keys are in the order of the list: the
-// latest start first, then the smallest id.
-func entryOf(execution engine.ID, head machine.Head) Entry {
-	key := binary.BigEndian.AppendUint64([]byte{keyStarted}, ^(uint64(head.Started.UnixNano()) ^ 1<<63))
-	var e value.Encoder
-	status := head.Status
-	if !status.Final() {
-		status = machine.StatusRunning
-	}
-	e.Text(head.Flow.Name)
-	e.Text(string(status))
-	return Entry{append(key, execution[:]...), e.Bytes()}
+// A list is a part of the list of executions: those of a flow or of all, with a status or with any. Its keys are the status
+// and the flow, both empty for all, then the place.
+//
+// Each execution is in the list of all and in that of its flow, which never change, and in that of its flow and status. The
+// list of a status is that of all flows in turn: it costs no write, and a search in each flow.
+type list struct {
+	flow   string
+	status machine.Status
 }
+
+func (l list) prefix() []byte { return append(listOfStatus(l.status), encodedText(l.flow)...) }
+
+func listOfStatus(status machine.Status) []byte {
+	return append([]byte{keyList}, encodedText(string(status))...)
+}
+
+// runningKeys begins the keys of executions that have not ended.
+var runningKeys = listOfStatus(machine.StatusRunning)
+
+// noteRunning repeats committed changes of the list of executions that have not ended in memory.
+func (s *KeyedStore) noteRunning(changes []Entry) {
+	if s.running == s.db {
+		return
+	}
+	for _, change := range changes[1:] { // the first one is of the item
+		if bytes.HasPrefix(change.Key, runningKeys) {
+			_ = s.running.Commit(change) // memory does not fail
+		}
+	}
+}
+
+func encodedText(text string) []byte {
+	var e value.Encoder
+	e.Text(text)
+	return e.Bytes()
+}
+
+func placeOf(execution engine.ID, started time.Time) []byte {
+	place := binary.BigEndian.AppendUint64(make([]byte, 0, placeSize), ^(uint64(started.UnixNano()) ^ 1<<63))
+	return append(place, execution[:]...)
+}
+
+// add returns the entry of an execution.
+func (l list) add(place []byte) Entry { return Entry{append(l.prefix(), place...), []byte{}} }
+
+// remove returns the change that takes an execution off.
+func (l list) remove(place []byte) Entry { return Entry{l.add(place).Key, nil} }
+
+// listChanges returns the changes of the list for an execution with its first or its last item. An execution of which the
+// first item tells nothing is listed when it ends.
+func listChanges(item engine.Item, head machine.Head, isFinal bool) (changes []Entry) {
+	place, flow := placeOf(item.Execution, head.Started), head.Flow.Name
+	running := list{flow, machine.StatusRunning}.add(place)
+	if item.Seq == 0 && (flow != "" || isFinal) || head.Started.Equal(unknownStart) && isFinal {
+		changes = append(changes, list{}.add(place), list{flow: flow}.add(place))
+	}
+	if !isFinal {
+		return append(changes, running)
+	}
+	if item.Seq > 0 {
+		changes = append(changes, Entry{running.Key, nil})
+	}
+	return append(changes, list{flow, head.Status}.add(place))
+}
+
+// removeListed returns the changes that take an execution that has ended off the list.
+func removeListed(execution engine.ID, head machine.Head) []Entry {
+	place := placeOf(execution, head.Started)
+	return []Entry{list{}.remove(place), list{flow: head.Flow.Name}.remove(place), list{head.Flow.Name, head.Status}.remove(place)}
+}
+
+// unknownStart is the start of an execution of which no item tells it.
+var unknownStart = time.Unix(0, 0)
 
 // headOf returns the head of an item. An item that ends a damaged execution may lack the start; the
 // head then has that of the first item, if it can be read.
@@ -45,52 +106,92 @@ func (s *KeyedStore) headOf(item engine.Item) machine.Head {
 		}
 	}
 	if head.Started.IsZero() {
-		head.Started = time.Unix(0, 0)
+		head.Started = unknownStart
 	}
 	return head
 }
 
-// Executions implements the index of the management API. It reads the entries of the page, and
-// those in between that have another flow or status. A page token is the last key of the page.
+// Executions implements the index of the management API. It reads the entries of the page and the one behind it, of a status
+// without a flow a few of each flow. A page token is the last place of the page.
 func (s *KeyedStore) Executions(
 	ctx context.Context, flow string, status machine.Status, after string, limit int,
 ) (ids []engine.ID, next string, err error) {
-	lower := []byte{keyStarted}
+	p := listPage{limit: limit}
 	if after != "" {
 		last, err := hex.DecodeString(after)
-		if err != nil || len(last) != startedSize-1 {
+		if err != nil || len(last) != placeSize {
 			err := fmt.Errorf("invalid page token %q: use next of the previous page", after)
 			return nil, "", &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: err}
 		}
-		lower = append(append(lower, last...), 0)
+		p.from = append(last, 0)
 	}
-	err = s.do(ctx, operation{name: "list executions"}, func() (err error) {
-		var last []byte
-		ofFlow, inStatus := encodedText(flow), encodedText(string(status)) // an entry is the one, then the other
-		for key, entry := range s.db.Entries(Range{lower, []byte{keyStarted + 1}}, &err) {
-			if (flow != "" && !bytes.HasPrefix(entry, ofFlow)) || (status != "" && !bytes.HasSuffix(entry, inStatus)) {
-				continue
-			}
-			if len(ids) == limit {
-				next = hex.EncodeToString(last[1:])
-				break
-			}
-			if len(key) != startedSize {
-				return damaged("the list of executions")
-			}
-			last = append(last[:0], key...)
-			ids = append(ids, engine.ID(key[1+8:]))
+	err = s.do(ctx, operation{name: "list executions"}, func() error {
+		db := s.db
+		if status == machine.StatusRunning {
+			db = s.running
 		}
-		return err
+		if flow == "" && status != "" {
+			return p.readFlows(db, listOfStatus(status))
+		}
+		return p.read(db, list{flow, status}.prefix())
 	})
 	if err != nil {
 		return nil, "", err
 	}
-	return ids, next, nil
+	for i, place := range p.places {
+		if i == limit {
+			return ids, hex.EncodeToString(p.places[i-1]), nil
+		}
+		ids = append(ids, engine.ID(place[8:]))
+	}
+	return ids, "", nil
 }
 
-func encodedText(text string) []byte {
-	var e value.Encoder
-	e.Text(text)
-	return e.Bytes()
+// listPage is a page of executions, and the place of one more.
+type listPage struct {
+	from   []byte // the least place
+	limit  int
+	places [][]byte
+}
+
+// read adds the places behind a prefix, as far as they belong to the page.
+func (p *listPage) read(db Database, prefix []byte) (err error) {
+	known := len(p.places)
+	for key := range db.Entries(Range{slices.Concat(prefix, p.from), startingWith(prefix).Upper}, &err) {
+		place := key[len(prefix):]
+		if len(place) != placeSize {
+			return damaged("the list of executions")
+		}
+		if known > p.limit && bytes.Compare(place, p.places[p.limit]) > 0 {
+			break
+		}
+		if p.places = append(p.places, bytes.Clone(place)); len(p.places)-known > p.limit {
+			break
+		}
+	}
+	slices.SortFunc(p.places, bytes.Compare)
+	p.places = p.places[:min(len(p.places), p.limit+1)]
+	return err
+}
+
+// readFlows adds the places of each flow with a status.
+func (p *listPage) readFlows(db Database, status []byte) (err error) {
+	for of := startingWith(status); err == nil; {
+		var flow []byte
+		for key := range db.Entries(of, &err) {
+			if len(key) < placeSize {
+				return damaged("the list of executions")
+			}
+			flow = bytes.Clone(key[:len(key)-placeSize])
+			break
+		}
+		if flow == nil {
+			break
+		}
+		if err == nil {
+			err = p.read(db, flow)
+		}
+		of.Lower = startingWith(flow).Upper
+	}
+	return err
 }

@@ -84,9 +84,11 @@ func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 			return err
 		}
 		value := encodeItem(item)
-		if err := s.db.Commit(s.itemChanges(item, value)...); err != nil {
+		changes := s.itemChanges(item, value)
+		if err := s.db.Commit(changes...); err != nil {
 			return err
 		}
+		s.noteRunning(changes)
 		item.Body = value[len(value)-len(item.Body):] // a copy
 		stripe.latest = item
 		return nil
@@ -131,20 +133,16 @@ func gapError(item engine.Item, size uint64) error {
 func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Entry {
 	changes := append(make([]Entry, 0, 4), Entry{itemKey(item.Execution, item.Seq), value})
 	head, err := machine.StatusOf(item.Body)
+	isFinal := err == nil && head.Status.Final()
 	switch {
 	case head.Lane: // its execution is listed
 		return changes
-	case err == nil && head.Status.Final():
-		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), nil}, Entry{endedKey(endOf(item)), []byte{}})
-	case item.Seq == 0:
-		changes = append(changes, Entry{idKey(keyUnfinished, item.Execution), []byte{}})
-		if err != nil { // the list could show nothing of it
-			return changes
-		}
-	default:
+	case isFinal:
+		changes = append(changes, Entry{endedKey(endOf(item)), []byte{}})
+	case item.Seq > 0:
 		return changes
 	}
-	return append(changes, entryOf(item.Execution, s.headOf(item)))
+	return append(changes, listChanges(item, s.headOf(item), isFinal)...)
 }
 
 // Items implements [engine.Log].
@@ -198,16 +196,21 @@ func (s *KeyedStore) get(key engine.ItemKey) (item engine.Item, ok bool, err err
 	return item, true, err
 }
 
-// Unfinished returns the latest items of executions that have not ended, in the order of their ids:
-// at most limit of them, from those behind the id after on. Call it before anything is written.
-func (s *KeyedStore) Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error) {
-	return read(ctx, s, operation{name: "look for unfinished executions"}, func() (latest []engine.Item, err error) {
+// Unfinished returns the latest items of executions that have not ended: at most limit of those behind a place in their
+// list, and the place behind which the next ones are, nil if there are none. A nil place begins.
+func (s *KeyedStore) Unfinished(ctx context.Context, after []byte, limit int) (latest []engine.Item, next []byte, err error) {
+	of := startingWith(runningKeys)
+	if after != nil {
+		of.Lower = append(bytes.Clone(after), 0)
+	}
+	latest, err = read(ctx, s, operation{name: "look for unfinished executions"}, func() (latest []engine.Item, err error) {
 		var logs []Range
-		for key := range s.db.Entries(Range{append(idKey(keyUnfinished, after), 0), []byte{keyUnfinished + 1}}, &err) {
+		for key := range s.running.Entries(of, &err) {
+			logs = append(logs, logOf(engine.ID(key[len(key)-idSize:]), 0))
 			if len(logs) == limit {
+				next = bytes.Clone(key)
 				break
 			}
-			logs = append(logs, logOf(engine.ID(key[1:]), 0))
 		}
 		if err != nil {
 			return nil, err
@@ -222,6 +225,7 @@ func (s *KeyedStore) Unfinished(ctx context.Context, after engine.ID, limit int)
 		}
 		return latest, err
 	})
+	return latest, next, err
 }
 
 // HasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts,

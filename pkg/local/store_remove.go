@@ -109,7 +109,7 @@ func (s *KeyedStore) Remove(ctx context.Context, ended Ended) error {
 		}
 		head := s.headOf(latest)
 		r.expires = head.Expires
-		r.changes = append(r.changes, Entry{entryOf(ended.Execution, head).Key, nil})
+		r.changes = append(r.changes, removeListed(ended.Execution, head)...)
 		for _, log := range logs {
 			if err == nil {
 				err = r.add(log)

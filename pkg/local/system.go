@@ -43,7 +43,7 @@ type Recovery interface {
 	// process at a time; else 0.
 	Generation() uint64
 	// Unfinished returns the latest items of executions that have not ended, in pages.
-	Unfinished(ctx context.Context, after engine.ID, limit int) ([]engine.Item, error)
+	Unfinished(ctx context.Context, after []byte, limit int) (latest []engine.Item, next []byte, err error)
 	// Waiting returns the polls of the waiters of jobs, in pages.
 	Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error)
 }

@@ -69,10 +69,15 @@ func BenchmarkIndex(b *testing.B) {
 				if n%one == 0 {
 					state.Flow.Name, state.Status = "rare", machine.StatusRunning
 				}
-				item := engine.Item{Execution: state.ID()}
-				item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, 0), state, nil)
-				if err := store.Append(b.Context(), item); err != nil {
-					b.Error(err)
+				final := state.Status
+				state.Status = machine.StatusRunning
+				for seq := range uint64(2) {
+					item := engine.Item{Execution: state.ID(), Seq: seq}
+					item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, seq), state, nil)
+					if err := store.Append(b.Context(), item); err != nil {
+						b.Error(err)
+					}
+					state.Status = final
 				}
 			}
 		})

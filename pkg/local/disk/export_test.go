@@ -56,10 +56,12 @@ func (s *Store) KeysByKind(tb testing.TB) map[byte]int {
 }
 
 // DeleteLog deletes the items of a log, as if they had expired before anything read them.
-func (s *Store) DeleteLog(id [12]byte) error {
+func (s *Store) DeleteLog(id [12]byte) (err error) {
 	lower := append([]byte{'i'}, id[:]...)
-	return errors.Join(
-		s.db.pebble.Delete(append([]byte{'u'}, id[:]...), pebble.Sync),
-		s.db.pebble.DeleteRange(lower, append(bytes.Clone(lower), bytes.Repeat([]byte{0xff}, 9)...), pebble.Sync),
-	)
+	for key := range s.db.Entries(local.Range{Lower: []byte{'a'}, Upper: []byte{'b'}}, &err) {
+		if bytes.HasSuffix(key, id[:]) {
+			err = errors.Join(err, s.db.pebble.Delete(key, pebble.Sync))
+		}
+	}
+	return errors.Join(err, s.db.pebble.DeleteRange(lower, append(bytes.Clone(lower), bytes.Repeat([]byte{0xff}, 9)...), pebble.Sync))
 }

@@ -141,7 +141,7 @@ func TestNothingIsLeftOfARemovedExecution(t *testing.T) {
 	p.run(t)
 	p.wantStatus(t, ended, machine.StatusSucceeded)
 	before := store.KeysByKind(t)
-	for kind, least := range map[byte]int{'i': 4, 'n': 1, 'r': 3, 's': 1, 'e': 1} {
+	for kind, least := range map[byte]int{'i': 4, 'n': 1, 'r': 3, 'a': 3, 'e': 1} {
 		if before[kind] < waiting[kind]+least {
 			t.Errorf("there are %d keys of kind %c, want %d more than %d", before[kind], kind, least, waiting[kind])
 		}

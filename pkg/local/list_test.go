@@ -1,0 +1,97 @@
+package local_test
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// counted counts the entries that are read.
+type counted struct {
+	local.Database
+	entries int
+}
+
+func (c *counted) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte] {
+	return func(yield func(key, value []byte) bool) {
+		for key, value := range c.Database.Entries(of, err) {
+			c.entries++
+			if !yield(key, value) {
+				return
+			}
+		}
+	}
+}
+
+// A page of the list reads its own entries and one more, and of a status those of each flow that may belong to it.
+func TestPageOfTheListReadsItsOwnEntries(t *testing.T) {
+	t.Parallel()
+	db, store := &counted{Database: local.NewDatabase()}, &local.KeyedStore{}
+	if err := store.Use(db); err != nil {
+		t.Fatal(err)
+	}
+	const executions, every, limit = 5_000, 100, 10
+	for n := range executions {
+		flow, status := "common", machine.StatusSucceeded
+		if n%every == 0 {
+			flow, status = fmt.Sprintf("rare-%d", n/every%5), machine.StatusFailed
+		}
+		appendStarted(t, store, flow, fmt.Sprintf("run-%d", n), status, time.Duration(n+1)*time.Second)
+		if n < limit {
+			appendStarted(t, store, "waiting", fmt.Sprintf("run-%d", n), machine.StatusRunning, 0)
+		}
+	}
+	for _, tt := range []struct {
+		flow             string
+		status           machine.Status
+		found, entries   int
+		foundB, entriesB int // of the second page
+	}{
+		{"", "", limit, limit + 1, limit, limit + 1},
+		{"common", "", limit, limit + 1, limit, limit + 1},
+		{"rare-1", "", limit, limit, 0, 0},
+		{"rare-1", machine.StatusRunning, 0, 0, 0, 0},
+		{"waiting", machine.StatusRunning, limit, 0, 0, 0},
+		{"rare-1", machine.StatusSucceeded, 0, 0, 0, 0},
+		{"none", "", 0, 0, 0, 0},
+		{"", machine.StatusSucceeded, limit, 1 + limit + 1, limit, 1 + limit + 1},
+		// Of each of 5 flows the first entry, and those that may belong to the page.
+		{"", machine.StatusFailed, limit, 5 + 36, limit, 5 + 32},
+		{"rare-1", machine.StatusFailed, limit, limit, 0, 0},
+		// These are in memory.
+		{"", machine.StatusRunning, limit, 0, 0, 0},
+	} {
+		db.entries = 0
+		ids, next, err := store.Executions(t.Context(), tt.flow, tt.status, "", limit)
+		if err != nil || len(ids) != tt.found || db.entries != tt.entries {
+			t.Errorf("%q %q: %d found with %d entries read, %v; want %d with %d", tt.flow, tt.status, len(ids), db.entries, err, tt.found, tt.entries)
+		}
+		if next == "" {
+			continue
+		}
+		db.entries = 0
+		ids, _, err = store.Executions(t.Context(), tt.flow, tt.status, next, limit)
+		if err != nil || len(ids) != tt.foundB || db.entries != tt.entriesB {
+			t.Errorf("%q %q, second page: %d found with %d entries read, %v; want %d with %d",
+				tt.flow, tt.status, len(ids), db.entries, err, tt.foundB, tt.entriesB)
+		}
+	}
+}
+
+// appendStarted adds an execution with this status that was started so long after the first.
+func appendStarted(t *testing.T, store *local.KeyedStore, flow, name string, status machine.Status, after time.Duration) {
+	t.Helper()
+	state := machine.State{
+		Flow: machine.FlowRef{Name: flow, Hash: "hash"}, Execution: name, Status: status, Started: time.Unix(1, 0).Add(after), At: time.Unix(0, 0),
+	}
+	item := engine.Item{Execution: state.ID()}
+	item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, 0), state, nil)
+	if err := store.Append(t.Context(), item); err != nil {
+		t.Fatal(err)
+	}
+}
