@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -247,12 +248,19 @@ func (c Command) onExecution(
 }
 
 func showCommand(c Command) *cobra.Command {
-	var unmask bool
+	var unmask, graph bool
 	cmd := helpOf("show", arguments(1, 1))
+	cmd.Flags().BoolVar(&graph, "graph", false, "also draw the flow with the states of its steps")
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the input and the output hold")
 	return c.onExecution(cmd, func(ctx context.Context, a *target.Client, flow, name string) (rest.Execution, string, error) {
 		e, err := a.Execution(ctx, flow, name, unmask)
-		return e, c.out().Cut(describe(e)), err
+		text := c.out().Cut(describe(e))
+		if graph && err == nil {
+			var p diagram.Picture
+			p, err = c.graphOfExecution(ctx, a, flow+"/"+name)
+			text += "\n" + c.drawn(p)
+		}
+		return e, text, err
 	})
 }
 

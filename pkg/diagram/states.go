@@ -1,0 +1,100 @@
+package diagram
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// States returns the states of an execution's steps, by the index of the step, from its events.
+func States(flow *fdl.Flow, events []machine.Event) map[int]State {
+	tallies := map[int]*tally{}
+	for _, e := range events {
+		if e.Step == machine.NoStep {
+			continue
+		}
+		t := tallies[e.Step]
+		if t == nil {
+			t = &tally{}
+			tallies[e.Step] = t
+		}
+		t.count(e)
+	}
+	hasEnded := slices.ContainsFunc(events, func(e machine.Event) bool { return slices.Contains(ends, e.Type) })
+	states := map[int]State{}
+	for i, step := range flow.All {
+		states[i] = tallies[i].state(step, hasEnded)
+	}
+	return states
+}
+
+// ends are the last events of executions.
+var ends = []machine.EventType{machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut}
+
+// tally counts what happened to a step, which a loop or a foreach enters often.
+type tally struct {
+	entered, exited, failed, iterations int
+	isWaiting                           bool
+	last                                string // the error of the last failure
+}
+
+func (t *tally) count(e machine.Event) {
+	switch e.Type { //nolint:exhaustive // the others change nothing
+	case machine.StepEntered:
+		t.entered++
+	case machine.TaskScheduled:
+		t.isWaiting = false
+	case machine.StepStarted, machine.TaskSubmitted:
+		t.isWaiting = true
+	case machine.StepExited:
+		t.exited++
+	case machine.StepFailed:
+		t.failed++
+		t.last = e.Error
+	case machine.IterationExited, machine.BranchExited:
+		t.iterations++
+	}
+}
+
+// state is Pending for a step without events.
+func (t *tally) state(step *fdl.Step, hasEnded bool) State {
+	if t == nil || t.entered == 0 {
+		return State{Status: Pending}
+	}
+	open := t.entered - t.exited - t.failed
+	s := State{Status: Succeeded, Note: t.note(step, open)}
+	switch {
+	case open > 0 && hasEnded:
+		s = State{Failed, "ended with the execution"}
+	case open > 0 && (t.isWaiting || step.IsFork()):
+		s.Status = Waiting
+	case open > 0:
+		s.Status = Running
+	case t.failed > 0:
+		s.Status = Failed
+	}
+	return s
+}
+
+// note says what the status leaves open, "" for nothing.
+func (t *tally) note(step *fdl.Step, open int) string {
+	if step.IsFork() && open == 1 && t.iterations > 0 {
+		return fmt.Sprintf("%d ended", t.iterations)
+	}
+	if t.entered == 1 {
+		return t.last
+	}
+	var parts []string
+	for _, of := range []struct {
+		n    int
+		what string
+	}{{open, "open"}, {t.exited, "done"}, {t.failed, "failed"}} {
+		if of.n > 0 {
+			parts = append(parts, fmt.Sprint(of.n, " ", of.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

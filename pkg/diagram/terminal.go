@@ -1,0 +1,200 @@
+package diagram
+
+import (
+	"strings"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// Terminal draws a picture with characters. The function paint colors what belongs to a step with a
+// status; nil colors nothing. The text ends with a new line.
+func (p Picture) Terminal(paint func(Status, string) string) string {
+	c := newCanvas(p.Width, p.Height)
+	for _, e := range p.Edges {
+		c.edge(e.Points)
+	}
+	for _, box := range p.Boxes {
+		c.box(box)
+	}
+	for _, e := range p.Edges {
+		c.ends(e.Points)
+	}
+	for _, l := range p.Labels {
+		c.text(l.X, l.Y, l.Text, "")
+	}
+	return c.String(paint)
+}
+
+// The directions in which lines leave a cell are bits.
+const (
+	up = 1 << iota
+	down
+	left
+	right
+)
+
+// lines are the characters of lines by their directions.
+var lines = [16]rune{
+	0: ' ', up: '│', down: '│', left: '─', right: '─', up | down: '│', left | right: '─',
+	up | right: '└', up | left: '┘', down | right: '┌', down | left: '┐',
+	up | down | right: '├', up | down | left: '┤', left | right | down: '┬', left | right | up: '┴', up | down | left | right: '┼',
+}
+
+type cell struct {
+	char   rune // 0 shows the lines
+	lines  int
+	status Status
+	behind bool // is the second half of the character before it
+}
+
+type canvas [][]cell
+
+func newCanvas(width, height int) canvas {
+	c := make(canvas, height)
+	for y := range c {
+		c[y] = make([]cell, width)
+	}
+	return c
+}
+
+func (c canvas) edge(points []Point) {
+	for i, to := range points[1:] {
+		c.line(points[i], to)
+	}
+}
+
+// line draws a line along a column or a row.
+func (c canvas) line(from, to Point) {
+	dx, dy := sign(to.X-from.X), sign(to.Y-from.Y)
+	for from != to {
+		next := Point{from.X + dx, from.Y + dy}
+		c[from.Y][from.X].lines |= direction(dx, dy)
+		c[next.Y][next.X].lines |= direction(-dx, -dy)
+		from = next
+	}
+}
+
+func sign(n int) int {
+	switch {
+	case n < 0:
+		return -1
+	case n > 0:
+		return 1
+	}
+	return 0
+}
+
+func direction(dx, dy int) int {
+	switch {
+	case dx < 0:
+		return left
+	case dx > 0:
+		return right
+	case dy < 0:
+		return up
+	}
+	return down
+}
+
+// box draws the border over the edges that end there, and clears the inside of a box that is no frame.
+func (c canvas) box(b Box) {
+	for y := b.Y; y < b.Y+b.H; y++ {
+		for x := b.X; x < b.X+b.W; x++ {
+			border := b.border(x, y)
+			switch {
+			case border != 0:
+				c[y][x] = cell{lines: border, status: b.State.Status}
+			case !b.Frame:
+				c[y][x] = cell{status: b.State.Status}
+			}
+		}
+	}
+	if b.Frame {
+		c.text(b.X+2, b.Y, b.Lines[0], b.State.Status)
+		return
+	}
+	for i, text := range b.Lines {
+		c.text(b.X+(b.W-runewidth.StringWidth(text))/2, b.Y+1+i, text, b.State.Status)
+	}
+}
+
+// border returns the lines of the border in a cell, 0 inside.
+func (b Box) border(x, y int) (lines int) {
+	if x == b.X || x == b.X+b.W-1 {
+		lines = up | down
+	}
+	if y == b.Y || y == b.Y+b.H-1 {
+		lines |= left | right
+	}
+	if y == b.Y {
+		lines &^= up
+	}
+	if y == b.Y+b.H-1 {
+		lines &^= down
+	}
+	if x == b.X {
+		lines &^= left
+	}
+	if x == b.X+b.W-1 {
+		lines &^= right
+	}
+	return lines
+}
+
+// ends opens the border where an edge begins, and points at the box where it ends.
+func (c canvas) ends(points []Point) {
+	from, next, to := points[0], points[1], points[len(points)-1]
+	c[from.Y][from.X].lines |= direction(sign(next.X-from.X), sign(next.Y-from.Y))
+	c[to.Y-1][to.X] = cell{char: '▼'}
+}
+
+func (c canvas) text(x, y int, text string, status Status) {
+	for _, char := range text {
+		width := runewidth.RuneWidth(char)
+		if width == 0 || x < 0 || x+width > len(c[y]) {
+			continue
+		}
+		c[y][x] = cell{char: char, status: status}
+		if width > 1 {
+			c[y][x+1] = cell{behind: true, status: status}
+		}
+		x += width
+	}
+}
+
+func (c canvas) String(paint func(Status, string) string) string {
+	var text strings.Builder
+	for _, row := range c {
+		for len(row) > 0 && row[len(row)-1] == (cell{status: row[len(row)-1].status}) {
+			row = row[:len(row)-1]
+		}
+		for len(row) > 0 {
+			n := 1
+			for n < len(row) && row[n].status == row[0].status {
+				n++
+			}
+			part := chars(row[:n])
+			if paint != nil && row[0].status != "" {
+				part = paint(row[0].status, part)
+			}
+			text.WriteString(part)
+			row = row[n:]
+		}
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+func chars(row []cell) string {
+	var text strings.Builder
+	for _, c := range row {
+		switch {
+		case c.behind:
+		case c.char != 0:
+			text.WriteRune(c.char)
+		default:
+			text.WriteRune(lines[c.lines])
+		}
+	}
+	return text.String()
+}
