@@ -70,7 +70,8 @@ func wantHarmless(t *testing.T, args []string, got result) {
 
 // overAPI are the commands that show what an API answers; the others are in ofThisMachine.
 var overAPI = [][]string{
-	{"list"}, {"show", "f/n"}, {"show", "f/refused"}, {"history", "f/n"}, {"history", "f/refused"}, {"stop", "f/n"}, {"stop", "f/refused"},
+	{"list"}, {"show", "f/n"}, {"show", "f/refused"}, {"graph", "f", "--execution", "n"},
+	{"history", "f/n"}, {"history", "f/refused"}, {"stop", "f/n"}, {"stop", "f/refused"},
 	{"start", "testdata/flows/pass.yaml"}, {"run", "testdata/flows/pass.yaml"},
 	{"tokens", "list"}, {"tokens", "show", "t"}, {"tokens", "succeed", "t"}, {"tokens", "fail", "t"}, {"tokens", "heartbeat", "t"},
 	{"tokens", "revoke", "t"}, {"tokens", "url", "t"}, {"tokens", "show", "refused"},
