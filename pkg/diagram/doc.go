@@ -43,7 +43,7 @@ type Edge struct {
 	// Points are the corners of the way, the first on the border of From and the last on that of To.
 	// Two of them have the same column or the same row.
 	Points []Point
-	// Label is the condition or the errors for which this way is taken, whole; "" for always.
+	// Label is the condition or the errors under which the flow goes this way, whole; "" for always.
 	Label string
 }
 

@@ -216,14 +216,14 @@ func linesApart(p diagram.Picture, _ *fdl.Flow) string {
 }
 
 func labelsReadable(p diagram.Picture, _ *fdl.Flow) string {
-	taken := map[diagram.Point]string{}
+	texts := map[diagram.Point]string{}
 	for _, l := range p.Labels {
 		for i := range len([]rune(l.Text)) {
 			at := diagram.Point{X: l.X + i, Y: l.Y}
-			if other := taken[at]; other != "" || at.X < 0 || at.X >= p.Width {
+			if other := texts[at]; other != "" || at.X < 0 || at.X >= p.Width {
 				return fmt.Sprintf("label %q lies on %q or outside", l.Text, other)
 			}
-			taken[at] = l.Text
+			texts[at] = l.Text
 			for _, b := range p.Boxes {
 				if covers(b, at) && (!b.Frame || onBorder(at, b)) {
 					return fmt.Sprintf("label %q lies on box %v", l.Text, b.Lines)

@@ -33,7 +33,7 @@ func init() { //nolint:gochecknoinits // main would be too late
 }
 
 // afterNextRun sets the growth after the next run of the collector, and after each later one. The
-// collector finalizes an object that nobody refers to.
+// collector finalizes an object without references.
 func afterNextRun() {
 	runtime.SetFinalizer(new([]byte), func(*[]byte) {
 		inUse := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
