@@ -17,8 +17,7 @@ import (
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.HTTP, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	store, waits, keys, limits := p.LogTable(), p.WaitsTable(), p.Keys(), p.Limits()
-	limits.Duration = p.LongestExecution()
+	store, waits, keys, limits := p.LogTable(), p.WaitsTable(), p.Keys(), p.TimeLimits()
 	clients := engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now, Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),

@@ -24,9 +24,9 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	// At most 30 seconds on a stack (InterpreterTimeLimit): the engine counts on that for claimed calls.
 	timeLimit := p.Duration("WAITLESS_TIME_LIMIT", time.Second, 1, 900)
-	limits := p.Limits()
+	limits := p.TimeLimits()
 	// The task runner makes longer calls. The interpreter needs the rest of its time for what follows the reply.
-	limits.Direct, limits.Duration = min(machine.DefaultDirect, timeLimit/3), p.LongestExecution()
+	limits.Direct = min(machine.DefaultDirect, timeLimit/3)
 	functions, closeIdle := lambda.NewClient(p.Config)
 	store, waits := p.LogTable(), p.WaitsTable()
 	keys := p.Keys()

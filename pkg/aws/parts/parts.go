@@ -80,16 +80,26 @@ func Secret[T any](p *Parts, variable string, parse func(string) (T, error)) *se
 	return &secrets.Parsed[T]{Client: p.secrets, Secret: p.Optional(variable), Now: time.Now, Parse: parse}
 }
 
-// Limits returns the limits of executions without the longest duration.
+// Limits returns the limits of executions without those of time.
 func (p *Parts) Limits() machine.Limits {
 	return machine.Limits{
 		Data: p.Int("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxLargeData), Hints: machine.Hints{Data: environment.RaiseDataLimit},
 	}
 }
 
-// LongestExecution returns the longest duration of an execution.
-func (p *Parts) LongestExecution() time.Duration {
-	return p.Duration("WAITLESS_EXECUTION_DAYS", 24*time.Hour, 1, 366)
+// shortLife is how long most executions take at most. Those that take longer cost a write for each item that
+// they have by then, and the others cost less to keep.
+const shortLife = 2 * day
+
+const day = 24 * time.Hour
+
+// TimeLimits returns the limits of executions with those of time. The retention is longer than a message stays in a
+// queue, so no message outlives its execution.
+func (p *Parts) TimeLimits() machine.Limits {
+	limits := p.Limits()
+	limits.Duration = p.Duration("WAITLESS_EXECUTION_DAYS", day, 1, 366)
+	limits.Retention, limits.ShortLife = p.Duration("WAITLESS_RETENTION_DAYS", day, 15, 365), shortLife
+	return limits
 }
 
 // TokensConfig returns what tokens of the table are closed with. The record of a token has its outcome, so a higher limit of a step's
