@@ -3,6 +3,8 @@ package local
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -48,15 +50,52 @@ func jobKey(key jobs.Key) []byte {
 // awaitedKey returns the key that lists a job while it may have waiters.
 func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]...) }
 
-// Bind implements [resume.Rendezvous]. The store keeps what it knows of a job until all waiters are
-// released.
+// Bind implements [resume.Rendezvous]. The store keeps the waiters of a job until they are released.
 func (s *KeyedStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.JobRecord, error) {
 	return s.changeJobRecord(ctx, "bind a token to", key, func(m resume.JobRecord) resume.JobRecord { return m.Bound(waiter) })
 }
 
-// Note implements [resume.Rendezvous].
-func (s *KeyedStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.JobRecord, error) {
-	return s.changeJobRecord(ctx, "record the end of", key, func(m resume.JobRecord) resume.JobRecord { return m.Noted(end) })
+// Note implements [resume.Rendezvous]. An end that nothing waits for is removed some time after it expires.
+func (s *KeyedStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.JobRecord, error) {
+	noting := jobRecordForm
+	noting.index = func(job []byte, _, after resume.JobRecord) []Entry {
+		return []Entry{jobExpiry(job, after.End.At, expires)}
+	}
+	return noting.change(ctx, s, "record the end of job "+key.Name, jobKey(key), func(m resume.JobRecord) resume.JobRecord { return m.Noted(end) })
+}
+
+const secondSize = 8
+
+// jobExpiry returns the entry that has the end of a job expire.
+func jobExpiry(job []byte, end, expires time.Time) Entry {
+	key := binary.BigEndian.AppendUint64([]byte{keyJobExpiry}, uint64(expires.Unix()))                //nolint:gosec // after 1970
+	return Entry{append(key, job[1:]...), binary.BigEndian.AppendUint64(nil, uint64(end.UnixNano()))} //nolint:gosec // as it is compared
+}
+
+// expireJobs removes the ends of jobs that have expired. An end with waiters is looked at again a day later.
+func (s *KeyedStore) expireJobs(ctx context.Context, now time.Time) error {
+	due, err := read(ctx, s, operation{name: "list expired ends of jobs"}, func() (due []Entry, err error) {
+		for key, end := range s.db.Entries(Range{[]byte{keyJobExpiry}, jobExpiry([]byte{keyJob}, now, now).Key}, &err) {
+			due = append(due, Entry{bytes.Clone(key), bytes.Clone(end)})
+		}
+		return due, err
+	})
+	for _, entry := range due {
+		job := append([]byte{keyJob}, entry.Key[1+secondSize:]...)
+		err = errors.Join(err, s.step(ctx, operation{name: "expire the end of a job"}, job, func() ([]Entry, error) {
+			record, _, err := jobRecordForm.find(s, job)
+			changes := []Entry{{entry.Key, nil}}
+			switch end := record.End; {
+			case err != nil || end == nil || !bytes.Equal(jobExpiry(job, end.At, now).Value, entry.Value): // it has a later end
+			case len(record.Waiters) > 0:
+				changes = append(changes, jobExpiry(job, end.At, now.Add(day)))
+			default:
+				changes = append(changes, Entry{job, nil})
+			}
+			return changes, err
+		}))
+	}
+	return err
 }
 
 // Release implements [resume.Rendezvous].

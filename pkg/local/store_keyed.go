@@ -88,6 +88,7 @@ const (
 	keyStop       = 'x' // execution: the request to stop it
 	keyJoin       = 'n' // log, attempt: the join record of a fork
 	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
+	keyJobExpiry  = 'k' // second, key of a job: the instant of the end that expires
 	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
 	keyLarge      = 'v' // name: a large value
 	keySchedule   = 'c' // flow, name: text of a schedule

@@ -20,8 +20,8 @@ type Removal interface {
 	// Remove removes an execution that has ended, with its lanes and tokens, in one step. Its name is free
 	// then. Another execution stays. Its tokens stay closed until they expire.
 	Remove(ctx context.Context, ended Ended) error
-	// Tidy finishes removals that a crash cut short, and forgets tokens that have expired. It returns disk
-	// space if enough was removed.
+	// Tidy finishes removals that a crash cut short, and forgets tokens and ends of jobs that have expired. It returns
+	// disk space if enough was removed.
 	Tidy(ctx context.Context, now time.Time) error
 }
 
@@ -310,6 +310,9 @@ func (s *KeyedStore) isOfLatest(id token.ID) (bool, error) {
 
 // Tidy implements [Removal].
 func (s *KeyedStore) Tidy(ctx context.Context, now time.Time) error {
+	if err := s.expireJobs(ctx, now); err != nil {
+		return err
+	}
 	return s.do(ctx, operation{name: "finish removals"}, func() (err error) {
 		var expired []Entry
 		var notRemoved error
