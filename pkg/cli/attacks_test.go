@@ -182,9 +182,16 @@ type rawAttack struct {
 	want        []int
 }
 
+const toStepFunctions = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\nX-Amz-Target: AWSStepFunctions.SendTaskSuccess\r\n"
+
 // rawAttacks try to hide a request from a proxy, or to confuse the server.
 var rawAttacks = []rawAttack{
 	{"an oversized header", "POST /callbacks/TOKEN HTTP/1.1\r\nHost: a\r\nX-Large: " + strings.Repeat("a", 128<<10) + "\r\n\r\n{}", []int{431}},
+	{"a report to Step Functions without a signature", toStepFunctions + "\r\n{}", []int{400}},
+	{"a report to Step Functions of an unknown client", toStepFunctions + "X-Amz-Date: 20260131T100000Z\r\nAuthorization: AWS4-HMAC-SHA256 " +
+		"Credential=you/20260131/us-east-1/states/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=x\r\n\r\n{}", []int{400}},
+	{"a report to Step Functions with a wrong signature", toStepFunctions + "X-Amz-Date: 20260131T100000Z\r\nAuthorization: AWS4-HMAC-SHA256 " +
+		"Credential=me/20260131/us-east-1/states/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=x\r\n\r\n{}", []int{400}},
 	{"an oversized path", "POST /callbacks/" + strings.Repeat("A", 128<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n{}", []int{431}},
 	{"a pipelined request with a forged token", "POST /callbacks/FORGED HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}" +
 		"POST /callbacks/HANDLE HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", []int{404, 404}},

@@ -29,6 +29,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/httpapi/sfn"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
@@ -72,7 +73,7 @@ func devCommand(c Command) *cobra.Command {
 	flags.BoolVar(&s.api, "api", false, "serve the management API and job events to those on this machine who have its key")
 	flags.StringVar(&s.listen, "listen", defaultListen, "where to listen: HOST:PORT")
 	flags.StringVar(&s.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
-	flags.StringVar(&s.clientKeys, "client-keys", "", `the keys of clients of the API of 2019-03-15: @FILE with {"id":"secret"}, or - for standard input`)
+	flags.StringVar(&s.clientKeys, "client-keys", "", `the keys of clients of the APIs that are signed: @FILE with {"id":"secret"}, or - for standard input`)
 	flags.StringArrayVar(&s.definitions, "task", nil, taskUsage)
 	registerConcurrency(flags)
 	registerConfig(flags, &s.config)
@@ -331,10 +332,7 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
-		mux.Handle("/{$}", fnf.Handler(fnf.Config{
-			Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: store, Flows: store, Await: system.Await, Schedules: schedules,
-			Region: "local", Keys: s.keys, Now: time.Now, Log: s.log,
-		}))
+		mux.Handle("/{$}", s.signedAPIs(system, store, schedules))
 	}
 	if s.api {
 		mux.Handle("/", forThisMachine(requireKey(key, own)))
@@ -344,7 +342,28 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 	return withoutRedirects(mux)
 }
 
-// executions are those of the API of 2019-03-15, started and stopped as a system does.
+// signedAPIs returns the handler of the APIs whose clients sign with one of the keys. They share a path.
+func (s *server) signedAPIs(system *local.System, store target.Store, schedules cron.Manager) http.Handler {
+	running := executions{system.Client, system}
+	ofFnf := fnf.Handler(fnf.Config{
+		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Await: system.Await, Schedules: schedules,
+		Region: "local", Keys: s.keys, Now: time.Now, Log: s.log,
+	})
+	ofStepFunctions := sfn.Handler(sfn.Config{
+		Tokens: system.Callbacks, Executions: running, Store: store, Keys: s.keys, Now: time.Now, Log: s.log,
+		Region:  cmp.Or(s.setting("AWS_REGION"), s.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
+		Account: cmp.Or(s.Getenv("AWS_ACCOUNT_ID"), "000000000000"),
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if sfn.Serves(r) {
+			ofStepFunctions.ServeHTTP(w, r)
+			return
+		}
+		ofFnf.ServeHTTP(w, r)
+	})
+}
+
+// executions are those of the signed APIs, started and stopped as a system does.
 type executions struct {
 	*engine.Client
 
@@ -451,6 +470,7 @@ type devReport struct {
 	Callbacks string `json:"callbacks"`
 	JobEvents string `json:"jobEvents,omitempty"`
 	Fnf       string `json:"fnf,omitempty"`
+	Sfn       string `json:"sfn,omitempty"`
 }
 
 // announce says where what listens.
@@ -460,7 +480,7 @@ func (s *server) announce() error {
 		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+target.EventPath, filepath.Join(s.store, target.APIKeyFile)
 	}
 	if len(s.keys) > 0 {
-		report.Fnf = s.base + "/"
+		report.Fnf, report.Sfn = s.base+"/", s.base+"/"
 	}
 	if s.json {
 		return s.out().JSON("dev", report)
@@ -472,6 +492,7 @@ func (s *server) announce() error {
 		{"callback URLs", report.Callbacks + "TOKEN"},
 		{"job events", report.JobEvents},
 		{"API of 2019-03-15", report.Fnf},
+		{"Step Functions API", report.Sfn},
 	}, func(row []string) bool { return row[1] == "" })
 	return s.out().Text(view.Columns(rows))
 }

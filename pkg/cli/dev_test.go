@@ -20,6 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/waitless/waitless/pkg/cli/target"
@@ -314,7 +318,7 @@ func TestDevWithoutItsAPI(t *testing.T) {
 	env[clientKeysVariable] = `{"me":"a secret of 24 bytes or more"}`
 	d := startDev(t, program(t), env)
 	base := strings.TrimSuffix(d.says.Callbacks, "/callbacks/")
-	if d.says.API != "" || d.says.JobEvents != "" || d.says.Fnf != base+"/" {
+	if d.says.API != "" || d.says.JobEvents != "" || d.says.Fnf != base+"/" || d.says.Sfn != base+"/" {
 		t.Errorf("it says %+v", d.says)
 	}
 	for path, want := range map[string]struct {
@@ -596,4 +600,32 @@ func signedProxy(t *testing.T, d *devProcess) http.Handler {
 		r.SetURL(to)
 		r.Out.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(key)))
 	}}
+}
+
+// AWS's own client starts an execution, reports the outcome of its task and reads how it ended. The region and the
+// account of ARNs are those of the environment.
+func TestDevServesTheClientOfStepFunctions(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	env[clientKeysVariable] = `{"me":"a secret of 24 bytes or more"}`
+	env["AWS_REGION"], env["AWS_ACCOUNT_ID"] = "eu-west-1", "123456789012"
+	d := startDev(t, program(t), env)
+	d.do("flows", "put", callbackFlow)
+	client := sfn.New(sfn.Options{
+		BaseEndpoint: &d.says.Sfn, Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("me", "a secret of 24 bytes or more", ""),
+	})
+	arn := "arn:aws:states:eu-west-1:123456789012:stateMachine:callback"
+	started, err := client.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &arn, Name: aws.String("one")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
+	if _, err := client.SendTaskSuccess(t.Context(), &sfn.SendTaskSuccessInput{TaskToken: &text, Output: aws.String(`{"status":"ok"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	d.endedBy("callback/one", "callback")
+	ended, err := client.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: started.ExecutionArn})
+	if err != nil || ended.Status != types.ExecutionStatusSucceeded || !strings.Contains(*ended.Output, `"ok"`) {
+		t.Errorf("it ended with %+v, %v", ended, err)
+	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // startExecution starts an execution of the latest definition. If one of that name has not ended, the
-// response is that one, whatever its input; if it has ended, or reports to another token than this one is to, the name is taken.
+// response is that one, whatever its input; if it has ended, or reports to another token than this one is to, the name is in use.
 func (h handler) startExecution(ctx context.Context, given parameters) (object, error) {
 	request := engine.StartRequest{Execution: cmp.Or(given["ExecutionName"], engine.NewName())}
 	if text := given["Input"]; text != "" {

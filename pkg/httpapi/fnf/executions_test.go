@@ -165,7 +165,7 @@ func TestExecutionNamesAreIdempotent(t *testing.T) {
 }
 
 // The end of an execution that was started with a token is the outcome of that task. The name of an
-// execution that reports elsewhere is taken.
+// execution that reports elsewhere is in use.
 func TestExecutionReportsToItsToken(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)

@@ -1,0 +1,85 @@
+package sfn_test
+
+import (
+	"errors"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/httpapi/sfn"
+	"github.com/waitless/waitless/pkg/local"
+)
+
+// codes are those of errors in the sources.
+var codes = regexp.MustCompile(`(?:invalid\(|Request[A-Za-z]*, |BadRequest, |ServerError, |TooLarge, |codeInvalid = )"([A-Z][A-Za-z]+)"`)
+
+const reference = "../../docs/reference/sfn-api.md"
+
+// The program of the reference starts an execution, waits for its end and reads its history. The emulator of AWS has
+// the vendor's client of Python.
+func TestDocumentedProgram(t *testing.T) {
+	t.Parallel()
+	python, err := filepath.Abs("../../../.tools/emulator/bin/python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(python); errors.Is(err, os.ErrNotExist) {
+		t.Fatal("the vendor's client is not installed: `make test` installs it, `make unit` runs the tests that need none")
+	}
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "```python\n")
+	program, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the reference has no program")
+	}
+	f := newFixtureBy(t, local.NewClock(nil))
+	go func() { _ = f.system.Serve(t.Context()) }() // its error is that of the context
+	f.put("f", onePass)
+	server := httptest.NewServer(sfn.Handler(f.config))
+	t.Cleanup(server.Close)
+	cmd := exec.CommandContext(t.Context(), python, "-c", program)
+	cmd.Env = append(os.Environ(), "AWS_ENDPOINT_URL_SFN="+server.URL, "AWS_ACCESS_KEY_ID="+keyID, "AWS_SECRET_ACCESS_KEY="+secret,
+		"AWS_SESSION_TOKEN=", "AWS_DEFAULT_REGION=eu-west-1", "HOME="+t.TempDir(), "NO_PROXY=*")
+	out, err := cmd.CombinedOutput()
+	const want = "SUCCEEDED {\"a\":1}\n1 ExecutionStarted\n2 PassStateEntered\n3 PassStateExited\n4 ExecutionSucceeded\n"
+	if err != nil || string(out) != want {
+		t.Errorf("printed %s, %v", out, err)
+	}
+}
+
+// The reference has every action and every code.
+func TestReferenceIsComplete(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFixture(t)
+	_, _, response := f.do(signed(t, "None", "{}"))
+	_, list, _ := strings.Cut(strings.TrimRight(response, "\"}\n"), "ACTION: ")
+	names := strings.Split(list, ", ")
+	for _, file := range []string{"handler.go", "signature.go", "tasks.go", "machines.go", "executions.go"} {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range codes.FindAllStringSubmatch(string(source), -1) {
+			names = append(names, match[1])
+		}
+	}
+	if len(names) < 10+15 {
+		t.Errorf("there are %q", names)
+	}
+	for _, name := range names {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("the reference has no %s", name)
+		}
+	}
+}

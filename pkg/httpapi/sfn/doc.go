@@ -1,0 +1,35 @@
+// Package sfn is the API of AWS Step Functions (AWS JSON 1.0) over flows: the AWS CLI and the SDKs work with another
+// endpoint and another key.
+//
+//	SendTaskSuccess        taskToken, output
+//	SendTaskFailure        taskToken, error, cause
+//	SendTaskHeartbeat      taskToken
+//	StartExecution         stateMachineArn, name, input                          -> executionArn, startDate
+//	StopExecution          executionArn, error, cause                            -> stopDate
+//	DescribeExecution      executionArn, includedData                            -> execution
+//	ListExecutions         stateMachineArn, statusFilter, maxResults, nextToken  -> executions, nextToken
+//	GetExecutionHistory    executionArn, maxResults, nextToken, reverseOrder, includeExecutionData
+//	                                                                             -> events, nextToken
+//	ListStateMachines      maxResults, nextToken                                 -> stateMachines, nextToken
+//	DescribeStateMachine   stateMachineArn                                       -> state machine
+//
+// A state machine is the latest definition of a flow. Its definition is the text of the flow, in FDL.
+//
+// Every request is signed with Signature Version 4 and a shared key, is at most 15 minutes old, and has a body with the
+// signed hash. The signature is of the headers Host, X-Amz-Date and X-Amz-Target at least, for the service "states" in
+// any region. A request that is repeated changes nothing that is new: a token is single use, and a named start is
+// idempotent.
+//
+//   - InvalidToken: the text is no task token, or the page token is not that of a page before.
+//   - TaskDoesNotExist: the task token is forged, or expired with its execution. The store is not read.
+//   - TaskTimedOut: every report after the first, also with the same outcome; the task has an end.
+//   - ExecutionAlreadyExists: an execution of that name has ended, or has another input. One that has not ended and has
+//     the same input is returned.
+//   - UnknownOperationException: the other actions of Step Functions.
+//
+// Tokens in inputs, outputs and histories are masked: the right to read does not include the right to report. A task
+// with signed: true accepts reports, because they are signed; a task with signed: NAME does not, because a client's key
+// is not that sender's secret.
+//
+// This package may change between releases; the protocol is the vendor's.
+package sfn

@@ -1,0 +1,187 @@
+package sfn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// startExecution starts an execution of the latest definition. If one of that name runs and has the same input, the
+// response is that one.
+func (h handler) startExecution(ctx context.Context, r request) (object, error) {
+	definitions, err := h.definitions(ctx, r.StateMachineArn)
+	if err != nil {
+		return nil, err
+	}
+	start := engine.StartRequest{Flow: definitions[0].Flow, Execution: cmp.Or(r.Name, engine.NewName())}
+	if !fdl.ValidName(start.Execution) {
+		return nil, invalid("InvalidName", `a name begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
+	}
+	start.Input, err = value.ParseJSON([]byte(cmp.Or(r.Input, "{}")))
+	if err != nil {
+		return nil, invalid("InvalidExecutionInput", "the input cannot be read: "+err.Error())
+	}
+	if start.Input.Kind() != value.KindObject {
+		return nil, invalid("InvalidExecutionInput", fmt.Sprintf("the input is %s; allowed: an object", start.Input.Kind()))
+	}
+	result, err := h.Executions.Start(ctx, start)
+	if err != nil {
+		return nil, err
+	}
+	state, err := h.Executions.Describe(ctx, engine.NewID(start.Flow.Name, start.Execution))
+	if err == nil && result != engine.StartedNew && (state.Status.Final() || !value.Equal(state.Input, start.Input)) {
+		err = invalid("ExecutionAlreadyExists", fmt.Sprintf("Execution Already Exists: '%s'", h.executionARN(state)))
+	}
+	return object{"executionArn": h.executionARN(state), "startDate": seconds(state.Started)}, err
+}
+
+func (h handler) executionARN(state machine.State) string {
+	return h.arn("execution", state.Flow.Name, state.Execution)
+}
+
+// find returns the state of the execution that a request names.
+func (h handler) find(ctx context.Context, r request) (id engine.ID, state machine.State, err error) {
+	names, err := h.named("executionArn", r.ExecutionArn, "execution", 2) //nolint:mnd // the flow and the execution
+	if err != nil {
+		return id, state, err
+	}
+	id = engine.NewID(names[0], names[1])
+	state, err = h.Executions.Describe(ctx, id)
+	if errors.Is(err, engine.ErrNotFound) {
+		err = invalid("ExecutionDoesNotExist", fmt.Sprintf("Execution Does Not Exist: '%s'", r.ExecutionArn))
+	}
+	return id, state, err
+}
+
+// stopExecution requests the end of an execution. For one that has ended it changes nothing, and returns when it ended.
+func (h handler) stopExecution(ctx context.Context, r request) (object, error) {
+	if err := r.checkFailure(); err != nil {
+		return nil, err
+	}
+	id, state, err := h.find(ctx, r)
+	if err != nil || state.Status.Final() {
+		return object{"stopDate": seconds(state.At)}, err
+	}
+	err = h.Executions.Stop(ctx, id, r.Error, r.Cause)
+	if engine.CodeOf(err) == engine.CodeConflict { // it met the end
+		err = nil
+	}
+	return object{"stopDate": seconds(h.Now())}, err
+}
+
+// statuses are those of the API. Both of an execution that has not ended are RUNNING.
+var statuses = map[machine.Status]string{
+	machine.StatusStarting: "RUNNING", machine.StatusRunning: "RUNNING", machine.StatusSucceeded: "SUCCEEDED", machine.StatusFailed: "FAILED",
+	machine.StatusStopped: "ABORTED", machine.StatusTimedOut: "TIMED_OUT",
+}
+
+// metadata returns what a list shows of an execution.
+func (h handler) metadata(state machine.State) object {
+	shown := object{
+		"executionArn": h.executionARN(state), "stateMachineArn": h.arn("stateMachine", state.Flow.Name), "name": state.Execution,
+		"status": statuses[state.Status], "startDate": seconds(state.Started),
+	}
+	if state.Status.Final() {
+		shown["stopDate"] = seconds(state.At)
+	}
+	return shown
+}
+
+// describeExecution returns an execution, in which every token is masked.
+func (h handler) describeExecution(ctx context.Context, r request) (object, error) {
+	_, state, err := h.find(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	shown, included := h.metadata(state), r.IncludedData != "METADATA_ONLY"
+	shown["inputDetails"] = object{"included": included}
+	if state.Status.Final() {
+		shown["outputDetails"] = object{"included": included}
+	}
+	if state.Error != "" || state.Cause != "" {
+		shown["error"], shown["cause"] = state.Error, token.MaskAll(state.Cause)
+	}
+	if included {
+		addValue(shown, "input", state.Input)
+		addValue(shown, "output", state.Output)
+	}
+	return shown, nil
+}
+
+// addValue adds a value as JSON with masked tokens, unless it is missing.
+func addValue(shown object, name string, v value.Value) {
+	if !v.IsMissing() {
+		shown[name] = token.MaskJSON(v.JSON())
+	}
+}
+
+// statusOf returns the status that an index is asked for.
+func statusOf(filter string) (machine.Status, error) {
+	if filter == "" {
+		return "", nil
+	}
+	for _, status := range machine.Statuses {
+		if statuses[status] == filter && status != machine.StatusStarting { // which running has in it
+			return status, nil
+		}
+	}
+	return "", invalid(codeInvalid, "this statusFilter is not one of RUNNING, SUCCEEDED, FAILED, ABORTED and TIMED_OUT")
+}
+
+// mostLookups bounds the executions that are read for a page.
+const mostLookups = 100
+
+// listExecutions returns executions, the latest start first. A page may be short or empty and not be the last one.
+func (h handler) listExecutions(ctx context.Context, r request) (object, error) {
+	if r.MapRunArn != "" || r.RedriveFilter != "" {
+		return nil, invalid(codeInvalid, "mapRunArn and redriveFilter are not supported; leave them out")
+	}
+	limit, err := r.limit()
+	if err != nil {
+		return nil, err
+	}
+	status, err := statusOf(r.StatusFilter)
+	if err != nil {
+		return nil, err
+	}
+	definitions, err := h.definitions(ctx, r.StateMachineArn)
+	if err != nil {
+		return nil, err
+	}
+	ids, next, err := h.Store.Executions(ctx, definitions[0].Flow.Name, status, r.NextToken, min(limit, mostLookups))
+	if engine.CodeOf(err) == engine.CodeInvalid {
+		err = errPageToken
+	}
+	response := object{"executions": []object{}}
+	if next != "" {
+		response["nextToken"] = next
+	}
+	if err == nil {
+		response["executions"], err = h.states(ctx, ids, r.StatusFilter)
+	}
+	return response, err
+}
+
+// states returns the executions in that status. One that is damaged or of a newer release is left out.
+func (h handler) states(ctx context.Context, ids []engine.ID, status string) ([]object, error) {
+	list := []object{}
+	for _, id := range ids {
+		state, err := h.Executions.Describe(ctx, id)
+		switch {
+		case errors.Is(err, machine.ErrDamaged), machine.NeedsNewerRelease(err):
+			h.Log.ErrorContext(ctx, "execution left out", "execution", id.String(), "error", err.Error())
+		case err != nil:
+			return nil, err
+		case status == "" || statuses[state.Status] == status: // the index may lag behind
+			list = append(list, h.metadata(state))
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,175 @@
+package sfn
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Executions starts, stops and shows executions. [engine.Client] implements it.
+type Executions interface {
+	Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error)
+	Stop(ctx context.Context, id engine.ID, name, cause string) error
+	Describe(ctx context.Context, id engine.ID) (machine.State, error)
+	HistoryFrom(ctx context.Context, id engine.ID, first int, full func(machine.Event) bool) (engine.HistoryPage, error)
+	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
+}
+
+// Store lists executions and definitions. The list of executions may lag behind.
+type Store interface {
+	// Executions returns a page of executions of the flow, the latest start first: at most limit ids.
+	// After is the text next of the previous page, empty for the first one; any other text is an error
+	// with [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
+	// An empty status means all, [machine.StatusRunning] all that have not ended.
+	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
+
+	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
+	// means all.
+	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
+
+	// FlowText returns the text of a listed definition.
+	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
+}
+
+// Config configures a handler. All fields are required.
+type Config struct {
+	Tokens     *resume.Tokens
+	Executions Executions
+	Store      Store
+	// Region and Account are those of the ARNs.
+	Region, Account string
+	// Keys sign requests. Without keys every request is rejected.
+	Keys clientkeys.Keys
+	// Now is the clock for the age of requests.
+	Now func() time.Time
+	// Log receives internal errors, without tokens.
+	Log *slog.Logger
+}
+
+// maxBody is the largest request in bytes: the vendor's input of 256 KiB has room for its escapes.
+const maxBody = 1 << 20
+
+// targetPrefix is what the header X-Amz-Target begins with; the action follows.
+const targetPrefix = "AWSStepFunctions."
+
+// Serves reports whether a request is one of this API, which shares its path with others.
+func Serves(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("X-Amz-Target"), targetPrefix)
+}
+
+// Handler returns the handler of the API.
+func Handler(config Config) http.Handler { return handler{config} }
+
+type handler struct{ Config }
+
+// object is a part of a response. Its members have the names of the API.
+type object map[string]any
+
+// request has the members of all requests.
+type request struct {
+	StateMachineArn, ExecutionArn, Name, Input           string
+	TaskToken, Output, Error, Cause                      string
+	IncludedData, StatusFilter, MapRunArn, RedriveFilter string
+	NextToken                                            string
+	MaxResults                                           int
+	ReverseOrder                                         bool
+	IncludeExecutionData                                 *bool
+}
+
+var actions = map[string]func(handler, context.Context, request) (object, error){
+	"SendTaskSuccess": handler.sendSuccess, "SendTaskFailure": handler.sendFailure, "SendTaskHeartbeat": handler.sendHeartbeat,
+	"StartExecution": handler.startExecution, "StopExecution": handler.stopExecution, "DescribeExecution": handler.describeExecution,
+	"ListExecutions": handler.listExecutions, "GetExecutionHistory": handler.executionHistory,
+	"ListStateMachines": handler.listMachines, "DescribeStateMachine": handler.describeMachine,
+}
+
+// ServeHTTP implements [http.Handler].
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	response, err := h.carryOut(r)
+	status, header := http.StatusOK, w.Header()
+	if err != nil {
+		refused := h.rejection(r.Context(), err)
+		status, response = refused.status, object{"__type": refused.code, "message": token.MaskAll(refused.message)}
+		header.Set("X-Amzn-Errortype", refused.code)
+	}
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Type", "application/x-amz-json-1.0")
+	header.Set("X-Amzn-Requestid", rand.Text())
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(response) // an error means that the caller is gone
+}
+
+// carryOut carries out a request of a client that has a key.
+func (h handler) carryOut(r *http.Request) (object, error) {
+	body, err := resume.ReadBody(r.Body, r.ContentLength, maxBody)
+	if err != nil {
+		return nil, refusal{http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", err.Error()}
+	}
+	name := strings.TrimPrefix(r.Header.Get("X-Amz-Target"), targetPrefix)
+	serve, ok := actions[name]
+	if !ok || !Serves(r) || r.Method != http.MethodPost {
+		return nil, refusal{http.StatusBadRequest, "UnknownOperationException",
+			"this action is not served; served by POST with X-Amz-Target: " + targetPrefix + "ACTION: " + strings.Join(slices.Sorted(maps.Keys(actions)), ", ")}
+	}
+	key, err := h.authenticate(r, body)
+	if err != nil {
+		return nil, err
+	}
+	if !key.Allows(name) {
+		return nil, invalid("AccessDeniedException", "the key of this request may not be used for "+name)
+	}
+	var given request
+	if err := json.Unmarshal(body, &given); err != nil {
+		return nil, invalid("SerializationException", "the body is not the JSON object of a request")
+	}
+	return serve(h, r.Context(), given)
+}
+
+// refusal is an error in the form of the vendor's.
+type refusal struct {
+	status        int
+	code, message string
+}
+
+func (r refusal) Error() string { return r.code + ": " + r.message }
+
+func invalid(code, message string) error { return refusal{http.StatusBadRequest, code, message} }
+
+// codeInvalid is the code for a parameter that has no code of its own.
+const codeInvalid = "ValidationException"
+
+// rejection is the response to an error: what the caller can correct, without internal errors.
+func (h handler) rejection(ctx context.Context, err error) refusal {
+	if rejected, ok := errors.AsType[refusal](err); ok {
+		return rejected
+	}
+	if report, ok := errors.AsType[*resume.ReportError](err); ok {
+		return refusal{http.StatusBadRequest, codeInvalid, report.What}
+	}
+	if engine.CodeOf(err) == engine.CodeInvalid {
+		return refusal{http.StatusBadRequest, codeInvalid, err.Error()}
+	}
+	h.Log.ErrorContext(ctx, "request failed", "error", token.MaskAll(err.Error()))
+	message := "internal error; try again"
+	if errors.Is(err, resume.ErrTooSlow) {
+		message = resume.ErrTooSlow.Error()
+	}
+	return refusal{http.StatusInternalServerError, "InternalFailure", message}
+}

@@ -1,0 +1,181 @@
+package sfn
+
+import (
+	"context"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// stateNames are those of the types of steps in the names of events.
+var stateNames = map[string]string{
+	"task": "Task", "pass": "Pass", "wait": "Wait", "choice": "Choice", "parallel": "Parallel", "foreach": "Map", "succeed": "Succeed", "fail": "Fail",
+}
+
+// history collects the events of an execution that the API has a type for.
+type history struct {
+	flow      *fdl.Flow
+	region    string
+	withoutIO bool
+	events    []object
+	ids       []int
+	// skipped are the events without a type, and what came before them.
+	skipped map[int]int
+}
+
+// add adds an event, and reports whether the API has a type for it.
+func (h *history) add(e machine.Event) bool {
+	if before, ok := h.skipped[e.By]; ok {
+		e.By = before
+	}
+	if h.withoutIO {
+		e.Input, e.Output = value.Value{}, value.Value{}
+	}
+	shown := object{"id": e.ID, "previousEventId": e.By, "timestamp": seconds(e.At)}
+	if !h.describe(shown, e) {
+		h.skipped[e.ID] = e.By
+		return false
+	}
+	h.events, h.ids = append(h.events, shown), append(h.ids, e.ID)
+	return true
+}
+
+// eventTypes are those of the API. A state's have the name of its type before them.
+var eventTypes = map[machine.EventType]string{
+	machine.ExecutionStarted: "ExecutionStarted", machine.ExecutionSucceeded: "ExecutionSucceeded", machine.ExecutionFailed: "ExecutionFailed",
+	machine.ExecutionStopped: "ExecutionAborted", machine.ExecutionTimedOut: "ExecutionTimedOut",
+	machine.StepEntered: "StateEntered", machine.StepExited: "StateExited",
+	machine.IterationEntered: "MapIterationStarted", machine.IterationExited: "MapIterationSucceeded",
+	machine.TaskScheduled: "TaskScheduled", machine.TaskStarted: "TaskStarted", machine.TaskSubmitted: "TaskSubmitted",
+	machine.TaskSubmitFailed: "TaskSubmitFailed", machine.TaskSucceeded: "TaskSucceeded", machine.TaskFailed: "TaskFailed",
+	machine.TaskTimedOut: "TaskTimedOut",
+}
+
+// describe adds the type and the details of an event. It reports false for an event that the API has no type for.
+func (h *history) describe(shown object, e machine.Event) bool {
+	details := object{}
+	addValue(details, "input", e.Input)
+	addValue(details, "output", e.Output)
+	if e.Error != "" || e.Cause != "" {
+		details["error"], details["cause"] = e.Error, token.MaskAll(e.Cause)
+	}
+	name, kind := eventTypes[e.Type], ""
+	if e.Step >= 0 && e.Step < len(h.flow.All) {
+		step := h.flow.All[e.Step]
+		name = h.describeStep(details, e, step)
+		if strings.HasPrefix(name, "State") {
+			kind = stateNames[step.Kind.Type()]
+		}
+	}
+	if name == "" {
+		return false
+	}
+	shown["type"], shown[strings.ToLower(name[:1])+name[1:]+"EventDetails"] = kind+name, details
+	return true
+}
+
+// describeStep adds the details of an event of a step, and returns its type, "" for none.
+func (h *history) describeStep(details object, e machine.Event, step *fdl.Step) string {
+	name := eventTypes[e.Type]
+	switch {
+	case e.Type == machine.StepFailed:
+		details["state"] = step.Name
+		return failedType(step)
+	case strings.HasPrefix(name, "Task"):
+		h.describeTask(details, e, step)
+	case strings.HasPrefix(name, "MapIteration"):
+		details["index"] = e.Index
+		fallthrough
+	default:
+		details["name"] = step.Name
+	}
+	return name
+}
+
+// failedType returns the type of the failure of a step, "" for none: that of a task is in an event of its own, and that
+// of a fail step in the one of the execution.
+func failedType(step *fdl.Step) string {
+	switch kind := step.Kind.Type(); {
+	case kind == "task" || kind == "fail":
+		return ""
+	case step.IsFork():
+		return "StateFailed"
+	}
+	return "EvaluationFailed" // of a mapping or a condition
+}
+
+func (h *history) describeTask(details object, e machine.Event, step *fdl.Step) {
+	if task, ok := step.Kind.(*fdl.Task); ok {
+		details["resourceType"], details["resource"] = "function", task.Resource.Text
+		if task.Resource.IsAction() {
+			details["resourceType"] = "action"
+		}
+	}
+	if e.Type == machine.TaskScheduled {
+		details["region"], details["parameters"] = h.region, details["input"]
+		delete(details, "input")
+	}
+}
+
+// executionHistory returns a page of the history. The token of a page is the id that its first event has at least, in
+// reverse order at most.
+func (h handler) executionHistory(ctx context.Context, r request) (object, error) {
+	limit, err := r.limit()
+	if err != nil {
+		return nil, err
+	}
+	bound, err := strconv.Atoi(r.NextToken)
+	if r.NextToken != "" && (err != nil || bound < 1) {
+		return nil, errPageToken
+	}
+	id, state, err := h.find(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	flow, err := h.Executions.Flow(ctx, state.Flow)
+	if err != nil {
+		return nil, err
+	}
+	collected := history{
+		flow: flow, region: h.Region, withoutIO: r.IncludeExecutionData != nil && !*r.IncludeExecutionData, events: []object{}, skipped: map[int]int{},
+	}
+	if r.ReverseOrder {
+		return h.lastEvents(ctx, id, &collected, bound, limit)
+	}
+	page, err := h.Executions.HistoryFrom(ctx, id, max(bound, 1), func(e machine.Event) bool { return collected.add(e) && len(collected.ids) == limit })
+	response := object{"events": collected.events}
+	if page.More {
+		response["nextToken"] = strconv.Itoa(collected.ids[limit-1] + 1)
+	}
+	return response, err
+}
+
+// lastEvents returns events from an id on backwards, 0 for the last one. It reads the whole history.
+func (h handler) lastEvents(ctx context.Context, id engine.ID, all *history, most, limit int) (object, error) {
+	if most == 0 {
+		most = math.MaxInt
+	}
+	_, err := h.Executions.HistoryFrom(ctx, id, 1, func(e machine.Event) bool {
+		all.add(e)
+		return false
+	})
+	end, found := slices.BinarySearch(all.ids, most)
+	if found {
+		end++
+	}
+	begin := max(0, end-limit)
+	events := slices.Clone(all.events[begin:end])
+	slices.Reverse(events)
+	response := object{"events": events}
+	if begin > 0 {
+		response["nextToken"] = strconv.Itoa(all.ids[begin-1])
+	}
+	return response, err
+}

@@ -1,0 +1,129 @@
+package sfn_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sdk "github.com/aws/aws-sdk-go-v2/service/sfn"
+)
+
+const allSteps = `version: v1
+type: flow
+steps:
+  - {type: wait, name: Wait, duration: 1}
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: one}
+    steps:
+      - {type: pass, name: Inside}
+  - type: parallel
+    name: Both
+    branches:
+      - steps: [{type: pass, name: Left}]
+      - steps: [{type: pass, name: Right}]
+  - type: choice
+    name: Which
+    choices:
+      - {condition: $.no == "x", goto: Done}
+    default: {goto: Ask}
+  - type: task
+    name: Ask
+    resourceArn: acs:fc:::services/s/functions/echo
+    pattern: waitForCallback
+    inputMappings: [{target: token, source: $context.task.token}]
+    catch: [{errors: [FnF.ALL], goto: Bad}]
+  - {type: succeed, name: Done}
+  - {type: fail, name: Bad, error: E, cause: because}
+`
+
+// Each event has the type that comes closest, and the previous event is one that is shown.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", allSteps)
+	c := f.client()
+	_, err := c.StartExecution(t.Context(), start("f", "e", `{"list":[1,2]}`))
+	wantSuccess(t, err)
+	f.run()
+	text := f.token("e")
+	_, err = c.SendTaskFailure(t.Context(), &sdk.SendTaskFailureInput{TaskToken: &text, Error: aws.String("Rejected"), Cause: aws.String("by hand")})
+	wantSuccess(t, err)
+	f.run()
+	all := f.events(c, sdk.GetExecutionHistoryInput{})
+	const want = "ExecutionStarted WaitStateEntered WaitStateExited MapStateEntered " +
+		"MapIterationStarted PassStateEntered PassStateExited MapIterationSucceeded " +
+		"MapIterationStarted PassStateEntered PassStateExited MapIterationSucceeded MapStateExited " +
+		"ParallelStateEntered PassStateEntered PassStateExited PassStateEntered PassStateExited ParallelStateExited " +
+		"ChoiceStateEntered ChoiceStateExited TaskStateEntered TaskScheduled TaskStarted TaskSubmitted TaskFailed " +
+		"FailStateEntered ExecutionFailed"
+	if got := shownEvents(all); got != want {
+		t.Errorf("the history is\n%s; want\n%s", got, want)
+	}
+	ids := []int64{0}
+	for _, e := range all {
+		if !slices.Contains(ids, e.PreviousEventId) {
+			t.Errorf("event %d follows %d, which is not shown", e.Id, e.PreviousEventId)
+		}
+		ids = append(ids, e.Id)
+		if d := e.TaskScheduledEventDetails; d != nil && (*d.Resource != "acs:fc:::services/s/functions/echo" || *d.ResourceType != "function" ||
+			*d.Region != "eu-west-1" || !strings.Contains(*d.Parameters, `"token":"`) || strings.Contains(*d.Parameters, text)) {
+			t.Errorf("scheduled %s with %s", *d.Resource, *d.Parameters)
+		}
+		if d := e.TaskFailedEventDetails; d != nil && (*d.Error != "Rejected" || *d.Cause != "by hand") {
+			t.Errorf("failed: %s %s", *d.Error, *d.Cause)
+		}
+		if d := e.MapIterationSucceededEventDetails; d != nil && *d.Name != "Each" {
+			t.Errorf("an iteration: %+v", d)
+		}
+	}
+	if first, last := all[0].ExecutionStartedEventDetails, all[len(all)-1].ExecutionFailedEventDetails; *first.Input != `{"list":[1,2]}` ||
+		*last.Error != "E" || *last.Cause != "because" {
+		t.Errorf("from %v to %v", first, last)
+	}
+}
+
+// Pages of any size are the history, in both directions.
+func TestHistoryPages(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", strings.Split(allSteps, "  - type: task")[0]+"  - {type: pass, name: Ask}\n  - {type: succeed, name: Done}\n")
+	c := f.client()
+	_, err := c.StartExecution(t.Context(), start("f", "e", `{"list":[1,2]}`))
+	wantSuccess(t, err)
+	f.run()
+	want := shownEvents(f.events(c, sdk.GetExecutionHistoryInput{}))
+	for size := range int32(40) {
+		if got := shownEvents(f.events(c, sdk.GetExecutionHistoryInput{MaxResults: size})); got != want {
+			t.Errorf("pages of %d are\n%s; want\n%s", size, got, want)
+		}
+		backwards := f.events(c, sdk.GetExecutionHistoryInput{MaxResults: size, ReverseOrder: true})
+		slices.Reverse(backwards)
+		if got := shownEvents(backwards); got != want {
+			t.Errorf("pages of %d, backwards, are\n%s; want\n%s", size, got, want)
+		}
+	}
+	for _, e := range f.events(c, sdk.GetExecutionHistoryInput{IncludeExecutionData: aws.Bool(false)}) {
+		if d := e.StateEnteredEventDetails; d != nil && d.Input != nil {
+			t.Errorf("event %d has an input", e.Id)
+		}
+	}
+}
+
+func TestFailedMapping(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: Broken, timestamp: $.when}\n")
+	c := f.client()
+	_, err := c.StartExecution(t.Context(), start("f", "e", `{"when":"x"}`))
+	wantSuccess(t, err)
+	f.run()
+	events := f.events(c, sdk.GetExecutionHistoryInput{})
+	if got := shownEvents(events); got != "ExecutionStarted WaitStateEntered EvaluationFailed ExecutionFailed" {
+		t.Fatalf("the history is %s", got)
+	}
+	if d := events[2].EvaluationFailedEventDetails; *d.State != "Broken" || aws.ToString(d.Error) == "" {
+		t.Errorf("failed: %+v", d)
+	}
+}
