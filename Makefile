@@ -132,6 +132,29 @@ bench: ## Run the benchmarks
 bench-dev: bin/waitless ## Measure waitless dev over HTTP
 	go run ./pkg/cmd/load bin/waitless
 
+# pkg/peers is a module of its own: `make test` leaves it out, because its dependencies take minutes to compile.
+PEERS := go -C pkg/peers
+RESTATE := .tools/restate/installed
+TEMPORAL_VERSION := v1.5.1
+TEMPORAL := .tools/bin/temporal-$(TEMPORAL_VERSION)
+# PostgreSQL is the machine's own (Debian: postgresql).
+POSTGRES ?= $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
+# More flags of pkg/peers: make bench-peers PEERS_FLAGS="-rounds 5 -length 10s".
+PEERS_FLAGS ?=
+
+.PHONY: test-peers
+test-peers: ## Vet and test the program that measures other engines
+	$(PEERS) vet ./...
+	$(PEERS) test ./...
+
+# A peer that cannot be installed is named in the table.
+.PHONY: bench-peers
+bench-peers: bin/waitless ## Measure Waitless beside other engines and write the table into the docs
+	-$(MAKE) --no-print-directory --keep-going $(RESTATE) $(TEMPORAL)
+	$(PEERS) build -o $(CURDIR)/bin/peers .
+	bin/peers -waitless bin/waitless -restate "$$(ls .tools/restate/node_modules/@restatedev/*/bin/restate-server)" -temporal $(TEMPORAL) \
+		-postgres "$(POSTGRES)" -revision "$$(git describe --always --dirty)" -page pkg/docs/reference/peers.md $(PEERS_FLAGS)
+
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format the code and sort the imports
 	$(GOLANGCI) fmt ./...
@@ -266,3 +289,7 @@ locks: $(UV) ## Update the lock files of .ci/*.in and of the packages for Node.j
 $(GOLANGCI):
 	GOBIN=$(CURDIR)/.tools/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv .tools/bin/golangci-lint $@
+
+$(TEMPORAL):
+	GOBIN=$(CURDIR)/.tools/bin go install github.com/temporalio/cli/cmd/temporal@$(TEMPORAL_VERSION)
+	mv .tools/bin/temporal $@
