@@ -123,6 +123,10 @@ type awaitedTasks struct {
 	system *System
 }
 
+// directTime is how long a worker awaits a call before it commits that the execution waits for it. Then the
+// execution shows that, and its time limit has a timer.
+const directTime = 100 * time.Millisecond
+
 // Call implements [engine.Caller].
 func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	gate := t.system.gates.of(call)
@@ -134,28 +138,92 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 			Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) },
 		}
 	}
-	defer gate.leave()
-	defer t.system.workers.park()()
-	return t.Caller.Call(ctx, call)
+	running := t.begin(ctx, gate, call)
+	outcome, err := t.await(ctx, running, directTime)
+	if errors.Is(err, errSlow) {
+		err = &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.await(ctx, running, 0) }}
+	}
+	return outcome, err
 }
 
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are handled,
 // such as that of a stop. If one of them commits, the error is a conflict, and the worker applies its
 // wake to the new state.
 func (t awaitedTasks) callInTurn(ctx context.Context, gate *gate, call machine.Call) (token.Outcome, error) {
+	entered := false
+	err := t.aside(ctx, call, func(moved context.Context) error {
+		err := gate.enter(moved, executionOf(call))
+		entered = err == nil
+		return err
+	})
+	if err != nil {
+		if entered { // the execution moved on at that instant
+			gate.leave()
+		}
+		return token.Outcome{}, err
+	}
+	return t.await(ctx, t.begin(ctx, gate, call), 0)
+}
+
+// runningCall is a call that was begun.
+type runningCall struct {
+	call    machine.Call
+	ended   chan struct{} // is closed at its end
+	outcome token.Outcome
+	err     error
+}
+
+func (r *runningCall) hasEnded() bool {
+	select {
+	case <-r.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// begin begins a call, which leaves the gate at its end.
+func (t awaitedTasks) begin(ctx context.Context, gate *gate, call machine.Call) *runningCall {
+	running := &runningCall{call: call, ended: make(chan struct{})}
+	t.system.queue.inBackground(func() {
+		defer close(running.ended)
+		defer gate.leave()
+		running.outcome, running.err = t.Caller.Call(ctx, call)
+	})
+	return running
+}
+
+// errSlow reports that a call goes on.
+var errSlow = errors.New("the call goes on")
+
+// await returns the result of a call, or errSlow if it goes on after that time, unless that is 0. If another wake
+// of the execution commits meanwhile, the error is a conflict, and the call goes on without effect.
+func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time.Duration) (token.Outcome, error) {
+	err := t.aside(ctx, running.call, func(moved context.Context) error {
+		await(moved, most, running.ended)
+		return nil
+	})
+	switch {
+	case ctx.Err() != nil: // then the call ends, too
+		<-running.ended
+	case err != nil:
+		return token.Outcome{}, err
+	case !running.hasEnded():
+		return token.Outcome{}, errSlow
+	}
+	return running.outcome, running.err
+}
+
+// aside waits while other wakes of the call's execution are handled, and another worker has the place of this one.
+// The context of wait ends if one of the wakes commits. The error is then a conflict.
+func (t awaitedTasks) aside(ctx context.Context, call machine.Call, wait func(moved context.Context) error) error {
 	defer t.system.workers.park()()
-	waiting, cancel := context.WithCancelCause(ctx)
+	moved, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	back := t.system.queue.stepAside(call.Log, cancel)
-	err := gate.enter(waiting, executionOf(call))
+	err := wait(moved)
 	back()
-	if err == nil {
-		defer gate.leave()
-	}
-	if cause := context.Cause(waiting); cause != nil { // perhaps after the turn came
-		return token.Outcome{}, cause
-	}
-	return t.Caller.Call(ctx, call)
+	return cmp.Or(context.Cause(moved), err)
 }
 
 // TimeLimits implements [engine.Caller]. It may ask Lambda for the limits of its functions.

@@ -15,7 +15,9 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // timedTasks are functions that take a while, and whose runners enforce time
@@ -403,14 +405,101 @@ func TestAStopEndsTheCallsOfItsExecution(t *testing.T) {
 
 func TestATimeLimitOfAFlowEndsItsCall(t *testing.T) {
 	t.Parallel()
+	for name, own := range map[string]time.Duration{"queued": 2 * time.Hour, "awaited": machine.DefaultDirect} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				begin, tasks := time.Now(), &timedTasks{takes: time.Hour, own: own}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks})
+				start(t, s, strings.Replace(oneTask, "type: flow\n", "type: flow\ntimeoutSeconds: 60\n", 1), "limited")
+				runToEnd(t, s)
+				wantEnd(t, s, "limited", machine.StatusTimedOut, "FnF.ExecutionTimeout", time.Minute)
+				if took := time.Since(begin).Truncate(time.Second); took != time.Minute {
+					t.Errorf("the run ended after %s", took)
+				}
+			})
+		})
+	}
+}
+
+// rules: T-15
+func TestAnAwaitedCallTakesOneCommit(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		begin, tasks := time.Now(), &timedTasks{takes: time.Hour, own: 2 * time.Hour}
-		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks})
-		start(t, s, strings.Replace(oneTask, "type: flow\n", "type: flow\ntimeoutSeconds: 60\n", 1), "limited")
+		store := &local.MemoryStore{}
+		s := local.New(local.Config{Store: store, Tasks: &timedTasks{takes: 99 * time.Millisecond, own: machine.DefaultDirect}})
+		start(t, s, oneTask, "fast")
 		runToEnd(t, s)
-		wantEnd(t, s, "limited", machine.StatusTimedOut, "FnF.ExecutionTimeout", time.Minute)
-		if took := time.Since(begin); took != time.Minute {
-			t.Errorf("the run ended after %s", took)
+		wantEnd(t, s, "fast", machine.StatusSucceeded, "", 99*time.Millisecond)
+		items, err := store.Items(t.Context(), engine.NewID("flow", "fast"), 0, 10)
+		if err != nil || len(items) != 2 { // the start and the end
+			t.Errorf("%d items, error %v; want 2", len(items), err)
 		}
 	})
+}
+
+// rules: T-15
+func TestASlowCallIsShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tasks := &timedTasks{takes: time.Hour, own: machine.DefaultDirect}
+		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1})
+		start(t, s, oneTask, "slow")
+		ended := runAside(t, s)
+		time.Sleep(time.Second)
+		state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "slow"))
+		if err != nil || state.Waiting == nil || state.Waiting.For != machine.WaitingForCall {
+			t.Errorf("the execution waits for %+v, error %v; want its call", state.Waiting, err)
+		}
+		<-ended
+		wantEnd(t, s, "slow", machine.StatusSucceeded, "", time.Hour)
+		if len(tasks.order) != 1 {
+			t.Errorf("%d calls; want 1", len(tasks.order))
+		}
+	})
+}
+
+// TestACallbackDuringItsSubmission: the outcome counts at once, and the function that passes on the token is not
+// interrupted.
+func TestACallbackDuringItsSubmission(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]time.Duration{"soon": time.Millisecond, "late": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := &timedTasks{takes: 5 * time.Second, own: machine.DefaultDirect}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1})
+				start(t, s, oneTask+"    pattern: waitForCallback\n  - type: wait\n    name: Nap\n    duration: 1\n", "callback")
+				ended := runAside(t, s)
+				time.Sleep(at)
+				text := tokenOf(t, s, "callback")
+				if _, _, err := resumetest.Close(t.Context(), s.Tokens, text, token.Success(value.Object())); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Second / 2)
+				if tasks.running != 1 {
+					t.Errorf("%d calls run; want 1", tasks.running)
+				}
+				<-ended
+				wantEnd(t, s, "callback", machine.StatusSucceeded, "", at+time.Second)
+			})
+		})
+	}
+}
+
+func tokenOf(t *testing.T, s *local.System, name string) string {
+	t.Helper()
+	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := s.Client.Flow(t.Context(), state.Flow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, ok := s.Client.Token(flow, state)
+	if !ok {
+		t.Fatalf("%s waits for no token", name)
+	}
+	return text
 }

@@ -73,7 +73,9 @@ func checkRedirect(to *http.Request, before []*http.Request) error {
 	return nil
 }
 
-func (f *httpFunction) timeLimit(context.Context) time.Duration { return f.limit }
+// timeLimit returns the limit of calls that workers await, though a call may take longer: a worker lives as long as
+// its call, and keeps no other work waiting.
+func (f *httpFunction) timeLimit(context.Context) time.Duration { return machine.DefaultDirect }
 
 // who returns the name of the function in messages.
 func (f *httpFunction) who() string { return hiddenURL(f.url) }
