@@ -156,25 +156,31 @@ func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 // it.
 func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 	var missing []error
-	seen, ambiguous := map[string]bool{}, Ambiguous(flow)
+	seen := map[string]bool{}
 	for step, task := range flow.Tasks() {
-		names := TaskNames(task.Resource)
-		if task.Resource.IsSubflow() || seen[names[0]] || t.knows(task.Resource) {
+		if task.Resource.IsSubflow() || t.knows(task.Resource) {
 			continue
 		}
-		seen[names[0]] = true
-		unknown := &UnknownFunctionError{
-			Function: TaskName(task.Resource), IsAction: task.Resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
+		if names := TaskNames(task.Resource); !seen[names[0]] {
+			seen[names[0]] = true
+			missing = append(missing, t.unknown(flow, step, task.Resource, names))
 		}
-		switch {
-		case task.Resource.Kind != "" && len(names) > 1:
-			unknown.Place = names[0]
-		case len(ambiguous[unknown.Function]) > 0:
-			unknown.Function = names[0]
-		}
-		missing = append(missing, unknown)
 	}
 	return missing
+}
+
+// unknown returns the error for a resource with these names that has no runner.
+func (t *Tasks) unknown(flow *fdl.Flow, step *fdl.Step, resource fdl.Resource, names []string) error {
+	unknown := &UnknownFunctionError{
+		Function: TaskName(resource), IsAction: resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
+	}
+	switch {
+	case resource.Kind != "" && len(names) > 1:
+		unknown.Place = names[0]
+	case len(Ambiguous(flow)[unknown.Function]) > 0:
+		unknown.Function = names[0]
+	}
+	return unknown
 }
 
 func (t *Tasks) knows(resource fdl.Resource) bool {

@@ -181,19 +181,28 @@ func strict(mux *http.ServeMux) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, pattern := mux.Handler(r)
-		methods := methodsOf(mux, r)
 		switch escaped := r.URL.EscapedPath(); {
-		case pathpkg.Clean(escaped) != escaped, pattern == "" && methods == "":
+		case pathpkg.Clean(escaped) != escaped:
 			notFound("unknown path").write(w)
 		case pattern == "":
-			w.Header().Set("Allow", methods)
-			refused := invalid("method %s is not allowed here; allowed: %s", r.Method, methods)
-			refused.Status = http.StatusMethodNotAllowed
-			refused.write(w)
+			refuseUnknown(mux, w, r)
 		default:
 			mux.ServeHTTP(w, r)
 		}
 	})
+}
+
+// refuseUnknown rejects a request that no route serves, and says which methods its path has.
+func refuseUnknown(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
+	methods := methodsOf(mux, r)
+	if methods == "" {
+		notFound("unknown path").write(w)
+		return
+	}
+	w.Header().Set("Allow", methods)
+	refused := invalid("method %s is not allowed here; allowed: %s", r.Method, methods)
+	refused.Status = http.StatusMethodNotAllowed
+	refused.write(w)
 }
 
 // methodsOf returns the methods that the path of a request has.
