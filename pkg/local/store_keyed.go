@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -70,9 +71,41 @@ type MemoryStore struct{ KeyedStore }
 // no reader sees what a crash could undo.
 type stripe struct {
 	sync.RWMutex
-	// latest is the last item of one of the stripe's executions, or has no Body. It saves most reads
-	// of the log.
-	latest engine.Item
+	// latest has the last items of the stripe's executions that were written last, as many as have the stripe's part of
+	// latestSize together, but at least one. They save most reads of the log.
+	latest []engine.Item
+	size   int
+}
+
+// latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions that wait.
+const latestSize = 48 << 20
+
+// itemSize is about the size of an item in memory without its body.
+const itemSize = 100
+
+// find returns the index of an execution's last item, -1 if it is not known.
+func (s *stripe) find(execution engine.ID) int {
+	return slices.IndexFunc(s.latest, func(item engine.Item) bool { return item.Execution == execution })
+}
+
+// keep stores the last item of an execution, and drops what was written longest ago.
+func (s *stripe) keep(item engine.Item, most int) {
+	s.forget(item.Execution)
+	s.latest = append(s.latest, item)
+	s.size += itemSize + len(item.Body)
+	dropped := 0
+	for ; s.size > most && dropped < len(s.latest)-1; dropped++ {
+		s.size -= itemSize + len(s.latest[dropped].Body)
+	}
+	s.latest = slices.Delete(s.latest, 0, dropped)
+}
+
+// forget drops the last item of an execution.
+func (s *stripe) forget(execution engine.ID) {
+	if i := s.find(execution); i >= 0 {
+		s.size -= itemSize + len(s.latest[i].Body)
+		s.latest = slices.Delete(s.latest, i, i+1)
+	}
 }
 
 // Prefixes of the keys, one a kind.
@@ -96,7 +129,7 @@ const (
 )
 
 // The numbers of stripes. For a database they are much larger than the number of writes in flight, so
-// that two of them rarely meet, and small as a number of items in memory.
+// that two of them rarely meet.
 const (
 	databaseStripes = 1 << 12
 	memoryStripes   = 1 << 8

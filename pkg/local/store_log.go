@@ -58,8 +58,8 @@ func (s *KeyedStore) Latest(ctx context.Context, execution engine.ID) (engine.It
 
 // latest returns the last item, whose body is shared with the stripe. The stripe is held.
 func (s *KeyedStore) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
-	if stripe.latest.Execution == execution && stripe.latest.Body != nil {
-		return stripe.latest, nil
+	if i := stripe.find(execution); i >= 0 {
+		return stripe.latest[i], nil
 	}
 	last, err := s.db.Last(logOf(execution, 0))
 	switch {
@@ -90,14 +90,14 @@ func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 		}
 		s.noteRunning(changes)
 		item.Body = value[len(value)-len(item.Body):] // a copy
-		stripe.latest = item
+		stripe.keep(item, latestSize/len(s.stripes))
 		return nil
 	})
 }
 
 // checkNext returns an error unless the item is the next one of its log. The stripe is held.
 func (s *KeyedStore) checkNext(stripe *stripe, item engine.Item) error {
-	if known := stripe.latest; known.Body != nil && known.Execution == item.Execution && known.Seq+1 == item.Seq {
+	if i := stripe.find(item.Execution); i >= 0 && stripe.latest[i].Seq+1 == item.Seq {
 		return nil
 	}
 	key := itemKey(item.Execution, item.Seq)

@@ -104,9 +104,7 @@ func (s *KeyedStore) Remove(ctx context.Context, ended Ended) error {
 		if errors.Is(err, engine.ErrNotFound) || err == nil && endOf(latest) != ended {
 			return r.changes, nil // the entry is of an earlier execution of that name
 		}
-		if stripe.latest.Execution == ended.Execution {
-			stripe.latest = engine.Item{}
-		}
+		stripe.forget(ended.Execution)
 		head := s.headOf(latest)
 		r.expires = head.Expires
 		r.changes = append(r.changes, removeListed(ended.Execution, head)...)
@@ -128,9 +126,7 @@ func (s *KeyedStore) forget(log engine.ID) {
 	stripe := s.stripeOf(log[:])
 	stripe.Lock()
 	defer stripe.Unlock()
-	if stripe.latest.Execution == log {
-		stripe.latest = engine.Item{}
-	}
+	stripe.forget(log)
 }
 
 // logsOf returns an execution and all of its lanes. Those of an execution that has ended have joined.
