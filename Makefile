@@ -13,7 +13,8 @@ GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
-CLIENTS := .tools/clients/installed
+# The vendor's clients of the API of 2019-03-15, for Python, Node.js and Go.
+CLIENTS := .tools/clients/installed .tools/fnf-npm/installed .tools/fnf-go/installed
 # Services that the emulator of AWS does not have: DMS, and durable functions with their SDK.
 BESIDE := .tools/dms/installed .tools/durable/installed .tools/durable-sdk/installed
 UV := .tools/uv/installed
@@ -67,7 +68,7 @@ test: tools ## Vet, run all tests and a minute of simulation
 # Emulators and clients that the tests need. They install at the same time.
 .PHONY: tools
 tools:
-	@$(MAKE) --no-print-directory -j6 $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS)
+	@$(MAKE) --no-print-directory -j8 $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS)
 
 # Each store runs the same suites. A store that fails a case, or does not run it, fails the target.
 STORES := $(addprefix ./pkg/,local local/disk aws/dynamo)
@@ -269,11 +270,17 @@ clean: ## Remove build output and tools
 # The SDK of durable functions requires a newer Node.js than it needs, so npm logs errors only. Install scripts do not run.
 .tools/%/installed: .ci/%/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null \
-	|| { echo "this needs Node.js 20 or newer and npm, for durable functions; 'make unit' runs the tests that need Go alone"; exit 1; }
+	|| { echo "this needs Node.js 20 or newer and npm, for durable functions and a client; 'make unit' runs the tests that need Go alone"; exit 1; }
 	rm -rf $(@D)
 	mkdir -p $(@D)
 	cp .ci/$*/package.json $< $(@D)
 	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	touch $@
+
+# A program in a module of its own, so that what it needs is not in go.mod.
+.tools/%/installed: .ci/%/main.go .ci/%/go.sum
+	mkdir -p $(@D)
+	cd .ci/$* && go build -o $(CURDIR)/$(@D)/$* .
 	touch $@
 
 .PHONY: locks

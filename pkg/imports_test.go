@@ -148,7 +148,7 @@ var functionModules = map[string][]string{
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
 	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
-	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3"), cron),
+	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -29,7 +30,8 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)
 	config := fnf.Config{
 		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, MaxResponse: function.MaxResponse,
-		Region: p.Config.Region, Now: time.Now, Log: p.Log,
+		Schedules: cron.Manager{Store: store, Trigger: newTriggers(p), Now: time.Now},
+		Region:    p.Config.Region, Now: time.Now, Log: p.Log,
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
 		clients, config := clients, config

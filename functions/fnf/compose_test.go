@@ -35,6 +35,7 @@ func composed(t *testing.T, clients string) function.HTTP {
 		"WAITLESS_LOG_TABLE": "log", "WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes",
 		"WAITLESS_DELIVERY_QUEUE": server.URL + "/deliveries", "WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_EXECUTION_DAYS": "90", "WAITLESS_RETENTION_DAYS": "30",
 		"WAITLESS_CLIENT_KEYS": clients, "WAITLESS_VALUES_BUCKET": "values",
+		"WAITLESS_TIMERS": "timers", "WAITLESS_TIMER_ROLE": "arn:role", "WAITLESS_DEAD_LETTERS": "arn:letters", "WAITLESS_WAKE_QUEUE_ARN": "arn:wakes",
 	}
 	serve, err := compose(func(name string) string { return variables[name] })
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/schedule"
 )
 
 // compose composes the function from its environment.
@@ -48,7 +49,10 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	}
 	worker, err := engine.NewWorker(config)
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
-	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(interpreter{keys, worker}.advance), limits.Direct
+	i := interpreter{keys, worker, store, engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: config.Wakes, Now: time.Now, Limits: limits, LargeValues: config.LargeValues,
+	}}
+	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance, i.fire), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()
 		return receiver.Handle(ctx, event)
@@ -66,10 +70,12 @@ func timers(p *parts.Parts) sqs.WakesConfig {
 	return config
 }
 
-// interpreter advances executions with the current token keys.
+// interpreter advances executions with the current token keys, and starts those of schedules.
 type interpreter struct {
-	keys   *secrets.Keys
-	worker *engine.Worker
+	keys      *secrets.Keys
+	worker    *engine.Worker
+	schedules schedule.Store
+	clients   engine.ClientConfig
 }
 
 func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
@@ -78,4 +84,20 @@ func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disp
 		return engine.Disposition{}, err
 	}
 	return i.worker.WithKeys(keys).Advance(ctx, wake)
+}
+
+// fire starts the execution of a schedule that is due. Scheduler sends the message up to a minute early.
+func (i interpreter) fire(ctx context.Context, flow, name string, at time.Time) (retryAt time.Time, err error) {
+	if at.After(i.clients.Now()) {
+		return at, nil
+	}
+	clients := i.clients
+	if clients.Keys, err = i.keys.Get(ctx); err != nil {
+		return retryAt, err
+	}
+	client, err := engine.NewClient(clients)
+	if err != nil {
+		return retryAt, err
+	}
+	return retryAt, schedule.Starter{Store: i.schedules, Newest: clients.Flows.Newest, Start: client.Start}.Fire(ctx, flow, name, at)
 }

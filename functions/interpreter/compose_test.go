@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -93,10 +94,9 @@ func newFixture(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.interpreter = interpreter{&secrets.Keys{Client: f, Now: clock}, worker}
-	f.client, err = engine.NewClient(engine.ClientConfig{
-		Log: f, Flows: f, TokenStore: f, Stops: f, Wakes: f, LargeValues: f, Now: clock, Limits: limits,
-	})
+	clients := engine.ClientConfig{Log: f, Flows: f, TokenStore: f, Stops: f, Wakes: f, LargeValues: f, Now: clock, Limits: limits}
+	f.interpreter = interpreter{&secrets.Keys{Client: f, Now: clock}, worker, f, clients}
+	f.client, err = engine.NewClient(clients)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,4 +150,37 @@ func (*fixture) Call(context.Context, machine.Call) (token.Outcome, error) { pan
 
 func (*fixture) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
 	return nil, nil
+}
+
+// TestFiring: a schedule that is due starts one execution, however often it is told. One that is told early is told again.
+func TestFiring(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	due := f.now.Add(time.Second)
+	if _, err := f.Put(t.Context(), "each", []byte(eachText)); err != nil {
+		t.Fatal(err)
+	}
+	entry, err := schedule.Schedule{Flow: "each", Name: "s", Enabled: true, Payload: `[1]`}.Entry()
+	if err == nil {
+		err = f.SetSchedule(t.Context(), entry, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if retryAt, err := f.interpreter.fire(t.Context(), "each", "s", due); err != nil || !retryAt.Equal(due) || len(f.wakes) > 0 {
+		t.Errorf("early: again at %s, %v, wakes %v", retryAt, err, f.wakes)
+	}
+	f.now = due
+	for range 2 {
+		if retryAt, err := f.interpreter.fire(t.Context(), "each", "s", due); err != nil || !retryAt.IsZero() {
+			t.Errorf("due: again at %s, %v", retryAt, err)
+		}
+	}
+	state, err := f.client.Describe(t.Context(), engine.NewID("each", "s-19700101T000002Z"))
+	if want := `{"payload":[1],"triggerName":"s","triggerTime":"1970-01-01T00:00:02.000Z"}`; err != nil || state.Input.JSON() != want {
+		t.Errorf("input %s, %v; want %s", state.Input.JSON(), err, want)
+	}
+	if _, err := f.interpreter.fire(t.Context(), "each", "none", due); !schedule.IsFinal(err) {
+		t.Errorf("no such schedule: %v", err)
+	}
 }

@@ -1,4 +1,5 @@
-// Package scheduler puts messages into an SQS queue at an instant, with one-time schedules of EventBridge Scheduler.
+// Package scheduler puts messages into an SQS queue at an instant, or again and again, with schedules of EventBridge
+// Scheduler.
 //
 // This package may change between releases.
 package scheduler
@@ -39,12 +40,71 @@ func (g *Group) At(ctx context.Context, name string, at time.Time, body string) 
 		ScheduleExpression:    &expression,
 		FlexibleTimeWindow:    &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff},
 		ActionAfterCompletion: types.ActionAfterCompletionDelete,
-		Target:                &types.Target{Arn: &g.QueueARN, RoleArn: &g.RoleARN, Input: &body, DeadLetterConfig: &types.DeadLetterConfig{Arn: &g.DeadLettersARN}},
+		Target:                g.target(body),
 	})
 	if _, exists := errors.AsType[*types.ConflictException](err); exists {
 		return nil
 	}
 	return err
+}
+
+// RepeatingClient is the part of a Scheduler client that repeated messages use.
+type RepeatingClient interface {
+	Client
+	UpdateSchedule(ctx context.Context, input *scheduler.UpdateScheduleInput, options ...func(*scheduler.Options)) (*scheduler.UpdateScheduleOutput, error)
+	DeleteSchedule(ctx context.Context, input *scheduler.DeleteScheduleInput, options ...func(*scheduler.Options)) (*scheduler.DeleteScheduleOutput, error)
+}
+
+// Repeated is a message that is put into the queue again and again.
+type Repeated struct {
+	Expression, Zone string    // as EventBridge Scheduler has them
+	From             time.Time // when it begins; zero means at once
+	Body             string    // [ScheduledTime] in it is replaced by the instant that is due
+}
+
+// ScheduledTime stands for the instant that is due, as in 2026-01-31T10:00:00Z.
+const ScheduledTime = "<aws.scheduler.scheduled-time>"
+
+// Repeater sets repeated messages. All fields are required.
+type Repeater struct {
+	Client RepeatingClient
+	Group  *Group // whose client is not used
+}
+
+// Set puts the message into the queue again and again, and replaces the message of that name.
+func (r Repeater) Set(ctx context.Context, name string, m Repeated) error {
+	var from *time.Time
+	if !m.From.IsZero() {
+		from = &m.From
+	}
+	window := &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}
+	target := r.Group.target(m.Body)
+	_, err := r.Client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{
+		Name: &name, GroupName: &r.Group.Name, ScheduleExpression: &m.Expression, ScheduleExpressionTimezone: &m.Zone, StartDate: from,
+		FlexibleTimeWindow: window, Target: target,
+	})
+	if _, exists := errors.AsType[*types.ConflictException](err); !exists {
+		return err
+	}
+	_, err = r.Client.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
+		Name: &name, GroupName: &r.Group.Name, ScheduleExpression: &m.Expression, ScheduleExpressionTimezone: &m.Zone, StartDate: from,
+		FlexibleTimeWindow: window, Target: target,
+	})
+	return err
+}
+
+// Remove ends the message of that name, if there is one.
+func (r Repeater) Remove(ctx context.Context, name string) error {
+	_, err := r.Client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &name, GroupName: &r.Group.Name})
+	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {
+		return nil
+	}
+	return err
+}
+
+// target returns the queue as the target of a schedule.
+func (g *Group) target(body string) *types.Target {
+	return &types.Target{Arn: &g.QueueARN, RoleArn: &g.RoleARN, Input: &body, DeadLetterConfig: &types.DeadLetterConfig{Arn: &g.DeadLettersARN}}
 }
 
 func ceil(t time.Time) time.Time {

@@ -72,7 +72,7 @@ func (s stack) wakes(t *testing.T, schedule sqs.Schedule, limit time.Duration, n
 
 func (s stack) receiver(advance func(context.Context, engine.Wake) (engine.Disposition, error)) *sqs.Receiver {
 	return &sqs.Receiver{
-		Client: s.sqs, URLs: []string{s.url}, AnySource: true, Decode: sqs.DecodeWakes(advance),
+		Client: s.sqs, URLs: []string{s.url}, AnySource: true, Decode: sqs.DecodeWakes(advance, nil),
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), LogMessage: "wake",
 	}
 }

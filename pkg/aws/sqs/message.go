@@ -26,6 +26,7 @@ const (
 	kindDelivery  = "delivery"
 	kindHeartbeat = "heartbeat"
 	kindPoll      = "poll"
+	kindFiring    = "firing"
 )
 
 // envelope is a message. Payload is a value to encode, or the [json.RawMessage] that was read.

@@ -32,7 +32,7 @@ func decode(t *testing.T, body string) (got engine.Wake, err error) {
 	work, err := sqs.DecodeWakes(func(_ context.Context, w engine.Wake) (engine.Disposition, error) {
 		got = w
 		return engine.Disposition{}, nil
-	})(sqs.Message{Body: body})
+	}, nil)(sqs.Message{Body: body})
 	if err != nil {
 		return got, err
 	}

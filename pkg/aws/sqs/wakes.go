@@ -181,10 +181,10 @@ func (w TokenWakes) Send(ctx context.Context, id token.ID, handle string, at tim
 	return w.External.Send(ctx, id, handle, at)
 }
 
-// DecodeWakes decodes wakes, which advance applies. The wakes of one execution are applied one after the other, because
-// concurrent ones would only race each other.
-func DecodeWakes(advance func(ctx context.Context, wake engine.Wake) (engine.Disposition, error)) Decode {
-	return kinds{kindWake: payloadOf(func(m Message, p wakePayload) (Work, error) {
+// DecodeWakes decodes wakes, which advance applies, and firings of schedules, which fire carries out. The wakes of one
+// execution are applied one after the other, because concurrent ones would only race each other.
+func DecodeWakes(advance func(ctx context.Context, wake engine.Wake) (engine.Disposition, error), fire Fire) Decode {
+	return kinds{kindFiring: payloadOf(decodeFirings(fire)), kindWake: payloadOf(func(m Message, p wakePayload) (Work, error) {
 		wake, err := p.wake()
 		wake.Receives = m.Receives
 		var disposition engine.Disposition

@@ -166,7 +166,7 @@ func TestBatchOfWakes(t *testing.T) {
 			}}}, errors.New("broken")
 		}
 		return engine.Disposition{}, nil
-	}))
+	}, nil))
 	response, err := f.Handle(t.Context(), batch(encode(t, start), encode(t, other), encode(t, token), "forged", encode(t, one), `{"v":2}`))
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestWakesOfLanesAreSentTogether(t *testing.T) {
 		defer mu.Unlock()
 		got = append(got, wake)
 		return engine.Disposition{}, nil
-	}))
+	}, nil))
 	receiver.receive(t, f.bodies...)
 	slices.SortFunc(got, func(a, b engine.Wake) int { return a.Lane.Index - b.Lane.Index })
 	for i := range got {
@@ -225,5 +225,31 @@ func TestWakesOfLanesAreSentTogether(t *testing.T) {
 	f.refused = 2
 	if err := target.SendAll(t.Context(), wakes); err == nil || !strings.Contains(err.Error(), "messages not accepted: 1 of 10: Throttled: too many") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A firing is read as the sender filled it in, and one that would fail again is discarded.
+func TestFirings(t *testing.T) {
+	t.Parallel()
+	text, err := sqs.EncodeFiring("f", "nightly", "<minute>", 30)
+	const want = `{"v":1,"kind":"firing","payload":{"flow":"f","schedule":"nightly","time":"<minute>","second":30}}`
+	if err != nil || text != want {
+		t.Fatalf("encoded %s, %v", text, err)
+	}
+	retryAt := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	for _, result := range []error{nil, errors.New("throttled"), engine.ErrNotFound} {
+		work, err := sqs.DecodeWakes(nil, func(_ context.Context, flow, name string, at time.Time) (time.Time, error) {
+			if flow != "f" || name != "nightly" || !at.Equal(time.Date(2026, 1, 31, 10, 0, 30, 0, time.UTC)) {
+				t.Errorf("fired %s/%s at %s", flow, name, at)
+			}
+			return retryAt, result
+		})(sqs.Message{Body: strings.Replace(text, "<minute>", "2026-01-31T10:00:00Z", 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := work.Do(t.Context())
+		if !got.Equal(retryAt) || !errors.Is(err, result) || errors.Is(err, sqs.ErrDiscard) != errors.Is(result, engine.ErrNotFound) {
+			t.Errorf("%v: %v, %v", result, got, err)
+		}
 	}
 }

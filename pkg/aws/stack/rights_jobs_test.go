@@ -65,6 +65,8 @@ func rightsOfJobs() map[string]right {
 		"Fnf/QueueDeliveries": {try: reports2019, says: "InternalServerError"},
 		"Fnf/ReadAndAppend":   {try: manages2019("ListExecutions"), says: "InternalServerError"},
 		"Fnf/ReadFnfKeys":     {try: asksAnew("Fnf", "/"), says: noBeginning},
+		"Fnf/SetSchedules":    {try: schedules2019, says: "InternalServerError"},
+		"Fnf/PassTimerRole":   {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
 		"Fnf/ReadItems":       {try: describes2019(refers), says: "InternalServerError"},
 		"Fnf/LargeValues":     {try: describes2019(runsLarge(passes)), says: "InternalServerError"},
 		"Fnf/FindLargeValues": findsLargeValues,
@@ -140,6 +142,15 @@ func manages2019(action string) func(trial) error {
 		create := map[string]any{"Name": x.name, "Definition": string(text), "Description": "", "Type": "FDL"}
 		return x.succeeds(vendorCall{"CreateFlow", create}, vendorCall{action, map[string]any{"FlowName": x.name}})
 	}
+}
+
+// schedules2019 creates, changes and deletes a schedule by the API of 2019-03-15.
+func schedules2019(x trial) error {
+	if err := manages2019("ListSchedules")(x); err != nil {
+		return err
+	}
+	named := map[string]any{"FlowName": x.name, "ScheduleName": "s", "CronExpression": "@every 1h"}
+	return x.succeeds(vendorCall{"CreateSchedule", named}, vendorCall{"UpdateSchedule", named}, vendorCall{"DeleteFlow", map[string]any{"Name": x.name}})
 }
 
 // describes2019 describes an execution that was run before, by the API of 2019-03-15.

@@ -14,39 +14,77 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// python is the interpreter that has the vendor's client.
-func python(t *testing.T) string {
+// clients are the vendor's clients: how a program that makes calls runs with each.
+var clients = map[string]func(t *testing.T) *exec.Cmd{
+	"Python": func(t *testing.T) *exec.Cmd {
+		t.Helper()
+		return exec.CommandContext(t.Context(), python(t), "testdata/calls.py")
+	},
+	"Node.js": func(t *testing.T) *exec.Cmd {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "node", "testdata/calls.cjs")
+		cmd.Env = []string{"NODE_PATH=" + installed(t, "fnf-npm", "node_modules")}
+		return cmd
+	},
+	"Go": func(t *testing.T) *exec.Cmd {
+		t.Helper()
+		return exec.CommandContext(t.Context(), installed(t, "fnf-go", "fnf-go"))
+	},
+}
+
+// installed returns the path of what is below a folder of the tools.
+func installed(t *testing.T, name, below string) string {
 	t.Helper()
-	folder, err := filepath.Abs("../../../.tools/clients")
+	folder, err := filepath.Abs(filepath.Join("../../../.tools", name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "installed")); errors.Is(err, os.ErrNotExist) {
-		t.Fatal("the vendor's client is not installed: `make test` installs it, `make unit` runs the tests that need none")
+		t.Fatal("the vendor's clients are not installed: `make test` installs them, `make unit` runs the tests that need none")
 	}
-	return filepath.Join(folder, "bin", "python")
+	return filepath.Join(folder, below)
 }
 
-// runClient runs a program of the vendor's client against the API, and answers
-// what it prints.
-func (b *fixture) runClient(input, secret string, args ...string) string {
+// python is the interpreter that has the vendor's client.
+func python(t *testing.T) string {
+	t.Helper()
+	return installed(t, "clients", "bin/python")
+}
+
+// runClient runs a program of the vendor's client for Python against the API, and returns what it prints.
+func (b *fixture) runClient(secret string, args ...string) string {
 	b.t.Helper()
-	if _, err := os.Stat(args[0]); err != nil { // so that go test knows what a passed test depends on
-		b.t.Fatal(err)
+	return b.run(exec.CommandContext(b.t.Context(), python(b.t.(*testing.T)), args...), "", secret)
+}
+
+// run runs a program of a client against the API, and returns what it prints.
+func (b *fixture) run(cmd *exec.Cmd, input, secret string) string {
+	b.t.Helper()
+	for _, arg := range cmd.Args[1:] {
+		if strings.HasPrefix(arg, "testdata/") {
+			lookAt(b.t, arg)
+		}
 	}
 	server := httptest.NewServer(b.api)
 	b.t.Cleanup(server.Close)
-	cmd := exec.CommandContext(b.t.Context(), python(b.t.(*testing.T)), args...)
-	cmd.Env = append(os.Environ(), "ACCOUNT_ID=1", "AK_ID="+keyID, "AK_SECRET="+secret, "ENDPOINT="+server.Listener.Addr().String(),
+	cmd.Env = append(append(os.Environ(), cmd.Env...), "ACCOUNT_ID=1", "AK_ID="+keyID, "AK_SECRET="+secret, "ENDPOINT="+server.Listener.Addr().String(),
 		"HOME="+b.t.TempDir(), "NO_PROXY=*", "PYTHONWARNINGS=ignore")
 	cmd.Stdin = strings.NewReader(input)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		b.t.Fatalf("%s: %v\n%s%s", args[0], err, out, stderr.String())
+		b.t.Fatalf("%v: %v\n%s%s", cmd.Args, err, out, stderr.String())
 	}
 	return string(out)
+}
+
+// lookAt reads about a file, so that go test knows what a passed test depends on.
+func lookAt(tb testing.TB, file string) {
+	tb.Helper()
+	if _, err := os.Stat(file); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // newClientBench is a fixture by the clock of the client.
@@ -62,17 +100,28 @@ func newClientBench(t *testing.T) *fixture {
 func TestTutorialProgram(t *testing.T) {
 	t.Parallel()
 	b := newClientBench(t)
-	if got := b.runClient("", secret, "testdata/worker.py", b.text); got != "Task token: "+b.text+"\nReportTaskSucceeded finished\n" {
+	if got := b.runClient(secret, "testdata/worker.py", b.text); got != "Task token: "+b.text+"\nReportTaskSucceeded finished\n" {
 		t.Errorf("printed %s", got)
 	}
 	if record := b.held(); record.Outcome == nil || record.Outcome.Output.JSON() != `{"status":"ok"}` {
 		t.Errorf("the token holds %+v", record)
 	}
-	if got := b.runClient("", secret, "testdata/worker.py", b.text); !strings.Contains(got, "TaskAlreadyCompleted") {
+	if got := b.runClient(secret, "testdata/worker.py", b.text); !strings.Contains(got, "TaskAlreadyCompleted") {
 		t.Errorf("again: printed %s", got)
 	}
-	if got := b.runClient("", "another", "testdata/worker.py", b.text); !strings.Contains(got, "SignatureNotMatch") {
+	if got := b.runClient("another", "testdata/worker.py", b.text); !strings.Contains(got, "SignatureNotMatch") {
 		t.Errorf("with another secret: printed %s", got)
+	}
+}
+
+// eachClient runs a test with each of the vendor's clients.
+func eachClient(t *testing.T, test func(t *testing.T, client string)) {
+	t.Helper()
+	for client := range clients {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			test(t, client)
+		})
 	}
 }
 
@@ -88,8 +137,8 @@ func (c *vendorCalls) add(action string, given parameters) {
 	c.calls = append(c.calls, []any{action, given})
 }
 
-// make makes the calls, and compares the begin of what is printed about each.
-func (c *vendorCalls) make(b *fixture, want []string) {
+// make makes the calls with a client, and compares the begin of what is printed about each.
+func (c *vendorCalls) make(b *fixture, client string, want []string) {
 	b.t.Helper()
 	var input strings.Builder
 	for _, call := range c.calls {
@@ -97,31 +146,33 @@ func (c *vendorCalls) make(b *fixture, want []string) {
 			b.t.Fatal(err)
 		}
 	}
-	lines := strings.Split(strings.TrimSpace(b.runClient(input.String(), secret, "testdata/calls.py")), "\n")
+	lines := strings.Split(strings.TrimSpace(b.run(clients[client](b.t.(*testing.T)), input.String(), secret)), "\n")
 	if len(lines) != len(want) {
 		b.t.Errorf("printed %d lines; want %d: %q", len(lines), len(want), lines)
 	}
 	for i, line := range lines[:min(len(lines), len(want))] {
 		if !strings.HasPrefix(line, want[i]) {
-			b.t.Errorf("call %d: printed %s; want %s", i+1, line, want[i])
+			b.t.Errorf("%s: call %d: printed %s; want %s", client, i+1, line, want[i])
 		}
 	}
 }
 
 // The vendor's client reads each answer, and signs what is hard to sign.
-func TestVendorClient(t *testing.T) {
-	t.Parallel()
+func TestVendorClient(t *testing.T) { t.Parallel(); eachClient(t, testVendorClient) }
+
+func testVendorClient(t *testing.T, client string) {
+	t.Helper()
 	b := newClientBench(t)
 	var calls vendorCalls
 	report := calls.add
 	const cause = "by hand: ä *~+/=&%20\n'\""
 	report("ReportTaskFailed", parameters{"TaskToken": "forged", "Error": "E"})
-	report("ReportTaskFailed", parameters{"TaskToken": b.text, "Cause": cause})
+	report("ReportTaskFailed", parameters{"TaskToken": b.text, "Error": "", "Cause": cause})
 	report("ReportTaskSucceeded", parameters{"TaskToken": b.text, "Output": "[]"})
 	report("StartExecution", parameters{"FlowName": "f"})
 	report("ReportTaskFailed", parameters{"TaskToken": b.text, "Error": "Rejected", "Cause": cause})
 	report("ReportTaskSucceeded", parameters{"TaskToken": b.text, "Output": "{}"})
-	calls.make(b, []string{
+	calls.make(b, client, []string{
 		"TaskNotExists 404", "MissingRequiredParams 400", "InvalidArgument 400", "ActionNotSupported 400", `{"EventId":0,"RequestId":"`,
 		"TaskAlreadyCompleted 400",
 	})
@@ -133,6 +184,11 @@ func TestVendorClient(t *testing.T) {
 // The vendor's client starts executions, waits for their ends, stops, lists and reads them.
 func TestVendorClientManagesExecutions(t *testing.T) {
 	t.Parallel()
+	eachClient(t, testVendorClientManagesExecutions)
+}
+
+func testVendorClientManagesExecutions(t *testing.T, client string) {
+	t.Helper()
 	m := newManagedWith(t, nil, time.Now)
 	go func() { _ = m.system.Serve(t.Context()) }() // its error is that of the context
 	m.put("f", onePass)
@@ -148,7 +204,7 @@ func TestVendorClientManagesExecutions(t *testing.T) {
 	calls.add("StopExecution", parameters{"FlowName": "waits", "ExecutionName": "two", "Error": "Cancelled", "Cause": "by hand"})
 	calls.add("DescribeExecution", parameters{"FlowName": "waits", "ExecutionName": "two", "WaitTimeSeconds": 9})
 	calls.add("ListExecutions", parameters{"FlowName": "f", "Limit": 10, "Status": "Succeeded", "ExecutionNamePrefix": "o"})
-	calls.make(m.fixture, []string{
+	calls.make(m.fixture, client, []string{
 		"FlowNotExists 404",
 		`{"FlowDefinition":"version: v1`,
 		`{"FlowDefinition":"version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: One\n    outputMappings: [{target: a, source: $input.a}]\n",` +
@@ -166,12 +222,17 @@ func TestVendorClientManagesExecutions(t *testing.T) {
 // The vendor's client creates, changes, lists and deletes flows.
 func TestVendorClientManagesFlows(t *testing.T) {
 	t.Parallel()
+	eachClient(t, testVendorClientManagesFlows)
+}
+
+func testVendorClientManagesFlows(t *testing.T, client string) {
+	t.Helper()
 	m := newManagedWith(t, nil, time.Now)
 	named := parameters{"Name": "f"}
 	var calls vendorCalls
 	calls.add("DescribeFlow", named)
 	calls.add("CreateFlow", parameters{"Name": "f", "Definition": onePass, "Description": "ä *~+/=&%20", "Type": "FDL", "RoleArn": "acs:ram::1:role/r"})
-	calls.add("CreateFlow", parameters{"Name": "f", "Definition": onePass, "Description": "", "Type": "FDL"})
+	calls.add("CreateFlow", parameters{"Name": "f", "Definition": onePass, "Description": "d", "Type": "FDL"})
 	calls.add("UpdateFlow", parameters{"Name": "f", "Definition": twoWaits})
 	calls.add("UpdateFlow", parameters{"Name": "f", "Definition": "steps: ["})
 	calls.add("DescribeFlow", named)
@@ -185,7 +246,7 @@ func TestVendorClientManagesFlows(t *testing.T) {
 	calls.add("DeleteFlow", named)
 	calls.add("ListFlows", parameters{"Limit": 10})
 	calls.add("ListSchedules", parameters{"FlowName": "f"})
-	calls.make(m.fixture, []string{
+	calls.make(m.fixture, client, []string{
 		"FlowNotExists 404",
 		`{"CreatedTime":"`,
 		"FlowAlreadyExists 409",
@@ -220,7 +281,7 @@ func TestDocumentedProgram(t *testing.T) {
 	m := newManagedWith(t, nil, time.Now)
 	go func() { _ = m.system.Serve(t.Context()) }() // its error is that of the context
 	m.put("f", onePass)
-	if got := m.runClient("", secret, file); got != "Succeeded {\"a\":1}\n" {
+	if got := m.runClient(secret, file); got != "Succeeded {\"a\":1}\n" {
 		t.Errorf("printed %s", got)
 	}
 }
