@@ -10,6 +10,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk"
 	"github.com/aliyun/alibaba-cloud-sdk-go/sdk/auth/credentials"
@@ -20,8 +21,9 @@ import (
 )
 
 func main() {
-	config := sdk.NewConfig().WithScheme("HTTP").WithTimeout(60e9)
-	client, err := fnf.NewClientWithOptions("local", config, credentials.NewAccessKeyCredential(os.Getenv("AK_ID"), os.Getenv("AK_SECRET")))
+	config := sdk.NewConfig().WithScheme("HTTP").WithTimeout(time.Minute)
+	key := credentials.NewAccessKeyCredential(os.Getenv("AK_ID"), os.Getenv("AK_SECRET"))
+	client, err := fnf.NewClientWithOptions("local", config, key)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -47,9 +49,7 @@ func call(client *fnf.Client, action string, parameters map[string]any) error {
 	for name, value := range parameters {
 		fields.FieldByName(name).SetString(fmt.Sprint(value))
 	}
-	host, port, _ := strings.Cut(os.Getenv("ENDPOINT"), ":")
-	request.SetDomain(host)
-	fields.FieldByName("Port").SetString(port)
+	request.SetDomain(os.Getenv("ENDPOINT"))
 	err := client.DoAction(request, response)
 	var refused *sdkerrors.ServerError
 	if errors.As(err, &refused) {

@@ -75,28 +75,65 @@ func worker(t *testing.T, host, secret, text string) string {
 	return vendorProgram(t, host, secret, "", "worker.py", text)
 }
 
-// vendorProgram runs a program of the vendor's client, and returns what it prints.
+// vendorProgram runs a program of the vendor's client for Python, and returns what it prints.
 func vendorProgram(t *testing.T, host, secret, input string, args ...string) string {
 	t.Helper()
-	python, err := filepath.Abs(filepath.Join(root, ".tools", "clients", "bin", "python"))
+	args[0] = filepath.Join(root, "pkg", "httpapi", "fnf", "testdata", args[0])
+	return runVendor(t, exec.CommandContext(t.Context(), vendorTool(t, "clients", "bin/python"), args...), host, fnfKey, secret, input)
+}
+
+// vendorTool returns the path of what is below the folder of an installed client.
+func vendorTool(t *testing.T, name, below string) string {
+	t.Helper()
+	folder, err := filepath.Abs(filepath.Join(root, ".tools", name))
 	if err == nil {
-		_, err = os.Stat(python)
+		_, err = os.Stat(filepath.Join(folder, "installed"))
 	}
 	if err != nil {
-		t.Fatalf("the vendor's client is not installed: `make test` installs it, `make unit` runs the tests that need none: %v", err)
+		t.Fatalf("the vendor's clients are not installed: `make test` installs them, `make unit` runs the tests that need none: %v", err)
 	}
-	args[0] = filepath.Join(root, "pkg", "httpapi", "fnf", "testdata", args[0])
-	cmd := exec.CommandContext(t.Context(), python, args...)
+	return filepath.Join(folder, below)
+}
+
+// runVendor runs a program of one of the vendor's clients with a key, and returns what it prints.
+func runVendor(t *testing.T, cmd *exec.Cmd, host, key, secret, input string) string {
+	t.Helper()
 	cmd.Stdin = strings.NewReader(input)
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NO_PROXY=*", "PYTHONWARNINGS=ignore",
-		"ACCOUNT_ID=1", "AK_ID=" + fnfKey, "AK_SECRET=" + secret, "ENDPOINT=" + host,
-	}
+	cmd.Env = append(cmd.Env,
+		"PATH="+os.Getenv("PATH"), "HOME="+t.TempDir(), "NO_PROXY=*", "PYTHONWARNINGS=ignore",
+		"ACCOUNT_ID=1", "AK_ID="+key, "AK_SECRET="+secret, "ENDPOINT="+host,
+	)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return string(out)
+}
+
+// Each of the vendor's clients reads with a key that may read and start, and does nothing else.
+func TestTheVendorsClientsAreLimited(t *testing.T) {
+	t.Parallel()
+	s := standard.get(t)
+	host, testdata := s.named(t), filepath.Join(root, "pkg", "httpapi", "fnf", "testdata")
+	node := exec.CommandContext(t.Context(), "node", filepath.Join(testdata, "calls.cjs"))
+	node.Env = []string{"NODE_PATH=" + vendorTool(t, "fnf-npm", "node_modules")}
+	const calls = `["ListFlows",{"Limit":1}]["DeleteFlow",{"Name":"limited"}]["StartExecution",{"FlowName":"limited"}]` +
+		`["ListSchedules",{"FlowName":"limited"}]["CreateSchedule",{"FlowName":"limited","ScheduleName":"s","CronExpression":"@every 1h"}]`
+	want := []string{`{"`, "AccessDenied 403", "FlowNotExists 404", "FlowNotExists 404", "AccessDenied 403"}
+	for _, cmd := range []*exec.Cmd{
+		exec.CommandContext(t.Context(), vendorTool(t, "clients", "bin/python"), filepath.Join(testdata, "calls.py")),
+		exec.CommandContext(t.Context(), vendorTool(t, "fnf-go", "fnf-go")), node,
+	} {
+		lines := strings.Split(strings.TrimSpace(runVendor(t, cmd, host, readerKey, fnfSecret, strings.ReplaceAll(calls, "][", "]\n[")+"\n")), "\n")
+		if len(lines) != len(want) {
+			t.Errorf("%v: printed %q", cmd.Args, lines)
+		}
+		for i, line := range lines[:min(len(lines), len(want))] {
+			if !strings.HasPrefix(line, want[i]) {
+				t.Errorf("%v: call %d: printed %s; want %s", cmd.Args, i+1, line, want[i])
+			}
+		}
+	}
 }
 
 // vendorCall is a call of the vendor's client.

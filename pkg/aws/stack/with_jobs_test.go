@@ -18,6 +18,9 @@ import (
 const (
 	// fnfKey and fnfSecret are a client's of the vendor's API.
 	fnfKey, fnfSecret = "a-client", "the-secret-of-a-client-of-24"
+	// readerKey is that of a client that may read and start, with the same secret.
+	readerKey = "a-reader"
+	fnfKeys   = `{"` + fnfKey + `":"` + fnfSecret + `","` + readerKey + `":{"secret":"` + fnfSecret + `","actions":["read","StartExecution"]}}`
 	// The secrets that senders sign callbacks with.
 	signingSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=" // of the default sender
 	acmeSecret    = "whsec_YWNtZSBzaWducyBjYWxsYmFja3Mgd2l0aCB0aGlzLi4="
@@ -41,7 +44,7 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		}
 		parameters = append(parameters, parameter+"="+policy)
 	}
-	for parameter, text := range map[string]string{"FnfKeys": `{"` + fnfKey + `":"` + fnfSecret + `"}`, "CallbackSecret": callbackSecrets} {
+	for parameter, text := range map[string]string{"FnfKeys": fnfKeys, "CallbackSecret": callbackSecrets} {
 		made, err := secretsmanager.NewFromConfig(config).CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 			Name: aws.String(name + "-" + strings.ToLower(parameter)), SecretString: &text,
 		})

@@ -265,24 +265,51 @@ func testVendorClientManagesFlows(t *testing.T, client string) {
 	})
 }
 
-// The program of the reference starts an execution and waits for its end.
-func TestDocumentedProgram(t *testing.T) {
+// The programs of the reference start an execution and wait for its end.
+func TestDocumentedPrograms(t *testing.T) {
 	t.Parallel()
+	for language, client := range map[string]string{"python": "Python", "javascript": "Node.js"} {
+		file := filepath.Join(t.TempDir(), "program")
+		if err := os.WriteFile(file, []byte(documented(t, language)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		m := newManagedWith(t, nil, time.Now)
+		go func() { _ = m.system.Serve(t.Context()) }() // its error is that of the context
+		m.put("f", onePass)
+		cmd := clients[client](t)
+		cmd.Args[len(cmd.Args)-1] = file
+		if got := m.fixture.run(cmd, "", secret); got != "Succeeded {\"a\":1}\n" {
+			t.Errorf("%s: printed %s", language, got)
+		}
+	}
+}
+
+// documented returns the program of the reference in a language.
+func documented(t *testing.T, language string) string {
+	t.Helper()
 	text, err := os.ReadFile("../../docs/reference/fnf-api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, _ := strings.Cut(string(text), "```python\n")
+	_, rest, _ := strings.Cut(string(text), "```"+language+"\n")
 	program, _, found := strings.Cut(rest, "```")
-	file := filepath.Join(t.TempDir(), "program.py")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil || !found {
-		t.Fatalf("the reference has no program, or %v", err)
+	if !found {
+		t.Fatalf("the reference has no program in %s", language)
 	}
-	m := newManagedWith(t, nil, time.Now)
-	go func() { _ = m.system.Serve(t.Context()) }() // its error is that of the context
-	m.put("f", onePass)
-	if got := m.runClient(secret, file); got != "Succeeded {\"a\":1}\n" {
-		t.Errorf("printed %s", got)
+	return program
+}
+
+// The settings of the reference are those of the program in Go that the tests run.
+func TestDocumentedSettingsForGo(t *testing.T) {
+	t.Parallel()
+	program, err := os.ReadFile("../../../.ci/fnf-go/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(documented(t, "go")) {
+		if !strings.Contains(string(program), "\t"+line) {
+			t.Errorf("the program does not have %s", line)
+		}
 	}
 }
 
