@@ -40,11 +40,9 @@ func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error 
 // endedByWake reports whether the wake ended the execution. The worker that did so may have died before it
 // reported the end. A request to stop also makes a lane that has ended join again (rule 20).
 func (h *handler) endedByWake(state machine.State) bool {
-	if !state.Status.Final() || state.Lane != nil && h.wake.Cause == machine.CauseStop {
-		return state.Status.Final()
-	}
-	isReported := h.ends != nil || h.notifies(state.Notify) || state.Lane != nil || state.Awaited()
-	return isReported && h.wake.Cause == state.By
+	reports := h.ends != nil || h.notifies(state.Notify) || state.Lane != nil || state.Awaited()
+	isEnd := h.wake.Cause == state.By && reports || state.Lane != nil && h.wake.Cause == machine.CauseStop
+	return isEnd && state.Status.Final()
 }
 
 // reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may
