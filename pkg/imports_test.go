@@ -87,6 +87,8 @@ var house = []row{
 	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
+	{path: "pkg/webhook", ours: []string{"pkg/engine"}, modules: []string{webhooks}},
+
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
 	{path: "pkg/aws/stack"},
 	{path: "pkg/aws/samlocal"},
@@ -109,7 +111,7 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/fdl/templates", "events",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
 	},
 	{

@@ -35,6 +35,7 @@ import (
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/webhook"
 )
 
 // defaultListen is where `waitless dev` listens by default.
@@ -44,6 +45,7 @@ const defaultListen = "127.0.0.1:8787"
 const (
 	clientKeysVariable = "WAITLESS_CLIENT_KEYS"
 	secretVariable     = "WAITLESS_CALLBACK_SECRET"
+	notifyVariable     = "WAITLESS_NOTIFY_SECRET"
 )
 
 // server is what dev serves.
@@ -58,6 +60,8 @@ type server struct {
 
 	keys     clientkeys.Keys // of clients
 	secrets  []callbackurl.Secret
+	signs    []webhook.Secret // of notices
+	notify   machine.Notify   // what executions notify that name nothing
 	listener net.Listener
 	log      *slog.Logger
 }
@@ -74,6 +78,8 @@ func devCommand(c Command) *cobra.Command {
 	flags.StringVar(&s.listen, "listen", defaultListen, "where to listen: HOST:PORT")
 	flags.StringVar(&s.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
 	flags.StringVar(&s.clientKeys, "client-keys", "", `the keys of clients of the APIs that are signed: @FILE with {"id":"secret"}, or - for standard input`)
+	flags.StringVar(&s.notify.Target, "notify", "", "a URL that is told of the end of executions that name none: https://..., or @FILE with one")
+	flags.BoolVar(&s.notify.Waits, "notify-waits", false, "tell --notify also of each step that begins to wait for a callback")
 	flags.StringArrayVar(&s.definitions, "task", nil, taskUsage)
 	registerConcurrency(flags)
 	registerConfig(flags, &s.config)
@@ -119,7 +125,10 @@ func (s *server) readSecrets(ctx context.Context) (err error) {
 	if s.secrets, err = callbackurl.ParseSecrets(s.Getenv(secretVariable)); err != nil {
 		return view.Usage(err.Error(), "unset "+secretVariable)
 	}
-	return nil
+	if s.signs, err = webhook.ParseSecrets(s.Getenv(notifyVariable)); err != nil {
+		return view.Usage(err.Error(), "unset "+notifyVariable)
+	}
+	return s.readNotify(ctx)
 }
 
 func (s *server) readKeys(ctx context.Context) (clientkeys.Keys, error) {
@@ -224,6 +233,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	config.Warn = func(err error) {
 		s.log.Warn("a job, or the removal of an execution, failed; it is retried", "error", err.Error())
 	}
+	s.sendNotices(&config)
 	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
 	config.Output = s.logOutput
 	var blocked blockedExecutions

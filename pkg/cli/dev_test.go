@@ -52,7 +52,7 @@ func startDev(t *testing.T, program string, env map[string]string, args ...strin
 	d := &devProcess{t: t, env: env}
 	args = append([]string{"dev", "--listen", "127.0.0.1:0", "--json", "--task", "dms:StartReplicationTask=simulated"}, args...)
 	d.cmd = exec.CommandContext(t.Context(), program, args...)
-	d.cmd.Env = append(os.Environ(), "WAITLESS_CALLBACK_URL=", "WAITLESS_CLIENT_KEYS=", "WAITLESS_CALLBACK_SECRET=")
+	d.cmd.Env = append(os.Environ(), "WAITLESS_CALLBACK_URL=", "WAITLESS_CLIENT_KEYS=", "WAITLESS_CALLBACK_SECRET=", "WAITLESS_NOTIFY_SECRET=")
 	for name, value := range env {
 		d.cmd.Env = append(d.cmd.Env, name+"="+value)
 	}

@@ -95,7 +95,9 @@ func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool
 		}
 	}
 	if err == nil {
-		begun, isNew, err = e.api.Start(ctx, flow.Name, rest.Start{Name: e.name, Hash: flow.Hash, Input: e.input})
+		begun, isNew, err = e.api.Start(ctx, flow.Name, rest.Start{
+			Name: e.name, Hash: flow.Hash, Input: e.input, Notify: e.options.notify.Target, NotifyWaits: e.options.notify.Waits,
+		})
 	}
 	var refused *rest.Error
 	switch {

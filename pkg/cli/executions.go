@@ -313,6 +313,10 @@ func describe(e rest.Execution) string {
 	}
 	line("error", e.Error)
 	line("cause", e.Cause)
+	line("notifies", e.Notify)
+	for _, why := range e.Undelivered {
+		line("notice", why)
+	}
 	return out.String()
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -28,6 +29,7 @@ type runOptions struct {
 	tasks    []string
 	subflows []string
 	flags    *pflag.FlagSet // for what may run at once
+	notify   machine.Notify // of start
 	skipTime bool
 }
 
@@ -71,6 +73,8 @@ func startCommand(c Command) *cobra.Command {
 	var follow bool
 	cmd := o.command(helpOf("start", nil), func(ctx context.Context) error { return c.start(ctx, o, follow) })
 	cmd.Flags().BoolVar(&follow, "follow", false, "show the execution until it ends")
+	cmd.Flags().StringVar(&o.notify.Target, "notify", "", "a URL that is told of the end: https://..., or @FILE with one (see: waitless docs notify)")
+	cmd.Flags().BoolVar(&o.notify.Waits, "notify-waits", false, "tell --notify also of each step that begins to wait for a callback")
 	return cmd
 }
 
@@ -112,6 +116,9 @@ func (c Command) placeOfRun(o runOptions) (target.Place, error) {
 func (c Command) start(ctx context.Context, o runOptions, follow bool) (err error) {
 	where, err := c.locate(o.Place)
 	if err != nil {
+		return err
+	}
+	if err := c.readTarget(ctx, &o.notify); err != nil {
 		return err
 	}
 	e, err := c.execution(ctx, o, where)

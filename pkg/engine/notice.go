@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -31,6 +33,20 @@ func (c *Client) notifyOf(asked machine.Notify) (machine.Notify, error) {
 		return machine.Notify{}, errors.New("notices cannot be sent from here; leave out notify")
 	}
 	return asked, c.checkTarget(asked.Target)
+}
+
+// ShownTarget returns a target without what may be a secret: of a URL the host is left.
+func ShownTarget(target string) string {
+	parsed, err := url.Parse(target)
+	switch {
+	case strings.HasPrefix(target, "arn:"):
+		return target
+	case err != nil, parsed.Host == "":
+		return "..."
+	case parsed.Path == "" && parsed.RawQuery == "":
+		return parsed.Scheme + "://" + parsed.Host
+	}
+	return parsed.Scheme + "://" + parsed.Host + "/..."
 }
 
 func (c *core) notifies(n machine.Notify) bool { return c.notices != nil && n.Target != "" }

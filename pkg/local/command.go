@@ -115,7 +115,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 // isSecret reports whether a variable holds a secret of this process, which commands do not get.
 func isSecret(variable string) bool {
 	return strings.HasPrefix(variable, "WAITLESS_CLIENT_KEYS=") || strings.HasPrefix(variable, "WAITLESS_CALLBACK_SECRET=") ||
-		strings.HasPrefix(variable, "WAITLESS_API_KEY=")
+		strings.HasPrefix(variable, "WAITLESS_API_KEY=") || strings.HasPrefix(variable, "WAITLESS_NOTIFY_SECRET=")
 }
 
 func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.Outcome {

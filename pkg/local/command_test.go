@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 		helpers[os.Args[2]](os.Args[3:])
 		os.Exit(0)
 	}
-	for _, name := range []string{"WAITLESS_CLIENT_KEYS", "WAITLESS_CALLBACK_SECRET", "WAITLESS_API_KEY"} {
+	for _, name := range []string{"WAITLESS_CLIENT_KEYS", "WAITLESS_CALLBACK_SECRET", "WAITLESS_NOTIFY_SECRET", "WAITLESS_API_KEY"} {
 		_ = os.Setenv(name, "a secret that no command gets")
 	}
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0") // or each helper takes a second under -race
@@ -75,7 +75,8 @@ var helpers = map[string]func(args []string){
 			environment[name] = os.Getenv("WAITLESS_" + name)
 		}
 		environment["inherited"] = os.Getenv("PATH") != ""
-		environment["secrets"] = os.Getenv("WAITLESS_CLIENT_KEYS") + os.Getenv("WAITLESS_CALLBACK_SECRET") + os.Getenv("WAITLESS_API_KEY")
+		environment["secrets"] = os.Getenv("WAITLESS_CLIENT_KEYS") + os.Getenv("WAITLESS_CALLBACK_SECRET") +
+			os.Getenv("WAITLESS_NOTIFY_SECRET") + os.Getenv("WAITLESS_API_KEY")
 		printJSON(environment)
 	},
 	"background": func([]string) {

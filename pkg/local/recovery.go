@@ -81,7 +81,7 @@ func (s *System) wakeAgain(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.reportEndsAgain(ctx)
 }
 
 // decodeState returns the state in an item.
@@ -106,7 +106,7 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 		return err
 	}
 	missing := s.Missing(flow)
-	if len(missing) == 0 || state.Ending != nil { // an execution that is ending calls no function
+	if len(missing) == 0 || state.Ending != nil || state.Status.Final() { // an execution that is ending calls no function
 		return s.worker.Recover(ctx, item, state)
 	}
 	s.config.Blocked(state.Flow, state.Execution, missing)

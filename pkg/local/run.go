@@ -41,6 +41,11 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 		return err
 	}
 	s.tasks.resume()
+	defer s.notices.all.Wait()
+	defer stop(nil)
+	if err := s.notices.resume(&r); err != nil {
+		return err
+	}
 	var removing sync.WaitGroup
 	now, first := s.config.Clock.Now(), make(chan struct{})
 	s.queue.inBackground(func() { await(r.ctx, removalGrace, first) })

@@ -112,6 +112,7 @@ func (s *stripe) forget(execution engine.ID) {
 const (
 	keyItem       = 'i' // execution, number: nonce and body of an item
 	keyList       = 'a' // status, flow, instant of the start, latest first, execution: nothing; see list
+	keyNotice     = 'o' // execution, id: a notice to its target, and why it was given up; without an id if the end was not told yet
 	keyEnded      = 'e' // instant of the end, execution: nothing; for what is removed some time after that
 	keyRemoved    = 'z' // log: when its tokens expire, and whether files are left of it
 	keyFlow       = 'f' // hash, name: text of a definition

@@ -139,6 +139,9 @@ func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Entry {
 		return changes
 	case isFinal:
 		changes = append(changes, Entry{endedKey(endOf(item)), []byte{}})
+		if head.Notified {
+			changes = append(changes, untold(item.Execution))
+		}
 	case item.Seq > 0:
 		return changes
 	}

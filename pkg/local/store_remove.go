@@ -184,7 +184,7 @@ func (r *removal) add(log engine.ID) (err error) {
 		r.removed.Store(true)
 		r.changes = append(r.changes, Entry{idKey(keyRemoved, log), removedMark{r.expires, hasFiles}.encode()})
 	}
-	for _, of := range []Range{ofLog(keyJoin, log), ofLog(keyStop, log), valuesOf(log)} {
+	for _, of := range []Range{ofLog(keyJoin, log), ofLog(keyStop, log), ofLog(keyNotice, log), valuesOf(log)} {
 		r.addAll(of, &err, nil)
 	}
 	return err

@@ -35,8 +35,9 @@ type Executions interface {
 }
 
 // Recovery is what the next process that opens a store has to know, and what it may remove.
-type Recovery interface {
+type Recovery interface { //nolint:interfacebloat // what a process takes over belongs together
 	Removal
+	Outbox
 	// Keys returns the keys that sign the tokens of the store's executions.
 	Keys() token.Keys
 	// Generation returns how many processes have opened the store, this one included, if it has one
@@ -81,6 +82,12 @@ type Config struct {
 	// Output receives the error output of each command that ended, perhaps several
 	// lines; nil discards them. It returns quickly and is safe for concurrent use.
 	Output func(call machine.Call, text string)
+	// Notices sends notices to the targets of executions; nil leaves them to the next process.
+	Notices NoticeSender
+	// CheckTarget returns why no notice can be sent to a target; nil means that a start cannot name one.
+	CheckTarget func(target string) error
+	// Notify is what executions notify whose start names no target.
+	Notify machine.Notify
 	// Roles makes the parts of the engine. The zero value makes those of package engine.
 	Roles Roles
 	// CallbackBase is the address of the callback API: "http://127.0.0.1:8787".
@@ -101,6 +108,7 @@ type System struct {
 	observer          *resume.JobObserver
 	queue             *queue
 	tasks             *taskQueue
+	notices           *notices
 	workers           *workers
 	gates             *callGates
 	stops             *stops
@@ -126,6 +134,7 @@ func New(config Config) *System {
 		changes: &changes{waiting: map[awaited]*watched{}},
 	}
 	s.run.Store(&run{context.Background(), func(error) {}})
+	s.notices = &notices{system: s, sending: map[string]bool{}, turns: make(chan struct{}, noticesAtOnce)}
 	s.tasks = &taskQueue{system: s, tasks: map[string]*queuedTask{}}
 	given, ok := config.Tasks.(*Tasks)
 	if config.Tasks == nil {
@@ -179,7 +188,7 @@ func (s *System) compose() {
 	s.worker = must(roles.Worker(engine.WorkerConfig{
 		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
 		LargeValues: config.Store,
-		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks,
+		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks, Notices: s.notices,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
 		CannotContinue: func(state machine.State) bool {
 			return len(s.cannotContinue) > 0 && s.cannotContinue[engine.NewID(state.Flow.Name, state.Execution)]
@@ -191,7 +200,7 @@ func (s *System) compose() {
 	}))
 	s.Client = must(engine.NewClient(engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: store, Stops: store, LargeValues: store, Wakes: s.queue, Keys: keys,
-		Now: now, Limits: config.Limits, Observer: observer,
+		Now: now, Limits: config.Limits, Observer: observer, Notify: config.Notify, CheckTarget: config.CheckTarget,
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)
 	s.newJobs()

@@ -26,6 +26,7 @@ var noticeCases = []ruleCase{
 		n.want(0, testID, true, `{"data":{"execution":"run","flow":"sample","output":{"paid":true},"startedTime":"2026-01-31T10:00:00.123Z",`+
 			`"status":"Succeeded","stoppedTime":"2026-01-31T10:00:01.123Z"},"timestamp":"2026-01-31T10:00:01.123Z","type":"execution.ended"}`)
 	}},
+	// rules: NO-2
 	{"rule 7: a target that was not told is told again once the worker cannot live, the same", func(b *fixture) {
 		n := b.notices()
 		start := b.beginNotified(taskFlow("Only"))
@@ -124,6 +125,7 @@ var noticeCases = []ruleCase{
 		b.advance(b.take())
 		b.wantTrace("wake start in 0s", "read", "notice execution.ended")
 	}},
+	// rules: NO-11
 	{"rule 12: a large output is not told", func(b *fixture) {
 		n := b.notices()
 		b.Limits.Data = 1 << 20

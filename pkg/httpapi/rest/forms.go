@@ -27,6 +27,9 @@ type Start struct {
 	// Hash names the definition; the latest one if it is left out.
 	Hash  string      `json:"hash,omitempty"`
 	Input value.Value `json:"input,omitzero"` // an object; {} if it is left out
+	// Notify is a URL that is told of the end, and with NotifyWaits of each wait for a callback. It may be a secret.
+	Notify      string `json:"notify,omitempty"`
+	NotifyWaits bool   `json:"notifyWaits,omitempty"`
 }
 
 // Execution is an execution as it is now.
@@ -45,6 +48,10 @@ type Execution struct {
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
 	Blocked string `json:"blocked,omitempty"`
+	// Notify is whom the execution tells of its end, without what may be a secret.
+	Notify string `json:"notify,omitempty"`
+	// Undelivered is why notices were given up, one text each.
+	Undelivered []string `json:"undelivered,omitempty"`
 }
 
 // Waiting is what an execution waits for.
@@ -131,6 +138,9 @@ func executionOf(state machine.State) Execution {
 	e := Execution{
 		Flow: state.Flow.Name, Hash: state.Flow.Hash, Name: state.Execution, Status: state.Status, Input: state.Input,
 		Error: state.Error, Cause: state.Cause, StartedTime: instant(state.Started),
+	}
+	if state.Notify.Target != "" {
+		e.Notify = engine.ShownTarget(state.Notify.Target)
 	}
 	if state.Status.Final() {
 		e.StoppedTime = instant(state.At)

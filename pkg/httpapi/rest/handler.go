@@ -81,6 +81,8 @@ type Config struct {
 	Watch func(id engine.ID, events bool) (happened <-chan struct{}, forget func())
 	// Pause is called while a request waits, until resume is called; nil does nothing.
 	Pause func(context.Context) (resume func())
+	// Undelivered returns why notices of an execution were given up; nil means that it is not known.
+	Undelivered func(context.Context, engine.ID) ([]string, error)
 	// Reasons adds what failed inside to responses, for callers that run the server themselves.
 	Reasons bool
 }
@@ -442,7 +444,7 @@ func startedDifferent(flow, execution string) error {
 
 func (h handler) start(r *http.Request) (int, any, error) {
 	form := Start{Name: engine.NewName()}
-	if err := h.readJSON(r, &form, "name", "hash", "input"); err != nil {
+	if err := h.readJSON(r, &form, "name", "hash", "input", "notify", "notifyWaits"); err != nil {
 		return 0, nil, err
 	}
 	if form.Name == "" {
@@ -452,7 +454,9 @@ func (h handler) start(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	met, err := h.Start(r.Context(), engine.StartRequest{Flow: flow, Execution: form.Name, Input: form.Input})
+	met, err := h.Start(r.Context(), engine.StartRequest{
+		Flow: flow, Execution: form.Name, Input: form.Input, Notify: machine.Notify{Target: form.Notify, Waits: form.NotifyWaits},
+	})
 	switch {
 	case err != nil:
 		return 0, nil, err
@@ -495,7 +499,11 @@ func (h handler) execution(ctx context.Context, flow, name string) (Execution, e
 	if err != nil {
 		return Execution{}, orNoExecution(flow, name, err)
 	}
-	return h.withWaiting(ctx, state, shownLanes)
+	e, err := h.withWaiting(ctx, state, shownLanes)
+	if err == nil && state.Notify.Target != "" && h.Undelivered != nil {
+		e.Undelivered, err = h.Undelivered(ctx, engine.NewID(flow, name))
+	}
+	return e, err
 }
 
 // How many lanes are read to say what they wait for: of one execution, and of each in a list.

@@ -1,0 +1,114 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// Outbox keeps notices until they are sent, and those that were given up as long as their execution.
+type Outbox interface {
+	// AddNotice adds a notice and returns it. One that is there stays.
+	AddNotice(ctx context.Context, notice StoredNotice) (StoredNotice, error)
+	// SettleNotice removes a notice that was sent, or keeps the failure of one that was given up.
+	SettleNotice(ctx context.Context, notice StoredNotice) error
+	// Notices returns notices in pages: at most limit of those after a notice. One without an ID stands for that of an end
+	// which was committed and not told.
+	Notices(ctx context.Context, after StoredNotice, limit int) ([]StoredNotice, error)
+	// NoticesOf returns the notices of an execution that were not sent.
+	NoticesOf(ctx context.Context, execution engine.ID) ([]StoredNotice, error)
+}
+
+// StoredNotice is a notice in a store.
+type StoredNotice struct {
+	engine.Notice
+
+	Since time.Time // when it was added
+	// Failure is why it was given up, empty for one that is to be sent.
+	Failure string
+}
+
+func (n StoredNotice) key() []byte { return append(idKey(keyNotice, n.Execution), n.ID...) }
+
+// noticeForm is how notices are stored.
+var noticeForm = form[StoredNotice]{
+	decode: func(stored []byte) (n StoredNotice, err error) {
+		if json.Unmarshal(stored, &n) != nil {
+			err = damaged("a notice")
+		}
+		return n, err
+	},
+	encode: func(n StoredNotice) []byte {
+		if n.ID == "" {
+			return nil
+		}
+		encoded, _ := json.Marshal(n) // it has texts and instants
+		return encoded
+	},
+	index: func(_ []byte, _, after StoredNotice) []Entry {
+		if !after.Ended {
+			return nil
+		}
+		return []Entry{{untold(after.Execution).Key, nil}}
+	},
+}
+
+// untold is what stands for the notice of an end from the terminal item on until there is the notice.
+func untold(execution engine.ID) Entry {
+	none := StoredNotice{Notice: engine.Notice{Execution: execution}}
+	encoded, _ := json.Marshal(none) // it has texts and instants
+	return Entry{none.key(), encoded}
+}
+
+// AddNotice implements [Outbox].
+func (s *KeyedStore) AddNotice(ctx context.Context, notice StoredNotice) (StoredNotice, error) {
+	return noticeForm.change(ctx, s, "add a notice", notice.key(), func(there StoredNotice) StoredNotice {
+		if there.ID != "" {
+			return there
+		}
+		return notice
+	})
+}
+
+// SettleNotice implements [Outbox].
+func (s *KeyedStore) SettleNotice(ctx context.Context, notice StoredNotice) error {
+	_, err := noticeForm.change(ctx, s, "settle a notice", notice.key(), func(there StoredNotice) StoredNotice {
+		if there.ID == "" || notice.Failure == "" { // one of an execution that was removed is gone
+			return StoredNotice{}
+		}
+		return notice
+	})
+	return err
+}
+
+// Notices implements [Outbox].
+func (s *KeyedStore) Notices(ctx context.Context, after StoredNotice, limit int) ([]StoredNotice, error) {
+	lower := []byte{keyNotice}
+	if after.Execution != (engine.ID{}) {
+		lower = append(after.key(), 0)
+	}
+	return s.noticesIn(ctx, Range{lower, []byte{keyNotice + 1}}, limit)
+}
+
+// NoticesOf implements [Outbox].
+func (s *KeyedStore) NoticesOf(ctx context.Context, execution engine.ID) ([]StoredNotice, error) {
+	return s.noticesIn(ctx, ofLog(keyNotice, execution), recoveryPage)
+}
+
+func (s *KeyedStore) noticesIn(ctx context.Context, in Range, limit int) ([]StoredNotice, error) {
+	return read(ctx, s, operation{name: "list notices"}, func() (list []StoredNotice, err error) {
+		for _, stored := range s.db.Entries(in, &err) {
+			if len(list) == limit {
+				break
+			}
+			notice, err := noticeForm.decode(stored)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, notice)
+		}
+		return list, err
+	})
+}
