@@ -227,6 +227,7 @@ type flowRun struct {
 	// large counts the requests to the bucket; nil for flows without large values.
 	large  *objects
 	limits machine.Limits
+	sum    capacity // since the start, of the steps
 	config engine.WorkerConfig
 }
 

@@ -1,0 +1,239 @@
+package dynamo_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+var update = flag.Bool("update", false, "write the table of the prices instead of comparing with it")
+
+// The list prices of us-east-1 in January 2026, in dollars a million requests and a GB for a month.
+const (
+	pricesOf     = "us-east-1, 2026-01"
+	readUnit     = 0.125
+	writeUnit    = 0.625
+	storedMonth  = 0.25
+	queueRequest = 0.40
+	lambdaRun    = 0.20
+	lambdaGB     = 13.3334 // a GB for a second, arm64
+	httpRequest  = 1.00    // of an HTTP API
+
+	transition = 25.00 // of Step Functions Standard
+	operation  = 8.00  // of a durable function
+)
+
+const (
+	// runSeconds is how long a run of the interpreter and of an API takes, by assumption.
+	runSeconds = 0.03
+	// interpreterGB and apiGB are the memory of the functions in template.yaml.
+	interpreterGB, apiGB = 0.5, 0.25
+
+	month = 30 * 24 * time.Hour
+)
+
+// cost is what some work consumed.
+type cost struct {
+	capacity
+	apiCalls  int
+	byteHours float64 // until the items expire
+}
+
+func (c cost) minus(other cost) cost {
+	return cost{
+		capacity{c.read - other.read, c.write - other.write, c.index - other.index, c.messages - other.messages},
+		c.apiCalls - other.apiCalls, c.byteHours - other.byteHours,
+	}
+}
+
+// dollars is the price of a million times the work, if Lambda receives so many wakes together.
+func (c cost) dollars(batch float64) float64 {
+	requests := c.read*readUnit + (c.write+c.index)*writeUnit
+	message := queueRequest + (2*queueRequest+lambdaRun+runSeconds*interpreterGB*lambdaGB)/batch // sent alone, received and deleted together
+	call := httpRequest + lambdaRun + runSeconds*apiGB*lambdaGB
+	return requests + float64(c.messages)*message + float64(c.apiCalls)*call
+}
+
+// storage is the price of what a million times the work leaves.
+func (c cost) storage() float64 {
+	const million, giga = 1e6, 1 << 30
+	return c.byteHours / month.Hours() * million / giga * storedMonth
+}
+
+// spent is what the execution has consumed since its start.
+func (r *flowRun) spent(apiCalls int) cost {
+	r.t.Helper()
+	return cost{r.sum, apiCalls, r.byteHours()}
+}
+
+// step applies the next wake and adds what that consumed.
+func (r *flowRun) step() {
+	r.t.Helper()
+	r.meter.take()
+	before := r.sum
+	c := r.turn()
+	r.sum = capacity{before.read + c.read, before.write + c.write, before.index + c.index, before.messages + c.messages}
+}
+
+// byteHours is how many bytes are stored for how many hours from the start on.
+func (r *flowRun) byteHours() (sum float64) {
+	r.t.Helper()
+	for _, table := range []string{r.store.log, r.store.waits} {
+		scan, err := r.store.client.Scan(r.t.Context(), &dynamodb.ScanInput{TableName: &table})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, item := range scan.Items {
+			expires, ok := item["expires"].(*types.AttributeValueMemberN)
+			if !ok {
+				continue // a definition
+			}
+			second, err := strconv.ParseInt(expires.Value, 10, 64)
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			sum += float64(storedBytes(item)) * time.Unix(second, 0).Sub(epoch).Hours()
+		}
+	}
+	return sum
+}
+
+// storedBytes is how many bytes of an item and of its entry in the index DynamoDB bills.
+func storedBytes(item map[string]types.AttributeValue) (size int) {
+	const overhead = 100
+	entry := 0
+	for name, attribute := range item {
+		bytes := len(name)
+		switch v := attribute.(type) {
+		case *types.AttributeValueMemberB:
+			bytes += len(v.Value)
+		case *types.AttributeValueMemberS:
+			bytes += len(v.Value)
+		case *types.AttributeValueMemberN:
+			bytes += len(v.Value)/2 + 1
+		}
+		size += bytes
+		if name != "b" && name != "n" {
+			entry += bytes
+		}
+	}
+	if _, listed := item["x"]; listed {
+		size += entry + overhead
+	}
+	return size + overhead
+}
+
+// startCosted starts a flow as a stack does.
+func startCosted(t *testing.T, text string, input value.Value) *flowRun {
+	t.Helper()
+	const day = 24 * time.Hour
+	r := &flowRun{t: t, meter: &meter{}, now: epoch, limits: machine.Limits{Duration: 90 * day, Retention: 30 * day, ShortLife: 2 * day}}
+	r.store = newTables(t, atEpoch, r.meter.options)
+	r.start("sample", text, input)
+	r.sum = r.meter.take()
+	return r
+}
+
+// aPollOf is the cost of one poll of a sample, which is neither its first nor its last.
+func aPollOf(t *testing.T, scenario string) cost {
+	t.Helper()
+	r := startCosted(t, sample(t, scenario), value.Object(value.Member{Key: "delay", Value: value.Int(40)}))
+	r.step()
+	r.step()
+	before := r.spent(0)
+	r.step()
+	return r.spent(0).minus(before)
+}
+
+// aCallback is the cost of an execution with one callback.
+func aCallback(t *testing.T, text string) cost {
+	t.Helper()
+	r := startCosted(t, text, value.Object())
+	r.step()
+	state, err := r.Describe(t.Context(), r.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.meter.take()
+	id, _ := token.HandleID(state.Waiting.Handle())
+	if _, _, err := resumetest.Close(t.Context(), r.tokens, testKeys.Sign(id), token.Success(value.Object())); err != nil {
+		t.Fatal(err)
+	}
+	c := r.meter.take()
+	r.sum = capacity{r.sum.read + c.read, r.sum.write + c.write, r.sum.index + c.index, r.sum.messages + c.messages}
+	for len(r.wakes) > 0 {
+		slices.SortStableFunc(r.wakes, func(a, b engine.Wake) int { return a.Due.Compare(b.Due) }) // the deadline after the callback
+		r.step()
+	}
+	r.wantSucceeded()
+	return r.spent(2)
+}
+
+// TestCosts compares the table of the prices with what the samples consume. With -update it writes the table.
+func TestCosts(t *testing.T) {
+	t.Parallel()
+	callback := sample(t, "callback")
+	deadline := strings.Replace(callback, "pattern: waitForCallback\n", "pattern: waitForCallback\n    timeoutSeconds: 600\n", 1)
+	if deadline == callback {
+		t.Fatal("the sample has no task that waits for a callback")
+	}
+	const loop, calledBack, durableCallback = 3 * transition, 2 * transition, 4 * operation
+	rows := []struct {
+		work               string
+		cost               cost
+		standard, durables float64
+		endless            bool // it may wait for as long as an execution may take
+	}{
+		{"one poll of `waitForCondition`", aPollOf(t, "wait-for-condition"), loop, operation, false},
+		{"one turn of a polling loop (wait, task, choice)", aPollOf(t, "polling"), loop, operation, false},
+		{"an execution with one callback, started and reported through the APIs", aCallback(t, callback), calledBack, durableCallback, true},
+		{"the same with `timeoutSeconds: 600`", aCallback(t, deadline), calledBack, durableCallback, false},
+	}
+	text := fmt.Sprintf("| work (%s) | reads | writes | messages | saturated | idle | storage | Step Functions Standard | durable functions |\n"+
+		"|---|---|---|---|---|---|---|---|---|\n", pricesOf)
+	for _, row := range rows {
+		c := row.cost
+		text += fmt.Sprintf("| %s | %g | %g | %d | %.2f | %.2f | %.2f | %.0f | %.0f |\n",
+			row.work, c.read, c.write+c.index, c.messages, c.dollars(10), c.dollars(1), c.storage(), row.standard, row.durables)
+		if !row.endless && c.storage() > c.dollars(1)/10 {
+			t.Errorf("%s costs $%.2f a million, and to keep it $%.2f; want a tenth at most", row.work, c.dollars(1), c.storage())
+		}
+	}
+	compareTable(t, text)
+}
+
+// compareTable compares the table that stands between two comments of the page.
+func compareTable(t *testing.T, want string) {
+	t.Helper()
+	const page, begin, end = "../../docs/reference/cost.md", "<!-- counted by go test ./pkg/aws/dynamo -run TestCosts -update -->\n", "<!-- end -->\n"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(text), begin)
+	got, tail, ended := strings.Cut(rest, end)
+	switch {
+	case !found || !ended:
+		t.Errorf("%s has no table between %q and %q", page, begin, end)
+	case got != want && *update:
+		if err := os.WriteFile(page, []byte(head+begin+want+end+tail), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	case got != want:
+		t.Errorf("%s has\n%s\nwant\n%s", page, got, want)
+	}
+}
