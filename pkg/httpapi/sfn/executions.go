@@ -122,17 +122,10 @@ func addValue(shown object, name string, v value.Value) {
 	}
 }
 
-// statusOf returns the status that an index is asked for.
-func statusOf(filter string) (machine.Status, error) {
-	if filter == "" {
-		return "", nil
-	}
-	for _, status := range machine.Statuses {
-		if statuses[status] == filter && status != machine.StatusStarting { // which running has in it
-			return status, nil
-		}
-	}
-	return "", invalid(codeInvalid, "this statusFilter is not one of RUNNING, SUCCEEDED, FAILED, ABORTED and TIMED_OUT")
+// filters are the statuses that the index is asked for.
+var filters = map[string]machine.Status{
+	"": "", "RUNNING": machine.StatusRunning, "SUCCEEDED": machine.StatusSucceeded, "FAILED": machine.StatusFailed,
+	"ABORTED": machine.StatusStopped, "TIMED_OUT": machine.StatusTimedOut,
 }
 
 // mostLookups bounds the executions that are read for a page.
@@ -140,16 +133,15 @@ const mostLookups = 100
 
 // listExecutions returns executions, the latest start first. A page may be short or empty and not be the last one.
 func (h handler) listExecutions(ctx context.Context, r request) (object, error) {
-	if r.MapRunArn != "" || r.RedriveFilter != "" {
-		return nil, invalid(codeInvalid, "mapRunArn and redriveFilter are not supported; leave them out")
-	}
+	status, known := filters[r.StatusFilter]
 	limit, err := r.limit()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	status, err := statusOf(r.StatusFilter)
-	if err != nil {
-		return nil, err
+	case r.MapRunArn != "" || r.RedriveFilter != "":
+		return nil, invalid(codeInvalid, "mapRunArn and redriveFilter are not supported; leave them out")
+	case !known:
+		return nil, invalid(codeInvalid, "this statusFilter is not one of RUNNING, SUCCEEDED, FAILED, ABORTED and TIMED_OUT")
 	}
 	definitions, err := h.definitions(ctx, r.StateMachineArn)
 	if err != nil {
