@@ -1,8 +1,11 @@
 package local_test
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,4 +97,56 @@ func appendStarted(t *testing.T, store *local.KeyedStore, flow, name string, sta
 	if err := store.Append(t.Context(), item); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// A store whose list had no status is listed again when it is opened, and what ended there expires.
+func TestExecutionsOfOlderStoresAreListed(t *testing.T) {
+	t.Parallel()
+	db, before := local.NewDatabase(), &local.KeyedStore{}
+	if err := before.Use(db); err != nil {
+		t.Fatal(err)
+	}
+	const each = 1_100 // more than a page
+	for n := range each {
+		at := time.Duration(n) * time.Second
+		appendStarted(t, before, "flow", fmt.Sprintf("ended-%d", n), machine.StatusSucceeded, at)
+		appendStarted(t, before, "flow", fmt.Sprintf("open-%d", n), machine.StatusRunning, at)
+	}
+	want := contents(t, before)
+	var old []local.Entry
+	var err error
+	for key := range db.Entries(local.Range{Lower: []byte("a"), Upper: []byte("f")}, &err) {
+		old = append(old, local.Entry{Key: key})
+		if place, ok := bytes.CutPrefix(key, []byte("a\x00\x00")); ok {
+			old = append(old, local.Entry{Key: slices.Concat([]byte("s"), place), Value: []byte{}})
+		}
+		if bytes.HasPrefix(key, []byte("a\x07Running")) {
+			old = append(old, local.Entry{Key: slices.Concat([]byte("u"), key[len(key)-12:]), Value: []byte{}})
+		}
+	}
+	if err = errors.Join(err, db.Commit(old...)); err != nil {
+		t.Fatal(err)
+	}
+	after := &local.KeyedStore{}
+	if err := after.Use(db); err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, after); !slices.Equal(got, want) || want[0] != 2*each || want[2] != each {
+		t.Errorf("listed, of the flow, running, unfinished, ended: %d, want %d", got, want)
+	}
+}
+
+// contents counts what is listed, listed of a flow, running, unfinished and ended.
+func contents(t *testing.T, store *local.KeyedStore) []int {
+	t.Helper()
+	const most = 1 << 20
+	all, _, err := store.Executions(t.Context(), "", "", "", most)
+	ofFlow, _, errFlow := store.Executions(t.Context(), "flow", "", "", most)
+	running, _, errRunning := store.Executions(t.Context(), "", machine.StatusRunning, "", most)
+	unfinished, _, errUnfinished := store.Unfinished(t.Context(), nil, most)
+	ended, errEnded := store.EndedBefore(t.Context(), time.Now(), local.Ended{}, most)
+	if err := errors.Join(err, errFlow, errRunning, errUnfinished, errEnded); err != nil {
+		t.Fatal(err)
+	}
+	return []int{len(all), len(ofFlow), len(running), len(unfinished), len(ended)}
 }

@@ -68,8 +68,8 @@ const secondSize = 8
 
 // jobExpiry returns the entry that has the end of a job expire.
 func jobExpiry(job []byte, end, expires time.Time) Entry {
-	key := binary.BigEndian.AppendUint64([]byte{keyJobExpiry}, uint64(expires.Unix()))                //nolint:gosec // after 1970
-	return Entry{append(key, job[1:]...), binary.BigEndian.AppendUint64(nil, uint64(end.UnixNano()))} //nolint:gosec // as it is compared
+	key := binary.BigEndian.AppendUint64([]byte{keyJobExpiry}, uint64(expires.Unix())) //nolint:gosec // after 1970
+	return Entry{append(key, job[1:]...), binary.BigEndian.AppendUint64(nil, uint64(end.UnixNano()))}
 }
 
 // expireJobs removes the ends of jobs that have expired. An end with waiters is looked at again a day later.

@@ -158,6 +158,9 @@ func (s *KeyedStore) Use(db Database) error {
 	if err != nil {
 		return err
 	}
+	if err := s.adopt(); err != nil {
+		return err
+	}
 	s.running = newMemory()
 	for key := range s.db.Entries(startingWith(runningKeys), &err) {
 		_ = s.running.Commit(Entry{bytes.Clone(key), []byte{}}) // memory does not fail
