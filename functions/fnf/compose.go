@@ -5,9 +5,12 @@ import (
 	"net/http"
 	"time"
 
+	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
+
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/s3"
+	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
@@ -45,4 +48,11 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		return fnf.Handler(config), err
 	}
 	return p.OnlyOwnAPI(false, function.Serve(handler)), p.Err()
+}
+
+func newTriggers(p *parts.Parts) triggers {
+	return triggers{scheduler.Repeater{Client: awsscheduler.NewFromConfig(p.Config), Group: &scheduler.Group{
+		Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"), RoleARN: p.Text("WAITLESS_TIMER_ROLE"),
+		DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
+	}}}
 }

@@ -5,9 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 
-	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
-
-	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/schedule"
@@ -16,13 +13,6 @@ import (
 
 // triggers are schedules of EventBridge Scheduler that send firings to the interpreter. They implement [cron.Trigger].
 type triggers struct{ scheduler.Repeater }
-
-func newTriggers(p *parts.Parts) triggers {
-	return triggers{scheduler.Repeater{Client: awsscheduler.NewFromConfig(p.Config), Group: &scheduler.Group{
-		Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"), RoleARN: p.Text("WAITLESS_TIMER_ROLE"),
-		DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
-	}}}
-}
 
 // Set implements [cron.Trigger].
 func (t triggers) Set(ctx context.Context, s schedule.Schedule, e cron.Expression) error {
