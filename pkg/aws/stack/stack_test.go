@@ -289,7 +289,11 @@ func (s *stack) look(ctx context.Context, config aws.Config) error {
 // tokens for ones to no state machine. Each bears the name of the statement that
 // it stands in for.
 func (s *stack) letEmulatorAllow(ctx context.Context, config aws.Config) error {
-	err := s.allow(ctx, config, "InterpreterRole", "StartTimers", `"scheduler:CreateSchedule"`, "arn:aws:scheduler:*:*:schedule/default/*")
+	const schedules = "arn:aws:scheduler:*:*:schedule/default/*"
+	err := s.allow(ctx, config, "InterpreterRole", "StartTimers", `"scheduler:CreateSchedule"`, schedules)
+	if err == nil && s.resources["FnfRole"] != "" {
+		err = s.allow(ctx, config, "FnfRole", "SetSchedules", `["scheduler:CreateSchedule","scheduler:UpdateSchedule","scheduler:DeleteSchedule"]`, schedules)
+	}
 	if err != nil || !s.answersTasks {
 		return err
 	}
