@@ -36,7 +36,8 @@ func TestCodecRoundTripOfRandomItems(t *testing.T) {
 		}
 		head, err := machine.HeadOf(encode(state, events))
 		want := machine.Head{
-			Status: state.Status, Lane: state.Lane != nil, Flow: state.Flow, Execution: state.Execution, Started: state.Started, Expires: state.Expires,
+			Status: state.Status, Lane: state.Lane != nil, Notified: state.Notify != (machine.Notify{}), Flow: state.Flow, Execution: state.Execution,
+			Started: state.Started, Expires: state.Expires,
 		}
 		if diff := cmp.Diff(want, head); diff != "" || err != nil {
 			t.Fatalf("seed %d: the head is another, error %v:\n%s", seed, err, diff)
