@@ -10,7 +10,7 @@ import (
 	"path"
 )
 
-//go:embed */flow.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json */waitless.yaml */echo.sh
+//go:embed */flow.yaml */flow.test.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json */waitless.yaml */echo.sh
 var files embed.FS
 
 // Samples returns the names of the samples.

@@ -78,6 +78,7 @@ var house = []row{
 		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
 		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
 	},
+	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/expr"}, useCases...), modules: []string{yaml}},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 
@@ -111,7 +112,8 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/webhook", "pkg/fdl/templates", "events",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest", "pkg/webhook", "pkg/fdl/templates",
+			"events",
 		}, composed...),
 	},
 	{

@@ -90,7 +90,8 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 	for example := range strings.Lines(cmd.Example) {
 		words, err := shellwords.Parse(strings.NewReplacer(
 			"flow.yaml", pollingFlow, "my-project", t.TempDir()+"/my-project", "TOKEN", text, "FLOW/EXECUTION", "callback/waiting",
-			"event.json", "testdata/events/another-service.json").Replace(example))
+			"event.json", "testdata/events/another-service.json",
+			"flows/approval.test.yaml", "../../events/callback/flow.test.yaml", "report.xml", t.TempDir()+"/report.xml").Replace(example))
 		if err != nil || words[0] != "waitless" {
 			t.Fatalf("%q begins with something else than waitless (%v)", example, err)
 		}

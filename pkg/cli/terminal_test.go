@@ -83,7 +83,7 @@ var overAPI = [][]string{
 // logs through slog, which quotes.
 var ofThisMachine = []string{
 	"validate", "advise", "init", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
-	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema",
+	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema", "test",
 }
 
 // What others chose does not act on the terminal of the reader, in any command, with --json or

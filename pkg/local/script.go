@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -49,6 +50,9 @@ type scriptAnswer struct {
 	Cause  string `yaml:"cause"`
 	// By is what closes the token: "hand", the default, or "callback".
 	By token.Closer `yaml:"by"`
+	// Heartbeats are those of the attempt, in seconds after its submission. An answer with heartbeats
+	// alone never closes the token.
+	Heartbeats []float64 `yaml:"heartbeats"`
 
 	outcome token.Outcome
 }
@@ -91,7 +95,7 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 func scriptFields(kind string) []string {
 	switch kind {
 	case "local.scriptAnswer":
-		return []string{"step", "afterSeconds", "output", "error", "cause", "by"}
+		return []string{"step", "afterSeconds", "output", "error", "cause", "by", "heartbeats"}
 	case "local.scriptEvent":
 		return []string{"step", "afterSeconds", "event"}
 	}
@@ -230,6 +234,8 @@ func (a *scriptAnswer) check() error {
 	case a.Error != "":
 		a.outcome = token.Failure(a.Error, a.Cause)
 		return nil
+	case !a.closes():
+		return nil
 	}
 	output, err := json.Marshal(a.Output)
 	if err != nil {
@@ -241,6 +247,11 @@ func (a *scriptAnswer) check() error {
 	}
 	a.outcome = token.Success(v)
 	return err
+}
+
+// closes reports whether the answer closes the token.
+func (a *scriptAnswer) closes() bool {
+	return a.Output != nil || a.Error != "" || len(a.Heartbeats) == 0
 }
 
 // play carries out a script: an observer that closes the tokens it sees and sends job events.
@@ -278,7 +289,7 @@ func (p *play) submitted(state machine.State, started value.Value) {
 	}
 	for _, event := range p.script.lists.Events {
 		if (event.Step == step || event.Step == place) && !started.Get("job_key").IsMissing() {
-			p.at(state, event.scriptEntry, func(due time.Time) { _ = p.system.Observe(context.Background(), event.of(started, due)) })
+			p.at(state, event.AfterSeconds, func(due time.Time) { _ = p.system.Observe(context.Background(), event.of(started, due)) })
 		}
 	}
 }
@@ -297,15 +308,23 @@ func (p *play) close(state machine.State, step, place, text string) {
 	if answer.By == token.ClosedByCallback {
 		tokens = p.system.Callbacks
 	}
-	p.at(state, answer.scriptEntry, func(time.Time) {
-		if verified, err := tokens.Verify(context.Background(), text); err == nil {
-			_, _, _ = verified.Close(context.Background(), answer.outcome)
-		}
-	})
+	at := func(seconds float64, do func(resume.Token)) {
+		p.at(state, seconds, func(time.Time) {
+			if verified, err := tokens.Verify(context.Background(), text); err == nil {
+				do(verified)
+			}
+		})
+	}
+	for _, seconds := range answer.Heartbeats {
+		at(seconds, func(t resume.Token) { _, _ = t.Heartbeat(context.Background()) })
+	}
+	if answer.closes() {
+		at(answer.AfterSeconds, func(t resume.Token) { _, _, _ = t.Close(context.Background(), answer.outcome) })
+	}
 }
 
-func (p *play) at(state machine.State, e scriptEntry, action func(due time.Time)) {
-	due := state.At.Add(time.Duration(e.AfterSeconds * float64(time.Second)))
+func (p *play) at(state machine.State, seconds float64, action func(due time.Time)) {
+	due := state.At.Add(time.Duration(seconds * float64(time.Second)))
 	p.system.queue.at(due, func() { action(due) })
 }
 

@@ -67,6 +67,20 @@ func (t *Tasks) define(name, definition, dir string) error {
 	return err
 }
 
+// AddFunction makes a function of this process the runner of a function. It returns at once.
+func (t *Tasks) AddFunction(name string, call func(machine.Call) token.Outcome) {
+	t.runners[name] = inProcess(call)
+}
+
+// inProcess is the runner of a function of this process.
+type inProcess func(machine.Call) token.Outcome
+
+func (f inProcess) call(_ context.Context, call machine.Call, _ time.Time) (token.Outcome, error) {
+	return f(call), nil
+}
+
+func (inProcess) timeLimit(context.Context) time.Duration { return callLimit }
+
 // With returns the tasks with these Lambda functions.
 func (t *Tasks) With(lambdas Lambdas) *Tasks {
 	of := *t
@@ -264,8 +278,11 @@ func (t *Tasks) classOf(call machine.Call) callClass {
 	case !ok:
 		return classBuiltIn
 	}
-	if _, isCommand := r.(command); isCommand {
+	switch r.(type) {
+	case command:
 		return classCommand
+	case inProcess:
+		return classBuiltIn
 	}
 	return classRemote
 }

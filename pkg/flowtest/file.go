@@ -1,0 +1,324 @@
+package flowtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Case is a test in a file, with what it wants.
+type Case struct {
+	Test
+	// File is the file of the test, FlowFile that of the flow, Title the name of the case.
+	File, FlowFile, Title string
+	want                  want
+}
+
+// want is what a case wants of the result. What is left out may be anything.
+type want struct {
+	Status         machine.Status `yaml:"status"`
+	Output         any            `yaml:"output"`
+	Error          string         `yaml:"error"`
+	ElapsedSeconds *float64       `yaml:"elapsedSeconds"`
+	Calls          map[string]int `yaml:"calls"`
+	Waits          string         `yaml:"waits"`
+}
+
+// fields are the top of a file and of its parts, which yaml reads.
+type (
+	fileFields struct {
+		Flow     string            `yaml:"flow"`
+		Subflows map[string]string `yaml:"subflows"`
+		Tests    []caseFields      `yaml:"tests"`
+	}
+	caseFields struct {
+		Name      string         `yaml:"name"`
+		Now       string         `yaml:"now"`
+		Input     any            `yaml:"input"`
+		Functions map[string]any `yaml:"functions"`
+		Actions   []string       `yaml:"actions"`
+		Answers   []answerFields `yaml:"answers"`
+		Events    []eventFields  `yaml:"events"`
+		Want      want           `yaml:"want"`
+	}
+	answerFields struct {
+		Step         string    `yaml:"step"`
+		AfterSeconds float64   `yaml:"afterSeconds"`
+		Output       any       `yaml:"output"`
+		Error        string    `yaml:"error"`
+		Cause        string    `yaml:"cause"`
+		Heartbeats   []float64 `yaml:"heartbeats"`
+	}
+	eventFields struct {
+		Step         string  `yaml:"step"`
+		AfterSeconds float64 `yaml:"afterSeconds"`
+		Event        any     `yaml:"event"`
+	}
+)
+
+// ParseFile reads a file of tests, NAME.test.yaml:
+//
+//	flow: flow.yaml            # beside the file; this is the default
+//	subflows: {child: child.yaml}
+//	tests:
+//	- name: is approved after two hours
+//	  now: 2026-01-31T10:00:00Z
+//	  input: {order: 7}
+//	  functions:               # by function, service/function or step
+//	    orders/echo: {output: {reserved: true}}
+//	    Ship: [{error: NotReady, cause: try again}, {output: {}}]   # call by call, the last for all later ones
+//	  actions: ["batch:SubmitJob"]                                  # whose jobs are simulated
+//	  answers:                 # of callbacks: step, afterSeconds, output or error and cause, heartbeats
+//	  - {step: Approve, afterSeconds: 7200, output: {approved: true}}
+//	  events:                  # of jobs: step, afterSeconds, event
+//	  - {step: Load, afterSeconds: 60, event: stopped.json}
+//	  want:                    # what is left out may be anything
+//	    status: Succeeded
+//	    output: {shipped: true}
+//	    error: OrderRejected
+//	    elapsedSeconds: 7200
+//	    calls: {Reserve: 3, Ship: 2}
+//	    waits: Approve         # for the step nothing ends
+//
+// The error names the file.
+func ParseFile(path string) ([]Case, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file
+	if err != nil {
+		return nil, err
+	}
+	var file fileFields
+	if err := yaml.Load(text, &file, yaml.WithKnownFields()); err != nil {
+		return nil, fmt.Errorf("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	if file.Flow == "" {
+		file.Flow = "flow.yaml"
+	}
+	if len(file.Tests) == 0 {
+		return nil, fmt.Errorf("%s: it has no tests; write a list of them below the key tests", path)
+	}
+	var cases []Case
+	for i, fields := range file.Tests {
+		c, err := file.caseOf(path, fields)
+		if err != nil {
+			return nil, fmt.Errorf("%s: test %d: %w", path, i+1, err)
+		}
+		cases = append(cases, c)
+	}
+	return cases, nil
+}
+
+func (file fileFields) caseOf(path string, fields caseFields) (c Case, err error) {
+	beside := filepath.Dir(path)
+	c = Case{File: path, FlowFile: filepath.Join(beside, file.Flow), Title: fields.Name, want: fields.Want}
+	c.Subflows, c.Input, c.Actions, c.Files = map[string][]byte{}, fields.Input, fields.Actions, os.DirFS(beside)
+	if c.Flow, err = os.ReadFile(c.FlowFile); err != nil {
+		return c, err
+	}
+	for name, subflow := range file.Subflows {
+		if c.Subflows[name], err = os.ReadFile(filepath.Join(beside, subflow)); err != nil { //nolint:gosec // G304: the user names the file
+			return c, err
+		}
+	}
+	c.Name = flowName(c.FlowFile)
+	if fields.Now != "" {
+		if c.Now, err = time.Parse(time.RFC3339Nano, fields.Now); err != nil {
+			return c, fmt.Errorf("now is %q; allowed: an instant like 2026-01-31T10:00:00Z", fields.Now)
+		}
+	}
+	for _, a := range fields.Answers {
+		answer := Answer{Step: a.Step, After: seconds(a.AfterSeconds), Output: a.Output, Error: a.Error, Cause: a.Cause}
+		for _, s := range a.Heartbeats {
+			answer.Heartbeats = append(answer.Heartbeats, seconds(s))
+		}
+		c.Answers = append(c.Answers, answer)
+	}
+	for _, e := range fields.Events {
+		c.Events = append(c.Events, Event{Step: e.Step, After: seconds(e.AfterSeconds), Event: e.Event})
+	}
+	return c, c.addFunctions(fields.Functions)
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// flowName is the name of a flow whose definition gives none: that of its file, or for flow.yaml that of the folder.
+func flowName(path string) string {
+	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	if name == "flow" {
+		if folder, err := filepath.Abs(filepath.Dir(path)); err == nil {
+			name = filepath.Base(folder)
+		}
+	}
+	if !fdl.ValidName(name) {
+		return ""
+	}
+	return name
+}
+
+func (c *Case) addFunctions(all map[string]any) error {
+	c.Functions = map[string]Function{}
+	for name, entry := range all {
+		list, isList := entry.([]any)
+		if !isList {
+			list = []any{entry}
+		}
+		replies, err := repliesOf(list)
+		if err != nil {
+			return fmt.Errorf("functions: %s: %w", name, err)
+		}
+		c.Functions[name] = inTurn(replies)
+	}
+	return nil
+}
+
+// reply is what a stand-in in a file does.
+type reply struct {
+	Output       any    `json:"output"`
+	Error, Cause string `json:",omitempty"`
+}
+
+func repliesOf(list []any) (replies []reply, err error) {
+	for i, entry := range list {
+		members, ok := entry.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("reply %d is not a mapping; allowed: output, or error and cause", i+1)
+		}
+		for name := range members {
+			if !slices.Contains([]string{"output", "error", "cause"}, name) {
+				return nil, fmt.Errorf("reply %d has the member %q; allowed: output, or error and cause", i+1, name)
+			}
+		}
+		r := reply{Output: members["output"]}
+		r.Error, _ = members["error"].(string)
+		r.Cause, _ = members["cause"].(string)
+		if (r.Error == "") == (r.Output == nil) {
+			return nil, fmt.Errorf("reply %d needs output or error, and not both", i+1)
+		}
+		replies = append(replies, r)
+	}
+	if len(replies) == 0 {
+		return nil, errors.New("it has no replies")
+	}
+	return replies, nil
+}
+
+// inTurn replies to each call with the next reply, and with the last one to all later calls.
+func inTurn(replies []reply) Function {
+	var mu sync.Mutex
+	n := 0
+	return func(Call) (any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		r := replies[min(n, len(replies)-1)]
+		n++
+		if r.Error != "" {
+			return nil, &Error{r.Error, r.Cause}
+		}
+		return r.Output, nil
+	}
+}
+
+// Run runs the case, and returns what differs from what it wants, a text each.
+func (c Case) Run(ctx context.Context) (result Result, differences []string, err error) {
+	result, err = c.Test.Run(ctx)
+	if err != nil {
+		return result, nil, err
+	}
+	return result, c.want.differences(result), nil
+}
+
+func (w want) differences(r Result) (all []string) {
+	differs := func(what string, want, got any) {
+		if want != got {
+			all = append(all, fmt.Sprintf("%s is %v, want %v", what, got, want))
+		}
+	}
+	if w.Status != "" || w.Waits == "" && w.Error == "" {
+		status := w.Status
+		if status == "" {
+			status = machine.StatusSucceeded
+		}
+		why := ""
+		if r.Error != "" {
+			why = fmt.Sprintf(" (%s: %s)", r.Error, r.Cause)
+		}
+		if r.Waits != "" {
+			why = fmt.Sprintf(" (step %s waits, and nothing ends that)", r.Waits)
+		}
+		if r.Status != status {
+			all = append(all, fmt.Sprintf("status is %s%s, want %s", r.Status, why, status))
+		}
+	}
+	if w.Error != "" {
+		differs("error", w.Error, r.Error)
+	}
+	differs("waits", w.Waits, r.Waits)
+	if w.ElapsedSeconds != nil {
+		differs("elapsedSeconds", *w.ElapsedSeconds, r.Elapsed.Seconds())
+	}
+	for _, step := range slices.Sorted(maps.Keys(w.Calls)) {
+		differs("calls of "+step, w.Calls[step], r.Count(step))
+	}
+	for _, unused := range r.UnusedAnswers {
+		all = append(all, "no step waited for "+unused)
+	}
+	if diff := w.outputDiffers(r); diff != "" {
+		all = append(all, diff)
+	}
+	return all
+}
+
+// outputDiffers compares outputs as JSON.
+func (w want) outputDiffers(r Result) string {
+	if w.Output == nil {
+		return ""
+	}
+	want, _ := json.MarshalIndent(w.Output, "", "  ") // read from YAML
+	var output any
+	_ = json.Unmarshal(r.Output, &output) // missing after a failure
+	got, _ := json.MarshalIndent(output, "", "  ")
+	if string(got) == string(want) {
+		return ""
+	}
+	return "output differs (- want, + got):\n" + lineDiff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n"))
+}
+
+// lineDiff shows the lines of both texts, those in common once.
+func lineDiff(want, got []string) string {
+	common := make([][]int, len(want)+1) // common[i][j] is how many lines want[i:] and got[j:] have in common
+	for i := len(want); i >= 0; i-- {
+		common[i] = make([]int, len(got)+1)
+		for j := len(got) - 1; j >= 0 && i < len(want); j-- {
+			if common[i][j] = max(common[i+1][j], common[i][j+1]); want[i] == got[j] {
+				common[i][j] = common[i+1][j+1] + 1
+			}
+		}
+	}
+	var out strings.Builder
+	for i, j := 0, 0; i < len(want) || j < len(got); {
+		switch {
+		case i < len(want) && j < len(got) && want[i] == got[j]:
+			out.WriteString("    " + want[i] + "\n")
+			i, j = i+1, j+1
+		case i < len(want) && (j == len(got) || common[i+1][j] >= common[i][j+1]):
+			out.WriteString("  - " + want[i] + "\n")
+			i++
+		default:
+			out.WriteString("  + " + got[j] + "\n")
+			j++
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}

@@ -1,0 +1,335 @@
+// Package flowtest runs flows in tests: in memory, in virtual time, with stand-ins for functions and
+// scripted outcomes for callbacks and jobs. Waits of days take microseconds, and a test has the same
+// result each time.
+//
+//	result, err := flowtest.Test{
+//		Flow:    definition,
+//		Input:   map[string]any{"order": 7},
+//		Answers: []flowtest.Answer{{Step: "Approve", After: 2 * time.Hour, Output: map[string]any{"approved": true}}},
+//	}.Run(t.Context())
+//
+// `waitless test` runs such tests from YAML files; see [ParseFile].
+//
+// This package may change between releases.
+package flowtest
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Test is one execution of a flow, with what it meets.
+type Test struct {
+	// Flow is the definition, and Name its name, "" for the one in the definition or "flow".
+	Flow []byte
+	Name string
+	// Subflows are the definitions of the flows that it starts, by name.
+	Subflows map[string][]byte
+	// Input is encoded as JSON; nil is an object without members.
+	Input any
+	// Now is when the execution starts; the zero instant is [DefaultNow].
+	Now time.Time
+	// Functions stand for functions, by FUNCTION or SERVICE/FUNCTION, or by the name of a step, which takes
+	// precedence. Others are the built-in ones: StartJob, GetJobStatus, echo.
+	Functions map[string]Function
+	// Actions are the actions whose jobs are simulated: "batch:SubmitJob". Their ends come from Events, or
+	// from the simulated job.
+	Actions []string
+	// Answers and Events are outcomes of callbacks and events of jobs.
+	Answers []Answer
+	Events  []Event
+	// Files has the events that are named by a file; nil for none.
+	Files fs.FS
+}
+
+// DefaultNow is when executions start.
+var DefaultNow = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Function is a stand-in. The result is encoded as JSON and must be an object. An [*Error] is an exception of the
+// function; any other error ends the test.
+type Function func(Call) (any, error)
+
+// Call is a call of a function.
+type Call struct {
+	Step     string
+	Function string
+	At       time.Time
+	Input    json.RawMessage
+}
+
+// Error is an error of a function, which a flow can retry or catch by its name.
+type Error struct{ Name, Cause string }
+
+func (e *Error) Error() string { return e.Name + ": " + e.Cause }
+
+// Answer is the outcome of one attempt of a step that waits for a callback: the first answer of a step is that of its
+// first attempt.
+type Answer struct {
+	// Step may have the indices of iterations: "Approve[2]".
+	Step string
+	// After is the time from the submission of the task.
+	After time.Duration
+	// Output is that of a success, an object. With Error it is a failure.
+	Output       any
+	Error, Cause string
+	// Heartbeats come these times after the submission. An answer with heartbeats alone never closes the token.
+	Heartbeats []time.Duration
+}
+
+// Event is an event of a job, as EventBridge delivers it, or the name of a file in Files.
+type Event struct {
+	Step  string
+	After time.Duration // from the start of the job
+	Event any
+}
+
+// Result is how an execution ended.
+type Result struct {
+	Status       machine.Status
+	Output       json.RawMessage // nil for a failure
+	Error, Cause string
+	Elapsed      time.Duration
+	// Calls are those of functions, in their order.
+	Calls []Call
+	// Waits is the step for which the execution waits if nothing is left that could end it; its Status is then Running.
+	Waits string
+	// UnusedAnswers are those that no step waited for.
+	UnusedAnswers []string
+	// History is that of the execution.
+	History []machine.HistoryEvent
+	// Covered are the steps and branches that the execution went through.
+	Covered Coverage
+}
+
+// Count returns how often the step was called.
+func (r Result) Count(step string) (n int) {
+	for _, call := range r.Calls {
+		if call.Step == step {
+			n++
+		}
+	}
+	return n
+}
+
+// Run runs the test. The error says what is wrong with the test; a failure of the execution is a result.
+func (t Test) Run(ctx context.Context) (Result, error) {
+	r := run{Test: t, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
+	input, err := r.prepare()
+	if err != nil {
+		return Result{}, err
+	}
+	ref, err := r.put(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	if _, err := r.system.Start(ctx, engine.StartRequest{Flow: ref, Execution: execution, Input: input}); err != nil {
+		return Result{}, err
+	}
+	if err := r.system.Run(ctx); err != nil {
+		return Result{}, err
+	}
+	return r.result(ctx, engine.NewID(ref.Name, execution))
+}
+
+// execution is the name of each execution.
+const execution = "test"
+
+// run is a test that runs.
+type run struct {
+	Test
+	clock  *local.Clock
+	flow   *fdl.Flow
+	system *local.System
+
+	mu    sync.Mutex
+	calls []Call
+	err   error // the first of a stand-in
+}
+
+func (r *run) prepare() (input value.Value, err error) {
+	var problems fdl.Problems
+	if r.flow, problems = fdl.Parse(r.Flow); r.flow == nil {
+		return input, fmt.Errorf("the flow is not valid: %v", problems.Errors())
+	}
+	script, err := r.script()
+	if err != nil {
+		return input, err
+	}
+	tasks, err := r.tasks()
+	if err != nil {
+		return input, err
+	}
+	r.system = local.New(local.Config{
+		Store: &local.MemoryStore{}, Clock: r.clock, Tasks: tasks, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
+	})
+	return inputOf(r.Input)
+}
+
+func inputOf(input any) (value.Value, error) {
+	if input == nil {
+		return value.Object(), nil
+	}
+	text, err := json.Marshal(input)
+	if err != nil {
+		return value.Value{}, fmt.Errorf("input: %w", err)
+	}
+	return value.ParseJSON(text)
+}
+
+// script encodes answers and events as the script that a simulated run reads.
+func (r *run) script() (*local.Script, error) {
+	lists := map[string][]any{}
+	for _, a := range r.Answers {
+		entry := map[string]any{"step": a.Step, "afterSeconds": a.After.Seconds(), "error": a.Error, "cause": a.Cause}
+		if a.Output != nil {
+			entry["output"] = a.Output
+		}
+		var heartbeats []float64
+		for _, after := range a.Heartbeats {
+			heartbeats = append(heartbeats, after.Seconds())
+		}
+		entry["heartbeats"] = heartbeats
+		lists["answers"] = append(lists["answers"], entry)
+	}
+	for _, e := range r.Events {
+		lists["events"] = append(lists["events"], map[string]any{"step": e.Step, "afterSeconds": e.After.Seconds(), "event": e.Event})
+	}
+	text, err := json.Marshal(lists)
+	if err != nil {
+		return nil, err
+	}
+	script, err := local.ParseScript(text, r.Files)
+	if err != nil {
+		return nil, err
+	}
+	return script, script.CheckSteps(r.withSubflows())
+}
+
+// withSubflows is a flow with the steps of all flows of the test.
+func (r *run) withSubflows() *fdl.Flow {
+	all := &fdl.Flow{All: r.flow.All}
+	for _, text := range r.Subflows {
+		if flow, _ := fdl.Parse(text); flow != nil { // one that is not valid is reported when it is put
+			all.All = slices.Concat(all.All, flow.All)
+		}
+	}
+	return all
+}
+
+// tasks are the stand-ins, by the names of their functions.
+func (r *run) tasks() (*local.Tasks, error) {
+	actions := map[string]string{}
+	for _, action := range r.Actions {
+		actions[action] = "simulated"
+	}
+	tasks, err := local.NewTasks(r.clock, actions)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	for step, task := range r.withSubflows().Tasks() {
+		if !task.Resource.IsFunction() {
+			continue
+		}
+		for _, name := range append([]string{step.Name}, local.TaskNames(task.Resource)...) {
+			if r.Functions[name] != nil {
+				used[name] = true
+				tasks.AddFunction(local.TaskNames(task.Resource)[0], r.call)
+			}
+		}
+	}
+	for name := range r.Functions {
+		if !used[name] {
+			return nil, fmt.Errorf("functions: the flow has neither a function nor a step %q", name)
+		}
+	}
+	return tasks, nil
+}
+
+// call makes a call of a stand-in: that of the step, or else that of the function.
+func (r *run) call(call machine.Call) token.Outcome {
+	for _, name := range append([]string{call.Step}, local.TaskNames(call.Resource)...) {
+		if f := r.Functions[name]; f != nil {
+			return r.outcome(call, f)
+		}
+	}
+	return token.Failure(token.ErrorFunctionNotFound, "the test has no stand-in for step "+call.Step)
+}
+
+func (r *run) outcome(call machine.Call, f Function) token.Outcome {
+	result, err := f(r.callOf(call))
+	var thrown *Error
+	if errors.As(err, &thrown) {
+		return token.Thrown(thrown.Name, thrown.Cause)
+	}
+	text, encoding := json.Marshal(result)
+	if err = errors.Join(err, encoding); err != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.err = cmp.Or(r.err, fmt.Errorf("the stand-in for step %s: %w", call.Step, err))
+		return token.Failure(token.ErrorFunction, err.Error())
+	}
+	return engine.ParseReply(text, "the stand-in for step "+call.Step)
+}
+
+func (r *run) callOf(call machine.Call) Call {
+	return Call{Step: call.Step, Function: local.TaskName(call.Resource), At: r.clock.Now(), Input: call.Input.AppendJSON(nil)}
+}
+
+// Calling implements [engine.Observer].
+func (r *run) Calling(call machine.Call, _ time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.calls = append(r.calls, r.callOf(call))
+}
+
+// Committed implements [engine.Observer].
+func (r *run) Committed(engine.ID, machine.State, []machine.Event) {}
+
+func (r *run) put(ctx context.Context) (machine.FlowRef, error) {
+	for name, text := range r.Subflows {
+		if _, err := r.system.Client.PutFlow(ctx, name, text); err != nil {
+			return machine.FlowRef{}, err
+		}
+	}
+	return r.system.Client.PutFlow(ctx, cmp.Or(r.Name, r.flow.Name, "flow"), r.Flow)
+}
+
+func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {
+	state, err := r.system.Client.Describe(ctx, id)
+	if err == nil {
+		err = r.err
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	result := Result{
+		Status: state.Status, Error: state.Error, Cause: state.Cause, Elapsed: state.At.Sub(state.Started), Calls: r.calls, UnusedAnswers: r.system.UnusedAnswers(),
+	}
+	if !state.Output.IsMissing() {
+		result.Output = state.Output.AppendJSON(nil)
+	}
+	if w := state.Waiting; w != nil && !state.Status.Final() {
+		result.Waits = r.flow.All[w.Attempt.Step].Name
+	}
+	events, err := r.system.Client.History(ctx, id)
+	for _, event := range events {
+		result.History = append(result.History, event.Render(r.flow))
+	}
+	result.Covered = covered(r.flow, events)
+	return result, err
+}

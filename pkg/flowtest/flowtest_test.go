@@ -1,0 +1,263 @@
+package flowtest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/flowtest"
+)
+
+const approval = `version: v1
+type: flow
+name: approval
+steps:
+- {type: wait, name: Rest, duration: 172800}
+- {type: wait, name: RestMore, duration: 86400}
+- {type: task, name: Approve, resourceArn: "acs:fc:::services/mail/functions/ask", pattern: waitForCallback,
+   timeoutSeconds: 604800, heartbeatSeconds: 3600,
+   catch: [{errors: [FnF.TaskTimeout], goto: Late}]}
+- type: choice
+  name: Decide
+  choices:
+  - {condition: $.approved == true, goto: Ship}
+- {type: fail, name: Refused, error: Refused}
+- {type: task, name: Ship, resourceArn: "acs:fc:::services/shop/functions/ship", end: true,
+   retry: [{errors: [NotReady], intervalSeconds: 30, maxAttempts: 2}]}
+- {type: pass, name: Late}
+`
+
+func shipped(flowtest.Call) (any, error) { return map[string]any{"shipped": true}, nil }
+
+func asked(flowtest.Call) (any, error) { return map[string]any{}, nil }
+
+// TestATestOfThreeDays waits three days, and two hours for an approval. It does so twice, with the same result.
+func TestATestOfThreeDays(t *testing.T) {
+	t.Parallel()
+	var results []flowtest.Result
+	for range 2 {
+		n := 0
+		result, err := flowtest.Test{
+			Flow: []byte(approval), Input: map[string]any{"order": 7},
+			Functions: map[string]flowtest.Function{
+				"mail/ask": asked,
+				"Ship": func(call flowtest.Call) (any, error) {
+					if n++; n == 1 {
+						return nil, &flowtest.Error{Name: "NotReady", Cause: "try again"}
+					}
+					return shipped(call)
+				},
+			},
+			Answers: []flowtest.Answer{{
+				Step: "Approve", After: 2 * time.Hour, Output: map[string]any{"approved": true}, Heartbeats: []time.Duration{50 * time.Minute, 100 * time.Minute},
+			}},
+		}.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		results = append(results, result)
+	}
+	r := results[0]
+	if r.Status != "Succeeded" || r.Elapsed != 74*time.Hour+30*time.Second || r.Count("Ship") != 2 || r.Count("Approve") != 1 {
+		t.Errorf("%+v", r)
+	}
+	if at := flowtest.DefaultNow.Add(72 * time.Hour); !r.Calls[0].At.Equal(at) || !strings.Contains(string(r.Calls[0].Input), `"order":7`) {
+		t.Errorf("first call %+v, want it at %s", r.Calls[0], at)
+	}
+	if want := []string{"catch Approve: FnF.TaskTimeout", "choice Decide: otherwise", "step Refused", "step Late"}; !slices.Equal(r.Covered.Missing(), want) {
+		t.Errorf("not covered: %q, want %q", r.Covered.Missing(), want)
+	}
+	if one, other := asJSON(t, r.History), asJSON(t, results[1].History); one != other {
+		t.Errorf("two runs differ:\n%s\n%s", one, other)
+	}
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	both := map[string]flowtest.Function{"mail/ask": asked, "ship": shipped}
+	for name, row := range map[string]struct {
+		answers []flowtest.Answer
+		want    flowtest.Result
+	}{
+		"refused": {
+			[]flowtest.Answer{{Step: "Approve", Heartbeats: nil, Output: map[string]any{"approved": false}}},
+			flowtest.Result{Status: "Failed", Error: "Refused", Elapsed: 72 * time.Hour},
+		},
+		"a failure": {
+			[]flowtest.Answer{{Step: "Approve", After: time.Minute, Error: "Sick", Cause: "at home"}},
+			flowtest.Result{Status: "Failed", Error: "Sick", Elapsed: 72*time.Hour + time.Minute},
+		},
+		"heartbeats that stop, which is caught": {
+			[]flowtest.Answer{{Step: "Approve", Heartbeats: []time.Duration{50 * time.Minute}}},
+			flowtest.Result{Status: "Succeeded", Elapsed: 73*time.Hour + 50*time.Minute},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := flowtest.Test{Flow: []byte(approval), Functions: both, Answers: row.answers}.Run(t.Context())
+			if err != nil || got.Status != row.want.Status || got.Error != row.want.Error || got.Elapsed != row.want.Elapsed {
+				t.Errorf("%+v, error %v", got, err)
+			}
+		})
+	}
+}
+
+func TestWhatNothingEnds(t *testing.T) {
+	t.Parallel()
+	flow := strings.NewReplacer("timeoutSeconds: 604800, ", "", "heartbeatSeconds: 3600,", "").Replace(approval)
+	got, err := flowtest.Test{Flow: []byte(flow), Functions: map[string]flowtest.Function{"ask": asked, "ship": shipped}, Answers: []flowtest.Answer{
+		{Step: "Ship", Output: map[string]any{}},
+	}}.Run(t.Context())
+	if err != nil || got.Waits != "Approve" || got.Status.Final() || len(got.UnusedAnswers) != 1 {
+		t.Errorf("%+v, error %v", got, err)
+	}
+}
+
+func TestTestsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	both := map[string]flowtest.Function{"ask": asked, "ship": shipped}
+	for name, row := range map[string]struct {
+		test flowtest.Test
+		want string
+	}{
+		"the flow":              {flowtest.Test{Flow: []byte("version: v1")}, "the flow is not valid"},
+		"no such function":      {flowtest.Test{Functions: map[string]flowtest.Function{"ask": asked, "ship": shipped, "shop/sheep": shipped}}, `"shop/sheep"`},
+		"no such step":          {flowtest.Test{Functions: both, Answers: []flowtest.Answer{{Step: "Aprove", Output: map[string]any{}}}}, `did you mean "Approve"?`},
+		"a missing function":    {flowtest.Test{Functions: map[string]flowtest.Function{"ask": asked}}, `no runner for function "ship"`},
+		"a broken stand-in":     {flowtest.Test{Functions: map[string]flowtest.Function{"ask": broken, "ship": shipped}}, "the stand-in for step Approve: broken"},
+		"an input of no object": {flowtest.Test{Functions: both, Input: 7}, "input"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if row.test.Flow == nil {
+				row.test.Flow = []byte(approval)
+			}
+			if _, err := row.test.Run(t.Context()); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error %v, want one with %s", err, row.want)
+			}
+		})
+	}
+}
+
+func broken(flowtest.Call) (any, error) { return nil, errors.New("broken") }
+
+const fileOfTests = `flow: approval.yaml
+tests:
+- name: is approved
+  input: {order: 7}
+  functions:
+    mail/ask: {output: {}}
+    Ship: [{error: NotReady, cause: try again}, {output: {shipped: true}}]
+  answers:
+  - {step: Approve, afterSeconds: 7200, heartbeats: [3000, 6000], output: {approved: true}}
+  want:
+    output: {approved: true, shipped: true}
+    elapsedSeconds: 266430
+    calls: {Ship: 2, Approve: 1}
+- name: wants something else
+  functions: {ask: {output: {}}, ship: {output: {a: 1, b: 2}}}
+  answers: [{step: Approve, output: {approved: true}}]
+  want: {output: {a: 1, approved: true, b: 3}, elapsedSeconds: 1, calls: {Ship: 7}}
+- name: is late
+  functions: {ask: {output: {}}, ship: {output: {}}}
+  answers: [{step: Approve, error: FnF.TaskTimeout}]
+  want: {calls: {Ship: 0}}
+- name: is refused
+  functions: {ask: {output: {}}, ship: {output: {}}}
+  answers: [{step: Approve, output: {approved: false}}]
+  want: {status: Failed, error: Refused}
+`
+
+func TestFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "approval.yaml", approval)
+	cases, err := flowtest.ParseFile(write(t, dir, "approval.test.yaml", fileOfTests))
+	if err != nil || len(cases) != 4 {
+		t.Fatalf("%d cases, error %v", len(cases), err)
+	}
+	var covered flowtest.Coverage
+	for i, want := range [][]string{nil, {
+		"elapsedSeconds is 259200, want 1", "calls of Ship is 1, want 7",
+		"output differs (- want, + got):\n    {\n      \"a\": 1,\n      \"approved\": true,\n  -   \"b\": 3\n  +   \"b\": 2\n    }",
+	}, nil, nil} {
+		result, differences, err := cases[i].Run(t.Context())
+		if err != nil || !reflect.DeepEqual(differences, want) {
+			t.Errorf("%s: differences %q, error %v; want %q", cases[i].Title, differences, err, want)
+		}
+		covered = covered.And(result.Covered)
+	}
+	if met, all := covered.Count(); met != all || all != 10 {
+		t.Errorf("%d of %d parts are covered; not: %q", met, all, covered.Missing())
+	}
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFilesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", approval)
+	for text, want := range map[string]string{
+		"tests: []":                                 "it has no tests",
+		"test: []":                                  "test not found",
+		"flow: other.yaml\ntests: [{}]":             "other.yaml",
+		"tests: [{now: today}]":                     `now is "today"`,
+		"tests: [{functions: {ask: 7}}]":            "reply 1 is not a mapping",
+		"tests: [{functions: {ask: []}}]":           "it has no replies",
+		"tests: [{functions: {ask: {}}}]":           "reply 1 needs output or error",
+		"tests: [{functions: {ask: {outputs: 1}}}]": `the member "outputs"`,
+	} {
+		if _, err := flowtest.ParseFile(write(t, dir, "wrong.test.yaml", text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want one with %s", text, err, want)
+		}
+	}
+}
+
+// TestThePageInTheReference runs the file on the page about tests.
+func TestThePageInTheReference(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/reference/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, file, _ := strings.Cut(string(page), "```text\n")
+	file, after, _ := strings.Cut(file, "```\n")
+	dir := t.TempDir()
+	write(t, dir, "approval.yaml", approval)
+	cases, err := flowtest.ParseFile(write(t, dir, "approval.test.yaml", file))
+	if err != nil || len(cases) != 1 {
+		t.Fatalf("%d cases, error %v", len(cases), err)
+	}
+	if _, differences, err := cases[0].Run(t.Context()); err != nil || differences != nil {
+		t.Errorf("%q, error %v", differences, err)
+	}
+	_, program, _ := strings.Cut(after, "```go\n")
+	program, _, _ = strings.Cut(program, "```\n")
+	example, err := os.ReadFile("example_test.go")
+	if err != nil || !strings.Contains(string(example), "\t"+strings.ReplaceAll(strings.TrimSpace(program), "\n", "\n\t")) {
+		t.Errorf("the program on the page is not in example_test.go: %v", err)
+	}
+}
