@@ -356,7 +356,7 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 func (s *server) signedAPIs(system *local.System, store target.Store, schedules cron.Manager) http.Handler {
 	running := executions{system.Client, system}
 	ofFnf := fnf.Handler(fnf.Config{
-		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Await: system.Await, Schedules: schedules,
+		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Await: system.Await, Pause: target.Pause, Schedules: schedules,
 		Region: "local", Keys: s.keys, Now: time.Now, Log: s.log,
 	})
 	ofStepFunctions := sfn.Handler(sfn.Config{

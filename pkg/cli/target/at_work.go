@@ -28,8 +28,8 @@ func (a atWork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), turnsKey{}, a.turns)))
 }
 
-// pause leaves the turn of a request to others until resume is called.
-func pause(ctx context.Context) (resume func()) {
+// Pause leaves the turn of a request to others until resume is called.
+func Pause(ctx context.Context) (resume func()) {
 	turns, ok := ctx.Value(turnsKey{}).(chan struct{})
 	if !ok {
 		return func() {}

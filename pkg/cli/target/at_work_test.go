@@ -18,7 +18,7 @@ func TestWaitingRequestsLeaveTheirTurns(t *testing.T) {
 	}
 	end := Serve(t.Context(), listener, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/wait" {
-			resume := pause(r.Context())
+			resume := Pause(r.Context())
 			paused <- struct{}{}
 			<-release
 			resume()

@@ -82,7 +82,7 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 func API(system *local.System, lists Lists) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, CanStart: system.CanStart,
-		Stop: system.Stop, Watch: system.Watch, Pause: pause, Reasons: true, AwaitsTurn: system.AwaitsTurn, Log: slog.New(slog.DiscardHandler),
+		Stop: system.Stop, Watch: system.Watch, Pause: Pause, Reasons: true, AwaitsTurn: system.AwaitsTurn, Log: slog.New(slog.DiscardHandler),
 		Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) }, Undelivered: system.Undelivered,
 	})
 }

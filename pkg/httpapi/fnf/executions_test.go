@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -516,6 +517,35 @@ func TestFewRequestsWaitAtOnce(t *testing.T) {
 	close(release)
 	for range 64 {
 		<-done
+	}
+}
+
+// Requests that leave their turn to others while they wait are not limited.
+func TestManyRequestsWaitAtOnceIfTheyPause(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", oneAsking)
+	m.want("StartExecution FlowName=f ExecutionName=e")
+	const requests = 100
+	waiting, release, resumed := make(chan struct{}), make(chan struct{}), make(chan struct{}, requests)
+	m.config.Pause = func(context.Context) func() { return func() { resumed <- struct{}{} } }
+	m.config.Await = func(ctx context.Context, id engine.ID) (machine.State, error) {
+		waiting <- struct{}{}
+		<-release
+		return m.system.Client.Describe(ctx, id)
+	}
+	m.api = fnf.Handler(m.config)
+	var all sync.WaitGroup
+	for range requests {
+		all.Go(func() { m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=60") })
+	}
+	for range requests {
+		<-waiting
+	}
+	close(release)
+	all.Wait()
+	if len(resumed) != requests {
+		t.Errorf("%d requests resumed, want %d", len(resumed), requests)
 	}
 }
 

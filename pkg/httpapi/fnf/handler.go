@@ -75,6 +75,9 @@ type Config struct {
 	// Await returns the state of an execution once it has ended, or when ctx ends. It may return earlier.
 	// Nil means that the state is read again in growing intervals, until [LongestPolling].
 	Await func(ctx context.Context, id engine.ID) (machine.State, error)
+	// Pause is called while a request waits by Await, until resume is called: it then takes no turn of others, and any
+	// number may wait. Nil means that few may.
+	Pause func(context.Context) (resume func())
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
 	// shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int

@@ -16,7 +16,7 @@ const (
 	LongestPolling = 20 * time.Second
 	// firstPause and longestPause bound the intervals of these reads.
 	firstPause, longestPause = 250 * time.Millisecond, 4 * time.Second
-	// maxWaiting is how many requests wait at once, so that connections are left for others. The
+	// maxWaiting is how many requests wait at once without Pause, so that connections are left for others. The
 	// response to any more comes at once.
 	maxWaiting = 64
 	// writePatience is how long a client may take to read a response.
@@ -27,6 +27,10 @@ const (
 func (h handler) awaitEnd(ctx context.Context, id engine.ID, wait time.Duration) (machine.State, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	if h.Await != nil && h.Pause != nil {
+		defer h.Pause(ctx)()
+		return h.Await(waiting, id)
+	}
 	select {
 	case h.waiting <- struct{}{}:
 		defer func() { <-h.waiting }()
