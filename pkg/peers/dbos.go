@@ -25,17 +25,17 @@ func openDBOS(ctx context.Context, _, dsn string) (app, error) {
 	return dbosApp{c, &sync.Map{}}, dbos.Launch(c)
 }
 
-func dbosPolling(ctx dbos.Context, name string) (int, error) {
+func dbosPolling(ctx dbos.Context, name string) (string, error) {
 	if _, err := dbos.RunAsStep(ctx, func(context.Context) (string, error) { return name, nil }); err != nil {
-		return 0, err
+		return "", err
 	}
 	for done := 0; ; {
 		if _, err := dbos.Sleep(ctx, pause); err != nil {
-			return 0, err
+			return "", err
 		}
 		next, err := dbos.RunAsStep(ctx, func(context.Context) (int, error) { return done + 1, nil })
 		if done = next; err != nil || done == polls {
-			return done, err
+			return "ok", err
 		}
 	}
 }
@@ -48,32 +48,12 @@ func dbosCallback(ctx dbos.Context, name string) (string, error) {
 }
 
 func (d dbosApp) Start(_ context.Context, workload, name string) error {
-	var handle interface{ wait() error }
-	if workload == polling {
-		h, err := dbos.RunWorkflow(d.ctx, dbosPolling, name, dbos.WithWorkflowID(name))
-		if err != nil {
-			return err
-		}
-		handle = dbosHandle[int]{h}
-	} else {
-		h, err := dbos.RunWorkflow(d.ctx, dbosCallback, name, dbos.WithWorkflowID(name))
-		if err != nil {
-			return err
-		}
-		handle = dbosHandle[string]{h}
+	run := dbosPolling
+	if workload == callback {
+		run = dbosCallback
 	}
+	handle, err := dbos.RunWorkflow(d.ctx, run, name, dbos.WithWorkflowID(name))
 	d.handles.Store(name, handle)
-	return nil
-}
-
-type dbosHandle[T comparable] struct{ handle dbos.WorkflowHandle[T] }
-
-func (h dbosHandle[T]) wait() error {
-	result, err := h.handle.GetResult()
-	var none T
-	if err == nil && result == none {
-		err = fmt.Errorf("workflow %s: no event came", h.handle.GetWorkflowID())
-	}
 	return err
 }
 
@@ -82,9 +62,10 @@ func (d dbosApp) Signal(_ context.Context, name string) error {
 }
 
 func (d dbosApp) Wait(_ context.Context, name string) error {
-	handle, ok := d.handles.LoadAndDelete(name)
-	if !ok {
-		return fmt.Errorf("workflow %s: not started here", name)
+	handle, _ := d.handles.LoadAndDelete(name)
+	result, err := handle.(dbos.WorkflowHandle[string]).GetResult() //nolint:forcetypeassert // Start stored it
+	if err == nil && result != "ok" {
+		err = fmt.Errorf("workflow %s: result %q; want ok", name, result)
 	}
-	return handle.(interface{ wait() error }).wait() //nolint:forcetypeassert // nothing else is stored
+	return err
 }

@@ -31,7 +31,7 @@ var both = []string{polling, callback}
 var systems = []system{
 	{"Waitless", "in process", both, startEmbedded("waitless", true)},
 	{"Waitless `dev`, activities over HTTP", "HTTP", both, startDev(definitions[polling])},
-	{"Waitless `dev`, built-in activities, timers due at once", "HTTP", []string{polling}, startDev(builtIn)},
+	{"Waitless `dev`, built-in activities, timers due at once", "HTTP", []string{polling}, startDev(builtIn())},
 	{"DBOS, PostgreSQL", "in process", both, startEmbedded("dbos", true)},
 	{"DBOS, PostgreSQL, behind an HTTP API of its program", "HTTP", both, startEmbedded("dbos", false)},
 	{"go-workflows, SQLite", "in process", both, startEmbedded("go-workflows", true)},

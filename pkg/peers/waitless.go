@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
@@ -63,40 +66,12 @@ steps:
 `,
 }
 
-// builtIn is the polling flow with the functions of the command, which cannot say until when to wait: its
-// timers are due at once.
-const builtIn = `version: v1
-type: flow
-steps:
-  - type: task
-    name: StartJob
-    resourceArn: acs:fc:::services/peers/functions/StartJob
-  - type: pass
-    name: Init
-    outputMappings:
-      - {target: try_count, source: 0}
-  - type: wait
-    name: Pause
-    duration: 0
-  - type: task
-    name: GetJobStatus
-    resourceArn: acs:fc:::services/peers/functions/GetJobStatus
-    inputMappings:
-      - {target: job_id, source: $local.job_id}
-      - {target: delay, source: $input.delay}
-      - {target: try_count, source: $local.try_count}
-  - type: choice
-    name: Check
-    inputMappings:
-      - {target: try_count, source: $local.try_count}
-    choices:
-      - condition: $.try_count == 3
-        goto: Done
-      - condition: $.try_count < 3
-        goto: Pause
-  - type: succeed
-    name: Done
-`
+// builtIn returns the sample of polling with three polls. Its functions are those of the command, which cannot
+// say until when to wait: its timers are due at once.
+func builtIn() string {
+	text, _ := fs.ReadFile(events.Files("polling"), "flow.yaml") // embedded, so it is there
+	return strings.NewReplacer("duration: 10\n", "duration: 0\n", `$.status == "success"`, `$.try_count == 3`).Replace(string(text))
+}
 
 // status is what the functions of the polling flow return.
 func status(done int64) map[string]any {
