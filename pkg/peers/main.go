@@ -103,11 +103,12 @@ func measureAll(ctx context.Context, o options) []row {
 	}
 	for round := range o.rounds {
 		for i := range rows {
-			if rows[i].failed != nil || ctx.Err() != nil {
+			if errors.As(rows[i].failed, new(missingError)) || errors.Is(rows[i].failed, errLeftOut) || ctx.Err() != nil {
 				continue
 			}
 			if err := o.measure(ctx, &rows[i], round); err != nil {
 				rows[i].failed = err
+				rows[i].failures++
 				slog.Error("not measured", "system", rows[i].name, "client", rows[i].client, "error", err)
 			}
 		}

@@ -63,8 +63,10 @@ func TestTable(t *testing.T) {
 		{polling, false}: {second(600, 3*time.Millisecond), second(200, time.Millisecond), second(300, 2*time.Millisecond)},
 		{callback, true}: {second(10, 0)},
 	}}
+	flaky := measured
+	flaky.failed, flaky.failures = errors.New("too slow"), 2
 	report := report{about: []string{"Date: today."}, rows: []row{
-		measured,
+		measured, flaky,
 		{system: system{name: "B"}, failed: errors.Join(missingError{"b-server"})},
 		{system: system{name: "C"}, failed: errLeftOut},
 		{system: system{name: "D"}, failed: errors.New("/home/somewhere: no space")},
@@ -73,6 +75,7 @@ func TestTable(t *testing.T) {
 	for _, want := range []string{
 		"- Date: today.\n",
 		"| A | HTTP | 150 | - | 2.00 | - | 1.00 | 5.00 |\n",
+		"| A (2 rounds failed) | HTTP | 150 | - | 2.00 | - | 1.00 | 5.00 |\n",
 		"| B |  | not measured: b-server is not installed |",
 		"| C |  | not measured: left out |",
 		"| D |  | not measured: it failed |",

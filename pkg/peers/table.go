@@ -20,8 +20,9 @@ import (
 type row struct {
 	system
 
-	failed  error
-	samples map[sampleKey][]sample
+	failed   error // the last one
+	failures int   // rounds that failed
+	samples  map[sampleKey][]sample
 }
 
 type sampleKey struct {
@@ -75,7 +76,9 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 // cells returns the row of the table.
 func (r *row) cells() []string {
 	cells := []string{r.name, r.client}
-	if r.failed != nil {
+	if r.failures > 0 && len(r.samples) > 0 {
+		cells[0] += fmt.Sprintf(" (%d rounds failed)", r.failures)
+	} else if r.failed != nil {
 		return append(cells, reason(r.failed), "", "", "", "", "")
 	}
 	show := func(key sampleKey, form string, figure func(sample) float64) {
