@@ -58,7 +58,7 @@ var house = []row{
 
 	{path: "pkg/machine/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
 
-	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs"}},
+	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs", "pkg/value"}},
 	{path: "pkg/docs"},
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"}},

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
@@ -312,9 +311,9 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 	}
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails
-	answer, err := function([]byte(call.Input.JSON()), t.clock.Now(), random)
+	output, err := function(call.Input, t.clock.Now(), random)
 	if err != nil {
 		return failedJob(call, err), nil
 	}
-	return engine.ParseReply(answer, "function "+call.Resource.Function), nil
+	return token.Success(output), nil
 }

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/value"
@@ -48,20 +49,26 @@ func Encode(origin value.Origin, s State, events []Event) (item []byte, large bo
 // EncodeApart is [Encode], except that the largest values are kept apart from the item. Their parts
 // must be stored before the item.
 func EncodeApart(origin value.Origin, s State, events []Event, apart *value.Apart) (item []byte, large bool) {
-	c := &coder{enc: &value.Encoder{Origin: origin, Apart: apart}}
-	c.enc.Grow(usualSize)
-	c.enc.Uint(Format)
+	enc := encoders.Get().(*value.Encoder)
+	enc.Origin, enc.Apart = origin, apart
+	c := &coder{enc: enc}
+	enc.Uint(Format)
 	c.state(&s)
 	c.events(&events, s.At)
-	return sealed(c.enc.Bytes()), c.enc.WroteLarge()
+	item, large = sealed(enc.Bytes()), enc.WroteLarge()
+	enc.Reset()
+	encoders.Put(enc)
+	return item, large
 }
 
-// usualSize is what most items need, checksum included.
-const usualSize = 640
+// encoders have memory for the encoding of items.
+var encoders = sync.Pool{New: func() any { return new(value.Encoder) }}
 
-// sealed appends a checksum, without which a flipped bit in a text or a number would go unnoticed.
+// sealed returns the item with a checksum, without which a flipped bit in a text or a number would go
+// unnoticed.
 func sealed(item []byte) []byte {
-	return binary.LittleEndian.AppendUint32(item, crc32.Checksum(item, castagnoli))
+	s := append(make([]byte, 0, len(item)+checksumSize), item...)
+	return binary.LittleEndian.AppendUint32(s, crc32.Checksum(item, castagnoli))
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

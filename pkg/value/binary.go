@@ -3,7 +3,6 @@ package value
 import (
 	"encoding/binary"
 	"errors"
-	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -47,8 +46,16 @@ const (
 	tagApart     = byte(KindObject) + 4 // the value stands in a part
 )
 
-// Grow makes room for size more bytes.
-func (e *Encoder) Grow(size int) { e.out = slices.Grow(e.out, size) }
+// Reset forgets what was written and keeps the memory, unless that is much. Set Origin and Apart anew.
+func (e *Encoder) Reset() {
+	const most = 64 << 10
+	out, seen := e.out[:0], e.seen
+	if cap(out) > most {
+		out, seen = nil, nil
+	}
+	clear(seen)
+	*e = Encoder{out: out, seen: seen}
+}
 
 // Bytes is what was written.
 func (e *Encoder) Bytes() []byte { return e.out }

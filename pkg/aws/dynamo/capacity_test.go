@@ -245,11 +245,7 @@ func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, e
 		return engine.ParseReply(answer, "StartJob"), err
 	}
 	function, _ := simulated.Lookup(call.Resource.Function)
-	answer, err := function([]byte(call.Input.JSON()), r.now, [10]byte{})
-	if err != nil {
-		return token.Outcome{}, err
-	}
-	output, err := value.ParseJSON(answer)
+	output, err := function(call.Input, r.now, [10]byte{})
 	return token.Success(output), err
 }
 

@@ -22,7 +22,11 @@ func newJobID(now time.Time, random [10]byte) (string, error) {
 	copy(id[6:], random[:])
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]), nil
+	text := hex.AppendEncode(make([]byte, 0, 36), id[:4])
+	for _, part := range [][]byte{id[4:6], id[6:8], id[8:10], id[10:]} {
+		text = hex.AppendEncode(append(text, '-'), part)
+	}
+	return string(text), nil
 }
 
 // startOf returns the instant in a UUIDv7 of either case. It returns false for any other text.
@@ -48,7 +52,7 @@ func StartUntil(params []byte, now time.Time, random [10]byte) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	delay, err := delayOf(m)
+	delay, err := delayOf(m["delay"])
 	if err != nil {
 		return "", err
 	}

@@ -58,7 +58,7 @@ func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.
 	if err != nil {
 		return nil, err
 	}
-	delay, err := delayOf(raw)
+	delay, err := delayOf(raw["delay"])
 	if err != nil {
 		return nil, err
 	}

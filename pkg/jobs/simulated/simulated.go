@@ -17,21 +17,66 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
-// Function is a function of this package as a runner calls it. Input is the JSON of the call, now its
-// instant, and random ten bytes of this call alone. The result is JSON.
-type Function func(input []byte, now time.Time, random [10]byte) ([]byte, error)
+// Function is a function of this package as a runner calls it, without JSON. Now is the instant of the call,
+// and random ten bytes of this call alone.
+type Function func(input value.Value, now time.Time, random [10]byte) (value.Value, error)
 
 // functions has the tutorial's names, and SubmitJob and CheckJob, the names of the same two functions in
 // the job poller sample of AWS Step Functions.
 var functions = map[string]Function{
-	"StartJob": StartJob, "SubmitJob": StartJob, "GetJobStatus": status, "CheckJob": status, "echo": echo,
+	"StartJob": startJob, "SubmitJob": startJob, "GetJobStatus": getJobStatus, "CheckJob": getJobStatus, "echo": echo,
 }
 
-func status(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return GetJobStatus(input, now) }
+// startJob is [StartJob].
+func startJob(input value.Value, now time.Time, random [10]byte) (value.Value, error) {
+	if err := checkObject(input); err != nil {
+		return value.Value{}, err
+	}
+	id, err := newJobID(now, random)
+	return value.Object(value.Member{Key: "job_id", Value: value.String(id)}), err
+}
 
-func echo(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return Echo(input, now) }
+// getJobStatus is [GetJobStatus].
+func getJobStatus(input value.Value, now time.Time, _ [10]byte) (value.Value, error) {
+	if err := checkObject(input); err != nil {
+		return value.Value{}, err
+	}
+	s, err := statusAt(now, func(member string) json.RawMessage {
+		if v := input.Get(member); !v.IsMissing() {
+			return json.RawMessage(v.JSON())
+		}
+		return nil
+	})
+	return value.Object(
+		value.Member{Key: "job_id", Value: value.String(s.JobID)},
+		value.Member{Key: "job_status", Value: value.String(s.Status)},
+		value.Member{Key: "try_count", Value: value.Int(s.TryCount)},
+	), err
+}
+
+// checkObject returns the error of a call whose input is not an object. Null counts as {}.
+func checkObject(input value.Value) error {
+	if kind := input.Kind(); kind == value.KindObject || kind == value.KindNull || kind == value.KindMissing {
+		return nil
+	}
+	_, err := jobs.ObjectMembers("input", []byte(input.JSON()))
+	return err
+}
+
+// echo is [Echo].
+func echo(input value.Value, now time.Time, _ [10]byte) (value.Value, error) {
+	switch {
+	case input.IsMissing():
+		return value.Object(), nil
+	case input.Get("since").IsMissing(): // as nearly always
+		return input, nil
+	}
+	_, err := Echo([]byte(input.JSON()), now)
+	return input, err
+}
 
 // Lookup returns the built-in function of that exact name.
 func Lookup(name string) (Function, bool) {

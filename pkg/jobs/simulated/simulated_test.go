@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 var (
@@ -256,9 +257,37 @@ func TestNamesAreLookedUp(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s was not found", name)
 		}
-		answer, err := f([]byte(`{"job_id":"`+id+`"}`), start, random)
-		if err != nil || string(answer) != answers[name] {
+		answer, err := f(value.Object(value.Member{Key: "job_id", Value: value.String(id)}), start, random)
+		if err != nil || answer.JSON() != answers[name] {
 			t.Errorf("%s: got %s, %v, want %s", name, answer, err, answers[name])
+		}
+	}
+}
+
+// TestFunctionsOfValues compares the functions that runners call with those for JSON.
+func TestFunctionsOfValues(t *testing.T) {
+	t.Parallel()
+	statuses := func(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return GetJobStatus(input, now) }
+	echoes := func(input []byte, now time.Time, _ [10]byte) ([]byte, error) { return Echo(input, now) }
+	ofJSON := map[string]func([]byte, time.Time, [10]byte) ([]byte, error){"StartJob": StartJob, "GetJobStatus": statuses, "echo": echoes}
+	for name, want := range ofJSON {
+		for _, input := range []string{
+			`null`, `[]`, `"x"`, `7`, `true`, `{}`, `{"job_id":7}`, `{"job_id":"x"}`, `{"job_id":null}`, `{"job_id":["` + id + `"]}`,
+			`{"job_id":"` + id + `"}`, `{"job_id":"` + strings.ToUpper(id) + `","delay":1.5,"try_count":3,"other":[1]}`,
+			`{"job_id":"` + id + `","delay":"20"}`, `{"job_id":"` + id + `","delay":null}`, `{"job_id":"` + id + `","delay":1e999}`,
+			`{"job_id":"` + id + `","try_count":1.5}`, `{"job_id":"` + id + `","try_count":9007199254740991}`,
+			`{"since":"2026-01-31T10:00:00Z","ready_after":15}`, `{"since":"9999-01-31T10:00:00Z","ready_after":15}`, `{"since":7}`,
+		} {
+			v, err := value.ParseJSON([]byte(input))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, _ := Lookup(name)
+			got, err := f(v, start.Add(2*time.Second), random)
+			wanted, wantErr := want([]byte(v.JSON()), start.Add(2*time.Second), random)
+			if fmt.Sprint(err) != fmt.Sprint(wantErr) || err == nil && got.JSON() != string(wanted) {
+				t.Errorf("%s of %s: got %s, %v, want %s, %v", name, input, got.JSON(), err, wanted, wantErr)
+			}
 		}
 	}
 }

@@ -32,23 +32,37 @@ func GetJobStatus(input []byte, now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, start, err := jobOf(m)
+	s, err := statusAt(now, func(member string) json.RawMessage { return m[member] })
 	if err != nil {
 		return nil, err
 	}
-	delay, err := delayOf(m)
+	return json.Marshal(s)
+}
+
+// status is the result of [GetJobStatus].
+type status struct {
+	JobID    string `json:"job_id"`
+	Status   string `json:"job_status"`
+	TryCount int64  `json:"try_count"`
+}
+
+// members returns the JSON of a member of the input, nil if there is none.
+type members func(name string) json.RawMessage
+
+func statusAt(now time.Time, m members) (status, error) {
+	id, start, err := jobOf(m("job_id"))
 	if err != nil {
-		return nil, err
+		return status{}, err
 	}
-	count, err := tryCountOf(m)
+	delay, err := delayOf(m("delay"))
 	if err != nil {
-		return nil, err
+		return status{}, err
 	}
-	return json.Marshal(struct {
-		JobID    string `json:"job_id"`
-		Status   string `json:"job_status"`
-		TryCount int64  `json:"try_count"`
-	}{id, statusAfter(now.Unix()-start.Unix(), delay), count + 1})
+	count, err := tryCountOf(m("try_count"))
+	if err != nil {
+		return status{}, err
+	}
+	return status{id, statusAfter(now.Unix()-start.Unix(), delay), count + 1}, nil
 }
 
 // statusAfter compares exactly: elapsed is far below 2^53, and a delay above the range of float64 is infinite.
@@ -59,8 +73,7 @@ func statusAfter(elapsed int64, delay float64) string {
 	return "running"
 }
 
-func jobOf(m map[string]json.RawMessage) (string, time.Time, error) {
-	raw := m["job_id"]
+func jobOf(raw json.RawMessage) (string, time.Time, error) {
 	var id string
 	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &id) != nil {
 		return "", time.Time{}, notFound(jobs.Found(raw))
@@ -72,9 +85,8 @@ func jobOf(m map[string]json.RawMessage) (string, time.Time, error) {
 	return id, start, nil
 }
 
-func delayOf(m map[string]json.RawMessage) (float64, error) {
-	raw, ok := m["delay"]
-	if !ok {
+func delayOf(raw json.RawMessage) (float64, error) {
+	if len(raw) == 0 {
 		return defaultDelay, nil
 	}
 	delay, ok := number(raw)
@@ -85,9 +97,8 @@ func delayOf(m map[string]json.RawMessage) (float64, error) {
 	return delay, nil
 }
 
-func tryCountOf(m map[string]json.RawMessage) (int64, error) {
-	raw, ok := m["try_count"]
-	if !ok {
+func tryCountOf(raw json.RawMessage) (int64, error) {
+	if len(raw) == 0 {
 		return 0, nil
 	}
 	count, ok := number(raw)

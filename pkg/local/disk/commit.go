@@ -23,6 +23,8 @@ type committer struct {
 	failure *failure
 	// wrote is whether anything was written, known when ended is closed.
 	wrote bool
+	// together has memory for the commits that share a write.
+	together []*commit
 }
 
 // commit is a set of changes that are made atomically.
@@ -40,10 +42,14 @@ func newCommitter(db *pebble.DB, failure *failure) *committer {
 	return c
 }
 
+// commits that were made, for others.
+var commits = sync.Pool{New: func() any { return &commit{done: make(chan error, 1)} }}
+
 // commit makes the changes. If it returns nil they are durable; after an error they may or may not have
 // been made.
 func (c *committer) commit(changes ...local.Entry) error {
-	own := &commit{changes, make(chan error, 1)}
+	own := commits.Get().(*commit)
+	own.changes = changes
 	select {
 	case c.queue <- own:
 	case <-c.failure.happened:
@@ -51,6 +57,8 @@ func (c *committer) commit(changes ...local.Entry) error {
 	}
 	select {
 	case err := <-own.done:
+		own.changes = nil
+		commits.Put(own)
 		return err
 	case <-c.failure.happened:
 		return c.failure.get()
@@ -83,6 +91,7 @@ func (c *committer) run() {
 			each.done <- err
 		}
 		pace.inFlight = len(together) + len(c.queue)
+		clear(together)
 	}
 }
 
@@ -96,7 +105,8 @@ type pace struct {
 // collect returns first and what else is in the queue. It waits a little for the writers of the last
 // write: without that, they and the others would take turns, and each sync would serve half of them.
 func (c *committer) collect(first *commit, pace pace) []*commit {
-	together := []*commit{first}
+	together := append(c.together[:0], first)
+	defer func() { c.together = together }()
 	if pace.inFlight <= 1 {
 		return together
 	}
