@@ -37,7 +37,7 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
-		core: &w.core, wake: wake, results: map[machine.Attempt]result{}, loader: w.newValueLoader(),
+		core: &w.core, wake: wake, results: map[machine.Attempt]*result{}, loader: w.newValueLoader(),
 		room: rooms.Get().(*[]machine.Event),
 	}
 	defer rooms.Put(h.room)
@@ -59,7 +59,7 @@ type handler struct {
 	now  time.Time // of the try under way
 	// results are the outcomes of calls that no commit holds yet. They outlive
 	// a lost race, so that no call is repeated for it (rule 4).
-	results map[machine.Attempt]result
+	results map[machine.Attempt]*result
 	// loader loads large values of the execution.
 	loader valueLoader
 	// nonces are those of all items whose put was tried: an item with one of

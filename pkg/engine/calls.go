@@ -82,7 +82,7 @@ func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (mac
 	case err != nil:
 		return nil, err
 	}
-	h.results[c.Attempt] = result{call: c.Call, queued: true}
+	h.results[c.Attempt] = &result{call: c.Call, queued: true}
 	return machine.Queued{At: h.clock(), Attempt: c.Attempt}, nil
 }
 
@@ -120,7 +120,7 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 		clear(h.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
-	h.results[call.Attempt] = result{call: call, outcome: outcome}
+	h.results[call.Attempt] = &result{call: call, outcome: outcome}
 	return outcome, nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
@@ -87,13 +88,23 @@ func (p partRef) open(data []byte) ([]byte, error) {
 
 // encode encodes an item. Its parts must be stored before the item.
 func (c *core) encode(item *Item, s machine.State, events []machine.Event) (parts []value.Part, large bool) {
-	apart := c.apart(NewID(s.Flow.Name, s.Execution))
-	item.Body, large = machine.EncodeApart(item.origin(), s, events, apart)
-	if apart == nil {
-		return nil, large
+	execution := item.Execution
+	if s.Lane != nil {
+		execution = NewID(s.Flow.Name, s.Execution)
 	}
-	return apart.Parts, large
+	enc := encoders.Get().(*value.Encoder)
+	enc.Origin, enc.Apart = item.origin(), c.apart(execution)
+	item.Body, large = machine.EncodeWith(enc, s, events)
+	if enc.Apart != nil {
+		parts = enc.Apart.Parts
+	}
+	enc.Reset()
+	encoders.Put(enc)
+	return parts, large
 }
+
+// encoders have memory for the encoding of items.
+var encoders = sync.Pool{New: func() any { return new(value.Encoder) }}
 
 // apart collects parts of an execution. It is nil without a store for them.
 func (c *core) apart(execution ID) *value.Apart {

@@ -64,9 +64,9 @@ type result struct {
 }
 
 // resultOf returns the result of the pending call, if this handler made the call.
-func (h *handler) resultOf(state machine.State) (r result, ok bool) {
+func (h *handler) resultOf(state machine.State) (r *result, ok bool) {
 	if state.Waiting == nil {
-		return r, false
+		return nil, false
 	}
 	r, ok = h.results[state.Waiting.Attempt]
 	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
@@ -84,11 +84,7 @@ func (h *handler) loadWaitingInput(ctx context.Context, state *machine.State) er
 	}
 	waiting := *state.Waiting
 	state.Waiting = &waiting
-	if err := h.loader.fill(ctx, &waiting.Input, &r.call.StepInput); err != nil {
-		return err
-	}
-	h.results[waiting.Attempt] = r
-	return nil
+	return h.loader.fill(ctx, &waiting.Input, &r.call.StepInput)
 }
 
 // knownSignal returns the signal for the waiting attempt that is already known, or nil. It comes from the

@@ -134,9 +134,7 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 		return t.Caller.Call(ctx, call)
 	}
 	if !gate.tryEnter() {
-		return token.Outcome{}, &engine.WaitError{
-			Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) },
-		}
+		return token.Outcome{}, t.waitFor(gate, call)
 	}
 	running := t.begin(ctx, gate, call)
 	outcome, err := t.await(ctx, running, directTime)
@@ -144,6 +142,11 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 		err = &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.await(ctx, running, 0) }}
 	}
 	return outcome, err
+}
+
+// waitFor returns the error of a call that waits for its turn.
+func (t awaitedTasks) waitFor(gate *gate, call machine.Call) error {
+	return &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
 }
 
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are handled,

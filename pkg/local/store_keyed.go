@@ -58,6 +58,7 @@ type KeyedStore struct {
 	// reclaimable is how many bytes were removed since the last Tidy.
 	reclaimable atomic.Int64
 	removed     atomic.Bool // whether a key of the kind keyRemoved may exist
+	removals    atomic.Uint64
 
 	prepared sync.Once
 	stripes  []stripe
@@ -75,6 +76,10 @@ type stripe struct {
 	// latestSize together, but at least one. They save most reads of the log.
 	latest []engine.Item
 	size   int
+	// record is the last token record that was written, after so many removals. It saves reading the
+	// outcome that a closer has just stored.
+	record   Entry
+	removals uint64
 }
 
 // latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions that wait.
@@ -251,9 +256,22 @@ func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes
 		if err != nil || len(made) == 0 {
 			return err
 		}
-		return s.db.Commit(made...)
+		first, removals := made[0], s.removals.Load()
+		if first.Key[0] == keyRecord {
+			stripe.record = Entry{} // the write may be made in spite of an error
+		}
+		if err := s.db.Commit(made...); err != nil {
+			return err
+		}
+		if first.Key[0] == keyRecord && len(first.Value) <= rememberedRecord {
+			stripe.record, stripe.removals = first, removals
+		}
+		return nil
 	})
 }
+
+// rememberedRecord is the largest record that a stripe keeps in memory, in bytes.
+const rememberedRecord = 2 << 10
 
 func (s *KeyedStore) stripeOf(key []byte) *stripe {
 	return &s.stripes[maphash.Bytes(s.seed, key)%uint64(len(s.stripes))]
@@ -284,6 +302,9 @@ func (f form[T]) read(ctx context.Context, s *KeyedStore, op string, key []byte)
 		stripe := s.stripeOf(key)
 		stripe.RLock()
 		defer stripe.RUnlock()
+		if bytes.Equal(stripe.record.Key, key) && stripe.removals == s.removals.Load() {
+			return f.decode(stripe.record.Value)
+		}
 		record, _, err := f.find(s, key)
 		return record, err
 	})
@@ -301,7 +322,7 @@ func (f form[T]) change(ctx context.Context, s *KeyedStore, op string, key []byt
 		if bytes.Equal(encoded, stored) {
 			return nil, nil
 		}
-		changes := []Entry{{key, encoded}}
+		changes := append(make([]Entry, 0, 2), Entry{key, encoded})
 		if f.index != nil {
 			changes = append(changes, f.index(key, before, after)...)
 		}

@@ -115,6 +115,7 @@ func (s *KeyedStore) Remove(ctx context.Context, ended Ended) error {
 		}
 		return r.changes, err
 	})
+	s.removals.Add(1)
 	if err != nil {
 		return err
 	}

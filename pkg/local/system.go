@@ -115,7 +115,8 @@ type System struct {
 	changes           *changes
 	worker            Worker
 	runner            TaskRunner
-	play              *play // nil without a script
+	play              *play                    // nil without a script
+	resolved          atomic.Pointer[fdl.Flow] // the last flow of which no function lacked a runner
 	// cannotContinue are the executions that cannot continue here and may only end. They do not change
 	// after the take-over.
 	cannotContinue map[engine.ID]bool
@@ -310,8 +311,12 @@ func (s *System) CanStart(ctx context.Context, parsed *fdl.Flow, flow, execution
 // Missing returns an error for each function of a flow that has no runner here. Its executions do
 // not start and do not continue. They can be stopped, and end at their time limit.
 func (s *System) Missing(flow *fdl.Flow) []error {
-	if s.own == nil {
+	if s.own == nil || s.resolved.Load() == flow {
 		return nil
 	}
-	return s.own.Resolve(flow)
+	missing := s.own.Resolve(flow)
+	if len(missing) == 0 {
+		s.resolved.Store(flow)
+	}
+	return missing
 }

@@ -7,7 +7,6 @@ import (
 	"hash/crc32"
 	"math"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/value"
@@ -43,26 +42,18 @@ func ItemOrigin(execution ID, seq uint64) value.Origin {
 // Large reports that a large value was written in full: later items must get it by reading this
 // one.
 func Encode(origin value.Origin, s State, events []Event) (item []byte, large bool) {
-	return EncodeApart(origin, s, events, nil)
+	return EncodeWith(&value.Encoder{Origin: origin}, s, events)
 }
 
-// EncodeApart is [Encode], except that the largest values are kept apart from the item. Their parts
-// must be stored before the item.
-func EncodeApart(origin value.Origin, s State, events []Event, apart *value.Apart) (item []byte, large bool) {
-	enc := encoders.Get().(*value.Encoder)
-	enc.Origin, enc.Apart = origin, apart
+// EncodeWith is [Encode] with an encoder that has the origin and has written nothing. If it keeps the
+// largest values apart from the item, their parts must be stored before the item.
+func EncodeWith(enc *value.Encoder, s State, events []Event) (item []byte, large bool) {
 	c := &coder{enc: enc}
 	enc.Uint(Format)
 	c.state(&s)
 	c.events(&events, s.At)
-	item, large = sealed(enc.Bytes()), enc.WroteLarge()
-	enc.Reset()
-	encoders.Put(enc)
-	return item, large
+	return sealed(enc.Bytes()), enc.WroteLarge()
 }
-
-// encoders have memory for the encoding of items.
-var encoders = sync.Pool{New: func() any { return new(value.Encoder) }}
 
 // sealed returns the item with a checksum, without which a flipped bit in a text or a number would go
 // unnoticed.

@@ -117,7 +117,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: a long call is queued again after a lost race",
 		caught: sim.CalledTooOften, edits: one("engine/calls.go",
-			"	h.results[c.Attempt] = result{call: c.Call, queued: true}\n", ""),
+			"	h.results[c.Attempt] = &result{call: c.Call, queued: true}\n", ""),
 	},
 	{
 		name:   "rule 5: a failed submission does not close the token",
