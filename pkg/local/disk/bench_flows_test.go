@@ -22,14 +22,18 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// BenchmarkDurablePolling runs executions of the polling sample, changed so
-// that it waits for no time and is done at the third poll.
+// BenchmarkDurablePolling runs executions of the polling sample, changed so that it is done at the third
+// poll. Before each poll it waits for no time, or has a timer of a millisecond, alone or beside other
+// executions that wait for an hour.
 func BenchmarkDurablePolling(b *testing.B) {
-	text := sample(b, "polling")
-	text = replaceOnce(b, text, "duration: 10\n", "duration: 0\n")
-	text = replaceOnce(b, text, `$.status == "success"`, `$.try_count == 3`)
+	text := replaceOnce(b, sample(b, "polling"), `$.status == "success"`, `$.try_count == 3`)
 	for _, inFlight := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("%d-in-flight", inFlight), func(b *testing.B) { benchmarkDurable(b, text, inFlight) })
+		b.Run(fmt.Sprintf("%d-in-flight", inFlight), func(b *testing.B) {
+			benchmarkDurable(b, replaceOnce(b, text, "duration: 10\n", "duration: 0\n"), inFlight, 0)
+		})
+	}
+	for _, others := range []int{0, 10_000} {
+		b.Run(fmt.Sprintf("timers-64-in-flight-%d-others", others), func(b *testing.B) { benchmarkDurable(b, text, 64, others) })
 	}
 }
 
@@ -38,7 +42,7 @@ func BenchmarkDurablePolling(b *testing.B) {
 func BenchmarkDurableCallback(b *testing.B) {
 	text := sample(b, "callback")
 	for _, inFlight := range []int{1, 16, 64} {
-		b.Run(fmt.Sprintf("%d-in-flight", inFlight), func(b *testing.B) { benchmarkDurable(b, text, inFlight) })
+		b.Run(fmt.Sprintf("%d-in-flight", inFlight), func(b *testing.B) { benchmarkDurable(b, text, inFlight, 0) })
 	}
 }
 
@@ -60,11 +64,12 @@ func replaceOnce(b *testing.B, text, old, new string) string {
 }
 
 // benchmarkDurable runs executions in one system on the real clock. So many of
-// them are in flight at once, with a worker each, so that they share syncs.
-func benchmarkDurable(b *testing.B, text string, inFlight int) {
+// them are in flight at once, with a worker each, so that they share syncs, and so many others wait.
+func benchmarkDurable(b *testing.B, text string, inFlight, others int) {
 	b.Helper()
 	store, syncs := countedStore(b)
 	s := serve(b, store, text, inFlight)
+	s.startOthers(b, store, others)
 	before := syncs.Load()
 	var next atomic.Int64
 	var all sync.WaitGroup
@@ -131,6 +136,7 @@ func serve(b *testing.B, store local.Store, text string, workers int) *served {
 	if s.definition, err = store.Flow(b.Context(), s.flow); err != nil {
 		b.Fatal(err)
 	}
+	shortenWaits(s.definition)
 	s.System = local.New(local.Config{Store: store, Tasks: tasks, Observer: s, Workers: workers})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	var serving sync.WaitGroup
@@ -142,6 +148,36 @@ func serve(b *testing.B, store local.Store, text string, workers int) *served {
 	b.Cleanup(serving.Wait)
 	b.Cleanup(cancel) // before the wait
 	return s
+}
+
+// shortenWaits lets the waits of a definition take a millisecond, which FDL cannot say.
+func shortenWaits(flow *fdl.Flow) {
+	for _, step := range flow.All {
+		if wait, ok := step.Kind.(*fdl.Wait); ok && wait.Duration > 0 {
+			wait.Duration = time.Millisecond
+		}
+	}
+}
+
+// startOthers starts executions that wait for an hour.
+func (s *served) startOthers(b *testing.B, store local.Store, others int) {
+	b.Helper()
+	flow, err := store.Put(b.Context(), "other", []byte(waitHour))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(others); i = next.Add(1) {
+				if _, err := s.Start(b.Context(), engine.StartRequest{Flow: flow, Execution: fmt.Sprintf("other-%d", i)}); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func (s *served) Calling(machine.Call, time.Time) {}
