@@ -117,6 +117,35 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+const visits = `version: v1
+type: flow
+steps:
+- type: foreach
+  name: Each
+  iterationMapping: {collection: $.all, item: one}
+  steps:
+  - {type: task, name: Visit, resourceArn: "acs:fc:::services/s/functions/visit"}
+  outputMappings: [{target: all, source: "$local[*].n"}]
+`
+
+// TestIterationsCallInTheirOrder runs iterations side by side. Their calls have one order nevertheless.
+func TestIterationsCallInTheirOrder(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		n := 0
+		got, err := flowtest.Test{
+			Flow: []byte(visits), Input: map[string]any{"all": []int{0, 0, 0, 0, 0, 0}},
+			Functions: map[string]flowtest.Function{"visit": func(flowtest.Call) (any, error) {
+				n++
+				return map[string]any{"n": n}, nil
+			}},
+		}.Run(t.Context())
+		if err != nil || string(got.Output) != `{"all":[1,2,3,4,5,6]}` {
+			t.Fatalf("output %s, error %v", got.Output, err)
+		}
+	}
+}
+
 func TestWhatNothingEnds(t *testing.T) {
 	t.Parallel()
 	flow := strings.NewReplacer("timeoutSeconds: 604800, ", "", "heartbeatSeconds: 3600,", "").Replace(approval)
