@@ -150,8 +150,8 @@ func (t awaitedTasks) waitFor(gate *gate, call machine.Call) error {
 }
 
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are handled,
-// such as that of a stop. If one of them commits, the error is a conflict, and the worker applies its
-// wake to the new state.
+// such as that of a stop. If one of them ends the wait for the call, the error is a conflict, and the worker
+// applies its wake to the new state.
 func (t awaitedTasks) callInTurn(ctx context.Context, gate *gate, call machine.Call) (token.Outcome, error) {
 	entered := false
 	err := t.aside(ctx, call, func(moved context.Context) error {
@@ -200,7 +200,7 @@ func (t awaitedTasks) begin(ctx context.Context, gate *gate, call machine.Call) 
 var errSlow = errors.New("the call goes on")
 
 // await returns the result of a call, or errSlow if it goes on after that time, unless that is 0. If another wake
-// of the execution commits meanwhile, the error is a conflict, and the call goes on without effect.
+// ends the wait for the call meanwhile, the error is a conflict, and the call goes on without effect.
 func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time.Duration) (token.Outcome, error) {
 	err := t.aside(ctx, running.call, func(moved context.Context) error {
 		await(moved, most, running.ended)
@@ -218,12 +218,12 @@ func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time
 }
 
 // aside waits while other wakes of the call's execution are handled, and another worker has the place of this one.
-// The context of wait ends if one of the wakes commits. The error is then a conflict.
+// The context of wait ends if one of the wakes ends the wait for the call. The error is then a conflict.
 func (t awaitedTasks) aside(ctx context.Context, call machine.Call, wait func(moved context.Context) error) error {
 	defer t.system.workers.park()()
 	moved, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	back := t.system.queue.stepAside(call.Log, cancel)
+	back := t.system.queue.stepAside(call, cancel)
 	err := wait(moved)
 	back()
 	return cmp.Or(context.Cause(moved), err)

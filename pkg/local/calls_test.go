@@ -503,3 +503,36 @@ func tokenOf(t *testing.T, s *local.System, name string) string {
 	}
 	return text
 }
+
+// TestHeartbeatsDuringASubmission: each of their timers commits a later one, and the call still counts. So it is not
+// repeated after its worker counts as dead, nor taken for an interrupted one.
+func TestHeartbeatsDuringASubmission(t *testing.T) {
+	t.Parallel()
+	for name, once := range map[string]string{"repeatable": "", "atMostOnce": "    atMostOnce: true\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tasks := &timedTasks{takes: 5 * time.Second, own: machine.DefaultDirect}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks, Workers: 1})
+				start(t, s, oneTask+"    pattern: waitForCallback\n    heartbeatSeconds: 2\n"+once, "beating")
+				ended := runAside(t, s)
+				time.Sleep(time.Second / 2)
+				text := tokenOf(t, s, "beating")
+				for range 70 {
+					if _, err := resumetest.Beat(t.Context(), s.Tokens, text); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(time.Second)
+				}
+				if _, _, err := resumetest.Close(t.Context(), s.Tokens, text, token.Success(value.Object())); err != nil {
+					t.Error(err)
+				}
+				<-ended
+				wantEnd(t, s, "beating", machine.StatusSucceeded, "", 70*time.Second+time.Second/2)
+				if len(tasks.order) != 1 {
+					t.Errorf("%d calls; want 1", len(tasks.order))
+				}
+			})
+		})
+	}
+}

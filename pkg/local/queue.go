@@ -10,6 +10,7 @@ import (
 	"github.com/RaduBerinde/btreemap"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // queue keeps wakes until they are due. It implements [engine.Wakes].
@@ -48,9 +49,10 @@ type busy struct {
 // execution are handled meanwhile, unless they have the same cause: they would
 // make the same call.
 type aside struct {
-	cause string
-	moved context.CancelCauseFunc // is called when the execution goes on without it
-	back  chan struct{}           // if not nil, is closed when no other wake is handled any more
+	cause   string
+	attempt machine.Attempt         // of the call
+	moved   context.CancelCauseFunc // is called when the execution goes on without it
+	back    chan struct{}           // if not nil, is closed when no other wake is handled any more
 }
 
 // keepsBack reports whether a wake has to wait.
@@ -204,17 +206,17 @@ func (b *busy) takeBack(a *aside) {
 	b.cause = a.cause
 }
 
-// stepAside lets other wakes of the execution be handled, while its present wake waits for something
-// else, until back is called. A virtual clock stands still meanwhile. If the execution commits
-// meanwhile, moved is called with a conflict.
-func (q *queue) stepAside(execution engine.ID, moved context.CancelCauseFunc) (back func()) {
+// stepAside lets other wakes of the call's log be handled, while its present wake waits for the call, until
+// back is called. A virtual clock stands still meanwhile. If the log commits meanwhile that it does not wait
+// for the call, moved is called with a conflict. A heartbeat, say, changes only how long it waits.
+func (q *queue) stepAside(call machine.Call, moved context.CancelCauseFunc) (back func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	held := q.busy[execution]
-	a := &aside{cause: held.cause, moved: moved}
+	held := q.busy[call.Log]
+	a := &aside{cause: held.cause, attempt: call.Attempt, moved: moved}
 	held.aside = append(held.aside, a)
-	q.release(execution)
-	return func() { q.stepBack(execution, a) }
+	q.release(call.Log)
+	return func() { q.stepBack(call.Log, a) }
 }
 
 // stepBack returns when no other wake of the execution is being handled.
@@ -233,12 +235,14 @@ func (q *queue) stepBack(execution engine.ID, a *aside) {
 }
 
 // committed notifies the wakes that stepped aside of a commit of their execution.
-func (q *queue) committed(execution engine.ID) {
+func (q *queue) committed(execution engine.ID, state machine.State) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if held := q.busy[execution]; held != nil {
 		for _, a := range held.aside {
-			a.moved(engine.ErrConflict)
+			if state.Waiting == nil || state.Waiting.Attempt != a.attempt || state.Ending != nil {
+				a.moved(engine.ErrConflict)
+			}
 		}
 	}
 }

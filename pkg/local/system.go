@@ -235,7 +235,7 @@ type queueObserver struct {
 
 // Committed implements [engine.Observer].
 func (o queueObserver) Committed(execution engine.ID, state machine.State, events []machine.Event) {
-	o.queue.committed(execution)
+	o.queue.committed(execution, state)
 	o.changes.committed(execution, state)
 	if state.Status.Final() {
 		o.stops.end(execution, false)
