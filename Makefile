@@ -231,7 +231,7 @@ deployed-stack:
 .PHONY: local-env
 local-env: ## Print the variables of the stack STACK_NAME for `sam local invoke`: eval "$$(make local-env)"
 	@$(MAKE) --no-print-directory $(SAM) >&2 # the output of the target is evaluated
-	@.tools/sam/bin/python .ci/local_env.py $(STACK_NAME) StartJob GetJobStatus interpreter taskrunner jobevents api callback
+	@.tools/sam/bin/python .ci/local_env.py $(STACK_NAME)
 
 # Samples in which another engine waits have their own templates, which import the exports of the stack.
 SAMPLES := $(patsubst events/%/template.yaml,%,$(wildcard events/*/template.yaml))

@@ -1,6 +1,6 @@
 """Print the environment variables of a stack's functions as exports of a shell.
 
-usage: local_env.py STACK FUNCTION...
+usage: local_env.py STACK
 """
 
 import shlex
@@ -8,11 +8,13 @@ import sys
 
 import boto3
 
-stack, functions = sys.argv[1], sys.argv[2:]
+resources = boto3.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=sys.argv[1])
 client, variables = boto3.client("lambda"), {}
-for function in functions:
-    found = client.get_function_configuration(FunctionName=f"{stack}-{function}")
-    variables |= found.get("Environment", {}).get("Variables", {})
+for page in resources:
+    for resource in page["StackResourceSummaries"]:
+        if resource["ResourceType"] == "AWS::Lambda::Function":
+            found = client.get_function_configuration(FunctionName=resource["PhysicalResourceId"])
+            variables |= found.get("Environment", {}).get("Variables", {})
 for name, value in sorted(variables.items()):
     if value:
         print(f"export {name}={shlex.quote(value)}")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 )
@@ -27,22 +28,20 @@ import (
 // stackName is what names of the stack's functions begin with.
 const stackName = "samlocal"
 
-// functions are the logical ids in template.yaml of what is below functions/,
-// and the names in the stack.
-var functions = map[string]struct{ id, name string }{
-	"startjob":     {"StartJobFunction", "StartJob"},
-	"getjobstatus": {"GetJobStatusFunction", "GetJobStatus"},
-	"echo":         {"EchoFunction", "echo"},
-	"interpreter":  {"InterpreterFunction", "interpreter"},
-	"taskrunner":   {"TaskRunnerFunction", "taskrunner"},
-	"jobevents":    {"JobEventsFunction", "jobevents"},
-	"api":          {"ApiFunction", "api"},
-	"callback":     {"CallbackFunction", "callback"},
-}
+// clientKey and clientSecret sign events/callback/fnf.json, and the requests of the test.
+const clientKey, clientSecret = "a-client", "a secret of 24 bytes or more"
 
-// optional are functions that a stack without parameters does not have, each with where they are tested.
-var optional = map[string]string{
-	"fnf": "parameter FnfKeys: package stack tests it with the vendor's client",
+// functions are the logical ids in template.yaml of what is below functions/.
+var functions = map[string]string{
+	"startjob":     "StartJobFunction",
+	"getjobstatus": "GetJobStatusFunction",
+	"echo":         "EchoFunction",
+	"interpreter":  "InterpreterFunction",
+	"taskrunner":   "TaskRunnerFunction",
+	"jobevents":    "JobEventsFunction",
+	"api":          "ApiFunction",
+	"callback":     "CallbackFunction",
+	"fnf":          "FnfFunction",
 }
 
 // bench is what functions need to run in containers.
@@ -52,6 +51,8 @@ type bench struct {
 	template string // as it was built
 	aws      aws.Config
 	image    string
+	// parameters are those of the stack, and of its functions in containers.
+	parameters string
 	// variables are the environment variables of the deployed functions, as
 	// `make local-env` prints them.
 	variables map[string]string
@@ -67,18 +68,31 @@ func newBench(t *testing.T) *bench {
 	b.template = filepath.Join(b.dir, "build", "template.yaml")
 	bridge := b.bridge(t)
 	b.aws = emulator.Config(t)
-	b.sam(t, nil, "build", "--build-dir", filepath.Dir(b.template), "--parameter-overrides", parameters())
+	b.parameters = "Arch=" + architecture() + " FnfKeys=" + b.makeClientKeys(t)
+	b.sam(t, nil, "build", "--build-dir", filepath.Dir(b.template), "--parameter-overrides", b.parameters)
 	b.deploy(t)
 	b.makeImage(t, b.forward(t, bridge))
 	return b
 }
 
-// parameters build and deploy for the processor of this machine.
-func parameters() string {
+// architecture is the name in template.yaml of the processor of this machine.
+func architecture() string {
 	if runtime.GOARCH == "amd64" {
-		return "Arch=x86_64"
+		return "x86_64"
 	}
-	return "Arch=" + runtime.GOARCH
+	return runtime.GOARCH
+}
+
+// makeClientKeys stores the key of a client, and returns the ARN of the secret.
+func (b *bench) makeClientKeys(t *testing.T) string {
+	t.Helper()
+	keys, err := secretsmanager.NewFromConfig(b.aws).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
+		Name: aws.String(stackName + "-fnfkeys"), SecretString: aws.String(fmt.Sprintf("{%q:%q}", clientKey, clientSecret)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *keys.ARN
 }
 
 // command is a program that knows no AWS but the emulator, and nothing of a
@@ -131,7 +145,7 @@ func (b *bench) deploy(t *testing.T) {
 	t.Helper()
 	b.sam(t, nil, "deploy", "--template-file", b.template, "--stack-name", stackName, "--resolve-s3", "--capabilities", "CAPABILITY_IAM",
 		"--no-confirm-changeset", "--no-progressbar", "--region", emulator.Region, "--parameter-overrides",
-		parameters()+" Operators=arn:aws:iam::"+emulator.Account+":root") // as whom containers, and the tests, send
+		b.parameters+" Operators=arn:aws:iam::"+emulator.Account+":root") // as whom containers, and the tests, send
 	client := lambda.NewFromConfig(b.aws)
 	sources, err := client.ListEventSourceMappings(t.Context(), &lambda.ListEventSourceMappingsInput{})
 	if err != nil {
@@ -144,11 +158,8 @@ func (b *bench) deploy(t *testing.T) {
 	}
 	b.variables = map[string]string{}
 	// Not by make, which would install SAM anew under everybody else when its lock file looks newer.
-	script := []string{filepath.Join(b.root, ".ci", "local_env.py"), stackName}
-	for _, f := range functions {
-		script = append(script, f.name)
-	}
-	printed, _ := run(t, b.command(t.Context(), filepath.Join(b.root, ".tools", "sam", "bin", "python"), script...), nil)
+	python := filepath.Join(b.root, ".tools", "sam", "bin", "python")
+	printed, _ := run(t, b.command(t.Context(), python, filepath.Join(b.root, ".ci", "local_env.py"), stackName), nil)
 	for line := range strings.Lines(printed) {
 		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
 		if !ok {
@@ -273,7 +284,7 @@ func busybox(t *testing.T) []byte {
 func (b *bench) local(args ...string) []string {
 	return append(append([]string{"local"}, args...),
 		"--template", b.template, "--invoke-image", b.baseImage(), "--skip-pull-image",
-		"--parameter-overrides", parameters())
+		"--parameter-overrides", b.parameters)
 }
 
 // evaluated is a command in a shell that has what `make local-env` printed.
@@ -287,7 +298,7 @@ func (b *bench) evaluated(cmd *exec.Cmd) *exec.Cmd {
 // invoke calls a function in a container of its own and answers its answer.
 func (b *bench) invoke(t *testing.T, function string, event []byte) string {
 	t.Helper()
-	cmd := b.evaluated(b.command(t.Context(), b.samProgram(), b.local("invoke", functions[function].id, "--event", "-")...))
+	cmd := b.evaluated(b.command(t.Context(), b.samProgram(), b.local("invoke", functions[function], "--event", "-")...))
 	answer, said := run(t, cmd, bytes.NewReader(event))
 	if answer == "" {
 		t.Fatalf("no answer:\n%s", said)

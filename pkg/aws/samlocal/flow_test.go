@@ -2,15 +2,20 @@ package samlocal_test
 
 import (
 	"bufio"
+	"crypto/hmac"
+	"crypto/sha1" // the vendor's clients sign with it
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -45,6 +50,33 @@ func (b *bench) checkFlow(t *testing.T) {
 	b.wake(t, func() bool { return describe(t, management).Status != machine.StatusRunning })
 	if e := describe(t, management); e.Status != machine.StatusSucceeded || e.Output == nil || e.Output.JSON() != `{"s":"ok"}` {
 		t.Errorf("the execution ended as %+v", e)
+	}
+	checkSigned(t, base)
+}
+
+// checkSigned describes the execution by the API whose clients sign.
+func checkSigned(t *testing.T, base string) {
+	t.Helper()
+	given := url.Values{
+		"Action": {"DescribeExecution"}, "Version": {"2019-03-15"}, "FlowName": {flowName}, "ExecutionName": {executionName},
+		"AccessKeyId": {clientKey}, "SignatureMethod": {"HMAC-SHA1"}, "SignatureVersion": {"1.0"}, "SignatureNonce": {"nonce"},
+		"Timestamp": {time.Now().UTC().Format("2006-01-02T15:04:05Z")},
+	}
+	mac := hmac.New(sha1.New, []byte(clientSecret+"&"))
+	_, _ = mac.Write([]byte("GET&%2F&" + url.QueryEscape(given.Encode()))) // no value has a space, which would differ
+	given.Set("Signature", base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/?"+given.Encode(), http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it is read
+	var described struct{ Status, Output, Message string }
+	if err := json.NewDecoder(response.Body).Decode(&described); err != nil || described.Status != "Succeeded" || described.Output != `{"s":"ok"}` {
+		t.Errorf("described as %+v, error %v", described, err)
 	}
 }
 
@@ -112,7 +144,7 @@ func (b *bench) checkLocalRun(t *testing.T) {
 	if err := os.WriteFile(flow, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	task := "ask=lambda:" + functions["echo"].id + "@" + b.serve(t, "start-lambda")
+	task := "ask=lambda:" + functions["echo"] + "@" + b.serve(t, "start-lambda")
 	var stdout, stderr strings.Builder
 	c := cli.Command{
 		Args:  []string{"run", flow, "--skip-time", "--input", `{"a":1}`, "--task", task},
