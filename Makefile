@@ -90,7 +90,7 @@ test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` 
 
 .PHONY: test-rights
 test-rights: $(EMULATOR) $(SAM) ## Remove each right of the deployed functions, and check what fails
-	go test -count=1 -timeout 5m -v ./pkg/aws/stack -run '^TestRights$$' -rights
+	go test -count=1 -timeout 10m -v ./pkg/aws/stack -run '^TestRights$$' -rights
 
 .PHONY: sim
 sim: ## Replay the simulation of one seed, SEED=n, and print its trace

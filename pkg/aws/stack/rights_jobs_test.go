@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -149,8 +150,9 @@ func schedules2019(x trial) error {
 	if err := manages2019("ListSchedules")(x); err != nil {
 		return err
 	}
-	named := map[string]any{"FlowName": x.name, "ScheduleName": "s", "CronExpression": "@every 1h"}
-	return x.succeeds(vendorCall{"CreateSchedule", named}, vendorCall{"UpdateSchedule", named}, vendorCall{"DeleteFlow", map[string]any{"Name": x.name}})
+	named, timed := map[string]any{"FlowName": x.name, "ScheduleName": "s"}, map[string]any{"CronExpression": "@every 1h"}
+	maps.Copy(timed, named)
+	return x.succeeds(vendorCall{"CreateSchedule", timed}, vendorCall{"UpdateSchedule", timed}, vendorCall{"DeleteSchedule", named})
 }
 
 // describes2019 describes an execution that was run before, by the API of 2019-03-15.
