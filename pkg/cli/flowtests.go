@@ -34,7 +34,7 @@ func flowTestCommand(c Command) *cobra.Command {
 func (c Command) test(ctx context.Context, path, junit string) error {
 	cases, err := casesBelow(path)
 	if err != nil {
-		return view.Usage(view.Reason(err), "waitless test FOLDER, with files named *"+testFiles)
+		return view.Usage(view.Reason(err), "waitless test FOLDER, with files named *"+testFiles+"; their format: waitless docs testing")
 	}
 	var outcomes []flowtest.Outcome
 	failed := 0

@@ -1,13 +1,17 @@
 package flowtest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -101,7 +105,7 @@ func ParseFile(path string) ([]Case, error) {
 	}
 	var file fileFields
 	if err := yaml.Load(text, &file, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("%s: %s", path, strings.ReplaceAll(err.Error(), "\n", " "))
+		return nil, fmt.Errorf("%s: %s", path, explained(err))
 	}
 	if file.Flow == "" {
 		file.Flow = "flow.yaml"
@@ -120,15 +124,65 @@ func ParseFile(path string) ([]Case, error) {
 	return cases, nil
 }
 
+// The mistakes of a file in the words of yaml, which name types of Go.
+var (
+	unknownField = regexp.MustCompile(`field (\S+) not found in type flowtest\.(\w+)`)
+	wrongKind    = regexp.MustCompile("cannot construct !!(\\w+)(?: `[^`]*`)? into (\\S+)( \\{\\})?")
+	kinds        = map[string]string{
+		"map": "a mapping", "seq": "a list", "str": "a string", "int": "an integer", "float": "a number", "bool": "a boolean", "null": "null",
+	}
+)
+
+// explained says what yaml found, and what is allowed.
+func explained(err error) string {
+	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: construct errors: ")
+	text = unknownField.ReplaceAllStringFunc(text, func(found string) string {
+		parts := unknownField.FindStringSubmatch(found)
+		allowed := fieldsOf(parts[2])
+		return fmt.Sprintf("field %q is unknown%s (allowed: %s)", parts[1], fdl.DidYouMean(parts[1], allowed), strings.Join(allowed, ", "))
+	})
+	return wrongKind.ReplaceAllStringFunc(text, func(found string) string {
+		parts := wrongKind.FindStringSubmatch(found)
+		return fmt.Sprintf("%s is not allowed here; allowed: %s", cmp.Or(kinds[parts[1]], parts[1]), kindOf(parts[2]))
+	})
+}
+
+// fieldsOf lists the fields of a part of a file.
+func fieldsOf(part string) (names []string) {
+	for _, fields := range []any{fileFields{}, caseFields{}, answerFields{}, eventFields{}, want{}} {
+		if of := reflect.TypeOf(fields); of.Name() == part {
+			for i := range of.NumField() {
+				names = append(names, of.Field(i).Tag.Get("yaml"))
+			}
+		}
+	}
+	return names
+}
+
+// kindOf says what a type of Go is in YAML.
+func kindOf(goType string) string {
+	switch {
+	case strings.HasPrefix(goType, "[]"):
+		return "a list"
+	case strings.HasPrefix(goType, "float"):
+		return "a number"
+	case goType == "int":
+		return "an integer"
+	case goType == "string":
+		return "a string"
+	}
+	return "a mapping"
+}
+
 func (file fileFields) caseOf(path string, fields caseFields) (c Case, err error) {
 	beside := filepath.Dir(path)
 	c = Case{File: path, FlowFile: filepath.Join(beside, file.Flow), Title: fields.Name, want: fields.Want}
 	c.Subflows, c.Input, c.Actions, c.Files = map[string][]byte{}, fields.Input, fields.Actions, os.DirFS(beside)
-	if c.Flow, err = os.ReadFile(c.FlowFile); err != nil {
+	if c.Flow, err = readFlow(c.FlowFile); err != nil {
 		return c, err
 	}
 	for name, subflow := range file.Subflows {
-		if c.Subflows[name], err = os.ReadFile(filepath.Join(beside, subflow)); err != nil { //nolint:gosec // G304: the user names the file
+		if c.Subflows[name], err = readFlow(filepath.Join(beside, subflow)); err != nil {
 			return c, err
 		}
 	}
@@ -149,6 +203,15 @@ func (file fileFields) caseOf(path string, fields caseFields) (c Case, err error
 		c.Events = append(c.Events, Event{Step: e.Step, After: seconds(e.AfterSeconds), Event: e.Event})
 	}
 	return c, c.addFunctions(fields.Functions)
+}
+
+// readFlow reads a flow. Its error does not wrap that of the file system: a caller would take it for that of the file of tests.
+func readFlow(path string) ([]byte, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file
+	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("the flow %s: %s", path, wrong.Err.Error())
+	}
+	return text, err
 }
 
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
@@ -232,11 +295,44 @@ func inTurn(replies []reply) Function {
 
 // Run runs the case, and returns what differs from what it wants, a text each.
 func (c Case) Run(ctx context.Context) (result Result, differences []string, err error) {
+	if err := c.checkWant(); err != nil {
+		return result, nil, err
+	}
 	result, err = c.Test.Run(ctx)
 	if err != nil {
 		return result, nil, err
 	}
 	return result, c.want.differences(result), nil
+}
+
+// ends are the states in which an execution can end.
+var ends = []string{
+	string(machine.StatusSucceeded), string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
+}
+
+// checkWant reports names that no flow of the test has.
+func (c Case) checkWant() error {
+	if status := string(c.want.Status); status != "" && !slices.Contains(ends, status) {
+		return fmt.Errorf("want: status %q is unknown%s (allowed: %s)", status, fdl.DidYouMean(status, ends), strings.Join(ends, ", "))
+	}
+	flow, _ := fdl.Parse(c.Flow)
+	if flow == nil {
+		return nil // Run reports it
+	}
+	var names []string
+	for _, step := range (&run{Test: c.Test, flow: flow}).withSubflows().All {
+		names = append(names, step.Name)
+	}
+	wanted := slices.Sorted(maps.Keys(c.want.Calls))
+	if c.want.Waits != "" {
+		wanted = append(wanted, c.want.Waits)
+	}
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("want: the flow has no step %q%s", name, fdl.DidYouMean(name, names))
+		}
+	}
+	return nil
 }
 
 func (w want) differences(r Result) (all []string) {
@@ -245,7 +341,8 @@ func (w want) differences(r Result) (all []string) {
 			all = append(all, fmt.Sprintf("%s is %v, want %v", what, got, want))
 		}
 	}
-	if w.Status != "" || w.Waits == "" && w.Error == "" {
+	ofStatus := w.Status != "" || w.Waits == "" && w.Error == ""
+	if ofStatus {
 		status := w.Status
 		if status == "" {
 			status = machine.StatusSucceeded
@@ -264,7 +361,9 @@ func (w want) differences(r Result) (all []string) {
 	if w.Error != "" {
 		differs("error", w.Error, r.Error)
 	}
-	differs("waits", w.Waits, r.Waits)
+	if w.Waits != "" || !ofStatus { // else the status says it
+		differs("waits", cmp.Or(w.Waits, "none"), cmp.Or(r.Waits, "none"))
+	}
 	if w.ElapsedSeconds != nil {
 		differs("elapsedSeconds", *w.ElapsedSeconds, r.Elapsed.Seconds())
 	}

@@ -44,7 +44,7 @@ type Test struct {
 	// Now is when the execution starts; the zero instant is [DefaultNow].
 	Now time.Time
 	// Functions stand for functions, by FUNCTION or SERVICE/FUNCTION, or by the name of a step, which takes
-	// precedence. Others are the built-in ones: StartJob, GetJobStatus, echo.
+	// precedence. Others are the built-in ones: StartJob, GetJobStatus, echo. A call of any other ends the test.
 	Functions map[string]Function
 	// Actions are the actions whose jobs are simulated: "batch:SubmitJob". Their ends come from Events, or
 	// from the simulated job.
@@ -151,9 +151,10 @@ const execution = "test"
 // run is a test that runs.
 type run struct {
 	Test
-	clock  *local.Clock
-	flow   *fdl.Flow
-	system *local.System
+	clock   *local.Clock
+	flow    *fdl.Flow
+	system  *local.System
+	builtIn *local.Tasks
 
 	mu    sync.Mutex
 	calls []Call
@@ -231,17 +232,19 @@ func (r *run) withSubflows() *fdl.Flow {
 }
 
 // tasks are the stand-ins, by the names of their functions.
-func (r *run) tasks() (*local.Tasks, error) {
+func (r *run) tasks() (tasks *local.Tasks, err error) {
+	if r.builtIn, err = local.NewTasks(r.clock, nil); err != nil {
+		return nil, err
+	}
 	actions := map[string]string{}
 	for _, action := range r.Actions {
 		actions[action] = "simulated"
 	}
-	tasks, err := local.NewTasks(r.clock, actions)
-	if err != nil {
+	if tasks, err = local.NewTasks(r.clock, actions); err != nil {
 		return nil, err
 	}
-	used := map[string]bool{}
-	for step, task := range r.withSubflows().Tasks() {
+	used, all := map[string]bool{}, r.withSubflows()
+	for step, task := range all.Tasks() {
 		if !task.Resource.IsFunction() {
 			continue
 		}
@@ -257,17 +260,34 @@ func (r *run) tasks() (*local.Tasks, error) {
 			return nil, fmt.Errorf("functions: the flow has neither a function nor a step %q", name)
 		}
 	}
+	for _, missing := range tasks.Resolve(all) {
+		if unknown, ok := errors.AsType[*local.UnknownFunctionError](missing); ok && !unknown.IsAction {
+			tasks.AddFunction(unknown.Function, r.call)
+		}
+	}
 	return tasks, nil
 }
 
-// call makes a call of a stand-in: that of the step, or else that of the function.
+// call makes a call of a stand-in: that of the step, or else that of the function, or else the built-in function.
 func (r *run) call(call machine.Call) token.Outcome {
 	for _, name := range append([]string{call.Step}, local.TaskNames(call.Resource)...) {
 		if f := r.Functions[name]; f != nil {
 			return r.outcome(call, f)
 		}
 	}
-	return token.Failure(token.ErrorFunctionNotFound, "the test has no stand-in for step "+call.Step)
+	outcome, err := r.builtIn.Call(context.Background(), call)
+	if err == nil && outcome.Error != token.ErrorFunctionNotFound {
+		return outcome
+	}
+	return r.fail(fmt.Errorf("step %s calls %s, for which the test has no stand-in; add it to functions", call.Step, local.TaskNames(call.Resource)[0]))
+}
+
+// fail ends the test with an error.
+func (r *run) fail(err error) token.Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = cmp.Or(r.err, err)
+	return token.Failure(token.ErrorFunction, err.Error())
 }
 
 func (r *run) outcome(call machine.Call, f Function) token.Outcome {
@@ -278,10 +298,7 @@ func (r *run) outcome(call machine.Call, f Function) token.Outcome {
 	}
 	text, encoding := json.Marshal(result)
 	if err = errors.Join(err, encoding); err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.err = cmp.Or(r.err, fmt.Errorf("the stand-in for step %s: %w", call.Step, err))
-		return token.Failure(token.ErrorFunction, err.Error())
+		return r.fail(fmt.Errorf("the stand-in for step %s: %w", call.Step, err))
 	}
 	return engine.ParseReply(text, "the stand-in for step "+call.Step)
 }

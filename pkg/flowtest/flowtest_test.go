@@ -146,6 +146,25 @@ func TestIterationsCallInTheirOrder(t *testing.T) {
 	}
 }
 
+// TestFunctionsWithoutStandIns needs a stand-in only for what is called, and none for a built-in function.
+func TestFunctionsWithoutStandIns(t *testing.T) {
+	t.Parallel()
+	got, err := flowtest.Test{Flow: []byte(approval), Functions: map[string]flowtest.Function{"ask": asked}}.Run(t.Context())
+	if err != nil || got.Status != "Succeeded" {
+		t.Errorf("ship is not called: %+v, error %v", got, err)
+	}
+	got, err = flowtest.Test{
+		Flow: []byte(`{version: v1, type: flow, steps: [
+			{type: task, name: A, resourceArn: "acs:fc:::services/s/functions/echo"},
+			{type: task, name: B, resourceArn: "acs:fc:::services/s/functions/echo"}]}`),
+		Input:     map[string]any{"n": 1},
+		Functions: map[string]flowtest.Function{"A": shipped},
+	}.Run(t.Context())
+	if err != nil || string(got.Output) != `{"n":1,"shipped":true}` {
+		t.Errorf("B calls the built-in function: %+v, error %v", got, err)
+	}
+}
+
 func TestWhatNothingEnds(t *testing.T) {
 	t.Parallel()
 	flow := strings.NewReplacer("timeoutSeconds: 604800, ", "", "heartbeatSeconds: 3600,", "").Replace(approval)
@@ -164,10 +183,16 @@ func TestTestsThatAreWrong(t *testing.T) {
 		test flowtest.Test
 		want string
 	}{
-		"the flow":              {flowtest.Test{Flow: []byte("version: v1")}, "the flow is not valid"},
-		"no such function":      {flowtest.Test{Functions: map[string]flowtest.Function{"ask": asked, "ship": shipped, "shop/sheep": shipped}}, `"shop/sheep"`},
-		"no such step":          {flowtest.Test{Functions: both, Answers: []flowtest.Answer{{Step: "Aprove", Output: map[string]any{}}}}, `did you mean "Approve"?`},
-		"a missing function":    {flowtest.Test{Functions: map[string]flowtest.Function{"ask": asked}}, `no runner for function "ship"`},
+		"the flow":         {flowtest.Test{Flow: []byte("version: v1")}, "the flow is not valid"},
+		"no such function": {flowtest.Test{Functions: map[string]flowtest.Function{"ask": asked, "ship": shipped, "shop/sheep": shipped}}, `"shop/sheep"`},
+		"no such step":     {flowtest.Test{Functions: both, Answers: []flowtest.Answer{{Step: "Aprove", Output: map[string]any{}}}}, `did you mean "Approve"?`},
+		"a missing function": {
+			flowtest.Test{
+				Functions: map[string]flowtest.Function{"ask": asked},
+				Answers:   []flowtest.Answer{{Step: "Approve", Output: map[string]any{"approved": true}}},
+			},
+			"step Ship calls shop/ship, for which the test has no stand-in",
+		},
 		"a broken stand-in":     {flowtest.Test{Functions: map[string]flowtest.Function{"ask": broken, "ship": shipped}}, "the stand-in for step Approve: broken"},
 		"an input of no object": {flowtest.Test{Functions: both, Input: 7}, "input"},
 	} {
@@ -250,9 +275,15 @@ func TestFilesThatAreWrong(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "flow.yaml", approval)
 	for text, want := range map[string]string{
-		"tests: []":                                 "it has no tests",
-		"test: []":                                  "test not found",
-		"flow: other.yaml\ntests: [{}]":             "other.yaml",
+		"tests: []": "it has no tests",
+		"test: []":  `line 1: field "test" is unknown; did you mean "tests"? (allowed: flow, subflows, tests)`,
+		"tests: [{inptu: 1, want: {call: {A: 1}}}]": `line 1: field "call" is unknown; did you mean "calls"? (allowed: status, output, error,`,
+		"tests: [7]":                                "line 1: an integer is not allowed here; allowed: a mapping",
+		"tests: [{answers: {step: A}}]":             "line 1: a mapping is not allowed here; allowed: a list",
+		"tests: [{want: {elapsedSeconds: soon}}]":   "line 1: a string is not allowed here; allowed: a number",
+		"tests: [":                                  "did not find expected node content",
+		"flow: other.yaml\ntests: [{}]":             "other.yaml: no such file or directory",
+		"subflows: {s: s.yaml}\ntests: [{}]":        "s.yaml: no such file or directory",
 		"tests: [{now: today}]":                     `now is "today"`,
 		"tests: [{functions: {ask: 7}}]":            "reply 1 is not a mapping",
 		"tests: [{functions: {ask: []}}]":           "it has no replies",
@@ -262,6 +293,36 @@ func TestFilesThatAreWrong(t *testing.T) {
 		if _, err := flowtest.ParseFile(write(t, dir, "wrong.test.yaml", text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one with %s", text, err, want)
 		}
+	}
+}
+
+// TestWantsOfWhatIsNotThere finds mistakes that would let a test pass, or fail for another reason than the flow.
+func TestWantsOfWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", approval)
+	for want, message := range map[string]string{
+		"calls: {Shp: 0}":  `want: the flow has no step "Shp"; did you mean "Ship"?`,
+		"waits: Aprove":    `want: the flow has no step "Aprove"; did you mean "Approve"?`,
+		"status: Succeedd": `want: status "Succeedd" is unknown; did you mean "Succeeded"? (allowed: Succeeded, Failed, Stopped, TimedOut)`,
+	} {
+		cases, err := flowtest.ParseFile(write(t, dir, "want.test.yaml", "tests: [{functions: {ask: {output: {}}}, want: {"+want+"}}]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := cases[0].Run(t.Context()); err == nil || err.Error() != message {
+			t.Errorf("%s: error %v, want %s", want, err, message)
+		}
+	}
+	cases, err := flowtest.ParseFile(write(t, dir, "waits.test.yaml", "tests: [{functions: {ask: {output: {}}}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow := strings.NewReplacer("timeoutSeconds: 604800, ", "", "heartbeatSeconds: 3600,", "").Replace(approval)
+	cases[0].Flow = []byte(flow)
+	if _, differences, err := cases[0].Run(t.Context()); err != nil ||
+		!slices.Equal(differences, []string{"status is Running (step Approve waits, and nothing ends that), want Succeeded"}) {
+		t.Errorf("%q, error %v", differences, err)
 	}
 }
 
