@@ -24,8 +24,18 @@ func TestStops(t *testing.T)         { t.Parallel(); enginetest.Stops(t, as[engi
 func TestJoins(t *testing.T)         { t.Parallel(); enginetest.Joins(t, as[engine.Joins]) }
 func TestLargeValues(t *testing.T)   { t.Parallel(); enginetest.LargeValues(t, as[engine.LargeValues]) }
 func TestContract(t *testing.T)      { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
-func TestCrashes(t *testing.T)       { t.Parallel(); enginetest.Crashes(t, as[enginetest.Store]) }
-func TestInterleavings(t *testing.T) { t.Parallel(); enginetest.Interleavings(t, as[enginetest.Store]) }
+func TestCrashes(t *testing.T)       { t.Parallel(); enginetest.Crashes(t, orders) }
+func TestInterleavings(t *testing.T) { t.Parallel(); enginetest.Interleavings(t, orders) }
+
+// orders is a store in which every order of effects is run, and under -short a sample of them: all
+// take a minute of a processor.
+func orders(t *testing.T) enginetest.Store {
+	t.Helper()
+	if testing.Short() {
+		return enginetest.Sampled(as[enginetest.Store](t), 50)
+	}
+	return as[enginetest.Store](t)
+}
 
 // as is a memory store as what a suite wants.
 func as[S any](t *testing.T) S {
