@@ -295,24 +295,29 @@ func TestExpires(t *testing.T) {
 }
 
 // What a parameter allows later does not count for an execution that is not kept
-// for so long: its log would vanish while it waits.
+// for so long: its log would vanish while it waits. A longer retention does not end what runs.
 func TestTimeLimitIsNotRaisedAfterTheStart(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for name, tt := range map[string]struct {
-		timeout, then, now, want time.Duration
+		timeout, then, now, retention, want time.Duration
 	}{
-		"raised":         {0, 90 * day, 366 * day, 90 * day},
-		"the same":       {0, 90 * day, 90 * day, 90 * day},
-		"lowered":        {0, 90 * day, 10 * day, 10 * day},
-		"the flow's own": {20 * day, 90 * day, 10 * day, 20 * day},
+		"raised":                                     {0, 90 * day, 366 * day, 30 * day, 90 * day},
+		"the same":                                   {0, 90 * day, 90 * day, 30 * day, 90 * day},
+		"lowered":                                    {0, 90 * day, 10 * day, 30 * day, 10 * day},
+		"the flow's own":                             {20 * day, 90 * day, 10 * day, 30 * day, 20 * day},
+		"the same, with a longer retention":          {0, 90 * day, 90 * day, 60 * day, 90 * day},
+		"the same, with the longest retention":       {0, 90 * day, 90 * day, 365 * day, 90 * day},
+		"the same, with a shorter retention":         {0, 90 * day, 90 * day, 15 * day, 90 * day},
+		"raised, with the longest retention":         {0, 90 * day, 366 * day, 365 * day, 60 * day},
+		"the flow's own, with the longest retention": {20 * day, 90 * day, 90 * day, 365 * day, 20 * day},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := machine.Env{Flow: parseFlow(t, `{"version":"v1","type":"flow","steps":[{"type":"wait","name":"W","duration":172800}]}`), Cause: "c", Tag: "t"}
 			env.Flow.Timeout = tt.timeout
 			state, _ := machine.New(machine.FlowRef{Name: "flow"}, env.Flow, "run", value.Object(), epoch, machine.Limits{Duration: tt.then})
-			env.Limits.Duration = tt.now
+			env.Limits.Duration, env.Limits.Retention = tt.now, tt.retention
 			for at, status := range map[time.Duration]machine.Status{tt.want - 1: machine.StatusRunning, tt.want: machine.StatusTimedOut} {
 				if got := mustApply(t, env, state, machine.Started{At: epoch.Add(at)}).State.Status; got != status {
 					t.Errorf("it is %s after %s, want %s", got, at, status)

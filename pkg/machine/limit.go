@@ -87,18 +87,27 @@ func (l Limits) duration(flow *fdl.Flow) time.Duration {
 
 func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
 
+// leastRetention is how long an execution is kept at least after its time limit, if a parameter was raised since it
+// started.
+const leastRetention = 24 * time.Hour
+
 // EndsAt returns when the time limit of an execution is reached, or an instant that is no later if its flow
-// is nil. If the flow has no time limit, Duration counts. If its expiry is fixed at the start, Duration counts
-// as it was then: the log does not keep it for longer.
+// is nil. If the flow has no time limit, Duration counts. If its expiry is fixed at the start, that has to come
+// later: a Duration that was raised does not count then. A Retention that was raised ends nothing.
 func (l Limits) EndsAt(s State, flow *fdl.Flow) time.Time {
 	if flow != nil && flow.Timeout > 0 {
 		return s.Started.Add(flow.Timeout)
 	}
-	end, latest := s.Started.Add(cmp.Or(l.Duration, DefaultDuration)), s.Expires.Add(-l.retention())
-	if latest.Before(end) && (flow == nil || !l.extends(flow)) {
+	end, retention := s.Started.Add(cmp.Or(l.Duration, DefaultDuration)), l.retention()
+	switch latest := s.Expires.Add(-retention); {
+	case !latest.Before(end):
+		return end
+	case flow == nil:
 		return latest
+	case l.extends(flow), !s.Expires.Add(-min(retention, leastRetention)).Before(end):
+		return end
 	}
-	return end
+	return s.Expires.Add(-min(retention, s.Expires.Sub(s.Started)/2)) //nolint:mnd // half of the time that the log has
 }
 
 // limitReached returns the failure of what reached a limit.

@@ -402,3 +402,16 @@ func tables(t *testing.T, dir string) (bytes int64) {
 	}
 	return bytes
 }
+
+// TestALongerRetentionEndsNothing: an execution goes on when the next process keeps executions for a year.
+func TestALongerRetentionEndsNothing(t *testing.T) {
+	t.Parallel()
+	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
+	p := laterOn(t, store, 0)
+	id := p.begin(t, "flow", callbackTask, "one", value.Object())
+	p.run(t)
+	p = &process{store: store, clock: local.NewVirtualClock(epoch.Add(later)), end: func() {}}
+	p.System = local.New(local.Config{Store: store, Clock: p.clock, Tasks: p, Observer: p, Workers: 2, RetentionDays: 366})
+	p.run(t)
+	p.wantStatus(t, id, machine.StatusRunning)
+}
