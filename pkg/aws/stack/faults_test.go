@@ -68,7 +68,7 @@ var gaps = map[string]struct {
 	source string
 	texts  []string // old and new in turn
 }{
-	"InterpreterFunction": {"interpreter", []string{"engine.NewWorker(", "newWatchedWorker(", "worker *engine.Worker", "worker watchedWorker"}},
+	"InterpreterFunction": {"interpreter", []string{"engine.NewWorker(", "newWatchedWorker(", "*engine.Worker", "watchedWorker"}},
 	"CallbackFunction":    {"callback", []string{"p.TokensConfig(p.WaitsTable())", "p.TokensConfig(watchedWaits{p.WaitsTable()})"}},
 	"ApiFunction": {"api", []string{
 		"Log: store,", "Log: watchedLog(store),", "TokenStore: waits, Stops: waits,", "TokenStore: watchedWaits{waits}, Stops: watchedWaits{waits},",
