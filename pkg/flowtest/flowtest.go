@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -71,7 +72,8 @@ type Call struct {
 	Input    json.RawMessage
 }
 
-// Error is an error of a function, which a flow can retry or catch by its name.
+// Error is an error of a function, which a flow can retry or catch by its name. One whose name begins with "FC.", or is
+// "FnF.TaskTimeout", is that of a call that failed, of which functions cannot throw an exception.
 type Error struct{ Name, Cause string }
 
 func (e *Error) Error() string { return e.Name + ": " + e.Cause }
@@ -293,7 +295,11 @@ func (r *run) fail(err error) token.Outcome {
 func (r *run) outcome(call machine.Call, f Function) token.Outcome {
 	result, err := f(r.callOf(call))
 	var thrown *Error
-	if errors.As(err, &thrown) {
+	switch {
+	case !errors.As(err, &thrown):
+	case strings.HasPrefix(thrown.Name, "FC."), thrown.Name == machine.ErrorTaskTimeout:
+		return token.Failure(thrown.Name, thrown.Cause)
+	default:
 		return token.Thrown(thrown.Name, thrown.Cause)
 	}
 	text, encoding := json.Marshal(result)

@@ -165,6 +165,27 @@ func TestFunctionsWithoutStandIns(t *testing.T) {
 	}
 }
 
+// TestFailedCalls has calls that fail on their way to the function, with the names that retries and catches have for that.
+func TestFailedCalls(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"FC.ResourceThrottled", "FnF.TaskTimeout"} {
+		n := 0
+		got, err := flowtest.Test{
+			Flow: []byte(strings.Replace(approval, "NotReady", name, 1)),
+			Functions: map[string]flowtest.Function{"ask": asked, "ship": func(call flowtest.Call) (any, error) {
+				if n++; n < 3 {
+					return nil, &flowtest.Error{Name: name}
+				}
+				return shipped(call)
+			}},
+			Answers: []flowtest.Answer{{Step: "Approve", Output: map[string]any{"approved": true}}},
+		}.Run(t.Context())
+		if err != nil || got.Status != "Succeeded" || got.Elapsed != 72*time.Hour+90*time.Second {
+			t.Errorf("%s: %s after %s: %s, error %v", name, got.Status, got.Elapsed, got.Error, err)
+		}
+	}
+}
+
 func TestWhatNothingEnds(t *testing.T) {
 	t.Parallel()
 	flow := strings.NewReplacer("timeoutSeconds: 604800, ", "", "heartbeatSeconds: 3600,", "").Replace(approval)
