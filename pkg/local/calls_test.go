@@ -505,7 +505,7 @@ func tokenOf(t *testing.T, s *local.System, name string) string {
 }
 
 // TestHeartbeatsDuringASubmission: each of their timers commits a later one, and the call still counts. So it is not
-// repeated after its worker counts as dead, nor taken for an interrupted one.
+// repeated after its worker counts as dead, and it does not count as an interrupted one.
 func TestHeartbeatsDuringASubmission(t *testing.T) {
 	t.Parallel()
 	for name, once := range map[string]string{"repeatable": "", "atMostOnce": "    atMostOnce: true\n"} {

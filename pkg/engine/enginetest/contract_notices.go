@@ -136,7 +136,7 @@ var noticeCases = []ruleCase{
 			b.t.Errorf("told %.2000s", body)
 		}
 	}},
-	{"rule 12: a start with a target that is none is rejected", func(b *fixture) {
+	{"rule 12: a start with an invalid target is rejected", func(b *fixture) {
 		for _, notify := range []machine.Notify{{Waits: true}, {Target: "https://example.org/" + strings.Repeat("x", 2048)}} {
 			request := b.request(onlyText, "")
 			request.Notify = notify
