@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -526,6 +527,51 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 			p.runToEnd(t)
 			if left, _, err := p.store.Unfinished(t.Context(), nil, 10); err != nil || len(left) > 0 || atOnce > most || calls != executions {
 				t.Errorf("%d calls, %d at once, %d executions left, error %v", calls, atOnce, len(left), err)
+			}
+		})
+	}
+}
+
+// TestAnAwaitedCallIsMadeAgain: the process ends while a worker awaits the call. The next process makes the same call, and
+// none whose result was committed.
+func TestAnAwaitedCallIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	again := strings.ReplaceAll(oneTask[strings.Index(oneTask, "  - "):], "name: Work", "name: Again")
+	for name, c := range map[string]struct {
+		flow, step string // whose call is interrupted
+		isShown    bool   // in the log
+	}{
+		"before the log shows it":    {oneTask, "Work", false},
+		"after the log shows it":     {oneTask, "Work", true},
+		"after the result before it": {oneTask + again, "Again", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "store")
+			var calls []string
+			p := begin(t, dir, 0)
+			p.limit, p.answer = machine.DefaultDirect, func(ctx context.Context, call machine.Call) (token.Outcome, error) {
+				calls = append(calls, call.Step+" "+call.Key())
+				if call.Step != c.step {
+					return answered, nil
+				}
+				if !c.isShown {
+					p.end()
+				}
+				return hang(ctx, call)
+			}
+			start(t, p.System, c.flow, "one")
+			p.runUntil(t, func(machine.State) bool { return c.isShown })
+			interrupted := len(calls) - 1
+			p = begin(t, dir, later)
+			p.limit, p.answer = machine.DefaultDirect, func(_ context.Context, call machine.Call) (token.Outcome, error) {
+				calls = append(calls, call.Step+" "+call.Key())
+				return answered, nil
+			}
+			p.runToEnd(t)
+			p.want(t, machine.StatusSucceeded, "", later)
+			if len(calls) != interrupted+2 || calls[interrupted] != calls[interrupted+1] {
+				t.Errorf("the calls are %q; want only the last one twice", calls)
 			}
 		})
 	}
