@@ -60,15 +60,15 @@ type (
 	}
 	answerFields struct {
 		Step         string    `yaml:"step"`
-		AfterSeconds float64   `yaml:"afterSeconds"`
+		AfterSeconds seconds   `yaml:"afterSeconds"`
 		Output       any       `yaml:"output"`
 		Error        string    `yaml:"error"`
 		Cause        string    `yaml:"cause"`
-		Heartbeats   []float64 `yaml:"heartbeats"`
+		Heartbeats   []seconds `yaml:"heartbeats"`
 	}
 	eventFields struct {
 		Step         string  `yaml:"step"`
-		AfterSeconds float64 `yaml:"afterSeconds"`
+		AfterSeconds seconds `yaml:"afterSeconds"`
 		Event        any     `yaml:"event"`
 	}
 )
@@ -97,11 +97,13 @@ type (
 //	    calls: {Reserve: 3, Ship: 2}
 //	    waits: Approve         # for the step nothing ends
 //
-// The error names the file.
+// A file of tests may be somebody else's: the files that it names are in its folder or below, also by links. The error names
+// the file.
 func ParseFile(path string) ([]Case, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file
+	files := folder(filepath.Dir(path))
+	text, err := fs.ReadFile(files, filepath.Base(path))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var file fileFields
 	if err := yaml.Load(text, &file, yaml.WithKnownFields()); err != nil {
@@ -115,7 +117,7 @@ func ParseFile(path string) ([]Case, error) {
 	}
 	var cases []Case
 	for i, fields := range file.Tests {
-		c, err := file.caseOf(path, fields)
+		c, err := file.caseOf(path, files, fields)
 		if err != nil {
 			return nil, fmt.Errorf("%s: test %d: %w", path, i+1, err)
 		}
@@ -174,15 +176,14 @@ func kindOf(goType string) string {
 	return "a mapping"
 }
 
-func (file fileFields) caseOf(path string, fields caseFields) (c Case, err error) {
-	beside := filepath.Dir(path)
-	c = Case{File: path, FlowFile: filepath.Join(beside, file.Flow), Title: fields.Name, want: fields.Want}
-	c.Subflows, c.Input, c.Actions, c.Files = map[string][]byte{}, fields.Input, fields.Actions, os.DirFS(beside)
-	if c.Flow, err = readFlow(c.FlowFile); err != nil {
+func (file fileFields) caseOf(path string, files folder, fields caseFields) (c Case, err error) {
+	c = Case{File: path, FlowFile: filepath.Join(string(files), file.Flow), Title: fields.Name, want: fields.Want}
+	c.Subflows, c.Input, c.Actions, c.Files = map[string][]byte{}, fields.Input, fields.Actions, files
+	if c.Flow, err = files.readFlow(file.Flow); err != nil {
 		return c, err
 	}
 	for name, subflow := range file.Subflows {
-		if c.Subflows[name], err = readFlow(filepath.Join(beside, subflow)); err != nil {
+		if c.Subflows[name], err = files.readFlow(subflow); err != nil {
 			return c, err
 		}
 	}
@@ -193,28 +194,65 @@ func (file fileFields) caseOf(path string, fields caseFields) (c Case, err error
 		}
 	}
 	for _, a := range fields.Answers {
-		answer := Answer{Step: a.Step, After: seconds(a.AfterSeconds), Output: a.Output, Error: a.Error, Cause: a.Cause}
+		answer := Answer{Step: a.Step, After: a.AfterSeconds.duration(), Output: a.Output, Error: a.Error, Cause: a.Cause}
 		for _, s := range a.Heartbeats {
-			answer.Heartbeats = append(answer.Heartbeats, seconds(s))
+			answer.Heartbeats = append(answer.Heartbeats, s.duration())
 		}
 		c.Answers = append(c.Answers, answer)
 	}
 	for _, e := range fields.Events {
-		c.Events = append(c.Events, Event{Step: e.Step, After: seconds(e.AfterSeconds), Event: e.Event})
+		c.Events = append(c.Events, Event{Step: e.Step, After: e.AfterSeconds.duration(), Event: e.Event})
 	}
 	return c, c.addFunctions(fields.Functions)
 }
 
+// folder has the regular files in a folder and below. A link that leads out of it is not followed, and a named pipe is not
+// opened: that would wait.
+type folder string
+
+// Open implements [fs.FS].
+func (f folder) Open(name string) (fs.File, error) {
+	root, err := os.OpenRoot(string(f))
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // it was read from
+	switch info, err := root.Stat(filepath.FromSlash(name)); {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return root.Open(filepath.FromSlash(name))
+}
+
 // readFlow reads a flow. Its error does not wrap that of the file system: a caller would take it for that of the file of tests.
-func readFlow(path string) ([]byte, error) {
-	text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file
+func (f folder) readFlow(name string) ([]byte, error) {
+	text, err := fs.ReadFile(f, name)
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, fmt.Errorf("the flow %s: %s", path, wrong.Err.Error())
+		return nil, fmt.Errorf("the flow %s: %s", filepath.Join(string(f), name), wrong.Err.Error())
 	}
 	return text, err
 }
 
-func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+// seconds is a time in a file, from 0 to a hundred years.
+type seconds float64
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (s *seconds) UnmarshalYAML(node *yaml.Node) error {
+	const longest = 100 * 366 * 24 * 3600
+	var n float64
+	if err := node.Decode(&n); err != nil {
+		return err
+	}
+	if !(n >= 0 && n <= longest) { // NaN is neither
+		return fmt.Errorf("line %d: %s is not a number of seconds from 0 to %d", node.Line, node.Value, longest)
+	}
+	*s = seconds(n)
+	return nil
+}
+
+func (s seconds) duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
 // flowName is the name of a flow whose definition gives none: that of its file, or for flow.yaml that of the folder.
 func flowName(path string) string {
@@ -394,8 +432,20 @@ func (w want) outputDiffers(r Result) string {
 	return "output differs (- want, + got):\n" + lineDiff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n"))
 }
 
-// lineDiff shows the lines of both texts, those in common once.
+// maxDiff bounds the pairs of lines that are compared, each of which takes 8 bytes.
+const maxDiff = 1 << 22
+
+// lineDiff shows the lines of both texts, those in common once. Of long texts it shows where they begin to differ.
 func lineDiff(want, got []string) string {
+	if len(want)*len(got) > maxDiff {
+		same := 0
+		for same < min(len(want), len(got)) && want[same] == got[same] {
+			same++
+		}
+		const shown = 100 // fewer than maxDiff allows
+		part := func(lines []string) []string { return lines[min(same, len(lines)):min(same+shown, len(lines))] }
+		return fmt.Sprintf("  from line %d on:\n", same+1) + lineDiff(part(want), part(got))
+	}
 	common := make([][]int, len(want)+1) // common[i][j] is how many lines want[i:] and got[j:] have in common
 	for i := len(want); i >= 0; i-- {
 		common[i] = make([]int, len(got)+1)

@@ -166,7 +166,11 @@ type run struct {
 func (r *run) prepare() (input value.Value, err error) {
 	var problems fdl.Problems
 	if r.flow, problems = fdl.Parse(r.Flow); r.flow == nil {
-		return input, fmt.Errorf("the flow is not valid: %v", problems.Errors())
+		var lines []string
+		for _, p := range problems.Errors() {
+			lines = append(lines, p.Format(cmp.Or(r.Name, "flow")))
+		}
+		return input, fmt.Errorf("the flow is not valid:\n%s", strings.Join(lines, "\n"))
 	}
 	script, err := r.script()
 	if err != nil {

@@ -204,7 +204,7 @@ func TestTestsThatAreWrong(t *testing.T) {
 		test flowtest.Test
 		want string
 	}{
-		"the flow":         {flowtest.Test{Flow: []byte("version: v1")}, "the flow is not valid"},
+		"the flow":         {flowtest.Test{Flow: []byte("version: v1")}, `flow:1:1: a flow has no field "steps"`},
 		"no such function": {flowtest.Test{Functions: map[string]flowtest.Function{"ask": asked, "ship": shipped, "shop/sheep": shipped}}, `"shop/sheep"`},
 		"no such step":     {flowtest.Test{Functions: both, Answers: []flowtest.Answer{{Step: "Aprove", Output: map[string]any{}}}}, `did you mean "Approve"?`},
 		"a missing function": {
@@ -344,6 +344,77 @@ func TestWantsOfWhatIsNotThere(t *testing.T) {
 	if _, differences, err := cases[0].Run(t.Context()); err != nil ||
 		!slices.Equal(differences, []string{"status is Running (step Approve waits, and nothing ends that), want Succeeded"}) {
 		t.Errorf("%q, error %v", differences, err)
+	}
+}
+
+// TestFilesElsewhereAreNotRead: a file of tests may come from somebody else, and a message about a file shows parts of it.
+func TestFilesElsewhereAreNotRead(t *testing.T) {
+	t.Parallel()
+	outside, dir := t.TempDir(), t.TempDir()
+	write(t, dir, "flow.yaml", approval)
+	secret := write(t, outside, "secret.yaml", "top secret")
+	for _, link := range []string{"link.yaml", "link.test.yaml"} {
+		if err := os.Symlink(secret, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	up, err := filepath.Rel(dir, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := []string{filepath.Join(dir, "link.test.yaml")}
+	for name, file := range map[string]string{"up": up, "absolute": secret, "link": "link.yaml", "folder": "."} {
+		paths = append(paths, write(t, dir, name+"-flow.test.yaml", "flow: "+file+"\ntests: [{}]"),
+			write(t, dir, name+"-subflow.test.yaml", "subflows: {child: "+file+"}\ntests: [{}]"))
+		event := write(t, dir, name+"-event.test.yaml", "tests: [{events: [{step: Approve, event: "+file+"}]}]")
+		cases, err := flowtest.ParseFile(event)
+		if err == nil {
+			_, _, err = cases[0].Run(t.Context())
+		}
+		refused(t, event, err)
+	}
+	for _, path := range paths {
+		_, err := flowtest.ParseFile(path)
+		refused(t, path, err)
+	}
+}
+
+func refused(t *testing.T, path string, err error) {
+	t.Helper()
+	if err == nil || strings.Contains(err.Error(), "top secret") ||
+		!strings.Contains(err.Error(), "escapes") && !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("%s: error %v", path, err)
+	}
+}
+
+// TestTimesThatAreWrong: each is a mistake of the file, and no test that runs with another time.
+func TestTimesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", approval)
+	for _, number := range []string{"1e300", ".nan", ".inf", "-1", "soon"} {
+		for _, text := range []string{"answers: [{step: Approve, afterSeconds: N}]", "answers: [{step: Approve, heartbeats: [N]}]", "events: [{afterSeconds: N}]"} {
+			text = "tests: [{" + strings.ReplaceAll(text, "N", number) + "}]"
+			if cases, err := flowtest.ParseFile(write(t, dir, "wrong.test.yaml", text)); err == nil {
+				t.Errorf("%s: %+v", text, cases[0])
+			}
+		}
+	}
+}
+
+// TestLongOutputsAreCompared compares two outputs of 5,000 lines each. A table of all pairs of lines would take 200 MB.
+func TestLongOutputsAreCompared(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", "version: v1\ntype: flow\nsteps: [{type: pass, name: A, outputMappings: [{target: all, source: $input.all}]}]\n")
+	numbers := strings.Repeat("1,", 5_000)
+	cases, err := flowtest.ParseFile(write(t, dir, "long.test.yaml", "tests: [{input: {all: ["+numbers+"2]}, want: {output: {all: [3,"+numbers+"4]}}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, differences, err := cases[0].Run(t.Context())
+	if text := strings.Join(differences, "\n"); err != nil || !strings.Contains(text, "from line 3 on:\n  -     3,\n") || len(text) > 4<<10 {
+		t.Errorf("%.300s, error %v", text, err)
 	}
 }
 
