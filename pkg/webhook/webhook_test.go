@@ -107,6 +107,8 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 		"127.0.0.1:443": false, "169.254.169.254:80": false, "[fd00:ec2::254]:80": false, "[fe80::1]:443": false, "[::1]:443": false,
 		"[::ffff:169.254.169.254]:80": false, "[64:ff9b::a9fe:a9fe]:80": false, "100.64.0.1:443": false, "0.0.0.0:80": false, "224.0.0.1:80": false,
 		"255.255.255.255:80": false, "host:80": false, "[::]:443": false, "[2002:a00:1::]:443": false,
+		"[::ffff:0:a9fe:a9fe]:443": false, "[64:ff9b:1::a9fe:a9fe]:443": false, "[2001:0:a00:1::]:443": false, "[::a9fe:a9fe]:443": false,
+		"[fec0::1]:443": false, "[ff0e::1]:443": false, "[100::1]:443": false, "[5f00::1]:443": false, "[fe80::1%eth0]:443": false,
 	} {
 		if err := checkPublic(address); (err == nil) != public {
 			t.Errorf("%s: %v", address, err)
