@@ -244,6 +244,25 @@ func statementsOf(id string, r resource) []statement {
 	return all
 }
 
+// TestTheFnfAPIChangesNoTimers: names of timers begin with a hexadecimal digit, those of a flow's schedules with "schedule-".
+func TestTheFnfAPIChangesNoTimers(t *testing.T) {
+	t.Parallel()
+	found := 0
+	for _, s := range statementsOf("FnfRole", readTemplate(t).Resources["FnfRole"]) {
+		for _, action := range s.actions {
+			if strings.HasPrefix(action, "scheduler:") {
+				found++
+				if len(s.resources) != 1 || !strings.HasSuffix(s.resources[0], ":schedule/${Timers}/schedule-*") {
+					t.Errorf("%s is allowed on %q", action, s.resources)
+				}
+			}
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d actions on schedules, want 3", found)
+	}
+}
+
 // texts are a text, or a list of them.
 func texts(node *yaml.Node) []string {
 	switch {
@@ -265,7 +284,7 @@ func texts(node *yaml.Node) []string {
 
 // bounded are the resources that may end with a wildcard: functions of the
 // stack, schedules of its group, objects of its bucket, and the versions of named functions.
-var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:)\*$`)
+var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/(schedule-)?|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:)\*$`)
 
 // attachedTo are the parameters with the user's policies, by the roles that get
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.
