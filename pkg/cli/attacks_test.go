@@ -95,6 +95,9 @@ var attacks = []attack{
 	{"a definition", "PUT /flows/other", attackedFlow, []string{noKey, ""}, 401},
 	{"a deletion", "DELETE /flows/attacked", "", []string{noKey, ""}, 401},
 	{"an event", "POST /job-events", "{}", []string{noKey, ""}, 401},
+	{"the description of the API", "GET /openapi.json", "", []string{noKey, ""}, 401},
+	{"a stream of events", "GET /flows/attacked/executions/one/history/stream", "", []string{noKey, ""}, 401},
+	{"a start that notifies", "POST /flows/attacked/executions", `{"notify":"https://evil.example/"}`, []string{noKey, ""}, 401},
 	{"another key", "GET /executions", "", []string{"Authorization", "Bearer AAAAAAAAAAAAAAAAAAAAAAAAAA"}, 401},
 	{"an empty key", "GET /executions", "", []string{"Authorization", "Bearer "}, 401},
 	{"a token as key", "GET /executions", "", []string{"Authorization", "Bearer TOKEN"}, 401},
@@ -126,6 +129,14 @@ var attacks = []attack{
 	{"a definition of 70,000 mistakes", "PUT /flows/bad", "version: v1\ntype: flow\nsteps:\n" + strings.Repeat("- {}\n", 70_000), []string{theKey, ""}, 400},
 	{"a definition of aliases", "PUT /flows/bad", "a: &a [x,x]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]\n", []string{theKey, ""}, 400},
 	{"a definition that is too large", "PUT /flows/bad", strings.Repeat("#", 2<<20), []string{theKey, ""}, 413},
+	// With the key: targets of notices that are none, or that are not encrypted.
+	{"a target with a password", "POST /flows/attacked/executions", `{"notify":"https://KEY:x@example.org/"}`, []string{theKey, ""}, 400},
+	{"a target in the clear", "POST /flows/attacked/executions", `{"notify":"http://169.254.169.254/latest?TOKEN"}`, []string{theKey, ""}, 400},
+	{"a target with a line break", "POST /flows/attacked/executions", `{"notify":"https://example.org/\r\nX-Header: TOKEN"}`, []string{theKey, ""}, 400},
+	{"a file as target", "POST /flows/attacked/executions", `{"notify":"file:///etc/passwd"}`, []string{theKey, ""}, 400},
+	{"a queue as target", "POST /flows/attacked/executions", `{"notify":"arn:aws:sqs:us-east-1:000000000000:q"}`, []string{theKey, ""}, 400},
+	{"a target that only looks local", "POST /flows/attacked/executions", `{"notify":"http://localhost.evil.example/"}`, []string{theKey, ""}, 400},
+	{"a target of 3000 bytes", "POST /flows/attacked/executions", `{"notify":"https://example.org/` + strings.Repeat("a", 3000) + `"}`, []string{theKey, ""}, 400},
 	// The API of 2019-03-15.
 	{"a report without a signature", "POST /?Action=ReportTaskSucceeded&Version=2019-03-15&TaskToken=TOKEN&Output=%7B%7D", "", nil, 400},
 	{"a report of an unknown client", "GET /?Action=ReportTaskSucceeded&Version=2019-03-15&TaskToken=TOKEN&Output=%7B%7D&AccessKeyId=you&Signature=x" +
@@ -156,6 +167,7 @@ func TestAttacksOnDev(t *testing.T) {
 	env := inStore(t)
 	env[clientKeysVariable] = `{"me":"a secret of 24 bytes or more"}`
 	env[secretVariable] = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"
+	env[notifyVariable] = env[secretVariable]
 	d := startDev(t, program(t), env, "--api")
 	fill := d.attacked()
 	for _, a := range attacks {
@@ -192,6 +204,10 @@ var rawAttacks = []rawAttack{
 		"Credential=you/20260131/us-east-1/states/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=x\r\n\r\n{}", []int{400}},
 	{"a report to Step Functions with a wrong signature", toStepFunctions + "X-Amz-Date: 20260131T100000Z\r\nAuthorization: AWS4-HMAC-SHA256 " +
 		"Credential=me/20260131/us-east-1/states/aws4_request, SignedHeaders=host;x-amz-date;x-amz-target, Signature=x\r\n\r\n{}", []int{400}},
+	{"Step Functions by the key of the other API", toStepFunctions + "Authorization: Bearer KEY\r\n\r\n{}", []int{400}},
+	{"Step Functions by a query that is signed", strings.Replace(toStepFunctions, "POST / ", "POST /?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Signature=x ", 1) +
+		"\r\n{}", []int{400}},
+	{"Step Functions in the place of the callbacks", strings.Replace(toStepFunctions, "POST / ", "POST /callbacks/FORGED ", 1) + "\r\n{}", []int{404}},
 	{"an oversized path", "POST /callbacks/" + strings.Repeat("A", 128<<10) + " HTTP/1.1\r\nHost: a\r\n\r\n{}", []int{431}},
 	{"a pipelined request with a forged token", "POST /callbacks/FORGED HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}" +
 		"POST /callbacks/HANDLE HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}", []int{404, 404}},
