@@ -13,7 +13,8 @@ import (
 // Runner fires the schedules of a store in one process. It implements [Trigger].
 //
 // An instant that was due while no process ran is fired by the next one: of several instants of a schedule the latest,
-// if it is at most a day ago. The store has the latest instant that was fired, so that none is fired again.
+// if it is at most a day ago. The store has the latest instant that was fired, so that none is fired again. One that is
+// over a day ahead was fired by a wrong clock, and does not count.
 type Runner struct {
 	schedule.Starter
 
@@ -102,7 +103,7 @@ func (r *Runner) fire(ctx context.Context, entry schedule.Entry) (next time.Time
 	now := r.Now()
 	next = expression.Next(s.Modified, now)
 	due := expression.Latest(s.Modified, now)
-	if !due.After(s.Fired) || now.Sub(due) > patience {
+	if wasAhead := s.Fired.Sub(now) > patience; !due.After(s.Fired) && !wasAhead || now.Sub(due) > patience {
 		return next, nil
 	}
 	if err := r.Fire(ctx, s.Flow, s.Name, due); err != nil && !schedule.IsFinal(err) {

@@ -143,6 +143,19 @@ func TestMissedInstants(t *testing.T) {
 	f.fireAt("2026-03-15T23:30:00", time.Minute, "f/a-20260315T230000Z", "f/old-20260315T000000Z")
 }
 
+// An instant that was fired while the clock was ahead does not stop the schedule until then. A clock that is set back by less
+// fires no instant again.
+func TestAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("a", "0 0 * * * *")
+	f.fireAt("2027-06-01T00:00:00", time.Minute, "f/a-20270601T000000Z")
+	f.fireAt("2026-01-31T12:00:00", time.Minute, "f/a-20260131T120000Z")
+	f.fireAt("2026-01-31T11:59:00", time.Minute)
+	f.fireAt("2026-01-31T12:00:00", time.Minute)
+	f.fireAt("2026-01-31T13:00:00", time.Minute, "f/a-20260131T130000Z")
+}
+
 // A change of a schedule, and the time in which it was disabled, leaves nothing to make up for.
 func TestChangedSchedules(t *testing.T) {
 	t.Parallel()
