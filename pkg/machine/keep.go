@@ -87,6 +87,13 @@ func (r *run) keepForTask(task *fdl.Task) {
 	r.keepUntil(until)
 }
 
+// waitsForLastingToken reports whether the state waits for a token that was made to be valid as long as the log is
+// kept at most, because nothing else limits the wait.
+func (s State) waitsForLastingToken(flow *fdl.Flow) bool {
+	w := s.Waiting
+	return w != nil && w.For == WaitingForToken && canWait(flow, w) && taskOf(flow.All[w.Attempt.Step]).Timeout == 0
+}
+
 // waitsUntil returns until when the state waits at most.
 func (r *run) waitsUntil() time.Time {
 	w := r.state().Waiting

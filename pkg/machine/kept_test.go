@@ -56,3 +56,39 @@ func TestCauseReplyIsNotTheHandle(t *testing.T) {
 		t.Errorf("it is %q", cause)
 	}
 }
+
+// TestATokenOutlivesItsWait: a callback without a time limit is valid for as long as the log was kept when the step began, so
+// a time limit that a parameter raises later does not count while the step waits for it.
+func TestATokenOutlivesItsWait(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	env := machine.Env{Keys: keys, Cause: "wake", Tag: "t", Flow: parseFlow(t, `
+version: v1
+type: flow
+steps:
+  - {type: task, name: Ask, resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback}
+`)}
+	env.Limits = machine.Limits{Duration: 90 * day, Retention: 30 * day, ShortLife: 2 * day}
+	begun, _ := machine.New(machine.FlowRef{Name: "flow"}, env.Flow, "run", value.Object(), epoch, env.Limits)
+	waits := mustApply(t, env, begun, machine.Started{At: epoch}).State
+	id, ok := token.HandleID(waits.Waiting.Handle())
+	if !ok {
+		t.Fatal("no token")
+	}
+	for name, tt := range map[string]struct {
+		now  machine.Limits
+		want time.Duration
+	}{
+		"as before":        {env.Limits, 90 * day},
+		"a longer time":    {machine.Limits{Duration: 366 * day, Retention: 30 * day, ShortLife: 2 * day}, 90 * day},
+		"longer kept":      {machine.Limits{Duration: 90 * day, Retention: 365 * day, ShortLife: 2 * day}, 90 * day},
+		"both":             {machine.Limits{Duration: 366 * day, Retention: 365 * day, ShortLife: 2 * day}, 60 * day},
+		"a shorter time":   {machine.Limits{Duration: 9 * day, Retention: 30 * day, ShortLife: 2 * day}, 9 * day},
+		"kept for shorter": {machine.Limits{Duration: 90 * day, Retention: 15 * day, ShortLife: 2 * day}, 90 * day},
+	} {
+		end := tt.now.EndsAt(waits, env.Flow)
+		if got := end.Sub(epoch); got != tt.want || id.Expires.Before(end) {
+			t.Errorf("%s: it ends after %s, want %s; its token is valid for %s", name, got, tt.want, id.Expires.Sub(epoch))
+		}
+	}
+}

@@ -92,8 +92,9 @@ func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRe
 const leastRetention = 24 * time.Hour
 
 // EndsAt returns when the time limit of an execution is reached, or an instant that is no later if its flow
-// is nil. If the flow has no time limit, Duration counts. If its expiry is fixed at the start, that has to come
-// later: a Duration that was raised does not count then. A Retention that was raised ends nothing.
+// is nil. If the flow has no time limit, Duration counts. If the expiry is fixed, of all logs of the flow or of the
+// token that the state waits for, that has to come later: a Duration that was raised does not count then. A
+// Retention that was raised ends nothing.
 func (l Limits) EndsAt(s State, flow *fdl.Flow) time.Time {
 	if flow != nil && flow.Timeout > 0 {
 		return s.Started.Add(flow.Timeout)
@@ -104,7 +105,7 @@ func (l Limits) EndsAt(s State, flow *fdl.Flow) time.Time {
 		return end
 	case flow == nil:
 		return latest
-	case l.extends(flow), !s.Expires.Add(-min(retention, leastRetention)).Before(end):
+	case l.extends(flow) && !s.waitsForLastingToken(flow), !s.Expires.Add(-min(retention, leastRetention)).Before(end):
 		return end
 	}
 	return s.Expires.Add(-min(retention, s.Expires.Sub(s.Started)/2)) //nolint:mnd // half of the time that the log has
