@@ -184,3 +184,19 @@ func TestFiring(t *testing.T) {
 		t.Errorf("no such schedule: %v", err)
 	}
 }
+
+// rules: NO-7
+//
+// The clients of a stack check no targets, so they reject each.
+func TestStacksSendNoNotices(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	flow, err := f.Put(t.Context(), "each", []byte(eachText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := engine.StartRequest{Flow: flow, Execution: "one", Input: value.Object(), Notify: machine.Notify{Target: "https://example.org/"}}
+	if _, err := f.client.Start(t.Context(), request); engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "leave out notify") {
+		t.Errorf("error %v", err)
+	}
+}

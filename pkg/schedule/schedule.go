@@ -99,8 +99,8 @@ type Starter struct {
 // ErrNotDue says that nothing is to be started: the schedule was deleted, disabled or changed after the instant.
 var ErrNotDue = errors.New("the schedule was deleted, disabled or changed after this instant")
 
-// IsFinal reports whether the error of [Starter.Fire] stays the same when it is tried again: the schedule does not ask for the
-// execution any more, or it cannot be started.
+// IsFinal reports whether a retry of [Starter.Fire] after this error has no chance: the schedule does not ask for the
+// execution any more, or the execution cannot be started.
 func IsFinal(err error) bool {
 	code := engine.CodeOf(err)
 	return errors.Is(err, ErrNotDue) || code == engine.CodeNotFound || code == engine.CodeInvalid || code == engine.CodeDefect

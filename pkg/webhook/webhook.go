@@ -48,8 +48,8 @@ func ParseSecrets(text string) ([]Secret, error) {
 // ErrGone means that the receiver wants no more notices.
 var ErrGone = errors.New("the receiver responded with 410 Gone")
 
-// CheckURL returns an error unless notices can be sent to the URL: one with https, or with http to this machine if
-// local says so. Its errors do not repeat the URL, which may have secrets.
+// CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is true, with http to a
+// loopback address. Its errors do not repeat the URL, which may have secrets.
 func CheckURL(target string, local bool) error {
 	parsed, err := url.Parse(target)
 	switch {
@@ -122,8 +122,8 @@ func checkPublic(address string) error {
 	return nil
 }
 
-// Send sends a notice. Any response but one with a status of 2xx is an error, and so is a redirect. Errors do not
-// have the target, which may be a secret. The error is [ErrGone] if the receiver wants no more.
+// Send sends a notice. Any response with a status other than 2xx is an error, redirects included. Errors show no more of
+// the target than its host: the rest may be a secret. The error is [ErrGone] if the receiver wants no more.
 func (s *Sender) Send(ctx context.Context, notice engine.Notice) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, notice.Target, strings.NewReader(notice.Body))
 	if err != nil {

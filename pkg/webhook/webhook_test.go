@@ -92,7 +92,6 @@ func TestOtherResponsesAreErrorsWithoutTheTarget(t *testing.T) {
 	}
 }
 
-// rules: NO-7
 func TestOnlyPublicAddressesAreReached(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was reached") }))
