@@ -50,6 +50,9 @@ func graphCommand(c Command) *cobra.Command {
 		}
 		remote := remoteOptions{placeFlags: o.placeFlags}
 		return c.onTarget(&remote, func(ctx context.Context, a *target.Client, args []string) error {
+			if err := checkFlow(args[0]); err != nil {
+				return err
+			}
 			picture, err := c.graphOfExecution(ctx, a, args[0]+"/"+o.execution)
 			return cmp.Or(err, c.draw(picture, o.format))
 		})(cmd, args)
@@ -58,6 +61,11 @@ func graphCommand(c Command) *cobra.Command {
 }
 
 func (c Command) graphOfFile(path string, o graphOptions) error {
+	if _, missing := os.Stat(path); missing != nil {
+		if flow, execution, err := names(path); err == nil {
+			return view.Usage(view.Reason(missing), "waitless graph "+flow+" --execution "+execution)
+		}
+	}
 	file, err := c.readRunnable(path, o.templateFlags)
 	if err != nil {
 		return err

@@ -40,6 +40,17 @@ func TestGraphOfAnExecution(t *testing.T) {
 	if shown := doWith(t, "", env, "show", "pass/a", "--graph"); !strings.HasSuffix(shown.stdout, "\n\n"+got.stdout) {
 		t.Errorf("show --graph: %s\nwant the graph:\n%s", shown.stdout, got.stdout)
 	}
+	for _, wrong := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"graph", "flow.yaml", "--execution", "a"}, `"flow.yaml" names no flow`},
+		{[]string{"graph", "pass/a"}, "try: waitless graph pass --execution a"},
+	} {
+		if got := doWith(t, "", env, wrong.args...); got.exit != ExitUsage || !strings.Contains(got.stderr, wrong.want) {
+			t.Errorf("%v: %+v, want %s", wrong.args, got, wrong.want)
+		}
+	}
 	if got := doWith(t, "", env, "graph", "pass", "--execution", "b"); got.exit != ExitUsage || !strings.Contains(got.stderr, `did you mean "pass/a"?`) {
 		t.Errorf("%+v", got)
 	}

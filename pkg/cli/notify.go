@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -83,5 +84,10 @@ func (n noticeSender) GaveUp(notice engine.Notice, why error) {
 }
 
 func (n noticeSender) log(message string, notice engine.Notice, why error) {
-	n.server.log.Warn(message, "execution", notice.Execution.String(), "notice", notice.ID, "target", engine.ShownTarget(notice.Target), "error", why.Error())
+	var body struct {
+		Data struct{ Flow, Execution string }
+	}
+	_ = json.Unmarshal([]byte(notice.Body), &body) // the engine wrote it
+	execution := body.Data.Flow + "/" + body.Data.Execution
+	n.server.log.Warn(message, "execution", execution, "notice", notice.ID, "target", engine.ShownTarget(notice.Target), "error", why.Error())
 }

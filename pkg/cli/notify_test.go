@@ -81,7 +81,7 @@ func TestDevSendsNotices(t *testing.T) {
 	}
 	shown := d.until(`(notice +given up after .* the target is gone)`, "show", "pass/default")
 	log := func() string { d.interrupt(); return d.stderr.String() }()
-	if !strings.Contains(log, "a notice was given up") || strings.Contains(log+shown, "s3cret") {
+	if !strings.Contains(log, `msg="a notice was given up" execution=pass/default `) || strings.Contains(log+shown, "s3cret") {
 		t.Errorf("show: %s\nthe log:\n%s", shown, log)
 	}
 }
