@@ -126,17 +126,16 @@ func ParseFile(path string) ([]Case, error) {
 	return cases, nil
 }
 
-// The mistakes of a file in the words of yaml, which name types of Go.
-var (
-	unknownField = regexp.MustCompile(`field (\S+) not found in type flowtest\.(\w+)`)
-	wrongKind    = regexp.MustCompile("cannot construct !!(\\w+)(?: `[^`]*`)? into (\\S+)( \\{\\})?")
-	kinds        = map[string]string{
-		"map": "a mapping", "seq": "a list", "str": "a string", "int": "an integer", "float": "a number", "bool": "a boolean", "null": "null",
-	}
-)
+// kinds are those of values, by their tags.
+var kinds = map[string]string{
+	"map": "a mapping", "seq": "a list", "str": "a string", "int": "an integer", "float": "a number", "bool": "a boolean", "null": "null",
+}
 
-// explained says what yaml found, and what is allowed.
+// explained says what yaml found, and what is allowed. The words of yaml name types of Go. The patterns are made here,
+// so that the start of a program does not wait for them.
 func explained(err error) string {
+	unknownField := regexp.MustCompile(`field (\S+) not found in type flowtest\.(\w+)`)
+	wrongKind := regexp.MustCompile("cannot construct !!(\\w+)(?: `[^`]*`)? into (\\S+)( \\{\\})?")
 	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: construct errors: ")
 	text = unknownField.ReplaceAllStringFunc(text, func(found string) string {
 		parts := unknownField.FindStringSubmatch(found)
