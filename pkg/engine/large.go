@@ -127,7 +127,7 @@ func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.
 }
 
 // keepApart returns the value in a form that a token's record and a message hold: a large one as a reference to
-// a part, which expires with the token.
+// a part, which expires with the token or later.
 func (c *core) keepApart(ctx context.Context, handle string, v value.Value) (value.Value, error) {
 	id, ok := token.HandleID(handle)
 	if c.large == nil || v.Size() <= machine.MaxData || !ok {
@@ -135,7 +135,7 @@ func (c *core) keepApart(ctx context.Context, handle string, v value.Value) (val
 	}
 	e := &value.Encoder{Apart: c.apart(id.Execution)}
 	e.Value(v)
-	if err := c.storeParts(ctx, e.Apart.Parts, id.Expires); err != nil {
+	if err := c.storeParts(ctx, e.Apart.Parts, c.limits.TokenPartExpiry(id.Expires, c.clock())); err != nil {
 		return value.Value{}, err
 	}
 	return value.NewDecoder(e.Bytes()).Value(), nil

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -57,6 +58,15 @@ func (l Limits) waitsLong(flow *fdl.Flow, now time.Time) bool {
 // until then.
 func (l Limits) LastExpiry(s State, flow *fdl.Flow) time.Time {
 	return later(s.Expires, l.EndsAt(s, flow).Add(l.retention()))
+}
+
+// TokenPartExpiry returns when a large value is deleted that comes with a token. The log may refer to it for longer than the
+// token is valid.
+func (l Limits) TokenPartExpiry(token, now time.Time) time.Time {
+	if l.ShortLife == 0 {
+		return token
+	}
+	return later(token, now.Add(cmp.Or(l.Duration, DefaultDuration)+l.retention()))
 }
 
 func later(a, b time.Time) time.Time {

@@ -92,3 +92,19 @@ steps:
 		}
 	}
 }
+
+// TestALargeOutcomeOutlivesItsToken: where a log may be kept for longer later, its token's large outcome is, too.
+func TestALargeOutcomeOutlivesItsToken(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	limits := machine.Limits{Duration: 90 * day, Retention: 30 * day}
+	if got := limits.TokenPartExpiry(epoch.Add(day), epoch); !got.Equal(epoch.Add(day)) {
+		t.Errorf("a log that is not kept longer: %s", got)
+	}
+	limits.ShortLife = 2 * day
+	for token, want := range map[time.Duration]time.Duration{32 * day: 120 * day, 200 * day: 200 * day} {
+		if got := limits.TokenPartExpiry(epoch.Add(token), epoch).Sub(epoch); got != want {
+			t.Errorf("a token that is valid for %s: %s, want %s", token, got, want)
+		}
+	}
+}
