@@ -97,7 +97,7 @@ type (
 //	    calls: {Reserve: 3, Ship: 2}
 //	    waits: Approve         # for the step nothing ends
 //
-// A file of tests may be somebody else's: the files that it names are in its folder or below, also by links. The error names
+// A file of tests may come from another person: the files that it names are in its folder or below, also by links. The error names
 // the file.
 func ParseFile(path string) ([]Case, error) {
 	files := folder(filepath.Dir(path))

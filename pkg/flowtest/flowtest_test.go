@@ -347,7 +347,7 @@ func TestWantsOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestFilesElsewhereAreNotRead: a file of tests may come from somebody else, and a message about a file shows parts of it.
+// TestFilesElsewhereAreNotRead: a file of tests may come from another person, and a message about a file shows parts of it.
 func TestFilesElsewhereAreNotRead(t *testing.T) {
 	t.Parallel()
 	outside, dir := t.TempDir(), t.TempDir()
