@@ -104,13 +104,17 @@ func (s State) waitsForLastingToken(flow *fdl.Flow) bool {
 	return w != nil && w.For == WaitingForToken && canWait(flow, w) && taskOf(flow.All[w.Attempt.Step]).Timeout == 0
 }
 
-// waitsUntil returns until when the state waits at most.
+// waitsUntil returns until when the state waits at most, which is not after the time limit of the execution: a token
+// that has no limit of its own is made to be valid until then.
 func (r *run) waitsUntil() time.Time {
 	w := r.state().Waiting
 	switch {
 	case w == nil || r.state().Ending != nil:
 		return r.at
 	case !w.Due.IsZero():
+		if limit := r.limitAt(); limit.Before(w.Due) {
+			return later(r.at, limit)
+		}
 		return later(r.at, w.Due)
 	case w.For == WaitingForToken:
 		return r.limitAt()

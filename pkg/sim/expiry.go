@@ -38,7 +38,7 @@ func (l logs) Extend(_ context.Context, expires time.Time, keys ...engine.ItemKe
 }
 
 // checkExpiry looks at a log whose last item was just put: no item that is needed, nor the token, may expire before
-// the retention after what the log waits for. One that ends by a defect keeps its expiry: its definition is perhaps gone.
+// the retention after what the log waits for, or after the time limit of the execution. One that ends by a defect keeps its expiry: its definition is perhaps gone.
 func (l *log) checkExpiry() {
 	if l.limits.ShortLife == 0 || l.last().Error == machine.ErrorInternal {
 		return
@@ -52,6 +52,9 @@ func (l *log) checkExpiry() {
 		until = w.Due
 	case w.For == machine.WaitingForToken && w.Due.IsZero():
 		until = epoch.Add(l.deadline(l.items[0].state.Started))
+	}
+	if limit := epoch.Add(l.deadline(l.items[0].state.Started)); limit.Before(until) {
+		until = limit
 	}
 	if w := l.last().Waiting; until.After(l.last().At) && w.For == machine.WaitingForToken {
 		if id, _ := token.HandleID(w.Handle()); id.Expires.Before(until.Add(retention).Truncate(time.Second)) {
