@@ -180,12 +180,8 @@ func (e *execution) look(
 		return state, before, after, err
 	}
 	state = stateOf(now)
-	for _, h := range history {
-		event, err := h.Parse(e.file.flow)
-		if err != nil {
-			return state, events, later, err
-		}
-		events = append(events, event)
+	if events, err = parsedEvents(e.file.flow, history); err != nil {
+		return state, events, later, err
 	}
 	e.steps.Committed(engine.ID{}, state, events)
 	e.family.see(e.file.flow, events)
@@ -203,6 +199,18 @@ func (e *execution) look(
 		}
 	}
 	return state, append(before, events...), later, nil
+}
+
+// parsedEvents are the events of a history that the API returned. With an error they are those before it.
+func parsedEvents(flow *fdl.Flow, history []machine.HistoryEvent) (events []machine.Event, err error) {
+	for _, h := range history {
+		event, err := h.Parse(flow)
+		if err != nil {
+			return events, err
+		}
+		events = append(events, event)
+	}
+	return events, nil
 }
 
 // isAskedIn reports whether users are to be told how to report the outcome of a callback that is waited for since

@@ -14,7 +14,6 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // The formats of a drawing.
@@ -95,15 +94,8 @@ func (c Command) graphOfExecution(ctx context.Context, a *target.Client, title s
 	if err != nil {
 		return p, err
 	}
-	var events []machine.Event
-	for _, h := range history {
-		event, err := h.Parse(parsed)
-		if err != nil {
-			return p, err
-		}
-		events = append(events, event)
-	}
-	return diagram.Of(parsed, title, diagram.States(parsed, events)), nil
+	events, err := parsedEvents(parsed, history)
+	return diagram.Of(parsed, title, diagram.States(parsed, events)), err
 }
 
 // draw prints a picture.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // Mermaid writes a picture as a flow chart of Mermaid, which places the steps itself.
@@ -60,12 +61,11 @@ func (m mermaid) steps(depth int, fork *fdl.Step) {
 
 // around is the fork next to a step, nil for none.
 func around(step *fdl.Step) *fdl.Step {
-	for owner := step.Series.Owner; owner != nil; owner = owner.Series.Owner {
-		if owner.IsFork() {
-			return owner
-		}
+	forks := machine.ForksAround(step)
+	if len(forks) == 0 {
+		return nil
 	}
-	return nil
+	return forks[len(forks)-1]
 }
 
 // edge leaves out those between a frame and what stands in it, which Mermaid cannot draw.

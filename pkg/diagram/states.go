@@ -2,7 +2,6 @@ package diagram
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -11,9 +10,10 @@ import (
 
 // States returns the states of an execution's steps, by the index of the step, from its events.
 func States(flow *fdl.Flow, events []machine.Event) map[int]State {
-	tallies := map[int]*tally{}
+	tallies, hasEnded := map[int]*tally{}, false
 	for _, e := range events {
 		if e.Step == machine.NoStep {
+			hasEnded = hasEnded || e.Type != machine.ExecutionStarted
 			continue
 		}
 		t := tallies[e.Step]
@@ -23,16 +23,12 @@ func States(flow *fdl.Flow, events []machine.Event) map[int]State {
 		}
 		t.count(e)
 	}
-	hasEnded := slices.ContainsFunc(events, func(e machine.Event) bool { return slices.Contains(ends, e.Type) })
 	states := map[int]State{}
 	for i, step := range flow.All {
 		states[i] = tallies[i].state(step, hasEnded)
 	}
 	return states
 }
-
-// ends are the last events of executions.
-var ends = []machine.EventType{machine.ExecutionSucceeded, machine.ExecutionFailed, machine.ExecutionStopped, machine.ExecutionTimedOut}
 
 // tally counts what happened to a step, which a loop or a foreach enters often.
 type tally struct {

@@ -155,6 +155,7 @@ type run struct {
 	Test
 	clock   *local.Clock
 	flow    *fdl.Flow
+	all     *fdl.Flow // has the steps of all flows of the test
 	system  *local.System
 	builtIn *local.Tasks
 
@@ -172,6 +173,7 @@ func (r *run) prepare() (input value.Value, err error) {
 		}
 		return input, fmt.Errorf("the flow is not valid:\n%s", strings.Join(lines, "\n"))
 	}
+	r.all = r.withSubflows()
 	script, err := r.script()
 	if err != nil {
 		return input, err
@@ -223,7 +225,7 @@ func (r *run) script() (*local.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	return script, script.CheckSteps(r.withSubflows())
+	return script, script.CheckSteps(r.all)
 }
 
 // withSubflows is a flow with the steps of all flows of the test.
@@ -249,8 +251,8 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	if tasks, err = local.NewTasks(r.clock, actions); err != nil {
 		return nil, err
 	}
-	used, all := map[string]bool{}, r.withSubflows()
-	for step, task := range all.Tasks() {
+	used := map[string]bool{}
+	for step, task := range r.all.Tasks() {
 		if !task.Resource.IsFunction() {
 			continue
 		}
@@ -266,7 +268,7 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 			return nil, fmt.Errorf("functions: the flow has neither a function nor a step %q", name)
 		}
 	}
-	for _, missing := range tasks.Resolve(all) {
+	for _, missing := range tasks.Resolve(r.all) {
 		if unknown, ok := errors.AsType[*local.UnknownFunctionError](missing); ok && !unknown.IsAction {
 			tasks.AddFunction(unknown.Function, r.call)
 		}

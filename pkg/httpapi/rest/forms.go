@@ -48,7 +48,7 @@ type Execution struct {
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
 	Blocked string `json:"blocked,omitempty"`
-	// Notify is whom the execution tells of its end, without what may be a secret.
+	// Notify is the target that is notified of the end, without what may be a secret.
 	Notify string `json:"notify,omitempty"`
 	// Undelivered is why notices were given up, one text each.
 	Undelivered []string `json:"undelivered,omitempty"`
