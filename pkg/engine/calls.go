@@ -112,7 +112,10 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 	outcome, err := h.callOrStart(ctx, call)
 	var wait *WaitError
 	if errors.As(err, &wait) {
-		outcome, err = h.callLater(ctx, d, wait)
+		if err := h.commitBeforeTurn(ctx, d); err != nil {
+			return token.Outcome{}, err // nothing was called, so the results stay in memory (rule 4)
+		}
+		outcome, err = wait.Call(ctx)
 	}
 	if err != nil {
 		// The call may have been made, so this worker does not repeat it: without a result in memory
@@ -131,15 +134,13 @@ func (h *handler) callOrStart(ctx context.Context, call machine.Call) (token.Out
 	return h.caller.Call(ctx, call)
 }
 
-// callLater commits the draft and waits for the turn of the call. The log then has the execution's
+// commitBeforeTurn commits the draft before a call waits for its turn. The log then has the execution's
 // timer, and shows what the execution waits for.
-func (h *handler) callLater(ctx context.Context, d *draft, wait *WaitError) (token.Outcome, error) {
-	if d.changed {
-		if err := h.commit(ctx, d); err != nil {
-			return token.Outcome{}, err
-		}
+func (h *handler) commitBeforeTurn(ctx context.Context, d *draft) error {
+	if !d.changed {
+		return nil
 	}
-	return wait.Call(ctx)
+	return h.commit(ctx, d)
 }
 
 // errTooLate leaves a call to the next delivery of the wake.

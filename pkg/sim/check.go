@@ -98,10 +98,11 @@ const mostDeliveries = 20_000
 const forgedDeliveries = 20_000
 
 // mostLive is how many messages may be alive: one for each start, stop and
-// closing from outside, a timer for each commit that was tried and refused, and a
-// few for each failure.
+// closing from outside, a timer for each commit that was tried and refused, a few
+// for each failure, and three for each step that names the sub-flow.
 func (w *world) mostLive() int {
 	most := 16 + w.outside + 10*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
+	most += 3 * len(w.starters) // a start, a timer, and that the step is left
 	if w.tries {
 		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
 	}

@@ -51,6 +51,8 @@ var foundSeeds = []uint64{
 	5458613562334482803,  // the clock of a process was a day ahead, and a named job was taken for an earlier one, for ever
 	17442187291691015178, // a wake that was sent again looked at the time limit, too: twenty thousand messages
 	5878955314809585714,  // a lane committed its results once more after it had lost the race, with its timer
+	10937103020851281506, // a commit was lost before a call waited for its turn, and the results before it with it
+	5871707532226729030,  // sixteen lanes start the same sub-flow; this check allowed for one
 }
 
 func TestFixedSeeds(t *testing.T) {

@@ -566,6 +566,17 @@ var laneCases = []ruleCase{
 		b.wantPutBack(lane, epoch.Add(time.Minute))
 		b.wantTrace("read of lane 0", "read", "call A", "call A", "call A", "call A", "write 0 of lane 0: refused", "read of lane 0")
 	}},
+	{"rule 4: a commit that is lost before a call waits for its turn loses no result", func(b *fixture) {
+		lanes := b.forkOver(6)
+		b.answer("A", `{}`)
+		b.script("A", answer{outcome: success, waits: true})
+		b.script("A", answer{outcome: success, waits: true})
+		b.answer("A", `{}`)
+		b.log.FailAppends(Refuse)
+		b.advance(lanes[0])
+		b.wantTrace("read of lane 0", "read", "call A", "wait to call A", "write 0 of lane 0: refused",
+			"read of lane 0", "read", "wait to call A", "write 0 of lane 0", "call A", "call A", "write 1 of lane 0", "join lane 0: 1")
+	}},
 	{"rule 22: a worker without time for the next call leaves it to a timer", func(b *fixture) {
 		lanes := b.forkOver(6)
 		late := &timeLeft{b.t.Context(), time.Hour}
