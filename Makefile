@@ -15,6 +15,8 @@ EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
 # The vendor's clients of the API of 2019-03-15, for Python, Node.js and Go.
 CLIENTS := .tools/clients/installed .tools/fnf-npm/installed .tools/fnf-go/installed
+# Headless Chromium for the tests of pages.
+BROWSER := .tools/browser/installed
 # Services that the emulator of AWS does not have: DMS, and durable functions with their SDK.
 BESIDE := .tools/dms/installed .tools/durable/installed .tools/durable-sdk/installed
 UV := .tools/uv/installed
@@ -68,7 +70,7 @@ test: tools ## Vet, run all tests and a minute of simulation
 # Emulators and clients that the tests need. They install at the same time.
 .PHONY: tools
 tools:
-	@$(MAKE) --no-print-directory -j8 $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS)
+	@$(MAKE) --no-print-directory -j8 $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) $(BROWSER)
 
 # Each store runs the same suites. A store that fails a case, or does not run it, fails the target.
 STORES := $(addprefix ./pkg/,local local/disk aws/dynamo)
@@ -81,6 +83,12 @@ conformance: $(EMULATOR) ## Run the tests of all stores and print their cases si
 .PHONY: test-faults
 test-faults: $(EMULATOR) $(SAM) ## Kill the functions of a stack between their effects, and lose and double messages
 	go test -count=1 -timeout 15m -v ./pkg/aws/stack -run '^TestFaults' -faults | grep -v -e '^=== '
+
+.PHONY: screenshots
+screenshots: $(BROWSER) ## Take pictures of all pages into bin/screenshots: wide and narrow, light and dark
+	rm -rf bin/screenshots
+	mkdir -p bin/screenshots
+	go test -count=1 ./pkg/cli -run InABrowser -screenshots "$(CURDIR)/bin/screenshots"
 
 .PHONY: test-sam
 test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` (Docker)
@@ -267,14 +275,16 @@ clean: ## Remove build output and tools
 	$(@D)/bin/pip check --disable-pip-version-check
 	touch $@
 
-# The SDK of durable functions requires a newer Node.js than it needs, so npm logs errors only. Install scripts do not run.
+# The SDK of durable functions and the browser require a newer Node.js than they need, so npm logs errors only. Install scripts do not
+# run; what a package of ours has to do afterwards is its script `unpack`.
 .tools/%/installed: .ci/%/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null \
-	|| { echo "this needs Node.js 20 or newer and npm, for durable functions and a client; 'make unit' runs the tests that need Go alone"; exit 1; }
+	|| { echo "this needs Node.js 20 or newer and npm, for durable functions, a client and a browser; 'make unit' runs the tests that need Go alone"; exit 1; }
 	rm -rf $(@D)
 	mkdir -p $(@D)
 	cp .ci/$*/package.json $< $(@D)
 	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	cd $(@D) && npm run --if-present --silent unpack
 	touch $@
 
 # A program in a module of its own, so that what it needs is not in go.mod.
