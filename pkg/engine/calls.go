@@ -101,7 +101,7 @@ func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Sign
 
 // call makes a call unless its result is in memory.
 func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
-	if r, ok := h.results[call.Attempt]; ok && r.call.Place == call.Place && value.Equal(r.call.Input, call.Input) {
+	if r, ok := h.madeBefore(call); ok {
 		return r.outcome, nil
 	}
 	if h.tooLate(ctx) {
@@ -125,6 +125,12 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 	}
 	h.results[call.Attempt] = &result{call: call, outcome: outcome}
 	return outcome, nil
+}
+
+// madeBefore returns the result of the call if this handler made it, and no commit holds it yet.
+func (h *handler) madeBefore(call machine.Call) (*result, bool) {
+	r, ok := h.results[call.Attempt]
+	return r, ok && r.call.Place == call.Place && value.Equal(r.call.Input, call.Input)
 }
 
 func (h *handler) callOrStart(ctx context.Context, call machine.Call) (token.Outcome, error) {

@@ -157,11 +157,13 @@ func (h *handler) runCommands(ctx context.Context, d *draft) error {
 }
 
 // comesAfterCommit reports whether the draft must be committed before the command is executed: a call that
-// depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an ending (rule 9).
+// depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an ending (rule 9). A
+// call whose result is in memory is not made again, and a commit before it would lose that result (rule 4).
 func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:
-		return c.Claimed || d.hasResult && !h.sharesCommit(ctx, d, c)
+		_, isKnown := h.madeBefore(c.Call)
+		return c.Claimed || d.hasResult && !h.sharesCommit(ctx, d, c) && !isKnown
 	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:
 		return true
 	case machine.CloseToken:

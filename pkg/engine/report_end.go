@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -37,12 +39,27 @@ func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error 
 	return nil
 }
 
-// endedByWake reports whether the wake ended the execution. The worker that did so may have died before it
-// reported the end. A request to stop also makes a lane that has ended join again (rule 20).
+// endedByWake reports whether the wake ended the execution, or has to report the end in place of the wake
+// that did. The worker that ended it may have died before it reported that. A request to stop also makes a
+// lane that has ended join again (rule 20).
 func (h *handler) endedByWake(state machine.State) bool {
 	reports := h.ends != nil || h.notifies(state.Notify) || state.Lane != nil || state.Awaited()
-	isEnd := h.wake.Cause == state.By && reports || state.Lane != nil && h.wake.Cause == machine.CauseStop
-	return isEnd && state.Status.Final()
+	isStop := state.Lane != nil && h.wake.Cause == machine.CauseStop
+	return state.Status.Final() && (reports && (h.wake.Cause == state.By || h.bringsResult(state)) || isStop)
+}
+
+// bringsResult reports whether the wake is that of ended lanes or of a closed token, and the result can have
+// ended the execution. Another wake that was delivered twice may have found the result first. If its other
+// delivery deleted the message meanwhile, and the worker died, the wake of the result is all that is left.
+func (h *handler) bringsResult(state machine.State) bool {
+	cause := h.wake.Cause
+	switch {
+	case h.wake.Seq > 0, strings.HasPrefix(cause, machine.CauseReply("")): // a timer, a reply
+		return false
+	case slices.Contains([]string{machine.CauseStart, machine.CauseStop, machine.CauseLimit, machine.CauseParent}, cause):
+		return false
+	}
+	return machine.IsJoin(cause) || state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed
 }
 
 // reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may

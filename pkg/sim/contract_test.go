@@ -737,9 +737,23 @@ var mutants = []mutant{
 	{
 		name: "rule 20: a lane that has ended is not joined by its stop", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/report_end.go",
-			`|| state.Lane != nil && h.wake.Cause == machine.CauseStop
-`, `
-`),
+			` || isStop)`, ` || isStop && !isStop)`),
+	},
+	{
+		name: "rule 17: a lane joins only with the wake that ended it", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/report_end.go",
+			`(h.wake.Cause == state.By || h.bringsResult(state))`, `h.wake.Cause == state.By`),
+	},
+	{
+		name: "rule 4: a commit between calls whose results are in memory", from: forkless + 1,
+		caught: sim.CalledTooOften, edits: one("engine/commit.go",
+			` && !isKnown`, ` && (!isKnown || isKnown)`),
+	},
+	{
+		name: "rule 4: a commit that is lost before the turn of a call loses the results", from: forkless + 1,
+		caught: sim.CalledTooOften, edits: one("engine/calls.go",
+			`			return token.Outcome{}, err // nothing was called`, `			clear(h.results)
+			return token.Outcome{}, err // nothing was called`),
 	},
 	{
 		name: "rule 25: a sub-flow whose step has its outcome does not wake the parent", from: forkless + 1,

@@ -53,6 +53,10 @@ var foundSeeds = []uint64{
 	5878955314809585714,  // a lane committed its results once more after it had lost the race, with its timer
 	10937103020851281506, // a commit was lost before a call waited for its turn, and the results before it with it
 	5871707532226729030,  // sixteen lanes start the same sub-flow; this check allowed for one
+	4591992846440312081,  // a lost commit was made again with the first of its results, and the others were forgotten
+	6736987660678747006,  // the same before a timer, for want of time
+	13644554456983776706, // a start was delivered twice, ended a lane with the result of another wake, and its join failed
+	2107626250208089654,  // a sub-flow looked at the token of its parent after its own end; this check took that for a look at its log
 }
 
 func TestFixedSeeds(t *testing.T) {

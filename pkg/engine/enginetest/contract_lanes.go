@@ -170,6 +170,18 @@ var laneCases = []ruleCase{
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "join lane 0: 1")
 	}},
+	{"rule 17: a worker that died before the join, with a message that is deleted: the wake of the result joins", func(b *fixture) {
+		b.updateFaults = []Fault{LoseWrite}
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.answer("A", `{}`)
+		b.wantError(lanes[0], engine.CodeInternal)
+		b.trace = nil
+		timer := engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: "0123456789abcdef", Seq: 1, Due: b.Now(), Sent: b.Now()}
+		b.advance(timer)
+		b.wantTrace("read of lane 0")
+		b.advance(engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: machine.CauseJoined(3), Due: b.Now(), Sent: b.Now()})
+		b.wantTrace("read of lane 0", "join lane 0: 1")
+	}},
 	{"rule 17: a worker that died before the wake: its wake joins again and wakes", func(b *fixture) {
 		_, lanes := b.fork(taskText("A"), taskText("B"))
 		b.answer("A", `{}`)
@@ -576,6 +588,19 @@ var laneCases = []ruleCase{
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "read", "call A", "wait to call A", "write 0 of lane 0: refused",
 			"read of lane 0", "read", "wait to call A", "write 0 of lane 0", "call A", "call A", "write 1 of lane 0", "join lane 0: 1")
+	}},
+	{"rule 4: a lost commit of shared results is made again and no call with it", func(b *fixture) {
+		lanes := b.forkOver(26)
+		for range 11 {
+			b.answer("A", `{}`)
+		}
+		b.script("A", answer{outcome: success, during: func() { b.at(6 * time.Second) }})
+		b.answer("A", `{}`)
+		b.log.FailAppends(NoFault, Refuse)
+		b.advance(lanes[0])
+		b.wantTrace(slices.Concat(
+			[]string{"read of lane 0", "read"}, slices.Repeat([]string{"call A"}, 10), []string{"write 0 of lane 0"},
+			slices.Repeat([]string{"call A"}, 2), []string{"write 1 of lane 0: refused", "read of lane 0", "call A", "write 1 of lane 0", "join lane 0: 1"})...)
 	}},
 	{"rule 22: a worker without time for the next call leaves it to a timer", func(b *fixture) {
 		lanes := b.forkOver(6)

@@ -26,11 +26,21 @@ var endCases = []ruleCase{
 		b.advance(start)
 		b.wantTrace("read", "told Succeeded")
 	}},
+	{"rule 7: an end that was not told by a wake whose message is deleted is told by the wake of the result", func(b *fixture) {
+		b.wantError(b.lastTask(1), engine.CodeInternal)
+		b.trace = nil
+		result := engine.Wake{Execution: testID, Cause: "0123456789abcdef", Due: b.Now(), Sent: b.Now()}
+		b.wantPutBack(result, after(time.Minute))
+		b.at(time.Minute)
+		b.trace = nil
+		b.advance(result)
+		b.wantTrace("read", "told Succeeded")
+	}},
 	{"rule 7: a wake that did not end the execution sends no notice", func(b *fixture) {
 		b.advance(b.lastTask(0))
 		b.trace = nil
 		b.at(time.Hour)
-		b.advance(engine.Wake{Execution: testID, Cause: "0123456789abcdef", Due: b.Now(), Sent: b.Now()})
+		b.advance(engine.Wake{Execution: testID, Cause: "0123456789abcdef", Seq: 1, Due: b.Now(), Sent: b.Now()})
 		b.wantTrace("read")
 	}},
 	{"rule 7: a failure by a defect is told too", func(b *fixture) {
