@@ -44,9 +44,9 @@ const defaultList = 100
 // listOptions are the flags of list.
 type listOptions struct {
 	remoteOptions
-	flow, since string
-	statuses    []string
-	limit       int
+	flow, since, before, prefix string
+	statuses                    []string
+	limit                       int
 }
 
 func listCommand(c Command) *cobra.Command {
@@ -57,6 +57,8 @@ func listCommand(c Command) *cobra.Command {
 	flags.StringVar(&o.flow, "flow", "", "only those of this flow")
 	flags.StringSliceVar(&o.statuses, "status", nil, "only those that are Starting, Running, Succeeded, Failed, Stopped or TimedOut, several with commas")
 	flags.StringVar(&o.since, "since", "", "only those that started since then: 30m, 24h, 7d, or an instant like 2026-01-31T10:00:00Z")
+	flags.StringVar(&o.before, "before", "", "only those that started earlier than that, given like --since")
+	flags.StringVar(&o.prefix, "prefix", "", "only those whose name begins with this text")
 	flags.IntVar(&o.limit, "limit", defaultList, "how many; 0 means all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		filter, err := o.filter(cmd)
@@ -72,7 +74,7 @@ func listCommand(c Command) *cobra.Command {
 
 // filter says which executions the flags mean.
 func (o listOptions) filter(cmd *cobra.Command) (filter rest.Filter, err error) {
-	filter = rest.Filter{Flow: o.flow, Limit: o.limit}
+	filter = rest.Filter{Flow: o.flow, Prefix: o.prefix, Limit: o.limit}
 	if o.flow != "" {
 		if err := checkFlow(o.flow); err != nil {
 			return filter, err
@@ -81,8 +83,15 @@ func (o listOptions) filter(cmd *cobra.Command) (filter rest.Filter, err error) 
 	if filter.Statuses, err = rest.ParseStatuses(o.statuses...); err != nil {
 		return filter, view.Usage("--status: "+err.Error(), "--status Failed,TimedOut")
 	}
-	if filter.Since, err = parseSince(o.since, time.Now()); err != nil {
-		return filter, view.Usage(err.Error(), "--since 24h")
+	now := time.Now()
+	if filter.Since, err = parseInstant(o.since, now); err != nil {
+		return filter, view.Usage("--since "+err.Error(), "--since 24h")
+	}
+	if filter.Before, err = parseInstant(o.before, now); err != nil {
+		return filter, view.Usage("--before "+err.Error(), "--before 24h")
+	}
+	if o.before != "" && o.since != "" && !filter.Since.Before(filter.Before) {
+		return filter, view.Usage("no execution starts since "+o.since+" and before "+o.before, "--since 48h --before 24h")
 	}
 	if !cmd.Flags().Changed("limit") && o.since != "" {
 		filter.Limit = 0
@@ -93,8 +102,8 @@ func (o listOptions) filter(cmd *cobra.Command) (filter rest.Filter, err error) 
 	return filter, nil
 }
 
-// parseSince reads an instant, or how long ago it was.
-func parseSince(text string, now time.Time) (time.Time, error) {
+// parseInstant reads an instant, or how long ago it was.
+func parseInstant(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -112,7 +121,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
 		return at, nil
 	}
-	return time.Time{}, fmt.Errorf("--since is %q; allowed: how long ago, like 30m, 24h or 7d, a day or an instant (RFC 3339)", text)
+	return time.Time{}, fmt.Errorf("is %q; allowed: how long ago, like 30m, 24h or 7d, a day or an instant (RFC 3339)", text)
 }
 
 // list prints executions page by page.

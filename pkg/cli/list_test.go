@@ -45,6 +45,11 @@ func TestListFilters(t *testing.T) {
 		{"--since 1h", "pause/b pass/a2 pass/a1 pass/a0", idle},
 		{"--since 2100-01-01", "", none},
 		{"--since 2100-01-01T00:00:00Z --limit 1", "", none},
+		{"--before 1h", "", none},
+		{"--since 1h --before 2100-01-01 --limit 2", "pause/b pass/a2", more + idle},
+		{"--prefix a", "pass/a2 pass/a1 pass/a0", ""},
+		{"--prefix a1 --flow pass --status Succeeded,Failed", "pass/a1", ""},
+		{"--prefix c", "", none},
 	} {
 		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(tt.args)...)...)
 		if names := strings.Join(namesIn(got.stdout), " "); got.exit != ExitSucceeded || names != tt.want || got.stderr != tt.note {
@@ -77,6 +82,9 @@ func TestListRejectsUnknownFilters(t *testing.T) {
 		"--limit -1":              "--limit is -1; allowed: ",
 		"--since yesterday":       `--since is "yesterday"; allowed: `,
 		"--since=-1h":             `--since is "-1h"; allowed: `,
+		"--before tomorrow":       `--before is "tomorrow"; allowed: `,
+		"--since 1h --before 2h":  "no execution starts since 1h and before 2h",
+		"--prefix=":               "--prefix is empty",
 	} {
 		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(args)...)...)
 		if got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
@@ -85,7 +93,7 @@ func TestListRejectsUnknownFilters(t *testing.T) {
 	}
 }
 
-func TestParseSince(t *testing.T) {
+func TestParseInstant(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Time{
@@ -95,7 +103,7 @@ func TestParseSince(t *testing.T) {
 		"2026-03-01T10:00:00Z": time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC),
 		"2026-03-01":           time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local),
 	} {
-		if got, err := parseSince(text, now); err != nil || !got.Equal(want) {
+		if got, err := parseInstant(text, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %s, %v; want %s", text, got, err, want)
 		}
 	}

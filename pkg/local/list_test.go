@@ -50,40 +50,60 @@ func TestPageOfTheListReadsItsOwnEntries(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		flow             string
-		status           machine.Status
+		of               engine.Selection
 		found, entries   int
 		foundB, entriesB int // of the second page
 	}{
-		{"", "", limit, limit + 1, limit, limit + 1},
-		{"common", "", limit, limit + 1, limit, limit + 1},
-		{"rare-1", "", limit, limit, 0, 0},
-		{"rare-1", machine.StatusRunning, 0, 0, 0, 0},
-		{"waiting", machine.StatusRunning, limit, 0, 0, 0},
-		{"rare-1", machine.StatusSucceeded, 0, 0, 0, 0},
-		{"none", "", 0, 0, 0, 0},
-		{"", machine.StatusSucceeded, limit, 1 + limit + 1, limit, 1 + limit + 1},
+		{selected(""), limit, limit + 1, limit, limit + 1},
+		{selected("common"), limit, limit + 1, limit, limit + 1},
+		{selected("rare-1"), limit, limit, 0, 0},
+		{selected("rare-1", machine.StatusRunning), 0, 0, 0, 0},
+		{selected("waiting", machine.StatusRunning), limit, 0, 0, 0},
+		{selected("rare-1", machine.StatusSucceeded), 0, 0, 0, 0},
+		{selected("none"), 0, 0, 0, 0},
+		{selected("", machine.StatusSucceeded), limit, 1 + limit + 1, limit, 1 + limit + 1},
 		// Of each of 5 flows the first entry, and those that may belong to the page.
-		{"", machine.StatusFailed, limit, 5 + 36, limit, 5 + 32},
-		{"rare-1", machine.StatusFailed, limit, limit, 0, 0},
+		{selected("", machine.StatusFailed), limit, 5 + 36, limit, 5 + 32},
+		{selected("rare-1", machine.StatusFailed), limit, limit, 0, 0},
 		// These are in memory.
-		{"", machine.StatusRunning, limit, 0, 0, 0},
+		{selected("", machine.StatusRunning), limit, 0, 0, 0},
+		{selected("waiting", machine.StatusRunning, machine.StatusStarting), limit, 0, 0, 0},
+		// Of each status the entries that may belong to the page.
+		{selected("rare-1", machine.StatusFailed, machine.StatusTimedOut), limit, limit, 0, 0},
+		{selected("common", machine.StatusSucceeded, machine.StatusFailed), limit, limit + 1, limit, limit + 1},
+		{selected("", machine.StatusTimedOut, machine.StatusFailed, machine.StatusStopped), limit, 5 + 36, limit, 5 + 32},
+		{selected("", machine.StatusRunning, machine.StatusSucceeded), limit, 1 + limit + 1, limit, 1 + limit + 1},
+		// Of a range of time the entries in it.
+		{started("", 1000, 1005), 5, 5, 0, 0},
+		{started("common", 1000, 1000+limit), limit - 1, limit - 1, 0, 0},
+		{started("", 1000, 4000), limit, limit + 1, limit, limit + 1},
+		{started("", 4000, 1000), 0, 0, 0, 0},
+		{started("common", 1000, 1005, machine.StatusSucceeded, machine.StatusFailed), 4, 4, 0, 0},
 	} {
 		db.entries = 0
-		ids, next, err := store.Executions(t.Context(), tt.flow, tt.status, "", limit)
+		ids, next, err := store.Executions(t.Context(), tt.of, "", limit)
 		if err != nil || len(ids) != tt.found || db.entries != tt.entries {
-			t.Errorf("%q %q: %d found with %d entries read, %v; want %d with %d", tt.flow, tt.status, len(ids), db.entries, err, tt.found, tt.entries)
+			t.Errorf("%+v: %d found with %d entries read, %v; want %d with %d", tt.of, len(ids), db.entries, err, tt.found, tt.entries)
 		}
 		if next == "" {
 			continue
 		}
 		db.entries = 0
-		ids, _, err = store.Executions(t.Context(), tt.flow, tt.status, next, limit)
+		ids, _, err = store.Executions(t.Context(), tt.of, next, limit)
 		if err != nil || len(ids) != tt.foundB || db.entries != tt.entriesB {
-			t.Errorf("%q %q, second page: %d found with %d entries read, %v; want %d with %d",
-				tt.flow, tt.status, len(ids), db.entries, err, tt.foundB, tt.entriesB)
+			t.Errorf("%+v, second page: %d found with %d entries read, %v; want %d with %d",
+				tt.of, len(ids), db.entries, err, tt.foundB, tt.entriesB)
 		}
 	}
+}
+
+func selected(flow string, statuses ...machine.Status) engine.Selection {
+	return engine.Selection{Flow: flow, Statuses: statuses}
+}
+
+// started selects the executions that started in a range of seconds after the first one.
+func started(flow string, since, before int64, statuses ...machine.Status) engine.Selection {
+	return engine.Selection{Flow: flow, Statuses: statuses, Since: time.Unix(1+since, 0), Before: time.Unix(1+before, 0)}
 }
 
 // appendStarted adds an execution with this status that was started so long after the first.
@@ -140,9 +160,9 @@ func TestExecutionsOfOlderStoresAreListed(t *testing.T) {
 func contents(t *testing.T, store *local.KeyedStore) []int {
 	t.Helper()
 	const most = 1 << 20
-	all, _, err := store.Executions(t.Context(), "", "", "", most)
-	ofFlow, _, errFlow := store.Executions(t.Context(), "flow", "", "", most)
-	running, _, errRunning := store.Executions(t.Context(), "", machine.StatusRunning, "", most)
+	all, _, err := store.Executions(t.Context(), engine.Selection{}, "", most)
+	ofFlow, _, errFlow := store.Executions(t.Context(), engine.Selection{Flow: "flow"}, "", most)
+	running, _, errRunning := store.Executions(t.Context(), engine.Selection{Statuses: []machine.Status{machine.StatusRunning}}, "", most)
 	unfinished, _, errUnfinished := store.Unfinished(t.Context(), nil, most)
 	ended, errEnded := store.EndedBefore(t.Context(), time.Now(), local.Ended{}, most)
 	if err := errors.Join(err, errFlow, errRunning, errUnfinished, errEnded); err != nil {

@@ -55,8 +55,12 @@ func encodedText(text string) []byte {
 }
 
 func placeOf(execution engine.ID, started time.Time) []byte {
-	place := binary.BigEndian.AppendUint64(make([]byte, 0, placeSize), ^(uint64(started.UnixNano()) ^ 1<<63))
-	return append(place, execution[:]...)
+	return append(placeAt(started.UnixNano()), execution[:]...)
+}
+
+// placeAt returns what the places of executions begin with that started at this instant in nanoseconds since 1970.
+func placeAt(started int64) []byte {
+	return binary.BigEndian.AppendUint64(make([]byte, 0, placeSize), ^(uint64(started) ^ 1<<63)) //nolint:gosec // the bits
 }
 
 // add returns the entry of an execution.
@@ -111,30 +115,25 @@ func (s *KeyedStore) headOf(item engine.Item) machine.Head {
 	return head
 }
 
-// Executions implements the index of the management API. It reads the entries of the page and the one behind it, of a status
-// without a flow a few of each flow. A page token is the last place of the page.
+// Executions implements the index of the management API. It reads the entries of the page and the one behind it, of each
+// status a few, and without a flow a few of each flow. A page token is the last place of the page.
 func (s *KeyedStore) Executions(
-	ctx context.Context, flow string, status machine.Status, after string, limit int,
+	ctx context.Context, of engine.Selection, after string, limit int,
 ) (ids []engine.ID, next string, err error) {
-	p := listPage{limit: limit}
+	first, last := of.Starts()
+	if first > last {
+		return nil, "", nil
+	}
+	p := listPage{from: placeAt(last), until: placeAt(first - 1), limit: limit}
 	if after != "" {
 		last, err := hex.DecodeString(after)
 		if err != nil || len(last) != placeSize {
 			err := fmt.Errorf("invalid page token %q: use next of the previous page", after)
 			return nil, "", &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: err}
 		}
-		p.from = append(last, 0)
+		p.from = slices.MaxFunc([][]byte{p.from, append(last, 0)}, bytes.Compare)
 	}
-	err = s.do(ctx, operation{name: "list executions"}, func() error {
-		db := s.db
-		if status == machine.StatusRunning {
-			db = s.running
-		}
-		if flow == "" && status != "" {
-			return p.readFlows(db, listOfStatus(status))
-		}
-		return p.read(db, list{flow, status}.prefix())
-	})
+	err = s.do(ctx, operation{name: "list executions"}, func() error { return p.readAll(s, of) })
 	if err != nil {
 		return nil, "", err
 	}
@@ -150,14 +149,35 @@ func (s *KeyedStore) Executions(
 // listPage is a page of executions, and the place of one more.
 type listPage struct {
 	from   []byte // the least place
+	until  []byte // no place of the page is as great
 	limit  int
 	places [][]byte
+}
+
+// readAll adds the places of the selected executions: those of each status from its own list.
+func (p *listPage) readAll(s *KeyedStore, of engine.Selection) (err error) {
+	statuses := of.Indexed()
+	if len(statuses) == 0 {
+		return p.read(s.db, list{flow: of.Flow}.prefix())
+	}
+	for i := 0; i < len(statuses) && err == nil; i++ {
+		db := s.db
+		if statuses[i] == machine.StatusRunning {
+			db = s.running
+		}
+		if of.Flow == "" {
+			err = p.readFlows(db, listOfStatus(statuses[i]))
+		} else {
+			err = p.read(db, list{of.Flow, statuses[i]}.prefix())
+		}
+	}
+	return err
 }
 
 // read adds the places behind a prefix, as far as they belong to the page.
 func (p *listPage) read(db Database, prefix []byte) (err error) {
 	known := len(p.places)
-	for key := range db.Entries(Range{slices.Concat(prefix, p.from), startingWith(prefix).Upper}, &err) {
+	for key := range db.Entries(Range{slices.Concat(prefix, p.from), slices.Concat(prefix, p.until)}, &err) {
 		place := key[len(prefix):]
 		if len(place) != placeSize {
 			return damaged("the list of executions")

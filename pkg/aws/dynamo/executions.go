@@ -1,10 +1,13 @@
 package dynamo
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -39,13 +42,21 @@ func addEntry(attributes item, execution engine.ID, head machine.Head) {
 
 // Executions implements the index of the management API. It may lag behind the log by
 // a moment.
-func (l *Log) Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error) {
+func (l *Log) Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error) {
 	before, err := base64.RawURLEncoding.DecodeString(after)
 	if err != nil {
 		return nil, "", &engine.Error{Code: engine.CodeInvalid, Op: "list executions", Err: fmt.Errorf(
 			"invalid page token %q: use `next` of the previous page", after)}
 	}
-	entries := l.executions(flow, before, limit)
+	first, last := of.Starts()
+	from, to := placeAt(first), append(placeAt(last), lastID...)
+	if after != "" && bytes.Compare(before, to) <= 0 {
+		to = justBefore(before)
+	}
+	if bytes.Compare(from, to) > 0 {
+		return nil, "", nil
+	}
+	wanted, entries := of.Indexed(), l.executions(of.Flow, from, to, limit)
 	for passed := 0; ; passed++ {
 		found, err := entries.next(ctx)
 		switch {
@@ -61,7 +72,7 @@ func (l *Log) Executions(ctx context.Context, flow string, status machine.Status
 			return nil, "", l.wrap("list executions", errors.New("an entry is of no execution"))
 		}
 		before = placeOf(found[0])
-		if status == "" || statusOf(found) == status {
+		if len(wanted) == 0 || slices.Contains(wanted, statusOf(found)) {
 			ids = append(ids, engine.ID(execution))
 		}
 	}
@@ -71,8 +82,11 @@ func (l *Log) Executions(ctx context.Context, flow string, status machine.Status
 // may have: to look at them all may take longer than a request.
 const mostPassed = 1000
 
+// lastID is greater than the ids of executions.
+var lastID = bytes.Repeat([]byte{math.MaxUint8}, len(engine.ID{}))
+
 // executions reads the index, the latest start first.
-func (l *Log) executions(flow string, before []byte, limit int) *indexReader {
+func (l *Log) executions(flow string, from, to []byte, limit int) *indexReader {
 	query := dynamodb.QueryInput{
 		IndexName: aws.String(ExecutionsIndex), ScanIndexForward: aws.Bool(false),
 		Limit:            limitOf(2*limit + 1), // two entries for what has ended, and whether there are more
@@ -83,7 +97,7 @@ func (l *Log) executions(flow string, before []byte, limit int) *indexReader {
 		*query.FilterExpression += " AND f = :f"
 		values[":f"] = textValue(flow)
 	}
-	entries := l.index(query, values, before)
+	entries := l.index(query, values, from, to)
 	entries.ahead = 1
 	return entries
 }

@@ -74,7 +74,7 @@ func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.Ext
 	if err != nil {
 		return nil, err
 	}
-	entries := w.index(dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit)}, item{}, last)
+	entries := w.index(dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit)}, item{}, append(last, 0), lastPlace)
 	var waits []resume.ExternalWait
 	for len(waits) < limit {
 		page, err := oldest(ctx, entries, limit-len(waits))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"maps"
+	"math"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,7 +27,12 @@ func shardKey(shard int) types.AttributeValue { return numberValue(int64(shard))
 
 // orderKey sorts by the instant, before 1970 too.
 func orderKey[ID ~[]byte | ~string](at time.Time, id ID) []byte {
-	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())^1<<63), id...)
+	return append(placeAt(at.UnixNano()), id...)
+}
+
+// placeAt is what the places of that instant in nanoseconds since 1970 begin with.
+func placeAt(at int64) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(at)^1<<63) //nolint:gosec // the bits
 }
 
 // indexReader reads the entries of all partitions of an index in one order.
@@ -43,18 +49,11 @@ type shardReader struct {
 	ended   bool   // nothing is left to read
 }
 
-// index returns a reader of the entries after that place, from the first one on for nil.
-func (t table) index(query dynamodb.QueryInput, values item, after []byte) *indexReader {
-	query.TableName, query.KeyConditionExpression = &t.name, aws.String("x = :x")
+// index returns a reader of the entries from the first place to the last one.
+func (t table) index(query dynamodb.QueryInput, values item, first, last []byte) *indexReader {
+	query.TableName, query.KeyConditionExpression = &t.name, aws.String("x = :x AND t BETWEEN :first AND :last")
+	values[":first"], values[":last"] = binaryOf(first), binaryOf(last)
 	r := &indexReader{client: t.client, descending: query.ScanIndexForward != nil}
-	if len(after) > 0 {
-		comparison := " AND t > :t"
-		if r.descending {
-			comparison = " AND t < :t"
-		}
-		*query.KeyConditionExpression += comparison
-		values[":t"] = binaryOf(after)
-	}
 	for shard := range shards {
 		values[":x"] = shardKey(shard)
 		r.shards[shard] = &shardReader{input: query}
@@ -100,6 +99,20 @@ func (r *indexReader) fill(ctx context.Context, s *shardReader) error {
 
 func (r *indexReader) isBefore(a, b item) bool {
 	return (bytes.Compare(placeOf(a), placeOf(b)) < 0) != r.descending
+}
+
+// lastPlace is a place behind those of all instants.
+var lastPlace = bytes.Repeat([]byte{math.MaxUint8}, 9)
+
+// justBefore returns the greatest place of that size that is less.
+func justBefore(place []byte) []byte {
+	place = bytes.Clone(place)
+	for i := len(place) - 1; i >= 0; i-- {
+		if place[i]--; place[i] != math.MaxUint8 {
+			break
+		}
+	}
+	return place
 }
 
 func placeOf(entry item) []byte { return bytesOf(entry[attrOrder]) }

@@ -99,7 +99,7 @@ func TestAnExpiredExecutionIsGoneAndItsNameFree(t *testing.T) {
 	if items, err := over.Items(t.Context(), first.Execution, 0, 10); err != nil || len(items) != 2 || items[1].Nonce != next.Nonce {
 		t.Errorf("started again: %d items, error %v; want the two of the second run", len(items), err)
 	}
-	if ids, _, err := over.Executions(t.Context(), "", "", "", 10); err != nil || len(ids) != 1 {
+	if ids, _, err := over.Executions(t.Context(), engine.Selection{}, "", 10); err != nil || len(ids) != 1 {
 		t.Errorf("started again: %d executions are listed, error %v", len(ids), err)
 	}
 }
@@ -172,7 +172,7 @@ func TestATableThatIsNotThereIsAnErrorThatNamesWhatWasDone(t *testing.T) {
 	_, items := log.Items(t.Context(), item.Execution, 0, 1)
 	_, get := log.Get(t.Context(), item.Key())
 	_, flow := log.Flow(t.Context(), machine.FlowRef{Name: "flow", Hash: "hash"})
-	_, _, executions := log.Executions(t.Context(), "", "", "", 1)
+	_, _, executions := log.Executions(t.Context(), engine.Selection{}, "", 1)
 	_, record := waits.Record(t.Context(), "handle")
 	_, closed := waits.Close(t.Context(), "handle", token.CloseOp{})
 	for want, err := range map[string]error{

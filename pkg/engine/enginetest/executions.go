@@ -17,7 +17,7 @@ import (
 // IndexedLog is a log and the list of its executions.
 type IndexedLog interface {
 	engine.Log
-	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
+	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
 }
 
 // Index is the suite of an [IndexedLog]. The store's clock stands at 2026-01-31
@@ -30,6 +30,7 @@ func Index(t *testing.T, open func(t *testing.T) IndexedLog) {
 		"pages hold each execution once":                 indexPages,
 		"a page goes on where the one before ended":      indexGoesOn,
 		"executions that started together are all there": indexTogether,
+		"statuses and times select executions":           indexSelects,
 		"an unknown page token is rejected":              indexNoPage,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,10 +61,10 @@ func (c onIndex) append(name string, seq uint64, status machine.Status, after ti
 }
 
 // all is the whole list, read in pages.
-func (c onIndex) all(flow string, status machine.Status, limit int) (all []engine.ID) {
+func (c onIndex) all(of engine.Selection, limit int) (all []engine.ID) {
 	c.Helper()
 	for after := ""; ; {
-		ids, next, err := c.log.Executions(c.Context(), flow, status, after, limit)
+		ids, next, err := c.log.Executions(c.Context(), of, after, limit)
 		if err != nil || len(ids) > limit {
 			c.Fatalf("a page of %d has %d, error %v", limit, len(ids), err)
 		}
@@ -75,7 +76,7 @@ func (c onIndex) all(flow string, status machine.Status, limit int) (all []engin
 }
 
 func indexNone(c onIndex) {
-	if all := c.all("", "", 10); len(all) > 0 {
+	if all := c.all(engine.Selection{}, 10); len(all) > 0 {
 		c.Errorf("listed: %v", all)
 	}
 }
@@ -89,20 +90,67 @@ func indexOrder(c onIndex) {
 	c.append("b/failed", 1, machine.StatusFailed, time.Nanosecond)
 	starting := c.append("c/starting", 0, machine.StatusStarting, 3*time.Second)
 	for _, tt := range []struct {
-		flow   string
-		status machine.Status
-		want   []engine.ID
+		flow     string
+		statuses []machine.Status
+		want     []engine.ID
 	}{
-		{"", "", []engine.ID{starting, running, failed, succeeded}},
-		{"b", "", []engine.ID{running, failed}},
-		{"", machine.StatusRunning, []engine.ID{starting, running}},
-		{"", machine.StatusFailed, []engine.ID{failed}},
-		{"a", machine.StatusSucceeded, []engine.ID{succeeded}},
-		{"a", machine.StatusFailed, nil},
-		{"d", "", nil},
+		{"", nil, []engine.ID{starting, running, failed, succeeded}},
+		{"b", nil, []engine.ID{running, failed}},
+		{"", []machine.Status{machine.StatusRunning}, []engine.ID{starting, running}},
+		{"", []machine.Status{machine.StatusFailed}, []engine.ID{failed}},
+		{"", []machine.Status{machine.StatusSucceeded, machine.StatusFailed}, []engine.ID{failed, succeeded}},
+		{"b", []machine.Status{machine.StatusFailed, machine.StatusStarting, machine.StatusRunning}, []engine.ID{running, failed}},
+		{"a", []machine.Status{machine.StatusSucceeded}, []engine.ID{succeeded}},
+		{"a", []machine.Status{machine.StatusFailed}, nil},
+		{"d", nil, nil},
 	} {
-		if got := c.all(tt.flow, tt.status, 100); !slices.Equal(got, tt.want) {
-			c.Errorf("of flow %q with status %q: %v; want %v", tt.flow, tt.status, got, tt.want)
+		if got := c.all(engine.Selection{Flow: tt.flow, Statuses: tt.statuses}, 100); !slices.Equal(got, tt.want) {
+			c.Errorf("of flow %q with statuses %q: %v; want %v", tt.flow, tt.statuses, got, tt.want)
+		}
+	}
+}
+
+// indexSelects: pages of each size hold what a range of time, several statuses and a flow select, in order.
+func indexSelects(c onIndex) {
+	const step = time.Second
+	statuses := []machine.Status{machine.StatusStarting, machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped}
+	ids := make([]engine.ID, 24)
+	for i := range ids {
+		name, after := fmt.Sprintf("flow%d/run-%d", i%2, i), time.Duration(i)*step
+		ids[i] = c.append(name, 0, machine.StatusStarting, after)
+		if status := statuses[i/2%len(statuses)]; status.Final() {
+			c.append(name, 1, status, after)
+		}
+	}
+	for _, tt := range []struct {
+		flow          string
+		statuses      []machine.Status
+		since, before time.Time
+	}{
+		{since: epoch.Add(5 * step)},
+		{before: epoch.Add(5 * step)},
+		{since: epoch.Add(5*step + 1), before: epoch.Add(9*step + 1)},
+		{since: epoch.Add(5 * step), before: epoch.Add(5 * step)},
+		{since: epoch.Add(9 * step), before: epoch.Add(5 * step)},
+		{since: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{since: time.Date(1500, 1, 1, 0, 0, 0, 0, time.UTC), before: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{flow: "flow1", since: epoch.Add(3 * step), before: epoch.Add(20 * step)},
+		{statuses: statuses[1:3], since: epoch.Add(3 * step), before: epoch.Add(20 * step)},
+		{"flow0", statuses[:2], epoch.Add(2 * step), epoch.Add(22 * step)},
+		{"flow1", statuses, epoch.Add(2 * step), epoch.Add(22 * step)},
+	} {
+		var want []engine.ID
+		for i, id := range slices.Backward(ids) {
+			at := epoch.Add(time.Duration(i) * step)
+			if (tt.flow == "" || tt.flow == fmt.Sprintf("flow%d", i%2)) && (tt.statuses == nil || slices.Contains(tt.statuses, statuses[i/2%len(statuses)])) &&
+				!at.Before(tt.since) && (tt.before.IsZero() || at.Before(tt.before)) {
+				want = append(want, id)
+			}
+		}
+		for _, limit := range []int{1, 3, 100} {
+			if got := c.all(engine.Selection{Flow: tt.flow, Statuses: tt.statuses, Since: tt.since, Before: tt.before}, limit); !slices.Equal(got, want) {
+				c.Errorf("%+v in pages of %d: %v, want %v", tt, limit, got, want)
+			}
 		}
 	}
 }
@@ -120,7 +168,7 @@ func indexPages(c onIndex) {
 	}
 	slices.Reverse(want)
 	for _, limit := range []int{1, 7, 40, 100} {
-		if got := c.all("flow", machine.StatusSucceeded, limit); !slices.Equal(got, want) {
+		if got := c.all(engine.Selection{Flow: "flow", Statuses: []machine.Status{machine.StatusSucceeded}}, limit); !slices.Equal(got, want) {
 			c.Errorf("in pages of %d: %v, want %v", limit, got, want)
 		}
 	}
@@ -130,13 +178,14 @@ func indexPages(c onIndex) {
 func indexGoesOn(c onIndex) {
 	first := c.append("flow/first", 0, machine.StatusStarting, 0)
 	second := c.append("flow/second", 0, machine.StatusStarting, time.Second)
-	page, next, err := c.log.Executions(c.Context(), "", machine.StatusRunning, "", 1)
+	running := engine.Selection{Statuses: []machine.Status{machine.StatusRunning}}
+	page, next, err := c.log.Executions(c.Context(), running, "", 1)
 	if err != nil || !slices.Equal(page, []engine.ID{second}) || next == "" {
 		c.Fatalf("the first page is %v with next %q, error %v", page, next, err)
 	}
 	c.append("flow/third", 0, machine.StatusStarting, time.Minute)
 	c.append("flow/second", 1, machine.StatusSucceeded, time.Second)
-	page, _, err = c.log.Executions(c.Context(), "", machine.StatusRunning, next, 10)
+	page, _, err = c.log.Executions(c.Context(), running, next, 10)
 	if err != nil || !slices.Equal(page, []engine.ID{first}) {
 		c.Errorf("the page behind it is %v, error %v; want %v", page, err, first)
 	}
@@ -147,7 +196,7 @@ func indexTogether(c onIndex) {
 	for i := range 10 {
 		want = append(want, c.append(fmt.Sprintf("flow/run-%d", i), 0, machine.StatusStarting, 0))
 	}
-	got := c.all("", "", 3)
+	got := c.all(engine.Selection{}, 3)
 	for _, id := range want {
 		if !slices.Contains(got, id) || len(got) != len(want) {
 			c.Fatalf("listed: %v, want %v in any order", got, want)
@@ -156,7 +205,7 @@ func indexTogether(c onIndex) {
 }
 
 func indexNoPage(c onIndex) {
-	_, _, err := c.log.Executions(c.Context(), "", "", "not a page", 1)
+	_, _, err := c.log.Executions(c.Context(), engine.Selection{}, "not a page", 1)
 	if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "not a page") {
 		c.Errorf("error %v", err)
 	}

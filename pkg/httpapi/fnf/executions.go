@@ -175,41 +175,39 @@ func (h handler) executionHistory(ctx context.Context, given parameters) (object
 
 // listing is a request for a list of executions.
 type listing struct {
-	flow, prefix string
-	limit        int
-	status       machine.Status
-	begin, end   time.Time // of the starts; zero for no bound
-	metadata     bool      // without definition, input and output
+	of       engine.Selection
+	prefix   string
+	limit    int
+	status   machine.Status
+	metadata bool // without definition, input and output
 }
 
 func listingOf(given parameters) (l listing, err error) {
 	l = listing{
-		flow: given["FlowName"], prefix: given["ExecutionNamePrefix"], status: machine.Status(given["Status"]),
+		of: engine.Selection{Flow: given["FlowName"]}, prefix: given["ExecutionNamePrefix"], status: machine.Status(given["Status"]),
 		metadata: strings.EqualFold(given["MetadataOnly"], "true"),
 	}
-	if l.status != "" && !slices.Contains(machine.Statuses, l.status) {
-		return l, invalid("InvalidArgument", fmt.Sprintf("this Status is unknown; allowed: one of %v", machine.Statuses))
+	if l.status != "" {
+		if !slices.Contains(machine.Statuses, l.status) {
+			return l, invalid("InvalidArgument", fmt.Sprintf("this Status is unknown; allowed: one of %v", machine.Statuses))
+		}
+		l.of.Statuses = []machine.Status{l.status}
 	}
 	if l.limit, err = given.number("Limit", 1, 99, 60); err != nil {
 		return l, err
 	}
-	if l.begin, err = given.instant("StartedTimeBegin"); err != nil {
+	if l.of.Since, err = given.instant("StartedTimeBegin"); err != nil {
 		return l, err
 	}
-	l.end, err = given.instant("StartedTimeEnd")
+	end, err := given.instant("StartedTimeEnd")
+	if !end.IsZero() {
+		l.of.Before = end.Add(1) // an execution that started at the end belongs to the list
+	}
 	return l, err
 }
 
-// indexed returns the status to ask the index for.
-func (l listing) indexed() machine.Status {
-	if l.status == "" || l.status.Final() {
-		return l.status
-	}
-	return machine.StatusRunning // for the index all that have not ended
-}
-
 func (l listing) has(state machine.State) bool {
-	return (l.status == "" || state.Status == l.status) && strings.HasPrefix(state.Execution, l.prefix) && (l.end.IsZero() || !state.Started.After(l.end))
+	return (l.status == "" || state.Status == l.status) && strings.HasPrefix(state.Execution, l.prefix)
 }
 
 const (
@@ -226,7 +224,7 @@ func (h handler) listExecutions(ctx context.Context, given parameters) (object, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.definitions(ctx, l.flow); err != nil {
+	if _, err := h.definitions(ctx, l.of.Flow); err != nil {
 		return nil, err
 	}
 	p := page{handler: h, listing: l, executions: []object{}, next: given["NextToken"]}
@@ -255,7 +253,7 @@ type page struct {
 
 // read adds some of the executions at next.
 func (p *page) read(ctx context.Context) error {
-	ids, next, err := p.Index.Executions(ctx, p.flow, p.indexed(), p.next, min(lookups, p.limit-len(p.executions)))
+	ids, next, err := p.Index.Executions(ctx, p.of, p.next, min(lookups, p.limit-len(p.executions)))
 	if err != nil {
 		return err
 	}
@@ -265,12 +263,8 @@ func (p *page) read(ctx context.Context) error {
 		}
 		if p.size >= p.fullPage() && i < len(ids)-1 { // the next page begins in between
 			p.full = true
-			_, p.next, err = p.Index.Executions(ctx, p.flow, p.indexed(), p.next, i+1)
+			_, p.next, err = p.Index.Executions(ctx, p.of, p.next, i+1)
 			return err
-		}
-		if p.full { // all that follow started before the list begins
-			p.next = ""
-			return nil
 		}
 	}
 	p.next, p.full = next, next == "" || p.size >= p.fullPage() || len(p.executions) == p.limit
@@ -286,9 +280,6 @@ func (p *page) add(ctx context.Context, id engine.ID) error {
 		return nil
 	case err != nil:
 		return err
-	case state.Started.Before(p.begin):
-		p.full = true
-		return nil
 	case !p.has(state):
 		return nil
 	}

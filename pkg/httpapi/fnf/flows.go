@@ -255,8 +255,9 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 
 // stopAll stops the executions of a flow that have not ended.
 func (h handler) stopAll(ctx context.Context, flow string) error {
+	running := engine.Selection{Flow: flow, Statuses: []machine.Status{machine.StatusRunning}}
 	for after, more := "", true; more; more = after != "" {
-		ids, next, err := h.Index.Executions(ctx, flow, machine.StatusRunning, after, lookups)
+		ids, next, err := h.Index.Executions(ctx, running, after, lookups)
 		if err != nil {
 			return err
 		}

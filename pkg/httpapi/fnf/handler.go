@@ -36,7 +36,7 @@ type Index interface {
 	// After is the text next of the previous page, empty for the first one; any other text is an error
 	// with [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
 	// An empty status means all, [machine.StatusRunning] all that have not ended.
-	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
+	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
 }
 
 // Flows has the definitions of flows by name.

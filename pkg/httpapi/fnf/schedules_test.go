@@ -151,7 +151,7 @@ func TestScheduleStartsExecutions(t *testing.T) {
 		"Status": "Succeeded", "Output": `{"a":7}`,
 		"Input": `{"payload":{"a":7},"triggerName":"s","triggerTime":"2026-01-31T10:05:00.000Z"}`,
 	})
-	if ids, _, err := m.Executions(t.Context(), "f", "", "", 9); err != nil || len(ids) != 1 {
+	if ids, _, err := m.Executions(t.Context(), engine.Selection{Flow: "f"}, "", 9); err != nil || len(ids) != 1 {
 		t.Errorf("executions %v, %v", ids, err)
 	}
 	for _, name := range []string{"none", "s"} {

@@ -64,14 +64,16 @@ func (c *Client) Start(ctx context.Context, flow string, start Start) (execution
 type Filter struct {
 	Flow     string
 	Statuses []machine.Status // none means all
-	Since    time.Time        // of the start; zero means from the first one on
-	Limit    int              // how many of the latest; 0 means all
+	// Since and Before bound the instant of the start; zero means without a bound. It is not Before itself.
+	Since, Before time.Time
+	Prefix        string // what the name begins with
+	Limit         int    // how many of the latest; 0 means all
 }
 
 // EachExecutions calls f with one page of executions after the other, the latest start first. More
 // reports whether there are executions beyond the limit.
 func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Execution) error) (more bool, err error) {
-	parameters := []string{"flow", filter.Flow, "since", instant(filter.Since)}
+	parameters := []string{"flow", filter.Flow, "since", instant(filter.Since), "before", instant(filter.Before), "prefix", filter.Prefix}
 	for _, status := range filter.Statuses {
 		parameters = append(parameters, "status", string(status))
 	}

@@ -7,7 +7,7 @@
 //	GET  /flows/{flow}?hash=                            flow with its definition: the latest, or the one whose hash begins so
 //	DELETE /flows/{flow}                                {"flows":[flow]}: the deleted ones; 409 while executions of it have not ended
 //	POST /flows/{flow}/executions                       {"name","hash","input"} -> execution; 201 new, 200 the same, 409 another
-//	GET  /executions?flow=&status=&since=&limit=        {"executions":[execution]}; several statuses with commas between them
+//	GET  /executions?flow=&status=&since=&before=&prefix=&limit=  {"executions":[execution]}; several statuses with commas between them
 //	GET  /flows/{flow}/executions/{execution}           execution
 //	GET  /flows/{flow}/executions/{execution}/history   {"events":[event],"later"}; ?after=LATER has those that came since
 //	GET  /flows/{flow}/executions/{execution}/history/stream    the events as server-sent events, until the execution has ended

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 func (h handler) listFlows(r *http.Request) (int, any, error) {
@@ -100,7 +99,7 @@ func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
 	var unfinished []engine.ID
 	for after, more := "", true; more && len(unfinished) == 0; more = after != "" {
 		var err error
-		if unfinished, after, err = h.Index.Executions(ctx, flow, machine.StatusRunning, after, 1); err != nil {
+		if unfinished, after, err = h.Index.Executions(ctx, running(flow), after, 1); err != nil {
 			return err
 		}
 	}

@@ -27,11 +27,10 @@ import (
 
 // Index lists executions. It may lag behind the log.
 type Index interface {
-	// Executions returns a page of executions, the latest start first: at most limit ids. After is the
+	// Executions returns a page of the selected executions, the latest start first: at most limit ids. After is the
 	// text next of the previous page, empty for the first one; any other text is an error with
 	// [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
-	// An empty flow or status means all, [machine.StatusRunning] all that have not ended.
-	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
+	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
 }
 
 // Flows lists the definitions that [engine.Flows] stores.
@@ -148,7 +147,7 @@ func (h handler) masking() []route {
 		{pattern: "GET /flows/{flow}", respond: h.showFlow, parameters: []string{"hash"}, isRevealed: true},
 		{pattern: "DELETE /flows/{flow}", respond: h.deleteFlow},
 		{pattern: "POST /flows/{flow}/executions", respond: h.start},
-		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "limit", "after"}, large: true},
+		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "before", "prefix", "limit", "after"}, large: true},
 		{pattern: "GET " + execution, respond: h.show, parameters: []string{"wait"}, reveals: true},
 		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after", "wait"}, large: true, reveals: true},
 		{pattern: "GET " + execution + "/history/stream"},

@@ -48,10 +48,10 @@ const (
 // each calls f with the executions of the page after, in groups of at most atOnce, until f reports that
 // the page is full. Next is the parameter after of the next page.
 func (h handler) each(
-	ctx context.Context, flow string, status machine.Status, after string, atOnce int, f func(engine.ID) (full bool, err error),
+	ctx context.Context, of engine.Selection, after string, atOnce int, f func(engine.ID) (full bool, err error),
 ) (next string, err error) {
 	for looked := 0; ; looked += atOnce {
-		ids, behind, err := h.Index.Executions(ctx, flow, status, after, atOnce)
+		ids, behind, err := h.Index.Executions(ctx, of, after, atOnce)
 		if err != nil {
 			return "", err
 		}
@@ -72,19 +72,15 @@ func (h handler) each(
 
 func (h handler) list(r *http.Request) (int, any, error) {
 	query := r.URL.Query()
-	wanted, err := ParseStatuses(query["status"]...)
+	of, limit, err := selectionOf(query)
 	if err != nil {
 		return 0, nil, err
 	}
-	limit, since, err := boundsOf(query)
-	if err != nil {
-		return 0, nil, err
-	}
-	p, size, past := page{Executions: []Execution{}}, 0, false
+	p, size := page{Executions: []Execution{}}, 0
 	add := func(id engine.ID) (full bool, err error) {
 		state, err := h.Engine.Describe(r.Context(), id)
-		e := Execution{}
-		if err == nil {
+		e, isWanted := Execution{}, hasStatus(of.Statuses, state.Status) && strings.HasPrefix(state.Execution, query.Get("prefix"))
+		if err == nil && isWanted {
 			e, err = h.withWaiting(r.Context(), state, listedLanes)
 		}
 		switch {
@@ -92,50 +88,46 @@ func (h handler) list(r *http.Request) (int, any, error) {
 			return false, nil
 		case err != nil:
 			return false, err
-		case e.StartedTime < since: // as are all that follow
-			past = true
-		case len(wanted) == 0 || slices.Contains(wanted, e.Status):
+		case isWanted:
 			h.shorten(&e)
 			p.Executions = append(p.Executions, e)
 			size += sizeOf(e)
 		}
-		return past || size >= h.fullPage() || len(p.Executions) >= limit, nil
+		return size >= h.fullPage() || len(p.Executions) >= limit, nil
 	}
-	next, err := h.each(r.Context(), query.Get("flow"), indexed(wanted), query.Get("after"), min(lookups, limit), add)
-	if !past {
-		p.Next = next
-	}
+	p.Next, err = h.each(r.Context(), of, query.Get("after"), min(lookups, limit), add)
 	return http.StatusOK, p, err
 }
 
-// boundsOf returns how many executions a page has at most, and the earliest start in [machine.TimeFormat],
-// which sorts as instants do.
-func boundsOf(query url.Values) (limit int, since string, err error) {
-	limit = mostLookups
-	if text := query.Get("limit"); query.Has("limit") {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
-			return 0, "", invalid("limit is %q; allowed: a number from 1 on", text)
-		}
-	}
-	if text := query.Get("since"); query.Has("since") {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			return 0, "", invalid("since is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text)
-		}
-		since = instant(at)
-	}
-	return limit, since, nil
+// hasStatus reports whether an execution has one of the statuses. The index may lag behind.
+func hasStatus(wanted []machine.Status, status machine.Status) bool {
+	return len(wanted) == 0 || slices.Contains(wanted, status)
 }
 
-// indexed returns the one status to ask the index for.
-func indexed(wanted []machine.Status) machine.Status {
-	switch {
-	case len(wanted) > 0 && !slices.ContainsFunc(wanted, machine.Status.Final):
-		return machine.StatusRunning // for the index all that have not ended
-	case len(wanted) == 1:
-		return wanted[0]
+// selectionOf returns the executions that a request selects, and how many a page has at most.
+func selectionOf(query url.Values) (of engine.Selection, limit int, err error) {
+	of.Flow, limit = query.Get("flow"), mostLookups
+	if of.Statuses, err = ParseStatuses(query["status"]...); err != nil {
+		return of, 0, err
 	}
-	return ""
+	if text := query.Get("limit"); query.Has("limit") {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 {
+			return of, 0, invalid("limit is %q; allowed: a number from 1 on", text)
+		}
+	}
+	for name, at := range map[string]*time.Time{"since": &of.Since, "before": &of.Before} {
+		if text := query.Get(name); query.Has(name) {
+			if *at, err = time.Parse(time.RFC3339Nano, text); err != nil {
+				return of, 0, invalid("%s is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", name, text)
+			}
+		}
+	}
+	return of, limit, nil
+}
+
+// running selects the executions of a flow that have not ended.
+func running(flow string) engine.Selection {
+	return engine.Selection{Flow: flow, Statuses: []machine.Status{machine.StatusRunning}}
 }
 
 // StatusNames returns the names of all statuses.
@@ -224,7 +216,7 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 	case isExternal && h.External != nil:
 		err = h.externalTokens(r, externalAfter, &p)
 	default:
-		p.Next, err = h.each(r.Context(), flow, machine.StatusRunning, after, lookups, add)
+		p.Next, err = h.each(r.Context(), running(flow), after, lookups, add)
 		if p.Next == "" && flow == "" && h.External != nil {
 			p.Next = externalPage
 		}

@@ -147,8 +147,8 @@ type wideIndex struct {
 	more engine.ID
 }
 
-func (i wideIndex) Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) ([]engine.ID, string, error) {
-	ids, next, err := i.Index.Executions(ctx, flow, status, after, limit)
+func (i wideIndex) Executions(ctx context.Context, of engine.Selection, after string, limit int) ([]engine.ID, string, error) {
+	ids, next, err := i.Index.Executions(ctx, of, after, limit)
 	if slices.Contains(ids, i.more) {
 		return ids, next, err
 	}

@@ -305,7 +305,7 @@ func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 
 type brokenIndex struct{}
 
-func (brokenIndex) Executions(context.Context, string, machine.Status, string, int) ([]engine.ID, string, error) {
+func (brokenIndex) Executions(context.Context, engine.Selection, string, int) ([]engine.ID, string, error) {
 	return nil, "", errors.New("secret detail")
 }
 

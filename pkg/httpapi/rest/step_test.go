@@ -199,6 +199,11 @@ func TestBoundsOfAList(t *testing.T) {
 		{rest.Filter{Limit: 3, Statuses: []machine.Status{machine.StatusStarting, machine.StatusFailed}}, 3, true},
 		{rest.Filter{Limit: 3, Statuses: []machine.Status{machine.StatusFailed}}, 0, false},
 		{rest.Filter{Since: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC)}, 0, false},
+		{rest.Filter{Before: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, 0, false},
+		{rest.Filter{Before: time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC), Limit: 7}, 7, true},
+		{rest.Filter{Prefix: "n0"}, 10, false},
+		{rest.Filter{Prefix: "n4", Limit: 3}, 3, true},
+		{rest.Filter{Prefix: "none"}, 0, false},
 		{rest.Filter{Since: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), Limit: 7}, 7, true},
 	} {
 		var found []rest.Execution
@@ -210,7 +215,7 @@ func TestBoundsOfAList(t *testing.T) {
 			t.Errorf("%+v: %d, more=%t, %v; want %d, %t", tt.filter, len(found), more, err, tt.want, tt.more)
 		}
 	}
-	for _, query := range []string{"limit=0", "limit=x", "since=yesterday"} {
+	for _, query := range []string{"limit=0", "limit=x", "since=yesterday", "before=tomorrow"} {
 		if status, body := a.request(http.MethodGet, "/executions?"+query, ""); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", query, status, body)
 		}

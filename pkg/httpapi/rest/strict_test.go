@@ -16,10 +16,11 @@ func TestRequestsWithUnknownOrEmptyParametersAreRejected(t *testing.T) {
 	a := newAPI(t)
 	a.put("tiny", onePass)
 	for _, tt := range []struct{ method, path, body, message string }{
-		{"GET", "/executions?limt=1", "", `unknown parameter "limt"; did you mean "limit"?; allowed: flow, status, since, limit, after`},
+		{"GET", "/executions?limt=1", "", `unknown parameter "limt"; did you mean "limit"?; allowed: flow, status, since, before, prefix, limit, after`},
 		{"GET", "/executions?status=", "", `status is ""; allowed: Starting, Running, Succeeded, Failed, Stopped, TimedOut`},
 		{"GET", "/executions?limit=", "", `limit is ""`},
 		{"GET", "/executions?since=", "", `since is ""`},
+		{"GET", "/executions?before=", "", `before is ""`},
 		{"GET", "/flows?name=tiny", "", `unknown parameter "name"`},
 		{"GET", "/flows/tiny?limit=1", "", `unknown parameter "limit"; allowed: hash`},
 		{"GET", "/flows/tiny/executions/one?after=1", "", `unknown parameter "after"; allowed: wait`},

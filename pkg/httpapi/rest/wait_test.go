@@ -307,7 +307,7 @@ func TestStreamEndsWithTheRun(t *testing.T) {
 // panicking is a list that cannot be read.
 type panicking struct{ rest.Index }
 
-func (panicking) Executions(context.Context, string, machine.Status, string, int) ([]engine.ID, string, error) {
+func (panicking) Executions(context.Context, engine.Selection, string, int) ([]engine.ID, string, error) {
 	panic("damaged")
 }
 

@@ -123,9 +123,9 @@ func addValue(shown object, name string, v value.Value) {
 }
 
 // filters are the statuses that the index is asked for.
-var filters = map[string]machine.Status{
-	"": "", "RUNNING": machine.StatusRunning, "SUCCEEDED": machine.StatusSucceeded, "FAILED": machine.StatusFailed,
-	"ABORTED": machine.StatusStopped, "TIMED_OUT": machine.StatusTimedOut,
+var filters = map[string][]machine.Status{
+	"": nil, "RUNNING": {machine.StatusRunning}, "SUCCEEDED": {machine.StatusSucceeded}, "FAILED": {machine.StatusFailed},
+	"ABORTED": {machine.StatusStopped}, "TIMED_OUT": {machine.StatusTimedOut},
 }
 
 // mostLookups bounds the executions that are read for a page.
@@ -133,7 +133,7 @@ const mostLookups = 100
 
 // listExecutions returns executions, the latest start first. A page may be short or empty and not be the last one.
 func (h handler) listExecutions(ctx context.Context, r request) (object, error) {
-	status, known := filters[r.StatusFilter]
+	_, known := filters[r.StatusFilter]
 	limit, err := r.limit()
 	switch {
 	case err != nil:
@@ -147,7 +147,8 @@ func (h handler) listExecutions(ctx context.Context, r request) (object, error) 
 	if err != nil {
 		return nil, err
 	}
-	ids, next, err := h.Store.Executions(ctx, definitions[0].Flow.Name, status, r.NextToken, min(limit, mostLookups))
+	of := engine.Selection{Flow: definitions[0].Flow.Name, Statuses: filters[r.StatusFilter]}
+	ids, next, err := h.Store.Executions(ctx, of, r.NextToken, min(limit, mostLookups))
 	if engine.CodeOf(err) == engine.CodeInvalid {
 		err = errPageToken
 	}

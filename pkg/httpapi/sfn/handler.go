@@ -35,7 +35,7 @@ type Store interface {
 	// After is the text next of the previous page, empty for the first one; any other text is an error
 	// with [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
 	// An empty status means all, [machine.StatusRunning] all that have not ended.
-	Executions(ctx context.Context, flow string, status machine.Status, after string, limit int) (ids []engine.ID, next string, err error)
+	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
 
 	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
 	// means all.

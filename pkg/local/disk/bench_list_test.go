@@ -83,14 +83,15 @@ func BenchmarkIndex(b *testing.B) {
 		})
 	}
 	puts.Wait()
-	for name, filter := range map[string]struct {
-		flow   string
-		status machine.Status
-	}{"newest": {}, "of a rare flow": {flow: "rare"}, "of a rare status": {status: machine.StatusRunning}, "of none": {flow: "none"}} {
+	for name, of := range map[string]engine.Selection{
+		"newest": {}, "of a rare flow": {Flow: "rare"}, "of a rare status": {Statuses: []machine.Status{machine.StatusRunning}},
+		"of none": {Flow: "none"}, "of two statuses": {Statuses: []machine.Status{machine.StatusRunning, machine.StatusFailed}},
+		"of an hour": {Since: epoch.Add(time.Hour), Before: epoch.Add(2 * time.Hour)},
+	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := store.Executions(b.Context(), filter.flow, filter.status, "", executions/one); err != nil {
+				if _, _, err := store.Executions(b.Context(), of, "", executions/one); err != nil {
 					b.Fatal(err)
 				}
 			}

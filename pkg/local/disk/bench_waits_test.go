@@ -68,14 +68,15 @@ func makeWaits(b *testing.B, dir string, waits int, before uint64) {
 	b.ReportMetric(float64(waits)/time.Since(begin).Seconds(), "waits-made/s")
 	b.ReportMetric(float64(heap()-before)/float64(waits), "heap-B/wait")
 	b.ReportMetric(float64(diskUse(b, dir))/float64(waits), "disk-B/wait")
-	for name, filter := range map[string]struct {
-		flow   string
-		status machine.Status
-	}{"newest": {}, "running": {status: machine.StatusRunning}, "flow-running": {"day", machine.StatusRunning}, "failed": {status: machine.StatusFailed}} {
+	running := []machine.Status{machine.StatusRunning}
+	for name, of := range map[string]engine.Selection{
+		"newest": {}, "running": {Statuses: running}, "flow-running": {Flow: "day", Statuses: running},
+		"failed": {Statuses: []machine.Status{machine.StatusFailed}},
+	} {
 		begin := time.Now()
 		const pages = 100
 		for range pages {
-			if _, _, err := store.Executions(b.Context(), filter.flow, filter.status, "", 25); err != nil {
+			if _, _, err := store.Executions(b.Context(), of, "", 25); err != nil {
 				b.Fatal(err)
 			}
 		}

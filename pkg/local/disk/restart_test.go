@@ -426,7 +426,8 @@ func TestDamagedExecutionAffectsNoOther(t *testing.T) {
 	p = begin(t, dir, later)
 	damage(t, p.store, "two", machine.Format, 0xff)
 	damage(t, p.store, "three", machine.Format, 0xff) // and nothing else is known of it
-	if ids, _, err := p.store.Executions(t.Context(), "", "", "", 10); err != nil || len(ids) != 2 || !slices.Contains(ids, engine.NewID("flow", "one")) {
+	ids, _, err := p.store.Executions(t.Context(), engine.Selection{}, "", 10)
+	if err != nil || len(ids) != 2 || !slices.Contains(ids, engine.NewID("flow", "one")) {
 		t.Errorf("listed %v, %v", ids, err) // the reader of the list leaves out the other, which is damaged
 	}
 	p.runToEnd(t)
@@ -437,7 +438,7 @@ func TestDamagedExecutionAffectsNoOther(t *testing.T) {
 			t.Errorf("%s is %s, error %q, %v", name, state.Status, state.Error, err)
 		}
 	}
-	ids, _, err := p.store.Executions(t.Context(), "", machine.StatusFailed, "", 10)
+	ids, _, err = p.store.Executions(t.Context(), engine.Selection{Statuses: []machine.Status{machine.StatusFailed}}, "", 10)
 	if err != nil || len(ids) != 2 || !slices.Contains(ids, engine.NewID("flow", "two")) || !slices.Contains(ids, engine.NewID("flow", "three")) {
 		t.Errorf("listed %v, %v", ids, err)
 	}
@@ -471,7 +472,7 @@ func TestExecutionOfANewerReleaseIsSkipped(t *testing.T) {
 	}
 	p.runToEnd(t)
 	wantSucceeded(t, p.System, "one", time.Hour)
-	ids, _, err := p.store.Executions(t.Context(), "", "", "", 10)
+	ids, _, err := p.store.Executions(t.Context(), engine.Selection{}, "", 10)
 	if err != nil || !slices.Equal(ids, []engine.ID{engine.NewID("flow", "one")}) {
 		t.Errorf("listed %v, error %v", ids, err)
 	}

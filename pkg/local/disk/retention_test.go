@@ -320,7 +320,7 @@ func TestARemovalThatIsCutShortIsFinished(t *testing.T) {
 		t.Error("the files are removed")
 	}
 	p.wantGone(t, id)
-	if list, _, err := store.Executions(t.Context(), "", "", "", 10); err != nil || slices.Contains(list, id) {
+	if list, _, err := store.Executions(t.Context(), engine.Selection{}, "", 10); err != nil || slices.Contains(list, id) {
 		t.Errorf("listed are %v, error %v", list, err)
 	}
 	store.UseFiles(store)
