@@ -88,6 +88,8 @@ var house = []row{
 	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
+	{path: "pkg/console", ours: append([]string{"pkg/httpapi/rest", "pkg/diagram", "pkg/advise"}, useCases...)},
+
 	{path: "pkg/webhook", ours: []string{"pkg/engine"}, modules: []string{webhooks}},
 
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
@@ -112,7 +114,7 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest", "pkg/webhook", "pkg/fdl/templates",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/console", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest", "pkg/webhook", "pkg/fdl/templates",
 			"events",
 		}, composed...),
 	},

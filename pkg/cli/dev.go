@@ -53,10 +53,10 @@ type server struct {
 	Command
 
 	// What the flags say.
-	store, listen, base, clientKeys, config, logFormat string
-	definitions                                        []string // of tasks
-	api, json, quiet                                   bool
-	flags                                              *pflag.FlagSet
+	store, listen, console, base, clientKeys, config, logFormat string
+	definitions                                                 []string // of tasks
+	api, json, quiet                                            bool
+	flags                                                       *pflag.FlagSet
 
 	keys     clientkeys.Keys // of clients
 	secrets  []callbackurl.Secret
@@ -76,6 +76,8 @@ func devCommand(c Command) *cobra.Command {
 	flags.StringVar(&s.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+target.DefaultStore+")")
 	flags.BoolVar(&s.api, "api", false, "serve the management API and job events to those on this machine who have its key")
 	flags.StringVar(&s.listen, "listen", defaultListen, "where to listen: HOST:PORT")
+	flags.StringVar(&s.console, "console", "",
+		"where the web console listens: HOST:PORT of this machine, or off (default: the port after --listen, or a free one)")
 	flags.StringVar(&s.base, "base", "", "what callback URLs begin with (default: "+callbackVariable+", else http:// and --listen)")
 	flags.StringVar(&s.clientKeys, "client-keys", "", `the keys of clients of the APIs that are signed: @FILE with {"id":"secret"}, or - for standard input`)
 	flags.StringVar(&s.notify.Target, "notify", "", "a URL that is told of the end of executions that name none: https://..., or @FILE with one")
@@ -259,10 +261,16 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 			return fmt.Errorf("serve store %s: %w", s.store, err)
 		}
 	}
+	web, err := s.openConsole(ctx, store)
+	if err != nil {
+		return fmt.Errorf("serve the console of store %s: %w", s.store, err)
+	}
+	endConsole := s.serveConsole(ctx, web, own)
+	defer endConsole()
 	schedules, endSchedules := s.fireSchedules(ctx, system, store)
 	defer endSchedules()
 	endHTTP := target.Serve(ctx, s.listener, s.handler(system, store, schedules, own, key))
-	err = s.announce()
+	err = s.announce(web)
 	if err == nil {
 		err = system.Serve(ctx)
 	}
@@ -479,18 +487,22 @@ type devReport struct {
 	APIKey    string `json:"apiKeyFile,omitempty"`
 	Callbacks string `json:"callbacks"`
 	JobEvents string `json:"jobEvents,omitempty"`
+	Console   string `json:"console,omitempty"` // with its key
 	Fnf       string `json:"fnf,omitempty"`
 	Sfn       string `json:"sfn,omitempty"`
 }
 
 // announce says where what listens.
-func (s *server) announce() error {
+func (s *server) announce(web *consoleServer) error {
 	report := devReport{Store: s.store, Callbacks: s.base + "/callbacks/"}
 	if s.api {
 		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+target.EventPath, filepath.Join(s.store, target.APIKeyFile)
 	}
 	if len(s.keys) > 0 {
 		report.Fnf, report.Sfn = s.base+"/", s.base+"/"
+	}
+	if web != nil {
+		report.Console = web.url()
 	}
 	if s.json {
 		return s.out().JSON("dev", report)
@@ -503,6 +515,7 @@ func (s *server) announce() error {
 		{"job events", report.JobEvents},
 		{"API of 2019-03-15", report.Fnf},
 		{"Step Functions API", report.Sfn},
+		{"console", report.Console},
 	}, func(row []string) bool { return row[1] == "" })
 	return s.out().Text(view.Columns(rows))
 }

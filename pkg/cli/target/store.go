@@ -89,7 +89,11 @@ func API(system *local.System, lists Lists) http.Handler {
 
 // InProcess returns a client of a system in this process.
 func InProcess(system *local.System, lists Lists) *rest.Client {
-	handler := Handler(system, lists, slog.New(slog.DiscardHandler), "")
+	return ClientOf(Handler(system, lists, slog.New(slog.DiscardHandler), ""))
+}
+
+// ClientOf returns a client of a handler of the management API in this process.
+func ClientOf(handler http.Handler) *rest.Client {
 	return &rest.Client{Base: "http://store", HTTP: clientWith(inProcess{handler})}
 }
 

@@ -73,20 +73,15 @@ type Filter struct {
 // EachExecutions calls f with one page of executions after the other, the latest start first. More
 // reports whether there are executions beyond the limit.
 func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Execution) error) (more bool, err error) {
-	parameters := []string{"flow", filter.Flow, "since", instant(filter.Since), "before", instant(filter.Before), "prefix", filter.Prefix}
-	for _, status := range filter.Statuses {
-		parameters = append(parameters, "status", string(status))
-	}
 	for left, after := filter.Limit, ""; ; {
-		var limit string
 		if filter.Limit > 0 {
-			limit = strconv.Itoa(left + 1) // one more than is shown
+			filter.Limit = left + 1 // one more than is shown
 		}
-		var p page
-		if err := c.get(ctx, "/executions", false, &p, append(parameters, "limit", limit, "after", after)...); err != nil {
+		found, next, err := c.ExecutionsPage(ctx, filter, after)
+		if err != nil {
 			return false, err
 		}
-		shown := p.Executions
+		shown := found
 		if filter.Limit > 0 {
 			shown = shown[:min(left, len(shown))]
 			left -= len(shown)
@@ -94,11 +89,26 @@ func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Exe
 		if err := f(shown); err != nil {
 			return false, err
 		}
-		more, after = len(shown) < len(p.Executions), p.Next
+		more, after = len(shown) < len(found), next
 		if more || after == "" {
 			return more, nil
 		}
 	}
+}
+
+// ExecutionsPage lists one page of executions, the latest start first: those after a position, or "" for the first page. Next is the
+// position of the next page, or "" on the last one.
+func (c *Client) ExecutionsPage(ctx context.Context, filter Filter, after string) (executions []Execution, next string, err error) {
+	parameters := []string{"flow", filter.Flow, "since", instant(filter.Since), "before", instant(filter.Before), "prefix", filter.Prefix, "after", after}
+	for _, status := range filter.Statuses {
+		parameters = append(parameters, "status", string(status))
+	}
+	if filter.Limit > 0 {
+		parameters = append(parameters, "limit", strconv.Itoa(filter.Limit))
+	}
+	var p page
+	err = c.get(ctx, "/executions", false, &p, parameters...)
+	return p.Executions, p.Next, err
 }
 
 // Executions lists executions, the latest start first.

@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/console"
+)
+
+// The console looks for changes at these intervals. Each look at a stack costs requests there.
+const (
+	consoleInterval      = time.Second
+	consoleStackInterval = 5 * time.Second
+)
+
+// consoleServer serves a console.
+type consoleServer struct {
+	listener net.Listener
+	key      string
+}
+
+// url returns the address that a browser opens, with the key.
+func (s consoleServer) url() string {
+	return "http://" + s.listener.Addr().String() + "/?key=" + s.key
+}
+
+// listenForConsole opens the listener of a console, on this machine only.
+func listenForConsole(ctx context.Context, address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || !target.IsLoopback(host) {
+		return nil, view.Usage("--console is "+strconv.Quote(address)+"; allowed: HOST:PORT of this machine, or off", "--console 127.0.0.1:0")
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		return nil, view.Usage("listen at "+address+": "+failed.Err.Error(), "--console 127.0.0.1:0, which uses a free port")
+	}
+	return listener, err
+}
+
+// serve serves the console of a client until end is called.
+func (s consoleServer) serve(ctx context.Context, a *target.Client, place, callbackBase string, log *slog.Logger) (end func()) {
+	interval := consoleInterval
+	if a.News == 0 {
+		interval = consoleStackInterval
+	}
+	handler := console.Handler(console.Config{
+		Executions: a, Waits: a, Flows: a, Key: s.key, Place: place, CallbackBase: callbackBase,
+		News: a.News, Interval: interval, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: log,
+	})
+	return target.Serve(ctx, s.listener, handler)
+}
+
+// consoleKey derives the key of a store's console from that of its API. So a page stays open over a restart of dev, and
+// the address of the console gives no right to the API.
+func consoleKey(apiKey string) string {
+	mac := hmac.New(sha256.New, []byte(apiKey))
+	mac.Write([]byte("console"))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// openConsole opens the listener of dev's console, unless it is off. By default it is the port after that of dev, or a free one.
+func (s *server) openConsole(ctx context.Context, store target.Store) (opened *consoleServer, err error) {
+	address := s.console
+	switch {
+	case address == "off":
+		return nil, nil
+	case address == "" && strings.HasSuffix(s.listen, ":0"):
+		address = "127.0.0.1:0"
+	case address == "":
+		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.address().Port+1))
+	}
+	key, err := store.APIKey()
+	if err != nil {
+		return nil, err
+	}
+	listener, err := listenForConsole(ctx, address)
+	if err != nil && s.console == "" {
+		listener, err = listenForConsole(ctx, "127.0.0.1:0")
+	}
+	return &consoleServer{listener, consoleKey(key)}, err
+}
+
+// consoleOptions are the flags of console.
+type consoleOptions struct {
+	placeFlags
+	listen string
+}
+
+func consoleCommand(c Command) *cobra.Command {
+	var o consoleOptions
+	cmd := helpOf("console", arguments(0, 0))
+	o.register(cmd.Flags())
+	cmd.Flags().StringVar(&o.listen, "console", "127.0.0.1:0", "where the console listens: HOST:PORT of this machine")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		remote := remoteOptions{placeFlags: o.placeFlags}
+		return c.openedBy(c.opener().Follow, &remote, func(ctx context.Context, a *target.Client, _ []string) error {
+			return c.serveConsole(ctx, a, o)
+		})(cmd, args)
+	}
+	return cmd
+}
+
+// serveConsole serves the console of a place until ctx ends.
+func (c Command) serveConsole(ctx context.Context, a *target.Client, o consoleOptions) error {
+	place, err := c.locate(o.Place)
+	if err != nil {
+		return err
+	}
+	log, err := view.NewLogger(c.Stderr, "text", false)
+	if err != nil {
+		return err
+	}
+	base, err := c.callbackBase(ctx, a, o.Place, "")
+	if err != nil {
+		log.Warn("the console shows no callback URLs", "error", err.Error())
+	}
+	listener, err := listenForConsole(ctx, o.listen)
+	if err != nil {
+		return err
+	}
+	s := consoleServer{listener, rand.Text()}
+	defer s.serve(ctx, a, placeText(place), base, log)()
+	if err := c.out().Text(view.Line("console  %s", s.url())); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return view.Interrupted("what runs continues")
+}
+
+// placeText says what a console shows.
+func placeText(p target.Place) string {
+	switch {
+	case p.Endpoint != "":
+		return p.Endpoint
+	case p.Stack != "":
+		return "stack " + p.Stack
+	}
+	return "store " + p.Store
+}
+
+// serveConsole serves dev's console, unless it is off.
+func (s *server) serveConsole(ctx context.Context, web *consoleServer, own http.Handler) (end func()) {
+	if web == nil {
+		return func() {}
+	}
+	a := &target.Client{Client: target.ClientOf(own), News: consoleNews}
+	return web.serve(ctx, a, placeText(target.Place{Store: s.store}), s.base, s.log)
+}
+
+// consoleNews is for how many seconds a request of a console for the events of an execution waits for more.
+const consoleNews = 5

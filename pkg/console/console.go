@@ -1,0 +1,155 @@
+// Package console serves the web console: pages about executions, their waits and their flows.
+//
+// The pages come from the server whole, as HTML, and work without a script. Forms post and redirect. The one script
+// follows a stream of server-sent events, and replaces the parts of the page that changed.
+//
+// The console has no data of its own: it asks the management API of a store or of a stack, as the commands do. So it
+// masks tokens as they do.
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Executions lists, describes, starts and stops executions. [*rest.Client] implements it, and the other two.
+type Executions interface {
+	ExecutionsPage(ctx context.Context, filter rest.Filter, after string) (executions []rest.Execution, next string, err error)
+	Execution(ctx context.Context, flow, name string, unmask bool) (rest.Execution, error)
+	History(ctx context.Context, flow, name, after string, unmask bool, wait int) (events []machine.HistoryEvent, later string, err error)
+	Start(ctx context.Context, flow string, start rest.Start) (execution rest.Execution, isNew bool, err error)
+	Stop(ctx context.Context, flow, name string, why rest.Failure) (rest.Execution, error)
+}
+
+// Waits lists open waits, and reports their outcomes.
+type Waits interface {
+	Tokens(ctx context.Context, flow, execution string, unmask bool) ([]rest.Token, error)
+	Succeed(ctx context.Context, token string, output value.Value) (t rest.Token, first bool, err error)
+	Fail(ctx context.Context, token string, failure rest.Failure) (t rest.Token, first bool, err error)
+}
+
+// Flows lists and describes definitions.
+type Flows interface {
+	Flows(ctx context.Context, name string) ([]rest.Flow, error)
+	Flow(ctx context.Context, name, hash string) (rest.Flow, error)
+}
+
+// Config is what the console is made of.
+type Config struct {
+	Executions
+	Waits
+	Flows
+
+	// Key is what a browser has to present once; see [Handler].
+	Key string
+	// Place says what the console shows: a store or a stack.
+	Place string
+	// CallbackBase is what callback URLs begin with. If it is empty, the console shows none.
+	CallbackBase string
+	// News is for how many seconds a request for the events of an execution waits for more; 0 means that it cannot wait.
+	News int
+	// Interval is the time between two looks at what changes.
+	Interval time.Duration
+	// Now is the clock. Pages show local times.
+	Now func() time.Time
+	// Pause leaves the turn of a request to others while it waits.
+	Pause func(context.Context) (resume func())
+	// Ended is closed when the server ends, which ends the streams.
+	Ended <-chan struct{}
+	Log   *slog.Logger
+}
+
+// console has the pages.
+type console struct {
+	Config
+
+	pages *http.ServeMux
+}
+
+// A page is the response to a request.
+type page struct {
+	Title string
+	// Template is the name of a file in pages, without its suffix, and Data what it shows. Data has instants and no ages:
+	// a page has changed when its data has.
+	Template string
+	Data     any
+	Status   int // of HTTP; 0 means OK
+	// Live is the path of the stream that reports changes of the page. It is that of [console.follow] if it is empty, and
+	// the page has data and no form.
+	Live string
+	// HasForm says that the page is not replaced while a user fills it in.
+	HasForm bool
+	// Location is where to go instead of a page.
+	Location string
+}
+
+// Handler returns the handler of the console. It serves this machine only, and browsers with the key: a first request
+// has it as ?key=, and sets a cookie.
+func Handler(config Config) http.Handler {
+	c := &console{Config: config, pages: http.NewServeMux()}
+	c.pages.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/executions", http.StatusSeeOther)
+	})
+	c.pages.Handle("GET /assets/", http.FileServerFS(assets))
+	c.pages.HandleFunc("GET /assets/graph.css", graphStyle)
+	c.pages.HandleFunc("GET /live", c.follow)
+	c.pages.HandleFunc("GET /executions/{flow}/{name}/live", c.followExecution)
+	for pattern, show := range map[string]func(*http.Request) (page, error){
+		"GET /executions": c.list,
+		"GET /start":      c.startForm,
+		"POST /start":     c.start,
+		"/":               func(*http.Request) (page, error) { return page{}, errNoPage },
+	} {
+		c.pages.Handle(pattern, c.handler(show))
+	}
+	return c.guarded(c.pages)
+}
+
+var errNoPage = &rest.Error{Status: http.StatusNotFound, Message: "there is no such page"}
+
+// handler responds with a page, or with the page of an error.
+func (c *console) handler(show func(*http.Request) (page, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p, err := show(r)
+		if err != nil {
+			p = c.errorPage(r, err)
+		}
+		if p.Location != "" {
+			http.Redirect(w, r, p.Location, http.StatusSeeOther)
+			return
+		}
+		if print, ok := r.Context().Value(printKey{}).(*fingerprint); ok {
+			print.of(p)
+			return
+		}
+		var out bytes.Buffer
+		if err := c.render(&out, r, p); err != nil {
+			c.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "error", token.MaskAll(err.Error()))
+			http.Error(w, "the page cannot be shown; see the log", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(max(p.Status, http.StatusOK))
+		_, _ = out.WriteTo(w) // an error means that the browser is gone
+	})
+}
+
+// errorPage shows an error of the API, or that the API could not be asked.
+func (c *console) errorPage(r *http.Request, err error) page {
+	p := page{Title: "This did not work", Template: "error", Status: http.StatusBadGateway, Data: token.MaskAll(err.Error())}
+	if refused, ok := errors.AsType[*rest.Error](err); ok {
+		p.Status = max(refused.Status, http.StatusBadRequest)
+	} else if r.Context().Err() == nil {
+		c.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "error", token.MaskAll(err.Error()))
+	}
+	return p
+}

@@ -1,0 +1,218 @@
+package console
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+const testKey = "the key of the console"
+
+// approval waits for a callback.
+const approval = `version: v1
+type: flow
+steps:
+  - type: task
+    name: Ask
+    resourceArn: acs:fc:::services/fnf-demo/functions/echo
+    pattern: waitForCallback
+    timeoutSeconds: 600
+  - type: pass
+    name: Done
+`
+
+// fixture is a console on a system that runs, and a browser.
+type fixture struct {
+	t       *testing.T
+	api     *rest.Client
+	server  *httptest.Server
+	browser *http.Client
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	store := &local.MemoryStore{}
+	system := local.New(local.Config{Store: store, Clock: local.NewClock(nil)})
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = system.Serve(ctx)
+	}()
+	f := &fixture{t: t, api: target.InProcess(system, store)}
+	f.server = httptest.NewServer(Handler(Config{
+		Executions: f.api, Waits: f.api, Flows: f.api, Key: testKey, Place: "store test", CallbackBase: "http://127.0.0.1:1", News: 1,
+		Interval: 5 * time.Millisecond, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: slog.New(slog.DiscardHandler),
+	}))
+	t.Cleanup(func() {
+		cancel()
+		f.server.Close()
+		<-served
+	})
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.browser = &http.Client{Jar: jar}
+	f.get("/?key=" + url.QueryEscape(testKey))
+	return f
+}
+
+// put stores a flow.
+func (f *fixture) put(name, definition string) {
+	f.t.Helper()
+	if _, err := f.api.PutFlow(f.t.Context(), name, []byte(definition), ""); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// begin starts an execution.
+func (f *fixture) begin(flow, name string, input value.Value) {
+	f.t.Helper()
+	if _, _, err := f.api.Start(f.t.Context(), flow, rest.Start{Name: name, Input: input}); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// get returns the page at a path, which has to exist.
+func (f *fixture) get(path string) string {
+	f.t.Helper()
+	status, text, _ := f.do(http.MethodGet, path, nil, nil)
+	if status != http.StatusOK {
+		f.t.Fatalf("GET %s: %d: %s", path, status, text)
+	}
+	return text
+}
+
+// post sends a form, and follows the redirect.
+func (f *fixture) post(path string, form url.Values) (status int, text, at string) {
+	f.t.Helper()
+	return f.do(http.MethodPost, path, form, nil)
+}
+
+// do sends a request of the browser. At is the path of the page that responds in the end.
+func (f *fixture) do(method, path string, form url.Values, header http.Header) (status int, text, at string) {
+	f.t.Helper()
+	request, err := http.NewRequestWithContext(f.t.Context(), method, f.server.URL+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	request.Host = header.Get("Host")
+	response, err := f.browser.Do(request)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return response.StatusCode, string(body), response.Request.URL.RequestURI()
+}
+
+func wantIn(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in\n%s", part, text)
+		}
+	}
+}
+
+func TestListFiltersAndSearches(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("first", approval)
+	f.put("second", strings.ReplaceAll(approval, "Ask", "Second"))
+	f.begin("first", "alpha", value.Object())
+	f.begin("second", "beta", value.Object())
+	cases := []struct{ query, has, hasNot string }{
+		{"", "/executions/first/alpha", "nothing"},
+		{"?flow=first", "first/<wbr>alpha", "second/<wbr>beta"},
+		{"?name=be", "second/<wbr>beta", "first/<wbr>alpha"},
+		{"?status=Failed", "No execution matches", "<table>"},
+		{"?since=1h", "first/<wbr>alpha", "No execution"},
+	}
+	for _, c := range cases {
+		text := f.get("/executions" + c.query)
+		wantIn(t, text, c.has)
+		if strings.Contains(text, c.hasNot) {
+			t.Errorf("%s: %q is in\n%s", c.query, c.hasNot, text)
+		}
+	}
+}
+
+func TestStartFormShowsErrorsAtTheirPlace(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	status, text, _ := f.post("/start", url.Values{"flow": {"ask"}, "input": {`{"a":`}})
+	wantIn(t, text, `aria-describedby="input-error"`, `id="input-error"`, `{&#34;a&#34;:`)
+	if status != http.StatusUnprocessableEntity {
+		t.Errorf("status %d for an input that is not JSON", status)
+	}
+	if _, text, at := f.post("/start", url.Values{"flow": {"ask"}, "name": {"one"}, "input": {`{"a":1}`}}); at != "/executions/ask/one" {
+		t.Errorf("after the start at %s: %s", at, text)
+	}
+	_, text, _ = f.post("/start", url.Values{"flow": {"ask"}, "name": {"one"}, "input": {`{"a":2}`}})
+	wantIn(t, text, `id="name-error"`, `value="one"`)
+}
+
+func TestConsoleRefusesRequestsWithoutItsKey(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	form := url.Values{"flow": {"ask"}, "name": {"stolen"}}
+	cases := []struct {
+		name, method, path string
+		header             http.Header
+		keyless            bool
+		want               int
+	}{
+		{"no key", http.MethodGet, "/executions", nil, true, http.StatusUnauthorized},
+		{"wrong key", http.MethodGet, "/executions?key=wrong", nil, true, http.StatusUnauthorized},
+		{"empty key", http.MethodGet, "/executions?key=", nil, true, http.StatusUnauthorized},
+		{"no key, post", http.MethodPost, "/start?key=" + url.QueryEscape(testKey), nil, true, http.StatusUnauthorized},
+		{"no key, asset", http.MethodGet, "/assets/console.js", nil, true, http.StatusUnauthorized},
+		{"another host", http.MethodGet, "/executions", http.Header{"Host": {"evil.example"}}, false, http.StatusForbidden},
+		{"post of another site", http.MethodPost, "/start", http.Header{"Sec-Fetch-Site": {"cross-site"}}, false, http.StatusForbidden},
+		{"post of another port", http.MethodPost, "/start", http.Header{"Sec-Fetch-Site": {"same-site"}}, false, http.StatusForbidden},
+		{"post of another origin", http.MethodPost, "/start", http.Header{"Origin": {"http://evil.example"}}, false, http.StatusForbidden},
+		{"no such page", http.MethodGet, "/nothing", nil, false, http.StatusNotFound},
+	}
+	keyed := f.browser
+	for _, c := range cases {
+		f.browser = keyed
+		if c.keyless {
+			f.browser = &http.Client{}
+		}
+		var body url.Values
+		if c.method == http.MethodPost {
+			body = form
+		}
+		if status, text, _ := f.do(c.method, c.path, body, c.header); status != c.want {
+			t.Errorf("%s: status %d, want %d: %s", c.name, status, c.want, text)
+		}
+	}
+	if _, err := f.api.Execution(t.Context(), "ask", "stolen", false); err == nil {
+		t.Error("a refused request started an execution")
+	}
+}

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+)
+
+// listed is how many executions a page of the list has.
+const listed = 50
+
+// mostSearched is how many pages a search reads before it offers to go on.
+const mostSearched = 10
+
+// listData is what the list of executions shows.
+type listData struct {
+	Flow, Status, Since, Name string // the filter
+	Flows                     []string
+	Statuses                  []string
+	Spans                     []span
+	Executions                []listedExecution
+	// Older is the address of the next page, Newest that of the first one, "" for none.
+	Older, Newest string
+	// Partial says that a search ended before it found a page full.
+	Partial bool
+}
+
+// span is a time that a user can choose.
+type span struct{ Value, Text string }
+
+var spans = []span{{"", "any time"}, {"1h", "the last hour"}, {"24h", "the last day"}, {"168h", "the last 7 days"}, {"720h", "the last 30 days"}}
+
+// listedExecution is an execution in a list.
+type listedExecution struct {
+	rest.Execution
+
+	Path, Note string
+}
+
+// executionPath is the path of the page of an execution.
+func executionPath(flow, name string) string {
+	return "/executions/" + url.PathEscape(flow) + "/" + url.PathEscape(name)
+}
+
+// list shows a page of the executions that the parameters select.
+func (c *console) list(r *http.Request) (page, error) {
+	query := r.URL.Query()
+	d := listData{
+		Flow: query.Get("flow"), Status: query.Get("status"), Since: query.Get("since"), Name: strings.TrimSpace(query.Get("name")),
+		Statuses: rest.StatusNames(), Spans: spans,
+	}
+	filter, err := c.filterOf(d)
+	if err != nil {
+		return page{}, err
+	}
+	if d.Flows, err = c.flowNames(r); err != nil {
+		return page{}, err
+	}
+	next, err := c.search(r, filter, &d)
+	if next != "" {
+		query.Set("after", next)
+		d.Older = "/executions?" + query.Encode()
+	}
+	if query.Del("after"); r.FormValue("after") != "" {
+		d.Newest = "/executions?" + query.Encode()
+	}
+	return page{Title: "Executions", Template: "list", Data: d}, err
+}
+
+// filterOf returns the filter of the API.
+func (c *console) filterOf(d listData) (filter rest.Filter, err error) {
+	filter = rest.Filter{Flow: d.Flow, Limit: listed}
+	if d.Status != "" {
+		if filter.Statuses, err = rest.ParseStatuses(d.Status); err != nil {
+			return filter, err
+		}
+	}
+	if d.Since != "" {
+		ago, err := time.ParseDuration(d.Since)
+		if err != nil || ago < 0 {
+			return filter, &rest.Error{Status: http.StatusBadRequest, Message: "since is not a time like 24h"}
+		}
+		filter.Since = c.Now().Add(-ago)
+	}
+	return filter, nil
+}
+
+// flowNames returns the names of the flows.
+func (c *console) flowNames(r *http.Request) (names []string, err error) {
+	flows, err := c.Flows.Flows(r.Context(), "")
+	for _, f := range flows {
+		if len(names) == 0 || names[len(names)-1] != f.Name {
+			names = append(names, f.Name)
+		}
+	}
+	return names, err
+}
+
+// search reads pages until one is full, and returns the position behind them.
+func (c *console) search(r *http.Request, filter rest.Filter, d *listData) (next string, err error) {
+	next = r.FormValue("after")
+	for range mostSearched {
+		var found []rest.Execution
+		if found, next, err = c.ExecutionsPage(r.Context(), filter, next); err != nil {
+			return "", err
+		}
+		for _, e := range found {
+			if strings.HasPrefix(e.Name, d.Name) {
+				d.Executions = append(d.Executions, listedExecution{e, executionPath(e.Flow, e.Name), noteOf(e)})
+			}
+		}
+		if next == "" || len(d.Executions) >= listed {
+			return next, nil
+		}
+	}
+	d.Partial = true
+	return next, nil
+}
+
+// noteOf says what a list says beside the status of an execution.
+func noteOf(e rest.Execution) string {
+	switch w := e.Waiting; {
+	case e.Blocked != "":
+		return "cannot continue: " + e.Blocked
+	case e.Error != "" || e.Cause != "":
+		return strings.Trim(e.Error+": "+e.Cause, ": ")
+	case w == nil:
+		return ""
+	case w.Subflow != "":
+		return w.Step + " waits for " + w.Subflow
+	case w.Until != "":
+		return w.Step + " waits for " + waitNames[w.For] + " until " + localTime(w.Until)
+	default:
+		return w.Step + " waits for " + waitNames[w.For]
+	}
+}
+
+// waitNames are what steps wait for.
+var waitNames = map[string]string{
+	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
+	"lanes": "its branches or iterations", "sub-flow": "a sub-flow",
+}

@@ -1,0 +1,145 @@
+package console
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+)
+
+// printKey is the key of the context value of a request whose page is compared and not shown.
+type printKey struct{}
+
+// fingerprint tells versions of a page apart.
+type fingerprint struct{ text string }
+
+func (f *fingerprint) of(p page) {
+	data, err := json.Marshal(p.Data)
+	sum := sha256.Sum256(data)
+	f.text = fmt.Sprint(hex.EncodeToString(sum[:8]), p.Status, err != nil)
+}
+
+// liveOf is the path of the stream of a page.
+func liveOf(r *http.Request, p page) string {
+	if p.Live != "" || p.HasForm || p.Status >= http.StatusBadRequest || r.Method != http.MethodGet {
+		return p.Live
+	}
+	var shown fingerprint
+	shown.of(p)
+	return "/live?" + url.Values{"of": {r.URL.RequestURI()}, "is": {shown.text}}.Encode()
+}
+
+// follow reports each change of the page in the parameter of, by its data.
+func (c *console) follow(w http.ResponseWriter, r *http.Request) {
+	of, last := r.FormValue("of"), r.FormValue("is")
+	if !strings.HasPrefix(of, "/") || strings.HasPrefix(of, "/live") {
+		http.Error(w, "of is not the path of a page", http.StatusBadRequest)
+		return
+	}
+	var print fingerprint
+	ctx := context.WithValue(r.Context(), printKey{}, &print)
+	asked, err := http.NewRequestWithContext(ctx, http.MethodGet, of, nil) //nolint:gosec // for a handler: it is not sent
+	if err != nil {
+		http.Error(w, "of is not the path of a page", http.StatusBadRequest)
+		return
+	}
+	c.stream(w, func() (id string, ended bool, err error) {
+		for print.text = ""; ; {
+			c.pages.ServeHTTP(discard{}, asked)
+			if print.text != last {
+				last = print.text
+				return "", print.text == "", nil // a page without a fingerprint is no page
+			}
+			if !c.sleep(r) {
+				return "", true, nil
+			}
+		}
+	})
+}
+
+// followExecution reports that an execution has events after a position.
+func (c *console) followExecution(w http.ResponseWriter, r *http.Request) {
+	after := r.Header.Get("Last-Event-ID")
+	if after == "" {
+		after = r.FormValue("after")
+	}
+	c.stream(w, func() (id string, ended bool, err error) {
+		for after != "" {
+			events, later, err := c.History(r.Context(), r.PathValue("flow"), r.PathValue("name"), after, false, c.News)
+			if err != nil {
+				return "", true, err
+			}
+			after = later
+			if len(events) > 0 || later == "" {
+				return later, false, nil
+			}
+			if c.News == 0 && !c.sleep(r) {
+				return "", true, nil
+			}
+		}
+		return "", true, nil
+	})
+}
+
+// stream sends an event each time that next returns, until that ends, or the server or the browser does.
+func (*console) stream(w http.ResponseWriter, next func() (id string, ended bool, err error)) {
+	control := http.NewResponseController(w)
+	w.Header().Set("Content-Type", "text/event-stream")
+	isFirst := true
+	for {
+		id, ended, err := next()
+		if err != nil || ended {
+			if refused, ok := errors.AsType[*rest.Error](err); isFirst && (!ok || refused.Status < http.StatusInternalServerError) {
+				w.WriteHeader(http.StatusNoContent) // so the browser does not connect again
+			}
+			return
+		}
+		isFirst = false
+		_ = control.SetWriteDeadline(time.Now().Add(time.Minute)) // only servers have deadlines
+		if _, err := io.WriteString(w, eventText(id)); err != nil || control.Flush() != nil {
+			return
+		}
+	}
+}
+
+func eventText(id string) string {
+	if id == "" {
+		return "data: changed\n\n"
+	}
+	return "id: " + id + "\ndata: changed\n\n"
+}
+
+// sleep waits until it is time for the next look. It returns false when the browser is gone or the server ends.
+func (c *console) sleep(r *http.Request) bool {
+	defer c.Pause(r.Context())()
+	timer := time.NewTimer(c.Interval)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.Ended:
+	case <-r.Context().Done():
+	}
+	return false
+}
+
+// discard is the writer of a page that is not shown.
+type discard struct{}
+
+// Header implements [http.ResponseWriter].
+func (discard) Header() http.Header { return http.Header{} }
+
+// Write implements [http.ResponseWriter].
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+
+// WriteHeader implements [http.ResponseWriter].
+func (discard) WriteHeader(int) {}

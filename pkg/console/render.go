@@ -1,0 +1,110 @@
+package console
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/diagram"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+//go:embed assets
+var assets embed.FS
+
+//go:embed pages
+var pageFiles embed.FS
+
+// templates has the template of each page, inside of the layout.
+var templates = sync.OnceValue(func() map[string]*template.Template {
+	all := map[string]*template.Template{}
+	layout := template.Must(template.New("layout.html").Funcs(functions).ParseFS(pageFiles, "pages/layout.html"))
+	files, _ := pageFiles.ReadDir("pages")
+	for _, file := range files {
+		if name := strings.TrimSuffix(file.Name(), ".html"); name != "layout" {
+			all[name] = template.Must(template.Must(layout.Clone()).ParseFS(pageFiles, "pages/"+file.Name()))
+		}
+	}
+	return all
+})
+
+// functions are those of the templates.
+var functions = template.FuncMap{
+	"age": age, "local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
+}
+
+// icons tell statuses apart without color.
+var icons = map[string]string{
+	"Starting": "○", "Running": "◐", "Succeeded": "✓", "Failed": "✗", "Stopped": "■", "TimedOut": "⏱",
+	"pending": "○", "running": "▶", "waiting": "◐", "succeeded": "✓", "failed": "✗",
+}
+
+// sections are what the navigation links to.
+var sections = []struct{ Path, Name string }{{"/executions", "Executions"}, {"/start", "Start"}}
+
+// shown is what a template shows: its data, and what depends on the request.
+type shown struct {
+	page
+
+	Place    string
+	Section  string // the path of the section in the navigation
+	Sections any
+	Now      time.Time
+}
+
+// render writes a page.
+func (c *console) render(w io.Writer, r *http.Request, p page) error {
+	p.Live = liveOf(r, p)
+	section := "/" + strings.SplitN(r.URL.Path+"/", "/", 3)[1] //nolint:mnd // the first element of the path
+	return templates()[p.Template].Execute(w, shown{p, c.Place, section, sections, c.Now()})
+}
+
+// graphStyle serves the style of the drawings, which a page may not have in itself.
+func graphStyle(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	_, _ = io.WriteString(w, diagram.Style)
+}
+
+// instantOf reads an instant of the API. That of a text that is none is zero.
+func instantOf(text string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, text)
+	return at
+}
+
+// localTime shows an instant of the API on the clock of the process, which is the user's.
+func localTime(text string) string {
+	if at := instantOf(text); !at.IsZero() {
+		return at.Local().Format(time.DateTime)
+	}
+	return text
+}
+
+// age says how far an instant of the API is from now, in one unit.
+func age(now time.Time, text string) string {
+	at := instantOf(text)
+	if at.IsZero() {
+		return ""
+	}
+	return coarse(now.Sub(at).Abs())
+}
+
+// coarse shows a duration in one unit: 20 s, 3 min, 5 h, 12 days.
+func coarse(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%.3g s", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 2*day:
+		return fmt.Sprintf("%d h", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", d/day)
+}

@@ -1,0 +1,77 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// startData is what the form of a start shows.
+type startData struct {
+	Flow, Name, Input string
+	Flows             []string
+	// What is wrong, each beside its field.
+	FlowError, NameError, InputError, Error string
+}
+
+func (c *console) startForm(r *http.Request) (page, error) {
+	d := startData{Flow: r.FormValue("flow"), Input: "{}"}
+	return c.startPage(r, d, http.StatusOK)
+}
+
+func (c *console) startPage(r *http.Request, d startData, status int) (p page, err error) {
+	d.Flows, err = c.flowNames(r)
+	return page{Title: "Start an execution", Template: "start", Data: d, Status: status, HasForm: true}, err
+}
+
+// start starts an execution, and shows it.
+func (c *console) start(r *http.Request) (page, error) {
+	if err := r.ParseForm(); err != nil {
+		return page{}, unreadableForm(err)
+	}
+	d := startData{Flow: r.PostFormValue("flow"), Name: strings.TrimSpace(r.PostFormValue("name")), Input: r.PostFormValue("input")}
+	input, problem := readObject(d.Input)
+	if problem != "" {
+		d.InputError = problem
+		return c.startPage(r, d, http.StatusUnprocessableEntity)
+	}
+	if d.Flow == "" {
+		d.FlowError = "choose a flow"
+		return c.startPage(r, d, http.StatusUnprocessableEntity)
+	}
+	e, _, err := c.Start(r.Context(), d.Flow, rest.Start{Name: d.Name, Input: input})
+	if refused, ok := errors.AsType[*rest.Error](err); ok {
+		if refused.Status == http.StatusConflict {
+			d.NameError = refused.Message
+		} else {
+			d.Error = refused.Message
+		}
+		return c.startPage(r, d, refused.Status)
+	}
+	return page{Location: executionPath(e.Flow, e.Name)}, err
+}
+
+// unreadableForm is the error for a form that is too large or damaged.
+func unreadableForm(err error) error {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &rest.Error{Status: http.StatusRequestEntityTooLarge, Message: "the form is too large for the console; use waitless start"}
+	}
+	return &rest.Error{Status: http.StatusBadRequest, Message: "the form cannot be read: " + err.Error()}
+}
+
+// readObject reads a JSON object of a form. The problem is for the user, "" for none.
+func readObject(text string) (v value.Value, problem string) {
+	v, err := value.ParseJSON([]byte(text))
+	switch {
+	case strings.TrimSpace(text) == "":
+		return value.Object(), ""
+	case err != nil:
+		return v, err.Error()
+	case v.Kind() != value.KindObject:
+		return v, "this is " + v.Kind().String() + "; allowed: a JSON object like {\"key\": \"value\"}"
+	}
+	return v, ""
+}
