@@ -155,7 +155,7 @@ var functionModules = map[string][]string{
 	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
 	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
-	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager"), webhooks),
+	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager", "s3"), webhooks),
 }
 
 // jobServices are the clients of the services that run jobs.

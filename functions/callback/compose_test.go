@@ -66,6 +66,7 @@ func composed(t *testing.T, signing string) (function.HTTP, *world) {
 	t.Cleanup(server.Close)
 	variables := map[string]string{
 		"WAITLESS_API": "callbacks", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
+		"WAITLESS_LOG_TABLE": "log", "WAITLESS_VALUES_BUCKET": "values",
 		"WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_DELIVERY_QUEUE": server.URL + "/tasks",
 		"WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_CALLBACK_SECRET": signing,
 	}
@@ -139,7 +140,8 @@ func TestHeartbeatsAreQueued(t *testing.T) {
 func TestMissingVariablesAreReportedTogether(t *testing.T) {
 	t.Parallel()
 	_, err := compose(func(string) string { return "" })
-	for _, name := range []string{"AWS_REGION", "WAITLESS_API", "WAITLESS_TOKEN_KEY", "WAITLESS_WAITS_TABLE", "WAITLESS_WAKE_QUEUE"} {
+	for _, name := range []string{"AWS_REGION", "WAITLESS_API", "WAITLESS_TOKEN_KEY", "WAITLESS_LOG_TABLE", "WAITLESS_VALUES_BUCKET",
+		"WAITLESS_WAITS_TABLE", "WAITLESS_WAKE_QUEUE"} {
 		if err == nil || !strings.Contains(err.Error(), "variable "+name+" is missing") {
 			t.Errorf("the error has no %s: %v", name, err)
 		}

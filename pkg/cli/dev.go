@@ -345,7 +345,7 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *l
 func (s *server) handler(system *local.System, store target.Store, schedules cron.Manager, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
-		Tokens: system.Callbacks, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
+		Tokens: system.Callbacks, Waits: system.Client, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
 	})
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)

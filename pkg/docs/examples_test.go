@@ -159,7 +159,10 @@ func (*outside) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration
 func (e example) start(t *testing.T) {
 	t.Helper()
 	o := parseOutside(t, e.run)
-	config := local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: o}
+	config := local.Config{
+		Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: o,
+		CallbackBase: "http://127.0.0.1:8787",
+	}
 	if o.script != "answers:\n" {
 		script, err := local.ParseScript([]byte(o.script), nil)
 		if err != nil {

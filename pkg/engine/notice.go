@@ -84,6 +84,13 @@ func (h *handler) notifyWait(ctx context.Context, d *draft, call machine.Call) e
 	if !waiting.Due.IsZero() {
 		data = append(data, member("until", instant(waiting.Due)))
 	}
+	question, err := h.loader.question(ctx, step, *waiting)
+	if err != nil {
+		return err
+	}
+	if question != nil {
+		data = append(data, value.Member{Key: "question", Value: question.Value()})
+	}
 	return h.sendNotice(ctx, d.state, "wait-"+call.Key(), "execution.waiting", waiting.Since, data)
 }
 

@@ -98,6 +98,11 @@ type (
 		Signed bool
 		// Sender is the sender that must sign, "" for the default.
 		Sender string
+		// Prompt is the question to the person who reports the outcome of a callback. It reads the
+		// step's input, as Choices do.
+		Prompt expr.Text
+		// Choices are the outputs that this person chooses from, nil for any output.
+		Choices []CallbackChoice
 		// CallbackURL says that a mapping reads $context.task.callbackUrl.
 		CallbackURL bool
 		// Poll is set for a task that waits for a condition.
@@ -109,6 +114,12 @@ type (
 		Catch []Catch
 		// ErrorMappings are the output of a caught error. They read $local.error and $local.cause.
 		ErrorMappings expr.Mappings
+	}
+
+	// CallbackChoice is an output that a person may choose.
+	CallbackChoice struct {
+		Label  string
+		Output expr.Template // an object
 	}
 
 	// Poll calls a function until its result meets a condition.

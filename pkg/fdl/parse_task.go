@@ -23,6 +23,7 @@ func (p *parser) task(step *Step, f *fields) *Task {
 		AtMostOnce: f.boolean("atMostOnce"),
 	}
 	task.Signed, task.Sender = p.signed(f)
+	p.question(task, f)
 	task.Params = p.params(f, task.Resource)
 	if task.Resource.IsSubflow() {
 		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.get("serviceParams")))

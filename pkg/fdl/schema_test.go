@@ -56,6 +56,7 @@ func TestSchemaAgreesWithTheCode(t *testing.T) {
 	type field struct {
 		Enum                       []string
 		Minimum, Maximum, MaxItems int64
+		MaxLength                  int64
 		Pattern                    string
 		AnyOf                      []field
 	}
@@ -87,6 +88,9 @@ func TestSchemaAgreesWithTheCode(t *testing.T) {
 		{of("policy", "intervalSeconds").Maximum, day},
 		{of("policy", "maxIntervalSeconds").Maximum, day},
 		{of("parallel", "branches").MaxItems, fdl.MaxBranches},
+		{of("task", "choices").MaxItems, fdl.MaxChoices},
+		{of("task", "prompt").MaxLength, fdl.MaxPrompt},
+		{of("callbackChoice", "label").MaxLength, fdl.MaxLabel},
 		{of("foreach", "maxConcurrency").Maximum, fdl.MaxConcurrency},
 	} {
 		if limit[0] != limit[1] {

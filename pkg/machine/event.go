@@ -145,7 +145,7 @@ func escapedSize(text string) int {
 }
 
 // Detail returns the detail of the event as an object with those of these members that the event
-// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index. The step
+// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index, question. The step
 // may be nil.
 func (e Event) Detail(step *fdl.Step) value.Value {
 	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
@@ -171,6 +171,11 @@ func (e Event) Detail(step *fdl.Step) value.Value {
 			key = "action"
 		}
 		members = append(members, value.Member{Key: key, Value: value.String(task.Resource.Text)})
+	}
+	if e.Type == StepEntered && step != nil && e.Input.Kind() == value.KindObject {
+		if question := QuestionOf(step, e.Input); question != nil {
+			members = append(members, value.Member{Key: "question", Value: question.Value()})
+		}
 	}
 	return value.Object(members...)
 }

@@ -41,6 +41,9 @@ const (
 	// asks waits for an outcome.
 	asks = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback," +
 		" inputMappings: [{target: taskToken, source: $context.task.token}]}"
+	// prompts waits for an outcome, and asks about its input.
+	prompts = "- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/echo', pattern: waitForCallback, prompt: '${$.large}?'," +
+		" inputMappings: [{target: taskToken, source: $context.task.token}, {target: large, source: $input.large}]}"
 )
 
 func calls(function string) string {
@@ -76,6 +79,11 @@ func rightsOf(f called) map[string]right {
 		"Callback/SendWakes": {try: posts("", "{}"), teller: "Callback", action: "sqs:SendMessage", says: "send a wake"},
 		"Callback/Tokens":    {try: posts("/heartbeat", ""), teller: "Callback", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Callback/WriteLogs": logs("Callback"),
+		"Callback/ReadQuestions": {
+			try:    shows(func(trial) string { return "{}" }),
+			teller: "Callback", action: "dynamodb:Query", says: "table Log",
+		},
+		"Callback/LargeValues": {try: shows(trial.largeInput), teller: "Callback", action: "s3:GetObject", says: "read large value"},
 
 		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: token.ErrorAccessDenied},
 		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: token.ErrorAccessDenied},
@@ -190,6 +198,20 @@ func posts(path, body string) func(trial) error {
 		ended := make(chan error, 1)
 		if status, answer := x.stack.post(x.T, "/callbacks/"+token+path, body); status != http.StatusOK {
 			ended <- fmt.Errorf("%d: %s", status, answer)
+		} else {
+			ended <- nil
+		}
+		return x.await(ended)
+	}
+}
+
+// shows gets the page of a callback that asks about this input.
+func shows(input func(trial) string) func(trial) error {
+	return func(x trial) error {
+		token := x.stack.follow(x.T, "run", x.flow(prompts), "--name", x.execution(), "--input", input(x)).token()
+		ended := make(chan error, 1)
+		if page := x.stack.call(x.T, http.MethodGet, "/callbacks/"+token, ""); page.status != http.StatusOK {
+			ended <- fmt.Errorf("%d: %s", page.status, page.body)
 		} else {
 			ended <- nil
 		}

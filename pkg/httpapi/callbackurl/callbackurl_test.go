@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
@@ -31,6 +32,7 @@ type fixture struct {
 	*local.MemoryStore
 	t     *testing.T
 	api   http.Handler
+	wait  *engine.Wait // for the token; nil for none
 	keys  token.Keys
 	text  string       // of a token that is open
 	uses  atomic.Int32 // changes and wakes
@@ -53,7 +55,7 @@ func newFixtureOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
 	})
 	b.api = callbackurl.Handler(callbackurl.Config{
-		Tokens: tokens, Secrets: secrets, SecretSetting: "THE_SETTING", Now: func() time.Time { return b.clock() },
+		Tokens: tokens, Waits: b, Secrets: secrets, SecretSetting: "THE_SETTING", Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	})
 	return b
@@ -63,6 +65,15 @@ func newFixtureOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret
 func (b *fixture) Send(context.Context, token.ID, string, time.Time) error {
 	b.uses.Add(1)
 	return b.fails
+}
+
+// WaitFor implements [callbackurl.Waits].
+func (b *fixture) WaitFor(_ context.Context, log engine.ID, handle string) (engine.Wait, bool, error) {
+	b.reads.Add(1)
+	if b.wait == nil || log != (engine.ID{1}) || !strings.HasPrefix(b.text, handle+".") {
+		return engine.Wait{}, false, b.fails
+	}
+	return *b.wait, true, b.fails
 }
 
 // Record does not count: a page reads.

@@ -1,6 +1,6 @@
 // Package callbackurl is the public API by which third parties report the outcome of a task that waits
 // for a callback, of a Waitless step or of an external recipient. A caller needs the token and nothing
-// else; the API knows no executions and no flows.
+// else.
 //
 //	POST /callbacks/{token}             output, as JSON   -> 200; 409 if another outcome was recorded before
 //	POST /callbacks/{token}/failure     {"error","cause"} -> 200; 409 if another outcome was recorded before
@@ -29,8 +29,10 @@
 // # The page
 //
 // Only POST changes anything, because mail scanners follow links. A GET returns a page, for which the
-// handler reads the token's record (dynamodb:GetItem). The page has no script. Its forms post the
-// fields output, or error and cause, to the paths above. The response to a form is a page, too; if the
+// handler reads the token's record (dynamodb:GetItem). If the token is open, it reads the execution, to say
+// what waits and what it asks. The page has no script. Its forms post the fields output, or choice, or error
+// and cause, to the paths above. A choice is a number: its output is that of the execution, and nothing in
+// the form changes it. The response to a form is a page, too; if the
 // form is wrong, the page has the typed fields again, escaped. The handler recognizes a browser by
 // Accept: text/html with the content type of forms. All other callers get JSON, and a body without
 // these fields is read as JSON, whatever its content type.

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // FuzzHandler sends any request; TOKEN in it stands for the text of an open
@@ -33,6 +36,7 @@ func FuzzHandler(f *testing.F) {
 		{"POST", "//callbacks/./TOKEN", "", "", "", "{}", false},
 		{"POST", "/callbacks/TOKEN", "", "", "", "{}", true},
 		{"GET", "/callbacks/TOKEN", "", page, "", "", true},
+		{"POST", "/callbacks/TOKEN", form, page, "", "choice=0", false},
 		{"POST", "/callbacks/TOKENx", form, page, "Bearer TOKEN", "output=", true},
 	} {
 		f.Add(seed.method, seed.path, seed.kind, seed.accept, seed.bearer, seed.body, seed.signed)
@@ -47,6 +51,7 @@ func FuzzHandler(f *testing.F) {
 			flags = token.FlagSigned
 		}
 		b := newFixtureOf(t, flags, secrets...)
+		b.wait = &engine.Wait{Question: &machine.Question{Choices: []string{"Yes"}, Outputs: []value.Value{value.Object()}}}
 		named := func(text string) string { return strings.ReplaceAll(text, "TOKEN", b.text) }
 		target, err := url.ParseRequestURI(named(path))
 		if err != nil || target.Host != "" || method == "" {

@@ -8,13 +8,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config configures a handler. Tokens, Now and Log are required.
+// Waits says what a token is for.
+type Waits interface {
+	// WaitFor returns the step of a log that waits for the token with that handle, and false for none.
+	WaitFor(ctx context.Context, log engine.ID, handle string) (engine.Wait, bool, error)
+}
+
+// Config configures a handler. Tokens, Waits, Now and Log are required.
 type Config struct {
 	Tokens *resume.Tokens
+	Waits  Waits
 	// Secrets verify signed callbacks. A token whose sender has no secret is rejected.
 	Secrets []Secret
 	// SecretSetting names the setting of Secrets, for the log.
@@ -115,8 +123,24 @@ func (h handler) show(r *http.Request) response {
 	page := responseOf(record, false)
 	if record.Open() {
 		page.form = &form{Failure: text + suffixFailure, Output: "{}"}
+		page.wait, err = h.waitFor(r.Context(), verified)
+	}
+	if err != nil {
+		return h.rejection(err)
 	}
 	return page
+}
+
+// waitFor returns the step that waits for the token, nil for none: an external recipient, for example.
+func (h handler) waitFor(ctx context.Context, verified resume.Token) (*engine.Wait, error) {
+	if verified.ID.Flags&token.FlagExternal != 0 {
+		return nil, nil
+	}
+	wait, ok, err := h.Waits.WaitFor(ctx, verified.ID.Execution, verified.Handle())
+	if err != nil || !ok {
+		return nil, err
+	}
+	return &wait, nil
 }
 
 // postReport handles a POST.
@@ -138,7 +162,9 @@ func (h handler) postReport(r *http.Request, suffix string) response {
 	}
 	if err != nil {
 		rejected := h.rejection(err)
-		rejected.form = report.filledForm()
+		if rejected.form = report.filledForm(); rejected.form != nil {
+			rejected.wait, _ = h.waitFor(r.Context(), verified) // the page has the error of the report
+		}
 		return rejected
 	}
 	return responseOf(record, conflict)
@@ -156,12 +182,34 @@ func textOf(r *http.Request) string {
 	return strings.TrimSpace(text)
 }
 
+// choose makes the output of the choice that of the report. The execution has the output: the form has only the number of the
+// choice. If the execution does not wait any more, choose returns the record of the closed token.
+func (h handler) choose(ctx context.Context, report report) (record token.Record, err error) {
+	wait, err := h.waitFor(ctx, report.Token)
+	if err == nil && wait == nil {
+		if record, err = report.Describe(ctx); err == nil && !record.Open() {
+			return record, nil
+		}
+	}
+	if err != nil {
+		return record, err
+	}
+	output, err := report.chosenFrom(wait)
+	report.typed.Set("output", output)
+	return record, err
+}
+
 // apply applies a report and returns what the token's record holds then. Conflict reports that an
 // earlier outcome stays.
 func (h handler) apply(ctx context.Context, report report) (record token.Record, conflict bool, err error) {
 	if report.suffix == suffixHeartbeat {
 		record, err = report.Heartbeat(ctx)
 		return record, !record.Open(), err
+	}
+	if report.isChoice() {
+		if record, err = h.choose(ctx, report); err != nil || !record.Open() {
+			return record, true, err
+		}
 	}
 	outcome, err := report.outcome(h.Tokens.Limits(report.ID))
 	if err != nil {

@@ -8,6 +8,10 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
+	"unicode"
+
+	"github.com/waitless/waitless/pkg/token"
 )
 
 //go:embed page.html
@@ -32,6 +36,8 @@ func hashOf(text string) string {
 type form struct {
 	Success, Failure     string
 	Output, Error, Cause string
+	// Typed reports whether an output or a failure was typed.
+	Typed bool
 }
 
 const pageType = "text/html; charset=utf-8"
@@ -40,16 +46,59 @@ func (r response) writePage(w http.ResponseWriter) {
 	r.begin(w, pageType)
 	_ = pageTemplate().Execute(w, map[string]any{ // an error means that the caller is gone
 		"Style": template.CSS(pageStyle), //nolint:gosec // an embedded file
-		"Title": r.title(), "Text": r.text(), "Problem": r.status >= http.StatusBadRequest, "Form": r.form,
+		"Title": r.title(), "Text": r.text(), "Problem": r.status >= http.StatusBadRequest, "Form": r.form, "Wait": r.shownWait(),
 	})
+}
+
+// shownWait is what a page says of the step that waits.
+type shownWait struct {
+	Flow, Step, Since, Deadline, Prompt string
+	Choices                             []string
+}
+
+// shownWait returns nil if the page has no form, or if the step is not known.
+func (r response) shownWait() *shownWait {
+	if r.form == nil || r.wait == nil {
+		return nil
+	}
+	shown := &shownWait{Flow: r.wait.Flow, Step: r.wait.Step, Since: date(r.wait.Since), Deadline: "none"}
+	if !r.wait.Deadline.IsZero() {
+		shown.Deadline = date(r.wait.Deadline)
+	}
+	if q := r.wait.Question; q != nil {
+		shown.Prompt = harmless(q.Prompt)
+		for _, label := range q.Choices {
+			shown.Choices = append(shown.Choices, harmless(label))
+		}
+	}
+	return shown
+}
+
+func date(t time.Time) string { return t.UTC().Format("2 January 2006 at 15:04:05 UTC") }
+
+// harmless returns the text with tokens masked and without characters that change how the text around them is read: control
+// characters, and those that set the direction of text.
+func harmless(text string) string {
+	return strings.Map(func(c rune) rune {
+		if c != '\n' && unicode.IsControl(c) || c >= 0x202A && c <= 0x202E || c >= 0x2066 && c <= 0x2069 {
+			return unicode.ReplacementChar
+		}
+		return c
+	}, strings.ReplaceAll(token.MaskAll(text), "\r\n", "\n"))
 }
 
 func (r response) title() string {
 	switch {
+	case r.form != nil && r.wait != nil && r.wait.Question != nil:
+		return "Your answer is needed"
 	case r.form != nil:
 		return "Report the outcome"
+	case r.record.ClosedBy == token.ClosedByDeadline:
+		return "The deadline has passed"
 	case r.Code == "Conflict":
-		return "Another outcome was reported before"
+		return "An outcome was reported before"
+	case r.Code == "NotFound":
+		return "This link is not valid"
 	case r.Outcome != "":
 		return "The outcome is recorded"
 	}
@@ -59,9 +108,11 @@ func (r response) title() string {
 func (r response) text() string {
 	switch {
 	case r.Outcome != "":
-		return sentence(closeReason(r.record) + " on " + r.record.ClosedAt.UTC().Format("2 January 2006 at 15:04:05 UTC"))
+		return sentence(closeReason(r.record) + " on " + date(r.record.ClosedAt))
+	case r.form != nil && r.Message == "" && r.wait != nil && r.wait.Question != nil:
+		return "A workflow waits for your answer. The first answer counts."
 	case r.form != nil && r.Message == "":
-		return "A workflow waits until you report that this task succeeded or failed. The first report counts."
+		return "A workflow waits until you report an outcome. The first report counts."
 	}
 	return sentence(r.Message)
 }

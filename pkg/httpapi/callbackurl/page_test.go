@@ -98,7 +98,7 @@ func TestFormReportsASuccess(t *testing.T) {
 	if output := b.held().Outcome.Output.JSON(); output != `{"status":"<ok>"}` {
 		t.Errorf("the token holds %s", output)
 	}
-	b.send("/failure", "error=Late&cause=").wantText(t, 409, "Another outcome was reported before", "A success was reported on 31 January 2026 at 10:00:00 UTC.")
+	b.send("/failure", "error=Late&cause=").wantText(t, 409, "An outcome was reported before", "A success was reported on 31 January 2026 at 10:00:00 UTC.")
 	b.get().wantText(t, 200, "The outcome is recorded", "A success was reported on 31 January 2026 at 10:00:00 UTC.")
 	if page := b.get(); len(page.places(t, "/")) > 0 || strings.Contains(page.body, "status") {
 		t.Errorf("the page of a closed token is %s", page.body)

@@ -5,8 +5,11 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -36,7 +39,7 @@ func (h handler) readVerified(r *http.Request, report *report) (err error) {
 		return err
 	}
 	if report.typed, err = url.ParseQuery(string(report.body)); err != nil {
-		return &resume.ReportError{What: "the form cannot be read; allowed: the fields output, or error and cause", Err: err}
+		return &resume.ReportError{What: "the form cannot be read; allowed: the fields output, choice, or error and cause", Err: err}
 	}
 	return nil
 }
@@ -49,7 +52,21 @@ func isForm(r *http.Request) bool {
 // hasField tells a form from JSON with the content type of forms, which curl sends.
 func hasField(body []byte) bool {
 	name, _, ok := strings.Cut(string(body), "=")
-	return ok && (name == "output" || name == "error" || name == "cause")
+	return ok && slices.Contains([]string{"output", "error", "cause", choiceField}, name)
+}
+
+// choiceField is the field of a form with the number of a choice.
+const choiceField = "choice"
+
+func (r report) isChoice() bool { return r.suffix == suffixSuccess && r.typed.Has(choiceField) }
+
+// chosenFrom returns the output of the choice. The wait is nil for a step that is not known.
+func (r report) chosenFrom(wait *engine.Wait) (string, error) {
+	number, err := strconv.Atoi(r.typed.Get(choiceField))
+	if err != nil || wait == nil || wait.Question == nil || number < 0 || number >= len(wait.Question.Outputs) {
+		return "", &resume.ReportError{What: "the choice is not one of those that the step offers; open the page again"}
+	}
+	return wait.Question.Outputs[number].JSON(), nil
 }
 
 // checkPath rejects a signed report that would have another meaning at another path, because the path is
@@ -100,11 +117,13 @@ func (r report) filledForm() *form {
 	if r.typed == nil {
 		return nil
 	}
-	f := &form{Output: "{}", Error: r.typed.Get("error"), Cause: r.typed.Get("cause")}
+	f := &form{Output: "{}", Error: r.typed.Get("error"), Cause: r.typed.Get("cause"), Typed: !r.isChoice()}
 	if r.suffix == suffixFailure {
 		f.Success = "../" + r.text
 		return f
 	}
-	f.Failure, f.Output = r.text+suffixFailure, r.typed.Get("output")
+	if f.Failure = r.text + suffixFailure; !r.isChoice() {
+		f.Output = r.typed.Get("output")
+	}
 	return f
 }

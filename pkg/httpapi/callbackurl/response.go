@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -28,6 +29,7 @@ type response struct {
 
 	record token.Record // for the page
 	form   *form        // of the page; nil for none
+	wait   *engine.Wait // what the page asks for; nil if that is not known
 }
 
 // refused returns the response to a rejected request.

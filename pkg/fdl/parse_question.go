@@ -1,0 +1,97 @@
+package fdl
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/waitless/waitless/pkg/expr"
+)
+
+// The limits of what a callback asks.
+const (
+	MaxPrompt  = 4096 // characters
+	MaxChoices = 20
+	MaxLabel   = 80 // characters
+)
+
+// question reads what the person is asked who reports the outcome of a callback.
+func (p *parser) question(task *Task, f *fields) {
+	task.Prompt = f.prompt()
+	items := f.items("choices")
+	if len(items) > MaxChoices {
+		p.problem(f.get("choices").pos, "choices has %d choices and the limit is %d; a page with so many buttons cannot be read", len(items), MaxChoices)
+	}
+	seen := map[string]Position{}
+	for _, item := range items {
+		if choice := p.fields(item, "callbackChoice"); choice != nil {
+			task.Choices = append(task.Choices, CallbackChoice{Label: choice.label(seen), Output: choice.output()})
+		}
+	}
+}
+
+func (f *fields) prompt() expr.Text {
+	text := f.text("prompt")
+	if text == "" {
+		return expr.Text{}
+	}
+	p, n := f.parser, f.get("prompt")
+	f.shortEnough("prompt", text, MaxPrompt)
+	prompt, err := expr.ParseText(text)
+	if err != nil {
+		p.syntaxProblem(n, err, "")
+		return prompt
+	}
+	if place := bareValue().FindStringSubmatchIndex(text); place != nil {
+		path := shortened(text[place[2]:place[3]])
+		p.warn(p.placeIn(n, utf8.RuneCountInString(text[:place[2]])), "prompt has the text %s and not a value; write ${%s} for the value", path, path)
+	}
+	return prompt
+}
+
+// bareValue matches a path from the step's input that is not in braces.
+var bareValue = compiled(`(?:^|[^{])(\$\.[A-Za-z_][A-Za-z0-9_]*)`)
+
+// label returns the label of a choice. Seen are those of the choices before.
+func (f *fields) label(seen map[string]Position) string {
+	text := f.text("label")
+	label := strings.TrimSpace(text)
+	if label == "" {
+		if text != "" {
+			f.unfit("label")
+		}
+		return ""
+	}
+	at := f.get("label").pos
+	f.shortEnough("label", label, MaxLabel)
+	if first, repeated := seen[label]; repeated {
+		f.parser.problem(at, "label %q is repeated; it stands first at %s, and the labels of a step differ", shortened(label), first)
+		return label
+	}
+	seen[label] = at
+	return label
+}
+
+func (f *fields) shortEnough(name, text string, most int) {
+	if size := utf8.RuneCountInString(text); size > most {
+		f.parser.problem(f.get(name).pos, "%s has %d characters and the limit is %d; shorten it", name, size, most)
+	}
+}
+
+// output returns the output of a choice, whose paths are those of service parameters.
+func (f *fields) output() expr.Template {
+	n := f.get("output")
+	switch {
+	case n == nil: // was reported
+		return expr.Template{}
+	case n.kind != nodeMapping:
+		f.unfit("output")
+		return expr.Template{}
+	}
+	f.parser.paramPaths(n)
+	output := n.value()
+	if output.TooDeep() {
+		f.parser.tooDeep(n, "output", output)
+	}
+	template, _ := expr.ParseTemplate(output) // a mistake in it was reported
+	return template
+}

@@ -1,0 +1,63 @@
+package machine
+
+import (
+	"unicode/utf8"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Question is what a step asks the person who reports the outcome of its callback. It is not stored: the definition and the input
+// of the step, which never change, always give the same question.
+type Question struct {
+	Prompt  string   `json:"prompt,omitempty"`
+	Choices []string `json:"choices,omitempty"` // the labels
+	// Outputs are those of the choices.
+	Outputs []value.Value `json:"-"`
+}
+
+// maxPrompt is the most bytes of a prompt with its values.
+const maxPrompt = 16 << 10
+
+// Asks reports whether the step asks a question.
+func Asks(step *fdl.Step) bool {
+	task := taskOf(step)
+	return task != nil && (!task.Prompt.IsEmpty() || task.Choices != nil)
+}
+
+// QuestionOf returns what the step asks with that input, which is complete. It returns nil for a step that asks nothing.
+func QuestionOf(step *fdl.Step, input value.Value) *Question {
+	if !Asks(step) {
+		return nil
+	}
+	task, scope := taskOf(step), &expr.Scope{Self: input}
+	q := &Question{Prompt: task.Prompt.Eval(scope)}
+	if len(q.Prompt) > maxPrompt {
+		end := maxPrompt
+		for !utf8.RuneStart(q.Prompt[end]) {
+			end--
+		}
+		q.Prompt = q.Prompt[:end] + "..."
+	}
+	for _, c := range task.Choices {
+		q.Choices, q.Outputs = append(q.Choices, c.Label), append(q.Outputs, c.Output.Eval(scope))
+	}
+	return q
+}
+
+// Value returns the question without the outputs.
+func (q Question) Value() value.Value {
+	members := []value.Member{}
+	if q.Prompt != "" {
+		members = append(members, value.Member{Key: "prompt", Value: value.String(q.Prompt)})
+	}
+	if q.Choices != nil {
+		labels := make([]value.Member, len(q.Choices))
+		for i, label := range q.Choices {
+			labels[i].Value = value.String(label)
+		}
+		members = append(members, value.Member{Key: "choices", Value: value.ArrayFrom(labels)})
+	}
+	return value.Object(members...)
+}
