@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -22,29 +23,14 @@ import (
 
 var update = flag.Bool("update", false, "write the table of the prices instead of comparing with it")
 
-// The list prices of us-east-1 in January 2026, in dollars a million requests and a GB for a month.
+// The list prices in January 2026, in dollars a million requests and a GB for a month.
 const (
-	pricesOf     = "us-east-1, 2026-01"
-	readUnit     = 0.125
-	writeUnit    = 0.625
-	storedMonth  = 0.25
-	queueRequest = 0.40
-	lambdaRun    = 0.20
-	lambdaGB     = 13.3334 // a GB for a second, arm64
-	httpRequest  = 1.00    // of an HTTP API
-
-	transition = 25.00 // of Step Functions Standard
-	operation  = 8.00  // of a durable function
+	storedMonth = 0.25
+	transition  = 25.00 // of Step Functions Standard
+	operation   = 8.00  // of a durable function
 )
 
-const (
-	// runSeconds is how long a run of the interpreter and of an API takes, by assumption.
-	runSeconds = 0.03
-	// interpreterGB and apiGB are the memory of the functions in template.yaml.
-	interpreterGB, apiGB = 0.5, 0.25
-
-	month = 30 * 24 * time.Hour
-)
+const month = 30 * 24 * time.Hour
 
 // cost is what some work consumed.
 type cost struct {
@@ -62,10 +48,11 @@ func (c cost) minus(other cost) cost {
 
 // dollars is the price of a million times the work, if Lambda receives so many wakes together.
 func (c cost) dollars(batch float64) float64 {
-	requests := c.read*readUnit + (c.write+c.index)*writeUnit
-	message := queueRequest + (2*queueRequest+lambdaRun+runSeconds*interpreterGB*lambdaGB)/batch // sent alone, received and deleted together
-	call := httpRequest + lambdaRun + runSeconds*apiGB*lambdaGB
-	return requests + float64(c.messages)*message + float64(c.apiCalls)*call
+	return c.work().Dollars(batch)
+}
+
+func (c cost) work() advise.Work {
+	return advise.Work{Reads: c.read, Writes: c.write + c.index, Messages: c.messages, Requests: c.apiCalls}
 }
 
 // storage is the price of what a million times the work leaves.
@@ -85,8 +72,7 @@ func (r *flowRun) step() {
 	r.t.Helper()
 	r.meter.take()
 	before := r.sum
-	c := r.turn()
-	r.sum = capacity{before.read + c.read, before.write + c.write, before.index + c.index, before.messages + c.messages}
+	r.sum = before.plus(r.turn())
 }
 
 // byteHours is how many bytes are stored for how many hours from the start on.
@@ -159,8 +145,8 @@ func aPollOf(t *testing.T, scenario string) cost {
 	return r.spent(0).minus(before)
 }
 
-// aCallback is the cost of an execution with one callback.
-func aCallback(t *testing.T, text string) cost {
+// aCallback is an execution with one callback.
+func aCallback(t *testing.T, text string) *flowRun {
 	t.Helper()
 	r := startCosted(t, text, value.Object())
 	r.step()
@@ -173,24 +159,92 @@ func aCallback(t *testing.T, text string) cost {
 	if _, _, err := resumetest.Close(t.Context(), r.tokens, testKeys.Sign(id), token.Success(value.Object())); err != nil {
 		t.Fatal(err)
 	}
-	c := r.meter.take()
-	r.sum = capacity{r.sum.read + c.read, r.sum.write + c.write, r.sum.index + c.index, r.sum.messages + c.messages}
+	r.sum = r.sum.plus(r.meter.take())
+	r.wakesInOrder()
+	r.wantSucceeded()
+	return r
+}
+
+// estimates compares what an execution consumed with what package advise estimates from its history.
+func (r *flowRun) estimates(name string, apiCalls int) {
+	r.t.Helper()
+	r.wantSucceeded()
+	state, err := r.Describe(r.t.Context(), r.id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	flow, err := r.Flow(r.t.Context(), state.Flow)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	events, err := r.History(r.t.Context(), r.id)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if got, want := advise.CostOf(flow, events).Work, r.spent(apiCalls).work(); got != want {
+		r.t.Errorf("%s is estimated to take %+v, and took %+v", name, got, want)
+	}
+}
+
+// An execution takes what its history says.
+func TestEstimatedCostsAreThoseCounted(t *testing.T) {
+	t.Parallel()
+	for _, scenario := range []string{"polling", "wait-for-condition"} {
+		r := startCosted(t, sample(t, scenario), value.Object(value.Member{Key: "delay", Value: value.Int(30)}))
+		for len(r.wakes) > 0 {
+			r.step()
+		}
+		r.estimates(scenario, 1)
+	}
+	for _, deadline := range []string{"", "    timeoutSeconds: 600\n"} {
+		aCallback(t, withDeadline(t, deadline)).estimates("a callback with "+deadline, 2)
+	}
+	aJob(t).estimates("a job", 1)
+}
+
+// withDeadline returns the flow of the sample with a callback, with another line.
+func withDeadline(t *testing.T, line string) string {
+	t.Helper()
+	const pattern = "pattern: waitForCallback\n"
+	callback := sample(t, "callback")
+	if !strings.Contains(callback, pattern) {
+		t.Fatal("the sample has no task that waits for a callback")
+	}
+	return strings.Replace(callback, pattern, pattern+line, 1)
+}
+
+// aJob is an execution with a job that is ended by its event.
+func aJob(t *testing.T) *flowRun {
+	t.Helper()
+	r := startCosted(t, sample(t, "batch-callback"), value.Object(
+		value.Member{Key: "queue", Value: value.String("night")}, value.Member{Key: "definition", Value: value.String("report:3")}))
+	r.step()
+	r.observe("batch-callback", "succeeded.json")
+	r.polled.Due = time.Time{} // it is not early
+	if err := r.observer.Reconcile(t.Context(), r.polled); err != nil {
+		t.Fatal(err)
+	}
+	r.sum = r.sum.plus(r.meter.take())
+	r.wakesInOrder()
+	return r
+}
+
+// wakesInOrder applies the wakes that are left, the earliest first.
+func (r *flowRun) wakesInOrder() {
+	r.t.Helper()
 	for len(r.wakes) > 0 {
-		slices.SortStableFunc(r.wakes, func(a, b engine.Wake) int { return a.Due.Compare(b.Due) }) // the deadline after the callback
+		slices.SortStableFunc(r.wakes, func(a, b engine.Wake) int { return a.Due.Compare(b.Due) }) // a deadline after the callback
 		r.step()
 	}
-	r.wantSucceeded()
-	return r.spent(2)
+}
+
+func (c capacity) plus(more capacity) capacity {
+	return capacity{c.read + more.read, c.write + more.write, c.index + more.index, c.messages + more.messages}
 }
 
 // TestCosts compares the table of the prices with what the samples consume. With -update it writes the table.
 func TestCosts(t *testing.T) {
 	t.Parallel()
-	callback := sample(t, "callback")
-	deadline := strings.Replace(callback, "pattern: waitForCallback\n", "pattern: waitForCallback\n    timeoutSeconds: 600\n", 1)
-	if deadline == callback {
-		t.Fatal("the sample has no task that waits for a callback")
-	}
 	const loop, calledBack, durableCallback = 3 * transition, 2 * transition, 4 * operation
 	rows := []struct {
 		work               string
@@ -200,11 +254,11 @@ func TestCosts(t *testing.T) {
 	}{
 		{"one poll of `waitForCondition`", aPollOf(t, "wait-for-condition"), loop, operation, false},
 		{"one turn of a polling loop (wait, task, choice)", aPollOf(t, "polling"), loop, operation, false},
-		{"an execution with one callback, started and reported through the APIs", aCallback(t, callback), calledBack, durableCallback, true},
-		{"the same with `timeoutSeconds: 600`", aCallback(t, deadline), calledBack, durableCallback, false},
+		{"an execution with one callback, started and reported through the APIs", aCallback(t, withDeadline(t, "")).spent(2), calledBack, durableCallback, true},
+		{"the same with `timeoutSeconds: 600`", aCallback(t, withDeadline(t, "    timeoutSeconds: 600\n")).spent(2), calledBack, durableCallback, false},
 	}
 	text := fmt.Sprintf("| work (%s) | reads | writes | messages | saturated | idle | storage | Step Functions Standard | durable functions |\n"+
-		"|---|---|---|---|---|---|---|---|---|\n", pricesOf)
+		"|---|---|---|---|---|---|---|---|---|\n", advise.PricesOf)
 	for _, row := range rows {
 		c := row.cost
 		text += fmt.Sprintf("| %s | %g | %g | %d | %.2f | %.2f | %.2f | %.0f | %.0f |\n",
