@@ -77,3 +77,10 @@ func TestCallbackPageInABrowser(t *testing.T) {
 	inBrowser(t, "callback.cjs", map[string]any{"url": strings.TrimSpace(d.do("tokens", "url", token))})
 	d.endedBy("third-party-callback/asked", "callback")
 }
+
+func TestConsoleInABrowser(t *testing.T) {
+	t.Parallel()
+	browserTools(t)
+	d := startDev(t, program(t), inStore(t))
+	inBrowser(t, "console.cjs", map[string]any{"url": d.says.Console})
+}

@@ -58,7 +58,7 @@ func (s consoleServer) serve(ctx context.Context, a *target.Client, place, callb
 		interval = consoleStackInterval
 	}
 	handler := console.Handler(console.Config{
-		Executions: a, Waits: a, Flows: a, Key: s.key, Place: place, CallbackBase: callbackBase,
+		Executions: a, Waits: a, Flows: a, Prices: prices, Key: s.key, Place: place, CallbackBase: callbackBase,
 		News: a.News, Interval: interval, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: log,
 	})
 	return target.Serve(ctx, s.listener, handler)

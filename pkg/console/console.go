@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -37,10 +38,11 @@ type Waits interface {
 	Fail(ctx context.Context, token string, failure rest.Failure) (t rest.Token, first bool, err error)
 }
 
-// Flows lists and describes definitions.
+// Flows lists, describes and stores definitions.
 type Flows interface {
 	Flows(ctx context.Context, name string) ([]rest.Flow, error)
 	Flow(ctx context.Context, name, hash string) (rest.Flow, error)
+	PutFlow(ctx context.Context, name string, definition []byte, execution string) (rest.Flow, error)
 }
 
 // Config is what the console is made of.
@@ -49,6 +51,8 @@ type Config struct {
 	Waits
 	Flows
 
+	// Prices are those of the advice about flows.
+	Prices advise.Prices
 	// Key is what a browser has to present once; see [Handler].
 	Key string
 	// Place says what the console shows: a store or a stack.
@@ -104,10 +108,15 @@ func Handler(config Config) http.Handler {
 	c.pages.HandleFunc("GET /live", c.follow)
 	c.pages.HandleFunc("GET /executions/{flow}/{name}/live", c.followExecution)
 	for pattern, show := range map[string]func(*http.Request) (page, error){
-		"GET /executions": c.list,
-		"GET /start":      c.startForm,
-		"POST /start":     c.start,
-		"/":               func(*http.Request) (page, error) { return page{}, errNoPage },
+		"GET /executions":    c.list,
+		"GET /start":         c.startForm,
+		"POST /start":        c.start,
+		"GET /flows":         c.flows,
+		"GET /flows/{flow}":  c.flow,
+		"POST /flows/{flow}": c.editFlow,
+		"GET /new-flow":      c.newFlow,
+		"POST /new-flow":     c.editFlow,
+		"/":                  func(*http.Request) (page, error) { return page{}, errNoPage },
 	} {
 		c.pages.Handle(pattern, c.handler(show))
 	}

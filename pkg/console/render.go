@@ -45,7 +45,7 @@ var icons = map[string]string{
 }
 
 // sections are what the navigation links to.
-var sections = []struct{ Path, Name string }{{"/executions", "Executions"}, {"/start", "Start"}}
+var sections = []struct{ Path, Name string }{{"/executions", "Executions"}, {"/flows", "Flows"}, {"/start", "Start"}}
 
 // shown is what a template shows: its data, and what depends on the request.
 type shown struct {

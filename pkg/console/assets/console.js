@@ -84,3 +84,16 @@ for (const [name, part] of parts(document)) shown.set(name, part.innerHTML);
 document.addEventListener("visibilitychange", follow);
 setInterval(count, 1000);
 follow();
+
+// A link to a line of a text selects the line there.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-line]");
+  if (!link) return;
+  const text = document.getElementById(link.hash.slice(1));
+  const lines = text.value.split("\n");
+  const from = lines.slice(0, link.dataset.line - 1).join("\n").length + (link.dataset.line > 1 ? 1 : 0);
+  event.preventDefault();
+  text.focus();
+  text.setSelectionRange(from, from + lines[link.dataset.line - 1].length);
+  text.scrollTop = (text.scrollHeight / lines.length) * (link.dataset.line - 4);
+});
