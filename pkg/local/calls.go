@@ -188,7 +188,9 @@ func (r *runningCall) hasEnded() bool {
 // begin begins a call, which leaves the gate at its end.
 func (t awaitedTasks) begin(ctx context.Context, gate *gate, call machine.Call) *runningCall {
 	running := &runningCall{call: call, ended: make(chan struct{})}
-	t.system.queue.inBackground(func() {
+	ended := t.system.queue.beginWork()
+	t.system.workers.run(func() {
+		defer ended()
 		defer close(running.ended)
 		defer gate.leave()
 		running.outcome, running.err = t.Caller.Call(ctx, call)
@@ -305,26 +307,76 @@ func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outc
 	return outcome, err
 }
 
-// workers are the goroutines that handle wakes. There are always limit of them that do not await a call.
-// A worker that finishes its wake while there are more ends.
+// workers are the goroutines that handle wakes, and those that make calls. There are always limit of the former that do
+// not await a call. A worker that finishes its wake while there are more of them ends.
+//
+// A goroutine that has nothing more to do waits for the next worker or call. The stack of a new one would grow step by
+// step, which takes as long as a tenth of a call of a URL.
 type workers struct {
 	limit int
 
 	mu      sync.Mutex
 	running int // without those that are parked
 	work    func()
+	ended   <-chan struct{} // is closed at the end of the run
 	all     sync.WaitGroup
+	spare   chan func() // what the goroutines that wait do next
+	spares  int         // how many goroutines wait
 }
 
+// mostSpares is how many goroutines wait for more to do. The stack of each takes 16 to 32 KB.
+const mostSpares = 128
+
+func newWorkers(limit int) *workers { return &workers{limit: limit, spare: make(chan func())} }
+
 // begin starts the workers, each of which calls work until more returns false or
-// there is nothing more to do.
-func (w *workers) begin(work func()) {
+// there is nothing more to do. No goroutine waits for more when the run has ended.
+func (w *workers) begin(work func(), ended <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.work, w.running = work, w.limit
+	w.work, w.running, w.ended = work, w.limit, ended
 	for range w.limit {
-		w.all.Go(work)
+		w.run(work)
 	}
+}
+
+// run calls a function of this run in a goroutine of its own.
+func (w *workers) run(next func()) {
+	select {
+	case w.spare <- next:
+	default:
+		w.all.Go(func() {
+			for next != nil {
+				next()
+				next = w.await()
+			}
+		})
+	}
+}
+
+// await returns what the calling goroutine does next, nil for nothing.
+func (w *workers) await() func() {
+	if !w.addSpare(1) {
+		return nil
+	}
+	defer w.addSpare(-1)
+	select {
+	case next := <-w.spare:
+		return next
+	case <-w.ended:
+		return nil
+	}
+}
+
+// addSpare counts goroutines that wait. It returns false if there are enough.
+func (w *workers) addSpare(n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.spares+n > mostSpares {
+		return false
+	}
+	w.spares += n
+	return true
 }
 
 // more reports whether the worker handles another wake. If not, the worker is not counted any more.
@@ -345,7 +397,7 @@ func (w *workers) park() (unpark func()) {
 	if w.running > w.limit { // there is one worker too many
 		w.running--
 	} else {
-		w.all.Go(w.work)
+		w.run(w.work)
 	}
 	return w.unpark
 }

@@ -21,6 +21,7 @@ import (
 // whose response has the result.
 type httpFunction struct {
 	url    *url.URL
+	shown  string // the URL in messages
 	client *http.Client
 	limit  time.Duration // of a call
 	most   int           // bytes of a response
@@ -36,7 +37,7 @@ func parseHTTP(definition string) (runner, error) {
 	case parsed.Fragment != "":
 		return nil, fmt.Errorf("%q has a fragment (#...), which no server sees; leave it out", Hidden(definition))
 	}
-	return &httpFunction{url: parsed, client: newHTTPClient(), limit: callLimit, most: engine.LongestReply}, nil
+	return &httpFunction{url: parsed, shown: hiddenURL(parsed), client: newHTTPClient(), limit: callLimit, most: engine.LongestReply}, nil
 }
 
 // newHTTPClient returns a client that keeps connections between calls. It keeps them for less time than servers do, so
@@ -77,9 +78,6 @@ func checkRedirect(to *http.Request, before []*http.Request) error {
 // its call, and keeps no other work waiting.
 func (f *httpFunction) timeLimit(context.Context) time.Duration { return machine.DefaultDirect }
 
-// who returns the name of the function in messages.
-func (f *httpFunction) who() string { return hiddenURL(f.url) }
-
 // call posts the input, with the instant now as Waitless-Now, because the clock may be virtual.
 func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error) {
 	limit := limitOf(f.limit, call)
@@ -87,7 +85,7 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	defer cancel()
 	request, err := f.request(limited, call, now)
 	if err != nil {
-		return token.Failure(token.ErrorFunction, f.who()+": "+withoutURL(err)), nil
+		return token.Failure(token.ErrorFunction, f.shown+": "+withoutURL(err)), nil
 	}
 	outcome, err := f.do(request)
 	switch {
@@ -96,28 +94,31 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	case ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
 	case limited.Err() != nil:
-		return tooSlow(f.who(), limit), nil
+		return tooSlow(f.shown, limit), nil
 	}
 	if engine.NeverConnected(err) {
-		return token.Failure(token.ErrorUnreachable, fmt.Sprintf("%s: could not connect; the call was not made: %s", f.who(), withoutURL(err))), nil
+		return token.Failure(token.ErrorUnreachable, fmt.Sprintf("%s: could not connect; the call was not made: %s", f.shown, withoutURL(err))), nil
 	}
-	return token.Failure(token.ErrorUnknown, fmt.Sprintf("%s: the call broke off, and the function may have run: %s", f.who(), withoutURL(err))), nil
+	return token.Failure(token.ErrorUnknown, fmt.Sprintf("%s: the call broke off, and the function may have run: %s", f.shown, withoutURL(err))), nil
 }
 
+// Values of headers that all requests share.
+var contentJSON, userAgent = []string{"application/json"}, []string{"waitless"}
+
 func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.Time) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url.String(), strings.NewReader(call.Input.JSON()))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "", strings.NewReader(call.Input.JSON()))
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range map[string]string{
-		"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "waitless",
-		"Waitless-Now":       now.Format(time.RFC3339Nano),
-		"Waitless-Flow":      call.Flow.Name,
-		"Waitless-Execution": call.Execution,
-		"Waitless-Step":      call.Step,
-		keyHeader:            call.Key(),
-	} {
-		request.Header[name] = []string{value}
+	request.URL, request.Host = f.url, f.url.Host // the URL was parsed before
+	values := [...]string{now.Format(time.RFC3339Nano), call.Flow.Name, call.Execution, call.Step, call.Key()}
+	request.Header = http.Header{
+		"Content-Type": contentJSON, "Accept": contentJSON, "User-Agent": userAgent,
+		"Waitless-Now":       values[0:1:1],
+		"Waitless-Flow":      values[1:2:2],
+		"Waitless-Execution": values[2:3:3],
+		"Waitless-Step":      values[3:4:4],
+		keyHeader:            values[4:5:5],
 	}
 	return request, nil
 }
@@ -130,14 +131,14 @@ func (f *httpFunction) do(request *http.Request) (token.Outcome, error) {
 	}
 	defer response.Body.Close() //nolint:errcheck // the body was read
 	if response.ContentLength > int64(f.most) {
-		return engine.ReplyTooLong(f.who(), f.most), nil
+		return engine.ReplyTooLong(f.shown, f.most), nil
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(f.most)+1))
 	switch {
 	case err != nil:
 		return token.Outcome{}, err
 	case len(body) > f.most:
-		return engine.ReplyTooLong(f.who(), f.most), nil
+		return engine.ReplyTooLong(f.shown, f.most), nil
 	}
 	return f.outcome(response, body), nil
 }
@@ -145,12 +146,12 @@ func (f *httpFunction) do(request *http.Request) (token.Outcome, error) {
 func (f *httpFunction) outcome(response *http.Response, body []byte) token.Outcome {
 	status := response.StatusCode
 	if status >= http.StatusOK && status < http.StatusMultipleChoices {
-		return engine.ParseReply(body, f.who())
+		return engine.ParseReply(body, f.shown)
 	}
-	if outcome, ok := ownError(body, f.who()); ok {
+	if outcome, ok := ownError(body, f.shown); ok {
 		return outcome
 	}
-	cause := fmt.Sprintf("%s responded with %s", f.who(), response.Status)
+	cause := fmt.Sprintf("%s responded with %s", f.shown, response.Status)
 	if location, err := response.Location(); err == nil {
 		cause += fmt.Sprintf(" to %s; a redirect is followed with 307 or 308 at the same host only, and %d times at most: write the new URL",
 			hiddenURL(location), mostRedirects)

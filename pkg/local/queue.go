@@ -282,12 +282,24 @@ func (q *queue) inBackground(work func()) {
 func (q *queue) begin(work func()) {
 	q.background++
 	q.works.Go(func() {
+		defer q.endWork()
 		work()
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.background--
-		q.relieved()
 	})
+}
+
+// beginWork begins work beside the handling of wakes, which its caller does until it calls end.
+func (q *queue) beginWork() (end func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.background++
+	return q.endWork
+}
+
+func (q *queue) endWork() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.background--
+	q.relieved()
 }
 
 // await returns when there is a signal or ctx ends, and after the pause unless

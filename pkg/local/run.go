@@ -52,7 +52,7 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	removing.Go(func() { s.removeRegularly(r, now, first) })
 	defer removing.Wait()
 	s.changes.setRunning(true)
-	s.workers.begin(func() { s.work(r) })
+	s.workers.begin(func() { s.work(r) }, r.ctx.Done())
 	end(r)
 	if !errors.Is(context.Cause(ctx), errIdle) { // else another run may follow
 		s.changes.setRunning(false)

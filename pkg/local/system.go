@@ -130,7 +130,7 @@ type System struct {
 func New(config Config) *System {
 	config.setDefaults()
 	s := &System{
-		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers}, cannotContinue: map[engine.ID]bool{},
+		queue: newQueue(config.Clock), workers: newWorkers(config.Workers), cannotContinue: map[engine.ID]bool{},
 		stops:   &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
 		changes: &changes{waiting: map[awaited]*watched{}},
 	}

@@ -138,11 +138,14 @@ func TaskName(resource fdl.Resource) string {
 // TaskNames returns all names of a resource in definitions, the preferred one first. A queue or a topic
 // also has its own name, and a function of a service "service/function".
 func TaskNames(resource fdl.Resource) []string {
+	switch {
+	case resource.Service != "":
+		return []string{resource.Service + "/" + resource.Function, resource.Function}
+	case resource.Kind == "": // a search of the kinds of jobs takes longer than a call of a built-in function
+		return []string{resource.Function}
+	}
 	if place, ok := jobs.MessagePlace(resource.Text); ok {
 		return []string{place, TaskName(resource)}
-	}
-	if resource.Service != "" {
-		return []string{resource.Service + "/" + resource.Function, resource.Function}
 	}
 	return []string{TaskName(resource)}
 }
@@ -273,7 +276,7 @@ func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
 func (t *Tasks) classOf(call machine.Call) callClass {
 	r, ok := t.runnerOf(call.Resource)
 	switch {
-	case !ok && t.NeedAWS() && !call.Input.Get("kind").IsMissing():
+	case !ok && !call.Input.Get("kind").IsMissing() && t.NeedAWS():
 		return classRemote
 	case !ok:
 		return classBuiltIn
