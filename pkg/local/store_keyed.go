@@ -36,6 +36,15 @@ type Database interface {
 	Enter() (leave func(), err error)
 }
 
+// OrderedDatabase is a [Database] whose commits become durable in the order in which they began.
+type OrderedDatabase interface {
+	Database
+
+	// Begin begins a commit that another one is expected to follow soon, and share its sync. What durable returns is as of
+	// Commit. Commits that begin later, also before it returns, are not durable without this one.
+	Begin(changes ...Entry) (durable func() error)
+}
+
 // Entry is a key and its value. As a change it deletes the key if the value is nil.
 type Entry struct{ Key, Value []byte }
 
@@ -80,6 +89,8 @@ type stripe struct {
 	// outcome that a closer has just stored.
 	record   Entry
 	removals uint64
+	// applied is the token record that is being written by [KeyedStore.CloseEarly].
+	applied atomic.Pointer[Entry]
 }
 
 // latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions that wait.
@@ -248,6 +259,11 @@ func read[T any](ctx context.Context, s *KeyedStore, op operation, call func() (
 // step makes the changes that follow from what is stored under a key, in one step. It returns when
 // what was read and written is durable.
 func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes func() ([]Entry, error)) error {
+	return s.stepEarly(ctx, op, key, nil, changes)
+}
+
+// stepEarly is step, and calls applied, unless that is nil, as [KeyedStore.CloseEarly] does.
+func (s *KeyedStore) stepEarly(ctx context.Context, op operation, key []byte, applied func(), changes func() ([]Entry, error)) error {
 	return s.do(ctx, op, func() error {
 		stripe := s.stripeOf(key)
 		stripe.Lock()
@@ -260,7 +276,7 @@ func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes
 		if first.Key[0] == keyRecord {
 			stripe.record = Entry{} // the write may be made in spite of an error
 		}
-		if err := s.db.Commit(made...); err != nil {
+		if err := s.commit(stripe, applied, made); err != nil {
 			return err
 		}
 		if first.Key[0] == keyRecord && len(first.Value) <= rememberedRecord {
@@ -268,6 +284,20 @@ func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes
 		}
 		return nil
 	})
+}
+
+// commit makes the changes, and calls applied, unless that is nil, when later commits cannot be durable without them. The
+// stripe is held.
+func (s *KeyedStore) commit(stripe *stripe, applied func(), changes []Entry) error {
+	ordered, ok := s.db.(OrderedDatabase)
+	if !ok || applied == nil {
+		return s.db.Commit(changes...)
+	}
+	durable := ordered.Begin(changes...)
+	stripe.applied.Store(&changes[0])
+	defer stripe.applied.Store(nil)
+	applied()
+	return durable()
 }
 
 // rememberedRecord is the largest record that a stripe keeps in memory, in bytes.
@@ -312,7 +342,14 @@ func (f form[T]) read(ctx context.Context, s *KeyedStore, op string, key []byte)
 
 // change changes a record in one step and returns it.
 func (f form[T]) change(ctx context.Context, s *KeyedStore, op string, key []byte, apply func(T) T) (after T, err error) {
-	err = s.step(ctx, operation{name: op}, key, func() ([]Entry, error) {
+	return f.changeEarly(ctx, s, op, key, nil, apply)
+}
+
+// changeEarly is change, and calls applied, unless that is nil, as [KeyedStore.CloseEarly] does.
+func (f form[T]) changeEarly(
+	ctx context.Context, s *KeyedStore, op string, key []byte, applied func(), apply func(T) T,
+) (after T, err error) {
+	err = s.stepEarly(ctx, operation{name: op}, key, applied, func() ([]Entry, error) {
 		before, stored, err := f.find(s, key)
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"time"
@@ -16,10 +17,16 @@ func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle..
 
 // changeRecord changes the record of a token, unless the execution was removed.
 func (s *KeyedStore) changeRecord(ctx context.Context, op, handle string, apply func(token.Record) token.Record) (token.Record, error) {
+	return s.changeRecordEarly(ctx, op, handle, nil, apply)
+}
+
+func (s *KeyedStore) changeRecordEarly(
+	ctx context.Context, op, handle string, applied func(), apply func(token.Record) token.Record,
+) (token.Record, error) {
 	if gone, ok, err := s.removedRecord(ctx, handle); ok || err != nil {
 		return apply(gone), err
 	}
-	return tokenForm.change(ctx, s, op, recordKey(handle), apply)
+	return tokenForm.changeEarly(ctx, s, op, recordKey(handle), applied, apply)
 }
 
 // Record implements [engine.TokenStore].
@@ -33,6 +40,33 @@ func (s *KeyedStore) Record(ctx context.Context, handle string) (token.Record, e
 // Close implements [engine.TokenStore].
 func (s *KeyedStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return s.changeRecord(ctx, "close a token", handle, closing.Apply)
+}
+
+// CloseEarly is Close, and calls applied when only [KeyedStore.RecordEarly] sees the outcome: a worker goes on from it while
+// it becomes durable, and both may share a sync of the disk. Applied may be called without that if the record does not
+// change, or not at all.
+//
+// What the worker commits follows in the log of the database. If the process or the machine dies:
+//   - before the outcome is durable, nothing of the worker is. The closer got no response, and requests, which read the
+//     record or the execution, saw neither. The token is open.
+//   - between the two, the token is closed, and the next process sends its wake.
+//   - after both, the execution has gone on.
+//
+// If the outcome cannot be written, neither can what follows: the store is to be opened again. A worker calls functions
+// that depend on an outcome after its commit (rule 2), so after the outcome is durable.
+func (s *KeyedStore) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
+	return s.changeRecordEarly(ctx, "close a token", handle, applied, closing.Apply)
+}
+
+// RecordEarly is Record for workers: it also returns an outcome that is being written. What follows from it may be committed,
+// and must not be shown or done elsewhere before that.
+func (s *KeyedStore) RecordEarly(ctx context.Context, handle string) (token.Record, error) {
+	s.prepared.Do(s.prepare)
+	key := recordKey(handle)
+	if applied := s.stripeOf(key).applied.Load(); applied != nil && bytes.Equal(applied.Key, key) {
+		return token.DecodeRecord(applied.Value)
+	}
+	return s.Record(ctx, handle)
 }
 
 // Begin implements [engine.TokenStore].

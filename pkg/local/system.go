@@ -187,7 +187,7 @@ func (s *System) compose() {
 	roles, keys, generation, now := config.Roles.orDefault(), config.Store.Keys(), config.Store.Generation(), config.Clock.Now
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
-		Log: config.Store, Flows: config.Store, TokenStore: config.Store, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
+		Log: config.Store, Flows: config.Store, TokenStore: tokensOfWorkers(config.Store), Stops: config.Store, Joins: config.Store, Wakes: s.queue,
 		LargeValues: config.Store,
 		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks, Notices: s.notices,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
@@ -205,6 +205,28 @@ func (s *System) compose() {
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)
 	s.newJobs()
+}
+
+// tokensOfWorkers returns the token records as workers see them; see [KeyedStore.CloseEarly].
+func tokensOfWorkers(store Store) engine.TokenStore {
+	if early, ok := store.(earlyRecords); ok {
+		return earlyTokens{store, early}
+	}
+	return store
+}
+
+type earlyRecords interface {
+	RecordEarly(ctx context.Context, handle string) (token.Record, error)
+}
+
+type earlyTokens struct {
+	engine.TokenStore
+	early earlyRecords
+}
+
+// Record implements [engine.TokenStore].
+func (t earlyTokens) Record(ctx context.Context, handle string) (token.Record, error) {
+	return t.early.RecordEarly(ctx, handle)
 }
 
 // must returns a part of the system. A system has all ports, so a missing one is a bug.

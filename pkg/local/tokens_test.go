@@ -21,18 +21,18 @@ const oneCallback = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: 
 
 // slowClosing is a store that closes tokens once every other goroutine is idle.
 type slowClosing struct {
-	*local.MemoryStore
+	local.Store
 	looks *atomic.Int64 // at tokens
 }
 
 func (s slowClosing) Record(ctx context.Context, handle string) (token.Record, error) {
 	s.looks.Add(1)
-	return s.MemoryStore.Record(ctx, handle)
+	return s.Store.Record(ctx, handle)
 }
 
 func (s slowClosing) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	synctest.Wait()
-	return s.MemoryStore.Close(ctx, handle, closing)
+	return s.Store.Close(ctx, handle, closing)
 }
 
 // lastCommitted is an observer that keeps the last state.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/token"
@@ -64,7 +65,8 @@ type TokensConfig struct {
 	// Beats is nil if no external waits are served.
 	Beats Beats
 	// HoldBack, unless nil, holds back the wakes of the token's execution until
-	// release is called, so that a wake does not arrive before its token is closed.
+	// release is called, so that a wake does not arrive before its token is closed. If Store has the method
+	// CloseEarly, release is called when the wake sees the outcome.
 	HoldBack func(id token.ID) (release func())
 }
 
@@ -149,9 +151,10 @@ func (t Token) Close(ctx context.Context, outcome token.Outcome) (CloseResult, t
 // token and has no effect, and the caller, who got no response, repeats the request (rule
 // 10).
 func (t Token) closeFromRequest(ctx context.Context, outcome token.Outcome, by token.Closer) (CloseResult, token.Record, error) {
-	config := t.tokens.config
+	config, release := t.tokens.config, func() {}
 	if config.HoldBack != nil {
-		defer config.HoldBack(t.ID)()
+		release = sync.OnceFunc(config.HoldBack(t.ID))
+		defer release()
 	}
 	ctx, cancel := context.WithTimeout(ctx, token.CloseTime)
 	defer cancel()
@@ -164,11 +167,22 @@ func (t Token) closeFromRequest(ctx context.Context, outcome token.Outcome, by t
 		return 0, token.Record{}, ErrTooSlow
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}
-	record, err := config.Store.Close(ctx, t.handle, op)
+	record, err := config.close(ctx, t.handle, op, release)
 	if err != nil {
 		return 0, token.Record{}, err
 	}
 	return resultOf(record, op), record, nil
+}
+
+// close closes a token and calls release once a wake sees the outcome, if the store tells when.
+func (c *TokensConfig) close(ctx context.Context, handle string, op token.CloseOp, release func()) (token.Record, error) {
+	type earlyStore interface {
+		CloseEarly(ctx context.Context, handle string, op token.CloseOp, applied func()) (token.Record, error)
+	}
+	if early, ok := c.Store.(earlyStore); ok {
+		return early.CloseEarly(ctx, handle, op, release)
+	}
+	return c.Store.Close(ctx, handle, op)
 }
 
 // resultOf tells the operation's own outcome from an earlier one by its instant

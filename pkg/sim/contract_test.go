@@ -322,13 +322,13 @@ var mutants = []mutant{
 		return 0, token.Record{}, ErrTooSlow
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}
-	record, err := config.Store.Close(ctx, t.handle, op)
+	record, err := config.close(ctx, t.handle, op, release)
 	if err != nil {
 		return 0, token.Record{}, err
 	}
 `,
 			`	op := token.CloseOp{Outcome: outcome, By: by, At: sent}
-	record, err := config.Store.Close(ctx, t.handle, op)
+	record, err := config.close(ctx, t.handle, op, release)
 	if err != nil {
 		return 0, token.Record{}, err
 	}

@@ -29,9 +29,13 @@ type committer struct {
 
 // commit is a set of changes that are made atomically.
 type commit struct {
-	changes []local.Entry
-	done    chan error
+	changes  []local.Entry
+	followed bool // another commit is expected to follow
+	done     chan error
 }
+
+// longestPatience is how long a commit that is expected to be followed waits for the other one.
+const longestPatience = time.Millisecond
 
 // mostTogether bounds how many commits share a sync, and so the memory of their batch.
 const mostTogether = 512
@@ -45,16 +49,19 @@ func newCommitter(db *pebble.DB, failure *failure) *committer {
 // commits that were made, for others.
 var commits = sync.Pool{New: func() any { return &commit{done: make(chan error, 1)} }}
 
-// commit makes the changes. If it returns nil they are durable; after an error they may or may not have
-// been made.
-func (c *committer) commit(changes ...local.Entry) error {
+// begin begins to make the changes. Commits become durable in the order in which they began.
+func (c *committer) begin(changes []local.Entry, followed bool) *commit {
 	own := commits.Get().(*commit)
-	own.changes = changes
+	own.changes, own.followed = changes, followed
 	select {
 	case c.queue <- own:
 	case <-c.failure.happened:
-		return c.failure.get()
 	}
+	return own
+}
+
+// wait returns nil when the changes are durable. After an error they may or may not have been made.
+func (c *committer) wait(own *commit) error {
 	select {
 	case err := <-own.done:
 		own.changes = nil
@@ -90,7 +97,7 @@ func (c *committer) run() {
 		for _, each := range together {
 			each.done <- err
 		}
-		pace.inFlight = len(together) + len(c.queue)
+		pace.inFlight = len(together) - followedIn(together) + len(c.queue)
 		clear(together)
 	}
 }
@@ -107,12 +114,16 @@ type pace struct {
 func (c *committer) collect(first *commit, pace pace) []*commit {
 	together := append(c.together[:0], first)
 	defer func() { c.together = together }()
-	if pace.inFlight <= 1 {
+	wanted, wait := min(pace.inFlight, mostTogether), pace.took/4
+	if wanted <= 1 && first.followed {
+		wanted, wait = 2, min(pace.took, longestPatience) // the other one saves a write
+	}
+	if wanted <= 1 {
 		return together
 	}
-	patience := time.NewTimer(pace.took / 4)
+	patience := time.NewTimer(wait)
 	defer patience.Stop()
-	for len(together) < min(pace.inFlight, mostTogether) {
+	for len(together) < wanted {
 		select {
 		case next, ok := <-c.queue:
 			if !ok {
@@ -126,7 +137,23 @@ func (c *committer) collect(first *commit, pace pace) []*commit {
 	return together
 }
 
+// followedIn counts the commits that were expected to be followed. The process that waits for one also waits for the other.
+func followedIn(together []*commit) (count int) {
+	for _, each := range together {
+		if each.followed {
+			count++
+		}
+	}
+	return count
+}
+
+// write makes the changes of the commits. After an error no others are made, which may follow from these.
 func (c *committer) write(together []*commit) (err error) {
+	defer func() {
+		if err != nil {
+			err = c.failure.set(err)
+		}
+	}()
 	defer c.failure.recoverInto(&err)
 	batch := c.db.NewBatch()
 	for _, each := range together {

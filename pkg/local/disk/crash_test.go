@@ -82,19 +82,18 @@ func crashItem(id engine.ID, seq uint64) engine.Item {
 }
 
 // write appends items and closes tokens until there are so many, ctx ends, or
-// the store fails.
+// the store fails. As a worker does, it appends an item while the outcome from which the item follows is written.
 func (p *promises) write(ctx context.Context, store *disk.Store, writer int, most uint64) {
 	id := crashID(writer)
+	durable := func() error { return nil }
+	defer func() { _ = durable() }() // it fails if ctx ends
 	for seq := uint64(0); seq < most && ctx.Err() == nil; seq++ {
-		handle := fmt.Sprintf("%s-%d", id, seq)
 		err := store.Append(ctx, crashItem(id, seq))
+		err = errors.Join(err, durable())
+		durable = func() error { return nil }
 		if err == nil {
 			p.item(id, seq)
-			outcome := token.Success(value.String(handle))
-			var record token.Record
-			if record, err = store.Close(ctx, handle, token.CloseOp{Outcome: outcome, By: token.ClosedByHand, At: epoch}); err == nil {
-				p.record(handle, record)
-			}
+			durable, err = p.close(ctx, store, fmt.Sprintf("%s-%d", id, seq))
 		}
 		if err != nil && ctx.Err() == nil {
 			p.mu.Lock()
@@ -103,6 +102,29 @@ func (p *promises) write(ctx context.Context, store *disk.Store, writer int, mos
 			return
 		}
 	}
+}
+
+// close closes a token, and returns when workers see the outcome.
+func (p *promises) close(ctx context.Context, store *disk.Store, handle string) (durable func() error, err error) {
+	applied, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		op := token.CloseOp{Outcome: token.Success(value.String(handle)), By: token.ClosedByHand, At: epoch}
+		record, err := store.CloseEarly(ctx, handle, op, func() { close(applied) })
+		if err == nil {
+			p.record(handle, record)
+		}
+		ended <- err
+	}()
+	select {
+	case err := <-ended:
+		return func() error { return nil }, err
+	case <-applied:
+	}
+	if record, err := store.RecordEarly(ctx, handle); err == nil && record.Open() {
+		err = fmt.Errorf("record %s is open for workers", handle)
+		return func() error { return <-ended }, err
+	}
+	return func() error { return <-ended }, nil
 }
 
 // read asks for what writers are at: what a reader was told holds as well.
@@ -132,6 +154,12 @@ func (p *promises) check(t *testing.T, store *disk.Store) {
 		for i, item := range items {
 			if want := crashItem(id, uint64(i)); item.Seq != want.Seq || item.Nonce != want.Nonce || !bytes.Equal(item.Body, want.Body) {
 				t.Errorf("item %d of execution %s is not as it was put", i, id)
+			}
+			if i == 0 {
+				continue
+			}
+			if before, err := store.Record(t.Context(), items[i-1].Nonce); err != nil || before.Open() {
+				t.Errorf("item %d of execution %s is there, the outcome from which it follows is not: error %v", i, id, err)
 			}
 		}
 	}

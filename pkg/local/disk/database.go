@@ -116,7 +116,15 @@ func (d *database) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte]
 }
 
 // Commit implements [local.Database].
-func (d *database) Commit(changes ...local.Entry) error { return d.commits.commit(changes...) }
+func (d *database) Commit(changes ...local.Entry) error {
+	return d.commits.wait(d.commits.begin(changes, false))
+}
+
+// Begin implements [local.OrderedDatabase].
+func (d *database) Begin(changes ...local.Entry) (durable func() error) {
+	begun := d.commits.begin(changes, true)
+	return func() error { return d.commits.wait(begun) }
+}
 
 // Reclaim implements [local.Reclaimer]. It rewrites all tables once a quarter of the store was removed, so
 // each removed byte costs a few written ones. Less than that is reclaimed when tables are merged.
