@@ -33,7 +33,7 @@ type Executions interface {
 
 // Waits lists open waits, and reports their outcomes.
 type Waits interface {
-	Tokens(ctx context.Context, flow, execution string, unmask bool) ([]rest.Token, error)
+	TokensPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []rest.Token, next string, err error)
 	Succeed(ctx context.Context, token string, output value.Value) (t rest.Token, first bool, err error)
 	Fail(ctx context.Context, token string, failure rest.Failure) (t rest.Token, first bool, err error)
 }
@@ -87,11 +87,10 @@ type page struct {
 	Template string
 	Data     any
 	Status   int // of HTTP; 0 means OK
-	// Live is the path of the stream that reports changes of the page. It is that of [console.follow] if it is empty, and
-	// the page has data and no form.
+	// Live is the path of the stream that reports changes of the page. If it is empty, that is [console.follow].
 	Live string
-	// HasForm says that the page is not replaced while a user fills it in.
-	HasForm bool
+	// Static says that the page follows no changes: it has a form, or what it shows has ended.
+	Static bool
 	// Location is where to go instead of a page.
 	Location string
 }
@@ -108,15 +107,25 @@ func Handler(config Config) http.Handler {
 	c.pages.HandleFunc("GET /live", c.follow)
 	c.pages.HandleFunc("GET /executions/{flow}/{name}/live", c.followExecution)
 	for pattern, show := range map[string]func(*http.Request) (page, error){
-		"GET /executions":    c.list,
-		"GET /start":         c.startForm,
-		"POST /start":        c.start,
+		"GET /executions": c.list,
+		"GET /start":      c.startForm,
+		"POST /start":     c.start,
+		"GET /waits":      c.waits,
+
+		"GET /executions/{flow}/{name}":         c.show,
+		"GET /executions/{flow}/{name}/stop":    c.stopForm,
+		"POST /executions/{flow}/{name}/stop":   c.stop,
+		"GET /executions/{flow}/{name}/wait":    c.wait,
+		"POST /executions/{flow}/{name}/wait":   c.answer,
+		"POST /executions/{flow}/{name}/reveal": c.reveal,
+
 		"GET /flows":         c.flows,
 		"GET /flows/{flow}":  c.flow,
 		"POST /flows/{flow}": c.editFlow,
 		"GET /new-flow":      c.newFlow,
 		"POST /new-flow":     c.editFlow,
-		"/":                  func(*http.Request) (page, error) { return page{}, errNoPage },
+
+		"/": func(*http.Request) (page, error) { return page{}, errNoPage },
 	} {
 		c.pages.Handle(pattern, c.handler(show))
 	}

@@ -155,7 +155,7 @@ func (c *console) editPage(r *http.Request, d editData, status int) (page, error
 	title := "Flow " + d.Name
 	if d.IsNew {
 		title = "New flow"
-		return page{Title: title, Template: "flow", Data: d, Status: status, HasForm: true}, nil
+		return page{Title: title, Template: "flow", Data: d, Status: status, Static: true}, nil
 	}
 	versions, err := c.Flows.Flows(r.Context(), d.Name)
 	for _, v := range versions {
@@ -163,5 +163,5 @@ func (c *console) editPage(r *http.Request, d editData, status int) (page, error
 		d.Versions = append(d.Versions, listedFlow{Flow: v, Path: path, Short: shortHash(v.Hash)})
 	}
 	d.Path = flowPath(d.Name)
-	return page{Title: title, Template: "flow", Data: d, Status: status, HasForm: true}, err
+	return page{Title: title, Template: "flow", Data: d, Status: status, Static: true}, err
 }

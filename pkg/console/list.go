@@ -17,11 +17,11 @@ const mostSearched = 10
 
 // listData is what the list of executions shows.
 type listData struct {
-	Flow, Status, Since, Name string // the filter
-	Flows                     []string
-	Statuses                  []string
-	Spans                     []span
-	Executions                []listedExecution
+	Flow, Status, Since, Before, Name string // the filter
+	Flows                             []string
+	Statuses                          []string
+	Spans                             []span
+	Executions                        []listedExecution
 	// Older is the address of the next page, Newest that of the first one, "" for none.
 	Older, Newest string
 	// Partial says that a search ended before it found a page full.
@@ -49,7 +49,7 @@ func executionPath(flow, name string) string {
 func (c *console) list(r *http.Request) (page, error) {
 	query := r.URL.Query()
 	d := listData{
-		Flow: query.Get("flow"), Status: query.Get("status"), Since: query.Get("since"), Name: strings.TrimSpace(query.Get("name")),
+		Flow: query.Get("flow"), Status: query.Get("status"), Since: query.Get("since"), Before: query.Get("before"), Name: strings.TrimSpace(query.Get("name")),
 		Statuses: rest.StatusNames(), Spans: spans,
 	}
 	filter, err := c.filterOf(d)
@@ -72,7 +72,7 @@ func (c *console) list(r *http.Request) (page, error) {
 
 // filterOf returns the filter of the API.
 func (c *console) filterOf(d listData) (filter rest.Filter, err error) {
-	filter = rest.Filter{Flow: d.Flow, Limit: listed}
+	filter = rest.Filter{Flow: d.Flow, Prefix: d.Name, Limit: listed}
 	if d.Status != "" {
 		if filter.Statuses, err = rest.ParseStatuses(d.Status); err != nil {
 			return filter, err
@@ -84,6 +84,11 @@ func (c *console) filterOf(d listData) (filter rest.Filter, err error) {
 			return filter, &rest.Error{Status: http.StatusBadRequest, Message: "since is not a time like 24h"}
 		}
 		filter.Since = c.Now().Add(-ago)
+	}
+	if d.Before != "" {
+		if filter.Before, err = time.ParseInLocation("2006-01-02T15:04", d.Before, time.Local); err != nil {
+			return filter, &rest.Error{Status: http.StatusBadRequest, Message: "before is not a time like 2026-01-31T10:00"}
+		}
 	}
 	return filter, nil
 }
@@ -108,9 +113,7 @@ func (c *console) search(r *http.Request, filter rest.Filter, d *listData) (next
 			return "", err
 		}
 		for _, e := range found {
-			if strings.HasPrefix(e.Name, d.Name) {
-				d.Executions = append(d.Executions, listedExecution{e, executionPath(e.Flow, e.Name), noteOf(e)})
-			}
+			d.Executions = append(d.Executions, listedExecution{e, executionPath(e.Flow, e.Name), noteOf(e)})
 		}
 		if next == "" || len(d.Executions) >= listed {
 			return next, nil

@@ -30,7 +30,7 @@ func (f *fingerprint) of(p page) {
 
 // liveOf is the path of the stream of a page.
 func liveOf(r *http.Request, p page) string {
-	if p.Live != "" || p.HasForm || p.Status >= http.StatusBadRequest || r.Method != http.MethodGet {
+	if p.Live != "" || p.Static || p.Status >= http.StatusBadRequest || r.Method != http.MethodGet {
 		return p.Live
 	}
 	var shown fingerprint

@@ -45,7 +45,9 @@ var icons = map[string]string{
 }
 
 // sections are what the navigation links to.
-var sections = []struct{ Path, Name string }{{"/executions", "Executions"}, {"/flows", "Flows"}, {"/start", "Start"}}
+var sections = []struct{ Path, Name string }{
+	{"/executions", "Executions"}, {"/waits", "Open waits"}, {"/flows", "Flows"}, {"/start", "Start"},
+}
 
 // shown is what a template shows: its data, and what depends on the request.
 type shown struct {

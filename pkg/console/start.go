@@ -24,7 +24,7 @@ func (c *console) startForm(r *http.Request) (page, error) {
 
 func (c *console) startPage(r *http.Request, d startData, status int) (p page, err error) {
 	d.Flows, err = c.flowNames(r)
-	return page{Title: "Start an execution", Template: "start", Data: d, Status: status, HasForm: true}, err
+	return page{Title: "Start an execution", Template: "start", Data: d, Status: status, Static: true}, err
 }
 
 // start starts an execution, and shows it.

@@ -97,3 +97,10 @@ document.addEventListener("click", (event) => {
   text.setSelectionRange(from, from + lines[link.dataset.line - 1].length);
   text.scrollTop = (text.scrollHeight / lines.length) * (link.dataset.line - 4);
 });
+for (const button of document.querySelectorAll("[data-copy]")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
+    document.getElementById("news").textContent = button.textContent = "Copied";
+  });
+}

@@ -152,11 +152,19 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 // [Client.Execution].
 func (c *Client) Tokens(ctx context.Context, flow, execution string, unmask bool) (tokens []Token, err error) {
 	for next, more := "", true; more && err == nil; more = next != "" {
-		var p page
-		err = c.get(ctx, "/tokens", unmask, &p, "flow", flow, "execution", execution, "after", next)
-		tokens, next = append(tokens, p.Tokens...), p.Next
+		var found []Token
+		found, next, err = c.TokensPage(ctx, flow, execution, next, unmask)
+		tokens = append(tokens, found...)
 	}
 	return tokens, err
+}
+
+// TokensPage is one page of [Client.Tokens]: after a position, or "" for the first page. Next is the position of the next page, or ""
+// on the last one.
+func (c *Client) TokensPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []Token, next string, err error) {
+	var p page
+	err = c.get(ctx, "/tokens", unmask, &p, "flow", flow, "execution", execution, "after", after)
+	return p.Tokens, p.Next, err
 }
 
 // Token describes a token by its text.

@@ -1,0 +1,160 @@
+package console
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// barWidth is the width of the whole time of an execution, in the units of a drawing.
+const barWidth = 1000
+
+// bar is the time of a step between its entry and its exit, as a row of the waterfall.
+type bar struct {
+	Step   string // with the iterations around it
+	Depth  int    // how many forks are around it
+	IsFork bool
+	Status string // running, waiting, succeeded or failed
+	Parts  []part
+	// Offset is from the start of the execution, Took from the entry; Ran and Waited are its parts.
+	Offset, Took, Ran, Waited string
+
+	entered time.Time
+	last    time.Time // of the event that began the current part
+	waits   bool      // the current part
+	ran     time.Duration
+	waited  time.Duration
+}
+
+// part is a time in which a step ran or waited.
+type part struct {
+	X, Width int
+	Waits    bool
+}
+
+// waterfall makes bars of events.
+type waterfall struct {
+	flow       *fdl.Flow
+	start, end time.Time
+	bars       []*bar
+	open       map[string]*bar // by the name of the step with its iterations
+}
+
+// barsOf returns a bar for each entry of a step, in the order of events: a fork, then its lanes one after the other. What has not
+// ended goes on until now.
+func barsOf(flow *fdl.Flow, events []machine.Event, start, now time.Time, hasEnded bool) (bars []bar) {
+	w := waterfall{flow, start, now, nil, map[string]*bar{}}
+	for _, e := range events {
+		if e.At.After(w.end) { // the clock of the store may be ahead
+			w.end = e.At
+		}
+	}
+	for _, e := range events {
+		if e.Step >= 0 {
+			w.add(e)
+		}
+	}
+	for _, b := range w.bars {
+		if !b.last.IsZero() {
+			if hasEnded {
+				b.Status = "failed"
+			}
+			w.close(b, w.end)
+		}
+		bars = append(bars, *b)
+	}
+	return bars
+}
+
+// add adds an event of a step.
+func (w *waterfall) add(e machine.Event) {
+	step := w.flow.All[e.Step]
+	name := machine.StepIn(step.Name, machine.Iterations(step, e.Items))
+	if e.Type == machine.StepEntered {
+		b := &bar{
+			Step: name, Depth: len(machine.ForksAround(step)), IsFork: step.IsFork(), Status: "running", entered: e.At, last: e.At,
+			waits: step.IsFork(), Offset: "+" + coarse(between(w.start, e.At)),
+		}
+		w.bars, w.open[name] = append(w.bars, b), b
+		return
+	}
+	b := w.open[name]
+	if b == nil || b.last.IsZero() {
+		return
+	}
+	switch e.Type { //nolint:exhaustive // the others change nothing
+	case machine.TaskScheduled, machine.TaskStarted, machine.TaskSucceeded, machine.StepSucceeded:
+		w.enter(b, e.At, false)
+	case machine.StepStarted, machine.TaskSubmitted, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
+		w.enter(b, e.At, true) // for a timer, a callback, a job or the next attempt
+	case machine.StepExited:
+		b.Status = "succeeded"
+		w.close(b, e.At)
+	case machine.StepFailed:
+		b.Status = "failed"
+		w.close(b, e.At)
+	}
+}
+
+// enter begins a part in which the step waits or runs.
+func (w *waterfall) enter(b *bar, at time.Time, waits bool) {
+	if b.waits == waits {
+		return
+	}
+	w.endPart(b, at)
+	b.waits = waits
+	b.Status = "running"
+	if waits {
+		b.Status = "waiting"
+	}
+}
+
+// endPart ends the current part.
+func (w *waterfall) endPart(b *bar, at time.Time) {
+	took := between(b.last, at)
+	if b.waits {
+		b.waited += took
+	} else {
+		b.ran += took
+	}
+	if from, to := w.place(b.last), w.place(at); to > from || took > 0 {
+		b.Parts = append(b.Parts, part{from, max(to-from, 2), b.waits}) //nolint:mnd // a short time is seen, too
+	}
+	b.last = at
+}
+
+// close ends the bar.
+func (w *waterfall) close(b *bar, at time.Time) {
+	w.endPart(b, at)
+	if len(b.Parts) == 0 {
+		b.Parts = []part{{min(w.place(at), barWidth-2), 2, false}} //nolint:mnd // a short time is seen, too
+	}
+	if b.Status == "running" && b.waits {
+		b.Status = "waiting"
+	}
+	b.Took, b.Ran, b.Waited, b.last = coarse(between(b.entered, at)), coarse(b.ran), coarse(b.waited), time.Time{}
+}
+
+// place returns where an instant is on the axis.
+func (w *waterfall) place(at time.Time) int {
+	whole := max(between(w.start, w.end), time.Millisecond)
+	return int(min(float64(between(w.start, at))/float64(whole), 1) * barWidth)
+}
+
+// Says describes the parts of the bar for those who do not see it.
+func (b bar) Says() string {
+	var said []string
+	if b.ran > 0 {
+		said = append(said, "ran "+b.Ran)
+	}
+	if b.waited > 0 {
+		said = append(said, "waited "+b.Waited)
+	}
+	if len(said) == 0 {
+		said = []string{"took no time"}
+	}
+	return fmt.Sprintf("%s: %s, from %s", b.Step, strings.Join(said, ", "), b.Offset)
+}

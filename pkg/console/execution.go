@@ -1,0 +1,166 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"html/template"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/diagram"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Without the parameter all, a page shows so many events and rows.
+const (
+	mostEvents = 200
+	mostRows   = 200
+)
+
+// executionData is what the page of an execution shows.
+type executionData struct {
+	rest.Execution
+
+	Path, Note    string
+	Ended         bool
+	Took          string // between its start and its end, or now
+	Input, Output string // as indented JSON
+	Graph         template.HTML
+	Lanes         []bar
+	Events        []event
+	Hidden        int // events that are not shown
+	HiddenLanes   int
+	Waits         []wait
+	All           string // the address that shows all
+}
+
+// event is one event of a history.
+type event struct {
+	machine.HistoryEvent
+
+	Offset string // from the start of the execution
+	Detail string // as indented JSON
+}
+
+// show shows one execution.
+func (c *console) show(r *http.Request) (page, error) {
+	flow, name := r.PathValue("flow"), r.PathValue("name")
+	history, later, err := c.History(r.Context(), flow, name, "", false, 0)
+	if err != nil {
+		return page{}, err
+	}
+	e, err := c.Execution(r.Context(), flow, name, false) // after the history: it may be newer, and the stream reports what is
+	if err != nil {
+		return page{}, err
+	}
+	d := executionData{Execution: e, Path: executionPath(flow, name), Note: noteOf(e), Ended: e.Status.Final(), Input: indented(e.Input.JSON())}
+	if e.Output != nil {
+		d.Output = indented(e.Output.JSON())
+	}
+	d.All = d.Path + "?all=1"
+	if !d.Ended {
+		if d.Waits, err = c.waitsOf(r, flow, name); err != nil {
+			return page{}, err
+		}
+	}
+	slices.SortFunc(history, func(a, b machine.HistoryEvent) int { return cmp.Compare(a.EventID, b.EventID) })
+	c.addHistory(r, &d, history)
+	p := page{Title: flow + "/" + name, Template: "execution", Data: d, Static: later == ""}
+	if later != "" {
+		p.Live = d.Path + "/live?" + url.Values{"after": {later}}.Encode()
+	}
+	return p, nil
+}
+
+// addHistory adds the graph, the bars and the events. Without a definition that this program can read there is no graph.
+func (c *console) addHistory(r *http.Request, d *executionData, history []machine.HistoryEvent) {
+	start, now := instantOf(d.StartedTime), c.Now()
+	if d.Ended {
+		now = instantOf(d.StoppedTime)
+	}
+	d.Took = coarse(now.Sub(start))
+	if flow := c.definition(r, d.Execution); flow != nil {
+		events := parsed(flow, history)
+		d.Graph = template.HTML(diagram.Of(flow, d.Flow+"/"+d.Name, diagram.States(flow, events)).SVG()) //nolint:gosec // it escapes
+		d.Lanes = barsOf(flow, events, start, now, d.Ended)
+	}
+	// The ids of a lane follow those of the lane before: bars are in their order, events in that of time.
+	slices.SortStableFunc(history, func(a, b machine.HistoryEvent) int { return cmp.Compare(a.Time, b.Time) })
+	if r.FormValue("all") == "" {
+		d.Hidden, d.HiddenLanes = max(0, len(history)-mostEvents), max(0, len(d.Lanes)-mostRows)
+		history, d.Lanes = history[d.Hidden:], d.Lanes[:len(d.Lanes)-d.HiddenLanes]
+	}
+	for _, h := range history {
+		d.Events = append(d.Events, event{h, "+" + coarse(instantOf(h.Time).Sub(start)), indented(h.EventDetail)})
+	}
+}
+
+// definition returns the definition that an execution runs, nil if it cannot be read.
+func (c *console) definition(r *http.Request, e rest.Execution) *fdl.Flow {
+	stored, err := c.Flow(r.Context(), e.Flow, e.Hash)
+	if err != nil {
+		return nil
+	}
+	flow, _ := fdl.Parse([]byte(stored.Definition))
+	return flow
+}
+
+// parsed returns the events that the program understands.
+func parsed(flow *fdl.Flow, history []machine.HistoryEvent) (events []machine.Event) {
+	for _, h := range history {
+		if e, err := h.Parse(flow); err == nil {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// indented returns JSON with a line for each member.
+func indented(text string) string {
+	var out bytes.Buffer
+	if json.Indent(&out, []byte(text), "", "  ") != nil {
+		return text
+	}
+	return out.String()
+}
+
+// stopData is what the form of a stop shows.
+type stopData struct {
+	Flow, Name, Path string
+	Error, Cause     string
+}
+
+// stopForm asks before an execution is stopped.
+func (c *console) stopForm(r *http.Request) (page, error) {
+	d := stopData{Flow: r.PathValue("flow"), Name: r.PathValue("name")}
+	d.Path = executionPath(d.Flow, d.Name)
+	return page{Title: "Stop " + d.Flow + "/" + d.Name + "?", Template: "stop", Data: d, Static: true}, nil
+}
+
+// stop stops an execution, and shows it.
+func (c *console) stop(r *http.Request) (page, error) {
+	if err := r.ParseForm(); err != nil {
+		return page{}, unreadableForm(err)
+	}
+	flow, name := r.PathValue("flow"), r.PathValue("name")
+	_, err := c.Stop(r.Context(), flow, name, failureOf(r))
+	return page{Location: executionPath(flow, name)}, err
+}
+
+// failureOf reads the fields of a failure.
+func failureOf(r *http.Request) rest.Failure {
+	return rest.Failure{Error: strings.TrimSpace(r.PostFormValue("error")), Cause: r.PostFormValue("cause")}
+}
+
+// outputOf reads the output of a form.
+func outputOf(r *http.Request) (value.Value, string) { return readObject(r.PostFormValue("output")) }
+
+// between returns the time between two instants, at least 0.
+func between(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }

@@ -1,0 +1,236 @@
+package console
+
+import (
+	"bufio"
+	"fmt"
+	"html"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// waitFor waits until an execution of the flow ask has an open wait.
+func (f *fixture) waitFor(name string) {
+	f.t.Helper()
+	f.until("ask", name, func(e rest.Execution) bool { return e.Waiting != nil && e.Waiting.For == "callback" })
+}
+
+// until waits until an execution is as it should be.
+func (f *fixture) until(flow, name string, is func(rest.Execution) bool) {
+	f.t.Helper()
+	for after := ""; ; {
+		e, err := f.api.Execution(f.t.Context(), flow, name, false)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if is(e) {
+			return
+		}
+		if _, after, err = f.api.History(f.t.Context(), flow, name, after, false, 5); err != nil || after == "" {
+			f.t.Fatalf("%s/%s is %s: %v", flow, name, e.Status, err)
+		}
+	}
+}
+
+func TestExecutionIsAnsweredOnThePageOfItsWait(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	f.begin("ask", "one", value.Object())
+	f.waitFor("one")
+	wantIn(t, f.get("/waits"), `<a href="/executions/ask/one/wait?step=Ask">Ask</a>`)
+	wantIn(t, f.get("/executions/ask/one"), `class="waiting" data-step="Ask"`, `/stop"`, `data-live="/executions/ask/one/live?after=`)
+	path := "/executions/ask/one/wait?step=Ask"
+	page := f.get(path)
+	wantIn(t, page, "who has the callback URL", `id="output"`)
+	if strings.Contains(page, "http://127.0.0.1:1/callbacks/") {
+		t.Error("the page has the callback URL without being asked")
+	}
+	_, page, _ = f.post("/executions/ask/one/reveal?step=Ask", url.Values{})
+	wantIn(t, page, `value="http://127.0.0.1:1/callbacks/`, "curl -d")
+	status, page, _ := f.post(path, url.Values{"end": {"success"}, "output": {"[1]"}})
+	if wantIn(t, page, `id="output-error"`, "[1]"); status != http.StatusUnprocessableEntity {
+		t.Errorf("status %d for an output that is not an object", status)
+	}
+	if status, page, at := f.post(path, url.Values{"end": {"success"}, "output": {`{"a":"b"}`}}); at != "/executions/ask/one" {
+		t.Errorf("after the report at %s, %d: %s", at, status, page)
+	}
+	f.until("ask", "one", func(e rest.Execution) bool { return e.Status == machine.StatusSucceeded })
+	page = f.get("/executions/ask/one")
+	wantIn(t, page, `class="succeeded" data-step="Done"`, `id="output">{`, "&#34;a&#34;: &#34;b&#34;", "TaskSubmitted")
+	if strings.Contains(page, "data-live=") || strings.Contains(page, "/stop") {
+		t.Error("the page of an execution that ended follows it, or offers to stop it")
+	}
+	if status, page, _ := f.do(http.MethodGet, path, nil, nil); status != http.StatusNotFound {
+		t.Errorf("the page of a wait that ended: %d: %s", status, page)
+	}
+}
+
+func TestWaitsFailAndExecutionsStop(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	for _, name := range []string{"fails", "stops"} {
+		f.begin("ask", name, value.Object())
+		f.waitFor(name)
+	}
+	f.post("/executions/ask/fails/wait?step=Ask", url.Values{"end": {"failure"}, "error": {"Rejected"}, "cause": {"too late"}})
+	f.until("ask", "fails", func(e rest.Execution) bool { return e.Status == machine.StatusFailed })
+	wantIn(t, f.get("/executions/ask/fails"), "Rejected: too late", `class="failed" data-step="Ask"`)
+	wantIn(t, f.get("/executions/ask/stops/stop"), "Stop ask/stops?", "<form method=\"post\"")
+	f.until("ask", "stops", func(e rest.Execution) bool { return e.Status == machine.StatusRunning }) // a GET changes nothing
+	f.post("/executions/ask/stops/stop", url.Values{"cause": {"not needed"}})
+	f.until("ask", "stops", func(e rest.Execution) bool { return e.Status == machine.StatusStopped })
+	wantIn(t, f.get("/executions/ask/stops"), "not needed")
+}
+
+// isReported opens the stream that a page names, and reports whether it says that the page changed.
+func (f *fixture) isReported(page string) bool {
+	found := regexp.MustCompile(`<body data-live="([^"]*)"`).FindStringSubmatch(page)
+	if found == nil {
+		return false
+	}
+	request, err := http.NewRequestWithContext(f.t.Context(), http.MethodGet, f.server.URL+html.UnescapeString(found[1]), nil)
+	if err != nil {
+		return false
+	}
+	response, err := f.browser.Do(request)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = response.Body.Close() }()
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if lines.Text() == "data: changed" {
+			return response.Header.Get("Content-Type") == "text/event-stream"
+		}
+	}
+	return false
+}
+
+func TestStreamsReportChanges(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	f.begin("ask", "one", value.Object())
+	f.waitFor("one")
+	for _, path := range []string{"/executions", "/waits", "/executions/ask/one"} {
+		page, reported := f.get(path), make(chan bool)
+		go func() { reported <- f.isReported(page) }()
+		f.begin("ask", "after-"+strings.ReplaceAll(path[1:], "/", "-"), value.Object())
+		if path == "/executions/ask/one" {
+			f.post(path+"/stop", url.Values{})
+		}
+		if !<-reported {
+			t.Errorf("%s: the stream ended without a change", path)
+		}
+	}
+}
+
+func TestHostileTextIsEscaped(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const hostile = `</pre></script><script>alert(1)</script>"'><img src=x onerror=alert(1)>`
+	f.put("ask", strings.ReplaceAll(approval, "timeoutSeconds", "# "+hostile+"\n    timeoutSeconds"))
+	f.begin("ask", "one", value.Object(value.Member{Key: hostile, Value: value.String(hostile)}))
+	f.waitFor("one")
+	f.post("/executions/ask/one/wait?step=Ask", url.Values{"end": {"failure"}, "error": {hostile}, "cause": {hostile}})
+	f.until("ask", "one", func(e rest.Execution) bool { return e.Status.Final() })
+	quoted := url.QueryEscape(hostile)
+	for _, path := range []string{
+		"/executions", "/executions/ask/one", "/executions?flow=" + quoted + "&name=" + quoted, "/start?flow=" + quoted, "/executions/ask/" + url.PathEscape(hostile),
+		"/executions?status=" + quoted, "/executions?before=" + quoted, "/executions?after=" + quoted, "/waits?flow=" + quoted,
+		"/executions/ask/one/wait?step=" + quoted,
+	} {
+		_, text, _ := f.do(http.MethodGet, path, nil, nil)
+		if strings.Contains(text, "<script>") || strings.Contains(text, "<img") {
+			t.Errorf("%s has it as it is:\n%s", path, text)
+		}
+	}
+	_, text, _ := f.post("/start", url.Values{"flow": {hostile}, "name": {hostile}, "input": {hostile}})
+	if strings.Contains(text, "<script>") || !strings.Contains(text, "&lt;script&gt;alert(1)") {
+		t.Errorf("the form of a start:\n%s", text)
+	}
+}
+
+func TestPagesHaveNeitherInlineScriptsNorStyles(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	f.begin("ask", "one", value.Object())
+	f.waitFor("one")
+	inline := regexp.MustCompile(`<style|<script[^>]*>[^<]|\sstyle=|\son[a-z]+=`)
+	for _, path := range []string{
+		"/executions", "/start", "/waits", "/executions/ask/one", "/executions/ask/one/stop", "/executions/ask/one/wait?step=Ask",
+	} {
+		text := f.get(path)
+		if found := inline.FindString(text); found != "" {
+			t.Errorf("%s has %q, which its policy forbids", path, found)
+		}
+		ids := regexp.MustCompile(`\sid="([^"]*)"`).FindAllStringSubmatch(text, -1)
+		slices.SortFunc(ids, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
+		if unique := slices.CompactFunc(slices.Clone(ids), func(a, b []string) bool { return a[1] == b[1] }); len(unique) < len(ids) {
+			t.Errorf("%s has an id twice: %v", path, ids)
+		}
+	}
+}
+
+func TestBarsTellRunningFromWaiting(t *testing.T) {
+	t.Parallel()
+	flow, problems := fdl.Parse([]byte(`version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.items, item: item}
+    steps:
+      - type: task
+        name: Ask
+        resourceArn: acs:fc:::services/s/functions/ask
+        pattern: waitForCallback
+`))
+	if flow == nil {
+		t.Fatal(problems)
+	}
+	start := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	var events []machine.Event
+	for i, e := range []struct {
+		second int
+		kind   machine.EventType
+		step   int
+		items  []int
+	}{
+		{0, machine.ExecutionStarted, machine.NoStep, nil},
+		{0, machine.StepEntered, 0, nil},
+		{1, machine.StepEntered, 1, []int{0}},
+		{1, machine.TaskScheduled, 1, []int{0}},
+		{3, machine.TaskSubmitted, 1, []int{0}},
+		{8, machine.TaskSucceeded, 1, []int{0}},
+		{8, machine.StepExited, 1, []int{0}},
+		{2, machine.StepEntered, 1, []int{1}},
+		{2, machine.TaskScheduled, 1, []int{1}},
+		{2, machine.TaskSubmitted, 1, []int{1}},
+	} {
+		events = append(events, machine.Event{ID: i + 1, Type: e.kind, Step: e.step, Items: e.items, At: start.Add(time.Duration(e.second) * time.Second)})
+	}
+	var got []string
+	for _, b := range barsOf(flow, events, start, start.Add(10*time.Second), false) {
+		got = append(got, fmt.Sprint(b.Depth, " ", b.Says(), " ", b.Status, " ", b.Parts))
+	}
+	want := []string{
+		"0 Each: waited 10 s, from +0 ms waiting [{0 1000 true}]",
+		"1 Ask[0]: ran 2 s, waited 5 s, from +1 s succeeded [{100 200 false} {300 500 true}]",
+		"1 Ask[1]: waited 8 s, from +2 s waiting [{200 800 true}]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("bars:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// wait is an open wait.
+type wait struct {
+	rest.Token
+
+	Path string // of its page, "" for one of an external engine
+}
+
+// waitsData is what the list of waits shows.
+type waitsData struct {
+	Flow  string
+	Flows []string
+	Waits []wait
+	// Next is the address of the next page, Newest that of the first one, "" for none.
+	Next, Newest string
+}
+
+func waitOf(t rest.Token) wait {
+	w := wait{Token: t}
+	if t.Flow != "" {
+		w.Path = executionPath(t.Flow, t.Execution) + "/wait?" + url.Values{"step": {t.Place()}}.Encode()
+	}
+	return w
+}
+
+// waitsOf returns the open waits of an execution.
+func (c *console) waitsOf(r *http.Request, flow, name string) (waits []wait, err error) {
+	tokens, _, err := c.TokensPage(r.Context(), flow, name, "", false)
+	for _, t := range tokens {
+		waits = append(waits, waitOf(t))
+	}
+	return waits, err
+}
+
+// waits lists the open waits.
+func (c *console) waits(r *http.Request) (page, error) {
+	d := waitsData{Flow: r.FormValue("flow")}
+	tokens, next, err := c.TokensPage(r.Context(), d.Flow, "", r.FormValue("after"), false)
+	if err != nil {
+		return page{}, err
+	}
+	for _, t := range tokens {
+		d.Waits = append(d.Waits, waitOf(t))
+	}
+	if next != "" {
+		d.Next = "/waits?" + url.Values{"flow": {d.Flow}, "after": {next}}.Encode()
+	}
+	if r.FormValue("after") != "" {
+		d.Newest = "/waits?" + url.Values{"flow": {d.Flow}}.Encode()
+	}
+	d.Flows, err = c.flowNames(r)
+	return page{Title: "Open waits", Template: "waits", Data: d}, err
+}
+
+// waitData is what the page of a wait shows.
+type waitData struct {
+	wait
+
+	ExecutionPath        string
+	Resource             string   // of the task
+	Answers              []string // who can report the outcome
+	Output, Error, Cause string
+	OutputError, Problem string
+	URL, Curl            string // with the token, if the user asked for them
+}
+
+var errNoWait = &rest.Error{Status: http.StatusNotFound, Message: "this step does not wait for a callback, or no longer"}
+
+// findWait returns the wait that a request names. With unmask it has its token.
+func (c *console) findWait(r *http.Request, unmask bool) (d waitData, err error) {
+	flow, name := r.PathValue("flow"), r.PathValue("name")
+	tokens, _, err := c.TokensPage(r.Context(), flow, name, "", unmask)
+	if err != nil {
+		return d, err
+	}
+	for _, t := range tokens {
+		if t.Place() == r.URL.Query().Get("step") {
+			d = waitData{wait: waitOf(t), ExecutionPath: executionPath(flow, name), Output: "{}"}
+			e, err := c.Execution(r.Context(), flow, name, false)
+			if err == nil {
+				c.addAnswers(&d, c.definition(r, e))
+			}
+			return d, err
+		}
+	}
+	return d, errNoWait
+}
+
+// addAnswers says who can report the outcome of the wait.
+func (c *console) addAnswers(d *waitData, flow *fdl.Flow) {
+	d.Answers = []string{"users of this console and of the commands", "programs that have the token, through the API"}
+	if flow == nil {
+		return
+	}
+	for step, task := range flow.Tasks() {
+		if step.Name != d.Step {
+			continue
+		}
+		d.Resource = task.Resource.Text
+		switch {
+		case task.Signed && task.Sender != "":
+			d.Answers = append(d.Answers, "the sender "+task.Sender+", which signs what it posts to the callback URL")
+		case task.Signed:
+			d.Answers = append(d.Answers, "the sender, which signs what it posts to the callback URL")
+		default:
+			d.Answers = append(d.Answers, "everybody who has the callback URL")
+		}
+	}
+}
+
+// waitPage shows a wait with its forms.
+func waitPage(d waitData, status int) page {
+	return page{Title: d.Flow + "/" + d.Execution + ": " + d.Place(), Template: "wait", Data: d, Status: status, Static: true}
+}
+
+func (c *console) wait(r *http.Request) (page, error) {
+	d, err := c.findWait(r, false)
+	return waitPage(d, http.StatusOK), err
+}
+
+// reveal shows a wait with its callback URL. It is a POST, so that the URL is in no address and no history.
+func (c *console) reveal(r *http.Request) (page, error) {
+	d, err := c.findWait(r, true)
+	if err == nil && c.CallbackBase != "" {
+		d.URL = token.CallbackURL(c.CallbackBase, d.Token.Token)
+		d.Curl = "curl -d '{}' " + d.URL
+	}
+	d.Token.Token = token.Mask(d.Token.Token)
+	return waitPage(d, http.StatusOK), err
+}
+
+// answer reports the outcome of a wait, and shows the execution.
+func (c *console) answer(r *http.Request) (page, error) {
+	if err := r.ParseForm(); err != nil {
+		return page{}, unreadableForm(err)
+	}
+	d, err := c.findWait(r, false)
+	if err != nil {
+		return page{}, err
+	}
+	t, first, err := c.report(r, &d)
+	refused, isRefused := errors.AsType[*rest.Error](err)
+	switch {
+	case d.OutputError != "":
+		return waitPage(d, http.StatusUnprocessableEntity), nil
+	case isRefused:
+		d.Problem = refused.Message
+		return waitPage(d, refused.Status), nil
+	case err == nil && !first:
+		d.Problem = "Another outcome was reported before, by " + t.ClosedBy + "."
+		return waitPage(d, http.StatusConflict), nil
+	}
+	return page{Location: d.ExecutionPath}, err
+}
+
+// report reports the outcome in a form. It names the step, so it needs no token.
+func (c *console) report(r *http.Request, d *waitData) (t rest.Token, first bool, err error) {
+	place := d.Flow + "/" + d.Execution + "/" + d.Place()
+	if r.PostFormValue("end") == "failure" {
+		failure := failureOf(r)
+		d.Error, d.Cause = failure.Error, failure.Cause
+		return c.Fail(r.Context(), place, failure)
+	}
+	output, problem := outputOf(r)
+	if d.Output, d.OutputError = r.PostFormValue("output"), problem; problem != "" {
+		return t, false, nil
+	}
+	return c.Succeed(r.Context(), place, output)
+}
