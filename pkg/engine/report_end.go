@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -21,22 +22,20 @@ func (c *core) reportIfFinal(ctx context.Context, item Item, state machine.State
 	return nil
 }
 
-// reportEnd reports the end of an execution to its parent, to its target and to Ends.
+// reportEnd reports the end of an execution to its parent, to its target and to Ends. One that fails does not keep the
+// others from it.
 func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error {
+	var toParent, toTarget, toEnds error
 	if state.Awaited() {
-		if err := c.reportToParent(ctx, state); err != nil {
-			return err
-		}
+		toParent = c.reportToParent(ctx, state)
 	}
 	if c.notifies(state.Notify) {
-		if err := c.notifyEnd(ctx, state); err != nil {
-			return err
-		}
+		toTarget = c.notifyEnd(ctx, state)
 	}
 	if c.ends != nil {
-		return c.ends.Ended(ctx, id, state)
+		toEnds = c.ends.Ended(ctx, id, state)
 	}
-	return nil
+	return errors.Join(toParent, toTarget, toEnds)
 }
 
 // endedByWake reports whether the wake ended the execution, or has to report the end in place of the wake

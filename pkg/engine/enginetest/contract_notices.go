@@ -44,6 +44,15 @@ var noticeCases = []ruleCase{
 			b.t.Errorf("told\n%+v, then\n%+v", n.got[0], n.got[1])
 		}
 	}},
+	{"rule 7: a target that cannot be told does not keep the end from Ends", func(b *fixture) {
+		n := b.notices()
+		b.Ends = &told{b, 0}
+		start := b.beginNotified(taskFlow("Only"))
+		b.answer("Only", `{}`)
+		n.fails = 1
+		b.wantError(start, engine.CodeInternal)
+		b.wantTrace("read", "call Only", "write 1", "notice execution.ended: failed", "told Succeeded")
+	}},
 	{"rule 7: without a target the end costs what it did", func(b *fixture) {
 		b.notices()
 		start := b.begin(taskFlow("Only"))
