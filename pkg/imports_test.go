@@ -140,7 +140,7 @@ var house = []row{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3", "pkg/aws/lambda",
-			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts",
+			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/webhook",
 		}, composed...),
 	},
 }
@@ -152,7 +152,7 @@ var functionModules = map[string][]string{
 	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "sns", "secretsmanager"}, jobServices...)...),
 	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs", "secretsmanager"}, jobServices...)...),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
-	"functions/taskrunner":   clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"),
+	"functions/taskrunner":   append(clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"), webhooks),
 	"functions/api":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
 	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager", "s3"), webhooks),

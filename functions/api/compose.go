@@ -22,6 +22,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now, Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
+	clients.Notify, clients.CheckTarget = p.Notify()
 	tokens := p.TokensConfig(waits)
 	tokens.LimitHint = limits.Hints.Data
 	config := rest.Config{

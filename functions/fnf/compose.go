@@ -28,6 +28,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now, Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
+	clients.Notify, clients.CheckTarget = p.Notify()
 	tokens := p.TokensConfig(waits)
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)

@@ -43,15 +43,18 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		}),
 		Now: time.Now, WorkerDeadAfter: 2 * timeLimit, CallbackBase: p.Optional("WAITLESS_CALLBACK_URL"), Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")), NewerKeys: keys.Newer,
+		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")},
 	}
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
 		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
 	}
 	worker, err := engine.NewWorker(config)
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
-	i := interpreter{keys, worker, store, engine.ClientConfig{
+	clients := engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: config.Wakes, Now: time.Now, Limits: limits, LargeValues: config.LargeValues,
-	}}
+	}
+	clients.Notify, clients.CheckTarget = p.Notify()
+	i := interpreter{keys, worker, store, clients}
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance, i.fire), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()

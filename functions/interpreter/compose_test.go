@@ -185,18 +185,35 @@ func TestFiring(t *testing.T) {
 	}
 }
 
-// rules: NO-7
+// rules: NO-12
 //
-// The clients of a stack check no targets, so they reject each.
-func TestStacksSendNoNotices(t *testing.T) {
+// An execution of a schedule notifies the default target, and a default that cannot be told is an error.
+func TestSchedulesNotifyTheDefault(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	flow, err := f.Put(t.Context(), "each", []byte(eachText))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := engine.StartRequest{Flow: flow, Execution: "one", Input: value.Object(), Notify: machine.Notify{Target: "https://example.org/"}}
-	if _, err := f.client.Start(t.Context(), request); engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "leave out notify") {
+	entry, err := schedule.Schedule{Flow: flow.Name, Name: "s", Enabled: true, Payload: `[1]`}.Entry()
+	if err == nil {
+		err = f.SetSchedule(t.Context(), entry, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.interpreter.clients.Notify = machine.Notify{Target: "https://example.org/"}
+	f.interpreter.clients.CheckTarget = func(target string) error { return engine.CheckURL(target, false) }
+	if _, err := f.interpreter.fire(t.Context(), "each", "s", f.now); err != nil {
+		t.Fatal(err)
+	}
+	state, err := f.client.Describe(t.Context(), engine.NewID("each", "s-19700101T000001Z"))
+	if err != nil || state.Notify != f.interpreter.clients.Notify {
+		t.Errorf("the execution notifies %+v, error %v", state.Notify, err)
+	}
+	f.interpreter.clients.Notify.Target = "http://example.org/"
+	f.now = f.now.Add(time.Second)
+	if _, err := f.interpreter.fire(t.Context(), "each", "s", f.now); err == nil || schedule.IsFinal(err) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -51,7 +51,7 @@ func (b bus) Ended(ctx context.Context, execution machine.ID, state machine.Stat
 		1, state.Flow.Name, state.Execution, execution.String(), state.Status, state.Error, token.MaskAll(state.Cause), state.Started.UTC(), state.At.UTC(),
 	})
 	if err == nil {
-		err = b.put(ctx, string(text), state.At)
+		err = b.put(ctx, "Execution Status Change", string(text), state.At)
 	}
 	if err != nil {
 		return fmt.Errorf("publish the end of execution %s: %w", execution, err)
@@ -59,9 +59,9 @@ func (b bus) Ended(ctx context.Context, execution machine.ID, state machine.Stat
 	return nil
 }
 
-func (b bus) put(ctx context.Context, detail string, at time.Time) error {
+func (b bus) put(ctx context.Context, detailType, detail string, at time.Time) error {
 	response, err := b.client.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []types.PutEventsRequestEntry{{
-		EventBusName: &b.name, Source: aws.String("waitless"), DetailType: aws.String("Execution Status Change"), Detail: &detail, Time: &at,
+		EventBusName: &b.name, Source: aws.String("waitless"), DetailType: &detailType, Detail: &detail, Time: &at,
 	}}})
 	switch {
 	case err != nil:

@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/webhook"
 )
 
 // hold is how long a task stays hidden after its runner died. The visibility timeout of the queue cannot be that short: Lambda
@@ -39,11 +40,12 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	}}
 	external := recipients{stepFunctions: sfn.NewFromConfig(p.Config), durable: functions}
 	deliveries := resume.NewDeliveries(keys, table, external, time.Now)
-	receiver := p.Receiver("task", "WAITLESS_TASK_QUEUE", "WAITLESS_DELIVERY_QUEUE")
+	notices := notifier{parts.Secret(p, "WAITLESS_NOTIFY_SECRET", webhook.ParseSecrets).Get, true, p.Config}
+	receiver := p.Receiver("task", "WAITLESS_TASK_QUEUE", "WAITLESS_DELIVERY_QUEUE", "WAITLESS_NOTICE_QUEUE")
 	receiver.Hold = hold
 	receiver.Decode = sqs.DecodeTasks(sqs.TaskHandlers{
 		Run: r.run, Ends: bus{eventbridge.NewFromConfig(p.Config), p.Text("WAITLESS_EVENT_BUS")},
-		Deliver: deliveries.Deliver, Heartbeat: deliveries.Beat, Now: time.Now,
+		Deliver: deliveries.Deliver, Heartbeat: deliveries.Beat, Notify: notices.send, Now: time.Now,
 	})
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()

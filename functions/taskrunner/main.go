@@ -1,7 +1,7 @@
-// Command taskrunner is the Lambda function that makes long calls, delivers outcomes to external recipients, and publishes the
-// ends of executions.
+// Command taskrunner is the Lambda function that makes long calls, delivers outcomes to external recipients, publishes the
+// ends of executions, and sends notices.
 //
-// Input: messages from the task and delivery queues; output: those to redeliver.
+// Input: messages from the task, delivery and notice queues; output: those to redeliver.
 package main
 
 import "github.com/waitless/waitless/pkg/aws/function"

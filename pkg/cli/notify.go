@@ -40,7 +40,7 @@ func (s *server) readNotify(ctx context.Context) error {
 	if err := s.readTarget(ctx, &s.notify); err != nil || s.notify.Target == "" {
 		return err
 	}
-	err := webhook.CheckURL(s.notify.Target, true)
+	err := engine.CheckURL(s.notify.Target, true)
 	if err == nil && len(s.signs) == 0 {
 		err = errUnsigned
 	}

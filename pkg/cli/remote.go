@@ -8,8 +8,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/webhook"
 )
 
 // jsonFlag adds the flag --json.
@@ -103,7 +103,7 @@ func (c Command) opener() target.Opener {
 // localConfig is what a system on a store of this machine is made of, without tasks.
 func (c Command) localConfig() (config local.Config, err error) {
 	config.Clock, config.Roles = local.NewClock(c.Now), c.Roles
-	config.CheckTarget = func(url string) error { return webhook.CheckURL(url, true) }
+	config.CheckTarget = func(url string) error { return engine.CheckURL(url, true) }
 	if config.Limits, err = c.limits(); err == nil {
 		config.CallbackBase, err = c.localBase()
 	}

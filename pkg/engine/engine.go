@@ -171,6 +171,9 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}); err != nil {
 		return nil, err
 	}
+	if _, err := client.notifyOf(config.Notify); err != nil {
+		return nil, fmt.Errorf("engine: the default target: %w", err)
+	}
 	return client, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -33,6 +34,32 @@ func (c *Client) notifyOf(asked machine.Notify) (machine.Notify, error) {
 		return machine.Notify{}, errors.New("notices cannot be sent from here; leave out notify")
 	}
 	return asked, c.checkTarget(asked.Target)
+}
+
+// CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is true, with http to a
+// loopback address. Its errors do not repeat the URL, which may have secrets.
+func CheckURL(target string, local bool) error {
+	parsed, err := url.Parse(target)
+	switch {
+	case err != nil, parsed.Hostname() == "", parsed.Opaque != "":
+		return errors.New("the target of notify is not a URL; allowed: https://HOST/PATH")
+	case parsed.User != nil, parsed.Fragment != "":
+		return errors.New("the target of notify has a user or a fragment (#...); leave it out: a notice is signed")
+	case parsed.Scheme == "https", parsed.Scheme == "http" && local && isLoopback(parsed.Hostname()):
+		return nil
+	case local:
+		return errors.New("the target of notify is not encrypted; allowed: https://HOST/PATH, or http:// with a loopback address")
+	}
+	return errors.New("the target of notify is not encrypted; allowed: https://HOST/PATH")
+}
+
+func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
+
+// NoticePause returns the pause after the try of that number, from 1, to send a notice: 5 seconds, then twice the one before,
+// an hour at most.
+func NoticePause(try int) time.Duration {
+	const first, doublings = 5 * time.Second, 10
+	return min(first<<min(max(try-1, 0), doublings), time.Hour)
 }
 
 // ShownTarget returns a target without what may be a secret: of a URL the host is left.

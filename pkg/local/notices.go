@@ -22,12 +22,8 @@ type NoticeSender interface {
 // ErrTargetGone means that a target wants no more notices.
 var ErrTargetGone = errors.New("the target is gone")
 
-const (
-	// noticesAtOnce is how many notices are sent at once.
-	noticesAtOnce = 16
-	// firstNoticePause and longestNoticePause bound the pauses between two tries. Each is twice the one before.
-	firstNoticePause, longestNoticePause = 5 * time.Second, time.Hour
-)
+// noticesAtOnce is how many notices are sent at once.
+const noticesAtOnce = 16
 
 // notices sends the notices of the store. It implements [engine.Notices].
 type notices struct {
@@ -113,8 +109,8 @@ func (s *System) Undelivered(ctx context.Context, execution engine.ID) (failures
 // deliver sends a notice until the target accepts it, or until its time is over. The error is that of the store.
 func (n *notices) deliver(ctx context.Context, stored StoredNotice) error {
 	config := n.system.config
-	for pause := firstNoticePause; ; pause = min(2*pause, longestNoticePause) {
-		err := n.send(ctx, stored.Notice)
+	for try := 1; ; try++ {
+		pause, err := engine.NoticePause(try), n.send(ctx, stored.Notice)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // the next run sends it

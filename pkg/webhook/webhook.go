@@ -48,25 +48,6 @@ func ParseSecrets(text string) ([]Secret, error) {
 // ErrGone means that the receiver wants no more notices.
 var ErrGone = errors.New("the receiver responded with 410 Gone")
 
-// CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is true, with http to a
-// loopback address. Its errors do not repeat the URL, which may have secrets.
-func CheckURL(target string, local bool) error {
-	parsed, err := url.Parse(target)
-	switch {
-	case err != nil, parsed.Hostname() == "", parsed.Opaque != "":
-		return errors.New("the target of notify is not a URL; allowed: https://HOST/PATH")
-	case parsed.User != nil, parsed.Fragment != "":
-		return errors.New("the target of notify has a user or a fragment (#...); leave it out: a notice is signed")
-	case parsed.Scheme == "https", parsed.Scheme == "http" && local && isLoopback(parsed.Hostname()):
-		return nil
-	case local:
-		return errors.New("the target of notify is not encrypted; allowed: https://HOST/PATH, or http:// with a loopback address")
-	}
-	return errors.New("the target of notify is not encrypted; allowed: https://HOST/PATH")
-}
-
-func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
-
 // Sender sends notices. It is safe for concurrent use.
 type Sender struct {
 	secrets []Secret

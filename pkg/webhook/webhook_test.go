@@ -132,8 +132,8 @@ func TestTargetsAndSecrets(t *testing.T) {
 		"ftp://example.org/s":            {false, false, "ftp://example.org/..."},
 		"%zz":                            {false, false, "..."},
 	} {
-		if CheckURL(target, true) == nil != want.local || CheckURL(target, false) == nil != want.remote {
-			t.Errorf("%s: %v, %v", target, CheckURL(target, true), CheckURL(target, false))
+		if engine.CheckURL(target, true) == nil != want.local || engine.CheckURL(target, false) == nil != want.remote {
+			t.Errorf("%s: %v, %v", target, engine.CheckURL(target, true), engine.CheckURL(target, false))
 		}
 		if got := engine.ShownTarget(target); got != want.shown {
 			t.Errorf("%s is shown as %s, want %s", target, got, want.shown)

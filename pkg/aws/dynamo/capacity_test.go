@@ -229,6 +229,13 @@ type flowRun struct {
 	limits machine.Limits
 	sum    capacity // since the start, of the steps
 	config engine.WorkerConfig
+	notify machine.Notify
+}
+
+// Notify implements [engine.Notices].
+func (r *flowRun) Notify(context.Context, engine.Notice) error {
+	r.meter.sent()
+	return nil
 }
 
 // Send implements [engine.Wakes].
@@ -330,8 +337,10 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	var err error
 	r.config = engine.WorkerConfig{
 		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
+		Notices: r,
 	}
 	client := engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now}
+	client.CheckTarget = func(string) error { return nil }
 	if r.large != nil {
 		r.limits.Data, r.config.LargeValues, client.LargeValues = machine.MaxLargeData, r.large, r.large
 	}
@@ -354,7 +363,7 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	r.meter.take()
 	r.meter.readRequests = 0
 	r.id = engine.NewID(name, "run-1")
-	if _, err := r.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "run-1", Input: input}); err != nil {
+	if _, err := r.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "run-1", Input: input, Notify: r.notify}); err != nil {
 		t.Fatal(err)
 	}
 	return r

@@ -124,11 +124,12 @@ func storedBytes(item map[string]types.AttributeValue) (size int) {
 }
 
 // startCosted starts a flow as a stack does.
-func startCosted(t *testing.T, text string, input value.Value) *flowRun {
+func startCosted(t *testing.T, text string, input value.Value, notify ...machine.Notify) *flowRun {
 	t.Helper()
 	const day = 24 * time.Hour
 	r := &flowRun{t: t, meter: &meter{}, now: epoch, limits: machine.Limits{Duration: 90 * day, Retention: 30 * day, ShortLife: 2 * day}}
 	r.store = newTables(t, atEpoch, r.meter.options)
+	r.notify = slices.Concat(notify, []machine.Notify{{}})[0]
 	r.start("sample", text, input)
 	r.sum = r.meter.take()
 	return r
@@ -146,9 +147,9 @@ func aPollOf(t *testing.T, scenario string) cost {
 }
 
 // aCallback is an execution with one callback.
-func aCallback(t *testing.T, text string) *flowRun {
+func aCallback(t *testing.T, text string, notify ...machine.Notify) *flowRun {
 	t.Helper()
-	r := startCosted(t, text, value.Object())
+	r := startCosted(t, text, value.Object(), notify...)
 	r.step()
 	state, err := r.Describe(t.Context(), r.id)
 	if err != nil {
@@ -270,10 +271,38 @@ func TestCosts(t *testing.T) {
 	compareTable(t, text)
 }
 
+// A notice is one message, which its receiver hides while it sends. Beside that an execution with a target costs what it does
+// without.
+func TestNoticesCostAMessageEach(t *testing.T) {
+	t.Parallel()
+	const (
+		target                                      = "https://hooks.example.org/orders?key=0123456789abcdef"
+		queueRequest, lambdaRun, lambdaGB, runnerGB = 0.40, 0.20, 13.3334, 0.25
+		sendSeconds                                 = 0.2
+	)
+	callback := sample(t, "callback")
+	plain := aCallback(t, callback).spent(2)
+	for notify, messages := range map[machine.Notify]int{{Target: target}: 1, {Target: target, Waits: true}: 2} {
+		got := aCallback(t, callback, notify).spent(2).minus(plain)
+		if want := (capacity{messages: messages}); got.capacity != want {
+			t.Errorf("%+v adds %+v, want %+v", notify, got, want)
+		}
+	}
+	price := func(batch float64) float64 {
+		return 2*queueRequest + (2*queueRequest+lambdaRun+sendSeconds*runnerGB*lambdaGB)/batch
+	}
+	row := fmt.Sprintf("| a notice, accepted within %g s | 1 message, 1 run of the task runner for up to 10 | %.2f to %.2f |\n", sendSeconds, price(10), price(1))
+	if text, err := os.ReadFile(costPage); err != nil || !strings.Contains(string(text), row) {
+		t.Errorf("%s lacks %s(error %v)", costPage, row, err)
+	}
+}
+
+const costPage = "../../docs/reference/cost.md"
+
 // compareTable compares the table that stands between two comments of the page.
 func compareTable(t *testing.T, want string) {
 	t.Helper()
-	const page, begin, end = "../../docs/reference/cost.md", "<!-- counted by go test ./pkg/aws/dynamo -run TestCosts -update -->\n", "<!-- end -->\n"
+	const page, begin, end = costPage, "<!-- counted by go test ./pkg/aws/dynamo -run TestCosts -update -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

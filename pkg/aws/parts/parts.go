@@ -5,7 +5,10 @@
 package parts
 
 import (
+	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -118,6 +122,22 @@ func (p *Parts) JobsConfig(table *dynamo.Waits, services resume.Services) resume
 		JobDescriber: resume.JobDescriber{Services: services, Account: p.Text("WAITLESS_ACCOUNT"), Region: p.Config.Region, Now: time.Now},
 		Tokens:       resume.NewTokens(tokens), Rendezvous: table, Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
 		Warn: func(err error) { p.Log.Warn("job", "error", err.Error()) },
+	}
+}
+
+// Notify returns what executions notify whose start names no target, and why a target cannot be told.
+func (p *Parts) Notify() (preset machine.Notify, check func(target string) error) {
+	hasSecret, allowed := p.Optional("WAITLESS_NOTIFY_SECRET") != "", p.List("WAITLESS_NOTIFY_TARGETS")
+	return machine.Notify{Target: p.Optional("WAITLESS_NOTIFY")}, func(target string) error {
+		switch isARN := strings.HasPrefix(target, "arn:"); {
+		case isARN && !slices.Contains(allowed, target):
+			return errors.New("the stack may not send notices to this ARN; add it to the parameter NotifyTargets of the stack")
+		case isARN:
+			return nil
+		case !hasSecret:
+			return errors.New("notices are signed, and the stack has no secret for that; set the parameter NotifySecret of the stack")
+		}
+		return engine.CheckURL(target, false)
 	}
 }
 

@@ -10,6 +10,7 @@
 //	end        [Tasks.Ended]       how an execution ended
 //	delivery   [DeliveryRequests]  the handle of a token whose outcome goes to an external recipient
 //	heartbeat  [DeliveryRequests]  the handle of a token whose heartbeat goes there
+//	notice     [Notices]           what the target of an execution is told; see [engine.Notice]
 //	poll       [Polls]             a job to ask about; see [resume.Poll]
 //
 // The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token by its handle, the part of

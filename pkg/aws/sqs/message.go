@@ -27,6 +27,7 @@ const (
 	kindHeartbeat = "heartbeat"
 	kindPoll      = "poll"
 	kindFiring    = "firing"
+	kindNotice    = "notice"
 )
 
 // envelope is a message. Payload is a value to encode, or the [json.RawMessage] that was read.

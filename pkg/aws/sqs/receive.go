@@ -47,7 +47,7 @@ type Message struct {
 // Work is what a message asks for.
 type Work struct {
 	// Do executes it. It returns when the message is to be redelivered, or the zero time to delete the message. After an
-	// error the message is redelivered after a pause, unless the error is [ErrDiscard].
+	// error the message is redelivered at that time, or after a pause without one, unless the error is [ErrDiscard].
 	Do func(ctx context.Context) (retryAt time.Time, err error)
 	// Group is the name of a group. The messages of a group are handled one after the other, messages without a group
 	// concurrently.
@@ -220,8 +220,10 @@ func (r *Receiver) do(ctx context.Context, d delivery) (is outcome, pause time.D
 	switch {
 	case errors.Is(err, ErrDiscard):
 		return discarded, 0, err
-	case err != nil:
+	case err != nil && retryAt.IsZero():
 		return failed, r.pause(d.Receives), err
+	case err != nil:
+		return failed, retryAt.Sub(r.Now()), err
 	case !retryAt.IsZero():
 		return retried, retryAt.Sub(r.Now()), nil
 	}

@@ -114,7 +114,7 @@ func (e *Ends) Ended(ctx context.Context, execution engine.ID, s machine.State) 
 	return nil
 }
 
-// TaskHandlers do what messages of the task and delivery queues ask for. All fields are required.
+// TaskHandlers do what messages of the task, delivery and notice queues ask for. All fields are required.
 type TaskHandlers struct {
 	// Run makes the call and closes the token.
 	Run func(ctx context.Context, task engine.Task) (engine.Disposition, error)
@@ -123,14 +123,16 @@ type TaskHandlers struct {
 	// Deliver and Heartbeat are the methods Deliver and Beat of [resume.Deliveries].
 	Deliver   func(ctx context.Context, handle string, sent time.Time) (retryAt time.Time, err error)
 	Heartbeat func(ctx context.Context, handle string) error
-	Now       func() time.Time
+	// Notify sends a notice to its target. It is sent again after an error, unless that is [ErrDiscard].
+	Notify func(ctx context.Context, notice engine.Notice) error
+	Now    func() time.Time
 }
 
-// DecodeTasks decodes tasks, ends, deliveries and heartbeats.
+// DecodeTasks decodes tasks, ends, deliveries, heartbeats and notices.
 func DecodeTasks(h TaskHandlers) Decode {
 	return kinds{
 		kindTask: payloadOf(h.run), kindEnd: payloadOf(h.publish),
-		kindDelivery: payloadOf(h.deliver), kindHeartbeat: payloadOf(h.heartbeat),
+		kindDelivery: payloadOf(h.deliver), kindHeartbeat: payloadOf(h.heartbeat), kindNotice: payloadOf(h.notify),
 	}.decode
 }
 

@@ -37,11 +37,13 @@ var attacks = []attack{
 	{"a message to the wake queue", sends("WakeQueue"), "AccessDenied"},
 	{"a message to the task queue", sends("TaskQueue"), "AccessDenied"},
 	{"a message to the delivery queue", sends("DeliveryQueue"), "AccessDenied"},
+	{"a message to the notice queue", sends("NoticeQueue"), "AccessDenied"},
 	{"a message to the job queue", sends("JobQueue"), "AccessDenied"},
 	{"a message to the poll queue", sends("PollQueue"), "AccessDenied"},
 	{"a message to the dead letters of wakes", sends("WakeDeadLetters"), "AccessDenied"},
 	{"a message to the dead letters of tasks", sends("TaskDeadLetters"), "AccessDenied"},
 	{"a message to the dead letters of deliveries", sends("DeliveryDeadLetters"), "AccessDenied"},
+	{"a message to the dead letters of notices", sends("NoticeDeadLetters"), "AccessDenied"},
 	{"a message to the dead letters of jobs", sends("JobDeadLetters"), "AccessDenied"},
 	{"a message to the dead letters of polls", sends("PollDeadLetters"), "AccessDenied"},
 

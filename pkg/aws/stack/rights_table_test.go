@@ -91,6 +91,7 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/JoinLanes":     {try: runs(cli.ExitSucceeded, forks), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Log"},
 		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
+		"Interpreter/QueueNotices":  {try: notifies, teller: "Interpreter", action: "sqs:SendMessage", says: "queue a notice"},
 		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
 		"Interpreter/ReadFlows":     {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
 		"Interpreter/ReadItems":     {try: runs(cli.ExitSucceeded, joins), teller: "Interpreter", action: "dynamodb:BatchGetItem", says: "table Log"},
@@ -121,6 +122,13 @@ func rightsOf(f called) map[string]right {
 		"TaskRunner/ReceiveDeliveries": {
 			try: putsBack("TaskRunner", "DeliveryQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
+		"TaskRunner/ReceiveNotices": {
+			try: putsBack("TaskRunner", "NoticeQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
+		},
+		"TaskRunner/ReadNotifySecret": {
+			try: anew("TaskRunner", notifies), teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the secret of notices",
+		},
+		"TaskRunner/SendNotices": {try: notifiesQueue, teller: "TaskRunner", action: "sqs:SendMessage", says: `"outcome":"failed"`},
 		"TaskRunner/SendWakes": {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
 		"TaskRunner/Tokens":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
 		"TaskRunner/WriteLogs": logs("TaskRunner"),
@@ -260,6 +268,25 @@ func publishes(x trial) error {
 		return err
 	}
 	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), `"ended":"Succeeded"`, `"outcome":"done"`))
+}
+
+// notifies waits until the task runner has rejected the private address of a target, for which it had to read the secret.
+func notifies(x trial) error {
+	name := x.execution()
+	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", "https://127.0.0.1:1/hook"); err != nil {
+		return err
+	}
+	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), "a private address", `"outcome":"failed"`))
+}
+
+// notifiesQueue waits until the task runner has sent a notice to a queue.
+func notifiesQueue(x trial) error {
+	makeToldQueue(x.T, x.stack)
+	name := x.execution()
+	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", toldQueue(x.stack.name)); err != nil {
+		return err
+	}
+	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), `"notice":`, `"outcome":"done"`))
 }
 
 // execution is the name of the trial's: each time another one, since what was

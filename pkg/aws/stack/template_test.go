@@ -11,10 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/engine"
 )
 
 // template is template.yaml. Functions like !Ref stay what they are applied
@@ -158,6 +160,7 @@ var kept = map[string]string{
 	"JobQueue":      "AWS::SQS::Queue",
 	"PollQueue":     "AWS::SQS::Queue",
 	"DeliveryQueue": "AWS::SQS::Queue",
+	"NoticeQueue":   "AWS::SQS::Queue",
 	"Timers":        "AWS::Scheduler::ScheduleGroup",
 	"TimerRole":     "AWS::IAM::Role",
 	// The queues send there.
@@ -166,6 +169,7 @@ var kept = map[string]string{
 	"JobDeadLetters":      "AWS::SQS::Queue",
 	"PollDeadLetters":     "AWS::SQS::Queue",
 	"DeliveryDeadLetters": "AWS::SQS::Queue",
+	"NoticeDeadLetters":   "AWS::SQS::Queue",
 	// Without it EventBridge may not.
 	"JobQueuePolicy": "AWS::SQS::QueuePolicy",
 	// Without it others may.
@@ -211,6 +215,21 @@ func TestLargeValuesExpire(t *testing.T) {
 	}
 	if days != 1024 {
 		t.Errorf("the rules end before %d days", days)
+	}
+}
+
+// rules: NO-4
+//
+// The queue of notices gives one up after as many tries as a day has.
+func TestNoticesAreTriedForADay(t *testing.T) {
+	t.Parallel()
+	tries := 1
+	for pauses := time.Duration(0); pauses+engine.NoticePause(tries) <= engine.NoticePatience; tries++ {
+		pauses += engine.NoticePause(tries)
+	}
+	queue := readTemplate(t).Resources["NoticeQueue"]
+	if got := at(&queue.Properties, "RedrivePolicy", "maxReceiveCount").Value; got != strconv.Itoa(tries) {
+		t.Errorf("a notice is received %s times, want %d", got, tries)
 	}
 }
 

@@ -34,6 +34,7 @@ const (
 func withJobs(ctx context.Context, config aws.Config, name string) (parameters []string, err error) {
 	parameters = []string{
 		"BatchEvents=on", "DmsEvents=on", "StepFunctionsEvents=on", "TranscribeEvents=on", "EventSource=jobs." + name,
+		"NotifyTargets=" + toldQueue(name),
 		`StateMachines="` + strings.Join(machinesOf(name), ", ") + `"`,
 		`DurableFunctions="` + strings.Join(durableFunctionsOf(name), ", ") + `"`,
 	}
@@ -44,7 +45,7 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		}
 		parameters = append(parameters, parameter+"="+policy)
 	}
-	for parameter, text := range map[string]string{"FnfKeys": fnfKeys, "CallbackSecret": callbackSecrets} {
+	for parameter, text := range map[string]string{"FnfKeys": fnfKeys, "CallbackSecret": callbackSecrets, "NotifySecret": signingSecret} {
 		made, err := secretsmanager.NewFromConfig(config).CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 			Name: aws.String(name + "-" + strings.ToLower(parameter)), SecretString: &text,
 		})

@@ -80,7 +80,7 @@ func (q *queues) send(ctx context.Context, service string, params []byte) ([]byt
 // id behind a very long name of a stack: the sender's own stack is therefore also
 // known by its URLs.
 var ofStack = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`-(Wake|Task|Delivery|Job|Poll)(Queue|DeadLetters)-[0-9A-Za-z]{8,}$`)
+	return regexp.MustCompile(`-(Wake|Task|Delivery|Notice|Job|Poll)(Queue|DeadLetters)-[0-9A-Za-z]{8,}$`)
 })
 
 // check rejects a queue of a stack. A queue's URL may be written in several

@@ -1,0 +1,47 @@
+package sqs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// Notices sends notices to a queue, whose receiver sends them to their targets. It implements [engine.Notices].
+type Notices struct{ Target Queue }
+
+// noticePayload is an [engine.Notice].
+type noticePayload struct {
+	Execution string `json:"execution"`
+	ID        string `json:"id"`
+	Target    string `json:"target"`
+	Body      string `json:"body"`
+	Ended     bool   `json:"ended,omitempty"`
+}
+
+// Notify implements [engine.Notices].
+func (n *Notices) Notify(ctx context.Context, notice engine.Notice) error {
+	payload := noticePayload{notice.Execution.String(), notice.ID, notice.Target, notice.Body, notice.Ended}
+	if err := n.Target.send(ctx, kindNotice, payload, 0); err != nil {
+		return fmt.Errorf("queue a notice: %w", err)
+	}
+	return nil
+}
+
+// notify returns the work of a notice. After an error the message is hidden for longer each time; the queue moves it to the
+// dead letters after about a day.
+func (h TaskHandlers) notify(m Message, p noticePayload) (Work, error) {
+	execution, err := parseID(p.Execution)
+	notice := engine.Notice{Execution: execution, ID: p.ID, Target: p.Target, Body: p.Body, Ended: p.Ended}
+	do := func(ctx context.Context) (time.Time, error) {
+		if err := h.Notify(ctx, notice); err != nil {
+			return h.Now().Add(engine.NoticePause(m.Receives)), err
+		}
+		return time.Time{}, nil
+	}
+	return Work{Do: brief(do), Attrs: []slog.Attr{
+		slog.String("execution", p.Execution), slog.String("notice", p.ID), slog.String("target", engine.ShownTarget(p.Target)),
+	}}, err
+}
