@@ -35,13 +35,8 @@ func (n *Notices) Notify(ctx context.Context, notice engine.Notice) error {
 func (h TaskHandlers) notify(m Message, p noticePayload) (Work, error) {
 	execution, err := parseID(p.Execution)
 	notice := engine.Notice{Execution: execution, ID: p.ID, Target: p.Target, Body: p.Body, Ended: p.Ended}
-	do := func(ctx context.Context) (time.Time, error) {
-		if err := h.Notify(ctx, notice); err != nil {
-			return h.Now().Add(engine.NoticePause(m.Receives)), err
-		}
-		return time.Time{}, nil
-	}
-	return Work{Do: brief(do), Attrs: []slog.Attr{
+	do := func(ctx context.Context) (time.Time, error) { return time.Time{}, h.Notify(ctx, notice) }
+	return Work{Do: brief(do), Pause: engine.NoticePause(m.Receives), Attrs: []slog.Attr{
 		slog.String("execution", p.Execution), slog.String("notice", p.ID), slog.String("target", engine.ShownTarget(p.Target)),
 	}}, err
 }

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +48,10 @@ type Message struct {
 // Work is what a message asks for.
 type Work struct {
 	// Do executes it. It returns when the message is to be redelivered, or the zero time to delete the message. After an
-	// error the message is redelivered at that time, or after a pause without one, unless the error is [ErrDiscard].
+	// error the message is redelivered after a pause, unless the error is [ErrDiscard].
 	Do func(ctx context.Context) (retryAt time.Time, err error)
+	// Pause is the pause after an error; 0 means one that grows with each receive, to five minutes.
+	Pause time.Duration
 	// Group is the name of a group. The messages of a group are handled one after the other, messages without a group
 	// concurrently.
 	Group string
@@ -220,10 +223,8 @@ func (r *Receiver) do(ctx context.Context, d delivery) (is outcome, pause time.D
 	switch {
 	case errors.Is(err, ErrDiscard):
 		return discarded, 0, err
-	case err != nil && retryAt.IsZero():
-		return failed, r.pause(d.Receives), err
 	case err != nil:
-		return failed, retryAt.Sub(r.Now()), err
+		return failed, cmp.Or(d.Pause, r.pause(d.Receives)), err
 	case !retryAt.IsZero():
 		return retried, retryAt.Sub(r.Now()), nil
 	}

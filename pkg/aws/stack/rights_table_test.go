@@ -129,9 +129,9 @@ func rightsOf(f called) map[string]right {
 			try: anew("TaskRunner", notifies), teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the secret of notices",
 		},
 		"TaskRunner/SendNotices": {try: notifiesQueue, teller: "TaskRunner", action: "sqs:SendMessage", says: `"outcome":"failed"`},
-		"TaskRunner/SendWakes": {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
-		"TaskRunner/Tokens":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
-		"TaskRunner/WriteLogs": logs("TaskRunner"),
+		"TaskRunner/SendWakes":   {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
+		"TaskRunner/Tokens":      {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
+		"TaskRunner/WriteLogs":   logs("TaskRunner"),
 
 		"Timer/SendWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeQueue"},
 		"Timer/KeepWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeDeadLetters"},
