@@ -194,6 +194,16 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	return state, loader.fill(ctx, &state.Input, &state.Output)
 }
 
+// Status returns the status of an execution. The error has [CodeNotFound] if the execution does not exist.
+func (c *Client) Status(ctx context.Context, id ID) (machine.Status, error) {
+	item, err := c.log.Latest(ctx, id)
+	if err != nil {
+		return "", wrap("read the status of execution "+id.String(), err)
+	}
+	head, err := machine.StatusOf(item.Body)
+	return head.Status, err
+}
+
 // Waits is what the logs of an execution wait for.
 type Waits struct {
 	// States are those that wait for something but lanes: the execution's own, or those of its lanes.

@@ -318,6 +318,9 @@ func MaskAll(s string) string {
 // MaskJSON returns the JSON with every token in its texts and keys masked. The digits of a number can look
 // like a token, and stay.
 func MaskJSON(shown string) string {
+	if MaskAll(shown) == shown { // nothing looks like a token
+		return shown
+	}
 	var masked strings.Builder
 	for {
 		begin := strings.IndexByte(shown, '"')

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	pathpkg "path"
 	"slices"
 	"strings"
@@ -107,6 +108,10 @@ func Handler(config Config) http.Handler {
 		}
 		mux.Handle(route.pattern, serve)
 	}
+	mux.HandleFunc(unknown, func(w http.ResponseWriter, r *http.Request) {
+		r.Pattern = "" // it has no route
+		refuseUnknown(mux, w, r)
+	})
 	return strict(mux)
 }
 
@@ -164,8 +169,8 @@ func (h handler) masking() []route {
 }
 
 // checkParameters returns an error if the query has a parameter that the route does not know.
-func (r route) checkParameters(request *http.Request) error {
-	for name := range request.URL.Query() {
+func (r route) checkParameters(query url.Values) error {
+	for name := range query {
 		if !slices.Contains(r.parameters, name) {
 			return invalid("unknown parameter %q%s; allowed: %s", name, fdl.DidYouMean(name, r.parameters),
 				cmp.Or(strings.Join(r.parameters, ", "), "none"))
@@ -174,6 +179,9 @@ func (r route) checkParameters(request *http.Request) error {
 	return nil
 }
 
+// unknown is the pattern of the requests that no route serves.
+const unknown = "/"
+
 // strict forbids caches and content sniffing, since paths have tokens and responses have data of
 // executions. It rejects unknown paths and methods with a JSON body, and a path that is not clean:
 // the mux would redirect it, token and all.
@@ -181,15 +189,11 @@ func strict(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, pattern := mux.Handler(r)
-		switch escaped := r.URL.EscapedPath(); {
-		case pathpkg.Clean(escaped) != escaped:
+		if escaped := r.URL.EscapedPath(); pathpkg.Clean(escaped) != escaped {
 			notFound("unknown path").write(w)
-		case pattern == "":
-			refuseUnknown(mux, w, r)
-		default:
-			mux.ServeHTTP(w, r)
+			return
 		}
+		mux.ServeHTTP(w, r)
 	})
 }
 
@@ -210,7 +214,7 @@ func refuseUnknown(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 func methodsOf(mux *http.ServeMux, r *http.Request) string {
 	var methods []string
 	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
-		if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); pattern != "" {
+		if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); pattern != unknown {
 			methods = append(methods, method)
 		}
 	}
@@ -235,9 +239,10 @@ const (
 // serve serves a route.
 func (h handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		response, err := response{}, route.checkParameters(r)
+		query := r.URL.Query()
+		response, err := response{}, route.checkParameters(query)
 		if err == nil {
-			response, err = h.respond(w, r, route)
+			response, err = h.respond(w, r, route, query)
 		}
 		if err != nil {
 			h.refusal(r, err).write(w)

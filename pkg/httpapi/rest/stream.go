@@ -37,7 +37,7 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 
 // streamed returns the execution of a stream and the position after which it begins.
 func (h handler) streamed(r *http.Request) (l loaded, after engine.Position, err error) {
-	if err = (route{}).checkParameters(r); err != nil {
+	if err = (route{}).checkParameters(r.URL.Query()); err != nil {
 		return l, after, err
 	}
 	if h.Watch == nil {

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -20,21 +21,16 @@ const (
 var errNoWait = invalid("waiting is not possible on AWS, where it would keep a function running; " +
 	"ask again later, or use the events of the event bus")
 
-// pending reports whether a response of a request that waits is not yet what it waits for.
+// pending reports whether a page of a history is not yet what its request waits for.
 func pending(body any) bool {
-	switch body := body.(type) {
-	case Execution:
-		return !body.Status.Final()
-	case page:
-		return len(body.Events) == 0 && body.Later != ""
-	}
-	return false
+	p, ok := body.(page)
+	return ok && len(p.Events) == 0 && p.Later != ""
 }
 
 // respond responds to a request. If it may wait and what it waits for has not happened, it responds when that
 // happens, or after that time. Meanwhile it has neither a worker nor the room of a large response.
-func (h handler) respond(w http.ResponseWriter, r *http.Request, route route) (response, error) {
-	wait, err := h.waitOf(r)
+func (h handler) respond(w http.ResponseWriter, r *http.Request, route route, query url.Values) (response, error) {
+	wait, err := h.waitOf(query)
 	if err != nil {
 		return response{}, err
 	}
@@ -45,12 +41,27 @@ func (h handler) respond(w http.ResponseWriter, r *http.Request, route route) (r
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writePatience))
 	happened, forget := h.Watch(engine.NewID(named(r)), route.large)
 	defer forget()
+	if happened == nil {
+		return h.respondNow(r, route)
+	}
+	if !route.large { // the response is not made twice
+		return h.respondAtEnd(r, route, happened, wait)
+	}
 	first, err := h.respondNow(r, route)
-	if err != nil || happened == nil || !pending(first.body) {
+	if err != nil || !pending(first.body) {
 		return first, err
 	}
 	first.sent()
 	h.await(r.Context(), happened, wait)
+	return h.respondNow(r, route)
+}
+
+// respondAtEnd responds to a request that waits for the end of an execution.
+func (h handler) respondAtEnd(r *http.Request, route route, ended <-chan struct{}, wait time.Duration) (response, error) {
+	status, err := h.Engine.Status(r.Context(), engine.NewID(named(r)))
+	if err == nil && !status.Final() {
+		h.await(r.Context(), ended, wait)
+	}
 	return h.respondNow(r, route)
 }
 
@@ -70,8 +81,7 @@ func (h handler) await(ctx context.Context, happened <-chan struct{}, most time.
 }
 
 // waitOf returns how long a request may wait.
-func (h handler) waitOf(r *http.Request) (time.Duration, error) {
-	query := r.URL.Query()
+func (h handler) waitOf(query url.Values) (time.Duration, error) {
 	if !query.Has("wait") {
 		return 0, nil
 	}
