@@ -89,6 +89,9 @@ type stripe struct {
 	// outcome that a closer has just stored.
 	record   Entry
 	removals uint64
+	// absent is the key of the token record that was looked for in vain last, nil if it may exist by now. It saves looking
+	// for it again when the token is closed.
+	absent atomic.Pointer[[]byte]
 	// applied is the token record that is being written by [KeyedStore.CloseEarly].
 	applied atomic.Pointer[Entry]
 }
@@ -275,6 +278,7 @@ func (s *KeyedStore) stepEarly(ctx context.Context, op operation, key []byte, ap
 		first, removals := made[0], s.removals.Load()
 		if first.Key[0] == keyRecord {
 			stripe.record = Entry{} // the write may be made in spite of an error
+			stripe.absent.Store(nil)
 		}
 		if err := s.commit(stripe, applied, made); err != nil {
 			return err
@@ -316,14 +320,37 @@ type form[T any] struct {
 	index func(key []byte, before, after T) []Entry
 }
 
-// find returns a record and its stored form, nil for an unknown key. The stripe is held.
+// find returns a record and its stored form, nil for an unknown key. A stripe is held.
 func (f form[T]) find(s *KeyedStore, key []byte) (record T, stored []byte, err error) {
-	stored, ok, err := s.db.Get(key)
+	return f.found(s.db.Get(key))
+}
+
+// findOwn is find for a key whose stripe is held.
+func (f form[T]) findOwn(s *KeyedStore, key []byte) (record T, stored []byte, err error) {
+	return f.found(s.stripeOf(key).get(s, key))
+}
+
+func (f form[T]) found(stored []byte, ok bool, err error) (T, []byte, error) {
 	if err != nil || !ok {
 		return f.unknown, nil, err
 	}
-	record, err = f.decode(stored)
+	record, err := f.decode(stored)
 	return record, stored, err
+}
+
+// get returns the value of a key of the stripe, from memory if it can. The stripe is held.
+func (s *stripe) get(store *KeyedStore, key []byte) (value []byte, ok bool, err error) {
+	if bytes.Equal(s.record.Key, key) && s.removals == store.removals.Load() {
+		return s.record.Value, true, nil
+	}
+	if absent := s.absent.Load(); absent != nil && bytes.Equal(*absent, key) {
+		return nil, false, nil
+	}
+	value, ok, err = store.db.Get(key)
+	if err == nil && !ok && key[0] == keyRecord {
+		s.absent.Store(&key)
+	}
+	return value, ok, err
 }
 
 // read returns a record.
@@ -332,10 +359,7 @@ func (f form[T]) read(ctx context.Context, s *KeyedStore, op string, key []byte)
 		stripe := s.stripeOf(key)
 		stripe.RLock()
 		defer stripe.RUnlock()
-		if bytes.Equal(stripe.record.Key, key) && stripe.removals == s.removals.Load() {
-			return f.decode(stripe.record.Value)
-		}
-		record, _, err := f.find(s, key)
+		record, _, err := f.findOwn(s, key)
 		return record, err
 	})
 }
@@ -350,7 +374,7 @@ func (f form[T]) changeEarly(
 	ctx context.Context, s *KeyedStore, op string, key []byte, applied func(), apply func(T) T,
 ) (after T, err error) {
 	err = s.stepEarly(ctx, operation{name: op}, key, applied, func() ([]Entry, error) {
-		before, stored, err := f.find(s, key)
+		before, stored, err := f.findOwn(s, key)
 		if err != nil {
 			return nil, err
 		}
