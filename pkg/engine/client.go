@@ -24,6 +24,9 @@ type StartRequest struct {
 	// Notify is what the execution notifies. Without a target it is that of the configuration. It has no
 	// effect if there is an execution of that name.
 	Notify machine.Notify
+	// Redriven is what [Client.Redrive] returns, nil for an execution that begins with the first step.
+	Redriven *machine.Redriven
+	series   []machine.Series // with Redriven; see [machine.RedrivePoint]
 }
 
 // StartResult is the result of a start.
@@ -88,7 +91,7 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	now := c.clock()
 	id := NewID(request.Flow.Name, request.Execution)
 	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
-	state.Parent, state.Notify = parent, request.Notify
+	state.Parent, state.Notify, state.Redriven, state.Series = parent, request.Notify, request.Redriven, request.series
 	item := Item{Execution: id, Nonce: c.newNonce()}
 	parts, _ := c.encode(&item, state, events)
 	if err := checkSize(item); err != nil {
@@ -154,7 +157,7 @@ func (c *Client) compareStart(ctx context.Context, op string, id ID, request Sta
 	switch {
 	case err != nil:
 		return 0, wrap(op, err)
-	case first.Flow == request.Flow && value.Equal(first.Input, request.Input):
+	case first.Flow == request.Flow && value.Equal(first.Input, request.Input) && sameRedrive(first, request):
 		return StartedSame, nil
 	}
 	return StartedDifferent, nil

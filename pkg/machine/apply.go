@@ -118,6 +118,12 @@ func (r *run) begin() {
 		r.failExecution(nil, *err)
 		return
 	}
-	s.Series = append(s.Series, Series{Input: input, Local: value.Object()})
-	r.advance(r.env.Flow.Steps[0])
+	first := r.env.Flow.Steps[0]
+	if len(s.Series) == 0 {
+		s.Series = append(s.Series, Series{Local: value.Object()})
+	} else {
+		first = r.redrivenStep()
+	}
+	s.Series[0].Input = input
+	r.advance(first)
 }

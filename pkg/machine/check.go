@@ -10,10 +10,13 @@ import (
 // indexes without a check.
 func check(env Env, s State) error {
 	running, abandoned := s.Status == StatusRunning, s.Ending != nil && s.Waiting.forLanes() && len(s.Series) == 0
-	begun := running || s.Status == StatusStarting && s.isLane()
+	begun := running || s.Status == StatusStarting && (s.isLane() || s.Redriven != nil && len(s.Series) > 0)
 	if begun != (len(s.Series) > 0 || abandoned) || running != (s.Waiting != nil) || s.isLane() && !s.Lane.valid() {
 		return fmt.Errorf("machine: execution %q is %s, in %d series of steps, waiting=%t, which no signal leads to",
 			s.Execution, s.Status, len(s.Series), s.Waiting != nil)
+	}
+	if s.Redriven != nil && s.Redriven.Step != "" && stepNamed(env.Flow, s.Redriven.Step) == nil {
+		return fmt.Errorf("machine: execution %q goes on from step %q, which flow %q does not have", s.Execution, s.Redriven.Step, s.Flow.Name)
 	}
 	for i, series := range s.Series {
 		if !s.mayOpen(env.Flow, i) {

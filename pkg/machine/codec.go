@@ -225,6 +225,7 @@ type coder struct {
 	forked  bool // ids are reserved
 	child   bool // the execution is a sub-flow
 	told    bool // the execution reports its end
+	redrive bool // the execution goes on where another one ended
 }
 
 func (c *coder) damaged() bool { return c.dec.Err() != nil || c.strange }
@@ -302,7 +303,7 @@ func optional[T any](c *coder, p **T) bool {
 }
 
 // status codes the status, and whether the log is a lane's, whether ids are reserved, whether the
-// execution is a sub-flow and whether it reports its end, so that other logs are not larger.
+// execution is a sub-flow, whether it reports its end and whether it was redriven, so that other logs are not larger.
 func (c *coder) status(h *Head) {
 	code := max(slices.Index(Statuses, h.Status), 0)
 	if h.Lane {
@@ -317,11 +318,14 @@ func (c *coder) status(h *Head) {
 	if h.Notified {
 		code += 8 * len(Statuses)
 	}
-	number(c, &code, 16*len(Statuses)-1)
+	if c.redrive {
+		code += 16 * len(Statuses)
+	}
+	number(c, &code, 32*len(Statuses)-1)
 	h.Status = Statuses[code%len(Statuses)]
 	flags := code / len(Statuses)
 	h.Lane, c.forked, c.child, h.Notified = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
-	c.told = h.Notified
+	c.told, c.redrive = h.Notified, flags&16 != 0
 }
 
 func (c *coder) statusText(s *Status) {
@@ -341,7 +345,7 @@ func (c *coder) head(h *Head) {
 
 func (c *coder) state(s *State) {
 	h := Head{s.Status, s.Lane != nil, s.Notify.Target != "", s.Flow, s.Execution, s.Started, s.Expires}
-	c.forked, c.child = s.Reserved > 0, s.Parent != nil
+	c.forked, c.child, c.redrive = s.Reserved > 0, s.Parent != nil, s.Redriven != nil
 	c.head(&h)
 	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
 	c.setExpires(h.Expires)
@@ -415,6 +419,18 @@ func (c *coder) parents(s *State) {
 	if c.told {
 		c.notify(&s.Notify)
 	}
+	if c.redrive {
+		c.redriven(&s.Redriven)
+	}
+}
+
+func (c *coder) redriven(redriven **Redriven) {
+	if c.enc == nil {
+		*redriven = &Redriven{}
+	}
+	c.text(&(*redriven).From)
+	c.count(&(*redriven).Count)
+	c.text(&(*redriven).Step)
 }
 
 func (c *coder) notify(n *Notify) {

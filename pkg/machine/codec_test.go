@@ -89,6 +89,9 @@ func (g *items) state() machine.State {
 	if g.r.IntN(2) == 0 {
 		s.Notify = machine.Notify{Target: "https://" + g.text(), Waits: g.r.IntN(2) == 0}
 	}
+	if g.r.IntN(2) == 0 {
+		s.Redriven = &machine.Redriven{From: g.text(), Count: g.number() + 1, Step: g.text()}
+	}
 	for range g.r.IntN(4) {
 		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(5)), Step: g.number(), Branch: g.number()}
 		series := machine.Series{Owner: owner, Input: g.value(), Local: s.Input}

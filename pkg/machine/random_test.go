@@ -46,6 +46,7 @@ func TestRandomWalks(t *testing.T) {
 		"retry": seen["retry"], "caught": seen["caught"], "steps of a catch": seen["steps of a catch"], "polls": seen["polls"],
 		"long poll": seen["long poll"], "ending": seen["ending"], "stopped": ended[machine.StatusStopped],
 		"lanes": seen["lanes"], "a lane": seen["a lane"], "items": seen["items"], "stops lanes": seen["stops lanes"],
+		"redrive in a series": seen["redrive in a series"],
 	} {
 		if walked < int(walks/100) {
 			t.Errorf("%s in %d walks: not much of a test (%v, %v)", what, walked, ended, seen)
@@ -70,6 +71,8 @@ type walk struct {
 	tags int
 	log  *itemLog
 	seen map[string]bool // what the walk met
+	// events are those of the execution, nil for a lane.
+	events []machine.Event
 }
 
 func newWalk(t *testing.T, seed uint64) *walk {
@@ -127,7 +130,7 @@ func (w *walk) enterLane() bool {
 	family := w.log.family
 	w.log = &itemLog{id: lane.ID()}
 	w.log.join(family)
-	w.state, w.last, w.open = state, machine.Event{At: state.At}, nil
+	w.state, w.last, w.open, w.events = state, machine.Event{At: state.At}, nil, nil
 	w.note("a lane", true)
 	w.apply(machine.Started{At: state.At})
 	return true
@@ -275,6 +278,7 @@ func (w *walk) apply(sig machine.Signal) {
 // history checks the events that go on from those before.
 func (w *walk) history(events []machine.Event) {
 	w.t.Helper()
+	w.events = append(w.events, events...)
 	for _, e := range events {
 		if e.ID != w.last.ID+1 || e.By < 0 || e.By >= e.ID || e.At.Before(w.last.At) {
 			w.t.Errorf("event %d by %d at %s follows event %d at %s", e.ID, e.By, e.At, w.last.ID, w.last.At)
@@ -338,6 +342,7 @@ func (w *walk) check(env machine.Env, next machine.Next) {
 	}
 	w.waiting()
 	w.commands(env, next)
+	w.redrive()
 }
 
 // waiting: whatever happens by itself has a timer.

@@ -51,7 +51,9 @@ type State struct {
 	// Parent is what started a sub-flow, or where an execution reports its end, nil for other executions. The lanes of a sub-flow have it, too.
 	Parent *Parent
 	// Notify is what is told of the execution, and is zero for most. Its lanes have it, too.
-	Notify    Notify
+	Notify Notify
+	// Redriven is set for an execution that goes on where another one ended. Its lanes do not have it.
+	Redriven  *Redriven
 	Flow      FlowRef
 	Execution string // name of the execution
 	Status    Status

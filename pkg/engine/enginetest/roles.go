@@ -63,6 +63,16 @@ func (r *roles) Start(ctx context.Context, request engine.StartRequest) (engine.
 	return r.client().Start(ctx, request)
 }
 
+// Redrive is [engine.Client.Redrive].
+func (r *roles) Redrive(ctx context.Context, id engine.ID, request engine.RedriveRequest) (engine.StartRequest, error) {
+	return r.client().Redrive(ctx, id, request)
+}
+
+// Rerun is [engine.Client.Rerun].
+func (r *roles) Rerun(ctx context.Context, id engine.ID, name string, newest bool) (engine.StartRequest, error) {
+	return r.client().Rerun(ctx, id, name, newest)
+}
+
 // Stop is [engine.Client.Stop].
 func (r *roles) Stop(ctx context.Context, id engine.ID, name, cause string) error {
 	return r.client().Stop(ctx, id, name, cause)

@@ -60,6 +60,19 @@ func (c *Client) Start(ctx context.Context, flow string, start Start) (execution
 	return execution, status == http.StatusCreated, err
 }
 
+// Redrive starts an execution that goes on where another one failed, was stopped or timed out. IsNew is false if it was
+// redriven before in the same way.
+func (c *Client) Redrive(ctx context.Context, flow, name string, redrive Redrive) (execution Execution, isNew bool, err error) {
+	status, err := c.send(ctx, http.MethodPost, path("flows", flow, "executions", name, "redrive"), redrive, &execution)
+	return execution, status == http.StatusCreated, err
+}
+
+// Rerun starts an execution with the flow and the input of another one. IsNew is as for [Client.Start].
+func (c *Client) Rerun(ctx context.Context, flow, name string, rerun Redrive) (execution Execution, isNew bool, err error) {
+	status, err := c.send(ctx, http.MethodPost, path("flows", flow, "executions", name, "rerun"), rerun, &execution)
+	return execution, status == http.StatusCreated, err
+}
+
 // Filter selects executions. The zero Filter selects all.
 type Filter struct {
 	Flow     string

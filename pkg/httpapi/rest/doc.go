@@ -12,6 +12,8 @@
 //	GET  /flows/{flow}/executions/{execution}/history   {"events":[event],"later"}; ?after=LATER has those that came since
 //	GET  /flows/{flow}/executions/{execution}/history/stream    the events as server-sent events, until the execution has ended
 //	POST /flows/{flow}/executions/{execution}/stop      {"error","cause"} -> 202
+//	POST /flows/{flow}/executions/{execution}/redrive   {"name","from","newest"} -> execution; 201 new, 200 the same, 409 not now
+//	POST /flows/{flow}/executions/{execution}/rerun     {"name","newest"} -> execution, likewise
 //	POST /flows/{flow}/executions/{execution}/token/success?step=    output -> token; 200 first or the same, 409 another outcome or no callback
 //	POST /flows/{flow}/executions/{execution}/token/failure?step=    {"error","cause"} -> token, likewise
 //	POST /flows/{flow}/executions/{execution}/token/heartbeat?step=  -> token, likewise

@@ -32,6 +32,16 @@ type Start struct {
 	NotifyWaits bool   `json:"notifyWaits,omitempty"`
 }
 
+// Redrive asks for an execution that goes on where another one ended, or for one that repeats it from the start.
+type Redrive struct {
+	// Name of the new execution. Of a redrive it is derived if it is left out: "run-redrive". Of a rerun it is random then.
+	Name string `json:"name,omitempty"`
+	// From is the step to go on from; the one that failed if it is left out. A rerun has none.
+	From string `json:"from,omitempty"`
+	// Newest says that the execution has the newest definition of the flow, and not that of the other one.
+	Newest bool `json:"newest,omitempty"`
+}
+
 // Execution is an execution as it is now.
 type Execution struct {
 	Flow        string         `json:"flow"`
@@ -44,6 +54,10 @@ type Execution struct {
 	Cause       string         `json:"cause,omitempty"`
 	StartedTime string         `json:"startedTime"`
 	StoppedTime string         `json:"stoppedTime,omitempty"`
+	// RedrivenFrom is the name of the execution that it goes on from, left out for one that was not redriven. RedrivenStep is the
+	// step that it begins with, left out if that one had not run any.
+	RedrivenFrom string `json:"redrivenFrom,omitempty"`
+	RedrivenStep string `json:"redrivenStep,omitempty"`
 	// Waiting is what it waits for, left out after its end.
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
@@ -138,6 +152,9 @@ func executionOf(state machine.State) Execution {
 	e := Execution{
 		Flow: state.Flow.Name, Hash: state.Flow.Hash, Name: state.Execution, Status: state.Status, Input: state.Input,
 		Error: state.Error, Cause: state.Cause, StartedTime: instant(state.Started),
+	}
+	if state.Redriven != nil {
+		e.RedrivenFrom, e.RedrivenStep = state.Redriven.From, state.Redriven.Step
 	}
 	if state.Notify.Target != "" {
 		e.Notify = engine.ShownTarget(state.Notify.Target)

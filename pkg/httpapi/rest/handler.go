@@ -157,6 +157,8 @@ func (h handler) masking() []route {
 		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after", "wait"}, large: true, reveals: true},
 		{pattern: "GET " + execution + "/history/stream"},
 		{pattern: "POST " + execution + "/stop", respond: h.stop},
+		{pattern: "POST " + execution + "/redrive", respond: h.redrive},
+		{pattern: "POST " + execution + "/rerun", respond: h.rerun},
 		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: step},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
 		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
@@ -458,21 +460,52 @@ func (h handler) start(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	met, err := h.Start(r.Context(), engine.StartRequest{
+	return h.started(r.Context(), engine.StartRequest{
 		Flow: flow, Execution: form.Name, Input: form.Input, Notify: machine.Notify{Target: form.Notify, Waits: form.NotifyWaits},
 	})
+}
+
+// started starts an execution.
+func (h handler) started(ctx context.Context, request engine.StartRequest) (int, any, error) {
+	met, err := h.Start(ctx, request)
 	switch {
 	case err != nil:
 		return 0, nil, err
 	case met == engine.StartedDifferent:
-		return 0, nil, startedDifferent(flow.Name, form.Name)
+		return 0, nil, startedDifferent(request.Flow.Name, request.Execution)
 	}
 	status := http.StatusCreated
 	if met == engine.StartedSame {
 		status = http.StatusOK
 	}
-	execution, err := h.execution(r.Context(), flow.Name, form.Name)
+	execution, err := h.execution(ctx, request.Flow.Name, request.Execution)
 	return status, execution, err
+}
+
+func (h handler) redrive(r *http.Request) (int, any, error) {
+	var form Redrive
+	if err := h.readJSON(r, &form, "name", "from", "newest"); err != nil {
+		return 0, nil, err
+	}
+	flow, name := named(r)
+	request, err := h.Engine.Redrive(r.Context(), engine.NewID(flow, name), engine.RedriveRequest{Execution: form.Name, From: form.From, Newest: form.Newest})
+	if err != nil {
+		return 0, nil, orNoExecution(flow, name, err)
+	}
+	return h.started(r.Context(), request)
+}
+
+func (h handler) rerun(r *http.Request) (int, any, error) {
+	var form Redrive
+	if err := h.readJSON(r, &form, "name", "newest"); err != nil {
+		return 0, nil, err
+	}
+	flow, name := named(r)
+	request, err := h.Engine.Rerun(r.Context(), engine.NewID(flow, name), form.Name, form.Newest)
+	if err != nil {
+		return 0, nil, orNoExecution(flow, name, err)
+	}
+	return h.started(r.Context(), request)
 }
 
 // definitionOf returns the definition with the hash, listed or not, or without a hash the latest listed

@@ -327,3 +327,34 @@ func TestTruncatedRequestsAreInvalid(t *testing.T) {
 		}
 	}
 }
+
+func TestRedriveAndRerun(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.started("callback", `{"order":7}`)
+	_, _, err := a.Redrive(t.Context(), "callback", "one", rest.Redrive{})
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "it has not ended")
+	a.run()
+	if _, err := a.Stop(t.Context(), "callback", "one", rest.Failure{}); err != nil {
+		t.Fatal(err)
+	}
+	a.run()
+	for _, wantNew := range []bool{true, false} {
+		got, isNew, err := a.Redrive(t.Context(), "callback", "one", rest.Redrive{})
+		if err != nil || isNew != wantNew || got.Name != "one-redrive" || got.RedrivenFrom != "one" || got.RedrivenStep == "" || got.Input.JSON() != `{"order":7}` {
+			t.Errorf("redrive: %+v, new=%t, %v", got, isNew, err)
+		}
+	}
+	_, _, err = a.Redrive(t.Context(), "callback", "one", rest.Redrive{From: "None"})
+	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, `the flow has no step "None"`)
+	_, _, err = a.Redrive(t.Context(), "callback", "one", rest.Redrive{Name: "one"})
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "choose another name")
+	_, _, err = a.Redrive(t.Context(), "callback", "two", rest.Redrive{})
+	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "there is no execution callback/two")
+	again, isNew, err := a.Rerun(t.Context(), "callback", "one", rest.Redrive{})
+	if err != nil || !isNew || again.Name == "one" || again.RedrivenFrom != "" || again.Input.JSON() != `{"order":7}` {
+		t.Errorf("rerun: %+v, new=%t, %v", again, isNew, err)
+	}
+	_, _, err = a.Rerun(t.Context(), "callback", "one", rest.Redrive{From: "Ask"})
+	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, `unknown field "from"`)
+}

@@ -1,0 +1,281 @@
+package enginetest
+
+import (
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+const redrivenName = "run-redrive"
+
+var redrivenID = engine.NewID(flowName, redrivenName)
+
+// redriveCases are about executions that go on where another one ended. Each is an execution of its own, whose start is one
+// by rule 12.
+var redriveCases = []ruleCase{
+	// rules: RD-1 RD-2 RD-3
+	{"rule 12: a redrive begins with the step that failed, and has the outputs before it", func(b *fixture) {
+		b.failInB()
+		_, before := b.latest()
+		b.answer("B", `{"b":2}`)
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		b.wantTrace("read of the redrive", "call B", "write 1 of the redrive")
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1,"b":2}`)
+		if _, after := b.latest(); after.Status != machine.StatusFailed || !after.At.Equal(before.At) || after.Events != before.Events {
+			b.t.Errorf("the other execution became %+v", after)
+		}
+	}},
+	// rules: RD-4
+	{"rule 12: the same redrive again is the same execution, and another one is refused", func(b *fixture) {
+		b.failInB()
+		first := b.redriveStart(engine.RedriveRequest{})
+		b.wantStart(first, engine.StartedNew)
+		b.trace = nil
+		b.wantStart(b.redriveStart(engine.RedriveRequest{}), engine.StartedSame)
+		b.wantTrace("wake start in 0s", "write 0: refused", "read items")
+		b.wantStart(b.redriveStart(engine.RedriveRequest{From: "A"}), engine.StartedDifferent)
+		b.wantStart(engine.StartRequest{Flow: first.Flow, Execution: redrivenName, Input: first.Input}, engine.StartedDifferent)
+		b.answer("B", `{}`)
+		b.drain()
+		b.wantStart(b.redriveStart(engine.RedriveRequest{}), engine.StartedSame)
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
+	}},
+	{"rule 12: a redrive whose first item was lost is started by the next request", func(b *fixture) {
+		b.failInB()
+		b.log.FailAppends(LoseWrite)
+		if _, err := b.Start(b.t.Context(), b.redriveStart(engine.RedriveRequest{})); err == nil {
+			b.t.Error("no error")
+		}
+		b.advance(b.take()) // does not find the item, and is sent again
+		b.answer("B", `{}`)
+		b.wantStart(b.redriveStart(engine.RedriveRequest{}), engine.StartedNew)
+		b.drain()
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
+	}},
+	{"rule 7: a worker that died in the first call of a redrive: the call is repeated with the same key", func(b *fixture) {
+		b.failInB()
+		b.keys = nil
+		start := b.redrive(engine.RedriveRequest{})
+		b.script("B", answer{err: errStopped})
+		b.wantError(start, engine.CodeInternal)
+		b.answer("B", `{}`)
+		b.advance(start)
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
+		if len(b.keys) != 2 || b.keys[0] != b.keys[1] {
+			b.t.Errorf("keys %v", b.keys)
+		}
+	}},
+	// rules: RD-5
+	{"rule 12: an execution that runs or succeeded is not redriven, nor one that failed by a step of type fail", func(b *fixture) {
+		start := b.begin(taskFlow("A"))
+		b.wantNoRedrive(engine.RedriveRequest{}, engine.CodeConflict, "it has not ended; wait for its end, or stop it")
+		b.answer("A", `{}`)
+		b.advance(start)
+		b.wantNoRedrive(engine.RedriveRequest{}, engine.CodeConflict, "it succeeded, so no step is left; rerun it")
+	}},
+	// rules: RD-5 RD-6
+	{"rule 12: a step of type fail would fail again, and an earlier step can be named", func(b *fixture) {
+		b.answer("A", `{"a":1}`)
+		b.advance(b.begin(taskFlow("A") + "  - {type: fail, name: No, error: E}\n"))
+		b.wantNoRedrive(engine.RedriveRequest{}, engine.CodeInvalid, `step "No" is of type fail, so it fails again; go on from an earlier step`)
+		b.wantNoRedrive(engine.RedriveRequest{From: "B"}, engine.CodeInvalid, `the flow has no step "B"`)
+		b.answer("A", `{"a":2}`)
+		b.advance(b.redrive(engine.RedriveRequest{From: "A"}))
+		b.wantRedriven(machine.StatusFailed, "")
+	}},
+	// rules: RD-7
+	{"rule 9: the redrive of a stopped wait has a token of its own", func(b *fixture) {
+		b.answer("Ask", `{}`)
+		b.advance(b.begin(askFlow))
+		old := b.waiting().Handle()
+		b.advance(b.stop())
+		b.answer("Ask", `{}`)
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		_, state := b.latestOf(redrivenID)
+		if state.Waiting == nil || state.Waiting.Handle() == old || !state.Waiting.Submitted() {
+			b.t.Fatalf("waiting %+v, before %s", state.Waiting, old)
+		}
+	}},
+	// rules: RD-8
+	{"rule 1: the time limit of a redrive begins with the redrive", func(b *fixture) {
+		b.advance(b.begin("timeoutSeconds: 30\n" + flowHead + waitText("Pause", 20) + waitText("More", 20)))
+		b.drain()
+		b.wantEnd(machine.StatusTimedOut, machine.ErrorExecutionTimeout)
+		b.at(time.Hour)
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		b.drain()
+		b.wantRedriven(machine.StatusSucceeded, `{}`)
+	}},
+	// rules: RD-8
+	{"rule 12: the retries of a step begin anew", func(b *fixture) {
+		flow := flowHead + taskText("A", "retry: [{errors: [E], maxAttempts: 1, intervalSeconds: 1}]")
+		b.script("A", failed("E"))
+		b.script("A", failed("E"))
+		b.advance(b.begin(flow))
+		b.drain()
+		b.wantEnd(machine.StatusFailed, "E")
+		b.script("A", failed("E"))
+		b.answer("A", `{"a":1}`)
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		b.drain()
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
+	}},
+	// rules: RD-9
+	{"rule 15: a fork that failed runs again as a whole, in lanes of its own", func(b *fixture) {
+		flow := taskFlow("A") + "  - type: parallel\n    name: Both\n    branches:\n    - steps:\n" + indented(indented(taskText("B"))) +
+			"    - steps:\n" + indented(indented(taskText("C")))
+		b.answer("A", `{"a":1}`)
+		b.answer("B", `{}`)
+		b.script("C", failed("E"))
+		b.advance(b.begin(flow))
+		b.drain()
+		b.wantEnd(machine.StatusFailed, "E")
+		b.answer("B", `{}`)
+		b.answer("C", `{}`)
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		b.drain()
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
+	}},
+	// rules: RD-10
+	{"rule 24: a redrive starts a sub-flow anew", func(b *fixture) {
+		b.advance(b.withChild(taskFlow("A"), awaited))
+		b.script("A", failed("E"))
+		b.drain()
+		b.wantEnd(machine.StatusFailed, "E")
+		b.answer("A", `{"a":1}`)
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		b.drain()
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
+	}},
+	// rules: RD-11
+	{"rule 12: a redrive refers to nothing of the other execution, which expires first", func(b *fixture) {
+		values := b.withLarge()
+		b.startLarge(taskFlow("A", "B"))
+		b.answer("A", `{"text":"`+strings.Repeat("y", largeSize/3)+`","list":["`+strings.Repeat("z", 500)+`"]}`)
+		b.script("B", failed("E"))
+		b.advance(b.take())
+		start := b.redrive(engine.RedriveRequest{})
+		values.expired = testID
+		b.answer("B", `{}`)
+		b.advance(start)
+		state, err := b.Describe(b.t.Context(), redrivenID)
+		if err != nil || state.Status != machine.StatusSucceeded || len(state.Output.Get("text").Text()) != largeSize/3 || state.Input.Size() < largeSize {
+			b.t.Errorf("%s with %d bytes, %v", state.Status, state.Output.Size(), err)
+		}
+	}},
+	// rules: RD-12
+	{"rule 12: a redrive notifies what the other execution notified", func(b *fixture) {
+		n := b.notices()
+		start := b.beginNotified(taskFlow("A"))
+		b.script("A", failed("E"))
+		b.advance(start)
+		b.answer("A", `{}`)
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		if len(n.got) != 2 || n.got[1].Execution != redrivenID || n.got[1].Target != testNotify.Target {
+			b.t.Errorf("told %+v", n.got)
+		}
+	}},
+	// rules: RD-13
+	{"rule 12: a redrive with the newest definition has its step at the same place", func(b *fixture) {
+		b.failInB()
+		put(b.t, b.Flows, flowName, taskFlow("C"))
+		b.wantNoRedrive(engine.RedriveRequest{Newest: true}, engine.CodeInvalid, `the other definition has no step "B"`)
+		put(b.t, b.Flows, flowName, taskFlow("A")+"  - type: parallel\n    name: P\n    branches:\n    - steps:\n"+indented(indented(taskText("B"))))
+		b.wantNoRedrive(engine.RedriveRequest{Newest: true}, engine.CodeInvalid, `the other definition has step "B" inside of a fork`)
+		newest := put(b.t, b.Flows, flowName, taskFlow("C", "B", "D"))
+		b.answer("B", `{"b":2}`)
+		b.answer("D", `{"d":3}`)
+		b.advance(b.redrive(engine.RedriveRequest{Newest: true}))
+		b.wantRedriven(machine.StatusSucceeded, `{"a":1,"b":2,"d":3}`)
+		if _, state := b.latestOf(redrivenID); state.Flow != newest {
+			b.t.Errorf("the redrive has %+v, want %+v", state.Flow, newest)
+		}
+	}},
+	// rules: RD-14
+	{"rule 12: a redrive of a redrive", func(b *fixture) {
+		b.failInB()
+		b.script("B", failed("Again"))
+		b.advance(b.redrive(engine.RedriveRequest{}))
+		b.wantRedriven(machine.StatusFailed, "")
+		start, err := b.Redrive(b.t.Context(), redrivenID, engine.RedriveRequest{})
+		if err != nil || start.Execution != "run-redrive-2" || start.Redriven.From != redrivenName || start.Redriven.Count != 2 {
+			b.t.Fatalf("%+v, %v", start, err)
+		}
+		b.wantStart(start, engine.StartedNew)
+		b.answer("B", `{"b":2}`)
+		b.drain()
+		if state, err := b.Describe(b.t.Context(), engine.NewID(flowName, "run-redrive-2")); err != nil || state.Output.JSON() != `{"a":1,"b":2}` {
+			b.t.Errorf("%+v, %v", state, err)
+		}
+	}},
+	// rules: RD-15
+	{"rule 12: a rerun begins with the first step, also of an execution that succeeded", func(b *fixture) {
+		b.answer("A", `{"a":1}`)
+		b.advance(b.begin(taskFlow("A")))
+		start, err := b.Rerun(b.t.Context(), testID, "again", false)
+		if err != nil || start.Redriven != nil {
+			b.t.Fatalf("%+v, %v", start, err)
+		}
+		b.wantStart(start, engine.StartedNew)
+		b.wantStart(start, engine.StartedSame)
+		b.answer("A", `{"a":2}`)
+		b.drain()
+		if state, err := b.Describe(b.t.Context(), engine.NewID(flowName, "again")); err != nil || state.Output.JSON() != `{"a":2}` {
+			b.t.Errorf("%+v, %v", state, err)
+		}
+	}},
+}
+
+func failed(name string) answer { return answer{outcome: token.Failure(name, "why")} }
+
+// failInB runs an execution whose task A succeeds and whose task B fails.
+func (b *fixture) failInB() {
+	b.t.Helper()
+	b.answer("A", `{"a":1}`)
+	b.script("B", failed("E"))
+	b.advance(b.begin(taskFlow("A", "B")))
+	b.wantEnd(machine.StatusFailed, "E")
+	b.trace = nil
+}
+
+func (b *fixture) redriveStart(request engine.RedriveRequest) engine.StartRequest {
+	b.t.Helper()
+	start, err := b.Redrive(b.t.Context(), testID, request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.trace = nil
+	return start
+}
+
+// redrive starts the redrive of the execution and gives its wake. The trace is empty then.
+func (b *fixture) redrive(request engine.RedriveRequest) engine.Wake {
+	b.t.Helper()
+	b.lanes[redrivenID] = " of the redrive"
+	b.takeAll()
+	b.wantStart(b.redriveStart(request), engine.StartedNew)
+	b.trace = nil
+	return b.take()
+}
+
+func (b *fixture) wantNoRedrive(request engine.RedriveRequest, code engine.Code, part string) {
+	b.t.Helper()
+	_, err := b.Redrive(b.t.Context(), testID, request)
+	if engine.CodeOf(err) != code || !strings.Contains(err.Error(), part) {
+		b.t.Errorf("error %v, want %s: %s", err, code, part)
+	}
+	b.trace = nil
+}
+
+// wantRedriven compares the status of the redrive, and its output after a success.
+func (b *fixture) wantRedriven(status machine.Status, output string) {
+	b.t.Helper()
+	state, err := b.Describe(b.t.Context(), redrivenID)
+	b.trace = nil
+	if err != nil || state.Status != status || output != "" && state.Output.JSON() != output {
+		b.t.Errorf("the redrive is %s (%s: %s) with %s, %v", state.Status, state.Error, state.Cause, state.Output.JSON(), err)
+	}
+}

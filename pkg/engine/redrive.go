@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// RedriveRequest asks for an execution that goes on where another one ended.
+type RedriveRequest struct {
+	Execution string // the name of the new execution; "" derives it, see [machine.State.RedriveName]
+	From      string // the step to go on from; "" for the one that failed
+	Newest    bool   // with the newest definition of the flow, not with that of the execution
+}
+
+// Redrive returns the start of an execution that goes on where another one failed, was stopped or timed out. The steps
+// before that do not run again: the new execution has their outputs. The other one stays as it is, because its end was
+// reported. The same request leads to the same start. The error has [CodeConflict] if the execution runs or succeeded, and
+// [CodeInvalid] if it cannot go on from there.
+func (c *Client) Redrive(ctx context.Context, id ID, request RedriveRequest) (StartRequest, error) {
+	start, ended, err := c.repeat(ctx, id, request.Newest)
+	if err != nil {
+		return StartRequest{}, err
+	}
+	op := "redrive execution " + ended.Flow.Name + "/" + ended.Execution
+	switch {
+	case !ended.Status.Final():
+		return StartRequest{}, &Error{CodeConflict, op, errors.New("it has not ended; wait for its end, or stop it")}
+	case ended.Status == machine.StatusSucceeded:
+		return StartRequest{}, &Error{CodeConflict, op, errors.New("it succeeded, so no step is left; rerun it to run all steps again")}
+	}
+	if start.Execution = request.Execution; start.Execution == "" {
+		start.Execution = ended.RedriveName()
+	}
+	r := redrive{core: &c.core, loader: c.newValueLoader(), ended: ended, from: request.From}
+	return start, wrap(op, r.addTo(ctx, id, &start))
+}
+
+// Rerun returns the start of an execution with the flow and the input of another one, whatever its status. An empty name is
+// random. Newest is as in [RedriveRequest].
+func (c *Client) Rerun(ctx context.Context, id ID, name string, newest bool) (StartRequest, error) {
+	start, _, err := c.repeat(ctx, id, newest)
+	if start.Execution = name; name == "" {
+		start.Execution = NewName()
+	}
+	return start, err
+}
+
+// repeat returns the start of an execution like another one, without a name, and the state of that one. Neither refers to
+// large values of the other: either may expire first.
+func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartRequest, state machine.State, err error) {
+	if state, err = c.Describe(ctx, id); err != nil {
+		return start, state, err
+	}
+	start = StartRequest{Flow: state.Flow, Input: value.Detached(state.Input), Notify: state.Notify}
+	if newest {
+		start.Flow, err = c.flows.Newest(ctx, state.Flow.Name)
+	}
+	return start, state, wrap("read the newest definition of flow "+state.Flow.Name, err)
+}
+
+// redrive finds out where an execution goes on.
+type redrive struct {
+	*core
+	loader valueLoader
+	ended  machine.State
+	from   string
+}
+
+// addTo adds to the start where the execution goes on.
+func (r *redrive) addTo(ctx context.Context, id ID, start *StartRequest) error {
+	had, err := r.flows.Flow(ctx, r.ended.Flow)
+	if err != nil {
+		return err
+	}
+	to := had
+	if start.Flow != r.ended.Flow {
+		if to, err = r.flows.Flow(ctx, start.Flow); err != nil {
+			return err
+		}
+	}
+	point, err := r.point(ctx, id, had)
+	if err != nil {
+		return err
+	}
+	if point, err = point.In(had, to); err != nil {
+		return &Error{CodeInvalid, "", err}
+	}
+	for i := range point.Series {
+		series := &point.Series[i]
+		if err := r.loader.fill(ctx, &series.Input, &series.Local); err != nil {
+			return err
+		}
+		series.Input, series.Local = value.Detached(series.Input), value.Detached(series.Local)
+	}
+	start.Redriven, start.series = point.Redriven(r.ended), point.Series
+	return nil
+}
+
+// point asks the machine where the execution goes on, and asks again with the values that it must load.
+func (r *redrive) point(ctx context.Context, id ID, flow *fdl.Flow) (machine.RedrivePoint, error) {
+	first, events, err := r.events(ctx, id)
+	for err == nil {
+		var load []value.Ref
+		var point machine.RedrivePoint
+		point, load, err = machine.FindRedrive(flow, first, events, r.from, r.loader.loaded)
+		if len(load) == 0 {
+			if err != nil {
+				err = &Error{CodeInvalid, "", err}
+			}
+			return point, err
+		}
+		err = r.loader.load(ctx, load)
+	}
+	return machine.RedrivePoint{}, err
+}
+
+// events reads the first state and the events of the execution's own log. Large values are references.
+func (r *redrive) events(ctx context.Context, id ID) (first machine.State, events []machine.Event, err error) {
+	for seq := uint64(0); ; seq += itemsAtOnce {
+		items, err := r.log.Items(ctx, id, seq, itemsAtOnce)
+		if err != nil {
+			return first, nil, err
+		}
+		for _, item := range items {
+			state, more, err := machine.Decode(item.origin(), item.Body)
+			if err != nil {
+				return first, nil, decoded(item, err)
+			}
+			if events = append(events, more...); item.Seq == 0 {
+				first = state
+			}
+		}
+		if len(items) < itemsAtOnce {
+			return first, events, nil
+		}
+	}
+}
+
+// sameRedrive reports whether the execution goes on where the request says.
+func sameRedrive(first machine.State, request StartRequest) bool {
+	if first.Redriven == nil || request.Redriven == nil {
+		return first.Redriven == request.Redriven
+	}
+	return *first.Redriven == *request.Redriven
+}

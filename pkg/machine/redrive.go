@@ -1,0 +1,278 @@
+package machine
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Redriven says where an execution goes on that another one of the same flow left.
+type Redriven struct {
+	From  string // the name of that execution
+	Count int    // how many redrives led here, 1 for the first
+	Step  string // the name of the first step; "" for the first of the flow, or for the end of the innermost series
+}
+
+// RedrivePoint is where the steps of an execution that ended can go on.
+type RedrivePoint struct {
+	Step   *fdl.Step // nil for the end of the innermost series
+	Series []Series  // those that were open before the step; none if nothing ran
+}
+
+// RedriveName returns the name that the redrive of an execution has unless it is given another one: "run-redrive",
+// and of that "run-redrive-2".
+func (s State) RedriveName() string {
+	suffix := func(count int) string {
+		if count == 1 {
+			return "-redrive"
+		}
+		return fmt.Sprintf("-redrive-%d", count)
+	}
+	name, added := s.Execution, suffix(1)
+	if s.Redriven != nil {
+		name, added = strings.TrimSuffix(name, suffix(s.Redriven.Count)), suffix(s.Redriven.Count+1)
+	}
+	return name[:min(len(name), fdl.MaxName-len(added))] + added
+}
+
+// redrivenStep is the step with which a redriven execution begins, nil for the end of the innermost series.
+func (r *run) redrivenStep() *fdl.Step {
+	return stepNamed(r.env.Flow, r.state().Redriven.Step)
+}
+
+// stepNamed returns the step of that name, nil if there is none.
+func stepNamed(flow *fdl.Flow, name string) *fdl.Step {
+	for _, step := range flow.All {
+		if step.Name == name {
+			return step
+		}
+	}
+	return nil
+}
+
+// FindRedrive returns where an execution goes on that ended, from its first state and the events of its own log. That is the
+// step that failed, or the one that ran when the execution was stopped or timed out. Of a step inside of a fork it is the
+// outermost fork. With a name it is the step of that name, as it was entered last. Values that have to be loaded into known
+// first are returned as load.
+func FindRedrive(
+	flow *fdl.Flow, first State, events []Event, from string, known map[value.Ref]value.Value,
+) (p RedrivePoint, load []value.Ref, err error) {
+	r := replay{run: run{lookup: value.Lookup{Known: known}}, inputs: map[int]value.Value{}, points: map[int]RedrivePoint{}}
+	r.env.Flow = flow
+	r.next.State = State{Redriven: first.Redriven, Series: slices.Clone(first.Series)}
+	for _, e := range events {
+		if e.Step != NoStep {
+			r.follow(flow.All[e.Step], e)
+		}
+	}
+	p, err = r.point(from)
+	return p, r.lookup.Load, err
+}
+
+// replay follows the steps of an execution that are outside of forks. The run has the open series.
+type replay struct {
+	run
+	inputs map[int]value.Value  // of the steps, as they were entered last
+	points map[int]RedrivePoint // of the steps, as they were entered last
+	last   *fdl.Step            // was entered, or has exited, last
+	exited bool                 // the last step has exited
+	taken  *fdl.Branch          // of the last step, if that is a choice whose branch had steps
+	failed *fdl.Step            // with it the execution failed
+	caught *Event               // the failure of the last step, which a catch handled
+}
+
+func (r *replay) follow(step *fdl.Step, e Event) {
+	if e.Type == StepFailed && e.Output.IsMissing() && r.failed == nil {
+		r.failed = step
+	}
+	if len(ForksAround(step)) > 0 {
+		return
+	}
+	switch e.Type { //nolint:exhaustive // the others neither open nor leave a series
+	case StepEntered:
+		r.entered(step, e.Input)
+	case StepExited:
+		r.exitedStep(step, e.Output)
+	case StepFailed:
+		r.caught = &e
+	}
+}
+
+// entered opens the series of the step, and leaves those that ended without an event.
+func (r *replay) entered(step *fdl.Step, input value.Value) {
+	s := r.state()
+	if len(s.Series) == 0 {
+		s.Series = []Series{{Local: value.Object()}}
+	}
+	output := value.Object()
+	if r.caught != nil {
+		output = r.caught.Output
+	}
+	path := ownersOf(step)
+	if r.caught != nil && path[len(path)-1] != (Owner{OwnerCatch, r.caught.Step, path[len(path)-1].Branch}) {
+		r.addOutput(output) // the entry of the catch has no steps
+	}
+	for len(s.Series) > len(path) || r.innermost().Owner != path[len(s.Series)-1] {
+		r.leaveInner()
+	}
+	for _, owner := range path[len(s.Series):] {
+		s.Series = append(s.Series, Series{Owner: owner, Input: r.inputs[owner.Step], Local: output})
+	}
+	r.inputs[step.Index] = input
+	r.points[step.Index] = RedrivePoint{step, slices.Clone(s.Series)}
+	r.last, r.exited, r.taken, r.caught = step, false, nil, nil
+}
+
+// leaveInner leaves the innermost series. The output of a catch's steps is that of its task.
+func (r *replay) leaveInner() {
+	ended := *r.innermost()
+	r.leaveSeries()
+	if ended.Owner.Kind == OwnerCatch {
+		r.addOutput(ended.Local)
+	}
+}
+
+func (r *replay) exitedStep(step *fdl.Step, output value.Value) {
+	r.taken = nil
+	for depth := len(ownersOf(step)); len(r.state().Series) > depth; {
+		if owner := r.innermost().Owner; owner.Kind == OwnerChoice && owner.Step == step.Index {
+			r.taken = branchOf(step, owner.Branch)
+		}
+		r.leaveInner()
+	}
+	r.addOutput(output)
+	r.last, r.exited, r.caught = step, true, nil
+}
+
+// point returns where the execution goes on.
+func (r *replay) point(from string) (RedrivePoint, error) {
+	switch {
+	case from != "":
+		return r.named(from)
+	case r.failed != nil:
+		return r.points[outermost(r.failed).Index], nil
+	case r.last == nil && len(r.state().Series) == 0:
+		return RedrivePoint{}, nil
+	case r.last == nil:
+		return RedrivePoint{r.redrivenStep(), r.state().Series}, nil
+	case !r.exited:
+		return r.points[r.last.Index], nil
+	}
+	return RedrivePoint{r.afterLast(), r.state().Series}, nil
+}
+
+// afterLast is the step after the last one, which has exited.
+func (r *replay) afterLast() *fdl.Step {
+	branch := r.taken
+	if choice, ok := r.last.Kind.(*fdl.Choice); ok && branch == nil {
+		_, branch = pick(choice, &expr.Scope{Self: r.inputs[r.last.Index], Lookup: &r.lookup})
+	}
+	if branch != nil && branch.Goto != nil {
+		return branch.Goto
+	}
+	return after(r.last)
+}
+
+func (r *replay) named(name string) (RedrivePoint, error) {
+	step := stepNamed(r.env.Flow, name)
+	if step == nil {
+		return RedrivePoint{}, fmt.Errorf("the flow has no step %q", name)
+	}
+	if fork := outermost(step); fork != step {
+		return RedrivePoint{}, fmt.Errorf("step %q is inside of %q, which runs again as a whole; go on from %q", name, fork.Name, fork.Name)
+	}
+	p, ok := r.points[step.Index]
+	if !ok {
+		return RedrivePoint{}, fmt.Errorf("step %q never ran in this execution; go on from one that did: %s", name, r.ran())
+	}
+	return p, nil
+}
+
+// ran names the steps that can be gone on from.
+func (r *replay) ran() string {
+	var names []string
+	for _, step := range r.env.Flow.All {
+		if _, ok := r.points[step.Index]; ok {
+			names = append(names, step.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// outermost returns the outermost fork around a step, or the step if there is none.
+func outermost(step *fdl.Step) *fdl.Step { return append(ForksAround(step), step)[0] }
+
+// ownersOf returns the owners of the series that are open around a step outside of forks, the flow first.
+func ownersOf(step *fdl.Step) []Owner {
+	around, in := step.Series.Owner, func(steps []*fdl.Step) bool { return len(steps) > 0 && steps[0].Series == step.Series }
+	if around == nil {
+		return []Owner{{}}
+	}
+	owner := Owner{Kind: OwnerCatch, Step: around.Index}
+	if choice, ok := around.Kind.(*fdl.Choice); ok {
+		owner.Kind = OwnerChoice
+		owner.Branch = slices.IndexFunc(choice.Branches, func(b fdl.Branch) bool { return in(b.Steps) }) // or defaultBranch
+	} else {
+		owner.Branch = slices.IndexFunc(taskOf(around).Catch, func(c fdl.Catch) bool { return in(c.Steps) })
+	}
+	return append(ownersOf(around), owner)
+}
+
+// Redriven returns what the redrive of an execution from the point has.
+func (p RedrivePoint) Redriven(s State) *Redriven {
+	redriven := &Redriven{From: s.Execution, Count: 1}
+	if s.Redriven != nil {
+		redriven.Count += s.Redriven.Count
+	}
+	if p.Step != nil {
+		redriven.Step = p.Step.Name
+	}
+	return redriven
+}
+
+// In returns the point in a definition of the flow, to, which has the step at the same place as the one that the execution
+// had: in the same branches of the same choices and catches.
+func (p RedrivePoint) In(had, to *fdl.Flow) (RedrivePoint, error) {
+	moved := RedrivePoint{p.Step, slices.Clone(p.Series)}
+	if had != to && len(p.Series) > 0 {
+		if err := moved.move(had, to); err != nil {
+			return p, err
+		}
+	}
+	if moved.Step != nil {
+		if _, fails := moved.Step.Kind.(*fdl.Fail); fails {
+			return p, fmt.Errorf("step %q is of type fail, so it fails again; go on from an earlier step", moved.Step.Name)
+		}
+	}
+	return moved, nil
+}
+
+func (p *RedrivePoint) move(had, to *fdl.Flow) error {
+	if p.Step == nil {
+		return errors.New("no step was left to run, so another definition changes nothing")
+	}
+	step := stepNamed(to, p.Step.Name)
+	if step == nil {
+		return fmt.Errorf("the other definition has no step %q", p.Step.Name)
+	}
+	if len(ForksAround(step)) > 0 {
+		return fmt.Errorf("the other definition has step %q inside of a fork", step.Name)
+	}
+	owners := ownersOf(step)
+	if !slices.EqualFunc(p.Series, owners, func(series Series, owner Owner) bool {
+		old := series.Owner
+		return old.Kind == owner.Kind && old.Branch == owner.Branch && had.All[old.Step].Name == to.All[owner.Step].Name || old == Owner{} && owner == Owner{}
+	}) {
+		return fmt.Errorf("the other definition has step %q at another place", step.Name)
+	}
+	for i := range p.Series {
+		p.Series[i].Owner = owners[i]
+	}
+	p.Step = step
+	return nil
+}

@@ -1,0 +1,95 @@
+package machine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// redrive checks that the events lead to the series that are open outside of forks, and to the step that waits or that has the
+// fork around it.
+func (w *walk) redrive() {
+	w.t.Helper()
+	s := w.state
+	if s.Lane != nil {
+		return
+	}
+	point := w.findRedrive(machine.State{}, w.events)
+	step := w.flow.All[s.Waiting.Attempt.Step]
+	if caught := w.lastOf(machine.StepEntered, machine.StepFailed, machine.StepExited); w.notEntered() == 1 && caught.Type == machine.StepFailed {
+		step = w.flow.All[caught.Step] // which entry of its catch follows is not in the events, so it runs again
+	}
+	step = append(machine.ForksAround(step), step)[0]
+	series := slices.Clone(s.Series)
+	if fork := slices.IndexFunc(series, func(s machine.Series) bool { return s.Owner.Kind == machine.OwnerFork }); fork >= 0 {
+		series = series[:fork]
+	}
+	if point.Step != step || len(point.Series) != len(series) {
+		w.t.Fatalf("a redrive goes on from %+v in %d series, want %s in %d", point.Step, len(point.Series), step.Name, len(series))
+	}
+	if w.notEntered() == 1 && w.lastOf(machine.StepEntered, machine.StepFailed, machine.StepExited).Type == machine.StepFailed {
+		return
+	}
+	for i, owner := range series {
+		switch caught := owner.Owner.Kind == machine.OwnerCatch; {
+		case i == 0: // mapped again from the input of the execution
+			series[i].Input = value.Missing()
+		case caught && w.flow.All[owner.Owner.Step].Input.Uses(expr.RootContext): // a retry has another event id or token
+			series[i].Input, point.Series[i].Input = value.Missing(), value.Missing()
+		}
+	}
+	if diff := cmp.Diff(series, point.Series, w.log.compared(w.t)); diff != "" {
+		w.t.Errorf("a redrive goes on from %s in other series:\n%s", step.Name, diff)
+	}
+	w.note("redrive in a series", len(series) > 1)
+}
+
+func (w *walk) lastOf(types ...machine.EventType) (last machine.Event) {
+	for _, e := range w.events {
+		if slices.Contains(types, e.Type) && len(machine.ForksAround(w.flow.All[e.Step])) == 0 {
+			last = e
+		}
+	}
+	return last
+}
+
+func (w *walk) findRedrive(first machine.State, events []machine.Event) machine.RedrivePoint {
+	w.t.Helper()
+	for {
+		point, load, err := machine.FindRedrive(w.flow, first, events, "", w.log.known())
+		switch {
+		case err != nil:
+			w.t.Fatal(err)
+		case len(load) == 0:
+			return point
+		}
+		w.log.load(w.t, load)
+	}
+}
+
+func TestRedriveName(t *testing.T) {
+	t.Parallel()
+	long := string(slices.Repeat([]byte("n"), fdl.MaxName))
+	for _, tt := range []struct {
+		name     string
+		redriven *machine.Redriven
+		want     string
+	}{
+		{"run", nil, "run-redrive"},
+		{"run-redrive", nil, "run-redrive-redrive"},
+		{"run-redrive", &machine.Redriven{From: "run", Count: 1}, "run-redrive-2"},
+		{"run-redrive-2", &machine.Redriven{From: "run-redrive", Count: 2}, "run-redrive-3"},
+		{"other", &machine.Redriven{From: "run", Count: 1}, "other-redrive-2"},
+		{long, nil, long[:len(long)-8] + "-redrive"},
+	} {
+		if got := (machine.State{Execution: tt.name, Redriven: tt.redriven}).RedriveName(); got != tt.want || !fdl.ValidName(got) {
+			t.Errorf("%.20s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
