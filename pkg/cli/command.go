@@ -113,8 +113,8 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 
 func (c Command) root() *cobra.Command {
 	root := group(helpOf("waitless", nil),
-		runCommand(c), startCommand(c), listCommand(c), showCommand(c), historyCommand(c), stopCommand(c), tokensCommand(c),
-		flowsCommand(c), jobsCommand(c), jobEventsCommand(c), devCommand(c), consoleCommand(c),
+		runCommand(c), startCommand(c), listCommand(c), showCommand(c), historyCommand(c), stopCommand(c), redriveCommand(c), rerunCommand(c),
+		tokensCommand(c), flowsCommand(c), jobsCommand(c), jobEventsCommand(c), devCommand(c), consoleCommand(c),
 		validateCommand(c), flowTestCommand(c), graphCommand(c), adviseCommand(c), initCommand(c), docsCommand(c), schemaCommand(c), versionCommand(c), jsonTopic(),
 	)
 	root.SilenceErrors, root.SilenceUsage = true, true
@@ -153,7 +153,8 @@ var synonyms = map[string][]string{
 	"ls": {"list"}, "ps": {"list"}, "logs": {"history"}, "log": {"history"}, "events": {"history"},
 	"describe": {"show"}, "get": {"show"}, "status": {"show"}, "inspect": {"show"},
 	"cancel": {"stop", "revoke"}, "kill": {"stop"}, "abort": {"stop"}, "terminate": {"stop"}, "rm": {"delete"}, "remove": {"delete"},
-	"retry": {"start"}, "rerun": {"start"}, "exec": {"run"}, "execute": {"run"}, "submit": {"start"}, "create": {"put", "init"}, "new": {"init"},
+	"retry": {"redrive"}, "resume": {"redrive"}, "restart": {"rerun"},
+	"exec": {"run"}, "execute": {"run"}, "submit": {"start"}, "create": {"put", "init"}, "new": {"init"},
 	"serve": {"dev"}, "server": {"dev"}, "worker": {"dev"}, "lint": {"validate"}, "check": {"validate"},
 	"complete": {"succeed"}, "approve": {"succeed"}, "reject": {"fail"}, "man": {"docs"},
 }

@@ -316,6 +316,9 @@ func describe(e rest.Execution) string {
 	}
 	line("started", view.LocalTime(e.StartedTime))
 	line("stopped", view.LocalTime(e.StoppedTime))
+	if e.RedrivenFrom != "" {
+		line("redriven", strings.TrimSuffix("from "+e.Flow+"/"+e.RedrivenFrom+" at step "+e.RedrivenStep, " at step "))
+	}
 	line("input", view.HarmlessJSON(e.Input.JSON()))
 	if e.Output != nil {
 		line("output", view.HarmlessJSON(e.Output.JSON()))

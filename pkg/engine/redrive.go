@@ -140,10 +140,8 @@ func (r *redrive) events(ctx context.Context, id ID) (first machine.State, event
 	}
 }
 
-// sameRedrive reports whether the execution goes on where the request says.
+// sameRedrive reports whether the execution goes on where the request says. A request that says nothing of that, for instance
+// of a client that follows the execution, means the execution of that name.
 func sameRedrive(first machine.State, request StartRequest) bool {
-	if first.Redriven == nil || request.Redriven == nil {
-		return first.Redriven == request.Redriven
-	}
-	return *first.Redriven == *request.Redriven
+	return request.Redriven == nil || first.Redriven != nil && *first.Redriven == *request.Redriven
 }

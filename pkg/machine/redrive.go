@@ -45,7 +45,7 @@ func (r *run) redrivenStep() *fdl.Step {
 	return stepNamed(r.env.Flow, r.state().Redriven.Step)
 }
 
-// stepNamed returns the step of that name, nil if there is none.
+// stepNamed returns the step of that name, or nil.
 func stepNamed(flow *fdl.Flow, name string) *fdl.Step {
 	for _, step := range flow.All {
 		if step.Name == name {
@@ -204,7 +204,7 @@ func (r *replay) ran() string {
 	return strings.Join(names, ", ")
 }
 
-// outermost returns the outermost fork around a step, or the step if there is none.
+// outermost returns the outermost fork around a step, or outside of forks the step.
 func outermost(step *fdl.Step) *fdl.Step { return append(ForksAround(step), step)[0] }
 
 // ownersOf returns the owners of the series that are open around a step outside of forks, the flow first.

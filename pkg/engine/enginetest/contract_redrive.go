@@ -37,7 +37,7 @@ var redriveCases = []ruleCase{
 		b.wantStart(b.redriveStart(engine.RedriveRequest{}), engine.StartedSame)
 		b.wantTrace("wake start in 0s", "write 0: refused", "read items")
 		b.wantStart(b.redriveStart(engine.RedriveRequest{From: "A"}), engine.StartedDifferent)
-		b.wantStart(engine.StartRequest{Flow: first.Flow, Execution: redrivenName, Input: first.Input}, engine.StartedDifferent)
+		b.wantStart(engine.StartRequest{Flow: first.Flow, Execution: redrivenName, Input: first.Input}, engine.StartedSame)
 		b.answer("B", `{}`)
 		b.drain()
 		b.wantStart(b.redriveStart(engine.RedriveRequest{}), engine.StartedSame)

@@ -1,0 +1,80 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const reservingFlow = `version: v1
+type: flow
+steps:
+  - {type: task, name: Reserve, resourceArn: acs:fc:::services/shop/functions/reserve, outputMappings: [{target: reserved, source: $local.reserved}]}
+  - {type: task, name: Charge, resourceArn: acs:fc:::services/shop/functions/charge, outputMappings: [{target: paid, source: $local.paid}]}
+`
+
+// One terminal runs, fails and redrives; the next run continues. Reserve has no second call.
+func TestRedrive(t *testing.T) {
+	t.Parallel()
+	env, dir := inStore(t), t.TempDir()
+	flow, calls, money := writeIn(t, dir, "order.yaml", reservingFlow), filepath.Join(dir, "calls"), filepath.Join(dir, "money")
+	tasks := []string{
+		"--task", `reserve=exec:sh -c 'echo reserve >>` + calls + `; echo {\"reserved\":true}'`,
+		"--task", `charge=exec:sh -c 'echo charge >>` + calls + `; test -e ` + money + ` && echo {\"paid\":true}'`,
+	}
+	const input = `{"order":7}`
+	run := func(name string) result {
+		return doWith(t, "", env, append([]string{"run", flow, "--name", name, "--input", input}, tasks...)...)
+	}
+	if got := run("one"); got.exit != ExitFailed {
+		t.Fatalf("%+v", got)
+	}
+	writeIn(t, dir, "money", "")
+	for _, want := range []string{"order/one-redrive  Starting, from step Charge of order/one\n", "order/one-redrive  exists already: Starting\n"} {
+		if got := doWith(t, "", env, "redrive", "order/one"); got.exit != ExitSucceeded || got.stdout != want || !strings.Contains(got.stderr, "no worker runs") {
+			t.Errorf("%+v", got)
+		}
+	}
+	if got := run("one-redrive"); got.exit != ExitSucceeded || got.stdout != `{"paid":true,"reserved":true}`+"\n" {
+		t.Errorf("%+v", got)
+	}
+	if got, err := os.ReadFile(calls); err != nil || string(got) != "reserve\ncharge\ncharge\n" {
+		t.Errorf("calls %q, %v", got, err)
+	}
+	for args, want := range map[string]string{
+		"show order/one-redrive":              "redriven  from order/one at step Charge\n",
+		"show order/one":                      "status    Failed\n",
+		"redrive order/one-redrive":           "it succeeded, so no step is left; rerun it to run all steps again",
+		"redrive order/one --from None":       `the flow has no step "None"`,
+		"redrive order/none":                  "there is no execution order/none",
+		"redrive order/one --name one":        "choose another name",
+		"rerun order/one --name again":        "order/again  Starting\n",
+		"redrive order/one --from Reserve":    "choose another name",
+		"redrive order/one --newest --name n": "order/n  Starting, from step Charge of order/one\n",
+	} {
+		if got := doWith(t, "", env, strings.Fields(args)...); !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+}
+
+func TestRedriveOnAStack(t *testing.T) {
+	t.Parallel()
+	s := newStack(t)
+	run := s.begin("run", callbackFlow, "--name", "one")
+	run.awaits("report the outcome")
+	s.do("stop", "callback/one")
+	run.wait()
+	if got := s.do("redrive", "callback/one"); got.exit != ExitSucceeded || !strings.HasPrefix(got.stdout, "callback/one-redrive  ") {
+		t.Fatalf("%+v", got)
+	}
+	follow := s.begin("run", callbackFlow, "--name", "one-redrive")
+	token := follow.awaits(`waitless tokens succeed (\S+) --output`)
+	if got := s.do("tokens", "succeed", token, "--output", `{"status":"ok"}`); got.exit != ExitSucceeded {
+		t.Errorf("%+v", got)
+	}
+	if code := follow.wait(); code != ExitSucceeded || follow.stdout.String() != "{\"s\":\"ok\"}\n" {
+		t.Errorf("exit %d, output %q", code, follow.stdout.String())
+	}
+}
