@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
@@ -64,14 +64,15 @@ type server struct {
 	notify   machine.Notify   // what executions notify that name nothing
 	listener net.Listener
 	log      *slog.Logger
+	files    *flowFiles
 }
 
 func devCommand(c Command) *cobra.Command {
-	cmd := helpOf("dev", arguments(0, 0))
+	cmd := helpOf("dev", arguments(0, math.MaxInt))
 	flags := cmd.Flags()
 	s := &server{Command: c, flags: flags}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return s.run(cmd.Context())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return s.run(cmd.Context(), args)
 	}
 	flags.StringVar(&s.store, "store", "", "the folder of the store (default: WAITLESS_STORE, else "+target.DefaultStore+")")
 	flags.BoolVar(&s.api, "api", false, "serve the management API and job events to those on this machine who have its key")
@@ -92,7 +93,7 @@ func devCommand(c Command) *cobra.Command {
 }
 
 // run serves the store until ctx ends.
-func (s *server) run(ctx context.Context) (err error) {
+func (s *server) run(ctx context.Context, args []string) (err error) {
 	s.store = s.storeDir(s.store)
 	if s.log, err = view.NewLogger(s.Stderr, s.logFormat, s.quiet); err != nil {
 		return err
@@ -102,6 +103,9 @@ func (s *server) run(ctx context.Context) (err error) {
 	}
 	tasks, err := s.devTasks()
 	if err != nil {
+		return err
+	}
+	if s.files, err = s.newFlowFiles(args, s.log); err != nil {
 		return err
 	}
 	store, err := s.opener().Hold(ctx, s.store, "waitless list, which asks the one that holds it, or --store ANOTHER-DIR")
@@ -245,9 +249,8 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return fmt.Errorf("take over store %s: %w", s.store, err)
 	}
 	blocked.log(s.log)
-	if err := s.putFlows(ctx, target.InProcess(system, store)); err != nil {
-		return err
-	}
+	endReload := s.reloadFlows(ctx, system, store)
+	defer endReload()
 	s.warnOfSigned(ctx, store, system)
 	own := target.Handler(system, store, s.log, "dev")
 	endSocket, err := target.ServeSocket(ctx, s.store, own)
@@ -294,24 +297,19 @@ func (s *server) fireSchedules(ctx context.Context, system *local.System, store 
 	}
 }
 
-// putFlows stores the definitions of the setting flows, as run and start do.
-func (s *server) putFlows(ctx context.Context, a *rest.Client) error {
-	paths, err := s.subflowPaths(nil)
-	if err != nil {
-		return err
+// reloadFlows stores the definitions of flow files, and stores those that change until ctx ends, or until end is called.
+func (s *server) reloadFlows(ctx context.Context, system *local.System, store target.Store) (end func()) {
+	s.files.put, s.files.missing = target.InProcess(system, store).PutFlow, system.Missing
+	s.files.check(ctx)
+	ticker := time.NewTicker(reloadEvery)
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.files.watch(ctx, ticker.C) })
+	return func() {
+		ticker.Stop()
+		cancel()
+		running.Wait()
 	}
-	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		file, err := s.readSubflow(name, paths[name], templateFlags{})
-		if err != nil {
-			return err
-		}
-		flow, err := a.PutFlow(ctx, name, file.text, "")
-		if err != nil {
-			return err
-		}
-		s.log.Info("flow stored", "flow", name, "hash", shortHash(flow.Hash), "file", paths[name])
-	}
-	return nil
 }
 
 // warnOfSigned warns of flows whose signed callbacks cannot be verified: no secret of their sender is
@@ -482,19 +480,20 @@ func isOfAPage(header http.Header) bool {
 
 // devReport is the JSON of dev; schema/dev.json describes it.
 type devReport struct {
-	Store     string `json:"store"`
-	API       string `json:"api,omitempty"`
-	APIKey    string `json:"apiKeyFile,omitempty"`
-	Callbacks string `json:"callbacks"`
-	JobEvents string `json:"jobEvents,omitempty"`
-	Console   string `json:"console,omitempty"` // with its key
-	Fnf       string `json:"fnf,omitempty"`
-	Sfn       string `json:"sfn,omitempty"`
+	Store     string   `json:"store"`
+	Flows     []string `json:"flows"`
+	API       string   `json:"api,omitempty"`
+	APIKey    string   `json:"apiKeyFile,omitempty"`
+	Callbacks string   `json:"callbacks"`
+	JobEvents string   `json:"jobEvents,omitempty"`
+	Console   string   `json:"console,omitempty"` // with its key
+	Fnf       string   `json:"fnf,omitempty"`
+	Sfn       string   `json:"sfn,omitempty"`
 }
 
-// announce says where what listens.
+// announce says what is served, and where.
 func (s *server) announce(web *consoleServer) error {
-	report := devReport{Store: s.store, Callbacks: s.base + "/callbacks/"}
+	report := devReport{Store: s.store, Flows: append([]string{}, s.files.names()...), Callbacks: s.base + "/callbacks/"}
 	if s.api {
 		report.API, report.JobEvents, report.APIKey = s.url(), s.url()+target.EventPath, filepath.Join(s.store, target.APIKeyFile)
 	}
@@ -509,7 +508,8 @@ func (s *server) announce(web *consoleServer) error {
 	}
 	rows := slices.DeleteFunc([][]string{
 		{"store", report.Store},
-		{"management API", report.API},
+		{"flows", s.files.describe()},
+		{"management API", cmp.Or(report.API, "not served; --api serves it")},
 		{"key of that API", report.APIKey},
 		{"callback URLs", report.Callbacks + "TOKEN"},
 		{"job events", report.JobEvents},
