@@ -46,7 +46,7 @@ func TestRandomWalks(t *testing.T) {
 		"retry": seen["retry"], "caught": seen["caught"], "steps of a catch": seen["steps of a catch"], "polls": seen["polls"],
 		"long poll": seen["long poll"], "ending": seen["ending"], "stopped": ended[machine.StatusStopped],
 		"lanes": seen["lanes"], "a lane": seen["a lane"], "items": seen["items"], "stops lanes": seen["stops lanes"],
-		"redrive in a series": seen["redrive in a series"],
+		"redrive in a series": seen["redrive in a series"], "redriven": seen["redriven"], "redriven in a series": seen["redriven in a series"],
 	} {
 		if walked < int(walks/100) {
 			t.Errorf("%s in %d walks: not much of a test (%v, %v)", what, walked, ended, seen)
@@ -71,7 +71,8 @@ type walk struct {
 	tags int
 	log  *itemLog
 	seen map[string]bool // what the walk met
-	// events are those of the execution, nil for a lane.
+	// first is the first state of the execution, and events are its events. They are those of a lane, too.
+	first  machine.State
 	events []machine.Event
 }
 
@@ -106,7 +107,7 @@ func (w *walk) run() {
 			continue
 		}
 		w.apply(w.signal())
-		if w.state.Status.Final() {
+		if w.state.Status.Final() && (afterEnd < 2 || !w.goOn()) {
 			afterEnd++
 		}
 	}
@@ -396,7 +397,7 @@ func (w *walk) due() time.Time {
 	if w.state.Ending != nil {
 		return time.Time{}
 	}
-	if limit := epoch.Add(w.flow.Timeout); w.flow.Timeout > 0 && w.state.Lane == nil && (due.IsZero() || limit.Before(due)) {
+	if limit := w.state.Started.Add(w.flow.Timeout); w.flow.Timeout > 0 && w.state.Lane == nil && (due.IsZero() || limit.Before(due)) {
 		return limit
 	}
 	return due

@@ -20,7 +20,7 @@ func (w *walk) redrive() {
 	if s.Lane != nil {
 		return
 	}
-	point := w.findRedrive(machine.State{}, w.events)
+	point := w.findRedrive(w.first, w.events)
 	step := w.flow.All[s.Waiting.Attempt.Step]
 	if caught := w.lastOf(machine.StepEntered, machine.StepFailed, machine.StepExited); w.notEntered() == 1 && caught.Type == machine.StepFailed {
 		step = w.flow.All[caught.Step] // which entry of its catch follows is not in the events, so it runs again
@@ -48,6 +48,49 @@ func (w *walk) redrive() {
 		w.t.Errorf("a redrive goes on from %s in other series:\n%s", step.Name, diff)
 	}
 	w.note("redrive in a series", len(series) > 1)
+}
+
+// goOn redrives an execution that ended, and continues the walk with the redrive. It reports whether there is one.
+func (w *walk) goOn() bool {
+	w.t.Helper()
+	ended := w.state
+	if ended.Lane != nil || ended.Status == machine.StatusSucceeded || ended.Redriven != nil && ended.Redriven.Count == 2 {
+		return false
+	}
+	found := w.findRedrive(w.first, w.events)
+	point, err := found.In(w.flow, w.flow)
+	if err != nil {
+		return false
+	}
+	for i, series := range point.Series {
+		point.Series[i].Input, point.Series[i].Local = w.detached(series.Input), w.detached(series.Local)
+	}
+	state, events := machine.New(ended.Flow, w.flow, ended.RedriveName(), w.detached(ended.Input), ended.At, machine.Limits{})
+	state.Redriven, state.Series = point.Redriven(ended), point.Series
+	w.log, w.events, w.last, w.open = &itemLog{id: state.ID()}, nil, machine.Event{}, nil
+	w.log.known()
+	for _, series := range point.Series {
+		if series.Owner.Kind == machine.OwnerChoice {
+			w.open = append(w.open, series.Owner.Step)
+		}
+	}
+	w.state, events, _ = w.log.put(state, events)
+	w.first = w.state
+	w.history(events)
+	w.apply(machine.Started{At: ended.At})
+	w.note("redriven", true)
+	w.note("redriven in a series", len(point.Series) > 1)
+	if point.Step != nil && !slices.ContainsFunc(w.events, func(e machine.Event) bool {
+		return e.Type == machine.StepEntered && e.Step == point.Step.Index || e.Type == machine.ExecutionFailed || e.Type == machine.ExecutionTimedOut
+	}) && w.notEntered() == 0 {
+		w.t.Errorf("the redrive did not enter %s", point.Step.Name)
+	}
+	return true
+}
+
+func (w *walk) detached(v value.Value) value.Value {
+	w.t.Helper()
+	return value.Detached(w.log.complete(w.t, v))
 }
 
 func (w *walk) lastOf(types ...machine.EventType) (last machine.Event) {

@@ -27,6 +27,8 @@ type story struct {
 	forks  bool   // the flow has forks or a sub-flow, which have ten times as many runs
 	told   bool   // the execution names a target
 	child  string // the flow that a step waits for; an actor that closes the token closes that of the child
+	// redrive says that the execution goes on where another one failed in Flaky.
+	redrive bool
 }
 
 var stories = []story{
@@ -103,6 +105,12 @@ var stories = []story{
 	{
 		name: "a fork in a fork that fails", flow: parallel(inner("Inner", callbackText(), taskText("Broken")), taskText("C"), waitText("Long", 5000)),
 		deaths: 2, forks: true, drawn: 2000,
+	},
+	{name: "a redrive", flow: taskFlow("A", "Flaky", "Next"), deaths: 2, redrive: true},
+	{name: "a redrive of a long call and a stop", flow: taskFlow("A", "Flaky", "Next"), actors: []string{"stop"}, long: true, deaths: 1, redrive: true},
+	{
+		name: "a redrive of a fork", flow: taskFlow("A") + strings.TrimPrefix(parallel(taskText("Flaky"), taskText("B")), flowHead) + taskText("Next"),
+		deaths: 2, forks: true, drawn: 100, redrive: true,
 	},
 	{name: "a sub-flow", flow: subFlow() + taskText("Next"), child: callChild, deaths: 2, forks: true, drawn: 400},
 	{name: "a sub-flow that fails", flow: subFlow(), child: flowHead + taskText("Broken"), deaths: 2, forks: true, drawn: 400},
@@ -209,6 +217,8 @@ type storyWorld struct {
 	told *token.Record
 	// stopped reports whether the client that requested the end got a response.
 	stopped bool
+	// endedBefore is how the execution ended that is redriven.
+	endedBefore machine.State
 }
 
 // actor is a client or a runner. Each step is one effect.
@@ -230,6 +240,9 @@ func (s story) world(t *testing.T, store Store, flow machine.FlowRef, name strin
 	}
 	if s.told {
 		w.notify = testNotify
+	}
+	if s.redrive {
+		w.failBefore()
 	}
 	for _, name := range s.actors {
 		w.actors = append(w.actors, map[string]func() *actor{"hand": w.hand, "beat": w.beat, "stop": w.stop, "others": w.others}[name]())
@@ -413,6 +426,9 @@ func (w *storyWorld) check(most int) error {
 		return err
 	}
 	if err := w.checkChild(state); err != nil {
+		return err
+	}
+	if err := w.checkRedrive(state); err != nil {
 		return err
 	}
 	return w.checkHistory(w.id())

@@ -60,6 +60,7 @@ type world struct {
 	doubled  map[string]bool
 	notify   machine.Notify
 	notices  []engine.Notice // that were accepted
+	redrives engine.ID       // the execution that is redriven, the zero ID for a start
 	// limits are the time limits of the functions, by the text of the resource.
 	limits map[string]time.Duration
 }
@@ -320,13 +321,26 @@ func (w *world) call(call machine.Call) token.Outcome {
 // start starts the execution; a client repeats what failed.
 func (w *world) start(alive gate) {
 	w.t.Helper()
-	request := engine.StartRequest{Flow: w.flow, Execution: w.name, Notify: w.notify}
+	request := w.request()
 	if _, err := w.worker(alive).Start(w.t.Context(), request); err == nil {
 		return
 	}
 	if _, err := w.worker(living).Start(w.t.Context(), request); err != nil {
 		w.t.Fatalf("start: %v", err)
 	}
+}
+
+// request is that of the client.
+func (w *world) request() engine.StartRequest {
+	w.t.Helper()
+	if w.redrives == (engine.ID{}) {
+		return engine.StartRequest{Flow: w.flow, Execution: w.name, Notify: w.notify}
+	}
+	request, err := w.worker(living).Redrive(w.t.Context(), w.redrives, engine.RedriveRequest{Execution: w.name})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return request
 }
 
 func living() bool { return true }
