@@ -19,7 +19,7 @@ import (
 // is larger would also multiply what a large execution has in use. So the goal is the larger of smallGoal and
 // twice what is in use, not counting what the program itself has in use (TestRunMemoryOfForeach).
 const (
-	smallGoal = 16 << 20
+	smallGoal = 32 << 20
 	program   = 4 << 20
 	// smallestHeap is the goal of Go before the first run, at a growth of 100 %.
 	smallestHeap = 4 << 20
