@@ -84,3 +84,11 @@ func TestConsoleInABrowser(t *testing.T) {
 	d := startDev(t, program(t), inStore(t))
 	inBrowser(t, "console.cjs", map[string]any{"url": d.says.Console})
 }
+
+func TestJobEventsInABrowser(t *testing.T) {
+	t.Parallel()
+	browserTools(t)
+	d := startDev(t, program(t), inStore(t))
+	d.waitsForJob("waiting")
+	inBrowser(t, "job_events.cjs", map[string]any{"url": d.says.Console, "event": stoppedEvent(t)})
+}

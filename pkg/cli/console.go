@@ -53,15 +53,33 @@ func listenForConsole(ctx context.Context, address string) (net.Listener, error)
 
 // serve serves the console of a client until end is called.
 func (s consoleServer) serve(ctx context.Context, a *target.Client, place, callbackBase string, log *slog.Logger) (end func()) {
-	interval := consoleInterval
-	if a.News == 0 {
-		interval = consoleStackInterval
-	}
-	handler := console.Handler(console.Config{
+	config := console.Config{
 		Executions: a, Waits: a, Flows: a, Prices: prices, Key: s.key, Place: place, CallbackBase: callbackBase,
-		News: a.News, Interval: interval, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: log,
-	})
-	return target.Serve(ctx, s.listener, handler)
+		News: a.News, Interval: consoleInterval, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: log,
+		JobEvents: jobEvents{a},
+	}
+	if a.News == 0 {
+		config.Interval, config.JobEvents = consoleStackInterval, nil
+	}
+	return target.Serve(ctx, s.listener, console.Handler(config))
+}
+
+// jobEvents are those of the process that holds a store.
+type jobEvents struct{ client *target.Client }
+
+// JobEvents implements [console.JobEvents].
+func (j jobEvents) JobEvents(ctx context.Context) (events []console.JobEvent, err error) {
+	received, err := j.client.JobEvents(ctx)
+	for _, e := range received {
+		events = append(events, console.JobEvent(e))
+	}
+	return events, err
+}
+
+// SendJobEvent implements [console.JobEvents].
+func (j jobEvents) SendJobEvent(ctx context.Context, event []byte) error {
+	_, err := j.client.SendEvent(ctx, event)
+	return err
 }
 
 // consoleKey derives the key of a store's console from that of its API. So a page stays open over a restart of dev, and

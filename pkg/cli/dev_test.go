@@ -259,6 +259,10 @@ func (d *devProcess) resumesByEvent() {
 		d.t.Errorf("%d %s", status, body)
 	}
 	d.endedBy("dms-callback/posted", "event")
+	if status, kept := d.ask(d.says.JobEvents, "Accept", "application/json"); status != http.StatusOK ||
+		!strings.Contains(kept, `"result":"matched"`) || !strings.Contains(kept, `"executions":["dms-callback/posted"]`) {
+		d.t.Errorf("the latest job events: %d %s", status, kept)
+	}
 }
 
 func (d *devProcess) resumesByCommand() {

@@ -51,6 +51,8 @@ type Config struct {
 	Waits
 	Flows
 
+	// JobEvents is nil on a stack.
+	JobEvents JobEvents
 	// Prices are those of the advice about flows.
 	Prices advise.Prices
 	// Key is what a browser has to present once; see [Handler].
@@ -119,6 +121,8 @@ func Handler(config Config) http.Handler {
 		"POST /executions/{flow}/{name}/wait":   c.answer,
 		"POST /executions/{flow}/{name}/reveal": c.reveal,
 
+		"GET /job-events":    c.jobEvents,
+		"POST /job-events":   c.sendJobEvent,
 		"GET /flows":         c.flows,
 		"GET /flows/{flow}":  c.flow,
 		"POST /flows/{flow}": c.editFlow,

@@ -41,7 +41,7 @@ type fixture struct {
 	browser *http.Client
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store, Clock: local.NewClock(nil)})
@@ -52,10 +52,14 @@ func newFixture(t *testing.T) *fixture {
 		_ = system.Serve(ctx)
 	}()
 	f := &fixture{t: t, api: target.InProcess(system, store)}
-	f.server = httptest.NewServer(Handler(Config{
+	config := Config{
 		Executions: f.api, Waits: f.api, Flows: f.api, Key: testKey, Place: "store test", CallbackBase: "http://127.0.0.1:1", News: 1,
 		Interval: 5 * time.Millisecond, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: slog.New(slog.DiscardHandler),
-	}))
+	}
+	for _, c := range change {
+		c(&config)
+	}
+	f.server = httptest.NewServer(Handler(config))
 	t.Cleanup(func() {
 		cancel()
 		f.server.Close()

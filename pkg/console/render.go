@@ -42,11 +42,12 @@ var functions = template.FuncMap{
 var icons = map[string]string{
 	"Starting": "○", "Running": "◐", "Succeeded": "✓", "Failed": "✗", "Stopped": "■", "TimedOut": "⏱",
 	"pending": "○", "running": "▶", "waiting": "◐", "succeeded": "✓", "failed": "✗",
+	"matched": "✓", "parked": "◐", "ignored": "○",
 }
 
 // sections are what the navigation links to.
 var sections = []struct{ Path, Name string }{
-	{"/executions", "Executions"}, {"/waits", "Open waits"}, {"/flows", "Flows"}, {"/start", "Start"},
+	{"/executions", "Executions"}, {"/waits", "Open waits"}, {"/job-events", "Job events"}, {"/flows", "Flows"}, {"/start", "Start"},
 }
 
 // shown is what a template shows: its data, and what depends on the request.

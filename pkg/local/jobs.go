@@ -29,11 +29,19 @@ func (s *System) newJobs() {
 // Account is an account of AWS in a region.
 type Account struct{ ID, Region string }
 
-// Observe handles a job event; see [resume.JobObserver.Observe]. A simulated job then ends as its event
-// says.
-func (s *System) Observe(ctx context.Context, event []byte) error {
+// Observe handles a job event; see [resume.JobObserver.Observe]. It returns the job, and the handles of the tokens that waited for
+// it. A simulated job then ends as its event says.
+func (s *System) Observe(ctx context.Context, event []byte) (job jobs.Key, handles []string, err error) {
 	s.services.simulated.observe(event)
-	return s.observer.Observe(ctx, event)
+	config := s.jobs
+	config.Noted = func(key jobs.Key, record resume.JobRecord) {
+		job = key
+		for _, waiter := range record.Waiters {
+			handles = append(handles, waiter.Handle)
+		}
+	}
+	err = resume.NewJobObserver(config).Observe(ctx, event)
+	return job, handles, err
 }
 
 // callJobs calls a built-in function that starts or describes a job of a service. Ok is false for any

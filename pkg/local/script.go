@@ -289,7 +289,7 @@ func (p *play) submitted(state machine.State, started value.Value) {
 	}
 	for _, event := range p.script.lists.Events {
 		if (event.Step == step || event.Step == place) && !started.Get("job_key").IsMissing() {
-			p.at(state, event.AfterSeconds, func(due time.Time) { _ = p.system.Observe(context.Background(), event.of(started, due)) })
+			p.at(state, event.AfterSeconds, func(due time.Time) { _, _, _ = p.system.Observe(context.Background(), event.of(started, due)) })
 		}
 	}
 }

@@ -24,6 +24,8 @@ type JobsConfig struct {
 
 	// Warn is told of errors that a later poll repairs; nil ignores them.
 	Warn func(error)
+	// Noted is told what is stored of a job after an event of it; nil ignores it.
+	Noted func(jobs.Key, JobRecord)
 
 	// The rest is for a JobStarter. External is nil if no external waits are served.
 	External ExternalWaits
@@ -43,6 +45,9 @@ func (c JobsConfig) checked(constructor string) JobsConfig {
 	})
 	if c.Warn == nil {
 		c.Warn = func(error) {}
+	}
+	if c.Noted == nil {
+		c.Noted = func(jobs.Key, JobRecord) {}
 	}
 	if c.Random == nil {
 		c.Random = func() (bytes [10]byte) {

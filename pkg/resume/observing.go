@@ -60,6 +60,7 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	if err != nil {
 		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
 	}
+	o.config.Noted(key, record)
 	return o.closeWaiters(ctx, key, end, record.Waiters)
 }
 

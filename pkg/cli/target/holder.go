@@ -3,7 +3,6 @@ package target
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,12 +10,7 @@ import (
 
 	"golang.org/x/net/netutil"
 
-	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/httpapi/rest"
-	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // holderPath is where the holder of a store says what it is.
@@ -33,37 +27,19 @@ func (c *Client) Holder(ctx context.Context) (h Holder, err error) {
 	return h, c.Do(ctx, http.MethodGet, holderPath, nil, &h)
 }
 
-// EventResult says what became of a job event.
-type EventResult struct {
-	Result string `json:"result"` // accepted or ignored
-}
-
-// The results.
-const (
-	EventAccepted = "accepted"
-	EventIgnored  = "ignored"
-)
-
-// EventPath is where job events are posted.
-const EventPath = "/job-events"
-
-// SendEvent posts a job event to the process that works on a store.
-func (c *Client) SendEvent(ctx context.Context, event []byte) (result EventResult, err error) {
-	return result, c.Do(ctx, http.MethodPost, EventPath, event, &result)
-}
-
-// maxEvent is the largest job event: EventBridge's limit of one.
-const maxEvent = 1 << 20
-
 // Handler returns what the holder of a store serves to this machine: the management API, job events, and
 // what the holder is, "dev" or "run".
 func Handler(system *local.System, lists Lists, log *slog.Logger, holder string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", API(system, lists))
 	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase()}))
+	events := &eventLog{system: system, log: log}
 	mux.HandleFunc("POST "+EventPath, func(w http.ResponseWriter, r *http.Request) {
-		status, result := acceptEvent(r, system, log)
+		status, result := events.accept(r)
 		Responding(status, result).ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET "+EventPath, func(w http.ResponseWriter, r *http.Request) {
+		Responding(http.StatusOK, receivedEvents{events.latest()}).ServeHTTP(w, r)
 	})
 	return mux
 }
@@ -75,27 +51,6 @@ func Responding(status int, body any) http.Handler {
 		w.WriteHeader(status)
 		_ = json.NewEncoder(w).Encode(body) // the caller is gone
 	})
-}
-
-func acceptEvent(r *http.Request, system *local.System, log *slog.Logger) (int, any) {
-	event, err := resume.ReadBody(r.Body, r.ContentLength, maxEvent)
-	if err != nil {
-		return http.StatusRequestEntityTooLarge, rest.Error{Code: engine.CodeInvalid, Message: err.Error()}
-	}
-	err = system.Observe(r.Context(), event)
-	var service *resume.ServiceError
-	switch {
-	case err == nil:
-		return http.StatusOK, EventResult{EventAccepted}
-	case errors.Is(err, jobs.ErrNoEnd):
-		return http.StatusOK, EventResult{EventIgnored}
-	case errors.Is(err, resume.ErrUnusableEvent):
-		return http.StatusBadRequest, rest.Error{Code: engine.CodeInvalid, Message: err.Error()}
-	case errors.As(err, &service):
-		return http.StatusBadGateway, rest.Error{Code: engine.CodeInternal, Message: "the service that was to confirm it answered " + service.Error()}
-	}
-	log.ErrorContext(r.Context(), "job event failed", "error", token.MaskAll(err.Error()))
-	return http.StatusInternalServerError, rest.Error{Code: engine.CodeInternal, Message: "something inside failed; see the log"}
 }
 
 // A listener serves so many connections at once, as the operating system allows.

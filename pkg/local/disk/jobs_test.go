@@ -74,7 +74,7 @@ func TestARestartWhileAJobRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if tt.event != "" {
-				if err := last.Observe(t.Context(), []byte(tt.event)); err != nil {
+				if _, _, err := last.Observe(t.Context(), []byte(tt.event)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -13,25 +13,27 @@ const looks = [
   { width: 1440, height: 900, colorScheme: 'dark' },
 ]
 
-// open runs a test with a page, and with what the Go test wrote to standard input. The test fails after a message
-// of an error on the console, an exception of a script, or a request that did not get a response.
+const problems = []
+
+// open runs a test with a page, and with what the Go test wrote to standard input. The test fails if [check] found
+// something, or after a message of an error on the console, an exception of a script, or a request without a response.
 exports.open = async (test) => {
   const input = JSON.parse(fs.readFileSync(0, 'utf8'))
   const browser = await chromium.launch({ executablePath: input.browser })
   try {
-    const page = await browser.newPage({ locale: 'en-US', timezoneId: 'UTC' })
-    page.setDefaultTimeout(10_000)
-    const problems = record(page)
-    await test(page, input)
-    assert.deepEqual(problems, [], 'problems in the browser')
+    const context = await browser.newContext({ locale: 'en-US', timezoneId: 'UTC' })
+    context.setDefaultTimeout(20_000)
+    context.on('page', record)
+    await test(await context.newPage(), input)
   } finally {
     await browser.close()
+    for (const problem of problems) console.error(problem)
   }
+  process.exitCode = problems.length > 0 ? 1 : 0
 }
 
 // record collects what a browser reports of a page. A response with an error is the page's own business.
 function record (page) {
-  const problems = []
   page.on('console', (message) => {
     if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) problems.push(message.text())
   })
@@ -40,7 +42,6 @@ function record (page) {
     const reason = request.failure().errorText
     if (reason !== 'net::ERR_ABORTED') problems.push(`${request.url()}: ${reason}`) // a stream that ends with its page
   })
-  return problems
 }
 
 // check checks a page, wide and narrow, light and dark: axe finds no violation, and nothing has to be scrolled sideways.
@@ -51,9 +52,9 @@ exports.check = async (page, name, screenshots = process.env.SCREENSHOTS) => {
     await page.emulateMedia({ colorScheme: look.colorScheme })
     const at = `${name}-${look.width}-${look.colorScheme}`
     if (screenshots) await page.screenshot({ path: path.join(screenshots, at + '.png'), fullPage: true })
-    assert.deepEqual(await violations(page), [], at)
+    for (const violation of await violations(page)) problems.push(`${at}: ${violation}`)
     const width = await page.evaluate(() => document.documentElement.scrollWidth)
-    assert.ok(width <= look.width, `${at}: the page is ${width} px wide`)
+    if (width > look.width) problems.push(`${at}: the page is ${width} px wide`)
   }
 }
 

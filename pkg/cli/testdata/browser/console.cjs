@@ -1,21 +1,51 @@
 'use strict'
-// The pages of the console: what each shows, by keyboard where a person starts and answers.
+// The console: write a flow; start, answer and stop executions; by keyboard where a person starts and answers.
 const assert = require('node:assert/strict')
-const { open, check } = require('./browser.cjs')
+const { open, check, focus } = require('./browser.cjs')
 
 open(async (page, { url }) => {
   const at = (path) => new URL(path, url).href
   await page.goto(url)
   assert.equal(page.url(), at('/executions'), 'the key is not in the address')
-  await check(page, 'executions-empty')
-
-  await page.goto(at('/flows'))
-  await check(page, 'flows')
+  for (const section of ['executions', 'waits', 'job-events', 'flows']) {
+    await page.goto(at('/' + section))
+    await check(page, section + '-empty')
+  }
   await writeFlow(page, at)
 
-  await page.goto(at('/start'))
-  await check(page, 'start')
+  await startByKeyboard(page, at)
+  const execution = page.url()
+  await waits(page, 'execution-waiting')
+  await page.reload()
+  await waits(page, 'execution-reloaded')
+  await answerByItsPage(page)
+  await page.goto(execution)
+  await isDone(page)
+  await check(page, 'execution-succeeded')
+  assert.match(await page.locator('#output').textContent(), /approved/)
+
+  await failInTheConsole(page, at)
+  await stop(page, at)
+  for (const section of ['executions', 'flows']) {
+    await page.goto(at('/' + section))
+    await check(page, section)
+  }
 })
+
+const definition = `version: v1
+type: flow
+steps:
+  - type: pass
+    name: Prepare
+  - type: task
+    name: Ask
+    resourceArn: acs:fc:::services/fnf-demo/functions/echo
+    pattern: waitForCallback
+    timeoutSecond: 600
+    outputMappings:
+      - target: status
+        source: $local.status
+`
 
 // writeFlow stores a flow: the editor shows each problem at its place, and keeps what was typed.
 async function writeFlow (page, at) {
@@ -23,17 +53,112 @@ async function writeFlow (page, at) {
   await check(page, 'flow-new')
   const text = page.getByLabel('FDL, in YAML')
   const store = page.getByRole('button', { name: 'Store' })
-  await page.getByLabel('Name').fill('written')
-  await text.fill('version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: One\n  - type: wait\n    name: Two\n    duratoin: 5\n')
+  await page.getByLabel('Name').fill('approval')
+  await text.fill(definition)
   await store.click()
   await page.getByText('The definition is not valid').waitFor()
   await check(page, 'flow-invalid')
-  const place = page.getByRole('link', { name: '8:5' })
-  await place.click()
-  assert.equal(await text.evaluate((t) => t.value.slice(t.selectionStart, t.selectionEnd)), '    duratoin: 5')
-  await text.fill((await text.inputValue()).replace('duratoin', 'duration'))
+  await page.getByRole('link', { name: '10:5' }).click()
+  assert.equal(await text.evaluate((t) => t.value.slice(t.selectionStart, t.selectionEnd)), '    timeoutSecond: 600')
+  await text.fill(definition.replace('timeoutSecond', 'timeoutSeconds'))
   await store.click()
-  await page.getByRole('heading', { name: 'Flow written' }).waitFor()
-  await page.getByRole('img', { name: 'written' }).waitFor()
+  await page.getByRole('heading', { name: 'Flow approval' }).waitFor()
+  await page.getByRole('img', { name: 'approval' }).waitFor()
   await check(page, 'flow')
+}
+
+// press moves the focus to an element by Tab, and presses a key there.
+async function press (page, element, key = 'Enter') {
+  await focus(page, element)
+  await page.keyboard.press(key)
+}
+
+// startByKeyboard starts an execution. What is wrong with its input is said at its place.
+async function startByKeyboard (page, at) {
+  await page.goto(at('/executions'))
+  await press(page, page.getByRole('navigation').getByRole('link', { name: 'Start' }))
+  await page.waitForURL('**/start')
+  await check(page, 'start')
+  await focus(page, page.getByLabel('Flow'))
+  await page.keyboard.type('approval')
+  await focus(page, page.getByLabel('Name'))
+  await page.keyboard.type('by-keyboard')
+  const input = page.getByLabel('Input, a JSON object')
+  await focus(page, input)
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type('{"amount": 40')
+  const start = page.getByRole('button', { name: 'Start' })
+  await press(page, start)
+  await page.locator('#input-error').waitFor()
+  await check(page, 'start-invalid')
+  await focus(page, input)
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('}')
+  await press(page, start)
+  await page.waitForURL('**/executions/approval/by-keyboard')
+}
+
+const box = (page, step) => page.locator('svg.flow g').filter({ hasText: step }).first()
+
+// waits waits until the page of an execution shows that step Ask waits.
+async function waits (page, name) {
+  await page.locator('svg.flow g.waiting').filter({ hasText: 'Ask' }).waitFor()
+  await page.getByRole('link', { name: 'Ask' }).waitFor()
+  await check(page, name)
+}
+
+// isDone waits until the page, without being loaded again, shows that the execution succeeded.
+async function isDone (page) {
+  await page.locator('.facts .Succeeded').waitFor()
+  await page.locator('svg.flow g.succeeded').filter({ hasText: 'Ask' }).waitFor()
+}
+
+// answerByItsPage opens the callback page of the wait, and reports a success there. The page of the execution follows.
+async function answerByItsPage (page) {
+  const execution = await page.context().newPage()
+  await execution.goto(page.url())
+  await execution.evaluate(() => { globalThis.isOpenSince = 'the start' })
+  await press(page, page.getByRole('link', { name: 'Ask' }))
+  await page.getByRole('heading', { name: 'Ask waits for a callback' }).waitFor()
+  await check(page, 'wait')
+  await press(page, page.getByRole('button', { name: 'Show the URL and the curl command' }))
+  await check(page, 'wait-url')
+  await page.goto(await page.getByLabel('URL', { exact: true }).inputValue())
+  await focus(page, page.getByLabel('Output, as JSON'))
+  await page.keyboard.press('Control+a')
+  await page.keyboard.type('{"status": "approved"}')
+  await press(page, page.getByRole('button', { name: 'Report success' }))
+  await page.getByText('A success was reported').waitFor()
+  await isDone(execution)
+  assert.equal(await execution.evaluate(() => globalThis.isOpenSince), 'the start', 'the page was not loaded again')
+  await execution.close()
+}
+
+// begin starts an execution by the form.
+async function begin (page, at, name) {
+  await page.goto(at('/start?flow=approval'))
+  await page.getByLabel('Name').fill(name)
+  await page.getByRole('button', { name: 'Start' }).click()
+  await page.locator('svg.flow g.waiting').waitFor()
+}
+
+async function failInTheConsole (page, at) {
+  await begin(page, at, 'a-name-that-is-as-long-as-names-may-be-' + 'x'.repeat(80))
+  await page.goto(at('/waits'))
+  await check(page, 'waits')
+  await page.getByRole('link', { name: 'Ask' }).click()
+  await page.getByLabel('Error').fill('Rejected')
+  await page.getByLabel('Cause').fill('too much <b>money</b>')
+  await page.getByRole('button', { name: 'Fail' }).click()
+  await page.locator('.facts .Failed').waitFor()
+  await check(page, 'execution-failed')
+}
+
+async function stop (page, at) {
+  await begin(page, at, 'to-stop')
+  await page.getByRole('link', { name: 'Stop' }).click()
+  await check(page, 'stop')
+  await page.getByRole('button', { name: 'Stop it' }).click()
+  await page.locator('.facts .Stopped').waitFor()
+  await check(page, 'execution-stopped')
 }

@@ -1,0 +1,119 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// JobEvents keeps the latest job events that a process got, and accepts more. A stack has none: its services send them to the
+// event bus of the account.
+type JobEvents interface {
+	// JobEvents returns the events, the latest first.
+	JobEvents(ctx context.Context) ([]JobEvent, error)
+	SendJobEvent(ctx context.Context, event []byte) error
+}
+
+// JobEvent is a job event that arrived.
+type JobEvent struct {
+	ID         int
+	Time       time.Time
+	Result     string // matched, parked, ignored or failed
+	Problem    string // why it failed
+	Kind, Name string // of the job
+	Executions []string
+	Text       string // "" if it is too large to be kept
+}
+
+// jobEventsData is what the page of the job events shows.
+type jobEventsData struct {
+	Served          bool
+	Events          []jobEvent
+	Text, TextError string // of the form
+	Error           string
+}
+
+// jobEvent is an event in the list.
+type jobEvent struct {
+	JobEvent
+
+	At        string // its instant
+	Indented  string // its text, with tokens masked
+	Waited    []link // the executions
+	CanReplay bool
+}
+
+// link is a link to another page.
+type link struct{ Path, Text string }
+
+// jobEvents shows the latest job events.
+func (c *console) jobEvents(r *http.Request) (page, error) {
+	return c.jobEventsPage(r, jobEventsData{}, http.StatusOK)
+}
+
+func (c *console) jobEventsPage(r *http.Request, d jobEventsData, status int) (page, error) {
+	p := page{Title: "Job events", Template: "job_events", Status: status}
+	if d.Served = c.JobEvents != nil; !d.Served {
+		p.Data, p.Static = d, true
+		return p, nil
+	}
+	events, err := c.JobEvents.JobEvents(r.Context())
+	for _, e := range events {
+		shown := jobEvent{JobEvent: e, At: e.Time.UTC().Format(time.RFC3339), Indented: token.MaskAll(indented(e.Text)), CanReplay: e.Text != ""}
+		for _, name := range e.Executions {
+			flow, execution, _ := strings.Cut(name, "/")
+			shown.Waited = append(shown.Waited, link{executionPath(flow, execution), name})
+		}
+		shown.Text = ""
+		d.Events = append(d.Events, shown)
+	}
+	p.Data = d
+	return p, err
+}
+
+// sendJobEvent sends the event of the form, or one of the list again.
+func (c *console) sendJobEvent(r *http.Request) (page, error) {
+	if err := r.ParseForm(); err != nil {
+		return page{}, unreadableForm(err)
+	}
+	if c.JobEvents == nil {
+		return page{}, errNoPage
+	}
+	d := jobEventsData{Text: r.PostFormValue("event")}
+	text := []byte(strings.ReplaceAll(d.Text, "{time}", c.Now().UTC().Format(time.RFC3339)))
+	if id := r.PostFormValue("replay"); id != "" {
+		kept, err := c.keptEvent(r, id)
+		if err != nil {
+			return page{}, err
+		}
+		text = kept
+	} else if !json.Valid(text) {
+		d.TextError = "this is no JSON; allowed: an event as EventBridge delivers it"
+		return c.jobEventsPage(r, d, http.StatusUnprocessableEntity)
+	}
+	if err := c.JobEvents.SendJobEvent(r.Context(), text); err != nil {
+		d.Error = token.MaskAll(err.Error())
+		return c.jobEventsPage(r, d, http.StatusUnprocessableEntity)
+	}
+	return page{Location: "/job-events"}, nil
+}
+
+// keptEvent returns the text of an event of the list.
+func (c *console) keptEvent(r *http.Request, id string) ([]byte, error) {
+	events, err := c.JobEvents.JobEvents(r.Context())
+	for _, e := range events {
+		if strconv.Itoa(e.ID) == id && e.Text != "" {
+			return []byte(e.Text), nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nil, &rest.Error{Status: http.StatusNotFound, Message: "this event is not kept any longer"}
+}
