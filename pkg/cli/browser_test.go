@@ -76,6 +76,11 @@ func TestCallbackPageInABrowser(t *testing.T) {
 	token := d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask")
 	inBrowser(t, "callback.cjs", map[string]any{"url": strings.TrimSpace(d.do("tokens", "url", token))})
 	d.endedBy("third-party-callback/asked", "callback")
+
+	d.do("start", "../../events/orders/flow.yaml", "--name", "asked", "--input", `{"order":"A-17","items":[]}`)
+	token = d.until(`(\S+\.\S{43}) `, "tokens", "list", "orders/asked", "--unmask")
+	inBrowser(t, "question.cjs", map[string]any{"url": strings.TrimSpace(d.do("tokens", "url", token))})
+	d.until("OrderRejected", "show", "orders/asked")
 }
 
 func TestConsoleInABrowser(t *testing.T) {

@@ -195,7 +195,7 @@ func (e *execution) look(
 			if len(open) > 1 {
 				place = e.title() + "/" + t.Place()
 			}
-			e.sayHowToAnswer(t.Token, place)
+			e.sayHowToAnswer(t.Token, place, t.Question)
 		}
 	}
 	return state, append(before, events...), later, nil
@@ -238,21 +238,28 @@ const mostAsked = 3
 
 // sayHowToAnswer says what a second terminal has to be told. One of several callbacks is named by its place,
 // FLOW/EXECUTION/STEP.
-func (e *execution) sayHowToAnswer(text, place string) {
+func (e *execution) sayHowToAnswer(text, place string, asked *machine.Question) {
 	if _, known := e.told.LoadOrStore(text, true); known {
 		return
 	}
 	if place != "" {
-		switch asked := e.asked.Add(1); {
-		case asked == mostAsked+1:
+		switch told := e.asked.Add(1); {
+		case told == mostAsked+1:
 			e.steps.Say("more callbacks are waited for:\n  waitless tokens list" + e.place.Flags())
 			return
-		case asked > mostAsked:
+		case told > mostAsked:
 			return
 		}
 		text = "'" + place + "'"
 	}
-	e.steps.Say("report the outcome from another terminal:\n  waitless tokens succeed " + text + ` --output '{"key":"value"}'` + e.place.Flags())
+	say, outcome := "", ` --output '{"key":"value"}'`
+	if asked != nil {
+		say = question(asked) + "\n"
+		if asked.Choices != nil {
+			outcome = " --choice LABEL"
+		}
+	}
+	e.steps.Say(say + "report the outcome from another terminal:\n  waitless tokens succeed " + text + outcome + e.place.Flags())
 }
 
 // runHere runs the execution to its end in this process: in memory when time is virtual, else in
@@ -405,7 +412,8 @@ func (e *execution) ask(flow *fdl.Flow, state machine.State, events []machine.Ev
 	if title := state.Flow.Name + "/" + state.Execution; state.Lane != nil || title != e.title() {
 		place = title + "/" + machine.StepIn(step.Name, machine.Iterations(step, state.Items()))
 	}
-	e.sayHowToAnswer(text, place)
+	asked, _ := e.system.Client.Question(context.Background(), flow, state) // else only the question is not shown
+	e.sayHowToAnswer(text, place, asked)
 }
 
 // warnOfUnmapped shows what mappings of the execution leave out.

@@ -304,6 +304,11 @@ func describe(e rest.Execution) string {
 	line("execution", e.Flow+"/"+e.Name)
 	line("status", string(e.Status))
 	line("waiting", state(rest.Execution{Waiting: e.Waiting}))
+	if e.Waiting != nil {
+		for _, w := range append([]rest.Waiting{*e.Waiting}, e.Waiting.Inside...) {
+			line("asks", question(w.Question))
+		}
+	}
 	if e.Waiting != nil && e.Waiting.Progress != nil {
 		p := e.Waiting.Progress
 		line("progress", fmt.Sprintf("%d of %d done, %d running", p.Done, p.Items, p.Running))

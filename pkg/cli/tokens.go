@@ -14,6 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -45,9 +46,21 @@ func tokenRows(tokens []rest.Token) (rows [][]string) {
 		if t.Recipient != "" {
 			who, what = t.Recipient, cmp.Or(t.Job, "callback")
 		}
-		rows = append(rows, []string{t.Token, who, what, "since " + view.LocalTime(t.Since), deadlineOf(t)})
+		rows = append(rows, []string{t.Token, who, what, "since " + view.LocalTime(t.Since), deadlineOf(t), question(t.Question)})
 	}
 	return rows
+}
+
+// question returns what a step asks in one line, "" for nothing.
+func question(q *machine.Question) string {
+	if q == nil {
+		return ""
+	}
+	text := strings.TrimSpace(q.Prompt)
+	if len(q.Choices) > 0 {
+		text += " (" + strings.Join(q.Choices, ", ") + ")"
+	}
+	return view.Printable(token.MaskAll(strings.TrimSpace(text)))
 }
 
 func deadlineOf(t rest.Token) string {
@@ -163,6 +176,9 @@ func outcomeText(t rest.Token) string {
 		text += " is open"
 		if t.Step != "" {
 			text += fmt.Sprintf(": step %s of %s/%s waits since %s, %s", t.Place(), t.Flow, t.Execution, view.LocalTime(t.Since), deadlineOf(t))
+			if t.Question != nil {
+				text += ", and asks: " + question(t.Question)
+			}
 		}
 		if t.LastBeat != "" {
 			text += ", last heartbeat " + view.LocalTime(t.LastBeat)
@@ -198,10 +214,17 @@ func tokensShowCommand(c Command) *cobra.Command {
 }
 
 func tokensSucceedCommand(c Command) *cobra.Command {
-	var output string
+	var output, choice string
 	cmd := helpOf("tokens succeed", nil)
 	cmd.Flags().StringVar(&output, "output", "{}", "the output of the task: a JSON object, @FILE or - for standard input")
+	cmd.Flags().StringVar(&choice, "choice", "", "the label of a choice of the step, in place of --output")
 	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
+		switch {
+		case choice != "" && cmd.Flags().Changed("output"):
+			return rest.Token{}, false, view.Usage("--choice and --output are both given; a choice has an output", "waitless tokens succeed TOKEN --choice LABEL")
+		case choice != "":
+			return a.Choose(ctx, text, choice)
+		}
 		value, err := c.readObject(ctx, "--output", output)
 		if err != nil {
 			return rest.Token{}, false, err

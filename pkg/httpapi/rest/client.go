@@ -193,6 +193,11 @@ func (c *Client) Succeed(ctx context.Context, token string, output value.Value) 
 	return c.report(ctx, token, "success", output)
 }
 
+// Choose closes a token with the output of a choice of its step; see [Client.Succeed].
+func (c *Client) Choose(ctx context.Context, token, label string) (t Token, first bool, err error) {
+	return c.report(ctx, token, "success", nil, "choice", label)
+}
+
 // Fail closes a token with a failure; see [Client.Succeed].
 func (c *Client) Fail(ctx context.Context, token string, failure Failure) (t Token, first bool, err error) {
 	return c.report(ctx, token, "failure", failure)
@@ -203,12 +208,14 @@ func (c *Client) Heartbeat(ctx context.Context, token string) (t Token, first bo
 	return c.report(ctx, token, "heartbeat", nil)
 }
 
-func (c *Client) report(ctx context.Context, token, end string, body any) (t Token, first bool, err error) {
+func (c *Client) report(ctx context.Context, token, end string, body any, parameters ...string) (t Token, first bool, err error) {
 	where := path("tokens", token, end)
 	if flow, rest, ok := strings.Cut(token, "/"); ok {
 		execution, step, _ := strings.Cut(rest, "/")
-		where = path("flows", flow, "executions", execution, "token", end) + query("step", step)
+		where = path("flows", flow, "executions", execution, "token", end)
+		parameters = append(parameters, "step", step)
 	}
+	where += query(parameters...)
 	status, err := c.send(ctx, http.MethodPost, where, body, &t)
 	return t, status == http.StatusOK, err
 }

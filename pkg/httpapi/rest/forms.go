@@ -91,6 +91,8 @@ type Waiting struct {
 	// Progress is that of the branches or iterations, if For is "lanes". It is left out in lists, while the
 	// execution is ending, and if there are more lanes than this response reads.
 	Progress *Progress `json:"progress,omitempty"`
+	// Question is what the step asks the person who reports its outcome. It is left out in lists.
+	Question *machine.Question `json:"question,omitempty"`
 }
 
 // Progress is how many branches or iterations of a step there are, have ended, and have begun and not ended.
@@ -116,14 +118,16 @@ type Token struct {
 	Since     string `json:"since,omitempty"`
 	Deadline  string `json:"deadline,omitempty"`
 	// HeartbeatSeconds is how long the step waits for a heartbeat, left out if heartbeats change nothing.
-	HeartbeatSeconds int          `json:"heartbeatSeconds,omitempty"`
-	Open             bool         `json:"open"`
-	Output           *value.Value `json:"output,omitempty"`
-	Error            string       `json:"error,omitempty"`
-	Cause            string       `json:"cause,omitempty"`
-	ClosedBy         string       `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
-	ClosedAt         string       `json:"closedTime,omitempty"`
-	LastBeat         string       `json:"lastHeartbeat,omitempty"`
+	HeartbeatSeconds int `json:"heartbeatSeconds,omitempty"`
+	// Question is what the step asks the person who reports its outcome, in lists of open tokens.
+	Question *machine.Question `json:"question,omitempty"`
+	Open     bool              `json:"open"`
+	Output   *value.Value      `json:"output,omitempty"`
+	Error    string            `json:"error,omitempty"`
+	Cause    string            `json:"cause,omitempty"`
+	ClosedBy string            `json:"closedBy,omitempty"` // hand, callback, event, reconcile, task, submit, deadline, heartbeat, stop
+	ClosedAt string            `json:"closedTime,omitempty"`
+	LastBeat string            `json:"lastHeartbeat,omitempty"`
 }
 
 // Failure is what a failing task or a stop reports.

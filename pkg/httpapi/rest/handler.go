@@ -144,7 +144,7 @@ func (h handler) routes() (all []route) {
 // masking returns the routes without those that reveal tokens.
 func (h handler) masking() []route {
 	const execution = "/flows/{flow}/executions/{execution}"
-	step := []string{"step"}
+	step, choice := []string{"step"}, []string{"step", "choice"}
 	return []route{
 		{pattern: "GET /openapi.json", respond: describe, isRevealed: true},
 		{pattern: "GET /flows", respond: h.listFlows, parameters: []string{"flow"}, large: true},
@@ -159,12 +159,12 @@ func (h handler) masking() []route {
 		{pattern: "POST " + execution + "/stop", respond: h.stop},
 		{pattern: "POST " + execution + "/redrive", respond: h.redrive},
 		{pattern: "POST " + execution + "/rerun", respond: h.rerun},
-		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: step},
+		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: choice},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
 		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
 		{pattern: "GET /tokens", respond: h.openTokens, parameters: []string{"flow", "execution", "after"}, large: true, reveals: true},
 		{pattern: "GET /tokens/{token}", respond: h.showToken},
-		{pattern: "POST /tokens/{token}/success", respond: h.report(tokenInPath, resume.Limits.Success)},
+		{pattern: "POST /tokens/{token}/success", respond: h.report(tokenInPath, resume.Limits.Success), parameters: choice[1:]},
 		{pattern: "POST /tokens/{token}/failure", respond: h.report(tokenInPath, resume.Limits.Failure)},
 		{pattern: "POST /tokens/{token}/heartbeat", respond: h.report(tokenInPath, nil)},
 	}
@@ -566,7 +566,11 @@ func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int
 		return e, nil
 	}
 	one := h.waitingOf(flow, state)
-	e.Waiting = &one
+	if e.Waiting = &one; lanes == shownLanes {
+		if one.Question, err = h.Engine.Question(ctx, flow, state); err != nil {
+			return e, err
+		}
+	}
 	if waiting.For == machine.WaitingForLanes {
 		return e, h.addInside(ctx, flow, state, lanes, e.Waiting)
 	}
@@ -606,10 +610,14 @@ func (h handler) addInside(ctx context.Context, flow *fdl.Flow, state machine.St
 	if lanes == shownLanes && waits.Items > 0 && state.Ending == nil {
 		to.Progress = &Progress{waits.Items, waits.Done, waits.Running}
 	}
-	for i, state := range waits.States {
-		if i < mostInside {
-			to.Inside = append(to.Inside, h.waitingOf(flow, state))
+	for _, state := range waits.States[:min(len(waits.States), mostInside)] {
+		one := h.waitingOf(flow, state)
+		if lanes == shownLanes {
+			if one.Question, err = h.Engine.Question(ctx, flow, state); err != nil {
+				return err
+			}
 		}
+		to.Inside = append(to.Inside, one)
 	}
 	to.Others = len(waits.States) - len(to.Inside)
 	return nil

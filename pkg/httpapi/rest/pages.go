@@ -241,7 +241,8 @@ func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err 
 			continue
 		}
 		var record token.Record
-		if record, err = h.Engine.TokenRecord(r.Context(), state.Waiting.Handle()); record.Open() {
+		if record, err = h.Engine.TokenRecord(r.Context(), state.Waiting.Handle()); err == nil && record.Open() {
+			t.Question, err = h.Engine.Question(r.Context(), l.flow, state)
 			open = append(open, recordOf(t, record))
 		}
 	}

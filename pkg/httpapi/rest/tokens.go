@@ -193,6 +193,7 @@ func (h handler) showToken(r *http.Request) (int, any, error) {
 // report closes a token with the outcome that parse reads from the body; nil is for a heartbeat.
 func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Outcome, error)) responder {
 	return func(r *http.Request) (int, any, error) {
+		choice := r.URL.Query().Get("choice")
 		outcome, err := h.readOutcome(r, parse)
 		if err != nil {
 			return 0, nil, err
@@ -202,7 +203,7 @@ func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Ou
 			return 0, nil, err
 		}
 		if t.ClosedBy != "" {
-			return statusOfReport(parse != nil && holds(t, outcome)), t, nil
+			return statusOfReport(parse != nil && choice == "" && holds(t, outcome)), t, nil
 		}
 		verified, err := h.Tokens.Verify(r.Context(), t.Token)
 		if err != nil {
@@ -212,13 +213,42 @@ func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Ou
 			record, err := verified.Heartbeat(r.Context())
 			return statusOfReport(record.Open()), recordOf(h.withStep(r.Context(), t, verified.ID), record), err
 		}
+		if choice != "" {
+			outcome, err = h.chosen(r.Context(), verified, choice)
+		}
+		if err != nil {
+			return 0, nil, err
+		}
 		met, record, err := verified.Close(r.Context(), outcome)
 		return statusOfReport(met != resume.ClosedDifferent), recordOf(t, record), err
 	}
 }
 
+// chosen returns the outcome of the choice with that label of the step that waits for the token.
+func (h handler) chosen(ctx context.Context, verified resume.Token, label string) (token.Outcome, error) {
+	var wait engine.Wait
+	var err error
+	waits := verified.ID.Flags&token.FlagExternal == 0
+	if waits {
+		wait, waits, err = h.Engine.WaitFor(ctx, verified.ID.Execution, verified.Handle())
+	}
+	switch {
+	case err != nil:
+		return token.Outcome{}, err
+	case !waits:
+		return token.Outcome{}, conflict("no step waits for the token, so there is nothing to choose")
+	case wait.Question == nil || wait.Question.Choices == nil:
+		return token.Outcome{}, invalid("step %s has no choices; give its output", wait.Step)
+	}
+	number := slices.Index(wait.Question.Choices, label)
+	if number < 0 {
+		return token.Outcome{}, invalid("choice %q is unknown; allowed: %s", label, strings.Join(wait.Question.Choices, ", "))
+	}
+	return token.Success(wait.Question.Outputs[number]), nil
+}
+
 func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) (token.Outcome, error)) (token.Outcome, error) {
-	if parse == nil {
+	if parse == nil || r.URL.Query().Get("choice") != "" {
 		return token.Outcome{}, nil
 	}
 	body, err := h.readBody(r)

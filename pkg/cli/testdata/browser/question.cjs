@@ -1,0 +1,24 @@
+'use strict'
+// The page of a callback that asks a question, used by keyboard alone.
+const assert = require('node:assert/strict')
+const { open, check, focus } = require('./browser.cjs')
+
+open(async (page, { url }) => {
+  await page.goto(url)
+  await page.getByText('Ship order A-17?').waitFor()
+  for (const text of ['orders', 'Approve', 'Deadline']) {
+    assert.ok(await page.locator('dl').getByText(text, { exact: true }).isVisible(), text)
+  }
+  await check(page, 'question')
+
+  await focus(page, page.getByText('Report something else'))
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Output, as JSON').waitFor()
+  await check(page, 'question-else')
+
+  await page.goto(url)
+  await focus(page, page.getByRole('button', { name: 'Reject' }))
+  await page.keyboard.press('Enter')
+  await page.getByText('A success was reported').waitFor()
+  await check(page, 'question-recorded')
+})
