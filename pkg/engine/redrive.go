@@ -59,7 +59,11 @@ func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartReq
 	if newest {
 		start.Flow, err = c.flows.Newest(ctx, state.Flow.Name)
 	}
-	return start, state, wrap("read the newest definition of flow "+state.Flow.Name, err)
+	op := "read the newest definition of flow " + state.Flow.Name
+	if errors.Is(err, ErrNotFound) {
+		return start, state, &Error{CodeInvalid, op, errors.New("the flow was deleted; put it again, or use the definition of the execution")}
+	}
+	return start, state, wrap(op, err)
 }
 
 // redrive finds out where an execution goes on.

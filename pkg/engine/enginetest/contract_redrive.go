@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -150,6 +151,31 @@ var redriveCases = []ruleCase{
 		b.drain()
 		b.wantRedriven(machine.StatusSucceeded, `{"a":1}`)
 	}},
+	// rules: RD-10
+	{"rule 25: the redrive of a sub-flow reports to no parent", func(b *fixture) {
+		b.advance(b.childWaits(taskFlow("A")))
+		b.script("A", failed("E"))
+		b.drain()
+		b.wantEnd(machine.StatusFailed, "E")
+		_, parent := b.latest()
+		start, err := b.Redrive(b.t.Context(), childID, engine.RedriveRequest{})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		b.wantStart(start, engine.StartedNew)
+		b.answer("A", `{"a":1}`)
+		b.drain()
+		state, err := b.Describe(b.t.Context(), engine.NewID("child", start.Execution))
+		if _, after := b.latest(); err != nil || state.Status != machine.StatusSucceeded || state.Parent != nil || after.Events != parent.Events {
+			b.t.Errorf("the redrive is %s with parent %+v, the parent %+v, %v", state.Status, state.Parent, after, err)
+		}
+	}},
+	{"rule 12: a redrive with the newest definition of a deleted flow", func(b *fixture) {
+		b.failInB()
+		b.Flows = noNewest{b.Flows}
+		b.wantNoRedrive(engine.RedriveRequest{Newest: true}, engine.CodeInvalid, "the flow was deleted; put it again")
+		b.redriveStart(engine.RedriveRequest{})
+	}},
 	// rules: RD-11
 	{"rule 12: a redrive refers to nothing of the other execution, which expires first", func(b *fixture) {
 		values := b.withLarge()
@@ -227,6 +253,14 @@ var redriveCases = []ruleCase{
 			b.t.Errorf("%+v, %v", state, err)
 		}
 	}},
+}
+
+// noNewest lists no definition.
+type noNewest struct{ engine.Flows }
+
+// Newest implements [engine.Flows].
+func (noNewest) Newest(context.Context, string) (machine.FlowRef, error) {
+	return machine.FlowRef{}, engine.ErrNotFound
 }
 
 func failed(name string) answer { return answer{outcome: token.Failure(name, "why")} }

@@ -471,6 +471,8 @@ func (h handler) started(ctx context.Context, request engine.StartRequest) (int,
 	switch {
 	case err != nil:
 		return 0, nil, err
+	case met == engine.StartedDifferent && request.Redriven != nil:
+		return 0, nil, conflict("execution %s/%s exists and does not go on from there; choose another name", request.Flow.Name, request.Execution)
 	case met == engine.StartedDifferent:
 		return 0, nil, startedDifferent(request.Flow.Name, request.Execution)
 	}

@@ -348,7 +348,7 @@ func TestRedriveAndRerun(t *testing.T) {
 	_, _, err = a.Redrive(t.Context(), "callback", "one", rest.Redrive{From: "None"})
 	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, `the flow has no step "None"`)
 	_, _, err = a.Redrive(t.Context(), "callback", "one", rest.Redrive{Name: "one"})
-	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "choose another name")
+	wantRefused(t, err, http.StatusConflict, engine.CodeConflict, "execution callback/one exists and does not go on from there; choose another name")
 	_, _, err = a.Redrive(t.Context(), "callback", "two", rest.Redrive{})
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "there is no execution callback/two")
 	again, isNew, err := a.Rerun(t.Context(), "callback", "one", rest.Redrive{})
