@@ -65,6 +65,8 @@ const (
 	Astray Invariant = "astray"
 	// Vanished: no item of a log that is needed expires before the retention after what the log waits for.
 	Vanished Invariant = "vanished"
+	// Redrive: an execution that is redriven begins with the step that failed.
+	Redrive Invariant = "redrive"
 	// Broken: nothing fails but what was made to.
 	Broken Invariant = "broken"
 )
@@ -237,6 +239,7 @@ type attempt struct {
 // attempts reads the history step by step.
 func (l *log) attempts(history []machine.Event) []*attempt {
 	r := &reader{log: l, open: map[int]bool{}, until: map[int]time.Time{}, places: placesIn(l)}
+	r.openRedriven()
 	for _, event := range history {
 		r.read(event)
 	}

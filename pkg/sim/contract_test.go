@@ -887,6 +887,18 @@ var mutants = []mutant{
 		caught: sim.Vanished, edits: one("machine/keep.go", "	r.keepUntil(until)\n", "	r.keepUntil(until.AddDate(-1, 0, 0))\n"),
 	},
 	{
+		name: "redrive: it begins with the first step", from: redriven + 1,
+		caught: sim.Redrive, edits: one("machine/apply.go", `first = r.redrivenStep()`, `s.Series = []Series{{Local: value.Object()}}`),
+	},
+	{
+		name: "redrive: after a stop it begins with the first step", from: redriven + 1,
+		caught: sim.Redrive, edits: one("machine/redrive.go", `return r.points[r.last.Index], nil`, `return r.points[0], nil`),
+	},
+	{
+		name: "redrive: a step inside of a fork is redriven without its fork", from: redriven + 1,
+		caught: sim.Redrive, edits: one("machine/redrive.go", `return append(ForksAround(step), step)[0]`, `return step`),
+	},
+	{
 		name:   "reads: the latest item is that of a moment ago",
 		caught: sim.Stuck, edits: one("sim/ports.go", `of.latest(present)`, `of.latest(instant(l.a.world.now-l.a.world.between(0, 2*time.Second)))`),
 	},

@@ -38,7 +38,8 @@ func (l logs) Extend(_ context.Context, expires time.Time, keys ...engine.ItemKe
 }
 
 // checkExpiry looks at a log whose last item was just put: no item that is needed, nor the token, may expire before
-// the retention after what the log waits for, or after the time limit of the execution. One that ends by a defect keeps its expiry: its definition is perhaps gone.
+// the retention after what the log waits for, or after the time limit of the execution. One that ends by a
+// defect keeps its expiry: its definition is perhaps gone.
 func (l *log) checkExpiry() {
 	if l.limits.ShortLife == 0 || l.last().Error == machine.ErrorInternal {
 		return

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -65,7 +64,7 @@ func (w *world) start(pause time.Duration, tries int) {
 		if w.outside++; tries < startTries {
 			w.copies[machine.CauseStart]++ // another start, another wake
 		}
-		_, err := a.client().Start(a.ctx, engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: w.input()})
+		_, err := a.client().Start(a.ctx, w.request())
 		switch {
 		case !a.dead && err == nil:
 			a.note("is told that it started")

@@ -65,9 +65,11 @@ type world struct {
 	defect  defect
 	refused int // commits that were refused though no worker was first; each may have sent a timer
 
-	starters []*world // which have a step that starts this sub-flow, nil for other executions
-	awaiting *log     // whose step waits for this sub-flow, nil for other executions
-	handle   string   // of the step's token
+	redriven   engine.StartRequest // of the redrive of another execution, without a name for one that starts
+	leftBefore string              // the step that the other execution was left at, "" for none
+	starters   []*world            // which have a step that starts this sub-flow, nil for other executions
+	awaiting   *log                // whose step waits for this sub-flow, nil for other executions
+	handle     string              // of the step's token
 
 	hasJobs   bool // the flow may wait for jobs, in every fourth run
 	tries     bool // its tasks may be tried again; see drawsTries
@@ -106,6 +108,9 @@ func (w *world) run(seed uint64) {
 		w.drawOther(seed).start(w.between(0, 5*time.Second), startTries)
 	}
 	w.turn()
+	if drawsRedrive(seed) && w.redrive() {
+		w.turn()
+	}
 	w.settleAll()
 	for _, each := range w.worlds {
 		each.check()
