@@ -21,6 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 func flowsCommand(c Command) *cobra.Command {
@@ -30,12 +31,17 @@ func flowsCommand(c Command) *cobra.Command {
 // shortHash is as much of a hash as people need to tell definitions apart.
 func shortHash(hash string) string { return hash[:min(12, len(hash))] }
 
+// noTarget is the value of --notify that removes the target of a flow.
+const noTarget = "none"
+
 func flowsPutCommand(c Command) *cobra.Command {
 	var o remoteOptions
 	var t templateFlags
+	var notify machine.Notify
 	cmd := helpOf("flows put", arguments(1, 1))
 	o.register(cmd)
 	t.register(cmd.Flags())
+	registerNotify(cmd.Flags(), &notify, notifyUsage+"; none removes it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		file, err := c.readRunnable(args[0], t)
 		if err != nil {
@@ -44,12 +50,18 @@ func flowsPutCommand(c Command) *cobra.Command {
 		if err := c.warn(file); err != nil {
 			return err
 		}
-		return c.putFlow(cmd.Context(), o, file)
+		if err := c.readTarget(cmd.Context(), &notify); err != nil {
+			return err
+		}
+		if notify.Target == noTarget {
+			notify = machine.Notify{}
+		}
+		return c.putFlow(cmd.Context(), o, file, notify, cmd.Flags().Changed("notify"))
 	}
 	return cmd
 }
 
-func (c Command) putFlow(ctx context.Context, o remoteOptions, file flowFile) (err error) {
+func (c Command) putFlow(ctx context.Context, o remoteOptions, file flowFile, notify machine.Notify, setsNotify bool) (err error) {
 	place, err := c.locate(o.Place)
 	if err != nil {
 		return err
@@ -60,6 +72,9 @@ func (c Command) putFlow(ctx context.Context, o remoteOptions, file flowFile) (e
 	}
 	defer a.Close(&err)
 	flow, err := a.PutFlow(ctx, file.name(), file.text, "")
+	if err == nil && setsNotify {
+		flow, err = a.SetNotify(ctx, flow, notify)
+	}
 	if err != nil {
 		return err
 	}
@@ -76,7 +91,7 @@ func flowsListCommand(c Command) *cobra.Command {
 		flows, err := a.Flows(ctx, "")
 		var rows [][]string
 		for _, f := range flows {
-			rows = append(rows, []string{f.Name, shortHash(f.Hash), view.LocalTime(f.CreatedTime)})
+			rows = append(rows, []string{f.Name, shortHash(f.Hash), view.LocalTime(f.CreatedTime), f.Notify})
 		}
 		return flowsOf(flows, view.Columns(rows)), err
 	})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
@@ -17,6 +19,14 @@ import (
 // errUnsigned is the error of a target without a secret.
 var errUnsigned = errors.New("notices are signed, and there is no secret for that; set " + notifyVariable + " of waitless dev to " +
 	"whsec_ and 24 to 64 bytes in base64")
+
+const notifyUsage = "a URL that is told of the end, or on a stack an ARN: https://..., or @FILE with one (see: waitless docs notify)"
+
+// registerNotify adds the flags of a target.
+func registerNotify(flags *pflag.FlagSet, notify *machine.Notify, usage string) {
+	flags.StringVar(&notify.Target, "notify", "", usage)
+	flags.BoolVar(&notify.Waits, "notify-waits", false, "tell --notify also of each step that begins to wait for a callback")
+}
 
 // readTarget reads the target of a flag, which may be in a file: everybody may see arguments.
 func (c Command) readTarget(ctx context.Context, notify *machine.Notify) error {

@@ -54,7 +54,7 @@ func next(t *testing.T, notices chan received) received {
 	}
 }
 
-// rules: NO-1 NO-5 NO-8 NO-9 NO-11
+// rules: NO-1 NO-5 NO-8 NO-9 NO-11 NO-15 NO-16
 func TestDevSendsNotices(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
@@ -79,6 +79,20 @@ func TestDevSendsNotices(t *testing.T) {
 	if end := next(t, refused); end.Data["execution"] != "default" {
 		t.Errorf("the notice of the default is %+v", end)
 	}
+	d.do("flows", "put", flow, "--notify", good, "--notify-waits")
+	if listed := d.do("flows", "list"); !strings.Contains(listed, "http://127.0.0.1:") || strings.Contains(listed, "s3cret") {
+		t.Errorf("flows list: %s", listed)
+	}
+	d.do("start", flow, "--name", "of-the-flow")
+	if waits := next(t, notices); waits.Type != "execution.waiting" || waits.Data["execution"] != "of-the-flow" {
+		t.Errorf("the notice of the flow's target is %+v", waits)
+	}
+	d.do("flows", "put", flow, "--notify", "none")
+	d.do("start", flow, "--name", "of-no-flow")
+	d.do("stop", "third-party-callback/of-no-flow")
+	if end := next(t, refused); end.Data["execution"] != "of-no-flow" {
+		t.Errorf("the notice of the default is %+v", end)
+	}
 	shown := d.until(`(notice +given up after .* the target is gone)`, "show", "pass/default")
 	log := func() string { d.interrupt(); return d.stderr.String() }()
 	if !strings.Contains(log, `msg="a notice was given up" execution=pass/default `) || strings.Contains(log+shown, "s3cret") {
@@ -97,6 +111,7 @@ func TestTargetsThatAreNone(t *testing.T) {
 		"clear text":         {[]string{"start", flow, "--notify", "http://example.org/s3cret"}, "not encrypted"},
 		"a user":             {[]string{"start", flow, "--notify", "https://me:s3cret@example.org/"}, "user"},
 		"no URL":             {[]string{"start", flow, "--notify", "arn:aws:sqs:eu-west-1:1:s3cret"}, "not a URL"},
+		"of a flow":          {[]string{"flows", "put", flow, "--notify", "http://example.org/s3cret"}, "not encrypted"},
 		"waits alone":        {[]string{"start", flow, "--notify-waits"}, "needs --notify"},
 		"dev in clear text":  {[]string{"dev", "--notify", "http://example.org/s3cret"}, "not encrypted"},
 		"dev without secret": {[]string{"dev", "--notify", "https://example.org/s3cret"}, "WAITLESS_NOTIFY_SECRET"},

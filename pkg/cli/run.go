@@ -73,8 +73,7 @@ func startCommand(c Command) *cobra.Command {
 	var follow bool
 	cmd := o.command(helpOf("start", nil), func(ctx context.Context) error { return c.start(ctx, o, follow) })
 	cmd.Flags().BoolVar(&follow, "follow", false, "show the execution until it ends")
-	cmd.Flags().StringVar(&o.notify.Target, "notify", "", "a URL that is told of the end, or on a stack an ARN: https://..., or @FILE with one (see: waitless docs notify)")
-	cmd.Flags().BoolVar(&o.notify.Waits, "notify-waits", false, "tell --notify also of each step that begins to wait for a callback")
+	registerNotify(cmd.Flags(), &o.notify, notifyUsage)
 	return cmd
 }
 

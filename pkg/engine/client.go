@@ -55,10 +55,15 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 	}
 	parent, err := request.parent()
 	if err == nil {
-		request.Notify, err = c.notifyOf(request.Notify)
+		err = c.checkNotify(request.Notify)
 	}
 	if err != nil {
 		return 0, &Error{CodeInvalid, op, err}
+	}
+	if request.Notify.Target == "" {
+		if request.Notify, err = c.presetOf(ctx, request.Flow); err != nil {
+			return 0, wrap(op, err)
+		}
 	}
 	switch _, err := c.accept(ctx, request, parent); {
 	case err == nil:

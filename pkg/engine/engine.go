@@ -171,7 +171,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 	}); err != nil {
 		return nil, err
 	}
-	if _, err := client.notifyOf(config.Notify); err != nil {
+	if err := client.checkNotify(config.Notify); err != nil {
 		return nil, fmt.Errorf("engine: the default target: %w", err)
 	}
 	return client, nil

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,19 +22,37 @@ const maxNoticeOutput = 32 << 10
 // maxTarget is the most bytes of a target: a URL has about as many at most everywhere.
 const maxTarget = 2048
 
-// notifyOf returns what a new execution notifies.
-func (c *Client) notifyOf(asked machine.Notify) (machine.Notify, error) {
+// checkNotify returns why a target cannot be told. None is not an error.
+func (c *Client) checkNotify(asked machine.Notify) error {
 	switch {
 	case asked.Target == "" && asked.Waits:
-		return machine.Notify{}, errors.New("notifyWaits needs the target of notify")
+		return errors.New("notifyWaits needs the target of notify")
 	case asked.Target == "":
-		return c.notify, nil
+		return nil
 	case len(asked.Target) > maxTarget:
-		return machine.Notify{}, fmt.Errorf("the target of notify has %d bytes and the limit is %d", len(asked.Target), maxTarget)
+		return fmt.Errorf("the target of notify has %d bytes and the limit is %d", len(asked.Target), maxTarget)
 	case c.checkTarget == nil:
-		return machine.Notify{}, errors.New("notices cannot be sent from here; leave out notify")
+		return errors.New("notices cannot be sent from here; leave out notify")
 	}
-	return asked, c.checkTarget(asked.Target)
+	return c.checkTarget(asked.Target)
+}
+
+// presetOf returns what an execution notifies whose start names no target: that of its flow, or else the default. The
+// definition goes first, because a store may read both at once.
+func (c *Client) presetOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
+	if _, err := c.flows.Flow(ctx, flow); err != nil {
+		return machine.Notify{}, err
+	}
+	notify, err := c.flows.NotifyOf(ctx, flow)
+	return cmp.Or(notify, c.notify), err
+}
+
+// SetNotify sets what executions of a definition notify whose start names no target; see [Flows].
+func (c *Client) SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error {
+	if err := c.checkNotify(notify); err != nil {
+		return &Error{CodeInvalid, "put flow " + flow.Name, err}
+	}
+	return c.flows.SetNotify(ctx, flow, notify)
 }
 
 // CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is true, with http to a

@@ -245,6 +245,13 @@ type Flows interface {
 	// Newest returns the definition that came last to the list of those of that name, as of no earlier than
 	// the call. The error is [ErrNotFound] if the list has none.
 	Newest(ctx context.Context, name string) (machine.FlowRef, error)
+
+	// SetNotify sets what executions of a listed definition notify whose start names no target. The error is
+	// [ErrNotFound] if the definition is not listed. It is forgotten when the definition leaves the list, or becomes the newest again.
+	SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error
+
+	// NotifyOf returns what SetNotify set, the zero value if nothing. It may be a minute old.
+	NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error)
 }
 
 // Definition is an entry in a list of definitions.
@@ -254,6 +261,8 @@ type Definition struct {
 	Created time.Time
 	// Properties are what a protocol keeps with the definition while it is listed, in a form of its own.
 	Properties string
+	// Notify is what [Flows] has for executions whose start names no target.
+	Notify machine.Notify
 }
 
 // Observer sees what an engine does, for logs and views. Its methods return quickly and are safe for

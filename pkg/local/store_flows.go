@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -22,6 +23,38 @@ func listedKey(flow machine.FlowRef) []byte {
 	return fmt.Appendf(nil, "%c%s\x00%s", keyListed, flow.Name, flow.Hash)
 }
 
+func presetKey(flow machine.FlowRef) []byte {
+	return fmt.Appendf(nil, "%c%s\x00%s", keyPreset, flow.Name, flow.Hash)
+}
+
+// SetNotify implements [engine.Flows].
+func (s *KeyedStore) SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error {
+	var entry []byte // nil deletes it
+	if notify.Target != "" {
+		entry, _ = json.Marshal(notify) // it has a text
+	}
+	return s.step(ctx, operation{name: "set what flow " + flow.Name + " notifies"}, newestKey(flow.Name), func() ([]Entry, error) {
+		_, listed, err := s.db.Get(listedKey(flow))
+		if err == nil && !listed {
+			err = engine.UnknownFlow(flow)
+		}
+		return []Entry{{presetKey(flow), entry}}, err
+	})
+}
+
+// NotifyOf implements [engine.Flows].
+func (s *KeyedStore) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
+	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (machine.Notify, error) { return s.preset(flow) })
+}
+
+func (s *KeyedStore) preset(flow machine.FlowRef) (notify machine.Notify, err error) {
+	entry, ok, err := s.db.Get(presetKey(flow))
+	if ok && err == nil && json.Unmarshal(entry, &notify) != nil {
+		err = damaged("what a flow notifies")
+	}
+	return notify, err
+}
+
 // Put implements [engine.Flows].
 func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	flow, parsed, err := engine.ParseFlow(name, text)
@@ -35,7 +68,7 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 			return nil, err
 		}
 		entry, err := s.newEntry(flow, string(hash))
-		return []Entry{{flowKey(flow), bytes.Clone(text)}, {listedKey(flow), entry}, {key, []byte(flow.Hash)}}, err
+		return []Entry{{flowKey(flow), bytes.Clone(text)}, {listedKey(flow), entry}, {presetKey(flow), nil}, {key, []byte(flow.Hash)}}, err
 	})
 	if err != nil {
 		return machine.FlowRef{}, err
@@ -119,6 +152,9 @@ func (s *KeyedStore) definitions(name string) (list []engine.Definition, err err
 	for key, entry := range s.db.Entries(startingWith(prefix), &err) {
 		flow, hash, _ := bytes.Cut(key[1:], []byte{0})
 		definition, err := decodeDefinition(machine.FlowRef{Name: string(flow), Hash: string(hash)}, entry)
+		if err == nil {
+			definition.Notify, err = s.preset(definition.Flow)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +223,7 @@ func (s *KeyedStore) SetProperties(ctx context.Context, flow machine.FlowRef, be
 func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	key := newestKey(flow.Name)
 	return s.step(ctx, operation{name: "delete flow " + flow.Name}, key, func() ([]Entry, error) {
-		changes := []Entry{{listedKey(flow), nil}}
+		changes := []Entry{{listedKey(flow), nil}, {presetKey(flow), nil}}
 		hash, err := s.newest(flow.Name)
 		if err != nil || string(hash) != flow.Hash {
 			return changes, err

@@ -137,6 +137,7 @@ const (
 	keyFlow       = 'f' // hash, name: text of a definition
 	keyListed     = 'l' // name, hash: when the flow was put; deleted with the flow
 	keyNewest     = 'd' // name: hash of the newest definition that is listed
+	keyPreset     = 'p' // name, hash: what executions of a listed definition notify whose start names no target
 	keyRecord     = 'r' // handle: record of a token
 	keyStop       = 'x' // execution: the request to stop it
 	keyJoin       = 'n' // log, attempt: the join record of a fork

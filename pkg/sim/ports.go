@@ -157,6 +157,14 @@ func (flows) Newest(_ context.Context, name string) (machine.FlowRef, error) {
 	return machine.FlowRef{Name: name, Hash: "sim"}, nil
 }
 
+func (flows) SetNotify(context.Context, machine.FlowRef, machine.Notify) error {
+	return errors.ErrUnsupported
+}
+
+func (flows) NotifyOf(context.Context, machine.FlowRef) (machine.Notify, error) {
+	return machine.Notify{}, nil
+}
+
 type outcomes struct{ a *actor }
 
 func (o outcomes) Record(_ context.Context, handle string) (r token.Record, err error) {

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"slices"
@@ -35,6 +36,61 @@ const attrNewest = "h"
 // attrProperties are the properties of a listed definition; one without has none.
 const attrProperties = "d"
 
+// attrPreset is what executions of a listed definition notify whose start names no target, in JSON.
+const attrPreset = "m"
+
+// preset is what a definition notified when it was read.
+type preset struct {
+	notify machine.Notify
+	at     time.Time
+}
+
+// presetAge is how old a preset may be when it is used.
+const presetAge = time.Minute
+
+// SetNotify implements [engine.Flows].
+func (l *Log) SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error {
+	text, _ := json.Marshal(notify) // it has a text
+	change := update{
+		op: "set what flow " + flow.Name + " notifies", expression: "SET m = :m", condition: "attribute_exists(c)",
+		values: item{":m": binaryOf(text)},
+	}
+	_, ok, err := l.update(ctx, flowKey(flow), change)
+	if err == nil && !ok {
+		err = engine.UnknownFlow(flow)
+	}
+	if err == nil {
+		l.presets.Store(flow, preset{notify, l.now()})
+	}
+	return err
+}
+
+// NotifyOf implements [engine.Flows]. What was read with the definition need not be read again.
+func (l *Log) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
+	if known, ok := l.presets.Load(flow); ok && l.now().Sub(known.(preset).at) < presetAge { //nolint:forcetypeassert // as it was stored
+		return known.(preset).notify, nil //nolint:forcetypeassert // as before
+	}
+	found, err := l.get(ctx, "read flow "+flow.Name, flowKey(flow))
+	if err != nil {
+		return machine.Notify{}, err
+	}
+	return l.keepPreset(flow, found), nil
+}
+
+// keepPreset keeps the preset of a definition whose item was read.
+func (l *Log) keepPreset(flow machine.FlowRef, found item) machine.Notify {
+	notify := presetIn(found)
+	l.presets.Store(flow, preset{notify, l.now()})
+	return notify
+}
+
+func presetIn(found item) (notify machine.Notify) {
+	if text := bytesOf(found[attrPreset]); len(text) > 0 {
+		_ = json.Unmarshal(text, &notify) // as it was stored
+	}
+	return notify
+}
+
 // Put implements [engine.Flows]. A flow that is the newest of its name already is not
 // written again.
 func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
@@ -42,14 +98,18 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRe
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
+	isNewest := false
 	err = l.changeNewest(ctx, "put flow "+name, name, func(newest string, at types.AttributeValue) (string, *types.Update, error) {
-		if newest == flow.Hash {
+		if isNewest = newest == flow.Hash; isNewest {
 			return "", nil, nil
 		}
-		return flow.Hash, l.flowUpdate(flow, "SET b = :b, c = :c", item{":b": binaryOf(text), ":c": at}), nil
+		return flow.Hash, l.flowUpdate(flow, "SET b = :b, c = :c REMOVE m", item{":b": binaryOf(text), ":c": at}), nil
 	})
 	if err != nil {
 		return machine.FlowRef{}, err
+	}
+	if !isNewest {
+		l.keepPreset(flow, nil)
 	}
 	l.flows.Put(flow, parsed, len(text))
 	return flow, nil
@@ -80,7 +140,7 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 		values[":name"] = binaryOf([]byte(name + separator))
 	}
 	found, err := l.query(ctx, math.MaxInt, &dynamodb.QueryInput{
-		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("p, s, c, d"),
+		KeyConditionExpression: &condition, ExpressionAttributeValues: values, ProjectionExpression: aws.String("p, s, c, d, m"),
 	})
 	if err != nil {
 		return nil, l.wrap("list flows", err)
@@ -92,7 +152,9 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 			continue
 		}
 		name, hash, _ := strings.Cut(string(bytesOf(attributes[attrSort])), separator)
-		list = append(list, engine.Definition{Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at, Properties: string(bytesOf(attributes[attrProperties]))})
+		list = append(list, engine.Definition{
+			Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at, Properties: string(bytesOf(attributes[attrProperties])), Notify: presetIn(attributes),
+		})
 	}
 	engine.SortDefinitions(list)
 	return list, nil
@@ -136,6 +198,9 @@ func (l *Log) text(ctx context.Context, flow machine.FlowRef) (text []byte, list
 	if err == nil && len(found) == 0 {
 		err = engine.UnknownFlow(flow)
 	}
+	if err == nil {
+		l.keepPreset(flow, found)
+	}
 	return bytesOf(found[attrBody]), found[attrCreated] != nil, err
 }
 
@@ -171,7 +236,7 @@ func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 		if newest == flow.Hash {
 			newest, err = l.secondNewest(ctx, flow.Name)
 		}
-		return newest, l.flowUpdate(flow, "REMOVE c, d", nil), err
+		return newest, l.flowUpdate(flow, "REMOVE c, d, m", nil), err
 	})
 }
 

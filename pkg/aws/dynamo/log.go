@@ -21,7 +21,8 @@ import (
 // [engine.Joins], and lists executions.
 type Log struct {
 	table
-	flows engine.ParsedFlows
+	flows   engine.ParsedFlows
+	presets sync.Map // by [machine.FlowRef]: the [preset] that was read last
 }
 
 // NewLog returns the table of that name. The clock decides what has expired.

@@ -145,6 +145,26 @@ var noticeCases = []ruleCase{
 			b.t.Errorf("told %.2000s", body)
 		}
 	}},
+	// rules: NO-15
+	{"rule 12: the target of the start precedes that of the flow", func(b *fixture) {
+		flow := b.request(onlyText, "").Flow
+		for i, tt := range []struct{ start, flow, want string }{{"a", "f", "a"}, {"", "f", "f"}, {"", "", ""}} {
+			if err := b.client().SetNotify(b.t.Context(), flow, machine.Notify{Target: tt.flow}); err != nil {
+				b.t.Fatal(err)
+			}
+			request := engine.StartRequest{Flow: flow, Execution: fmt.Sprint("run", i), Notify: machine.Notify{Target: tt.start}}
+			if _, err := b.Start(b.t.Context(), request); err != nil {
+				b.t.Fatal(err)
+			}
+			state, err := b.Describe(b.t.Context(), engine.NewID(flow.Name, request.Execution))
+			if err != nil || state.Notify.Target != tt.want {
+				b.t.Errorf("%+v: the target is %q, error %v", tt, state.Notify.Target, err)
+			}
+		}
+		if err := b.client().SetNotify(b.t.Context(), flow, machine.Notify{Waits: true}); engine.CodeOf(err) != engine.CodeInvalid {
+			b.t.Errorf("waits without a target: error %v", err)
+		}
+	}},
 	{"rule 12: a start with an invalid target is rejected", func(b *fixture) {
 		for _, notify := range []machine.Notify{{Waits: true}, {Target: "https://example.org/" + strings.Repeat("x", 2048)}} {
 			request := b.request(onlyText, "")

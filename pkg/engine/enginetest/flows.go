@@ -19,6 +19,7 @@ func Flows(t *testing.T, open func(t *testing.T) engine.Flows) {
 		{"a text that is no flow is invalid and not kept", flowsInvalid},
 		{"a flow that was never put is not found", flowsUnknown},
 		{"the text is copied", flowsCopies},
+		{"a definition keeps what its executions notify", flowsNotify},
 		{"of 16 puts at once all answer the same flow", flowsRace},
 	})
 }
@@ -54,6 +55,31 @@ func wantSteps(t *testing.T, flows engine.Flows, flow machine.FlowRef, first str
 	found, err := flows.Flow(t.Context(), flow)
 	if err != nil || len(found.Steps) == 0 || found.Steps[0].Name != first {
 		t.Errorf("flow %s %.12s: %+v, error %v; want one that begins with step %s", flow.Name, flow.Hash, found, err, first)
+	}
+}
+
+func flowsNotify(c on[engine.Flows]) {
+	t, flows := c.t, c.it
+	other, flow := put(t, flows, "a", otherText), put(t, flows, "a", onlyText)
+	if err := flows.SetNotify(t.Context(), machine.FlowRef{Name: "a", Hash: "none"}, testNotify); !errors.Is(err, engine.ErrNotFound) {
+		t.Errorf("of a definition that was never put: error %v", err)
+	}
+	for _, want := range []machine.Notify{{Target: "arn:aws:sqs:eu-west-1:1:q"}, {}, testNotify} {
+		if err := flows.SetNotify(t.Context(), flow, want); err != nil {
+			t.Fatal(err)
+		}
+		put(t, flows, "a", onlyText)
+		if got, err := flows.NotifyOf(t.Context(), flow); err != nil || got != want {
+			t.Errorf("it notifies %+v, error %v; want %+v", got, err, want)
+		}
+		if got, err := flows.NotifyOf(t.Context(), other); err != nil || got != (machine.Notify{}) {
+			t.Errorf("the other definition notifies %+v, error %v", got, err)
+		}
+	}
+	put(t, flows, "a", otherText)
+	put(t, flows, "a", onlyText)
+	if got, err := flows.NotifyOf(t.Context(), flow); err != nil || got != (machine.Notify{}) {
+		t.Errorf("after another definition it notifies %+v, error %v", got, err)
 	}
 }
 

@@ -34,6 +34,11 @@ func (c *Client) PutFlow(ctx context.Context, name string, definition []byte, ex
 	return flow, c.Do(ctx, http.MethodPut, path("flows", name)+query("execution", execution), definition, &flow)
 }
 
+// SetNotify sets what executions of a definition notify whose start names no target.
+func (c *Client) SetNotify(ctx context.Context, of Flow, notify machine.Notify) (flow Flow, err error) {
+	return flow, c.Do(ctx, http.MethodPut, path("flows", of.Name, "notify"), Start{Hash: of.Hash, Notify: notify.Target, NotifyWaits: notify.Waits}, &flow)
+}
+
 // Flows lists definitions by name, of each name the latest first. An empty
 // name means all.
 func (c *Client) Flows(ctx context.Context, name string) ([]Flow, error) {

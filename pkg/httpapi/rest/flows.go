@@ -28,7 +28,11 @@ func flowsOf(definitions []engine.Definition) flowList {
 }
 
 func flowOf(d engine.Definition) Flow {
-	return Flow{Name: d.Flow.Name, Hash: d.Flow.Hash, CreatedTime: instant(d.Created)}
+	flow := Flow{Name: d.Flow.Name, Hash: d.Flow.Hash, CreatedTime: instant(d.Created)}
+	if d.Notify.Target != "" {
+		flow.Notify = engine.ShownTarget(d.Notify.Target)
+	}
+	return flow
 }
 
 // definitions returns the definitions of a flow. A flow without any is an error.

@@ -16,6 +16,8 @@ type Flow struct {
 	Hash string `json:"hash"` // SHA-256 of the text, hexadecimal
 	// CreatedTime is when it was put first; the response to a put lacks it.
 	CreatedTime string `json:"createdTime,omitempty"`
+	// Notify is what executions notify whose start names no target, without what may be a secret.
+	Notify string `json:"notify,omitempty"`
 	// Definition is the text, in the response with one flow.
 	Definition string `json:"definition,omitempty"`
 }

@@ -150,6 +150,7 @@ func (h handler) masking() []route {
 		{pattern: "GET /flows", respond: h.listFlows, parameters: []string{"flow"}, large: true},
 		{pattern: "PUT /flows/{flow}", respond: h.putFlow, parameters: []string{"execution"}},
 		{pattern: "GET /flows/{flow}", respond: h.showFlow, parameters: []string{"hash"}, isRevealed: true},
+		{pattern: "PUT /flows/{flow}/notify", respond: h.setNotify},
 		{pattern: "DELETE /flows/{flow}", respond: h.deleteFlow},
 		{pattern: "POST /flows/{flow}/executions", respond: h.start},
 		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "before", "prefix", "limit", "after"}, large: true},
@@ -423,6 +424,20 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 	}
 	flow, err := h.Engine.PutFlow(r.Context(), name, text)
 	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash}, err
+}
+
+// setNotify sets the target of a definition. The response has it without what may be a secret.
+func (h handler) setNotify(r *http.Request) (int, any, error) {
+	var form Start
+	if err := h.readJSON(r, &form, "hash", "notify", "notifyWaits"); err != nil {
+		return 0, nil, err
+	}
+	flow, err := h.definitionOf(r, form.Hash)
+	notify := machine.Notify{Target: form.Notify, Waits: form.NotifyWaits}
+	if err == nil {
+		err = h.Engine.SetNotify(r.Context(), flow, notify)
+	}
+	return http.StatusOK, flowOf(engine.Definition{Flow: flow, Notify: notify}), err
 }
 
 // canStart returns an error if an execution of that name could not be started with the definition.
