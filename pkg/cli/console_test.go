@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/cmd/compose"
+)
+
+// browse opens an address with a browser that has no cookies, and returns the page and its address.
+func browse(t *testing.T, address string) (page, at string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Jar: jar}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text), response.Request.URL.String()
+}
+
+func TestDevServesTheConsoleOfItsStore(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": filepath.Join(t.TempDir(), "store")}
+	d := startDev(t, program(t), env)
+	d.do("start", "../../events/callback/flow.yaml", "--name", "one")
+	d.until("waits for a callback", "list")
+	page, at := browse(t, d.says.Console)
+	if !strings.Contains(page, "callback/<wbr>one") || strings.Contains(at, "key") {
+		t.Errorf("at %s:\n%s", at, page)
+	}
+	withoutKey, _, _ := strings.Cut(d.says.Console, "?")
+	if page, _ := browse(t, withoutKey); !strings.Contains(page, "wants its key") {
+		t.Errorf("without the key:\n%s", page)
+	}
+	if strings.Contains(d.stderr.String(), strings.TrimPrefix(d.says.Console, withoutKey+"?key=")) {
+		t.Error("the log has the key")
+	}
+	d.interrupt()
+	again := startDev(t, program(t), env)
+	if before, after := keyIn(t, d.says.Console), keyIn(t, again.says.Console); before != after {
+		t.Errorf("the key of the store is %s, then %s", before, after)
+	}
+	again.interrupt()
+	if off := startDev(t, program(t), env, "--console", "off"); off.says.Console != "" {
+		t.Errorf("--console off: %s", off.says.Console)
+	}
+}
+
+func keyIn(t *testing.T, address string) string {
+	t.Helper()
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Query().Get("key") == "" {
+		t.Fatalf("%q has no key: %v", address, err)
+	}
+	return parsed.Query().Get("key")
+}
+
+func TestConsoleIsForThisMachine(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": filepath.Join(t.TempDir(), "store")}
+	doWith(t, "", env, "start", "../../events/callback/flow.yaml")
+	for _, args := range [][]string{{"dev", "--listen", "127.0.0.1:0"}, {"console"}} {
+		got := doWith(t, "", env, append(args, "--console", "0.0.0.0:0")...)
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, "of this machine") {
+			t.Errorf("%v: exit %d: %s", args, got.exit, got.stderr)
+		}
+	}
+}
+
+// waitless console works on a store that no process serves, and opens it only while it is asked.
+func TestConsoleOfAStore(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": filepath.Join(t.TempDir(), "store")}
+	doWith(t, "", env, "start", "../../events/callback/flow.yaml", "--name", "one")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reader, writer := io.Pipe()
+	c := Command{
+		Args: []string{"console"}, Stdin: strings.NewReader(""), Stdout: writer, Stderr: &bytes.Buffer{}, Getenv: environment(t, env), Stores: compose.Stores{},
+	}
+	ended := make(chan int)
+	go func() { ended <- c.Run(ctx) }()
+	printed := make([]byte, 1000)
+	n, err := reader.Read(printed)
+	address := regexp.MustCompile(`http://\S+`).FindString(string(printed[:n]))
+	if err != nil || address == "" {
+		t.Fatalf("it prints %q: %v", printed[:n], err)
+	}
+	if page, _ := browse(t, address); !strings.Contains(page, "callback/<wbr>one") {
+		t.Errorf("the page:\n%s", page)
+	}
+	if got := doWith(t, "", env, "list"); !strings.Contains(got.stdout, "callback/one") {
+		t.Errorf("list beside the console: %s%s", got.stdout, got.stderr)
+	}
+	cancel()
+	if exit := <-ended; exit != ExitInterrupted {
+		t.Errorf("exit %d", exit)
+	}
+}
