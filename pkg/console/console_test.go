@@ -220,3 +220,32 @@ func TestConsoleRefusesRequestsWithoutItsKey(t *testing.T) {
 		t.Error("a refused request started an execution")
 	}
 }
+
+// The address with the key leads to a page of the console, and never elsewhere.
+func TestAddressWithTheKeyLeadsToItsPage(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	key := "key=" + url.QueryEscape(testKey)
+	for path, want := range map[string]string{
+		"/?" + key:                         "/",
+		"/waits?flow=ask&" + key:           "/waits?flow=ask",
+		"//evil.example/?" + key:           "/evil.example/",
+		`/%5Cevil.example/?` + key:         "/evil.example/",
+		"/executions/a%2Fb/c?all=1&" + key: "/executions/a/b/c?all=1",
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.server.URL+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := f.browser.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		cookie := response.Header.Get("Set-Cookie")
+		if got := response.Header.Get("Location"); got != want || !strings.Contains(cookie, "HttpOnly; SameSite=Strict") {
+			t.Errorf("%s leads to %q with the cookie %q, want %q", path, got, cookie, want)
+		}
+	}
+}

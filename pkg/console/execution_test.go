@@ -21,22 +21,22 @@ import (
 // waitFor waits until an execution of the flow ask has an open wait.
 func (f *fixture) waitFor(name string) {
 	f.t.Helper()
-	f.until("ask", name, func(e rest.Execution) bool { return e.Waiting != nil && e.Waiting.For == "callback" })
+	f.until(name, func(e rest.Execution) bool { return e.Waiting != nil && e.Waiting.For == "callback" })
 }
 
-// until waits until an execution is as it should be.
-func (f *fixture) until(flow, name string, is func(rest.Execution) bool) {
+// until waits until an execution of the flow ask is as it should be.
+func (f *fixture) until(name string, is func(rest.Execution) bool) {
 	f.t.Helper()
-	for after := ""; ; {
-		e, err := f.api.Execution(f.t.Context(), flow, name, false)
+	for after, isLast := "", false; ; isLast = after == "" {
+		e, err := f.api.Execution(f.t.Context(), "ask", name, false)
 		if err != nil {
 			f.t.Fatal(err)
 		}
 		if is(e) {
 			return
 		}
-		if _, after, err = f.api.History(f.t.Context(), flow, name, after, false, 5); err != nil || after == "" {
-			f.t.Fatalf("%s/%s is %s: %v", flow, name, e.Status, err)
+		if _, after, err = f.api.History(f.t.Context(), "ask", name, after, false, 5); err != nil || isLast {
+			f.t.Fatalf("%s is %s: %v", name, e.Status, err)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func TestExecutionIsAnsweredOnThePageOfItsWait(t *testing.T) {
 	if status, page, at := f.post(path, url.Values{"end": {"success"}, "output": {`{"a":"b"}`}}); at != "/executions/ask/one" {
 		t.Errorf("after the report at %s, %d: %s", at, status, page)
 	}
-	f.until("ask", "one", func(e rest.Execution) bool { return e.Status == machine.StatusSucceeded })
+	f.until("one", func(e rest.Execution) bool { return e.Status == machine.StatusSucceeded })
 	page = f.get("/executions/ask/one")
 	wantIn(t, page, `class="succeeded" data-step="Done"`, `id="output">{`, "&#34;a&#34;: &#34;b&#34;", "TaskSubmitted")
 	if strings.Contains(page, "data-live=") || strings.Contains(page, "/stop") {
@@ -84,12 +84,12 @@ func TestWaitsFailAndExecutionsStop(t *testing.T) {
 		f.waitFor(name)
 	}
 	f.post("/executions/ask/fails/wait?step=Ask", url.Values{"end": {"failure"}, "error": {"Rejected"}, "cause": {"too late"}})
-	f.until("ask", "fails", func(e rest.Execution) bool { return e.Status == machine.StatusFailed })
+	f.until("fails", func(e rest.Execution) bool { return e.Status == machine.StatusFailed })
 	wantIn(t, f.get("/executions/ask/fails"), "Rejected: too late", `class="failed" data-step="Ask"`)
 	wantIn(t, f.get("/executions/ask/stops/stop"), "Stop ask/stops?", "<form method=\"post\"")
-	f.until("ask", "stops", func(e rest.Execution) bool { return e.Status == machine.StatusRunning }) // a GET changes nothing
+	f.until("stops", func(e rest.Execution) bool { return e.Status == machine.StatusRunning }) // a GET changes nothing
 	f.post("/executions/ask/stops/stop", url.Values{"cause": {"not needed"}})
-	f.until("ask", "stops", func(e rest.Execution) bool { return e.Status == machine.StatusStopped })
+	f.until("stops", func(e rest.Execution) bool { return e.Status == machine.StatusStopped })
 	wantIn(t, f.get("/executions/ask/stops"), "not needed")
 }
 
@@ -116,21 +116,48 @@ func (f *fixture) isReported(page string) bool {
 	return false
 }
 
+// A stack cannot wait for news: there the console looks again and again.
 func TestStreamsReportChanges(t *testing.T) {
 	t.Parallel()
+	for name, news := range map[string]int{"waits": 1, "looks": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, func(c *Config) { c.News = news })
+			f.put("ask", approval)
+			f.begin("ask", "one", value.Object())
+			f.waitFor("one")
+			for _, path := range []string{"/executions", "/waits", "/executions/ask/one"} {
+				page, reported := f.get(path), make(chan bool)
+				go func() { reported <- f.isReported(page) }()
+				f.begin("ask", "after-"+strings.ReplaceAll(path[1:], "/", "-"), value.Object())
+				if path == "/executions/ask/one" {
+					f.post(path+"/stop", url.Values{})
+				}
+				if !<-reported {
+					t.Errorf("%s: the stream ended without a change", path)
+				}
+			}
+		})
+	}
+}
+
+func TestStreamsFollowPagesOnly(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
-	f.put("ask", approval)
-	f.begin("ask", "one", value.Object())
-	f.waitFor("one")
-	for _, path := range []string{"/executions", "/waits", "/executions/ask/one"} {
-		page, reported := f.get(path), make(chan bool)
-		go func() { reported <- f.isReported(page) }()
-		f.begin("ask", "after-"+strings.ReplaceAll(path[1:], "/", "-"), value.Object())
-		if path == "/executions/ask/one" {
-			f.post(path+"/stop", url.Values{})
-		}
-		if !<-reported {
-			t.Errorf("%s: the stream ended without a change", path)
+	for path, want := range map[string]int{
+		"/live":                                  http.StatusBadRequest,
+		"/live?of=executions":                    http.StatusBadRequest,
+		"/live?of=%2Flive%3Fof%3D%2Fexecutions":  http.StatusBadRequest,
+		"/live?of=%2F%7F%25zz":                   http.StatusBadRequest,
+		"/live?of=%2Fassets%2Fconsole.js":        http.StatusNoContent,
+		"/live?of=%2F":                           http.StatusNoContent,
+		"/executions/ask/none/live?after=1":      http.StatusNoContent,
+		"/executions/ask/none/live":              http.StatusNoContent,
+		"/executions/ask/none":                   http.StatusNotFound,
+		"/executions/ask/none/wait?step=nothing": http.StatusNotFound,
+	} {
+		if status, text, _ := f.do(http.MethodGet, path, nil, nil); status != want {
+			t.Errorf("%s: %d, want %d: %s", path, status, want, text)
 		}
 	}
 }
@@ -143,7 +170,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	f.begin("ask", "one", value.Object(value.Member{Key: hostile, Value: value.String(hostile)}))
 	f.waitFor("one")
 	f.post("/executions/ask/one/wait?step=Ask", url.Values{"end": {"failure"}, "error": {hostile}, "cause": {hostile}})
-	f.until("ask", "one", func(e rest.Execution) bool { return e.Status.Final() })
+	f.until("one", func(e rest.Execution) bool { return e.Status.Final() })
 	quoted := url.QueryEscape(hostile)
 	for _, path := range []string{
 		"/executions", "/executions/ask/one", "/executions?flow=" + quoted + "&name=" + quoted, "/start?flow=" + quoted, "/executions/ask/" + url.PathEscape(hostile),

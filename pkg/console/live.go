@@ -53,11 +53,15 @@ func (c *console) follow(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.stream(w, func() (id string, ended bool, err error) {
-		for print.text = ""; ; {
+		for {
+			print.text = ""
 			c.pages.ServeHTTP(discard{}, asked)
+			if print.text == "" { // it is no page
+				return "", true, nil
+			}
 			if print.text != last {
 				last = print.text
-				return "", print.text == "", nil // a page without a fingerprint is no page
+				return "", false, nil
 			}
 			if !c.sleep(r) {
 				return "", true, nil
