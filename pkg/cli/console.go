@@ -54,7 +54,7 @@ func listenForConsole(ctx context.Context, address string) (net.Listener, error)
 // serve serves the console of a client until end is called.
 func (s consoleServer) serve(ctx context.Context, a *target.Client, place, callbackBase string, log *slog.Logger) (end func()) {
 	config := console.Config{
-		Executions: a, Waits: a, Flows: a, Prices: prices, Key: s.key, Place: place, CallbackBase: callbackBase,
+		Executions: a, Repeats: a, Waits: a, Flows: a, Prices: prices, Key: s.key, Place: place, CallbackBase: callbackBase,
 		News: a.News, Interval: consoleInterval, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: log,
 		JobEvents: jobEvents{a},
 	}

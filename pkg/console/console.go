@@ -22,7 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Executions lists, describes, starts and stops executions. [*rest.Client] implements it, and the other two.
+// Executions lists, describes, starts and stops executions. [*rest.Client] implements it, and the others.
 type Executions interface {
 	ExecutionsPage(ctx context.Context, filter rest.Filter, after string) (executions []rest.Execution, next string, err error)
 	Execution(ctx context.Context, flow, name string, unmask bool) (rest.Execution, error)
@@ -48,6 +48,7 @@ type Flows interface {
 // Config is what the console is made of.
 type Config struct {
 	Executions
+	Repeats
 	Waits
 	Flows
 
@@ -121,8 +122,14 @@ func Handler(config Config) http.Handler {
 		"POST /executions/{flow}/{name}/wait":   c.answer,
 		"POST /executions/{flow}/{name}/reveal": c.reveal,
 
-		"GET /job-events":    c.jobEvents,
-		"POST /job-events":   c.sendJobEvent,
+		"GET /executions/{flow}/{name}/redrive":  c.repeatForm,
+		"POST /executions/{flow}/{name}/redrive": c.repeat,
+		"GET /executions/{flow}/{name}/rerun":    c.repeatForm,
+		"POST /executions/{flow}/{name}/rerun":   c.repeat,
+
+		"GET /job-events":  c.jobEvents,
+		"POST /job-events": c.sendJobEvent,
+
 		"GET /flows":         c.flows,
 		"GET /flows/{flow}":  c.flow,
 		"POST /flows/{flow}": c.editFlow,

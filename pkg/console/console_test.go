@@ -53,7 +53,7 @@ func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	}()
 	f := &fixture{t: t, api: target.InProcess(system, store)}
 	config := Config{
-		Executions: f.api, Waits: f.api, Flows: f.api, Key: testKey, Place: "store test", CallbackBase: "http://127.0.0.1:1", News: 1,
+		Executions: f.api, Repeats: f.api, Waits: f.api, Flows: f.api, Key: testKey, Place: "store test", CallbackBase: "http://127.0.0.1:1", News: 1,
 		Interval: 5 * time.Millisecond, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: slog.New(slog.DiscardHandler),
 	}
 	for _, c := range change {

@@ -132,10 +132,7 @@ func indented(text string) string {
 }
 
 // stopData is what the form of a stop shows.
-type stopData struct {
-	Flow, Name, Path string
-	Error, Cause     string
-}
+type stopData struct{ Flow, Name, Path string }
 
 // stopForm asks before an execution is stopped.
 func (c *console) stopForm(r *http.Request) (page, error) {

@@ -93,6 +93,34 @@ func TestWaitsFailAndExecutionsStop(t *testing.T) {
 	wantIn(t, f.get("/executions/ask/stops"), "not needed")
 }
 
+func TestExecutionsAreRepeated(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	f.begin("ask", "one", value.Object(value.Member{Key: "a", Value: value.String("b")}))
+	f.waitFor("one")
+	if text := f.get("/executions/ask/one"); strings.Contains(text, "Redrive…") {
+		t.Error("an execution that runs can be redriven")
+	}
+	if status, text, _ := f.post("/executions/ask/one/redrive", url.Values{}); status != http.StatusConflict {
+		t.Errorf("a redrive of an execution that runs: %d: %s", status, text)
+	}
+	f.post("/executions/ask/one/stop", url.Values{})
+	f.until("one", func(e rest.Execution) bool { return e.Status.Final() })
+	wantIn(t, f.get("/executions/ask/one"), `href="/executions/ask/one/redrive"`, `href="/executions/ask/one/rerun"`)
+	wantIn(t, f.get("/executions/ask/one/redrive"), "Redrive ask/one", "<option>Done</option>", `id="newest"`)
+	if _, text, at := f.post("/executions/ask/one/redrive", url.Values{"newest": {"yes"}}); at != "/executions/ask/one-redrive" {
+		t.Errorf("after the redrive at %s:\n%s", at, text)
+	}
+	wantIn(t, f.get("/executions/ask/one-redrive"), `Redriven from</dt><dd><a href="/executions/ask/one">`)
+	_, _, at := f.post("/executions/ask/one/rerun", url.Values{"name": {"again"}})
+	if wantIn(t, f.get("/executions/ask/again"), "&#34;a&#34;: &#34;b&#34;"); at != "/executions/ask/again" {
+		t.Errorf("after the rerun at %s", at)
+	}
+	_, text, _ := f.post("/executions/ask/one/redrive", url.Values{"name": {"a name"}, "from": {"Done"}})
+	wantIn(t, text, `role="alert"`, `value="a name"`, "<option selected>Done</option>")
+}
+
 // isReported opens the stream that a page names, and reports whether it says that the page changed.
 func (f *fixture) isReported(page string) bool {
 	found := regexp.MustCompile(`<body data-live="([^"]*)"`).FindStringSubmatch(page)
@@ -196,7 +224,8 @@ func TestPagesHaveNeitherInlineScriptsNorStyles(t *testing.T) {
 	f.waitFor("one")
 	inline := regexp.MustCompile(`<style|<script[^>]*>[^<]|\sstyle=|\son[a-z]+=`)
 	for _, path := range []string{
-		"/executions", "/start", "/waits", "/executions/ask/one", "/executions/ask/one/stop", "/executions/ask/one/wait?step=Ask",
+		"/executions", "/start", "/waits", "/executions/ask/one", "/executions/ask/one/stop",
+		"/executions/ask/one/redrive", "/executions/ask/one/rerun", "/executions/ask/one/wait?step=Ask",
 	} {
 		text := f.get(path)
 		if found := inline.FindString(text); found != "" {
