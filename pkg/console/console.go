@@ -35,6 +35,7 @@ type Executions interface {
 type Waits interface {
 	TokensPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []rest.Token, next string, err error)
 	Succeed(ctx context.Context, token string, output value.Value) (t rest.Token, first bool, err error)
+	Choose(ctx context.Context, token, label string) (t rest.Token, first bool, err error)
 	Fail(ctx context.Context, token string, failure rest.Failure) (t rest.Token, first bool, err error)
 }
 

@@ -2,12 +2,15 @@ package console
 
 import (
 	"context"
+	"fmt"
+	"html"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +165,33 @@ func TestListFiltersAndSearches(t *testing.T) {
 			t.Errorf("%s: %q is in\n%s", c.query, c.hasNot, text)
 		}
 	}
+}
+
+// A search that finds nothing ends after a while, and can be continued where it ended.
+func TestSearchOffersToGoOn(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := newFixture(t, func(c *Config) {
+		c.Now = func() time.Time {
+			now = now.Add(time.Minute)
+			return now
+		}
+	})
+	f.put("ask", approval)
+	for i := range 450 { // the API looks at 200 for a page
+		f.begin("ask", fmt.Sprintf("run-%03d", i), value.Object())
+	}
+	next := regexp.MustCompile(`href="(/executions\?[^"]*)">Search on`)
+	path := "/executions?name=run-00"
+	for range 2 {
+		text := f.get(path)
+		found := next.FindStringSubmatch(text)
+		if found == nil || !strings.Contains(text, "Nothing was found so far") {
+			t.Fatalf("%s: the search does not end early:\n%s", path, text)
+		}
+		path = html.UnescapeString(found[1])
+	}
+	wantIn(t, f.get(path), "ask/<wbr>run-009", "ask/<wbr>run-000", "Newest")
 }
 
 func TestStartFormShowsErrorsAtTheirPlace(t *testing.T) {

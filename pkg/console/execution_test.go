@@ -75,6 +75,29 @@ func TestExecutionIsAnsweredOnThePageOfItsWait(t *testing.T) {
 	}
 }
 
+func TestChoicesOfAQuestionAreButtons(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", strings.Replace(approval, "    timeoutSeconds: 600\n", `    prompt: Pay <b>${$.amount}</b>?
+    choices:
+      - label: Yes & now
+        output: {paid: true}
+      - label: No
+        output: {paid: false}
+`, 1))
+	f.begin("ask", "one", value.Object(value.Member{Key: "amount", Value: value.Int(7)}))
+	f.waitFor("one")
+	wantIn(t, f.get("/waits"), "Pay &lt;b&gt;")
+	path := "/executions/ask/one/wait?step=Ask"
+	wantIn(t, f.get(path), "Pay &lt;b&gt;", `<button name="choice" value="Yes &amp; now"`, `value="No"`)
+	if status, text, _ := f.post(path, url.Values{"choice": {"Perhaps"}}); status < 400 || !strings.Contains(text, `role="alert"`) {
+		t.Errorf("a choice that is not there: %d: %s", status, text)
+	}
+	f.post(path, url.Values{"choice": {"Yes & now"}})
+	f.until("one", func(e rest.Execution) bool { return e.Status == machine.StatusSucceeded })
+	wantIn(t, f.get("/executions/ask/one"), "&#34;paid&#34;: true")
+}
+
 func TestWaitsFailAndExecutionsStop(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -12,8 +12,8 @@ import (
 // listed is how many executions a page of the list has.
 const listed = 50
 
-// mostSearched is how many pages a search reads before it offers to go on.
-const mostSearched = 10
+// searchTime is for how long a search reads pages before it offers to go on.
+const searchTime = time.Second
 
 // listData is what the list of executions shows.
 type listData struct {
@@ -107,7 +107,7 @@ func (c *console) flowNames(r *http.Request) (names []string, err error) {
 // search reads pages until one is full, and returns the position behind them.
 func (c *console) search(r *http.Request, filter rest.Filter, d *listData) (next string, err error) {
 	next = r.FormValue("after")
-	for range mostSearched {
+	for end := c.Now().Add(searchTime); ; {
 		var found []rest.Execution
 		if found, next, err = c.ExecutionsPage(r.Context(), filter, next); err != nil {
 			return "", err
@@ -118,9 +118,11 @@ func (c *console) search(r *http.Request, filter rest.Filter, d *listData) (next
 		if next == "" || len(d.Executions) >= listed {
 			return next, nil
 		}
+		if c.Now().After(end) {
+			d.Partial = true
+			return next, nil
+		}
 	}
-	d.Partial = true
-	return next, nil
 }
 
 // noteOf says what a list says beside the status of an execution.

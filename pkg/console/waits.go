@@ -167,6 +167,9 @@ func (c *console) answer(r *http.Request) (page, error) {
 // report reports the outcome in a form. It names the step, so it needs no token.
 func (c *console) report(r *http.Request, d *waitData) (t rest.Token, first bool, err error) {
 	place := d.Flow + "/" + d.Execution + "/" + d.Place()
+	if choice := r.PostFormValue("choice"); choice != "" {
+		return c.Choose(r.Context(), place, choice)
+	}
 	if r.PostFormValue("end") == "failure" {
 		failure := failureOf(r)
 		d.Error, d.Cause = failure.Error, failure.Cause
