@@ -117,6 +117,7 @@ func Handler(config Config) http.Handler {
 		"GET /waits":      c.waits,
 
 		"GET /executions/{flow}/{name}":         c.show,
+		"GET /executions/{flow}/{name}/cost":    c.cost,
 		"GET /executions/{flow}/{name}/stop":    c.stopForm,
 		"POST /executions/{flow}/{name}/stop":   c.stop,
 		"GET /executions/{flow}/{name}/wait":    c.wait,

@@ -24,6 +24,9 @@ open(async (page, { url }) => {
   await check(page, 'execution-succeeded')
   assert.match(await page.locator('#output').textContent(), /approved/)
 
+  await page.getByRole('link', { name: 'Cost' }).click()
+  await page.getByRole('heading', { name: 'Cost of approval/' }).waitFor()
+  await check(page, 'cost')
   await failInTheConsole(page, at)
   await stop(page, at)
   for (const section of ['executions', 'flows']) {

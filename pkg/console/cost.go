@@ -1,0 +1,56 @@
+package console
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/waitless/waitless/pkg/advise"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+)
+
+// costData is what the page of the cost of an execution shows.
+type costData struct {
+	advise.Cost
+
+	Flow, Name, Path string
+	PricesOf         string
+	Least, Most      string // dollars of a million such executions
+	Waited, Interval string
+	Loop             string
+	LoopPolls        int
+	LoopTransitions  int
+	Times            string // how often the loop costs as much
+}
+
+// cost shows what an execution took on AWS, or would have taken there, beside a polling loop on Step Functions.
+func (c *console) cost(r *http.Request) (page, error) {
+	flow, name := r.PathValue("flow"), r.PathValue("name")
+	e, err := c.Execution(r.Context(), flow, name, false)
+	if err != nil {
+		return page{}, err
+	}
+	history, _, err := c.History(r.Context(), flow, name, "", false, 0)
+	if err != nil {
+		return page{}, err
+	}
+	definition := c.definition(r, e)
+	if definition == nil {
+		return page{}, &rest.Error{Status: http.StatusConflict, Message: "the definition of this execution cannot be read"}
+	}
+	cost := advise.CostOf(definition, parsed(definition, history))
+	d := costData{
+		Cost: cost, Flow: flow, Name: name, Path: executionPath(flow, name), PricesOf: advise.PricesOf,
+		Least: dollars(cost.Least), Most: dollars(cost.Most), Waited: coarse(cost.Waited), Interval: coarse(cost.Loop.Interval),
+		Loop: dollars(cost.Loop.Dollars), LoopPolls: cost.Loop.Polls, LoopTransitions: cost.Loop.Transitions,
+	}
+	if cost.Most > 0 {
+		d.Times = fmt.Sprintf("%.1f to %.1f", cost.Loop.Dollars/cost.Most, cost.Loop.Dollars/cost.Least)
+	}
+	return page{Title: "Cost of " + flow + "/" + name, Template: "cost", Data: d}, nil
+}
+
+// dollars shows the price of a million executions of which one has this price.
+func dollars(one float64) string {
+	const million = 1e6
+	return fmt.Sprintf("$%.2f", one*million)
+}
