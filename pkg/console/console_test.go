@@ -210,6 +210,16 @@ func TestStartFormShowsErrorsAtTheirPlace(t *testing.T) {
 	wantIn(t, text, `id="name-error"`, `value="one"`)
 }
 
+func TestFormsAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	status, text, _ := f.post("/start", url.Values{"flow": {"ask"}, "input": {strings.Repeat(" ", maxBody)}})
+	if wantIn(t, text, "too large"); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a form of more than %d bytes: status %d", maxBody, status)
+	}
+}
+
 func TestConsoleRefusesRequestsWithoutItsKey(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -63,7 +63,7 @@ func (c *console) follow(w http.ResponseWriter, r *http.Request) {
 				last = print.text
 				return "", false, nil
 			}
-			if !c.sleep(r) {
+			if !c.sleep(r, c.Interval) {
 				return "", true, nil
 			}
 		}
@@ -76,7 +76,12 @@ func (c *console) followExecution(w http.ResponseWriter, r *http.Request) {
 	if after == "" {
 		after = r.FormValue("after")
 	}
+	isFirst := true
 	c.stream(w, func() (id string, ended bool, err error) {
+		if !isFirst && !c.sleep(r, min(c.Interval, eventsPause)) {
+			return "", true, nil
+		}
+		isFirst = false
 		for after != "" {
 			events, later, err := c.History(r.Context(), r.PathValue("flow"), r.PathValue("name"), after, false, c.News)
 			if err != nil {
@@ -86,7 +91,7 @@ func (c *console) followExecution(w http.ResponseWriter, r *http.Request) {
 			if len(events) > 0 || later == "" {
 				return later, false, nil
 			}
-			if c.News == 0 && !c.sleep(r) {
+			if c.News == 0 && !c.sleep(r, c.Interval) {
 				return "", true, nil
 			}
 		}
@@ -122,10 +127,13 @@ func eventText(id string) string {
 	return "id: " + id + "\ndata: changed\n\n"
 }
 
+// eventsPause is the least time between two reports of new events, each of which makes a browser load the page.
+const eventsPause = 250 * time.Millisecond
+
 // sleep waits until it is time for the next look. It returns false when the browser is gone or the server ends.
-func (c *console) sleep(r *http.Request) bool {
+func (c *console) sleep(r *http.Request, d time.Duration) bool {
 	defer c.Pause(r.Context())()
-	timer := time.NewTimer(c.Interval)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
