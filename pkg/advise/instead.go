@@ -44,7 +44,7 @@ func (p polled) asCondition(nodes nodes) (instead []*yaml.Node) {
 
 // poll makes the task the step that polls.
 func (p polled) poll(node *yaml.Node, nodes nodes) {
-	remove(node, "timeoutSeconds", "heartbeatSeconds", "atMostOnce", "signed")
+	remove(node, "timeoutSeconds", "heartbeatSeconds", "atMostOnce", "signed", "prompt", "choices")
 	set(node, "pattern", scalar("waitForCondition"), "")
 	if p.known {
 		set(node, "condition", scalar(p.until.String()), "$ is what "+p.task.Name+" returns")

@@ -17,6 +17,9 @@ const (
 // question reads what the person is asked who reports the outcome of a callback.
 func (p *parser) question(task *Task, f *fields) {
 	task.Prompt = f.prompt()
+	if n := f.get("prompt"); n != nil && task.Signed {
+		p.warn(n.pos, "prompt is on no page, because signed callbacks have none; tokens list and notices have it")
+	}
 	items := f.items("choices")
 	if len(items) > MaxChoices {
 		p.problem(f.get("choices").pos, "choices has %d choices and the limit is %d; a page with so many buttons cannot be read", len(items), MaxChoices)
