@@ -67,6 +67,8 @@ const (
 	Vanished Invariant = "vanished"
 	// Redrive: an execution that is redriven begins with the step that failed.
 	Redrive Invariant = "redrive"
+	// Untold: a target is told of the end, and of each wait before its function is called, each time the same.
+	Untold Invariant = "untold"
 	// Broken: nothing fails but what was made to.
 	Broken Invariant = "broken"
 )
@@ -125,6 +127,7 @@ func (w *world) check() {
 	w.checkCalls()
 	w.checkSub()
 	w.own().checkOvertime()
+	w.checkNoticed(state)
 	if state.Status.Final() {
 		w.checkClosed(seen)
 	}

@@ -917,6 +917,11 @@ var mutants = []mutant{
 		caught: sim.HollowAnswer, edits: one("sim/ports.go",
 			`stop := s.a.world.store.stop; stop != nil {`, `stop := s.a.world.store.stop; stop != nil && s.a.world.chance(2) {`),
 	},
+	{
+		name: "rule 7: the wake that ended an execution does not tell its target again", from: quiet + 1,
+		caught: sim.Untold, edits: one("engine/report_end.go",
+			`h.ends != nil || h.notifies(state.Notify)`, `h.ends != nil`),
+	},
 }
 
 func one(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }

@@ -24,7 +24,7 @@ func (a *actor) worker() *engine.Worker {
 	return must(engine.NewWorker(engine.WorkerConfig{
 		Log: logs{a}, Wakes: a.wakes(), Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
 		Joins: joins{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
-		Limits: a.world.limits, Observer: observer{a},
+		Limits: a.world.limits, Observer: observer{a}, Notices: notices{a},
 	}))
 }
 
@@ -48,7 +48,7 @@ func (a *actor) runner() *engine.TaskRunner {
 func (a *actor) client() *engine.Client {
 	return must(engine.NewClient(engine.ClientConfig{
 		Log: logs{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a}, Keys: keys, Now: a.clock,
-		NewNonce: a.world.freshText, Limits: a.world.limits,
+		NewNonce: a.world.freshText, Limits: a.world.limits, CheckTarget: func(string) error { return nil },
 	}))
 }
 
@@ -386,6 +386,7 @@ func (t tasks) call(call machine.Call) (outcome token.Outcome, err error) {
 	}
 	t.a.checkCall(call)
 	err = t.a.effect(fmt.Sprintf("call %s for attempt %d", call.Step, call.Attempt.Number), func() error {
+		w.noteWait(call)
 		outcome = w.answer(t.a, call)
 		return nil
 	})

@@ -51,7 +51,7 @@ func (w *world) request() engine.StartRequest {
 	if w.redriven.Execution != "" {
 		return w.redriven
 	}
-	return engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: w.input()}
+	return engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: w.input(), Notify: w.target()}
 }
 
 // leftAt is the name of the step outside of forks that failed, or that was entered last and not left. It is empty if the

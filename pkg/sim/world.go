@@ -45,6 +45,7 @@ type shared struct {
 	// allPatterns: steps may also start sub-flows without waiting for their end; see drawSubPattern.
 	allPatterns bool
 	longCalls   bool // a few calls take all the time of a worker
+	notifies    bool // executions have targets; see drawsNotices
 	generation  uint64
 	offsets     []time.Duration
 
@@ -92,6 +93,7 @@ type world struct {
 	met                       map[string]meeting // by handle
 	started                   map[string]bool    // by what the service answered: the jobs
 	told                      []told
+	noticed                   noticed
 	accepted, stopped         bool // a start, and a stop, was answered
 }
 
@@ -124,7 +126,7 @@ func newWorld(seed uint64) *world {
 		subflows: map[string]flow{},
 	}
 	w := common.newExecution(machine.FlowRef{Name: "sim", Hash: "sim"}, "run")
-	w.more, w.waitsForTurns, w.allPatterns = drawsMore(seed), drawsTurns(seed), drawsAllPatterns(seed)
+	w.more, w.waitsForTurns, w.allPatterns, w.notifies = drawsMore(seed), drawsTurns(seed), drawsAllPatterns(seed), drawsNotices(seed)
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
 	w.longCalls = w.allPatterns && w.chance(4)
@@ -144,6 +146,7 @@ func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 		shared: s, family: &family{}, execution: name, ref: flow,
 		sends: map[string]int{}, copies: map[string]int{}, calls: callCounts{by: map[string]*called{}}, answered: map[string]time.Duration{},
 		started: map[string]bool{}, polled: map[string]*polled{}, met: map[string]meeting{},
+		noticed: noticed{bodies: map[string]string{}, waits: map[string]bool{}},
 	}
 	w.id = engine.NewID(w.ref.Name, name)
 	w.store.logs = map[engine.ID]*log{}
