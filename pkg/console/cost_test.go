@@ -26,7 +26,8 @@ func (f *fixture) hasEvent(flow, name, kind string) {
 	}
 }
 
-// The sample of the page of the prices takes what that page says: 4 reads, 7 writes and 3 messages, for $9.04 to $12.28 a million.
+// The sample of the page of the prices takes what that page says: 4 reads, 7 writes and 3 messages,
+// for $9.04 to $12.28 a million.
 func TestTheCostOfAnExecution(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -28,6 +28,7 @@ open(async (page, { url }) => {
   await page.getByRole('heading', { name: 'Cost of approval/' }).waitFor()
   await check(page, 'cost')
   await failInTheConsole(page, at)
+  await redrive(page)
   await stop(page, at)
   for (const section of ['executions', 'flows']) {
     await page.goto(at('/' + section))
@@ -155,6 +156,17 @@ async function failInTheConsole (page, at) {
   await page.getByRole('button', { name: 'Fail' }).click()
   await page.locator('.facts .Failed').waitFor()
   await check(page, 'execution-failed')
+}
+
+// redrive starts an execution that goes on from the step that failed.
+async function redrive (page) {
+  await page.getByRole('link', { name: 'Redrive' }).click()
+  await check(page, 'redrive')
+  await page.getByLabel('Name of the new execution').fill('redriven')
+  await page.getByRole('button', { name: 'Redrive' }).click()
+  await page.waitForURL('**/executions/approval/redriven')
+  await page.getByText('Redriven from').waitFor()
+  await waits(page, 'execution-redriven')
 }
 
 async function stop (page, at) {
