@@ -3,6 +3,7 @@ package flowtest_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -442,4 +443,63 @@ func TestThePageInTheReference(t *testing.T) {
 	if err != nil || !strings.Contains(string(example), "\t"+strings.ReplaceAll(strings.TrimSpace(program), "\n", "\n\t")) {
 		t.Errorf("the program on the page is not in example_test.go: %v", err)
 	}
+}
+
+// TestIterationsThatWaitHaveOneOrder runs iterations that wait for a job, a sub-flow or a callback side by side. They
+// have one order nevertheless.
+func TestIterationsThatWaitHaveOneOrder(t *testing.T) {
+	t.Parallel()
+	for name, step := range map[string]string{
+		"sub-flow": `{type: task, name: Visit, resourceArn: acs:fnf:::flow/sub, pattern: sync}`,
+		"callback": `{type: task, name: Visit, resourceArn: "acs:fc:::services/s/functions/visit", pattern: waitForCallback}`,
+		"long":     `{type: task, name: Visit, resourceArn: "acs:fc:::services/s/functions/visit", timeoutSeconds: 3600}`,
+		"job":      `{type: task, name: Visit, resourceArn: "arn:aws:dms:us-east-1:123456789012:task:NIGHTLY", pattern: sync}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, runs := "", 40
+			if name == "long" {
+				runs = 200
+			}
+			for i := range runs {
+				if got := orderOfVisits(t, step); i == 0 {
+					want = got
+				} else if got != want {
+					t.Fatalf("run %d: %s\nthe first one: %s", i, got, want)
+				}
+			}
+		})
+	}
+}
+
+// orderOfVisits returns what an execution with the step as its iterations called and recorded.
+func orderOfVisits(t *testing.T, step string) string {
+	t.Helper()
+	n := 0
+	test := flowtest.Test{
+		Flow:     []byte(strings.Replace(visits, `{type: task, name: Visit, resourceArn: "acs:fc:::services/s/functions/visit"}`, step, 1)),
+		Subflows: map[string][]byte{"sub": []byte("version: v1\ntype: flow\nsteps: [{type: task, name: Visit, resourceArn: acs:fc:::services/s/functions/visit}]\n")},
+		Input:    map[string]any{"all": []int{0, 0, 0, 0, 0, 0}},
+		Functions: map[string]flowtest.Function{"visit": func(flowtest.Call) (any, error) {
+			n++
+			return map[string]any{"n": n}, nil
+		}},
+	}
+	if strings.Contains(step, "waitForCallback") {
+		for range 6 {
+			test.Answers = append(test.Answers, flowtest.Answer{Step: "Visit", After: time.Second, Output: map[string]any{"n": 1}})
+		}
+	}
+	if strings.Contains(step, "arn:aws:dms") {
+		test.Actions = []string{"dms:StartReplicationTask"}
+	}
+	got, err := test.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := fmt.Sprintf("%s %s", got.Status, got.Output)
+	for _, e := range got.History {
+		order += fmt.Sprintf("\n%s %s%v", e.Type, e.StepName, e.Iterations)
+	}
+	return order
 }

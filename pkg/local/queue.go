@@ -30,6 +30,7 @@ type queue struct {
 	// not idle and a virtual clock stands still.
 	background int
 	works      sync.WaitGroup // in the background
+	acting     bool           // an action runs alone
 	// ready holds a signal for one goroutine that waits in receive to look again. It signals the next
 	// one if there is more.
 	ready chan struct{}
@@ -120,7 +121,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 	defer q.mu.Unlock()
 	for {
 		turn, first, ok := q.waiting.Min()
-		if !ok {
+		if !ok || q.acting {
 			return w, 0, false
 		}
 		if len(q.busy) == 0 && q.background == 0 {
@@ -131,7 +132,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 		}
 		q.waiting.DeleteMin()
 		if first.action != nil {
-			q.begin(first.action)
+			q.act(first.action)
 			continue
 		}
 		if held := q.busy[first.wake.Execution]; held != nil && held.keepsBack(first.wake.Cause) {
@@ -276,6 +277,25 @@ func (q *queue) inBackground(work func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.begin(work)
+}
+
+// act begins an action. With a virtual clock, nothing else is delivered until it has ended: what an action sends has the
+// same place in each run. q.mu is held.
+func (q *queue) act(action func()) {
+	if !q.clock.IsVirtual() {
+		q.begin(action)
+		return
+	}
+	q.acting = true
+	q.begin(func() {
+		defer func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.acting = false
+			q.signal()
+		}()
+		action()
+	})
 }
 
 // begin begins work that background counts. q.mu is held.
