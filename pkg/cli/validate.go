@@ -68,8 +68,10 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 		file, err := c.readFlowOrStdin(ctx, path, t)
 		if err != nil {
 			f := failureOf(err)
-			f.What = "validate " + path
-			return nil, f
+			if f.What = "validate " + path; len(paths) == 1 {
+				return nil, f
+			}
+			file.flow, file.problems = nil, fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Message: f.Why}} // beside those of the others
 		}
 		if strict && file.flow != nil {
 			file.problems = inOrder(append(file.problems, file.flow.Extensions...))

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -92,6 +93,29 @@ func TestValidate(t *testing.T) {
 				conforms(t, "validate", got.stdout)
 			}
 		})
+	}
+}
+
+// A file that cannot be read hides no problem of the others.
+func TestValidateReadsAllFiles(t *testing.T) {
+	t.Parallel()
+	broken := filepath.Join(t.TempDir(), "broken.yaml")
+	if err := os.WriteFile(broken, []byte("version: v1\ntype: flow\nsteps: [{type: pas, name: P}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got := do(t, "validate", "none.yaml", "testdata/flows/pass.yaml", broken)
+	for _, want := range []string{"none.yaml:1:1: no such file", broken + ":3:16: ", "not valid: 2 of 3 flows"} {
+		if !strings.Contains(got.stderr, want) {
+			t.Errorf("not printed: %s\n%s", want, got.stderr)
+		}
+	}
+	if got.exit != ExitUsage || !strings.Contains(got.stdout, "testdata/flows/pass.yaml: valid, ") {
+		t.Errorf("%+v", got)
+	}
+	got = do(t, "validate", "none.yaml", broken, "--json")
+	conforms(t, "validate", got.stdout)
+	if alone := do(t, "validate", "none.yaml"); alone.exit != ExitUsage || strings.Contains(alone.stderr, ":1:1:") {
+		t.Errorf("%+v", alone)
 	}
 }
 

@@ -137,6 +137,8 @@ func TestProblemsOfFailures(t *testing.T) {
 		{"signed by nobody", `pattern: waitForCallback, signed: null`, `signed is nothing; allowed: true, false, the name of a sender`},
 		{"signed by a list", `pattern: waitForCallback, signed: [acme]`, `signed is a list; allowed: true, false, the name of a sender`},
 		{"signed polls", poll + `, signed: true`, `signed needs "pattern: waitForCallback"`},
+		{"seconds without their unit", `timeout: 10`, `field "timeout" is unknown in a task step; did you mean "timeoutSeconds", a number of seconds?`},
+		{"also of heartbeats", `heartbeat: 10`, `field "heartbeat" is unknown in a task step; did you mean "heartbeatSeconds", a number of seconds?`},
 		{"a policy's field on the step", `multiplier: 2`, `field "multiplier" is unknown in a task step; it belongs to a policy of retry (allowed`},
 		{"a policy's field in a branch", `catch: [{errors: [A], goto: A, condition: $.a}]`, `field "condition" is unknown in an entry of catch; it belongs`},
 	} {

@@ -67,6 +67,9 @@ func (f *fields) extension(e entry) {
 // problems are reported, too, and the field is not reported as missing.
 func (f *fields) unknownField(e entry) {
 	hint := DidYouMean(e.key, f.keys)
+	if inSeconds := e.key + "Seconds"; slices.Contains(f.keys, inSeconds) { // as timeout, of other languages
+		hint = "; did you mean " + strconv.Quote(inSeconds) + ", a number of seconds?"
+	}
 	if hint == "" {
 		hint = belongsElsewhere(e.key)
 	}

@@ -70,7 +70,10 @@ func notTooFar(t, now time.Time) (time.Time, error) {
 
 // shown is a value for a message: its kind, and how it begins.
 func shown(v value.Value) string {
-	if v.IsMissing() || v.Kind() == value.KindNull {
+	if v.IsMissing() {
+		return "missing"
+	}
+	if v.Kind() == value.KindNull {
 		return v.Kind().String()
 	}
 	const most = 80

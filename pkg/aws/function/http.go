@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -120,13 +121,32 @@ func largeResponse(request *Request, reply *events.LambdaFunctionURLStreamingRes
 	if err := writer.Close(); err != nil {
 		return events.APIGatewayV2HTTPResponse{}, err
 	}
-	if base64.StdEncoding.EncodedLen(packed.Len()) > MaxResponse || !strings.Contains(request.Headers["accept-encoding"], "gzip") {
+	if base64.StdEncoding.EncodedLen(packed.Len()) > MaxResponse || !acceptsGzip(request.Headers["accept-encoding"]) {
 		return tooLarge(len(body))
 	}
 	response := responseOf(reply, packed.Bytes())
 	response.Headers = map[string]string{"Content-Encoding": "gzip"}
 	maps.Copy(response.Headers, reply.Headers)
 	return response, nil
+}
+
+// acceptsGzip reports whether a header Accept-Encoding accepts gzip (RFC 9110, 12.5.3).
+func acceptsGzip(header string) bool {
+	named, others := -1.0, -1.0
+	for part := range strings.SplitSeq(strings.ToLower(header), ",") {
+		coding, parameter, _ := strings.Cut(part, ";")
+		weight := 1.0
+		if text, ok := strings.CutPrefix(strings.TrimSpace(parameter), "q="); ok {
+			weight, _ = strconv.ParseFloat(strings.TrimSpace(text), 64) // what is no number accepts nothing
+		}
+		switch strings.TrimSpace(coding) {
+		case "gzip", "x-gzip":
+			named = max(named, weight)
+		case "*":
+			others = weight
+		}
+	}
+	return named > 0 || named < 0 && others > 0
 }
 
 // tooLarge returns an error in the form of both APIs.

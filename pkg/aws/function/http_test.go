@@ -196,6 +196,10 @@ func TestLargeResponses(t *testing.T) {
 		"that fits without its escapes": {strings.Repeat(`"`, function.MaxResponse/2+1), "", http.StatusRequestEntityTooLarge},
 		"compressed":                    {plain, "br, gzip", http.StatusOK},
 		"not compressed":                {plain, "br", http.StatusRequestEntityTooLarge},
+		"compressed for any coding":     {plain, "br;q=1.0, *;q=0.5", http.StatusOK},
+		"compressed by weight":          {plain, "GZIP ; q=0.1, identity", http.StatusOK},
+		"with gzip refused":             {plain, "gzip;q=0, *", http.StatusRequestEntityTooLarge},
+		"with a weight of no number":    {plain, "gzip;q=x", http.StatusRequestEntityTooLarge},
 		"that cannot be compressed":     {string(random), "gzip", http.StatusRequestEntityTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
