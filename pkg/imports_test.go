@@ -82,7 +82,7 @@ var house = []row{
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 
-	{path: "pkg/httpapi/rest", ours: useCases},
+	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/fdl", "pkg/value"}},
 	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
@@ -111,6 +111,10 @@ var house = []row{
 		ours: append([]string{"pkg/aws/dynamo", "pkg/aws/environment", "pkg/aws/function", "pkg/aws/secrets", "pkg/aws/sqs"}, useCases...),
 	},
 	{
+		path: "pkg/aws/schedules", modules: []string{awsSDK},
+		ours: []string{"pkg/aws/parts", "pkg/aws/scheduler", "pkg/aws/sqs", "pkg/schedule", "pkg/schedule/cron"},
+	},
+	{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
@@ -124,7 +128,7 @@ var house = []row{
 	},
 	{
 		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp", "golang.org/x/net"},
-		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest"}, useCases...),
+		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest", "pkg/schedule/cron"}, useCases...),
 	},
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},
@@ -140,7 +144,7 @@ var house = []row{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3", "pkg/aws/lambda",
-			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/webhook",
+			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/aws/schedules", "pkg/webhook",
 		}, composed...),
 	},
 }
@@ -153,7 +157,7 @@ var functionModules = map[string][]string{
 	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs", "secretsmanager"}, jobServices...)...),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
 	"functions/taskrunner":   append(clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"), webhooks),
-	"functions/api":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
+	"functions/api":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
 	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager", "s3"), webhooks),
 }

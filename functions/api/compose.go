@@ -8,6 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/s3"
+	"github.com/waitless/waitless/pkg/aws/schedules"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -26,7 +27,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	tokens := p.TokensConfig(waits)
 	tokens.LimitHint = limits.Hints.Data
 	config := rest.Config{
-		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Log: p.Log,
+		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Schedules: schedules.NewManager(p, store), Log: p.Log,
 		MaxInput: limits.Data, MaxResponse: function.MaxResponse,
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {

@@ -5,18 +5,15 @@ import (
 	"net/http"
 	"time"
 
-	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
-
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/s3"
-	"github.com/waitless/waitless/pkg/aws/scheduler"
+	"github.com/waitless/waitless/pkg/aws/schedules"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -34,7 +31,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)
 	config := fnf.Config{
 		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, MaxResponse: function.MaxResponse,
-		Schedules: cron.Manager{Store: store, Trigger: newTriggers(p), Now: time.Now},
+		Schedules: schedules.NewManager(p, store),
 		Region:    p.Config.Region, Now: time.Now, Log: p.Log,
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
@@ -49,11 +46,4 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		return fnf.Handler(config), err
 	}
 	return p.OnlyOwnAPI(false, function.Serve(handler)), p.Err()
-}
-
-func newTriggers(p *parts.Parts) triggers {
-	return triggers{scheduler.Repeater{Client: awsscheduler.NewFromConfig(p.Config), Group: &scheduler.Group{
-		Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"), RoleARN: p.Text("WAITLESS_TIMER_ROLE"),
-		DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
-	}}}
 }

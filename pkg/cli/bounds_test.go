@@ -105,7 +105,7 @@ func TestLimitsOfRequests(t *testing.T) {
 	t.Parallel()
 	store := &local.MemoryStore{}
 	system := local.New(local.Config{Store: store, Limits: machine.Limits{Hints: machine.Hints{Data: "set WAITLESS_DATA_LIMIT"}}})
-	handler := target.Handler(system, store, nil, "")
+	handler := target.Handler(system, store, target.Unfired(store), nil, "")
 	client := target.InProcess(system, store)
 	flow, err := client.PutFlow(t.Context(), "callback", []byte(passFlow(
 		"{type: task, name: A, pattern: waitForCallback, resourceArn: 'acs:fc:::services/s/functions/echo'}")), "")

@@ -36,6 +36,7 @@ func (c Command) complete(cmd *cobra.Command) {
 		"FLOW": cobra.FixedCompletions([]string{"yaml", "yml", "json"}, cobra.ShellCompDirectiveFilterFileExt),
 		"FILE": cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		"DIR":  folder, "KIND": words(kindNames), "TOPIC": words(inDocs), "FLOW/EXECUTION": c.suggest(executionNames),
+		"FLOW/SCHEDULE": c.suggest(scheduleNames),
 	}[argumentName(cmd)]
 	if cmd.ValidArgsFunction == nil && !cmd.HasSubCommands() {
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
@@ -90,6 +91,14 @@ func executionNames(ctx context.Context, a *target.Client) (names []string, err 
 	executions, err := a.Executions(ctx, rest.Filter{})
 	for _, e := range executions {
 		names = append(names, cobra.CompletionWithDesc(e.Flow+"/"+e.Name, string(e.Status)))
+	}
+	return names, err
+}
+
+func scheduleNames(ctx context.Context, a *target.Client) (names []string, err error) {
+	schedules, err := a.Schedules(ctx, "")
+	for _, s := range schedules {
+		names = append(names, cobra.CompletionWithDesc(s.Flow+"/"+s.Name, s.Cron))
 	}
 	return names, err
 }

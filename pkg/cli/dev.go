@@ -252,7 +252,9 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	endReload := s.reloadFlows(ctx, system, store)
 	defer endReload()
 	s.warnOfSigned(ctx, store, system)
-	own := target.Handler(system, store, s.log, "dev")
+	schedules, endSchedules := s.fireSchedules(ctx, system, store)
+	defer endSchedules()
+	own := target.Handler(system, store, schedules, s.log, "dev")
 	endSocket, err := target.ServeSocket(ctx, s.store, own)
 	if err != nil {
 		return fmt.Errorf("serve store %s: %w", s.store, err)
@@ -270,8 +272,6 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	}
 	endConsole := s.serveConsole(ctx, web, own)
 	defer endConsole()
-	schedules, endSchedules := s.fireSchedules(ctx, system, store)
-	defer endSchedules()
 	endHTTP := target.Serve(ctx, s.listener, s.handler(system, store, schedules, own, key))
 	err = s.announce(web)
 	if err == nil {

@@ -341,7 +341,7 @@ func (e *execution) serve(ctx, serving context.Context, lists target.Lists) erro
 	if e.options.skipTime {
 		return e.runOut(ctx)
 	}
-	end, err := target.ServeSocket(serving, e.place.Store, target.Handler(e.system, lists, slog.New(slog.DiscardHandler), "run"))
+	end, err := target.ServeSocket(serving, e.place.Store, target.Handler(e.system, lists, target.Unfired(lists), slog.New(slog.DiscardHandler), "run"))
 	if err != nil {
 		return fmt.Errorf("serve store %s: %w", e.place.Store, err)
 	}

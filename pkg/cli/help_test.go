@@ -17,39 +17,41 @@ import (
 func TestHelp(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
-		"none":         {},
-		"help":         {"help"},
-		"flag":         {"--help"},
-		"run":          {"run", "--help"},
-		"help-run":     {"help", "run"},
-		"validate":     {"validate", "--help"},
-		"version":      {"version", "--help"},
-		"history":      {"history", "--help"},
-		"flows":        {"flows", "--help"},
-		"flows-put":    {"flows", "put", "--help"},
-		"flows-list":   {"flows", "list", "--help"},
-		"flows-show":   {"flows", "show", "--help"},
-		"flows-delete": {"flows", "delete", "--help"},
-		"start":        {"start", "--help"},
-		"dev":          {"dev", "--help"},
-		"jobs":         {"jobs", "--help"},
-		"jobs-list":    {"jobs", "list", "--help"},
-		"jobs-iam":     {"jobs", "iam", "--help"},
-		"job-events":   {"job-events", "send", "--help"},
-		"tokens-url":   {"tokens", "url", "--help"},
-		"revoke":       {"tokens", "revoke", "--help"},
-		"help-help":    {"help", "--help"},
-		"advise":       {"advise", "--help"},
-		"init":         {"init", "--help"},
-		"docs":         {"docs", "--help"},
-		"schema":       {"schema", "--help"},
-		"completion":   {"completion", "--help"},
-		"bash":         {"completion", "bash", "--help"},
-		"json":         {"help", "json"},
-		"unknown":      {"help", "valdate"},
-		"unknown-flag": {"help", "run", "--jsn"},
-		"of-unknown":   {"tokens", "sho", "--help"},
-		"of-none":      {"valdate", "-h"},
+		"none":          {},
+		"help":          {"help"},
+		"flag":          {"--help"},
+		"run":           {"run", "--help"},
+		"help-run":      {"help", "run"},
+		"validate":      {"validate", "--help"},
+		"version":       {"version", "--help"},
+		"history":       {"history", "--help"},
+		"flows":         {"flows", "--help"},
+		"flows-put":     {"flows", "put", "--help"},
+		"flows-list":    {"flows", "list", "--help"},
+		"flows-show":    {"flows", "show", "--help"},
+		"flows-delete":  {"flows", "delete", "--help"},
+		"schedules":     {"schedules", "--help"},
+		"schedules-put": {"schedules", "put", "--help"},
+		"start":         {"start", "--help"},
+		"dev":           {"dev", "--help"},
+		"jobs":          {"jobs", "--help"},
+		"jobs-list":     {"jobs", "list", "--help"},
+		"jobs-iam":      {"jobs", "iam", "--help"},
+		"job-events":    {"job-events", "send", "--help"},
+		"tokens-url":    {"tokens", "url", "--help"},
+		"revoke":        {"tokens", "revoke", "--help"},
+		"help-help":     {"help", "--help"},
+		"advise":        {"advise", "--help"},
+		"init":          {"init", "--help"},
+		"docs":          {"docs", "--help"},
+		"schema":        {"schema", "--help"},
+		"completion":    {"completion", "--help"},
+		"bash":          {"completion", "bash", "--help"},
+		"json":          {"help", "json"},
+		"unknown":       {"help", "valdate"},
+		"unknown-flag":  {"help", "run", "--jsn"},
+		"of-unknown":    {"tokens", "sho", "--help"},
+		"of-none":       {"valdate", "-h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -145,6 +147,9 @@ func exampleStore(t *testing.T, env map[string]string) string {
 		t.Fatal(err)
 	}
 	if got := doWith(t, "", env, "flows", "put", nightly); got.exit != ExitSucceeded {
+		t.Fatal(got.stderr)
+	}
+	if got := doWith(t, "", env, "schedules", "put", "nightly/daily", "--cron", "@every 24h"); got.exit != ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
 	return waitingToken(t, env, "waiting")

@@ -25,7 +25,7 @@ func TestFollowersAreToldOfEvents(t *testing.T) {
 	}
 	system := local.New(local.Config{Store: store})
 	var asked atomic.Int32
-	api := target.Handler(system, store, slog.New(slog.DiscardHandler), "dev")
+	api := target.Handler(system, store, target.Unfired(store), slog.New(slog.DiscardHandler), "dev")
 	endSocket, err := target.ServeSocket(t.Context(), dir, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasPrefix(r.URL.Path, "/flows/nap/executions/one") {
 			asked.Add(1)

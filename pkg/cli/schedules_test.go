@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/schedule"
 )
@@ -25,6 +28,65 @@ func TestDevFiresSchedules(t *testing.T) {
 		}
 		if exit := d.interrupt(); exit != ExitInterrupted {
 			t.Errorf("exit %d: %s", exit, d.stderr.String())
+		}
+	}
+}
+
+// dev fires a schedule at the instant that another command puts: it does not look at its store only once in a minute.
+func TestDevFiresASchedulePutMeanwhile(t *testing.T) {
+	t.Parallel()
+	env, begun, real := inStore(t), time.Date(2026, 1, 31, 10, 0, 58, 0, time.UTC), time.Now()
+	now := func() time.Time { return begun.Add(time.Since(real)) }
+	if got := doWith(t, "", env, "flows", "put", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	dev := inBackgroundAt(t, now, env, "dev", "--listen", "127.0.0.1:0")
+	for ctx := t.Context(); !(target.Opener{Stores: compose.Stores{}}).IsHeld(ctx, env["WAITLESS_STORE"]); {
+		if err := engine.Sleep(ctx, 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := doWith(t, "", env, "schedules", "put", "pass/s", "--cron", "0 * * * * *", "--payload", `{"n":7}`)
+	if got.exit != ExitSucceeded || got.stderr != "" {
+		t.Fatalf("%+v", got)
+	}
+	dev.awaits(`msg="execution started" execution=pass/s-20260131T100[1-9]00Z`)
+	if got := doWith(t, "", env, "list", "--flow", "pass", "--json"); !strings.Contains(got.stdout, `"n": 7`) {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSchedulesAreManaged(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	for _, tt := range []struct{ args, want string }{
+		{"flows put testdata/flows/pass.yaml", "pass  "},
+		{"schedules list", ""},
+		{"schedules put pass/s --cron 0_0_2_1_1_* --payload {\"n\":7} --description often", "  often\n  payload {\"n\":7}\n"},
+		{"schedules put pass/off --cron @every_5m --disabled", "pass/off  @every 5m  disabled\n"},
+		{"schedules list", "pass/off  @every 5m    disabled\npass/s    0 0 2 1 1 *  next 20"},
+		{"schedules list --flow none", ""},
+		{"schedules show pass/s", "payload {\"n\":7}\n"},
+		{"schedules put pass/s", "the cron expression \"\": "},
+		{"schedules put none/s --cron @every_5m", "there is no flow \"none\"\ntry: waitless schedules list, or waitless flows list"},
+		{"schedules put pass --cron @every_5m", "\"pass\" is not a schedule; allowed: FLOW/SCHEDULE"},
+		{"schedules put pass/s --cron @every_5m --payload 7", "--payload is a number; allowed: an object"},
+		{"schedules show pass/none", "there is no schedule pass/none"},
+		{"__complete schedules show ", "pass/off\t@every 5m\npass/s\t0 0 2 1 1 *\n:4\n"},
+		{"schedules delete pass/s", "pass/s is deleted\n"},
+		{"flows delete pass", "pass is deleted"},
+		{"schedules list", ""},
+	} {
+		args := strings.Split(tt.args, " ")
+		for i := range args {
+			args[i] = strings.ReplaceAll(args[i], "_", " ")
+		}
+		if strings.HasPrefix(tt.args, "__") {
+			args[0] = "__complete"
+		}
+		got := doWith(t, "", env, args...)
+		if failed := got.exit != ExitSucceeded; !strings.Contains(got.stdout+got.stderr, tt.want) || failed && got.stdout != "" || tt.want == "" && got.stdout != "" {
+			t.Errorf("%s: %+v; want %q", tt.args, got, tt.want)
 		}
 	}
 }

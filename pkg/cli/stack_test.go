@@ -52,7 +52,7 @@ func newStack(t *testing.T) *stack {
 	t.Helper()
 	store := &local.MemoryStore{}
 	s := &stack{t: t, system: local.New(local.Config{Store: store})}
-	s.api = target.API(s.system, store)
+	s.api = target.API(s.system, store, target.Unfired(store))
 	s.gateway = httptest.NewServer(s)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -225,7 +225,9 @@ func TestCommandsOnAStack(t *testing.T) {
 		{"flows", "list"}, {"flows", "list", "--json"}, {"flows", "show", "pass"}, {"flows", "show", "pass", "--json"},
 		{"flows", "show", "pass", "--hash", "x"}, {"flows", "show", "none"}, {"flows", "lst"},
 		{"run", "--flow", "pass", "--name", "e"}, {"run", "--flow", "pass@x"}, {"run", "--flow", "none"}, {"start", "--flow", "none"},
-		{"flows", "delete", "pass"}, {"flows", "delete", "pass"}, {"flows", "delete", "refuse", "--json"}, {"flows", "list"},
+		{"schedules", "put", "pass/s", "--cron", "0 0 2 * * *", "--disabled"}, {"schedules", "put", "pass/s", "--cron", "none"}, {"schedules", "list"},
+		{"schedules", "show", "pass/s"}, {"schedules", "delete", "pass/none"},
+		{"flows", "delete", "pass"}, {"flows", "delete", "pass"}, {"flows", "delete", "refuse", "--json"}, {"flows", "list"}, {"schedules", "list"},
 		{"history", "pass/a"}, {"tokens", "list"}, {"tokens", "list", "--json"}, {"tokens", "show", "x"}, {"tokens", "succeed", "x"},
 	} {
 		wantSame(t, args, s.do(args...), doWith(t, "", env, args...))

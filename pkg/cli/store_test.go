@@ -43,10 +43,16 @@ func runInBackground(t *testing.T, env map[string]string, args ...string) *runni
 
 func inBackground(t *testing.T, env map[string]string, args ...string) *running {
 	t.Helper()
+	return inBackgroundAt(t, nil, env, args...)
+}
+
+// inBackgroundAt runs a command whose clock is now.
+func inBackgroundAt(t *testing.T, now func() time.Time, env map[string]string, args ...string) *running {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	r := &running{t: t, stop: stop, said: make(chan string, 1000), exit: make(chan int, 1)}
 	c := Command{
-		Args: args, Stdin: strings.NewReader(""), Stdout: &r.stdout, Stores: compose.Stores{}, Getenv: environment(t, env),
+		Args: args, Stdin: strings.NewReader(""), Stdout: &r.stdout, Stores: compose.Stores{}, Getenv: environment(t, env), Now: now,
 		Stderr: writerFunc(func(p []byte) (int, error) {
 			r.said <- string(p)
 			return len(p), nil
@@ -406,6 +412,7 @@ func TestTheJSONOfTheStore(t *testing.T) {
 		"execution": {"show", "callback/one", "--json"}, "executions": {"list", "--json"},
 		"tokens": {"tokens", "list", "--json"}, "token": {"tokens", "show", text, "--json"},
 		"flows": {"flows", "list", "--json"}, "flow": {"flows", "show", "callback", "--json"},
+		"schedule": {"schedules", "put", "callback/s", "--cron", "@every 1h", "--payload", "{}", "--json"}, "schedules": {"schedules", "list", "--json"},
 	} {
 		got := doWith(t, "", env, args...)
 		conforms(t, schema, got.stdout)

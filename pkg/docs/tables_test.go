@@ -77,7 +77,7 @@ func rowsWrong(rows [][]string, rules []string) []string {
 
 // ofTheCommand are the topics about the command and not the language. They have no rules.
 var ofTheCommand = []string{
-	"validate", "runners", "settings", "testing", "script", "store", "dev", "console", "signing", "api", "fnf-api", "sfn-api", "exit-codes",
+	"validate", "runners", "schedules", "settings", "testing", "script", "store", "dev", "console", "signing", "api", "fnf-api", "sfn-api", "exit-codes",
 	"aws", "parameters", "operations", "security", "cost", "scale", "peers",
 }
 

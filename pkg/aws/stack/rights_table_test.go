@@ -70,6 +70,8 @@ func rightsOf(f called) map[string]right {
 		"Api/Tokens":         {try: succeedsExternal, says: failedInside},
 		"Api/WriteLogs":      logs("Api"),
 
+		"Api/SetSchedules":    {try: setsSchedules, says: failedInside},
+		"Api/PassTimerRole":   {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
 		"Api/LargeValues":     {try: startsLarge, says: failedInside},
 		"Api/FindLargeValues": findsLargeValues,
 
@@ -152,6 +154,19 @@ const (
 // manages runs a command that needs the management API alone.
 func manages(args ...string) func(trial) error {
 	return func(x trial) error { return x.await(x.begin(cli.ExitSucceeded, args...)) }
+}
+
+// setsSchedules creates, changes and deletes a schedule.
+func setsSchedules(x trial) error {
+	for _, args := range [][]string{
+		{"flows", "put", x.flow(passes)}, {"schedules", "put", x.name + "/s", "--cron", "@every 1h"},
+		{"schedules", "put", x.name + "/s", "--cron", "@every 2h"}, {"schedules", "delete", x.name + "/s"},
+	} {
+		if err := x.await(x.begin(cli.ExitSucceeded, args...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // starts starts an execution.

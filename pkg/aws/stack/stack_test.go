@@ -291,8 +291,10 @@ func (s *stack) look(ctx context.Context, config aws.Config) error {
 func (s *stack) letEmulatorAllow(ctx context.Context, config aws.Config) error {
 	const schedules = "arn:aws:scheduler:*:*:schedule/default/*"
 	err := s.allow(ctx, config, "InterpreterRole", "StartTimers", `"scheduler:CreateSchedule"`, schedules)
-	if err == nil && s.resources["FnfRole"] != "" {
-		err = s.allow(ctx, config, "FnfRole", "SetSchedules", `["scheduler:CreateSchedule","scheduler:UpdateSchedule","scheduler:DeleteSchedule"]`, schedules)
+	for _, role := range []string{"ApiRole", "FnfRole"} {
+		if err == nil && s.resources[role] != "" {
+			err = s.allow(ctx, config, role, "SetSchedules", `["scheduler:CreateSchedule","scheduler:UpdateSchedule","scheduler:DeleteSchedule"]`, schedules)
+		}
 	}
 	if err != nil || !s.answersTasks {
 		return err

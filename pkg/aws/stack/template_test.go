@@ -263,22 +263,24 @@ func statementsOf(id string, r resource) []statement {
 	return all
 }
 
-// TestTheFnfAPIChangesNoTimers: names of timers begin with a hexadecimal digit, those of a flow's schedules with "schedule-".
-func TestTheFnfAPIChangesNoTimers(t *testing.T) {
+// Names of timers begin with a hexadecimal digit, those of a flow's schedules with "schedule-".
+func TestAPIsChangeNoTimers(t *testing.T) {
 	t.Parallel()
-	found := 0
-	for _, s := range statementsOf("FnfRole", readTemplate(t).Resources["FnfRole"]) {
-		for _, action := range s.actions {
-			if strings.HasPrefix(action, "scheduler:") {
-				found++
-				if len(s.resources) != 1 || !strings.HasSuffix(s.resources[0], ":schedule/${Timers}/schedule-*") {
-					t.Errorf("%s is allowed on %q", action, s.resources)
+	for _, role := range []string{"ApiRole", "FnfRole"} {
+		found := 0
+		for _, s := range statementsOf(role, readTemplate(t).Resources[role]) {
+			for _, action := range s.actions {
+				if strings.HasPrefix(action, "scheduler:") {
+					found++
+					if len(s.resources) != 1 || !strings.HasSuffix(s.resources[0], ":schedule/${Timers}/schedule-*") {
+						t.Errorf("%s is allowed on %q", action, s.resources)
+					}
 				}
 			}
 		}
-	}
-	if found != 3 {
-		t.Errorf("%d actions on schedules, want 3", found)
+		if found != 3 {
+			t.Errorf("%s has %d actions on schedules, want 3", role, found)
+		}
 	}
 }
 

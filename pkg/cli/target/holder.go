@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 )
 
 // holderPath is where the holder of a store says what it is.
@@ -29,9 +30,9 @@ func (c *Client) Holder(ctx context.Context) (h Holder, err error) {
 
 // Handler returns what the holder of a store serves to this machine: the management API, job events, and
 // what the holder is, "dev" or "run".
-func Handler(system *local.System, lists Lists, log *slog.Logger, holder string) http.Handler {
+func Handler(system *local.System, lists Lists, schedules cron.Manager, log *slog.Logger, holder string) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/", API(system, lists))
+	mux.Handle("/", API(system, lists, schedules))
 	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase()}))
 	events := &eventLog{system: system, log: log}
 	mux.HandleFunc("POST "+EventPath, func(w http.ResponseWriter, r *http.Request) {

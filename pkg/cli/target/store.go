@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 )
 
 // socketName is the socket in a store's folder at which its holder responds to other commands.
@@ -78,10 +79,15 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 	}
 }
 
+// Unfired returns the manager of the schedules of a store whose process fires none.
+func Unfired(lists Lists) cron.Manager {
+	return cron.Manager{Store: lists, Trigger: cron.Unfired{}, Now: time.Now}
+}
+
 // API returns the handler of the management API of a system.
-func API(system *local.System, lists Lists) http.Handler {
+func API(system *local.System, lists Lists, schedules cron.Manager) http.Handler {
 	return rest.Handler(rest.Config{
-		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Start: system.Start, CanStart: system.CanStart,
+		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Schedules: schedules, Start: system.Start, CanStart: system.CanStart,
 		Stop: system.Stop, Watch: system.Watch, Pause: Pause, Reasons: true, AwaitsTurn: system.AwaitsTurn, Log: slog.New(slog.DiscardHandler),
 		Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) }, Undelivered: system.Undelivered,
 	})
@@ -89,7 +95,7 @@ func API(system *local.System, lists Lists) http.Handler {
 
 // InProcess returns a client of a system in this process.
 func InProcess(system *local.System, lists Lists) *rest.Client {
-	return ClientOf(Handler(system, lists, slog.New(slog.DiscardHandler), ""))
+	return ClientOf(Handler(system, lists, Unfired(lists), slog.New(slog.DiscardHandler), ""))
 }
 
 // ClientOf returns a client of a handler of the management API in this process.

@@ -166,6 +166,31 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
 }
 
+// PutSchedule creates a schedule, or replaces what it is made of.
+func (c *Client) PutSchedule(ctx context.Context, flow, name string, form ScheduleForm) (s Schedule, err error) {
+	return s, c.Do(ctx, http.MethodPut, path("flows", flow, "schedules", name), form, &s)
+}
+
+// Schedules lists the schedules of a flow, or all of them if the name is empty.
+func (c *Client) Schedules(ctx context.Context, flow string) (all []Schedule, err error) {
+	for next, more := "", true; more && err == nil; more = next != "" {
+		var p page
+		err = c.get(ctx, "/schedules", false, &p, "flow", flow, "after", next)
+		all, next = append(all, p.Schedules...), p.Next
+	}
+	return all, err
+}
+
+// Schedule returns a schedule.
+func (c *Client) Schedule(ctx context.Context, flow, name string) (s Schedule, err error) {
+	return s, c.get(ctx, path("flows", flow, "schedules", name), false, &s)
+}
+
+// DeleteSchedule deletes a schedule and returns it.
+func (c *Client) DeleteSchedule(ctx context.Context, flow, name string) (s Schedule, err error) {
+	return s, c.Do(ctx, http.MethodDelete, path("flows", flow, "schedules", name), nil, &s)
+}
+
 // Tokens lists the open tokens: all of them, or the one that the execution waits for. Unmask is as for
 // [Client.Execution].
 func (c *Client) Tokens(ctx context.Context, flow, execution string, unmask bool) (tokens []Token, err error) {

@@ -1,4 +1,4 @@
-// Package rest is the management API of Waitless: flows, executions and tokens, as JSON over HTTP. Its
+// Package rest is the management API of Waitless: flows, executions, schedules and tokens, as JSON over HTTP. Its
 // handler serves the socket of a local store and the stack on AWS; the command line uses its client.
 //
 //	GET  /openapi.json                                  this API as an OpenAPI 3.1 document
@@ -17,6 +17,10 @@
 //	POST /flows/{flow}/executions/{execution}/token/success?step=    output -> token; 200 first or the same, 409 another outcome or no callback
 //	POST /flows/{flow}/executions/{execution}/token/failure?step=    {"error","cause"} -> token, likewise
 //	POST /flows/{flow}/executions/{execution}/token/heartbeat?step=  -> token, likewise
+//	GET  /schedules?flow=                               {"schedules":[schedule]}, in the order of flows and names
+//	PUT  /flows/{flow}/schedules/{schedule}             {"cron","payload","description","enabled"} -> schedule; 201 new, 200 replaced
+//	GET  /flows/{flow}/schedules/{schedule}             schedule
+//	DELETE /flows/{flow}/schedules/{schedule}           schedule: the deleted one
 //	GET  /tokens?flow=&execution=                       {"tokens":[token]}: the open ones
 //	GET  /tokens/{token}                                token
 //	POST /tokens/{token}/success                        output -> token; 200 first or the same, 409 another outcome
@@ -39,7 +43,7 @@
 //
 // which change nothing. They are POST so that a policy for GET /* leaves them out.
 //
-// A deleted flow is not listed or shown. Its definition stays for its executions, whose histories name
+// A deleted flow is not listed or shown, and has no schedules. Its definition stays for its executions, whose histories name
 // its steps. Putting the flow again lists it again.
 //
 // A request body is JSON as [value.ParseJSON] reads it, with members of exactly these names. Unknown

@@ -86,7 +86,11 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	if err := h.refuseUnfinished(r.Context(), r.PathValue("flow")); err != nil {
+	err = h.refuseUnfinished(r.Context(), r.PathValue("flow"))
+	if err == nil {
+		err = h.Schedules.DeleteAll(r.Context(), r.PathValue("flow"))
+	}
+	if err != nil {
 		return 0, nil, err
 	}
 	for _, d := range slices.Backward(definitions) { // the newest one last: until then it is that of starts

@@ -22,6 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -56,6 +57,8 @@ type Config struct {
 	Tokens *resume.Tokens
 	Index  Index
 	Flows  Flows
+	// Schedules manages the schedules of flows.
+	Schedules cron.Manager
 	// External lists waits of external engines; nil means there are none.
 	External resume.ExternalWaits
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
@@ -143,7 +146,7 @@ func (h handler) routes() (all []route) {
 
 // masking returns the routes without those that reveal tokens.
 func (h handler) masking() []route {
-	const execution = "/flows/{flow}/executions/{execution}"
+	const execution, ofSchedule = "/flows/{flow}/executions/{execution}", "/flows/{flow}/schedules/{schedule}"
 	step, choice := []string{"step"}, []string{"step", "choice"}
 	return []route{
 		{pattern: "GET /openapi.json", respond: describe, isRevealed: true},
@@ -163,6 +166,10 @@ func (h handler) masking() []route {
 		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: choice},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
 		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
+		{pattern: "GET /schedules", respond: h.listSchedules, parameters: []string{"flow", "after"}, large: true},
+		{pattern: "PUT " + ofSchedule, respond: h.putSchedule},
+		{pattern: "GET " + ofSchedule, respond: h.showSchedule},
+		{pattern: "DELETE " + ofSchedule, respond: h.deleteSchedule},
 		{pattern: "GET /tokens", respond: h.openTokens, parameters: []string{"flow", "execution", "after"}, large: true, reveals: true},
 		{pattern: "GET /tokens/{token}", respond: h.showToken},
 		{pattern: "POST /tokens/{token}/success", respond: h.report(tokenInPath, resume.Limits.Success), parameters: choice[1:]},

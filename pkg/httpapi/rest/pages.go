@@ -22,6 +22,7 @@ import (
 // page is one response with a part of a list. A response of a Lambda function has at most 6 MB.
 type page struct {
 	Executions []Execution            `json:"executions,omitzero"`
+	Schedules  []Schedule             `json:"schedules,omitzero"`
 	Tokens     []Token                `json:"tokens,omitzero"`
 	Events     []machine.HistoryEvent `json:"events,omitzero"`
 	// Next is the parameter after of the next page, empty on the last one.

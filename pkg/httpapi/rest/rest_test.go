@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -29,17 +30,30 @@ type api struct {
 	keys   token.Keys
 	system *local.System
 	server *httptest.Server
+	config rest.Config
+	now    time.Time // of schedules
 }
 
 func newAPI(t *testing.T) *api {
 	t.Helper()
+	begin := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 	store := &local.MemoryStore{}
-	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
-	server := httptest.NewServer(checkedHandler(t, rest.Config{
-		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start, Stop: system.Stop, Log: slog.New(slog.DiscardHandler),
-	}))
+	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(begin)})
+	server := httptest.NewServer(nil)
 	t.Cleanup(server.Close)
-	return &api{&rest.Client{Base: server.URL, HTTP: server.Client()}, t, store, store.Keys(), system, server}
+	a := &api{Client: &rest.Client{Base: server.URL, HTTP: server.Client()}, t: t, store: store, keys: store.Keys(), system: system, server: server, now: begin}
+	a.config = rest.Config{
+		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start, Stop: system.Stop, Log: slog.New(slog.DiscardHandler),
+		Schedules: cron.Manager{Store: store, Trigger: cron.Unfired{}, Now: func() time.Time { return a.now }},
+	}
+	a.serve()
+	return a
+}
+
+// serve serves the API as it is configured now.
+func (a *api) serve() {
+	a.t.Helper()
+	a.server.Config.Handler = checkedHandler(a.t, a.config)
 }
 
 // run runs the executions until nothing is left to do.

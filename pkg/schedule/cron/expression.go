@@ -118,13 +118,13 @@ func (e Expression) Second() int {
 }
 
 // EventBridge returns the expression and the time zone for EventBridge Scheduler, whose granularity is a minute too, and when
-// the first instant may be: zero means at once. Intervals are counted from that.
-func (e Expression) EventBridge(begin time.Time) (expression, zone string, from time.Time) {
+// the first instant after now may be: zero means at once. Intervals are counted from that.
+func (e Expression) EventBridge(begin, now time.Time) (expression, zone string, from time.Time) {
 	if e.every == time.Minute {
-		return "rate(1 minute)", "UTC", e.first(begin)
+		return "rate(1 minute)", "UTC", e.Next(begin, now)
 	}
 	if e.every > 0 {
-		return fmt.Sprintf("rate(%d minutes)", e.every/time.Minute), "UTC", e.first(begin)
+		return fmt.Sprintf("rate(%d minutes)", e.every/time.Minute), "UTC", e.Next(begin, now)
 	}
 	dom, dow := list(e.spec.Dom, 0), list(e.spec.Dow, 1) // where Sunday is 1
 	if dow == "*" {

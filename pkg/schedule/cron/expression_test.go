@@ -54,13 +54,16 @@ func TestInstants(t *testing.T) {
 			if !latest[0].IsZero() || !latest[1].Equal(first) || !latest[2].Equal(first) || !latest[3].Equal(second) {
 				t.Errorf("latest: %v", latest)
 			}
-			expression, zone, from := e.EventBridge(begin)
+			expression, zone, from := e.EventBridge(begin, begin)
 			got := expression + " " + zone
 			if !from.IsZero() {
 				got += " " + from.Format(form)
 			}
 			if got != want.eventBridge {
 				t.Errorf("EventBridge: %s; want %s", got, want.eventBridge)
+			}
+			if _, _, later := e.EventBridge(begin, first); !later.IsZero() && !later.Equal(second) {
+				t.Errorf("EventBridge, set again: from %v; want %v", later, second)
 			}
 		})
 	}

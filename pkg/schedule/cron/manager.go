@@ -21,6 +21,15 @@ type Trigger interface {
 	Remove(ctx context.Context, flow, name string) error
 }
 
+// Unfired is a [Trigger] for a process that fires no schedules. The process that does reads the store when it begins.
+type Unfired struct{}
+
+// Set implements [Trigger].
+func (Unfired) Set(context.Context, schedule.Schedule, Expression) error { return nil }
+
+// Remove implements [Trigger].
+func (Unfired) Remove(context.Context, string, string) error { return nil }
+
 // Manager creates, changes, deletes and lists schedules. All fields are required.
 //
 // Each change sets the trigger first and the stored schedule then. If a process dies in between, the caller gets no success
@@ -61,17 +70,21 @@ func (m Manager) Create(ctx context.Context, s schedule.Schedule) (schedule.Sche
 }
 
 // Update changes a schedule and returns it. If it does not exist, the error is [engine.ErrNotFound]; if another request
-// changed it meanwhile, [engine.ErrConflict].
+// changed it meanwhile, [engine.ErrConflict]. If change changes nothing, intervals do not begin again.
 func (m Manager) Update(ctx context.Context, flow, name string, change func(*schedule.Schedule) error) (s schedule.Schedule, err error) {
 	entry, err := m.find(ctx, flow, name)
 	if err == nil {
 		s, err = entry.Schedule()
 	}
+	before := s
 	if err == nil {
 		err = change(&s)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return s, err
+	case s == before:
+		return s, m.trigger(ctx, s)
 	}
 	return m.set(ctx, s, entry.Text)
 }

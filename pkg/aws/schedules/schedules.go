@@ -1,15 +1,32 @@
-package main
+// Package schedules manages the schedules of flows on a stack: EventBridge Scheduler sends the interpreter a message at each
+// instant.
+//
+// This package may change between releases.
+package schedules
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"time"
 
+	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
+
+	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/schedule/cron"
 )
+
+// NewManager returns what manages the schedules of a store.
+func NewManager(p *parts.Parts, store schedule.Store) cron.Manager {
+	repeater := scheduler.Repeater{Client: awsscheduler.NewFromConfig(p.Config), Group: &scheduler.Group{
+		Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"), RoleARN: p.Text("WAITLESS_TIMER_ROLE"),
+		DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
+	}}
+	return cron.Manager{Store: store, Trigger: triggers{repeater}, Now: time.Now}
+}
 
 // triggers are schedules of EventBridge Scheduler that send firings to the interpreter. They implement [cron.Trigger].
 type triggers struct{ scheduler.Repeater }
@@ -21,7 +38,7 @@ func (t triggers) Set(ctx context.Context, s schedule.Schedule, e cron.Expressio
 		return err
 	}
 	m := scheduler.Repeated{Body: body}
-	m.Expression, m.Zone, m.From = e.EventBridge(s.Modified)
+	m.Expression, m.Zone, m.From = e.EventBridge(s.Modified, time.Now())
 	return t.Repeater.Set(ctx, triggerName(s.Flow, s.Name), m)
 }
 
