@@ -31,6 +31,7 @@ func hostileAPI(t *testing.T) string {
 		"error": hostile, "cause": hostile, "startedTime": hostile, "stoppedTime": hostile, "definition": hostile, "createdTime": hostile,
 		"token": hostile, "execution": hostile, "step": hostile, "recipient": hostile, "job": hostile, "since": hostile, "deadline": hostile,
 		"closedBy": hostile, "closedTime": hostile, "lastHeartbeat": hostile, "result": hostile, "code": "", "message": hostile,
+		"schedule": hostile, "cron": hostile, "payload": data, "description": hostile, "nextTime": hostile,
 		"waiting": map[string]any{"step": hostile, "for": hostile, "since": hostile, "until": hostile},
 	}
 	event, err := json.Marshal(data)
@@ -40,7 +41,7 @@ func hostileAPI(t *testing.T) string {
 	answer["events"] = []any{map[string]any{"EventId": 1, "Type": hostile, "StepName": hostile, "Time": hostile, "EventDetail": string(event) + hostile}}
 	one := maps.Clone(answer)
 	delete(one, "events")
-	for _, list := range []string{"executions", "tokens", "flows"} {
+	for _, list := range []string{"executions", "tokens", "flows", "schedules"} {
 		answer[list] = []any{one}
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,6 +78,7 @@ var overAPI = [][]string{
 	{"tokens", "revoke", "t"}, {"tokens", "url", "t"}, {"tokens", "show", "refused"},
 	{"flows", "put", "testdata/flows/pass.yaml"}, {"flows", "list"}, {"flows", "delete", "f"}, {"flows", "delete", "refused"},
 	{"flows", "show", "refused"}, {"job-events", "send", "testdata/small.json"},
+	{"schedules", "put", "f/s"}, {"schedules", "put", "f/refused"}, {"schedules", "list"}, {"schedules", "show", "f/s"}, {"schedules", "delete", "f/s"},
 }
 
 // ofThisMachine are the commands that show nothing of others: files of the user, or ourselves; dev
