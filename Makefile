@@ -13,7 +13,7 @@ GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
-# The vendor's clients of the API of 2019-03-15, for Python, Node.js and Go.
+# The vendor's clients of the API of 2019-03-15, for Python, Node.js and Go, and the AWS CLI.
 CLIENTS := .tools/clients/installed .tools/fnf-npm/installed .tools/fnf-go/installed
 # Headless Chromium for the tests of pages.
 BROWSER := .tools/browser/installed
@@ -200,6 +200,7 @@ build-JobEventsFunction: FUNCTION := jobevents
 build-ApiFunction: FUNCTION := api
 build-CallbackFunction: FUNCTION := callback
 build-FnfFunction: FUNCTION := fnf
+build-SfnFunction: FUNCTION := sfn
 build-%Function:
 	$(MAKE) bin/$(FUNCTION)/bootstrap
 	cp bin/$(FUNCTION)/bootstrap "$(ARTIFACTS_DIR)/bootstrap"

@@ -133,6 +133,7 @@ func TestServiceFunctionsAreTagged(t *testing.T) {
 	want := map[string]string{
 		"echo": "", "StartJob": "waitless:jobs", "GetJobStatus": "waitless:jobs", "interpreter": "waitless:service", "taskrunner": "waitless:service",
 		"jobevents": "waitless:service", "api": "waitless:service", "callback": "waitless:service", "fnf": "waitless:service",
+		"sfn": "waitless:service",
 	}
 	for name, tag := range want {
 		if tags[name] != tag {

@@ -75,6 +75,18 @@ func rightsOfJobs() map[string]right {
 		"Fnf/SendWakes":       {try: manages2019("StartExecution"), says: "InternalServerError"},
 		"Fnf/Tokens":          {try: reports2019, says: "InternalServerError"},
 		"Fnf/WriteLogs":       logs("Fnf"),
+
+		"Sfn/ListExecutions":  {try: managesSfn(""), says: "InternalFailure"},
+		"Sfn/QueueDeliveries": {try: reportsSfn, says: "InternalFailure"},
+		"Sfn/ReadAndAppend":   {try: managesSfn(""), says: "InternalFailure"},
+		"Sfn/ReadSfnKeys":     {try: asksAnew("Sfn", "/sfn/"), says: noBeginning},
+		"Sfn/ReadItems":       {try: describesSfn(refers), says: "InternalFailure"},
+		"Sfn/LargeValues":     {try: describesSfn(runsLarge(passes)), says: "InternalFailure"},
+		"Sfn/FindLargeValues": findsLargeValues,
+		"Sfn/ReadTokenKey":    {try: asksAnew("Sfn", "/sfn/"), says: noBeginning},
+		"Sfn/SendWakes":       {try: managesSfn("started"), says: "InternalFailure"},
+		"Sfn/Tokens":          {try: reportsSfn, says: "InternalFailure"},
+		"Sfn/WriteLogs":       logs("Sfn"),
 	}
 }
 

@@ -311,7 +311,7 @@ var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.
 var attachedTo = map[string]string{
 	"StartJobRole": "JobPolicies,DescribePolicies", "GetJobStatusRole": "DescribePolicies", "JobEventsRole": "DescribePolicies",
-	"CallbackRole": "KeyPolicies", "FnfRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
+	"CallbackRole": "KeyPolicies", "FnfRole": "KeyPolicies", "SfnRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
 }
 
 // attachedParameter is the parameter whose policies a role gets if there are any.
@@ -459,6 +459,7 @@ func TestRoutes(t *testing.T) {
 		switch {
 		case public && (key == "GET /callbacks/{token}" || key == "HEAD /callbacks/{token}"): // which changes nothing
 		case public && r.Condition == "ServesFnf" && strings.HasSuffix(key, " /"): // whose requests are signed, too
+		case public && r.Condition == "ServesSfn" && strings.HasPrefix(key, "POST /sfn"): // likewise
 		case public && !strings.HasPrefix(key, "POST /callbacks"):
 			t.Errorf("%s is public: %s", id, key)
 		case !public && (authorization == nil || authorization.Value != "AWS_IAM"):

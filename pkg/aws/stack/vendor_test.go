@@ -38,13 +38,15 @@ func TestTheVendorsClient(t *testing.T) {
 	}
 }
 
-// Without its secret the stack has no such API.
+// Without their secrets the stack has no such APIs.
 func TestTheVendorsAPIIsOff(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)
 	for _, method := range []string{http.MethodPost, http.MethodGet} {
-		if got := s.call(t, method, "/?Action=ReportTaskSucceeded", ""); got.status != http.StatusNotFound {
-			t.Errorf("%s: %+v", method, got)
+		for _, path := range []string{"/?Action=ReportTaskSucceeded", "/sfn/"} {
+			if got := s.call(t, method, path, ""); got.status != http.StatusNotFound {
+				t.Errorf("%s %s: %+v", method, path, got)
+			}
 		}
 	}
 }

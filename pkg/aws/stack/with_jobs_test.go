@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// fnfKey and fnfSecret are a client's of the vendor's API.
+	// fnfKey and fnfSecret are a client's of the signed APIs.
 	fnfKey, fnfSecret = "a-client", "the-secret-of-a-client-of-24"
 	// readerKey is that of a client that may read and start, with the same secret.
 	readerKey = "a-reader"
@@ -45,7 +45,7 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		}
 		parameters = append(parameters, parameter+"="+policy)
 	}
-	for parameter, text := range map[string]string{"FnfKeys": fnfKeys, "CallbackSecret": callbackSecrets, "NotifySecret": signingSecret} {
+	for parameter, text := range map[string]string{"FnfKeys": fnfKeys, "SfnKeys": fnfKeys, "CallbackSecret": callbackSecrets, "NotifySecret": signingSecret} {
 		made, err := secretsmanager.NewFromConfig(config).CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 			Name: aws.String(name + "-" + strings.ToLower(parameter)), SecretString: &text,
 		})

@@ -109,8 +109,8 @@ func (h handler) describeExecution(ctx context.Context, r request) (object, erro
 		shown["error"], shown["cause"] = state.Error, token.MaskAll(state.Cause)
 	}
 	if included {
-		addValue(shown, "input", state.Input)
-		addValue(shown, "output", state.Output)
+		addValue(shown, "input", machine.Within(state.Input, h.largestValue()))
+		addValue(shown, "output", machine.Within(state.Output, h.largestValue()))
 	}
 	return shown, nil
 }

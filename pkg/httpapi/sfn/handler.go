@@ -1,12 +1,15 @@
 package sfn
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,11 +48,14 @@ type Store interface {
 	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
 }
 
-// Config configures a handler. All fields are required.
+// Config configures a handler. Fields are required unless they say what zero means.
 type Config struct {
 	Tokens     *resume.Tokens
 	Executions Executions
 	Store      Store
+	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Histories have shorter pages for
+	// it, and values that have no room are left out. 0 means no limit.
+	MaxResponse int
 	// Region and Account are those of the ARNs.
 	Region, Account string
 	// Keys sign requests. Without keys every request is rejected.
@@ -78,6 +84,21 @@ type handler struct{ Config }
 
 // object is a part of a response. Its members have the names of the API.
 type object map[string]any
+
+// size returns the size of the object in a response, with the escapes of its texts.
+func (o object) size() int {
+	encoded, _ := json.Marshal(o) // values of the API can be encoded
+	return len(encoded) + bytes.Count(encoded, []byte(`"`)) + bytes.Count(encoded, []byte(`\\`))
+}
+
+// fullPage is the size in bytes at which a page is full.
+const fullPage = 2 << 20
+
+// largestValue returns the size of the largest value that is shown: a response has room for a full page and two such values.
+func (h handler) largestValue() int { return cmp.Or(h.MaxResponse, math.MaxInt) / 3 } //nolint:mnd // see above
+
+// fullPage returns the size at which a page is full.
+func (h handler) fullPage() int { return min(fullPage, h.largestValue()) }
 
 // request has the members of all requests.
 type request struct {

@@ -24,8 +24,11 @@ type history struct {
 	flow      *fdl.Flow
 	region    string
 	withoutIO bool
+	largest   int // value
 	events    []object
 	ids       []int
+	sizes     []int
+	size      int // of all events
 	// skipped are the events without a type, and what came before them.
 	skipped map[int]int
 }
@@ -43,7 +46,9 @@ func (h *history) add(e machine.Event) bool {
 		h.skipped[e.ID] = e.By
 		return false
 	}
-	h.events, h.ids = append(h.events, shown), append(h.ids, e.ID)
+	size := shown.size()
+	h.events, h.ids, h.sizes = append(h.events, shown), append(h.ids, e.ID), append(h.sizes, size)
+	h.size += size
 	return true
 }
 
@@ -61,8 +66,8 @@ var eventTypes = map[machine.EventType]string{
 // describe adds the type and the details of an event. It reports false for an event that the API has no type for.
 func (h *history) describe(shown object, e machine.Event) bool {
 	details := object{}
-	addValue(details, "input", e.Input)
-	addValue(details, "output", e.Output)
+	addValue(details, "input", machine.Within(e.Input, h.largest))
+	addValue(details, "output", machine.Within(e.Output, h.largest))
 	if e.Error != "" || e.Cause != "" {
 		details["error"], details["cause"] = e.Error, token.MaskAll(e.Cause)
 	}
@@ -144,15 +149,18 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 		return nil, err
 	}
 	collected := history{
-		flow: flow, region: h.Region, withoutIO: r.IncludeExecutionData != nil && !*r.IncludeExecutionData, events: []object{}, skipped: map[int]int{},
+		flow: flow, region: h.Region, withoutIO: r.IncludeExecutionData != nil && !*r.IncludeExecutionData, largest: h.largestValue(),
+		events: []object{}, skipped: map[int]int{},
 	}
 	if r.ReverseOrder {
 		return h.lastEvents(ctx, id, &collected, bound, limit)
 	}
-	page, err := h.Executions.HistoryFrom(ctx, id, max(bound, 1), func(e machine.Event) bool { return collected.add(e) && len(collected.ids) == limit })
+	page, err := h.Executions.HistoryFrom(ctx, id, max(bound, 1), func(e machine.Event) bool {
+		return collected.add(e) && (len(collected.ids) == limit || collected.size >= h.fullPage())
+	})
 	response := object{"events": collected.events}
 	if page.More {
-		response["nextToken"] = strconv.Itoa(collected.ids[limit-1] + 1)
+		response["nextToken"] = strconv.Itoa(collected.ids[len(collected.ids)-1] + 1)
 	}
 	return response, err
 }
@@ -170,7 +178,10 @@ func (h handler) lastEvents(ctx context.Context, id engine.ID, all *history, mos
 	if found {
 		end++
 	}
-	begin := max(0, end-limit)
+	begin := end
+	for size := 0; begin > 0 && end-begin < limit && size < h.fullPage(); begin-- {
+		size += all.sizes[begin-1]
+	}
 	events := slices.Clone(all.events[begin:end])
 	slices.Reverse(events)
 	response := object{"events": events}

@@ -111,6 +111,37 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
+// Responses of a Lambda function have a limit: pages are shorter for it, and values that have no room are left out.
+func TestResponsesAreLimited(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", strings.Split(allSteps, "  - type: task")[0]+"  - {type: pass, name: Ask}\n  - {type: succeed, name: Done}\n")
+	c := f.client()
+	_, err := c.StartExecution(t.Context(), start("f", "e", `{"list":[1,2],"a":"`+strings.Repeat(`\"`, 1000)+`"}`))
+	wantSuccess(t, err)
+	f.run()
+	want := shownEvents(f.events(c, sdk.GetExecutionHistoryInput{}))
+	for limit, isWhole := range map[int]bool{60_000: true, 20_000: false} {
+		f.config.MaxResponse, f.requests = limit, 0
+		events := f.events(c, sdk.GetExecutionHistoryInput{})
+		if got := shownEvents(events); got != want || isWhole && f.requests < 2 {
+			t.Errorf("limit %d: %d pages are\n%s; want\n%s", limit, f.requests, got, want)
+		}
+		backwards := f.events(c, sdk.GetExecutionHistoryInput{ReverseOrder: true})
+		slices.Reverse(backwards)
+		if got := shownEvents(backwards); got != want {
+			t.Errorf("limit %d: backwards the pages are\n%s; want\n%s", limit, got, want)
+		}
+		shown, err := c.DescribeExecution(t.Context(), &sdk.DescribeExecutionInput{ExecutionArn: aws.String(runs + "f:e")})
+		wantSuccess(t, err)
+		for _, input := range []string{*shown.Input, *events[0].ExecutionStartedEventDetails.Input} {
+			if got := !strings.HasPrefix(input, `"left out: a value of `); got != isWhole {
+				t.Errorf("limit %d: the input is %.60s", limit, input)
+			}
+		}
+	}
+}
+
 func TestFailedMapping(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

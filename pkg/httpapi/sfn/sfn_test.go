@@ -9,9 +9,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,8 @@ type fixture struct {
 	system *local.System
 	config sfn.Config
 	log    bytes.Buffer
+
+	requests int // of the client
 }
 
 func newFixture(tb testing.TB) *fixture {
@@ -85,10 +89,20 @@ func (e executions) Stop(ctx context.Context, id engine.ID, name, cause string) 
 	return e.system.Stop(ctx, id, name, cause)
 }
 
-// client is the vendor's client of Go, which does not retry.
+// client is the vendor's client of Go, which does not retry. Responses that are too large for the configuration fail the test.
 func (f *fixture) client() *sdk.Client {
 	f.t.Helper()
-	server := httptest.NewServer(sfn.Handler(f.config))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		f.requests++
+		kept := httptest.NewRecorder()
+		sfn.Handler(f.config).ServeHTTP(kept, r)
+		if size := len(strconv.Quote(kept.Body.String())); f.config.MaxResponse > 0 && size > f.config.MaxResponse {
+			f.t.Errorf("the response to %s has %d bytes", r.Header.Get("X-Amz-Target"), size)
+		}
+		maps.Copy(w.Header(), kept.Header())
+		w.WriteHeader(kept.Code)
+		_, _ = kept.Body.WriteTo(w)
+	}))
 	f.t.Cleanup(server.Close)
 	return sdk.New(sdk.Options{
 		BaseEndpoint: &server.URL, Region: "us-east-2", Credentials: credentials.NewStaticCredentialsProvider(keyID, secret, ""), Retryer: aws.NopRetryer{},
@@ -571,6 +585,13 @@ func TestSignatureCoversTheRequest(t *testing.T) {
 	good := func() *http.Request { return signed(t, "ListStateMachines", body) }
 	if status, _, text := f.do(good()); status != http.StatusOK {
 		t.Fatalf("response %d %s", status, text)
+	}
+	slash := good() // which a gateway drops
+	slash.URL.Path = "/sfn/"
+	sign(t, slash, body, keyID, secret, time.Now())
+	slash.URL.Path = "/sfn"
+	if status, _, text := f.do(slash); status != http.StatusOK {
+		t.Errorf("without the slash: %d %s", status, text)
 	}
 	header := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set(name, value) }

@@ -70,7 +70,7 @@ func (h handler) authenticate(r *http.Request, body []byte) (key clientkeys.Key,
 	case err != nil || !strings.HasPrefix(r.Header.Get("X-Amz-Date"), given.date+"T"):
 		return key, invalid("IncompleteSignatureException", "the header X-Amz-Date is not YYYYMMDDThhmmssZ with the date of the credential")
 	}
-	text, ok := given.signedText(r, body)
+	request, ok := given.signedRequest(r, body)
 	if !ok {
 		return key, invalid("IncompleteSignatureException",
 			"each signed header must be there once, and these must be signed: "+strings.Join(mustSign, ", "))
@@ -79,7 +79,8 @@ func (h handler) authenticate(r *http.Request, body []byte) (key clientkeys.Key,
 	switch {
 	case !ok:
 		return key, invalid("UnrecognizedClientException", "there is no key of this access key id here")
-	case !hmac.Equal([]byte(given.sign(key.Secret, text)), []byte(given.signature)):
+	// A gateway may drop the slash with which a client ends the path of its endpoint.
+	case !given.isOf(key.Secret, r, request, "") && !given.isOf(key.Secret, r, request, "/"):
 		return key, invalid("InvalidSignatureException", "the signature is not that of this request and the secret of this access key id")
 	case h.Now().Sub(sent).Abs() > maxSkew:
 		return key, invalid("InvalidSignatureException", "Signature expired: X-Amz-Date and the time here are more than 15 minutes apart; set the caller's clock")
@@ -87,22 +88,22 @@ func (h handler) authenticate(r *http.Request, body []byte) (key clientkeys.Key,
 	return key, nil
 }
 
-// signedText returns the text that the signature is made of. It reports false if a header is missing, is there more
+// signedRequest returns what is signed of a request behind its path. It reports false if a header is missing, is there more
 // than once, or must be signed and is not.
-func (a authorization) signedText(r *http.Request, body []byte) (text string, ok bool) {
+func (a authorization) signedRequest(r *http.Request, body []byte) (text string, ok bool) {
 	for _, name := range mustSign {
 		if !slices.Contains(a.headers, name) {
 			return "", false
 		}
 	}
 	request := &strings.Builder{}
-	request.WriteString(r.Method + "\n" + r.URL.EscapedPath() + "\n\n")
+	request.WriteString("\n\n")
 	for _, name := range a.headers {
 		values := r.Header.Values(name)
-		switch name { // which net/http may keep elsewhere
-		case "host":
+		switch { // net/http may keep them elsewhere
+		case name == "host" && len(values) == 0:
 			values = []string{r.Host}
-		case "content-length":
+		case name == "content-length":
 			values = []string{strconv.Itoa(len(body))}
 		}
 		if len(values) != 1 {
@@ -111,7 +112,14 @@ func (a authorization) signedText(r *http.Request, body []byte) (text string, ok
 		request.WriteString(name + ":" + strings.Join(strings.Fields(values[0]), " ") + "\n")
 	}
 	request.WriteString("\n" + strings.Join(a.headers, ";") + "\n" + hash(body))
-	return strings.Join([]string{algorithm, r.Header.Get("X-Amz-Date"), a.date + "/" + a.region + scopeEnd, hash([]byte(request.String()))}, "\n"), true
+	return request.String(), true
+}
+
+// isOf reports whether the signature is that of the request, whose path has that end more.
+func (a authorization) isOf(secret string, r *http.Request, request, end string) bool {
+	whole := r.Method + "\n" + r.URL.EscapedPath() + end + request
+	text := strings.Join([]string{algorithm, r.Header.Get("X-Amz-Date"), a.date + "/" + a.region + scopeEnd, hash([]byte(whole))}, "\n")
+	return hmac.Equal([]byte(a.sign(secret, text)), []byte(a.signature))
 }
 
 func hash(data []byte) string {
