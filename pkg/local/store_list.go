@@ -11,7 +11,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/value"
 )
 
 // placeSize is the size of a place in the list: the instant of the start, latest first, and the execution.
@@ -27,11 +26,16 @@ type list struct {
 	status machine.Status
 }
 
-func (l list) prefix() []byte { return append(listOfStatus(l.status), encodedText(l.flow)...) }
+func (l list) prefix() []byte { return l.key(nil) }
 
-func listOfStatus(status machine.Status) []byte {
-	return append([]byte{keyList}, encodedText(string(status))...)
+// key returns the key of a place in the list.
+func (l list) key(place []byte) []byte {
+	const lengths = 2 * binary.MaxVarintLen16
+	key := append(make([]byte, 0, 1+lengths+len(l.status)+len(l.flow)+len(place)), keyList)
+	return append(appendText(appendText(key, string(l.status)), l.flow), place...)
 }
+
+func listOfStatus(status machine.Status) []byte { return appendText([]byte{keyList}, string(status)) }
 
 // runningKeys begins the keys of executions that have not ended.
 var runningKeys = listOfStatus(machine.StatusRunning)
@@ -48,10 +52,9 @@ func (s *KeyedStore) noteRunning(changes []Entry) {
 	}
 }
 
-func encodedText(text string) []byte {
-	var e value.Encoder
-	e.Text(text)
-	return e.Bytes()
+// appendText appends a text and its length, as the encoder of values does.
+func appendText(key []byte, text string) []byte {
+	return append(binary.AppendUvarint(key, uint64(len(text))), text...)
 }
 
 func placeOf(execution engine.ID, started time.Time) []byte {
@@ -64,16 +67,17 @@ func placeAt(started int64) []byte {
 }
 
 // add returns the entry of an execution.
-func (l list) add(place []byte) Entry { return Entry{append(l.prefix(), place...), []byte{}} }
+func (l list) add(place []byte) Entry { return Entry{l.key(place), []byte{}} }
 
 // remove returns the change that takes an execution off.
-func (l list) remove(place []byte) Entry { return Entry{l.add(place).Key, nil} }
+func (l list) remove(place []byte) Entry { return Entry{l.key(place), nil} }
 
 // listChanges returns the changes of the list for an execution with its first or its last item. An execution of which the
 // first item tells nothing is listed when it ends.
 func listChanges(item engine.Item, head machine.Head, isFinal bool) (changes []Entry) {
 	place, flow := placeOf(item.Execution, head.Started), head.Flow.Name
 	running := list{flow, machine.StatusRunning}.add(place)
+	changes = make([]Entry, 0, 3) //nolint:mnd // as many as an item usually has
 	if item.Seq == 0 && (flow != "" || isFinal) || head.Started.Equal(unknownStart) && isFinal {
 		changes = append(changes, list{}.add(place), list{flow: flow}.add(place))
 	}

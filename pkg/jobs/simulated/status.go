@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
@@ -74,8 +75,11 @@ func statusAfter(elapsed int64, delay float64) string {
 }
 
 func jobOf(raw json.RawMessage) (string, time.Time, error) {
-	var id string
-	if len(raw) == 0 || raw[0] != '"' || json.Unmarshal(raw, &id) != nil {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", time.Time{}, notFound(jobs.Found(raw))
+	}
+	id := string(raw[1 : len(raw)-1])
+	if strings.Contains(id, `\`) && json.Unmarshal(raw, &id) != nil {
 		return "", time.Time{}, notFound(jobs.Found(raw))
 	}
 	start, ok := startOf(id)
