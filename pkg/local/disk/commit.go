@@ -94,10 +94,11 @@ func (c *committer) run() {
 		err := c.write(together)
 		c.wrote = true
 		pace.took = time.Since(begin)
+		followed := followedIn(together)
 		for _, each := range together {
 			each.done <- err
 		}
-		pace.inFlight = len(together) - followedIn(together) + len(c.queue)
+		pace.inFlight = len(together) - followed + len(c.queue)
 		clear(together)
 	}
 }
