@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -27,6 +28,7 @@ type StartRequest struct {
 	// Redriven is what [Client.Redrive] returns, nil for an execution that begins with the first step.
 	Redriven *machine.Redriven
 	series   []machine.Series // with Redriven; see [machine.RedrivePoint]
+	left     time.Time        // with Redriven: the start of the execution that it goes on from
 }
 
 // StartResult is the result of a start.
@@ -147,18 +149,7 @@ func check(request StartRequest) error {
 }
 
 func (c *Client) compareStart(ctx context.Context, op string, id ID, request StartRequest) (StartResult, error) {
-	items, err := c.log.Items(ctx, id, 0, 1)
-	switch {
-	case err != nil:
-		return 0, wrap(op, err)
-	case len(items) == 0:
-		return 0, &Error{CodeInternal, op, errors.New("the log refused item 0 and does not have it")}
-	}
-	first, err := decodeState(items[0])
-	if err == nil {
-		loader := c.newValueLoader()
-		err = loader.fill(ctx, &first.Input)
-	}
+	first, err := c.first(ctx, id)
 	switch {
 	case err != nil:
 		return 0, wrap(op, err)
@@ -166,6 +157,23 @@ func (c *Client) compareStart(ctx context.Context, op string, id ID, request Sta
 		return StartedSame, nil
 	}
 	return StartedDifferent, nil
+}
+
+// first returns the first state of an execution with complete input.
+func (c *core) first(ctx context.Context, id ID) (machine.State, error) {
+	items, err := c.log.Items(ctx, id, 0, 1)
+	if err == nil && len(items) == 0 {
+		err = &Error{CodeInternal, "read item 0", errors.New("the log has other items of the execution, and not this one")}
+	}
+	if err != nil {
+		return machine.State{}, err
+	}
+	state, err := decodeState(items[0])
+	if err != nil {
+		return machine.State{}, err
+	}
+	loader := c.newValueLoader()
+	return state, loader.fill(ctx, &state.Input)
 }
 
 // Stop requests the end of an execution. The first request stays. The error has [CodeConflict] if the

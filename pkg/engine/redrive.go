@@ -55,6 +55,13 @@ func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartReq
 	if state, err = c.Describe(ctx, id); err != nil {
 		return start, state, err
 	}
+	if state.Input.IsMissing() { // the item of a defect is small, see [machine.Abandon]
+		first, err := c.first(ctx, id)
+		if err != nil {
+			return start, state, wrap("read the input of execution "+state.Flow.Name+"/"+state.Execution, err)
+		}
+		state.Input = first.Input
+	}
 	start = StartRequest{Flow: state.Flow, Input: value.Detached(state.Input), Notify: state.Notify}
 	if newest {
 		start.Flow, err = c.flows.Newest(ctx, state.Flow.Name)
@@ -100,7 +107,7 @@ func (r *redrive) addTo(ctx context.Context, id ID, start *StartRequest) error {
 		}
 		series.Input, series.Local = value.Detached(series.Input), value.Detached(series.Local)
 	}
-	start.Redriven, start.series = point.Redriven(r.ended), point.Series
+	start.Redriven, start.series, start.left = point.Redriven(r.ended), point.Series, r.ended.Started
 	return nil
 }
 
@@ -145,7 +152,9 @@ func (r *redrive) events(ctx context.Context, id ID) (first machine.State, event
 }
 
 // sameRedrive reports whether the execution goes on where the request says. A request that says nothing of that, for instance
-// of a client that follows the execution, means the execution of that name.
+// of a client that follows the execution, means the execution of that name. A redrive that began before the execution is that of
+// an earlier one, which expired, so that its name was free again.
 func sameRedrive(first machine.State, request StartRequest) bool {
-	return request.Redriven == nil || first.Redriven != nil && *first.Redriven == *request.Redriven
+	return request.Redriven == nil ||
+		first.Redriven != nil && *first.Redriven == *request.Redriven && !first.Started.Before(request.left)
 }

@@ -192,6 +192,34 @@ var redriveCases = []ruleCase{
 			b.t.Errorf("%s with %d bytes, %v", state.Status, state.Output.Size(), err)
 		}
 	}},
+	{"rule 13: the redrive and the rerun of an execution that was failed for a defect have its input", func(b *fixture) {
+		b.wantStart(b.request(taskFlow("A"), `{"order":7}`), engine.StartedNew)
+		flows := b.Flows
+		b.Flows = otherFlows{b.Flows, machine.FlowRef{Name: flowName, Hash: "unknown"}}
+		start := b.take()
+		start.Receives = 5
+		b.advance(start)
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+		b.Flows = flows
+		rerun, err := b.Rerun(b.t.Context(), testID, "again", false)
+		if err != nil || rerun.Input.JSON() != `{"order":7}` {
+			b.t.Errorf("the rerun has %s, %v", rerun.Input.JSON(), err)
+		}
+		if redrive := b.redriveStart(engine.RedriveRequest{}); redrive.Input.JSON() != `{"order":7}` {
+			b.t.Errorf("the redrive has %s", redrive.Input.JSON())
+		}
+	}},
+	// rules: RD-4
+	{"rule 12: the redrive of an earlier execution of that name is another one", func(b *fixture) {
+		early := b.request(taskFlow("A", "B"), "")
+		early.Execution, early.Redriven = redrivenName, &machine.Redriven{From: executionName, Count: 1, Step: "B"}
+		b.wantStart(early, engine.StartedNew)
+		b.takeAll()
+		b.trace = nil
+		b.at(time.Hour)
+		b.failInB()
+		b.wantStart(b.redriveStart(engine.RedriveRequest{}), engine.StartedDifferent)
+	}},
 	// rules: RD-12
 	{"rule 12: a redrive notifies what the other execution notified", func(b *fixture) {
 		n := b.notices()
