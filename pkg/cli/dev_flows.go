@@ -33,7 +33,8 @@ type flowFiles struct {
 	put     func(ctx context.Context, name string, text []byte, startable string) (rest.Flow, error)
 	missing func(*fdl.Flow) []error
 
-	seen   map[string]stamp  // by path
+	looked map[string]stamp  // by path, at the last look, nil before the first
+	seen   map[string]stamp  // by path, of what was read last
 	stored map[string]string // the names of the flows by path
 }
 
@@ -41,7 +42,7 @@ type flowFiles struct {
 type stamp struct{ modified, size int64 }
 
 // reloadEvery is how often files are looked at. A look at 100 files takes less than a millisecond.
-const reloadEvery = time.Second / 2
+const reloadEvery = time.Second / 4
 
 // newFlowFiles returns those that the arguments and the settings name. Without an argument it is the working directory.
 func (c Command) newFlowFiles(args []string, log *slog.Logger) (*flowFiles, error) {
@@ -77,15 +78,26 @@ func (f *flowFiles) watch(ctx context.Context, ticks <-chan time.Time) {
 	}
 }
 
-// check stores the files that changed since the last check.
+// check stores the files that changed and were the same at the last look: one that is being written may be a definition with a
+// part of its steps. The first look stores all.
 func (f *flowFiles) check(ctx context.Context) {
 	now := f.stamps()
-	for _, path := range slices.Sorted(maps.Keys(now)) {
-		if before, known := f.seen[path]; !known || before != now[path] {
+	for _, path := range goneFirst(now) {
+		isSettled := f.looked == nil || f.looked[path] == now[path]
+		if before, known := f.seen[path]; isSettled && (!known || before != now[path]) {
+			f.seen[path] = now[path]
 			f.load(ctx, path)
 		}
 	}
-	f.seen = now
+	f.looked = now
+}
+
+// goneFirst returns the paths, those of files that are gone first: their flows may be in files of other names now.
+func goneFirst(stamps map[string]stamp) []string {
+	isGone := func(path string) bool { return stamps[path] == stamp{} }
+	there := slices.Sorted(maps.Keys(stamps))
+	gone := slices.DeleteFunc(slices.Clone(there), func(path string) bool { return !isGone(path) })
+	return append(gone, slices.DeleteFunc(there, isGone)...)
 }
 
 // stamps returns the stamps of all files that are there, were there, or are named.

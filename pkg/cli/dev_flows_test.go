@@ -73,6 +73,7 @@ func (r *reloading) want(puts []string, logged ...string) {
 	r.puts = nil
 	r.logged.Reset()
 	r.check(r.Context())
+	r.check(r.Context())
 	if !slices.Equal(r.puts, puts) {
 		r.Errorf("stored %q, want %q", r.puts, puts)
 	}
@@ -119,6 +120,35 @@ func TestChangedFlowFilesAreStored(t *testing.T) {
 	}
 }
 
+// A file that changed between two looks may be half written.
+func TestFileThatIsBeingWrittenIsNotStored(t *testing.T) {
+	t.Parallel()
+	r := newReloading(t, nil)
+	r.write("a.yaml", reloadedFlow+"#1")
+	r.want([]string{"a #1"}, "flow stored")
+	for _, part := range []string{"", reloadedFlow + "#half"} {
+		r.write("a.yaml", part)
+		r.puts = nil
+		r.logged.Reset()
+		if r.check(r.Context()); len(r.puts) > 0 || r.logged.Len() > 0 {
+			t.Errorf("stored %q of a file that is being written: %s", r.puts, r.logged.String())
+		}
+	}
+	r.write("a.yaml", reloadedFlow+"#2")
+	r.want([]string{"a #2"}, "flow stored")
+}
+
+func TestRenamedFlowFile(t *testing.T) {
+	t.Parallel()
+	r := newReloading(t, nil)
+	r.write("b.yaml", "name: c\n"+reloadedFlow+"#1")
+	r.want([]string{"c #1"}, "flow stored")
+	if err := os.Rename(filepath.Join(r.folder, "b.yaml"), filepath.Join(r.folder, "a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	r.want([]string{"c #1"}, "flow file is gone", "flow=c hash=hash file=FOLDER/a.yaml")
+}
+
 func TestTwoFilesOfOneFlow(t *testing.T) {
 	t.Parallel()
 	r := newReloading(t, nil)
@@ -159,7 +189,7 @@ func TestFlowsThatCannotRunAreTold(t *testing.T) {
 	}
 }
 
-// Each tick is one look at the files.
+// Each tick is one look at the files. A file that is not there at the first look is stored after two.
 func TestFilesAreLookedAtOnEachTick(t *testing.T) {
 	t.Parallel()
 	r := newReloading(t, nil)
@@ -174,9 +204,11 @@ func TestFilesAreLookedAtOnEachTick(t *testing.T) {
 		defer close(ended)
 		r.watch(ctx, ticks)
 	}()
-	for _, name := range []string{"a", "b"} {
+	for i, name := range []string{"a", "b"} {
 		r.write(name+".yaml", reloadedFlow)
-		ticks <- time.Time{}
+		for range i + 1 {
+			ticks <- time.Time{}
+		}
 		if got := <-looks; got != name {
 			t.Errorf("stored %s, want %s", got, name)
 		}
