@@ -83,7 +83,7 @@ func TestRendezvous(t *testing.T) {
 	resumetest.Rendezvous(t, as[resume.Rendezvous])
 }
 
-// startCounter is a store that knows which executions were started in it, without those that are sub-flows.
+// startCounter is a store that knows which executions were started in it, without those that are sub-flows or redrives.
 type startCounter struct {
 	enginetest.Store
 	mu      sync.Mutex
@@ -92,7 +92,7 @@ type startCounter struct {
 
 func (s *startCounter) Append(ctx context.Context, item engine.Item) error {
 	state, _, err := machine.Decode(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
-	if err != nil || state.Lane == nil && state.Parent == nil {
+	if err != nil || state.Lane == nil && state.Parent == nil && state.Redriven == nil {
 		s.mu.Lock()
 		s.started[item.Execution] = true
 		s.mu.Unlock()
