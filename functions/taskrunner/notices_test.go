@@ -92,7 +92,9 @@ func TestNoticesToServices(t *testing.T) {
 	config, name := emulator.Config(t), "notices-"+rand.Text()
 	queues := awssqs.NewFromConfig(config)
 	url, queue := newQueue(t, queues, name)
-	if _, err := queues.SetQueueAttributes(t.Context(), &awssqs.SetQueueAttributesInput{QueueUrl: &url, Attributes: map[string]string{"Policy": fromTopics}}); err != nil {
+	if _, err := queues.SetQueueAttributes(t.Context(), &awssqs.SetQueueAttributesInput{
+		QueueUrl: &url, Attributes: map[string]string{"Policy": fromTopics},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	topic, bus := newTopic(t, config, name, queue), newBus(t, config, name, queue)
