@@ -37,7 +37,8 @@
 //     closed first, and its wake is sent in any case.
 //  11. If a token's wake finds the token open, it is sent again while the wake is young.
 //  12. Start: send the wake, put item 0 if it is absent, return. Stop: send the wake, store the
-//     request, return.
+//     request, return. A redrive is a start whose item 0 has the series that another execution left
+//     open, and the step to begin with. It refers to no value of that execution.
 //  13. A defect that is found on every delivery fails the execution. A process that lacks something,
 //     such as token keys, does not.
 //
