@@ -206,6 +206,13 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	if err != nil {
 		return machine.State{}, err
 	}
+	if state.Input.IsMissing() { // the item of a defect is small, see [machine.Abandon]
+		first, err := c.first(ctx, id)
+		if err != nil && CodeOf(err) != CodeDefect {
+			return state, wrap("read the input of execution "+id.String(), err)
+		}
+		state.Input = first.Input
+	}
 	loader := c.newValueLoader()
 	return state, loader.fill(ctx, &state.Input, &state.Output)
 }

@@ -55,18 +55,15 @@ func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartReq
 	if state, err = c.Describe(ctx, id); err != nil {
 		return start, state, err
 	}
-	if state.Input.IsMissing() { // the item of a defect is small, see [machine.Abandon]
-		first, err := c.first(ctx, id)
-		if err != nil {
-			return start, state, wrap("read the input of execution "+state.Flow.Name+"/"+state.Execution, err)
-		}
-		state.Input = first.Input
+	op := "read execution " + state.Flow.Name + "/" + state.Execution
+	if state.Input.IsMissing() {
+		return start, state, &Error{CodeInvalid, op, errors.New("its first item is damaged, so its input is not known; start another one with that input")}
 	}
 	start = StartRequest{Flow: state.Flow, Input: value.Detached(state.Input), Notify: state.Notify}
 	if newest {
 		start.Flow, err = c.flows.Newest(ctx, state.Flow.Name)
 	}
-	op := "read the newest definition of flow " + state.Flow.Name
+	op = "read the newest definition of flow " + state.Flow.Name
 	if errors.Is(err, ErrNotFound) {
 		return start, state, &Error{CodeInvalid, op, errors.New("the flow was deleted; put it again, or use the definition of the execution")}
 	}

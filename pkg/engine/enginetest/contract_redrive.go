@@ -201,6 +201,9 @@ var redriveCases = []ruleCase{
 		b.advance(start)
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 		b.Flows = flows
+		if state, err := b.Describe(b.t.Context(), testID); err != nil || state.Input.JSON() != `{"order":7}` {
+			b.t.Errorf("the execution has %s, %v", state.Input.JSON(), err)
+		}
 		rerun, err := b.Rerun(b.t.Context(), testID, "again", false)
 		if err != nil || rerun.Input.JSON() != `{"order":7}` {
 			b.t.Errorf("the rerun has %s, %v", rerun.Input.JSON(), err)
@@ -208,6 +211,14 @@ var redriveCases = []ruleCase{
 		if redrive := b.redriveStart(engine.RedriveRequest{}); redrive.Input.JSON() != `{"order":7}` {
 			b.t.Errorf("the redrive has %s", redrive.Input.JSON())
 		}
+	}},
+	{"rule 13: an execution of which nothing can be read is not repeated with another input", func(b *fixture) {
+		b.appendBody(0, []byte{machine.Format, 0xff})
+		b.advance(engine.Wake{Execution: testID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 5})
+		if state, err := b.Describe(b.t.Context(), testID); err != nil || state.Status != machine.StatusFailed {
+			b.t.Errorf("it is %s, %v", state.Status, err)
+		}
+		b.wantNoRedrive(engine.RedriveRequest{}, engine.CodeInvalid, "its first item is damaged")
 	}},
 	// rules: RD-4
 	{"rule 12: the redrive of an earlier execution of that name is another one", func(b *fixture) {
