@@ -261,6 +261,18 @@ func TestConsoleRefusesRequestsWithoutItsKey(t *testing.T) {
 	}
 }
 
+// A server at another port of this machine can set a cookie of the same name, which browsers send first if its path is longer.
+func TestACookieOfAnotherServerIsPassedOver(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	place, err := url.Parse(f.server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.browser.Jar.SetCookies(place.JoinPath("executions"), []*http.Cookie{{Name: "waitless-console-" + place.Port(), Value: "other", Path: "/executions"}})
+	wantIn(t, f.get("/executions"), "Executions")
+}
+
 // The address with the key leads to a page of the console, and never elsewhere.
 func TestAddressWithTheKeyLeadsToItsPage(t *testing.T) {
 	t.Parallel()

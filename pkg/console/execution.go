@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -22,6 +24,13 @@ import (
 const (
 	mostEvents = 200
 	mostRows   = 200
+)
+
+// A page shows so many bytes of an input or an output, of all events together, and at least of each event.
+const (
+	mostValue   = 512 << 10
+	mostDetails = 4 << 20
+	leastDetail = 1 << 10
 )
 
 // executionData is what the page of an execution shows.
@@ -60,9 +69,11 @@ func (c *console) show(r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	d := executionData{Execution: e, Path: executionPath(flow, name), Note: noteOf(e), Ended: e.Status.Final(), Input: indented(e.Input.JSON())}
+	d := executionData{
+		Execution: e, Path: executionPath(flow, name), Note: noteOf(e), Ended: e.Status.Final(), Input: indented(e.Input.JSON(), mostValue),
+	}
 	if e.Output != nil {
-		d.Output = indented(e.Output.JSON())
+		d.Output = indented(e.Output.JSON(), mostValue)
 	}
 	d.All = d.Path + "?all=1"
 	if !d.Ended {
@@ -97,8 +108,9 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 		d.Hidden, d.HiddenLanes = max(0, len(history)-mostEvents), max(0, len(d.Lanes)-mostRows)
 		history, d.Lanes = history[d.Hidden:], d.Lanes[:len(d.Lanes)-d.HiddenLanes]
 	}
+	most := max(mostDetails/max(len(history), 1), leastDetail)
 	for _, h := range history {
-		d.Events = append(d.Events, event{h, "+" + coarse(instantOf(h.Time).Sub(start)), indented(h.EventDetail)})
+		d.Events = append(d.Events, event{h, "+" + coarse(instantOf(h.Time).Sub(start)), indented(h.EventDetail, most)})
 	}
 }
 
@@ -122,10 +134,19 @@ func parsed(flow *fdl.Flow, history []machine.HistoryEvent) (events []machine.Ev
 	return events
 }
 
-// indented returns JSON with a line for each member.
-func indented(text string) string {
+// indented returns JSON with a line for each member. It leaves out what is behind most bytes. A text that white space would make
+// several times as large stays in one line.
+func indented(text string, most int) string {
+	if len(text) > most {
+		for most > 0 && !utf8.RuneStart(text[most]) {
+			most--
+		}
+		return fmt.Sprintf("%s... %d bytes more", text[:most], len(text)-most)
+	}
+	const times, slack = 4, 1 << 10
 	var out bytes.Buffer
-	if json.Indent(&out, []byte(text), "", "  ") != nil {
+	if v, err := value.ParseJSON([]byte(text)); err != nil || v.TooDeep() || json.Indent(&out, []byte(text), "", "  ") != nil ||
+		out.Len() > times*len(text)+slack {
 		return text
 	}
 	return out.String()

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -236,6 +237,63 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	_, text, _ := f.post("/start", url.Values{"flow": {hostile}, "name": {hostile}, "input": {hostile}})
 	if strings.Contains(text, "<script>") || !strings.Contains(text, "&lt;script&gt;alert(1)") {
 		t.Errorf("the form of a start:\n%s", text)
+	}
+}
+
+// Indentation can make a text a hundred times as large, and so can events that have it again and again.
+func TestPagesAreBounded(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	f := newFixture(t, func(config *Config) { config.JobEvents = &eventList{kept: []JobEvent{{ID: 1, Text: deep}}} })
+	f.put("ask", "version: v1\ntype: flow\nsteps:\n"+passes(20))
+	list := strings.Repeat("[", 98) + strings.Repeat("1,", 12_000) + "1" + strings.Repeat("]", 98)
+	input, err := value.ParseJSON([]byte(`{"list":` + list + `,"other":{"a":1}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.begin("ask", "one", input)
+	f.until("one", func(e rest.Execution) bool { return e.Status.Final() })
+	for path, want := range map[string]string{"/executions/ask/one": list, "/job-events": deep} {
+		if page := f.get(path); len(page) > 2<<20 || !strings.Contains(page, want) {
+			t.Errorf("%s has %d bytes, and the text of %d bytes: %t", path, len(page), len(want), strings.Contains(page, want))
+		}
+	}
+	long := `{"a":"` + strings.Repeat("日本", 1000) + `"}`
+	if got := indented(long, 1000); len(got) > 1100 || !utf8.ValidString(got) || !strings.HasSuffix(got, "... 5009 bytes more") {
+		t.Errorf("a long text is shown as %s", got)
+	}
+	if got := indented(`{"a":[1]}`, 1000); got != "{\n  \"a\": [\n    1\n  ]\n}" {
+		t.Errorf("a short text is shown as %s", got)
+	}
+}
+
+// passes are steps.
+func passes(n int) (steps string) {
+	for i := range n {
+		steps += fmt.Sprintf("  - type: pass\n    name: step%d\n", i)
+	}
+	return steps
+}
+
+// Characters that set the direction of text would let an input look like another one to those who decide about it.
+func TestTextKeepsItsOrder(t *testing.T) {
+	t.Parallel()
+	const reversed = "pay \u202e001\u202c, \u2066no\u2069"
+	f := newFixture(t)
+	f.put("ask", strings.ReplaceAll(approval, "    timeoutSeconds", "    prompt: Really ${$.a}?\n    choices:\n"+
+		"      - label: \"Yes \\u202eon\"\n        output: {ok: true}\n    timeoutSeconds"))
+	f.begin("ask", "one", value.Object(value.Member{Key: "a", Value: value.String(reversed)}))
+	f.waitFor("one")
+	const path, value = "/executions/ask/one/wait?step=Ask", "value=\"Yes \u202eon\"" // which is not shown
+	for _, path := range []string{"/executions/ask/one", "/waits", path} {
+		text := strings.ReplaceAll(f.get(path), value, "")
+		if strings.ContainsAny(text, "\u202e\u202c\u2066\u2069") || !strings.Contains(text, `pay \u202e001\u202c, \u2066no\u2069`) {
+			t.Errorf("%s has the characters as they are:\n%s", path, text)
+		}
+	}
+	wantIn(t, f.get(path), value, `>Yes \u202eon<`)
+	if _, _, at := f.post(path, url.Values{"choice": {"Yes \u202eon"}}); at != "/executions/ask/one" {
+		t.Errorf("the choice leads to %s", at)
 	}
 }
 

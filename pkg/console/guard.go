@@ -61,11 +61,13 @@ func (c *console) keyed(next http.Handler) http.Handler {
 			http.Redirect(w, r, clean.String(), http.StatusSeeOther)
 			return
 		}
-		if cookie, err := r.Cookie(cookieName(r)); err != nil || !c.isKey(cookie.Value) {
-			refused.ServeHTTP(w, r)
-			return
+		for _, cookie := range r.CookiesNamed(cookieName(r)) { // a server at another port can set more of them
+			if c.isKey(cookie.Value) {
+				next.ServeHTTP(w, r)
+				return
+			}
 		}
-		next.ServeHTTP(w, r)
+		refused.ServeHTTP(w, r)
 	})
 }
 

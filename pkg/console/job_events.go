@@ -65,7 +65,8 @@ func (c *console) jobEventsPage(r *http.Request, d jobEventsData, status int) (p
 	}
 	events, err := c.JobEvents.JobEvents(r.Context())
 	for _, e := range events {
-		shown := jobEvent{JobEvent: e, At: e.Time.UTC().Format(time.RFC3339), Indented: token.MaskAll(indented(e.Text)), CanReplay: e.Text != ""}
+		text := token.MaskAll(indented(e.Text, mostDetails/len(events)))
+		shown := jobEvent{JobEvent: e, At: e.Time.UTC().Format(time.RFC3339), Indented: text, CanReplay: e.Text != ""}
 		for _, name := range e.Executions {
 			flow, execution, _ := strings.Cut(name, "/")
 			shown.Waited = append(shown.Waited, link{executionPath(flow, execution), name})

@@ -36,7 +36,14 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 // functions are those of the templates.
 var functions = template.FuncMap{
 	"age": age, "local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
+	"ordered": inOrder.Replace,
 }
+
+// inOrder shows the characters that set the direction of text, so that text keeps its order and looks like nothing else.
+var inOrder = strings.NewReplacer(
+	"\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`, "\u202e", `\u202e`,
+	"\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`,
+)
 
 // icons tell statuses apart without color.
 var icons = map[string]string{

@@ -442,6 +442,25 @@ func TestWhereCallbacksArrive(t *testing.T) {
 	}
 }
 
+// The role that sends notices may send to each of them: a pattern would also allow the queues of the stack itself.
+func TestNotifyTargetsAreSingleARNs(t *testing.T) {
+	t.Parallel()
+	allowed := regexp.MustCompile(readTemplate(t).Parameters["NotifyTargets"].Pattern)
+	for target, want := range map[string]bool{
+		"": true, toldQueue("a"): true, toldQueue("a") + "," + toldQueue("b"): true, toldQueue("a") + ",*": false,
+		"arn:aws:sqs:eu-west-1:123456789012:orders.fifo": true, "arn:aws-us-gov:sns:us-gov-west-1:123456789012:a_b": true,
+		"arn:aws-cn:events:cn-north-1:123456789012:event-bus/default": true, "*": false, "arn:aws:sqs:eu-west-1:123456789012:*": false,
+		"arn:aws:sqs:*:123456789012:a": false, "arn:aws:sqs:eu-west-1:*:a": false, "arn:aws:sqs:eu-west-1:123456789012:order?": false,
+		"arn:aws:lambda:eu-west-1:123456789012:function:a": false, "arn:aws:sns:eu-west-1:123456789012:a:b": false,
+		"arn:aws:sqs:evil.example/:123456789012:a": false,
+		"https://example.com":                      false,
+	} {
+		if got := allowed.MatchString(target); got != want {
+			t.Errorf("%q is allowed: %t, want %t", target, got, want)
+		}
+	}
+}
+
 // Requests of the management API are signed; the holder of a token needs no more than
 // that, at a limited rate.
 func TestRoutes(t *testing.T) {

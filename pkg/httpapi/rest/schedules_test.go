@@ -67,6 +67,7 @@ func TestTheSameScheduleAgainChangesNothing(t *testing.T) {
 
 func TestSchedulesThatAreRejected(t *testing.T) {
 	t.Parallel()
+	deep := strings.Repeat("[", 100) + strings.Repeat("]", 100)
 	a := newAPI(t)
 	a.put("f", onePass)
 	for _, tt := range []struct {
@@ -81,6 +82,7 @@ func TestSchedulesThatAreRejected(t *testing.T) {
 		{http.MethodPut, "/flows/f/schedules/a%2Fb", `{"cron":"@every 5m"}`, 400, "the name of a schedule begins"},
 		{http.MethodPut, "/flows/f/schedules/" + strings.Repeat("s", 112), `{"cron":"@every 5m"}`, 400, "111 characters"},
 		{http.MethodPut, "/flows/f/schedules/s", `{"cron":"@every 5m","payload":"` + strings.Repeat("x", 40_000) + `"}`, 400, "allowed: at most 512 and"},
+		{http.MethodPut, "/flows/f/schedules/s", `{"cron":"@every 5m","payload":` + deep + `}`, 400, "100 levels"},
 		{http.MethodGet, "/flows/f/schedules/s", "", 404, "there is no schedule f/s"},
 		{http.MethodDelete, "/flows/f/schedules/s", "", 404, "there is no schedule f/s"},
 		{http.MethodGet, "/schedules?after=f", "", 400, "page token"},

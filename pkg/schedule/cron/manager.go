@@ -187,8 +187,12 @@ func check(s schedule.Schedule) error {
 			len(s.Description), len(s.Payload), maxDescription, maxPayload)
 	}
 	if s.Payload != "" {
-		if _, err := value.ParseJSON([]byte(s.Payload)); err != nil {
+		payload, err := value.ParseJSON([]byte(s.Payload))
+		if err != nil {
 			return fmt.Errorf("the payload cannot be read: %w", err)
+		}
+		if levels := payload.Levels(); levels >= value.MaxLevels { // the input around it is one more
+			return fmt.Errorf("the payload has %d levels of arrays and objects; allowed: at most %d", levels, value.MaxLevels-1)
 		}
 	}
 	_, err := Parse(s.Cron)
