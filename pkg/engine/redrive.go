@@ -143,9 +143,13 @@ func (r *redrive) events(ctx context.Context, id ID) (first machine.State, event
 			}
 		}
 		if len(items) < itemsAtOnce {
-			return first, events, nil
+			break
 		}
 	}
+	if len(events) != r.ended.Events {
+		err = &Error{CodeNotFound, "", errors.New("its history was removed while it was read")}
+	}
+	return first, events, err
 }
 
 // sameRedrive reports whether the execution goes on where the request says. A request that says nothing of that, for instance

@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -231,6 +232,18 @@ var redriveCases = []ruleCase{
 		b.failInB()
 		b.wantStart(b.redriveStart(engine.RedriveRequest{}), engine.StartedDifferent)
 	}},
+	{"rule 12: a redrive of an execution that is removed while its history is read goes on nowhere", func(b *fixture) {
+		var names []string
+		for i := range 30 {
+			names = append(names, fmt.Sprintf("Task%d", i))
+			b.answer(names[i], `{}`)
+		}
+		b.script("Last", failed("E"))
+		b.advance(b.begin(taskFlow(append(names, "Last")...)))
+		b.wantEnd(machine.StatusFailed, "E")
+		b.Log = firstPage{b.Log}
+		b.wantNoRedrive(engine.RedriveRequest{}, engine.CodeNotFound, "its history was removed while it was read")
+	}},
 	// rules: RD-12
 	{"rule 12: a redrive notifies what the other execution notified", func(b *fixture) {
 		n := b.notices()
@@ -292,6 +305,17 @@ var redriveCases = []ruleCase{
 			b.t.Errorf("%+v, %v", state, err)
 		}
 	}},
+}
+
+// firstPage has only the first items of a log.
+type firstPage struct{ engine.Log }
+
+// Items implements [engine.Log].
+func (l firstPage) Items(ctx context.Context, id engine.ID, from uint64, limit int) ([]engine.Item, error) {
+	if from > 0 {
+		return nil, nil
+	}
+	return l.Log.Items(ctx, id, from, limit)
 }
 
 // noNewest lists no definition.
