@@ -158,7 +158,7 @@ func (h handler) postReport(r *http.Request, suffix string) response {
 	var record token.Record
 	var conflict bool
 	if err = h.readVerified(r, &report); err == nil {
-		record, conflict, err = h.apply(r.Context(), report)
+		record, conflict, err = h.apply(r.Context(), &report)
 	}
 	if err != nil {
 		rejected := h.rejection(err)
@@ -167,7 +167,9 @@ func (h handler) postReport(r *http.Request, suffix string) response {
 		}
 		return rejected
 	}
-	return responseOf(record, conflict)
+	page := responseOf(record, conflict)
+	page.isChoice, page.chosen = report.isChoice(), report.label
+	return page
 }
 
 // textOf returns the token of a request, from its path or else from its header.
@@ -182,9 +184,9 @@ func textOf(r *http.Request) string {
 	return strings.TrimSpace(text)
 }
 
-// choose makes the output of the choice that of the report. The execution has the output: the form has only the number of the
+// choose makes the output of the choice that of the report, and keeps its label. The execution has the output: the form has only the number of the
 // choice. If the execution does not wait any more, choose returns the record of the closed token.
-func (h handler) choose(ctx context.Context, report report) (record token.Record, err error) {
+func (h handler) choose(ctx context.Context, report *report) (record token.Record, err error) {
 	wait, err := h.waitFor(ctx, report.Token)
 	if err == nil && wait == nil {
 		if record, err = report.Describe(ctx); err == nil && !record.Open() {
@@ -194,14 +196,12 @@ func (h handler) choose(ctx context.Context, report report) (record token.Record
 	if err != nil {
 		return record, err
 	}
-	output, err := report.chosenFrom(wait)
-	report.typed.Set("output", output)
-	return record, err
+	return record, report.choose(wait)
 }
 
 // apply applies a report and returns what the token's record holds then. Conflict reports that an
 // earlier outcome stays.
-func (h handler) apply(ctx context.Context, report report) (record token.Record, conflict bool, err error) {
+func (h handler) apply(ctx context.Context, report *report) (record token.Record, conflict bool, err error) {
 	if report.suffix == suffixHeartbeat {
 		record, err = report.Heartbeat(ctx)
 		return record, !record.Open(), err

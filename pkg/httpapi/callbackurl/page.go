@@ -95,10 +95,14 @@ func (r response) title() string {
 		return "Report the outcome"
 	case r.record.ClosedBy == token.ClosedByDeadline:
 		return "The deadline has passed"
+	case r.answeredBefore():
+		return "The question was answered before"
 	case r.Code == "Conflict":
 		return "An outcome was reported before"
 	case r.Code == "NotFound":
 		return "This link is not valid"
+	case r.chosen != "":
+		return "Your answer is recorded"
 	case r.Outcome != "":
 		return "The outcome is recorded"
 	}
@@ -107,6 +111,10 @@ func (r response) title() string {
 
 func (r response) text() string {
 	switch {
+	case r.answeredBefore():
+		return "An answer was recorded on " + date(r.record.ClosedAt) + ". The first answer counts: if you pressed a button twice, it is yours."
+	case r.chosen != "" && r.Code == "":
+		return "You chose \u201c" + harmless(r.chosen) + "\u201d on " + date(r.record.ClosedAt) + "."
 	case r.Outcome != "":
 		return sentence(closeReason(r.record) + " on " + date(r.record.ClosedAt))
 	case r.form != nil && r.Message == "" && r.wait != nil && r.wait.Question != nil:
@@ -115,6 +123,12 @@ func (r response) text() string {
 		return "A workflow waits until you report an outcome. The first report counts."
 	}
 	return sentence(r.Message)
+}
+
+// answeredBefore reports whether a choice came after another success. That may be the same choice: once the execution has
+// gone on, its choices are not known.
+func (r response) answeredBefore() bool {
+	return r.isChoice && r.Code == "Conflict" && outcomeOf(r.record) == "success"
 }
 
 // sentence makes a sentence of a message.

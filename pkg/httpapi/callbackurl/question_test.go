@@ -58,14 +58,14 @@ func TestThePageHasAButtonForEachChoice(t *testing.T) {
 	if b.uses.Load() != 0 {
 		t.Errorf("a GET used the store %d times", b.uses.Load())
 	}
-	b.send("", "choice=1&output=%7B%22answer%22%3A%22forged%22%7D").wantText(t, 200, "The outcome is recorded")
+	b.send("", "choice=1&output=%7B%22answer%22%3A%22forged%22%7D").wantText(t, 200, "Your answer is recorded", "You chose “Reject” on 31 January 2026")
 	if output := b.held().Outcome.Output.JSON(); output != `{"answer":"Reject"}` {
 		t.Errorf("the token holds %s", output)
 	}
-	b.send("", "choice=1").wantText(t, 200, "The outcome is recorded") // clicked twice
-	b.send("", "choice=0").wantText(t, 409, "An outcome was reported before", "A success was reported on 31 January 2026")
+	b.send("", "choice=1").wantText(t, 200, "You chose “Reject”") // clicked twice
+	b.send("", "choice=0").wantText(t, 409, "The question was answered before", "An answer was recorded on 31 January 2026")
 	b.wait = nil // the execution went on
-	b.send("", "choice=1").wantText(t, 409, "An outcome was reported before")
+	b.send("", "choice=1").wantText(t, 409, "The question was answered before", "if you pressed a button twice, it is yours")
 	if page := b.get(); strings.Contains(page.body, "<form") || strings.Contains(page.body, "Pay 50?") {
 		t.Errorf("the page of a closed token is %s", page.body)
 	}

@@ -21,6 +21,7 @@ type report struct {
 	suffix string // of the path
 	body   []byte
 	typed  url.Values // the fields of a form; nil if the body is not a form
+	label  string     // of the choice; empty if nothing was chosen
 }
 
 func (r report) isSigned() bool { return r.ID.Flags&token.FlagSigned != 0 }
@@ -60,13 +61,15 @@ const choiceField = "choice"
 
 func (r report) isChoice() bool { return r.suffix == suffixSuccess && r.typed.Has(choiceField) }
 
-// chosenFrom returns the output of the choice. The wait is nil for a step that is not known.
-func (r report) chosenFrom(wait *engine.Wait) (string, error) {
+// choose sets the label and the output of the choice. The wait is nil for a step that is not known.
+func (r *report) choose(wait *engine.Wait) error {
 	number, err := strconv.Atoi(r.typed.Get(choiceField))
 	if err != nil || wait == nil || wait.Question == nil || number < 0 || number >= len(wait.Question.Outputs) {
-		return "", &resume.ReportError{What: "the choice is not one of those that the step offers; open the page again"}
+		return &resume.ReportError{What: "the choice is not one of those that the step offers; open the page again"}
 	}
-	return wait.Question.Outputs[number].JSON(), nil
+	r.label = wait.Question.Choices[number]
+	r.typed.Set("output", wait.Question.Outputs[number].JSON())
+	return nil
 }
 
 // checkPath rejects a signed report that would have another meaning at another path, because the path is
