@@ -79,6 +79,9 @@ func apiFailure(refused *rest.Error) *view.Failure {
 		if strings.Contains(refused.Message, token.ErrInvalid.Error()) {
 			f.Try = "waitless tokens list --unmask"
 		}
+		if strings.Contains(refused.Message, "no runner for") {
+			f.Try = "waitless dev --task NAME=exec:COMMAND, or tasks in waitless.yaml and waitless dev again"
+		}
 	}
 	return f
 }
@@ -98,11 +101,15 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 		why += didYouMean("--"+unknown.GetSpecifiedName(), names)
-	case errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "bool":
-		why = fmt.Sprintf("--%s is %q; allowed: true, false", invalid.GetFlag().Name, invalid.GetValue())
+	case errors.As(err, &invalid) && allowedValues[invalid.GetFlag().Value.Type()] != "":
+		flag := invalid.GetFlag()
+		why = fmt.Sprintf("--%s is %q; allowed: %s", flag.Name, invalid.GetValue(), allowedValues[flag.Value.Type()])
 	}
 	return view.Usage(why, cmd.CommandPath()+" --help")
 }
+
+// allowedValues says which values flags of a type take.
+var allowedValues = map[string]string{"bool": "true, false", "int": "a whole number"}
 
 // mayBeEmpty are the flags of texts that an empty value makes sense for, or that have an error of their own.
 var mayBeEmpty = []string{"cause", "error", "input", "output"}

@@ -80,6 +80,7 @@ func TestListRejectsUnknownFilters(t *testing.T) {
 		"--flow pas":              "list: there is no flow \"pas\"; did you mean \"pass\"?\ntry: waitless flows list\n",
 		"--flow pas --json":       "list: there is no flow \"pas\"; did you mean \"pass\"?\ntry: waitless flows list\n",
 		"--limit -1":              "--limit is -1; allowed: ",
+		"--limit x":               `--limit is "x"; allowed: a whole number`,
 		"--since yesterday":       `--since is "yesterday"; allowed: `,
 		"--since=-1h":             `--since is "-1h"; allowed: `,
 		"--before tomorrow":       `--before is "tomorrow"; allowed: `,

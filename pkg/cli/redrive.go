@@ -8,6 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 func redriveCommand(c Command) *cobra.Command {
@@ -35,6 +36,9 @@ func (c Command) repeat(
 		started := e.Flow + "/" + e.Name
 		switch {
 		case err == nil && !isNew:
+			if cmd.Name() == "redrive" && e.Status.Final() && e.Status != machine.StatusSucceeded {
+				c.out().Note("redrive %s goes on from there; --name starts another redrive of %s/%s", started, flow, name)
+			}
 			return e, view.Line("%s  exists already: %s", started, e.Status), nil
 		case e.RedrivenStep != "":
 			return e, view.Line("%s  %s, from step %s of %s/%s", started, e.Status, e.RedrivenStep, flow, name), err

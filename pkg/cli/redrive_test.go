@@ -30,6 +30,12 @@ func TestRedrive(t *testing.T) {
 	if got := run("one"); got.exit != ExitFailed {
 		t.Fatalf("%+v", got)
 	}
+	doWith(t, "", env, "redrive", "order/one", "--name", "again-failed")
+	run("again-failed")
+	got := doWith(t, "", env, "redrive", "order/one", "--name", "again-failed")
+	if got.stderr != "redrive order/again-failed goes on from there; --name starts another redrive of order/one\n" {
+		t.Errorf("%+v", got)
+	}
 	writeIn(t, dir, "money", "")
 	for _, want := range []string{"order/one-redrive  Starting, from step Charge of order/one\n", "order/one-redrive  exists already: Starting\n"} {
 		if got := doWith(t, "", env, "redrive", "order/one"); got.exit != ExitSucceeded || got.stdout != want || !strings.Contains(got.stderr, "no worker runs") {
@@ -39,14 +45,14 @@ func TestRedrive(t *testing.T) {
 	if got := run("one-redrive"); got.exit != ExitSucceeded || got.stdout != `{"paid":true,"reserved":true}`+"\n" {
 		t.Errorf("%+v", got)
 	}
-	if got, err := os.ReadFile(calls); err != nil || string(got) != "reserve\ncharge\ncharge\n" {
+	if got, err := os.ReadFile(calls); err != nil || string(got) != "reserve\ncharge\ncharge\ncharge\n" {
 		t.Errorf("calls %q, %v", got, err)
 	}
 	for args, want := range map[string]string{
 		"show order/one-redrive":              "redriven  from order/one at step Charge\n",
 		"show order/one":                      "status    Failed\n",
 		"redrive order/one-redrive":           "it succeeded, so no step is left; rerun it to run all steps again",
-		"redrive order/one --from None":       `the flow has no step "None"`,
+		"redrive order/one --from None":       `the flow has no step "None"; go on from one that ran: Reserve, Charge`,
 		"redrive order/none":                  "there is no execution order/none",
 		"redrive order/one --name one":        "choose another name",
 		"rerun order/one --name again":        "order/again  Starting\n",

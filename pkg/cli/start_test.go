@@ -234,7 +234,7 @@ func TestRejectedStartDoesNotStoreItsFlow(t *testing.T) {
 	for _, command := range []string{"start", "run"} {
 		wantRejected("exists with another definition or input", command, other, "--name", "one")
 	}
-	wantRejected("no runner for", "start", unknown)
+	wantRejected("\ntry: waitless dev --task NAME=exec:COMMAND, or tasks in waitless.yaml and waitless dev again\n", "start", unknown)
 	d.interrupt()
 	for _, command := range []string{"start", "run"} {
 		wantRejected("exists with another definition or input", command, other, "--name", "one")

@@ -181,7 +181,7 @@ func (r *replay) afterLast() *fdl.Step {
 func (r *replay) named(name string) (RedrivePoint, error) {
 	step := stepNamed(r.env.Flow, name)
 	if step == nil {
-		return RedrivePoint{}, fmt.Errorf("the flow has no step %q", name)
+		return RedrivePoint{}, fmt.Errorf("the flow has no step %q; go on from one that ran: %s", name, r.ran())
 	}
 	if fork := outermost(step); fork != step {
 		return RedrivePoint{}, fmt.Errorf("step %q is inside of %q, which runs again as a whole; go on from %q", name, fork.Name, fork.Name)
