@@ -218,7 +218,7 @@ func (f *flowFiles) describe() string {
 	return strings.Join(names, ", ") + " (stored again when a file changes: " + places + ")"
 }
 
-// isFlow reports whether a file of a folder is a flow. It may have errors.
+// isFlow reports whether a file of a folder is a flow. It may have errors: with a version and steps, its type too.
 func isFlow(path string) bool {
 	const most = 1 << 20
 	file, err := os.Open(path) //nolint:gosec // G304: it is in a folder of the user
@@ -231,5 +231,5 @@ func isFlow(path string) bool {
 }
 
 var typeFlow = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^type:\s*["']?flow["']?\s*(#.*)?\r?$|^\s*\{?\s*"type"\s*:\s*"flow"`)
+	return regexp.MustCompile(`(?m)^type:\s*["']?flow["']?\s*(#.*)?\r?$|^\s*\{?\s*"type"\s*:\s*"flow"|^version:\s*["']?v1["']?\s*(?s:.*)^steps:`)
 })

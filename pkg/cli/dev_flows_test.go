@@ -102,6 +102,8 @@ func TestChangedFlowFilesAreStored(t *testing.T) {
 	r.write("a.yaml", strings.Replace(reloadedFlow, "pass", "pas", 1)+"#4")
 	r.want(nil, `FOLDER/a.yaml:3:16: `, `did you mean`, `msg="flow is not stored; the definition before stays" flow=a file=FOLDER/a.yaml`)
 	r.want(nil) // the errors are told once
+	r.write("typed.yaml", strings.Replace(reloadedFlow, "flow", "flw", 1))
+	r.want(nil, `FOLDER/typed.yaml:2:7: `, `msg="flow is not stored"`)
 	r.write("a.yaml", "version: [")
 	r.want(nil, "FOLDER/a.yaml:1:", "the definition before stays")
 	r.write("a.yaml", reloadedFlow+"#5 refused")

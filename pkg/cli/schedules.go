@@ -33,6 +33,9 @@ func schedulesPutCommand(c Command) *cobra.Command {
 	flags.StringVar(&form.Description, "description", "", "what it is for, for people")
 	flags.BoolVar(&disabled, "disabled", false, "keep the schedule and start nothing")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if form.Cron == "" {
+			return view.Usage("--cron is missing: put replaces the whole schedule", "--cron '0 30 9 * * 1-5', or --cron '@every 5m'")
+		}
 		if payload != "" {
 			if form.Payload, err = c.readObject(cmd.Context(), "--payload", payload); err != nil {
 				return err
@@ -66,7 +69,15 @@ func schedulesListCommand(c Command) *cobra.Command {
 	cmd := helpOf("schedules list", arguments(0, 0))
 	cmd.Flags().StringVar(&flow, "flow", "", "only those of this flow")
 	return c.remote(cmd, func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
+		if flow != "" {
+			if err := checkFlowExists(ctx, a, flow); err != nil {
+				return view.Result{}, err
+			}
+		}
 		schedules, err := a.Schedules(ctx, flow)
+		if err == nil && len(schedules) == 0 {
+			c.out().Note("no schedules")
+		}
 		var rows [][]string
 		for _, s := range schedules {
 			rows = append(rows, scheduleRow(s))

@@ -61,13 +61,14 @@ func TestSchedulesAreManaged(t *testing.T) {
 	env := inStore(t)
 	for _, tt := range []struct{ args, want string }{
 		{"flows put testdata/flows/pass.yaml", "pass  "},
-		{"schedules list", ""},
+		{"schedules list", "no schedules\n"},
 		{"schedules put pass/s --cron 0_0_2_1_1_* --payload {\"n\":7} --description often", "  often\n  payload {\"n\":7}\n"},
 		{"schedules put pass/off --cron @every_5m --disabled", "pass/off  @every 5m  disabled\n"},
 		{"schedules list", "pass/off  @every 5m    disabled\npass/s    0 0 2 1 1 *  next 20"},
-		{"schedules list --flow none", ""},
+		{"schedules list --flow none", "there is no flow \"none\""},
 		{"schedules show pass/s", "payload {\"n\":7}\n"},
-		{"schedules put pass/s", "the cron expression \"\": "},
+		{"schedules put pass/s", "--cron is missing: put replaces the whole schedule\ntry: --cron '0 30 9 * * 1-5', or --cron '@every 5m'\n"},
+		{"schedules put pass/s --cron 0_0", "the cron expression \"0 0\": "},
 		{"schedules put none/s --cron @every_5m", "there is no flow \"none\"\ntry: waitless schedules list, or waitless flows list"},
 		{"schedules put pass --cron @every_5m", "\"pass\" is not a schedule; allowed: FLOW/SCHEDULE"},
 		{"schedules put pass/s --cron @every_5m --payload 7", "--payload is a number; allowed: an object"},
@@ -75,7 +76,7 @@ func TestSchedulesAreManaged(t *testing.T) {
 		{"__complete schedules show ", "pass/off\t@every 5m\npass/s\t0 0 2 1 1 *\n:4\n"},
 		{"schedules delete pass/s", "pass/s is deleted\n"},
 		{"flows delete pass", "pass is deleted"},
-		{"schedules list", ""},
+		{"schedules list", "no schedules\n"},
 	} {
 		args := strings.Split(tt.args, " ")
 		for i := range args {
