@@ -122,7 +122,6 @@ func TestRunRefusesUsage(t *testing.T) {
 		"action-exec":        {"run", batchFlow, "--skip-time", "--task", "batch:SubmitJob=exec:true"},
 		"action-aws-skip":    {"run", batchFlow, "--skip-time", "--task", "batch:SubmitJob=aws"},
 		"action-of-none":     {"run", "testdata/flows/pause.yaml", "--task", "batch:SubmitJob=simulated"},
-		"dev-argument":       {"dev", pollingFlow},
 		"dev-listen":         {"dev", "--listen", "nowhere"},
 		"command-ls":         {"ls"},
 		"command-logs":       {"logs", "pass/a"},

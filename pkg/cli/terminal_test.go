@@ -73,19 +73,21 @@ func wantHarmless(t *testing.T, args []string, got result) {
 var overAPI = [][]string{
 	{"list"}, {"show", "f/n"}, {"show", "f/refused"}, {"graph", "f", "--execution", "n"},
 	{"history", "f/n"}, {"history", "f/refused"}, {"stop", "f/n"}, {"stop", "f/refused"},
+	{"redrive", "f/n"}, {"redrive", "f/refused"}, {"rerun", "f/n"}, {"rerun", "f/refused"},
 	{"start", "testdata/flows/pass.yaml"}, {"run", "testdata/flows/pass.yaml"},
 	{"tokens", "list"}, {"tokens", "show", "t"}, {"tokens", "succeed", "t"}, {"tokens", "fail", "t"}, {"tokens", "heartbeat", "t"},
 	{"tokens", "revoke", "t"}, {"tokens", "url", "t"}, {"tokens", "show", "refused"},
 	{"flows", "put", "testdata/flows/pass.yaml"}, {"flows", "list"}, {"flows", "delete", "f"}, {"flows", "delete", "refused"},
 	{"flows", "show", "refused"}, {"job-events", "send", "testdata/small.json"},
-	{"schedules", "put", "f/s"}, {"schedules", "put", "f/refused"}, {"schedules", "list"}, {"schedules", "show", "f/s"}, {"schedules", "delete", "f/s"},
+	{"schedules", "put", "f/s", "--cron", "x"}, {"schedules", "put", "f/refused", "--cron", "x"},
+	{"schedules", "list"}, {"schedules", "show", "f/s"}, {"schedules", "delete", "f/s"},
 }
 
 // ofThisMachine are the commands that show nothing of others: files of the user, or ourselves; dev
 // logs through slog, which quotes.
 var ofThisMachine = []string{
 	"validate", "advise", "init", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
-	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema", "test",
+	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema", "test", "console",
 }
 
 // What others chose does not act on the terminal of the reader, in any command, with --json or

@@ -19,6 +19,6 @@ open(async (page, { url }) => {
   await page.goto(url)
   await focus(page, page.getByRole('button', { name: 'Reject' }))
   await page.keyboard.press('Enter')
-  await page.getByText('A success was reported').waitFor()
+  await page.getByText('You chose “Reject”').waitFor()
   await check(page, 'question-recorded')
 })
