@@ -28,7 +28,7 @@ import (
 // stackName is what names of the stack's functions begin with.
 const stackName = "samlocal"
 
-// clientKey and clientSecret sign events/callback/fnf.json, and the requests of the test.
+// clientKey and clientSecret sign events/callback/fnf.json and sfn.json, and the requests of the test.
 const clientKey, clientSecret = "a-client", "a secret of 24 bytes or more"
 
 // functions are the logical ids in template.yaml of what is below functions/.
@@ -42,6 +42,7 @@ var functions = map[string]string{
 	"api":          "ApiFunction",
 	"callback":     "CallbackFunction",
 	"fnf":          "FnfFunction",
+	"sfn":          "SfnFunction",
 }
 
 // bench is what functions need to run in containers.
@@ -68,7 +69,8 @@ func newBench(t *testing.T) *bench {
 	b.template = filepath.Join(b.dir, "build", "template.yaml")
 	bridge := b.bridge(t)
 	b.aws = emulator.Config(t)
-	b.parameters = "Arch=" + architecture() + " FnfKeys=" + b.makeClientKeys(t)
+	keys := b.makeClientKeys(t)
+	b.parameters = "Arch=" + architecture() + " FnfKeys=" + keys + " SfnKeys=" + keys
 	b.sam(t, nil, "build", "--build-dir", filepath.Dir(b.template), "--parameter-overrides", b.parameters)
 	b.deploy(t)
 	b.makeImage(t, b.forward(t, bridge))

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"bytes"
 	"errors"
 	"maps"
 	"os"
@@ -109,6 +110,13 @@ func variablesOf(t *testing.T, function string) []string {
 	parts, otherErr := os.ReadFile(filepath.Join(root, "pkg/aws/parts/parts.go"))
 	if err := errors.Join(err, otherErr); err != nil {
 		t.Fatal(err)
+	}
+	if bytes.Contains(source, []byte("schedules.NewManager(p")) {
+		schedules, err := os.ReadFile(filepath.Join(root, "pkg/aws/schedules/schedules.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		source = append(source, schedules...)
 	}
 	methods := map[string][]byte{}
 	for _, match := range partMethod.FindAllSubmatch(parts, -1) {
