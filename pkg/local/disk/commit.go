@@ -156,6 +156,9 @@ func (c *committer) write(together []*commit) (err error) {
 		}
 	}()
 	defer c.failure.recoverInto(&err)
+	if err := c.failure.get(); err != nil {
+		return err
+	}
 	batch := c.db.NewBatch()
 	for _, each := range together {
 		for _, change := range each.changes {

@@ -489,6 +489,7 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			p := begin(t, dir, 0)
 			p.limit = limit
+			p.System = local.New(local.Config{Store: p.store, Clock: stoppedClock(0), Tasks: p, Observer: p, Workers: 2})
 			for i := range executions {
 				start(t, p.System, oneTask, fmt.Sprintf("run-%d", i))
 			}
@@ -510,7 +511,7 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 			p.shut(t)
 			p = begin(t, dir, later)
 			p.limit = limit
-			p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: p, Observer: p, Calls: most})
+			p.System = local.New(local.Config{Store: p.store, Clock: stoppedClock(later), Tasks: p, Observer: p, Calls: most})
 			var running, atOnce, calls int
 			p.answer = func(context.Context, machine.Call) (token.Outcome, error) {
 				note := func(change int) {
@@ -531,6 +532,11 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stoppedClock returns a clock that is not virtual: with a virtual one, the tasks of the queue run one after the other.
+func stoppedClock(after time.Duration) *local.Clock {
+	return local.NewClock(func() time.Time { return epoch.Add(after) })
 }
 
 // TestAnAwaitedCallIsMadeAgain: the process ends while a worker awaits the call. The next process makes the same call, and
