@@ -2,7 +2,9 @@ package stack_test
 
 import (
 	"bufio"
+	"fmt"
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -129,6 +131,7 @@ func (o *overseer) judge(v *victim, gap told) bool {
 	if v == nil {
 		return false
 	}
+	o.mournOthers(v)
 	work[v] = true
 	if v.diesIn(gap.text()) {
 		for other := range work {
@@ -142,6 +145,25 @@ func (o *overseer) judge(v *victim, gap told) bool {
 		delete(work, v)
 	}
 	return false
+}
+
+// mournOthers counts the processes that worked on v and no longer exist, though no test killed them: those whose time limit ran
+// out on a slow machine.
+func (o *overseer) mournOthers(v *victim) {
+	for process, work := range o.at {
+		if work[v] && !o.dead[process] && !lives(process) {
+			o.dead[process] = true
+			for other := range work {
+				other.died()
+			}
+		}
+	}
+}
+
+// lives reports whether the process exists and has not exited.
+func lives(process int) bool {
+	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", process))
+	return err == nil && len(environment) > 0
 }
 
 func (v *victim) diesIn(gap string) bool {
