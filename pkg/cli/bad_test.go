@@ -125,12 +125,12 @@ var unsteady = []struct {
 	shown string
 }{
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`), "INSTANT"},
+	{regexp.MustCompile(`until (\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d`), "until TIME"}, // the date is shown if it is another day
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d`), "DATE-AND-TIME......"},
 	{regexp.MustCompile(`(?m)^ *(\d+h)?(\d+m)?[\d.]+s  `), "  TIME  "},
 	{regexp.MustCompile(`\d{6}\.(log|sst)`), "NUMBER.$1"},
 	{regexp.MustCompile(`\d+ \(MANIFEST\)`), "BYTES (MANIFEST)"},
 	{regexp.MustCompile(`file \d+: block .*mismatch \w+ != \w+`), "file NUMBER: block: crc32c checksum mismatch"},
-	{regexp.MustCompile(`until \d\d:\d\d:\d\d`), "until TIME"},
 	{maskedToken, "...000000"},
 }
 
@@ -140,4 +140,14 @@ func (s *badScript) steady(text string) string {
 		text = u.text.ReplaceAllString(text, u.shown)
 	}
 	return strings.ReplaceAll(text, s.folder, "FOLDER")
+}
+
+// A case is the same at any time of day: a wait that ends after midnight is shown with its date.
+func TestBadInputIsIndependentOfTheClock(t *testing.T) {
+	t.Parallel()
+	s := &badScript{T: t, folder: "/nowhere"}
+	early, late := s.steady("  0.1s  Wait waits until 11:30:00\n"), s.steady("  0.1s  Wait waits until 2026-02-01 00:30:00\n")
+	if early != late {
+		t.Errorf("before noon %q, before midnight %q", early, late)
+	}
 }

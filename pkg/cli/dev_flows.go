@@ -36,6 +36,7 @@ type flowFiles struct {
 	looked map[string]stamp  // by path, at the last look, nil before the first
 	seen   map[string]stamp  // by path, of what was read last
 	stored map[string]string // the names of the flows by path
+	second map[string]string // the names of the flows by path, of files that were rejected because another one has the flow
 }
 
 // stamp tells versions of a file apart. The zero stamp is that of no file.
@@ -46,7 +47,7 @@ const reloadEvery = time.Second / 4
 
 // newFlowFiles returns those that the arguments and the settings name. Without an argument it is the working directory.
 func (c Command) newFlowFiles(args []string, log *slog.Logger) (*flowFiles, error) {
-	f := &flowFiles{command: c, log: log, files: map[string]string{}, seen: map[string]stamp{}, stored: map[string]string{}}
+	f := &flowFiles{command: c, log: log, files: map[string]string{}, seen: map[string]stamp{}, stored: map[string]string{}, second: map[string]string{}}
 	for name, path := range c.flows {
 		f.files[filepath.Clean(c.beside(path))] = name
 	}
@@ -79,7 +80,7 @@ func (f *flowFiles) watch(ctx context.Context, ticks <-chan time.Time) {
 }
 
 // check stores the files that changed and were the same at the last look: one that is being written may be a definition with a
-// part of its steps. The first look stores all.
+// part of its steps. The first look stores all. A second file of a flow is stored when the first one no longer has the flow.
 func (f *flowFiles) check(ctx context.Context) {
 	now := f.stamps()
 	for _, path := range goneFirst(now) {
@@ -90,6 +91,11 @@ func (f *flowFiles) check(ctx context.Context) {
 		}
 	}
 	f.looked = now
+	for _, path := range slices.Sorted(maps.Keys(f.second)) {
+		if f.checkOthers(path, f.second[path]) == nil {
+			f.load(ctx, path)
+		}
+	}
 }
 
 // goneFirst returns the paths, those of files that are gone first: their flows may be in files of other names now.
@@ -127,6 +133,7 @@ func (f *flowFiles) stamps() map[string]stamp {
 
 // load stores the definition of a file. If it has errors, the definition before stays the newest.
 func (f *flowFiles) load(ctx context.Context, path string) {
+	delete(f.second, path)
 	name, isNamed := f.files[path]
 	if !isNamed && f.stored[path] == "" && !isFlow(path) {
 		return
@@ -134,7 +141,9 @@ func (f *flowFiles) load(ctx context.Context, path string) {
 	file, err := f.read(path, name)
 	if err == nil {
 		name = cmp.Or(name, file.name())
-		err = f.checkOthers(path, name)
+		if err = f.checkOthers(path, name); err != nil {
+			f.second[path] = name
+		}
 	}
 	var flow rest.Flow
 	if err == nil {

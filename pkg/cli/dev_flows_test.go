@@ -161,6 +161,23 @@ func TestTwoFilesOfOneFlow(t *testing.T) {
 	r.want([]string{"c #3"}, "flow stored")
 }
 
+// A file that was rejected because another one has its flow is stored when the other one is gone, or has another flow.
+func TestSecondFileOfAFlowIsStoredAfterTheFirst(t *testing.T) {
+	t.Parallel()
+	r := newReloading(t, nil)
+	r.write("a.yaml", reloadedFlow+"#1")
+	r.write("b.yaml", "name: a\n"+reloadedFlow+"#2")
+	r.write("c.yaml", "name: a\n"+reloadedFlow+"#3")
+	r.want([]string{"a #1"}, "FOLDER/b.yaml", "FOLDER/c.yaml")
+	if err := os.Remove(filepath.Join(r.folder, "a.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	r.want([]string{"a #2"}, "flow file is gone", "flow=a hash=hash file=FOLDER/b.yaml")
+	r.want(nil)
+	r.write("b.yaml", reloadedFlow+"#4")
+	r.want([]string{"b #4", "a #3"}, "flow=b hash=hash file=FOLDER/b.yaml", "flow=a hash=hash file=FOLDER/c.yaml")
+}
+
 // A named file is read even if it is missing or no flow; other files of its folder are not.
 func TestNamedFlowFiles(t *testing.T) {
 	t.Parallel()
