@@ -17,7 +17,8 @@ import (
 
 func schedulesCommand(c Command) *cobra.Command {
 	return group(helpOf("schedules", nil), schedulesPutCommand(c), schedulesListCommand(c),
-		c.onSchedule("schedules show", (*rest.Client).Schedule, ""), c.onSchedule("schedules delete", (*rest.Client).DeleteSchedule, " is deleted"))
+		c.onSchedule("schedules show", (*rest.Client).Schedule, ""), c.onSchedule("schedules delete", (*rest.Client).DeleteSchedule, " is deleted"),
+		c.onSchedule("schedules enable", (*rest.Client).EnableSchedule, ""), c.onSchedule("schedules disable", (*rest.Client).DisableSchedule, ""))
 }
 
 func schedulesPutCommand(c Command) *cobra.Command {
@@ -34,7 +35,7 @@ func schedulesPutCommand(c Command) *cobra.Command {
 	flags.BoolVar(&disabled, "disabled", false, "keep the schedule and start nothing")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if form.Cron == "" {
-			return view.Usage("--cron is missing: put replaces the whole schedule", "--cron '0 30 9 * * 1-5', or --cron '@every 5m'")
+			return view.Usage("--cron is missing: put replaces the whole schedule", "--cron '@every 5m', or waitless schedules disable FLOW/SCHEDULE")
 		}
 		if payload != "" {
 			if form.Payload, err = c.readObject(cmd.Context(), "--payload", payload); err != nil {

@@ -80,7 +80,7 @@ var overAPI = [][]string{
 	{"flows", "put", "testdata/flows/pass.yaml"}, {"flows", "list"}, {"flows", "delete", "f"}, {"flows", "delete", "refused"},
 	{"flows", "show", "refused"}, {"job-events", "send", "testdata/small.json"},
 	{"schedules", "put", "f/s", "--cron", "x"}, {"schedules", "put", "f/refused", "--cron", "x"},
-	{"schedules", "list"}, {"schedules", "show", "f/s"}, {"schedules", "delete", "f/s"},
+	{"schedules", "list"}, {"schedules", "show", "f/s"}, {"schedules", "delete", "f/s"}, {"schedules", "enable", "f/s"}, {"schedules", "disable", "f/s"},
 }
 
 // ofThisMachine are the commands that show nothing of others: files of the user, or ourselves; dev

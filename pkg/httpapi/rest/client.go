@@ -186,6 +186,16 @@ func (c *Client) Schedule(ctx context.Context, flow, name string) (s Schedule, e
 	return s, c.get(ctx, path("flows", flow, "schedules", name), false, &s)
 }
 
+// EnableSchedule makes a schedule start executions again.
+func (c *Client) EnableSchedule(ctx context.Context, flow, name string) (s Schedule, err error) {
+	return s, c.Do(ctx, http.MethodPost, path("flows", flow, "schedules", name, "enable"), nil, &s)
+}
+
+// DisableSchedule keeps a schedule, which then starts nothing.
+func (c *Client) DisableSchedule(ctx context.Context, flow, name string) (s Schedule, err error) {
+	return s, c.Do(ctx, http.MethodPost, path("flows", flow, "schedules", name, "disable"), nil, &s)
+}
+
 // DeleteSchedule deletes a schedule and returns it.
 func (c *Client) DeleteSchedule(ctx context.Context, flow, name string) (s Schedule, err error) {
 	return s, c.Do(ctx, http.MethodDelete, path("flows", flow, "schedules", name), nil, &s)

@@ -21,6 +21,7 @@
 //	PUT  /flows/{flow}/schedules/{schedule}             {"cron","payload","description","enabled"} -> schedule; 201 new, 200 replaced
 //	GET  /flows/{flow}/schedules/{schedule}             schedule
 //	DELETE /flows/{flow}/schedules/{schedule}           schedule: the deleted one
+//	POST /flows/{flow}/schedules/{schedule}/enable      -> schedule; /disable likewise: it is kept and starts nothing
 //	GET  /tokens?flow=&execution=                       {"tokens":[token]}: the open ones
 //	GET  /tokens/{token}                                token
 //	POST /tokens/{token}/success                        output -> token; 200 first or the same, 409 another outcome

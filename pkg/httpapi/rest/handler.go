@@ -170,6 +170,8 @@ func (h handler) masking() []route {
 		{pattern: "PUT " + ofSchedule, respond: h.putSchedule},
 		{pattern: "GET " + ofSchedule, respond: h.showSchedule},
 		{pattern: "DELETE " + ofSchedule, respond: h.deleteSchedule},
+		{pattern: "POST " + ofSchedule + "/enable", respond: h.enableSchedule(true)},
+		{pattern: "POST " + ofSchedule + "/disable", respond: h.enableSchedule(false)},
 		{pattern: "GET /tokens", respond: h.openTokens, parameters: []string{"flow", "execution", "after"}, large: true, reveals: true},
 		{pattern: "GET /tokens/{token}", respond: h.showToken},
 		{pattern: "POST /tokens/{token}/success", respond: h.report(tokenInPath, resume.Limits.Success), parameters: choice[1:]},

@@ -130,6 +130,22 @@ func (h handler) showSchedule(r *http.Request) (int, any, error) {
 	return http.StatusOK, shown, err
 }
 
+// enableSchedule returns what enables a schedule, or disables it, and leaves the rest as it is.
+func (h handler) enableSchedule(enabled bool) func(*http.Request) (int, any, error) {
+	return func(r *http.Request) (int, any, error) {
+		flow, name := namedSchedule(r)
+		s, err := h.Schedules.Update(r.Context(), flow, name, func(s *schedule.Schedule) error {
+			s.Enabled = enabled
+			return nil
+		})
+		if err != nil {
+			return 0, nil, ofSchedule(flow, name, err)
+		}
+		shown, err := h.shownSchedule(s)
+		return http.StatusOK, shown, err
+	}
+}
+
 // deleteSchedule deletes the schedule and responds with what it was.
 func (h handler) deleteSchedule(r *http.Request) (int, any, error) {
 	status, deleted, err := h.showSchedule(r)

@@ -27,6 +27,7 @@ func TestScheduleIsCreatedChangedAndDeleted(t *testing.T) {
 	const path, form, shown = "/flows/f/schedules/s", `{"cron":"0 0 12 * * *","payload":{"a":1}}`,
 		`{"cron":"0 0 12 * * *","payload":{"a":1},"enabled":true,"flow":"f","schedule":"s",` +
 			`"createdTime":"2026-01-31T10:00:00.000Z","modifiedTime":"2026-01-31T10:00:00.000Z","nextTime":"2026-01-31T12:00:00.000Z"}`
+	disabled := strings.Replace(shown[:strings.Index(shown, `,"nextTime"`)]+"}", `"enabled":true`, `"enabled":false`, 1)
 	for _, tt := range []struct {
 		method, path, body string
 		status             int
@@ -39,6 +40,9 @@ func TestScheduleIsCreatedChangedAndDeleted(t *testing.T) {
 		{http.MethodPut, path, `{"cron":"@every 5m","description":"d","enabled":false}`, 200, `{"cron":"@every 5m","description":"d","enabled":false,` +
 			`"flow":"f","schedule":"s","createdTime":"2026-01-31T10:00:00.000Z","modifiedTime":"2026-01-31T10:00:00.000Z"}`},
 		{http.MethodPut, path, form, 200, shown},
+		{http.MethodPost, path + "/disable", "", 200, disabled},
+		{http.MethodPost, path + "/disable", "", 200, disabled},
+		{http.MethodPost, path + "/enable", "", 200, shown},
 		{http.MethodDelete, path, "", 200, shown},
 		{http.MethodGet, "/schedules", "", 200, `{"schedules":[]}`},
 	} {
@@ -85,6 +89,8 @@ func TestSchedulesThatAreRejected(t *testing.T) {
 		{http.MethodPut, "/flows/f/schedules/s", `{"cron":"@every 5m","payload":` + deep + `}`, 400, "100 levels"},
 		{http.MethodGet, "/flows/f/schedules/s", "", 404, "there is no schedule f/s"},
 		{http.MethodDelete, "/flows/f/schedules/s", "", 404, "there is no schedule f/s"},
+		{http.MethodPost, "/flows/f/schedules/s/disable", "", 404, "there is no schedule f/s"},
+		{http.MethodPost, "/flows/f/schedules/s/enable", "", 404, "there is no schedule f/s"},
 		{http.MethodGet, "/schedules?after=f", "", 400, "page token"},
 	} {
 		if status, body := a.request(tt.method, tt.path, tt.body); status != tt.status || !strings.Contains(body, tt.part) {
