@@ -43,10 +43,14 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	notices := notifier{parts.Secret(p, "WAITLESS_NOTIFY_SECRET", webhook.ParseSecrets).Get, true, p.Config}
 	receiver := p.Receiver("task", "WAITLESS_TASK_QUEUE", "WAITLESS_DELIVERY_QUEUE", "WAITLESS_NOTICE_QUEUE")
 	receiver.Hold = hold
-	receiver.Decode = sqs.DecodeTasks(sqs.TaskHandlers{
+	handlers := sqs.TaskHandlers{
 		Run: r.run, Ends: bus{eventbridge.NewFromConfig(p.Config), p.Text("WAITLESS_EVENT_BUS")},
 		Deliver: deliveries.Deliver, Heartbeat: deliveries.Beat, Notify: notices.send, Now: time.Now,
-	})
+	}
+	if !receiver.AnySource {
+		handlers.DeliveryQueue, handlers.NoticeQueue = p.Text("WAITLESS_DELIVERY_QUEUE"), p.Text("WAITLESS_NOTICE_QUEUE")
+	}
+	receiver.Decode = sqs.DecodeTasks(handlers)
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()
 		return receiver.Handle(ctx, event)

@@ -114,8 +114,11 @@ func (e *Ends) Ended(ctx context.Context, execution engine.ID, s machine.State) 
 	return nil
 }
 
-// TaskHandlers do what messages of the task, delivery and notice queues ask for. All fields are required.
+// TaskHandlers do what messages of the task, delivery and notice queues ask for. All fields but the queues are required.
 type TaskHandlers struct {
+	// DeliveryQueue and NoticeQueue are URLs. A delivery, a heartbeat, an end or a notice from another queue is discarded:
+	// other functions may send to that queue. An empty URL means any queue.
+	DeliveryQueue, NoticeQueue string
 	// Run makes the call and closes the token.
 	Run func(ctx context.Context, task engine.Task) (engine.Disposition, error)
 	// Ends publishes the ends of executions.
@@ -131,9 +134,19 @@ type TaskHandlers struct {
 // DecodeTasks decodes tasks, ends, deliveries, heartbeats and notices.
 func DecodeTasks(h TaskHandlers) Decode {
 	return kinds{
-		kindTask: payloadOf(h.run), kindEnd: payloadOf(h.publish),
-		kindDelivery: payloadOf(h.deliver), kindHeartbeat: payloadOf(h.heartbeat), kindNotice: payloadOf(h.notify),
+		kindTask: payloadOf(h.run), kindNotice: only(h.NoticeQueue, h.notify),
+		kindDelivery: only(h.DeliveryQueue, h.deliver), kindHeartbeat: only(h.DeliveryQueue, h.heartbeat), kindEnd: only(h.DeliveryQueue, h.publish),
 	}.decode
+}
+
+// only makes a decoder of payloads that accepts messages of one queue.
+func only[T any](url string, work func(m Message, payload T) (Work, error)) func(Message, json.RawMessage) (Work, error) {
+	return payloadOf(func(m Message, payload T) (Work, error) {
+		if url != "" && m.url != url {
+			return Work{}, errors.New("another queue has messages of this kind")
+		}
+		return work(m, payload)
+	})
 }
 
 func (h TaskHandlers) run(_ Message, p taskPayload) (Work, error) {

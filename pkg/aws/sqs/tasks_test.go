@@ -320,6 +320,48 @@ func TestOldHeartbeatIsDiscarded(t *testing.T) {
 	}
 }
 
+// A function that may send to one queue of the task runner cannot make it do the work of another one.
+func TestMessageOfAnotherQueueIsDiscarded(t *testing.T) {
+	t.Parallel()
+	sent := newFixture(nil)
+	_ = (&sqs.Notices{Target: sent.queue()}).Notify(t.Context(), someNotice())
+	_ = (&sqs.Ends{Target: sent.queue()}).Ended(t.Context(), engine.ID{}, machine.State{})
+	notice, end := sent.bodies[0], sent.bodies[1]
+	own, anyQueue, other := [2]string{queueURL, queueURL}, [2]string{}, [2]string{queueURL + "-other", queueURL + "-other"}
+	for name, tt := range map[string]struct {
+		queues [2]string // of deliveries and of notices
+		want   string
+	}{
+		"own":   {own, "delivery,heartbeat,end,notice"},
+		"any":   {anyQueue, "delivery,heartbeat,end,notice"},
+		"mixed": {[2]string{other[0], queueURL}, "notice"},
+		"other": {other, ""},
+	} {
+		var got []string
+		did := func(what string) { got = append(got, what) }
+		f := tasksFixture(sqs.TaskHandlers{
+			DeliveryQueue: tt.queues[0], NoticeQueue: tt.queues[1], Ends: endFunc(did),
+			Deliver: func(context.Context, string, time.Time) (retryAt time.Time, err error) {
+				did("delivery")
+				return retryAt, err
+			},
+			Heartbeat: func(context.Context, string) error { did("heartbeat"); return nil },
+			Notify:    func(context.Context, engine.Notice) error { did("notice"); return nil },
+		})
+		kept := 0
+		for _, body := range []string{delivery(t, now), heartbeat(t, now), end, notice} {
+			kept += f.receive(t, body)
+		}
+		if strings.Join(got, ",") != tt.want || kept != 0 || strings.Count(f.log.String(), `"discarded"`) != 4-len(got) {
+			t.Errorf("%s: %q is done, want %s; %d are kept:\n%s", name, got, tt.want, kept, f.log)
+		}
+	}
+}
+
+type endFunc func(what string)
+
+func (f endFunc) Ended(context.Context, engine.ID, machine.State) error { f("end"); return nil }
+
 func TestDeliveriesThatAreNotMade(t *testing.T) {
 	t.Parallel()
 	good := delivery(t, now)

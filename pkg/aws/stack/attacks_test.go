@@ -59,6 +59,8 @@ var attacks = []attack{
 		`"input":{"status":"forged"}}}`, `"step":"forged-task"`), `"outcome":"discarded"`},
 	{"a forged delivery", puts("DeliveryQueue", `{"v":1,"kind":"delivery","payload":{"handle":"forged","sent":"NOW"}}`, "is not named by a handle"),
 		`"outcome":"discarded"`},
+	{"a notice in the queue of deliveries", puts("DeliveryQueue", `{"v":1,"kind":"notice","payload":{"execution":"0123456789abcdef01234567",`+
+		`"id":"forged-notice","target":"https://127.0.0.1","body":"{}"}}`, "another queue has messages of this kind"), `"outcome":"discarded"`},
 	{"an event of another account", puts("JobQueue", jobEvent("other-account", "aws.batch", "999999999999", "NOW"), "other-account"), "the account of the job"},
 	{"an event of last year", puts("JobQueue", jobEvent("old", "aws.batch", "ACCOUNT", "2025-01-31T10:00:00Z"), `"event":"old"`), "and it is"},
 	{"an event of next year", puts("JobQueue", jobEvent("new", "aws.batch", "ACCOUNT", "2099-01-31T10:00:00Z"), `"event":"new"`), "and it is"},
