@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -44,11 +45,19 @@ func listenForConsole(ctx context.Context, address string) (net.Listener, error)
 	if err != nil || !target.IsLoopback(host) {
 		return nil, view.Usage("--console is "+strconv.Quote(address)+"; allowed: HOST:PORT of this machine, or off", "--console 127.0.0.1:0")
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := (&net.ListenConfig{Control: requireLoopback}).Listen(ctx, "tcp", address)
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		return nil, view.Usage("listen at "+address+": "+failed.Err.Error(), "--console 127.0.0.1:0, which uses a free port")
 	}
 	return listener, err
+}
+
+// requireLoopback rejects the address that a listener is about to bind, because the machine may resolve localhost to another one.
+func requireLoopback(_, address string, _ syscall.RawConn) error {
+	if host, _, err := net.SplitHostPort(address); err != nil || !target.IsLoopback(host) {
+		return errors.New(address + " is not an address of this machine alone")
+	}
+	return nil
 }
 
 // serve serves the console of a client until end is called.

@@ -87,6 +87,23 @@ func TestConsoleIsForThisMachine(t *testing.T) {
 	}
 }
 
+// The address that localhost resolves to counts, and not its name.
+func TestListenerOfConsoleIsOnLoopback(t *testing.T) {
+	t.Parallel()
+	for address, ok := range map[string]bool{
+		"127.0.0.1:0": true, "[::1]:80": true, "127.1.2.3:80": true, "192.0.2.1:80": false, "0.0.0.0:80": false, "[::]:80": false, ":80": false,
+	} {
+		if err := requireLoopback("tcp", address, nil); (err == nil) != ok {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	listener, err := listenForConsole(t.Context(), "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+}
+
 // waitless console works on a store that no process serves, and opens it only while it is asked.
 func TestConsoleOfAStore(t *testing.T) {
 	t.Parallel()

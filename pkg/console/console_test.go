@@ -112,7 +112,9 @@ func (f *fixture) post(path string, form url.Values) (status int, text, at strin
 // do sends a request of the browser. At is the path of the page that responds in the end.
 func (f *fixture) do(method, path string, form url.Values, header http.Header) (status int, text, at string) {
 	f.t.Helper()
-	request, err := http.NewRequestWithContext(f.t.Context(), method, f.server.URL+path, strings.NewReader(form.Encode()))
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute) // a stream that is not refused does not end
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, f.server.URL+path, strings.NewReader(form.Encode()))
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -225,12 +227,22 @@ func TestConsoleRefusesRequestsWithoutItsKey(t *testing.T) {
 	f := newFixture(t)
 	f.put("ask", approval)
 	form := url.Values{"flow": {"ask"}, "name": {"stolen"}}
+	other := func(site, mode string) http.Header {
+		return http.Header{"Sec-Fetch-Site": {site}, "Sec-Fetch-Mode": {mode}}
+	}
 	cases := []struct {
 		name, method, path string
 		header             http.Header
 		keyless            bool
 		want               int
 	}{
+		{"a page of another port reads", http.MethodGet, "/executions", other("same-site", "no-cors"), false, http.StatusForbidden},
+		{"a page of another port follows", http.MethodGet, "/live?of=/nothing", other("same-site", "cors"), false, http.StatusForbidden},
+		{"a page of another site reads", http.MethodGet, "/assets/console.js", other("cross-site", "no-cors"), false, http.StatusForbidden},
+		{"a page of another port tries a key", http.MethodGet, "/?key=" + url.QueryEscape(testKey), other("same-site", "no-cors"), true, http.StatusForbidden},
+		{"a link of another site", http.MethodGet, "/executions", other("cross-site", "navigate"), false, http.StatusOK},
+		{"a page of the console", http.MethodGet, "/executions", other("same-origin", "cors"), false, http.StatusOK},
+		{"the address bar", http.MethodGet, "/executions", other("none", "navigate"), false, http.StatusOK},
 		{"no key", http.MethodGet, "/executions", nil, true, http.StatusUnauthorized},
 		{"wrong key", http.MethodGet, "/executions?key=wrong", nil, true, http.StatusUnauthorized},
 		{"empty key", http.MethodGet, "/executions?key=", nil, true, http.StatusUnauthorized},

@@ -15,10 +15,12 @@ const maxBody = 4 << 20
 // policy admits what the console itself serves, and neither scripts nor styles in a page.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// guarded serves browsers on this machine that have the key, and refuses what a page of another origin sends.
+// guarded serves browsers on this machine that have the key, and refuses what a page of another origin sends or reads. The
+// browser sends the cookie with those requests too, if the page is at another port of the same host.
 func (c *console) guarded(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(refusing(http.StatusForbidden, "The console refuses requests that a page of another site sends."))
+	otherPage := refusing(http.StatusForbidden, "The console refuses requests that a page of another site sends.")
+	protection.SetDenyHandler(otherPage)
 	keyed := protection.Handler(c.keyed(next))
 	otherHost := refusing(http.StatusForbidden, "The console is for this machine: use the address that waitless printed.")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,9 +36,20 @@ func (c *console) guarded(next http.Handler) http.Handler {
 			otherHost.ServeHTTP(w, r)
 			return
 		}
+		if isOfAnotherPage(r.Header) {
+			otherPage.ServeHTTP(w, r)
+			return
+		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		keyed.ServeHTTP(w, r)
 	})
+}
+
+// isOfAnotherPage reports whether a page of another origin sent the request. A link there does not count: the page that sends it
+// cannot read the response.
+func isOfAnotherPage(header http.Header) bool {
+	site := header.Get("Sec-Fetch-Site")
+	return site != "" && site != "none" && site != "same-origin" && header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
 // isThisMachine reports whether the host of a request is a loopback address.
