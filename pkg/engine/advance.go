@@ -112,6 +112,9 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	if err != nil {
 		return Disposition{}, err
 	}
+	if h.isRearm() {
+		return h.rearm(ctx, base, state)
+	}
 	if h.endedByWake(state) {
 		return h.reportEndAgain(ctx, base, state)
 	}

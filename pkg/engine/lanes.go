@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -26,7 +25,7 @@ func (h *handler) lane() *machine.Lane {
 // laneNotFound handles a wake of a lane without a log. Its timer is early: the commit is on its way.
 func (h *handler) laneNotFound(ctx context.Context, lane machine.Lane) error {
 	switch h.wake.Cause {
-	case machine.CauseStart:
+	case machine.CauseStart, machine.CauseRearm, machine.CauseRearmCalls:
 		return h.startLane(ctx, lane)
 	case machine.CauseStop:
 		return h.stopBeforeStart(ctx, lane)
@@ -307,10 +306,5 @@ func (h *handler) stopLanes(ctx context.Context, state machine.State) (machine.S
 	if all {
 		return h.allJoined(ctx, state, record)
 	}
-	lanes := lanesOf(h.wake.Execution, state.Waiting.Attempt.Number, state.Waiting.Lanes)
-	lanes = slices.DeleteFunc(lanes, func(lane machine.Lane) bool {
-		_, joined := record.Joined[lane.Index]
-		return joined
-	})
-	return nil, h.sendLanes(ctx, lanes, machine.CauseStop)
+	return nil, h.sendLanes(ctx, record.missing(h.wake.Execution, state.Waiting), machine.CauseStop)
 }

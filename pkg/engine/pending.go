@@ -20,7 +20,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 	}
 	_, inMemory := h.resultOf(state)
 	own := h.wrote(base)
-	executed := machine.ExecutedMaybe
+	executed := h.executedBefore(state)
 	switch until, mayLive := h.mayLive(entered, h.workerDeadAfter); {
 	case own && !inMemory:
 		executed = machine.ExecutedNever

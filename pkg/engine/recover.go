@@ -35,11 +35,17 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 			return err
 		}
 	}
+	return w.sendTimer(ctx, latest, state)
+}
+
+// sendTimer sends the timer that the state in an item waits for.
+func (c *core) sendTimer(ctx context.Context, item Item, state machine.State) error {
 	if state.Timer.Tag == "" {
 		return nil
 	}
-	timer := Wake{Execution: latest.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: now, Seq: latest.Seq}
-	return w.wakes.Send(ctx, timer)
+	return c.wakes.Send(ctx, Wake{
+		Execution: item.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: c.clock(), Seq: item.Seq,
+	})
 }
 
 // recoverLanes recovers the lanes that have not joined, and repeats the wakes that the joins sent
@@ -115,7 +121,24 @@ func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flo
 // lostCauses returns the causes of the wakes that a state waits for, except timers. A request to stop
 // needs a wake only if it is stored: a later request has a wake of its own.
 func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]string, error) {
-	var causes []string
+	causes, err := c.requestCauses(ctx, id, state)
+	if err != nil {
+		return nil, err
+	}
+	if waiting := state.Waiting; waiting != nil {
+		// The wake makes the pending calls (rule 7, the worker may live): it reads the token, and queues
+		// calls that were lost with the task queue. An ending waits for a token, too. A waiting that only
+		// the timer ends needs no other wake.
+		if _, unresolved := machine.Unresolved(state, waiting.By); unresolved {
+			causes = append(causes, waiting.By)
+		}
+	}
+	return causes, nil
+}
+
+// requestCauses returns the causes of the wakes for what others asked of an execution: its start, its stop, and the end of
+// a sub-flow.
+func (c *core) requestCauses(ctx context.Context, id ID, state machine.State) (causes []string, err error) {
 	if state.Status == machine.StatusStarting {
 		causes = append(causes, machine.CauseStart)
 	}
@@ -128,14 +151,6 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 	}
 	if state.EndsWithParent() { // its parent may have left it
 		causes = append(causes, machine.CauseParent)
-	}
-	if waiting := state.Waiting; waiting != nil {
-		// The wake makes the pending calls (rule 7, the worker may live): it reads the token, and queues
-		// calls that were lost with the task queue. An ending waits for a token, too. A waiting that only
-		// the timer ends needs no other wake.
-		if _, unresolved := machine.Unresolved(state, waiting.By); unresolved {
-			causes = append(causes, waiting.By)
-		}
 	}
 	return causes, nil
 }

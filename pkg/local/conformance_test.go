@@ -25,6 +25,7 @@ func TestJoins(t *testing.T)         { t.Parallel(); enginetest.Joins(t, as[engi
 func TestLargeValues(t *testing.T)   { t.Parallel(); enginetest.LargeValues(t, as[engine.LargeValues]) }
 func TestContract(t *testing.T)      { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }
 func TestCrashes(t *testing.T)       { t.Parallel(); enginetest.Crashes(t, orders) }
+func TestRearms(t *testing.T)        { t.Parallel(); enginetest.Rearms(t, as[enginetest.Store]) }
 func TestInterleavings(t *testing.T) { t.Parallel(); enginetest.Interleavings(t, orders) }
 
 // orders is a store in which every order of effects is run, and under -short a sample of them: all

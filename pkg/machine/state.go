@@ -275,6 +275,10 @@ const (
 	CauseStart = "start" // a start
 	CauseStop  = "stop"  // a request to stop
 	CauseLimit = "limit" // the time limit of an execution that has no timer for it
+	// CauseRearm is that of a wake for all that the messages of an execution, which may be lost, would do.
+	CauseRearm = "rearm"
+	// CauseRearmCalls is CauseRearm if long calls may be lost, too, which are queued again.
+	CauseRearmCalls = "rearm-calls"
 )
 
 // CauseReply returns the cause of the wake for the reply to a submission that the task queue made.

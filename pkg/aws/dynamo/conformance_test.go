@@ -83,6 +83,12 @@ func TestCrashes(t *testing.T) {
 	enginetest.Crashes(t, sampled)
 }
 
+func TestRearms(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Rearms(t, as[enginetest.Store])
+}
+
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)

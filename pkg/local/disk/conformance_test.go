@@ -53,6 +53,12 @@ func TestCrashes(t *testing.T) {
 	enginetest.Crashes(t, inMemory)
 }
 
+func TestRearms(t *testing.T) {
+	t.Parallel()
+	skipInShort(t)
+	enginetest.Rearms(t, as[enginetest.Store])
+}
+
 func TestInterleavings(t *testing.T) {
 	t.Parallel()
 	skipInShort(t)

@@ -1,0 +1,55 @@
+package enginetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// rearmCases are those of wakes for messages that may be lost.
+var rearmCases = []ruleCase{
+	{"rearm: a wake for a callback reads the token and changes nothing", func(b *fixture) {
+		b.ask(askNextFlow)
+		b.at(time.Hour)
+		b.rearm(engine.RearmRequest{}, "token")
+		b.advance(b.take())
+		b.wantTrace("read", "no request to stop", "look: open")
+	}},
+	{"rearm: a dry run sends nothing", func(b *fixture) {
+		b.ask(askNextFlow)
+		b.rearm(engine.RearmRequest{DryRun: true}, "token")
+		if len(b.wakes) > 0 {
+			b.t.Errorf("wakes %v", b.wakes)
+		}
+	}},
+	{"rearm: while the worker that entered a call may live, the wake returns to the queue", func(b *fixture) {
+		b.ask(askNextFlow)
+		b.rearm(engine.RearmRequest{Calls: true}, "token")
+		b.wantPutBack(b.take(), epoch.Add(workerDeadAfter))
+	}},
+	{"rearm: a long call is queued again only if calls are lost", func(b *fixture) {
+		b.long()
+		b.at(time.Hour)
+		b.rearm(engine.RearmRequest{}, "token", "call")
+		b.advance(b.take())
+		if len(b.tasks) > 0 {
+			b.t.Errorf("tasks %v", b.tasks)
+		}
+		b.rearm(engine.RearmRequest{Calls: true}, "token", "call")
+		b.advance(b.take())
+		if len(b.tasks) != 1 {
+			b.t.Errorf("tasks %v, want one", b.tasks)
+		}
+	}},
+}
+
+// rearm rearms the execution of the case, which needs these messages.
+func (b *fixture) rearm(request engine.RearmRequest, needs ...string) {
+	b.t.Helper()
+	found, err := b.client().Rearm(b.t.Context(), []engine.ID{testID}, request)
+	if err != nil || len(found) != 1 || found[0].Err != nil || !slices.Equal(found[0].Needs, needs) {
+		b.t.Fatalf("found %+v, error %v; want needs %v", found, err, needs)
+	}
+	b.trace = nil
+}

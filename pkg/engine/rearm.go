@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// RearmRequest says what [Client.Rearm] does.
+type RearmRequest struct {
+	// Calls says that long calls may be lost, too. They are queued again: one that is under way is made twice, unless it is to
+	// be made at most once.
+	Calls bool
+	// DryRun only reads.
+	DryRun bool
+}
+
+// Rearmed is what [Client.Rearm] found out about an execution.
+type Rearmed struct {
+	Execution ID
+	// State is the latest state, with large values by reference. It is empty if the latest item is damaged or of a newer release.
+	State machine.State
+	// Needs are the messages that the execution depends on; see [Needs].
+	Needs []string
+	// Overdue is by how much the instant has passed at which the execution was to continue; 0 if it has not.
+	Overdue time.Duration
+	// Err is why no message was sent; nil if one was.
+	Err error
+}
+
+// Rearm sends each execution a wake that does what its messages would do, in case they are lost: a queue was purged, the group of
+// schedules is gone, or a table was restored. It changes nothing for an execution of which no message is lost. An execution that
+// ended reports its end again. One request reads an item of each execution, so the caller bounds their number.
+func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]Rearmed, error) {
+	var found []Rearmed
+	var wakes []Wake
+	now := c.clock()
+	for _, id := range ids {
+		r, err := c.needs(ctx, id, now)
+		if err != nil {
+			return nil, wrap("rearm execution "+id.String(), err)
+		}
+		found = append(found, r)
+		if r.Err == nil {
+			wakes = append(wakes, Wake{Execution: id, Cause: request.cause(), Due: now, Sent: now})
+		}
+	}
+	if request.DryRun || len(wakes) == 0 {
+		return found, nil
+	}
+	return found, wrap("rearm executions", c.sendAll(ctx, wakes))
+}
+
+func (r RearmRequest) cause() string {
+	if r.Calls {
+		return machine.CauseRearmCalls
+	}
+	return machine.CauseRearm
+}
+
+// needs reads what an execution depends on. A damaged one gets a wake too, which ends it (rule 13).
+func (c *Client) needs(ctx context.Context, id ID, now time.Time) (Rearmed, error) {
+	r := Rearmed{Execution: id}
+	item, err := c.log.Latest(ctx, id)
+	if err == nil {
+		r.State, err = decodeState(item)
+	}
+	switch CodeOf(err) { //nolint:exhaustive // the others are those of the store
+	case CodeTooNew, CodeNotFound:
+		r.Err = err
+		return r, nil
+	case CodeDefect:
+		r.Needs = []string{"wake"}
+		return r, nil
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Needs = Needs(r.State)
+	if due := r.State.Timer.Due; r.State.Timer.Tag != "" && due.Before(now) {
+		r.Overdue = now.Sub(due)
+	}
+	return r, nil
+}
+
+// Needs returns the messages that an execution in that state depends on:
+//
+//	start     the start is to be applied
+//	timer     an instant
+//	token     a token's outcome
+//	call      a long call that was queued
+//	submit    a call that was not made yet
+//	subflow   the end of a sub-flow
+//	lanes     the ends of lanes, each of which depends on messages of its own
+//	end       the report of the end
+func Needs(s machine.State) (needs []string) {
+	switch {
+	case s.Status.Final():
+		return []string{"end"}
+	case s.Status == machine.StatusStarting:
+		needs = append(needs, "start")
+	}
+	if s.Timer.Tag != "" {
+		needs = append(needs, "timer")
+	}
+	w := s.Waiting
+	if w == nil {
+		return needs
+	}
+	if _, unresolved := machine.Unresolved(s, w.By); !unresolved {
+		return needs
+	}
+	switch {
+	case w.Child != nil:
+		return append(needs, "subflow")
+	case w.For == machine.WaitingForLanes:
+		return append(needs, "lanes")
+	case w.Token != nil && w.Token.Phase == machine.TokenQueued:
+		return append(needs, "token", "call")
+	case w.Token != nil && w.Submitted():
+		return append(needs, "token")
+	case w.Token != nil:
+		return append(needs, "token", "submit")
+	}
+	return append(needs, "submit")
+}
+
+func (h *handler) isRearm() bool {
+	return h.wake.Cause == machine.CauseRearm || h.wake.Cause == machine.CauseRearmCalls
+}
+
+// rearm does what the messages of a log would do, which may be lost. Those that are sent twice change nothing.
+func (h *handler) rearm(ctx context.Context, base Item, state machine.State) (Disposition, error) {
+	if state.Status.Final() {
+		return h.reportEndAgain(ctx, base, state)
+	}
+	causes, err := h.requestCauses(ctx, base.Execution, state)
+	if err != nil {
+		return Disposition{}, err
+	}
+	for _, cause := range slices.Compact(causes) {
+		if err := h.sendWake(ctx, base.Execution, cause); err != nil {
+			return Disposition{}, err
+		}
+	}
+	if err := h.sendTimer(ctx, base, state); err != nil {
+		return Disposition{}, err
+	}
+	entered, pending := pendingEntry(state)
+	switch {
+	case !pending || h.canOnlyEnd(state):
+		return done, h.endIfOvertime(ctx, base, state)
+	case state.Waiting.For == machine.WaitingForLanes && state.Ending == nil:
+		return h.rearmLanes(ctx, base, state)
+	}
+	return h.resumePending(ctx, base, state, entered)
+}
+
+// pendingEntry returns the entry of what has not ended, unless only a timer or a start can continue the log.
+func pendingEntry(state machine.State) (machine.Entry, bool) {
+	switch {
+	case state.Ending != nil:
+		return state.Ending.Entry, true
+	case state.Waiting == nil:
+		return machine.Entry{}, false
+	}
+	return machine.Unresolved(state, state.Waiting.By)
+}
+
+// rearmLanes rearms the lanes that have not joined, and repeats the wakes that the joins sent. A lane without a log begins.
+func (h *handler) rearmLanes(ctx context.Context, base Item, state machine.State) (Disposition, error) {
+	waiting := state.Waiting
+	if until, mayLive := h.mayLive(waiting.Entry, h.workerDeadAfter); mayLive {
+		return Disposition{RetryAt: until}, nil
+	}
+	record, all, err := h.joined(ctx, base.Execution, waiting)
+	switch {
+	case err != nil:
+		return Disposition{}, err
+	case all:
+		return done, h.sendWake(ctx, base.Execution, machine.CauseJoined(waiting.Attempt.Number))
+	case record.Failed != NoLane:
+		err = h.sendWake(ctx, base.Execution, machine.CauseLaneFailed(waiting.Attempt.Number))
+	}
+	if err == nil {
+		err = h.sendLanes(ctx, record.missing(base.Execution, waiting), h.wake.Cause)
+	}
+	if err == nil {
+		err = h.endIfOvertime(ctx, base, state)
+	}
+	return done, err
+}
+
+// missing returns the lanes that have not joined.
+func (r JoinRecord) missing(parent ID, waiting *machine.Waiting) []machine.Lane {
+	return slices.DeleteFunc(lanesOf(parent, waiting.Attempt.Number, waiting.Lanes), func(lane machine.Lane) bool {
+		_, joined := r.Joined[lane.Index]
+		return joined
+	})
+}
+
+// executedBefore says whether the commands of a state may have been executed, for a wake that is not their own worker's. Of
+// messages that are lost only the start of a sub-flow is repeated for certain, because that changes nothing; a call that is
+// queued a second time is made a second time.
+func (h *handler) executedBefore(state machine.State) machine.Executed {
+	if h.isRearm() && state.Waiting != nil && (state.Waiting.Child != nil || h.wake.Cause == machine.CauseRearmCalls) {
+		return machine.ExecutedQueueLost
+	}
+	return machine.ExecutedMaybe
+}
