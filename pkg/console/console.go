@@ -33,7 +33,8 @@ type Executions interface {
 
 // Waits lists open waits, and reports their outcomes.
 type Waits interface {
-	TokensPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []rest.Token, next string, err error)
+	WaitsPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []rest.Token, next string, err error)
+	Token(ctx context.Context, handle string) (rest.Token, error)
 	Succeed(ctx context.Context, token string, output value.Value) (t rest.Token, first bool, err error)
 	Choose(ctx context.Context, token, label string) (t rest.Token, first bool, err error)
 	Fail(ctx context.Context, token string, failure rest.Failure) (t rest.Token, first bool, err error)
@@ -115,6 +116,9 @@ func Handler(config Config) http.Handler {
 		"GET /start":      c.startForm,
 		"POST /start":     c.start,
 		"GET /waits":      c.waits,
+
+		"GET /waits/{handle}":  c.wait,
+		"POST /waits/{handle}": c.answer,
 
 		"GET /executions/{flow}/{name}":         c.show,
 		"GET /executions/{flow}/{name}/cost":    c.cost,

@@ -47,7 +47,12 @@ type fixture struct {
 func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
 	store := &local.MemoryStore{}
-	system := local.New(local.Config{Store: store, Clock: local.NewClock(nil)})
+	clock := local.NewClock(nil)
+	tasks, err := local.NewTasks(clock, map[string]string{"dms:StartReplicationTask": "simulated"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	system := local.New(local.Config{Store: store, Clock: clock, Tasks: tasks})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan struct{})
 	go func() {
@@ -170,6 +175,21 @@ func TestListFiltersAndSearches(t *testing.T) {
 }
 
 // A search that finds nothing ends after a while, and can be continued where it ended.
+func TestEachPageMarksItsSection(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	f.begin("ask", "one", value.Object())
+	for path, section := range map[string]string{
+		"/executions": "Executions", "/executions/ask/one": "Executions", "/executions/ask/one/stop": "Executions", "/waits": "Open waits",
+		"/job-events": "Job events", "/flows": "Flows", "/flows/ask": "Flows", "/new-flow": "Flows", "/start": "Start",
+	} {
+		if page := f.get(path); strings.Count(page, "aria-current=") != 1 || !strings.Contains(page, ` aria-current="page">`+section+"<") {
+			t.Errorf("%s does not mark %q, or marks something else", path, section)
+		}
+	}
+}
+
 func TestSearchOffersToGoOn(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

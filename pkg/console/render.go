@@ -70,7 +70,10 @@ type shown struct {
 // render writes a page.
 func (c *console) render(w io.Writer, r *http.Request, p page) error {
 	p.Live = liveOf(r, p)
-	section := "/" + strings.SplitN(r.URL.Path+"/", "/", 3)[1] //nolint:mnd // the first element of the path
+	section := "/" + strings.SplitN(r.URL.Path, "/", 3)[1] //nolint:mnd // the first element of the path
+	if section == "/new-flow" {
+		section = "/flows"
+	}
 	return templates()[p.Template].Execute(w, shown{p, c.Place, section, sections, c.Now()})
 }
 

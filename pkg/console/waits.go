@@ -4,9 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -14,7 +16,13 @@ import (
 type wait struct {
 	rest.Token
 
-	Path string // of its page, "" for one of an external engine
+	Path string // of its page; "" for a job, which only its end closes
+	Of   link   // the execution, or the external engine, which has no path
+}
+
+// recipients are the external engines that wait.
+var recipients = map[string]string{
+	string(resume.RecipientStepFunctions): "Step Functions, a task token", string(resume.RecipientDurable): "a durable function, its callback",
 }
 
 // waitsData is what the list of waits shows.
@@ -27,16 +35,19 @@ type waitsData struct {
 }
 
 func waitOf(t rest.Token) wait {
-	w := wait{Token: t}
-	if t.Flow != "" {
-		w.Path = executionPath(t.Flow, t.Execution) + "/wait?" + url.Values{"step": {t.Place()}}.Encode()
+	switch {
+	case t.Recipient != "":
+		return wait{t, "/waits/" + url.PathEscape(t.Handle), link{"", recipients[t.Recipient]}}
+	case t.Kind != "":
+		return wait{t, "", link{executionPath(t.Flow, t.Execution), t.Flow + "/" + t.Execution}}
 	}
-	return w
+	path := executionPath(t.Flow, t.Execution)
+	return wait{t, path + "/wait?" + url.Values{"step": {t.Place()}}.Encode(), link{path, t.Flow + "/" + t.Execution}}
 }
 
 // waitsOf returns the open waits of an execution.
 func (c *console) waitsOf(r *http.Request, flow, name string) (waits []wait, err error) {
-	tokens, _, err := c.TokensPage(r.Context(), flow, name, "", false)
+	tokens, _, err := c.WaitsPage(r.Context(), flow, name, "", false)
 	for _, t := range tokens {
 		waits = append(waits, waitOf(t))
 	}
@@ -46,7 +57,7 @@ func (c *console) waitsOf(r *http.Request, flow, name string) (waits []wait, err
 // waits lists the open waits.
 func (c *console) waits(r *http.Request) (page, error) {
 	d := waitsData{Flow: r.FormValue("flow")}
-	tokens, next, err := c.TokensPage(r.Context(), d.Flow, "", r.FormValue("after"), false)
+	tokens, next, err := c.WaitsPage(r.Context(), d.Flow, "", r.FormValue("after"), false)
 	if err != nil {
 		return page{}, err
 	}
@@ -67,7 +78,7 @@ func (c *console) waits(r *http.Request) (page, error) {
 type waitData struct {
 	wait
 
-	ExecutionPath        string
+	Heading, Back        string   // Back is the page to return to
 	Resource             string   // of the task
 	Answers              []string // who can report the outcome
 	Output, Error, Cause string
@@ -75,18 +86,21 @@ type waitData struct {
 	URL, Curl            string // with the token, if the user asked for them
 }
 
-var errNoWait = &rest.Error{Status: http.StatusNotFound, Message: "this step does not wait for a callback, or no longer"}
+var errNoWait = &rest.Error{Status: http.StatusNotFound, Message: "nothing waits for a callback here, or no longer"}
 
-// findWait returns the wait that a request names. With unmask it has its token.
+// findWait returns the wait that a request names. With unmask that of a step has its token.
 func (c *console) findWait(r *http.Request, unmask bool) (d waitData, err error) {
+	if handle := r.PathValue("handle"); handle != "" {
+		return c.findExternal(r, handle)
+	}
 	flow, name := r.PathValue("flow"), r.PathValue("name")
-	tokens, _, err := c.TokensPage(r.Context(), flow, name, "", unmask)
+	tokens, _, err := c.WaitsPage(r.Context(), flow, name, "", unmask)
 	if err != nil {
 		return d, err
 	}
 	for _, t := range tokens {
-		if t.Place() == r.URL.Query().Get("step") {
-			d = waitData{wait: waitOf(t), ExecutionPath: executionPath(flow, name), Output: "{}"}
+		if t.Kind == "" && t.Place() == r.URL.Query().Get("step") {
+			d = waitData{wait: waitOf(t), Heading: t.Place() + " waits for a callback", Back: executionPath(flow, name), Output: "{}"}
 			e, err := c.Execution(r.Context(), flow, name, false)
 			if err == nil {
 				c.addAnswers(&d, c.definition(r, e))
@@ -97,9 +111,27 @@ func (c *console) findWait(r *http.Request, unmask bool) (d waitData, err error)
 	return d, errNoWait
 }
 
+// findExternal returns the wait of an external engine.
+func (c *console) findExternal(r *http.Request, handle string) (d waitData, err error) {
+	t, err := c.Token(r.Context(), handle)
+	if err == nil && (t.Recipient == "" || !t.Open) {
+		err = errNoWait
+	}
+	d = waitData{wait: waitOf(t), Heading: "An external engine waits for a callback", Back: "/waits", Output: "{}"}
+	last := "everybody who has the callback URL"
+	if t.Kind != "" {
+		d.Heading, last = "An external engine waits for a job", "the end of the job"
+	}
+	d.Answers = append(slices.Clone(users), last)
+	return d, err
+}
+
+// users can report the outcome of each wait for a callback.
+var users = []string{"users of this console and of the commands", "programs that have the token, through the API"}
+
 // addAnswers says who can report the outcome of the wait.
 func (c *console) addAnswers(d *waitData, flow *fdl.Flow) {
-	d.Answers = []string{"users of this console and of the commands", "programs that have the token, through the API"}
+	d.Answers = slices.Clone(users)
 	if flow == nil {
 		return
 	}
@@ -121,7 +153,7 @@ func (c *console) addAnswers(d *waitData, flow *fdl.Flow) {
 
 // waitPage shows a wait with its forms.
 func waitPage(d waitData, status int) page {
-	return page{Title: d.Flow + "/" + d.Execution + ": " + d.Place(), Template: "wait", Data: d, Status: status, Static: true}
+	return page{Title: d.Heading, Template: "wait", Data: d, Status: status, Static: true}
 }
 
 func (c *console) wait(r *http.Request) (page, error) {
@@ -161,12 +193,15 @@ func (c *console) answer(r *http.Request) (page, error) {
 		d.Problem = "Another outcome was reported before, by " + t.ClosedBy + "."
 		return waitPage(d, http.StatusConflict), nil
 	}
-	return page{Location: d.ExecutionPath}, err
+	return page{Location: d.Back}, err
 }
 
 // report reports the outcome in a form. It names the step, so it needs no token.
 func (c *console) report(r *http.Request, d *waitData) (t rest.Token, first bool, err error) {
 	place := d.Flow + "/" + d.Execution + "/" + d.Place()
+	if d.Handle != "" {
+		place = d.Handle
+	}
 	if choice := r.PostFormValue("choice"); choice != "" {
 		return c.Choose(r.Context(), place, choice)
 	}

@@ -300,6 +300,22 @@ func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
 	}
 }
 
+// Submission returns what the function returned that was told of the token for which an execution or a lane waits. It is missing
+// if the latest item of the log does not have it.
+func (c *Client) Submission(ctx context.Context, log ID) (reply value.Value, err error) {
+	item, err := c.log.Latest(ctx, log)
+	var events []machine.Event
+	if err == nil {
+		_, events, err = machine.Decode(item.origin(), item.Body)
+	}
+	for _, e := range events {
+		if e.Type == machine.TaskSubmitted {
+			reply = e.Output
+		}
+	}
+	return reply, wrap("read what "+log.String()+" submitted", err)
+}
+
 // Flow returns a definition.
 func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
 	return c.flows.Flow(ctx, flow)

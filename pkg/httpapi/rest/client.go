@@ -206,26 +206,30 @@ func (c *Client) DeleteSchedule(ctx context.Context, flow, name string) (s Sched
 func (c *Client) Tokens(ctx context.Context, flow, execution string, unmask bool) (tokens []Token, err error) {
 	for next, more := "", true; more && err == nil; more = next != "" {
 		var found []Token
-		found, next, err = c.TokensPage(ctx, flow, execution, next, unmask)
+		found, next, err = c.tokensPage(ctx, unmask, "flow", flow, "execution", execution, "after", next)
 		tokens = append(tokens, found...)
 	}
 	return tokens, err
 }
 
-// TokensPage is one page of [Client.Tokens]: after a position, or "" for the first page. Next is the position of the next page, or ""
-// on the last one.
-func (c *Client) TokensPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []Token, next string, err error) {
+// WaitsPage is one page of the open tokens, with those of jobs: after a position, or "" for the first page. Next is the position of
+// the next page, or "" on the last one. Unmask is as for [Client.Execution].
+func (c *Client) WaitsPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []Token, next string, err error) {
+	return c.tokensPage(ctx, unmask, "flow", flow, "execution", execution, "after", after, "jobs", "true")
+}
+
+func (c *Client) tokensPage(ctx context.Context, unmask bool, parameters ...string) (tokens []Token, next string, err error) {
 	var p page
-	err = c.get(ctx, "/tokens", unmask, &p, "flow", flow, "execution", execution, "after", after)
+	err = c.get(ctx, "/tokens", unmask, &p, parameters...)
 	return p.Tokens, p.Next, err
 }
 
-// Token describes a token by its text.
+// Token describes a token by its text, or by the handle of an external wait.
 func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
 	return t, c.get(ctx, path("tokens", text), false, &t)
 }
 
-// Succeed closes a token with an output. The token has the name of its text, or FLOW/EXECUTION or
+// Succeed closes a token with an output. The token has the name of its text or of the handle of an external wait, or FLOW/EXECUTION or
 // FLOW/EXECUTION/STEP for the one that waits there, STEP as in [Token.Place], whose text is not needed. First is false if the token
 // was closed with another outcome, which t shows. If the execution never waited for a callback, the error
 // is an [*Error] with [engine.CodeConflict].

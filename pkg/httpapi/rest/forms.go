@@ -114,11 +114,15 @@ type Token struct {
 	// Iterations has the index of each iteration around the step, the outermost first.
 	Iterations []int `json:"iterations,omitempty"`
 	// Recipient is the external engine that waits; a step of a flow has a flow, an execution and a
-	// step instead. Job names the job, and is left out if the engine waits for a callback alone.
+	// step instead. Handle names its token in requests of this API, without the text.
 	Recipient string `json:"recipient,omitempty"` // step-functions, durable-function
-	Job       string `json:"job,omitempty"`
-	Since     string `json:"since,omitempty"`
-	Deadline  string `json:"deadline,omitempty"`
+	Handle    string `json:"handle,omitempty"`
+	// Kind is the kind of the job, whose end closes the token, and Job its ARN or the equivalent of its kind. Both are left out
+	// if a callback closes the token. The token of a step that waits for a job has no text.
+	Kind     string `json:"kind,omitempty"`
+	Job      string `json:"job,omitempty"`
+	Since    string `json:"since,omitempty"`
+	Deadline string `json:"deadline,omitempty"`
 	// HeartbeatSeconds is how long the step waits for a heartbeat, left out if heartbeats change nothing.
 	HeartbeatSeconds int `json:"heartbeatSeconds,omitempty"`
 	// Question is what the step asks the person who reports its outcome, in lists of open tokens.

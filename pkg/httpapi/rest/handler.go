@@ -172,11 +172,11 @@ func (h handler) masking() []route {
 		{pattern: "DELETE " + ofSchedule, respond: h.deleteSchedule},
 		{pattern: "POST " + ofSchedule + "/enable", respond: h.enableSchedule(true)},
 		{pattern: "POST " + ofSchedule + "/disable", respond: h.enableSchedule(false)},
-		{pattern: "GET /tokens", respond: h.openTokens, parameters: []string{"flow", "execution", "after"}, large: true, reveals: true},
+		{pattern: "GET /tokens", respond: h.openTokens, parameters: []string{"flow", "execution", "after", "jobs"}, large: true, reveals: true},
 		{pattern: "GET /tokens/{token}", respond: h.showToken},
-		{pattern: "POST /tokens/{token}/success", respond: h.report(tokenInPath, resume.Limits.Success), parameters: choice[1:]},
-		{pattern: "POST /tokens/{token}/failure", respond: h.report(tokenInPath, resume.Limits.Failure)},
-		{pattern: "POST /tokens/{token}/heartbeat", respond: h.report(tokenInPath, nil)},
+		{pattern: "POST /tokens/{token}/success", respond: h.report(h.tokenInPath, resume.Limits.Success), parameters: choice[1:]},
+		{pattern: "POST /tokens/{token}/failure", respond: h.report(h.tokenInPath, resume.Limits.Failure)},
+		{pattern: "POST /tokens/{token}/heartbeat", respond: h.report(h.tokenInPath, nil)},
 	}
 }
 

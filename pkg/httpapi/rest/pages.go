@@ -199,7 +199,8 @@ func sizeOf(e Execution) int {
 	return size
 }
 
-// openTokens lists the open tokens of all executions that have not ended, or of the named one.
+// openTokens lists the open tokens of all executions that have not ended, or of the named one. With the parameter jobs it lists
+// those of their jobs, too, which only the end of the job closes.
 func (h handler) openTokens(r *http.Request) (int, any, error) {
 	query, p := r.URL.Query(), page{Tokens: []Token{}}
 	flow, execution, after := query.Get("flow"), query.Get("execution"), query.Get("after")
@@ -237,7 +238,11 @@ func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err 
 		return nil, nil
 	}
 	for _, state := range waiting.States {
-		t, ok := h.tokenOf(loaded{state, l.flow})
+		in := loaded{state, l.flow}
+		t, ok := h.tokenOf(in)
+		if !ok && err == nil && r.URL.Query().Has("jobs") {
+			t, ok, err = h.jobOf(r.Context(), in)
+		}
 		if !ok || err != nil {
 			continue
 		}
@@ -285,6 +290,7 @@ func (h handler) externalToken(wait resume.ExternalWait) Token {
 		text = token.Mask(wait.Handle)
 	}
 	return Token{
-		Token: text, Recipient: string(wait.Recipient), Job: wait.Job.Name, Since: instant(wait.Opened), Deadline: instant(wait.Deadline),
+		Token: text, Recipient: string(wait.Recipient), Handle: wait.Handle, Kind: wait.Job.Kind, Job: wait.Job.Name,
+		Since: instant(wait.Opened), Deadline: instant(wait.Deadline),
 	}
 }

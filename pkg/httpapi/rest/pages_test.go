@@ -236,6 +236,34 @@ func TestTokensOfExternalEngines(t *testing.T) {
 			t.Errorf("with unmask %t the token is %q", unmask, last.Token)
 		}
 	}
+	reportsByHandle(t, a, handles[1])
+}
+
+// reportsByHandle reports the outcome of an external wait without reading its token.
+func reportsByHandle(t *testing.T, a *api, handle string) {
+	t.Helper()
+	if got, err := a.Token(t.Context(), handle); err != nil || got.Handle != handle || got.Kind != "batch-job" || !got.Open || got.Token != token.Mask(handle) {
+		t.Errorf("the token is %+v, error %v", got, err)
+	}
+	got, first, err := a.Fail(t.Context(), handle, rest.Failure{Error: "Rejected"})
+	if err != nil || !first || got.Recipient != "step-functions" || got.Error != "Rejected" {
+		t.Errorf("the report returns %+v, %t, error %v", got, first, err)
+	}
+	if _, first, err = a.Succeed(t.Context(), handle, value.Object()); err != nil || first {
+		t.Errorf("another outcome: first %t, error %v", first, err)
+	}
+	unknown := a.keys.Handle(token.ID{Execution: [12]byte{99}, Flags: token.FlagExternal, Expires: time.Now()})
+	open, err := a.Tokens(t.Context(), "callback", "one", true)
+	if err != nil || len(open) != 1 {
+		t.Fatalf("%d tokens, error %v", len(open), err)
+	}
+	ofExecution, _, _ := strings.Cut(open[0].Token, ".")
+	for _, other := range []string{unknown, ofExecution} {
+		var refused *rest.Error
+		if _, _, err = a.Succeed(t.Context(), other, value.Object()); !errors.As(err, &refused) || refused.Status != http.StatusNotFound {
+			t.Errorf("a report for the handle %s: %v", other, err)
+		}
+	}
 }
 
 // quotesFlow has an event with a text of quotes, which a response escapes three times.

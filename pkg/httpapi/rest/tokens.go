@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -43,15 +44,34 @@ func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 	if !ok {
 		return t, false
 	}
+	t = l.wait()
+	t.Token = text
 	step := l.flow.All[l.Waiting.Attempt.Step]
-	t = Token{
-		Token: text, Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name, Iterations: machine.Iterations(step, l.Items()),
-		Since: instant(l.Waiting.Since), Deadline: instant(l.Waiting.Deadline),
-	}
 	if task, ok := step.Kind.(*fdl.Task); ok {
 		t.HeartbeatSeconds = int(task.Heartbeat / time.Second)
 	}
 	return t, true
+}
+
+// wait returns the token that the execution waits for, without its text.
+func (l loaded) wait() Token {
+	step := l.flow.All[l.Waiting.Attempt.Step]
+	return Token{
+		Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name, Iterations: machine.Iterations(step, l.Items()),
+		Since: instant(l.Waiting.Since), Deadline: instant(l.Waiting.Deadline),
+	}
+}
+
+// jobOf returns the token of the job that an execution waits for. Ok is false if it waits for no job.
+func (h handler) jobOf(ctx context.Context, l loaded) (t Token, ok bool, err error) {
+	if waitsFor(l.flow, l.Waiting) != "job" {
+		return t, false, nil
+	}
+	t = l.wait()
+	t.Kind = l.flow.All[l.Waiting.Attempt.Step].Kind.(*fdl.Task).Resource.Kind
+	reply, err := h.Engine.Submission(ctx, l.ID())
+	t.Job = reply.Get("job_key").Text()
+	return t, true, err
 }
 
 // tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may be closed already.
@@ -68,8 +88,19 @@ func (h handler) tokensOf(ctx context.Context, l loaded) (tokens []Token, err er
 // A finder returns the token that a request names.
 type finder func(*http.Request) (Token, error)
 
-// tokenInPath returns the token whose text is in the path.
-func tokenInPath(r *http.Request) (Token, error) { return Token{Token: r.PathValue("token")}, nil }
+// tokenInPath returns the token in the path: by its text, or of an external wait by its handle, so that those who may report
+// need not read the text.
+func (h handler) tokenInPath(r *http.Request) (Token, error) {
+	text := r.PathValue("token")
+	if _, isHandle := token.HandleID(text); !isHandle || h.External == nil {
+		return Token{Token: text}, nil
+	}
+	wait, _, err := h.External.ExternalWait(r.Context(), text)
+	if errors.Is(err, resume.ErrNoWait) {
+		return Token{}, token.ErrInvalid
+	}
+	return h.externalToken(wait), err
+}
 
 // tokenOfExecution finds the token of the execution in the path, so that those who may report need
 // not read it. With the parameter step it is that step's. A token that is closed and not waited for
@@ -181,7 +212,10 @@ func (h handler) noToken(ctx context.Context, state machine.State) error {
 }
 
 func (h handler) showToken(r *http.Request) (int, any, error) {
-	t, _ := tokenInPath(r)
+	t, err := h.tokenInPath(r)
+	if err != nil {
+		return 0, nil, err
+	}
 	verified, err := h.Tokens.Verify(r.Context(), t.Token)
 	if err != nil {
 		return 0, nil, err
