@@ -233,7 +233,7 @@ func shows(input func(trial) string) func(trial) error {
 	return func(x trial) error {
 		token := x.stack.follow(x.T, "run", x.flow(prompts), "--name", x.execution(), "--input", input(x)).token()
 		ended := make(chan error, 1)
-		if page := x.stack.call(x.T, http.MethodGet, "/callbacks/"+token, ""); page.status != http.StatusOK {
+		if page := x.stack.call(x.T, http.MethodGet, "/callbacks/"+token, ""); page.status != http.StatusOK || !strings.Contains(page.body, `id="prompt"`) {
 			ended <- fmt.Errorf("%d: %s", page.status, page.body)
 		} else {
 			ended <- nil

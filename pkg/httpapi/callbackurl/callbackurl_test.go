@@ -40,6 +40,8 @@ type fixture struct {
 	log   bytes.Buffer
 	clock func() time.Time
 	fails error // of the store
+
+	waitFails error
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -71,9 +73,9 @@ func (b *fixture) Send(context.Context, token.ID, string, time.Time) error {
 func (b *fixture) WaitFor(_ context.Context, log engine.ID, handle string) (engine.Wait, bool, error) {
 	b.reads.Add(1)
 	if b.wait == nil || log != (engine.ID{1}) || !strings.HasPrefix(b.text, handle+".") {
-		return engine.Wait{}, false, b.fails
+		return engine.Wait{}, false, errors.Join(b.fails, b.waitFails)
 	}
-	return *b.wait, true, b.fails
+	return *b.wait, b.fails == nil, b.fails
 }
 
 // Record does not count: a page reads.

@@ -125,8 +125,9 @@ func (h handler) show(r *http.Request) response {
 		page.form = &form{Failure: text + suffixFailure, Output: "{}"}
 		page.wait, err = h.waitFor(r.Context(), verified)
 	}
-	if err != nil {
-		return h.rejection(err)
+	if err != nil { // the outcome can be reported all the same
+		h.Log.Error("question not read", "error", token.MaskAll(err.Error()))
+		page.Message = "what the workflow asks cannot be read now; open the page again, or report the outcome"
 	}
 	return page
 }

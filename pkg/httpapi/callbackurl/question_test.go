@@ -71,6 +71,23 @@ func TestThePageHasAButtonForEachChoice(t *testing.T) {
 	}
 }
 
+// rules: B-19
+//
+// The outcome can be reported although the log of the execution cannot be read. A choice is then not known.
+func TestThePageWithoutItsQuestion(t *testing.T) {
+	t.Parallel()
+	b := newFixture(t)
+	b.waitFails = errors.New("no right to read " + b.text)
+	page := b.get()
+	page.wantText(t, 200, "Report the outcome", "What the workflow asks cannot be read now; open the page again, or report the outcome.",
+		`name="output"`, `name="error"`)
+	if log := b.log.String(); !strings.Contains(log, "no right to read") || strings.Contains(log, b.text) || strings.Contains(page.body, "no right") {
+		t.Errorf("logged %s; the page is %s", log, page.body)
+	}
+	b.send("", "choice=0").wantText(t, 500, "Internal error")
+	b.send("", "output=%7B%7D").wantText(t, 200, "The outcome is recorded")
+}
+
 // A prompt without choices leaves the outcome to the person.
 func TestThePageOfAPromptAlone(t *testing.T) {
 	t.Parallel()
