@@ -27,6 +27,7 @@ type template struct {
 		Default     string `yaml:"Default"`
 		Description string `yaml:"Description"`
 		Pattern     string `yaml:"AllowedPattern"`
+		NoEcho      bool   `yaml:"NoEcho"`
 	} `yaml:"Parameters"`
 	Resources map[string]resource `yaml:"Resources"`
 }
@@ -426,6 +427,9 @@ func TestParametersAreDocumented(t *testing.T) {
 		want[name] = p.Default
 		if p.Description == "" {
 			t.Errorf("%s has no description", name)
+		}
+		if want := name == "Notify"; p.NoEcho != want { // its URL may be a secret; other secrets are given by their ARNs
+			t.Errorf("%s: NoEcho is %t, want %t", name, p.NoEcho, want)
 		}
 	}
 	for _, row := range parameterRow.FindAllStringSubmatch(string(text), -1) {
