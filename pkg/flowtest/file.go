@@ -64,6 +64,7 @@ type (
 		Output       any       `yaml:"output"`
 		Error        string    `yaml:"error"`
 		Cause        string    `yaml:"cause"`
+		Choice       yaml.Node `yaml:"choice"`
 		Heartbeats   []seconds `yaml:"heartbeats"`
 	}
 	eventFields struct {
@@ -85,7 +86,7 @@ type (
 //	    orders/echo: {output: {reserved: true}}
 //	    Ship: [{error: NotReady, cause: try again}, {output: {}}]   # call by call, the last for all later ones
 //	  actions: ["batch:SubmitJob"]                                  # whose jobs are simulated
-//	  answers:                 # of callbacks: step, afterSeconds, output or error and cause, heartbeats
+//	  answers:                 # of callbacks: step, afterSeconds, output, choice, or error and cause, heartbeats
 //	  - {step: Approve, afterSeconds: 7200, output: {approved: true}}
 //	  events:                  # of jobs: step, afterSeconds, event
 //	  - {step: Load, afterSeconds: 60, event: stopped.json}
@@ -194,6 +195,12 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 	}
 	for _, a := range fields.Answers {
 		answer := Answer{Step: a.Step, After: a.AfterSeconds.duration(), Output: a.Output, Error: a.Error, Cause: a.Cause}
+		if a.Choice.Line > 0 {
+			answer.choiceAt = fmt.Sprintf("%s:%d:%d", path, a.Choice.Line, a.Choice.Column)
+			if err := a.Choice.Decode(&answer.Choice); err != nil {
+				return c, errors.New(explained(err))
+			}
+		}
 		for _, s := range a.Heartbeats {
 			answer.Heartbeats = append(answer.Heartbeats, s.duration())
 		}

@@ -88,8 +88,12 @@ type Answer struct {
 	// Output is that of a success, an object. With Error it is a failure.
 	Output       any
 	Error, Cause string
+	// Choice is the label of a choice of the step, in place of Output.
+	Choice string
 	// Heartbeats come these times after the submission. An answer with heartbeats alone never closes the token.
 	Heartbeats []time.Duration
+
+	choiceAt string // where the choice stands in a file
 }
 
 // Event is an event of a job, as EventBridge delivers it, or the name of a file in Files.
@@ -203,7 +207,7 @@ func inputOf(input any) (value.Value, error) {
 func (r *run) script() (*local.Script, error) {
 	lists := map[string][]any{}
 	for _, a := range r.Answers {
-		entry := map[string]any{"step": a.Step, "afterSeconds": a.After.Seconds(), "error": a.Error, "cause": a.Cause}
+		entry := map[string]any{"step": a.Step, "afterSeconds": a.After.Seconds(), "error": a.Error, "cause": a.Cause, "choice": a.Choice}
 		if a.Output != nil {
 			entry["output"] = a.Output
 		}
@@ -225,7 +229,11 @@ func (r *run) script() (*local.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	return script, script.CheckSteps(r.all)
+	err = script.CheckSteps(r.all)
+	if wrong, ok := errors.AsType[*local.ChoiceError](err); ok {
+		err = fmt.Errorf("%s: %s", cmp.Or(r.Answers[wrong.Answer].choiceAt, fmt.Sprintf("answer %d", wrong.Answer+1)), wrong.Why)
+	}
+	return script, err
 }
 
 // withSubflows is a flow with the steps of all flows of the test.

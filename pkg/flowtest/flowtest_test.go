@@ -283,6 +283,50 @@ func TestFile(t *testing.T) {
 	}
 }
 
+const asking = `version: v1
+type: flow
+steps:
+- {type: task, name: Ask, resourceArn: "acs:fc:::services/mail/functions/echo", pattern: waitForCallback, prompt: "Ship?",
+   choices: [{label: Ship it, output: {shipped: true}}, {label: Wait, output: {shipped: false}}],
+   outputMappings: [{target: shipped, source: $local.shipped}]}
+outputMappings: [{target: shipped, source: $local.shipped}]
+`
+
+func TestAnswersByChoice(t *testing.T) {
+	t.Parallel()
+	answers := []flowtest.Answer{{Step: "Ask", After: time.Hour, Choice: "Wait"}}
+	result, err := flowtest.Test{Flow: []byte(asking), Answers: answers}.Run(t.Context())
+	if err != nil || string(result.Output) != `{"shipped":false}` || result.Elapsed != time.Hour {
+		t.Errorf("%+v, error %v", result, err)
+	}
+	answers[0].Choice = "wait"
+	_, err = flowtest.Test{Flow: []byte(asking), Answers: answers}.Run(t.Context())
+	if want := `answer 1: step Ask has no choice "wait"; did you mean "Wait"?; allowed: Ship it, Wait`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", asking)
+	path := write(t, dir, "ask.test.yaml", `tests:
+- answers: [{step: Ask, choice: Ship it}]
+  want: {output: {shipped: true}}
+- answers:
+  - step: Ask
+    choice: Never
+`)
+	cases, err := flowtest.ParseFile(path)
+	if err != nil || len(cases) != 2 {
+		t.Fatalf("%d cases, error %v", len(cases), err)
+	}
+	if _, differences, err := cases[0].Run(t.Context()); err != nil || differences != nil {
+		t.Errorf("differences %q, error %v", differences, err)
+	}
+	_, _, err = cases[1].Run(t.Context())
+	if want := path + `:6:13: step Ask has no choice "Never"; allowed: Ship it, Wait`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -300,9 +344,10 @@ func TestFilesThatAreWrong(t *testing.T) {
 		"tests: []": "it has no tests",
 		"test: []":  `line 1: field "test" is unknown; did you mean "tests"? (allowed: flow, subflows, tests)`,
 		"tests: [{inptu: 1, want: {call: {A: 1}}}]": `line 1: field "call" is unknown; did you mean "calls"? (allowed: status, output, error,`,
-		"tests: [7]":                                "line 1: an integer is not allowed here; allowed: a mapping",
-		"tests: [{answers: {step: A}}]":             "line 1: a mapping is not allowed here; allowed: a list",
-		"tests: [{want: {elapsedSeconds: soon}}]":   "line 1: a string is not allowed here; allowed: a number",
+		"tests: [7]":                              "line 1: an integer is not allowed here; allowed: a mapping",
+		"tests: [{answers: {step: A}}]":           "line 1: a mapping is not allowed here; allowed: a list",
+		"tests: [{answers: [{choice: [A]}]}]":     "line 1: a list is not allowed here; allowed: a string",
+		"tests: [{want: {elapsedSeconds: soon}}]": "line 1: a string is not allowed here; allowed: a number",
 		"tests: [":                                  "did not find expected node content",
 		"flow: other.yaml\ntests: [{}]":             "other.yaml: no such file or directory",
 		"subflows: {s: s.yaml}\ntests: [{}]":        "s.yaml: no such file or directory",

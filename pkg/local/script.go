@@ -48,6 +48,8 @@ type scriptAnswer struct {
 	Output any    `yaml:"output"`
 	Error  string `yaml:"error"`
 	Cause  string `yaml:"cause"`
+	// Choice is the label of a choice of the step, whose output is that of the success.
+	Choice label `yaml:"choice"`
 	// By is what closes the token: "hand", the default, or "callback".
 	By token.Closer `yaml:"by"`
 	// Heartbeats are those of the attempt, in seconds after its submission. An answer with heartbeats
@@ -55,6 +57,29 @@ type scriptAnswer struct {
 	Heartbeats []float64 `yaml:"heartbeats"`
 
 	outcome token.Outcome
+}
+
+// label is the label of a choice, and where it stands.
+type label struct {
+	text         string
+	line, column int
+}
+
+// UnmarshalYAML implements [yaml.Unmarshaler].
+func (l *label) UnmarshalYAML(node *yaml.Node) error {
+	l.line, l.column = node.Line, node.Column
+	return node.Decode(&l.text)
+}
+
+// ChoiceError is the error of an answer with a choice that its step does not have. Answer is the index of the answer.
+type ChoiceError struct {
+	Answer       int
+	Line, Column int
+	Why          string
+}
+
+func (e *ChoiceError) Error() string {
+	return fmt.Sprintf("script.yaml:%d:%d: %s", e.Line, e.Column, e.Why)
 }
 
 // scriptEvent is a job event in a script.
@@ -68,7 +93,7 @@ type scriptEvent struct {
 	text []byte
 }
 
-// ParseScript reads a script: "answers", a list of step, afterSeconds and either output or error and
+// ParseScript reads a script: "answers", a list of step, afterSeconds and output, choice, or error and
 // cause, and "events", a list of step, afterSeconds and event. Files of events are in beside.
 func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	s := &Script{}
@@ -95,7 +120,7 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 func scriptFields(kind string) []string {
 	switch kind {
 	case "local.scriptAnswer":
-		return []string{"step", "afterSeconds", "output", "error", "cause", "by", "heartbeats"}
+		return []string{"step", "afterSeconds", "output", "error", "cause", "choice", "by", "heartbeats"}
 	case "local.scriptEvent":
 		return []string{"step", "afterSeconds", "event"}
 	}
@@ -127,7 +152,7 @@ func scriptKind(name string) string {
 	switch {
 	case name == "seq" || strings.HasPrefix(name, "[]"):
 		return "a list"
-	case name == "str" || name == "string" || name == "token.Closer":
+	case name == "str" || name == "string" || name == "token.Closer" || name == "local.label":
 		return "a text"
 	case name == "int" || name == "float" || name == "float64":
 		return "a number"
@@ -142,15 +167,15 @@ func scriptKind(name string) string {
 // withoutIterations matches what follows the name of a step in a foreach.
 var withoutIterations = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[\d+\])+$`) })
 
-// CheckSteps returns an error if the script has an answer or an event for a step that the flow does not have.
+// CheckSteps returns an error if the script has an answer or an event for a step that the flow does not have, or a
+// [*ChoiceError] if it has a choice that the step does not have.
 func (s *Script) CheckSteps(flow *fdl.Flow) error {
 	var names []string
 	for _, step := range flow.All {
 		names = append(names, step.Name)
 	}
 	check := func(kind string, i int, e scriptEntry) error {
-		name := withoutIterations().ReplaceAllString(e.Step, "")
-		if slices.Contains(names, name) {
+		if slices.Contains(names, e.stepName()) {
 			return nil
 		}
 		return fmt.Errorf("script: %s %d: the flow has no step %q%s", kind, i+1, e.Step, fdl.DidYouMean(e.Step, names))
@@ -159,6 +184,9 @@ func (s *Script) CheckSteps(flow *fdl.Flow) error {
 		if err := check("answer", i, a.scriptEntry); err != nil {
 			return err
 		}
+		if why := a.checkChoice(flow); why != "" {
+			return &ChoiceError{Answer: i, Line: a.Choice.line, Column: a.Choice.column, Why: why}
+		}
 	}
 	for i, e := range s.lists.Events {
 		if err := check("event", i, e.scriptEntry); err != nil {
@@ -166,6 +194,32 @@ func (s *Script) CheckSteps(flow *fdl.Flow) error {
 		}
 	}
 	return nil
+}
+
+// stepName returns the name of the step without iterations.
+func (e scriptEntry) stepName() string { return withoutIterations().ReplaceAllString(e.Step, "") }
+
+// checkChoice says what is wrong with the choice of the answer, "" for nothing. Several flows may have a step of that name.
+func (a scriptAnswer) checkChoice(flow *fdl.Flow) string {
+	if a.Choice.text == "" {
+		return ""
+	}
+	var labels []string
+	for step, task := range flow.Tasks() {
+		if step.Name != a.stepName() {
+			continue
+		}
+		for _, choice := range task.Choices {
+			labels = append(labels, choice.Label)
+		}
+	}
+	switch {
+	case labels == nil:
+		return "step " + a.Step + " has no choices; write its output"
+	case !slices.Contains(labels, a.Choice.text):
+		return fmt.Sprintf("step %s has no choice %q%s; allowed: %s", a.Step, a.Choice.text, fdl.DidYouMean(a.Choice.text, labels), strings.Join(labels, ", "))
+	}
+	return ""
 }
 
 func (e scriptEntry) check() error {
@@ -231,6 +285,12 @@ func (a *scriptAnswer) check() error {
 		return fmt.Errorf("by is %q; allowed: hand, callback", a.By)
 	case a.Error != "" && a.Output != nil:
 		return errors.New("it has both output and error; write one of them")
+	case a.Choice.text != "" && a.Output != nil:
+		return errors.New("it has both output and choice; write one of them")
+	case a.Choice.text != "" && a.Error != "":
+		return errors.New("it has both error and choice; write one of them")
+	case a.Choice.text != "":
+		return nil
 	case a.Error != "":
 		a.outcome = token.Failure(a.Error, a.Cause)
 		return nil
@@ -251,7 +311,7 @@ func (a *scriptAnswer) check() error {
 
 // closes reports whether the answer closes the token.
 func (a *scriptAnswer) closes() bool {
-	return a.Output != nil || a.Error != "" || len(a.Heartbeats) == 0
+	return a.Output != nil || a.Error != "" || a.Choice.text != "" || len(a.Heartbeats) == 0
 }
 
 // play carries out a script: an observer that closes the tokens it sees and sends job events.
@@ -285,7 +345,7 @@ func (p *play) submitted(state machine.State, started value.Value) {
 	of := flow.All[state.Waiting.Attempt.Step]
 	step, place := of.Name, machine.StepIn(of.Name, machine.Iterations(of, state.Items()))
 	if text, ok := p.system.Client.Token(flow, state); ok {
-		p.close(state, step, place, text)
+		p.close(flow, state, step, place, text)
 	}
 	for _, event := range p.script.lists.Events {
 		if (event.Step == step || event.Step == place) && !started.Get("job_key").IsMissing() {
@@ -296,7 +356,7 @@ func (p *play) submitted(state machine.State, started value.Value) {
 
 // close closes a token with the next answer for the step. A script may also test tokens that are closed
 // already.
-func (p *play) close(state machine.State, step, place, text string) {
+func (p *play) close(flow *fdl.Flow, state machine.State, step, place, text string) {
 	answer, ok := p.take(place)
 	if !ok && place != step {
 		answer, ok = p.take(step)
@@ -319,8 +379,22 @@ func (p *play) close(state machine.State, step, place, text string) {
 		at(seconds, func(t resume.Token) { _, _ = t.Heartbeat(context.Background()) })
 	}
 	if answer.closes() {
-		at(answer.AfterSeconds, func(t resume.Token) { _, _, _ = t.Close(context.Background(), answer.outcome) })
+		at(answer.AfterSeconds, func(t resume.Token) {
+			if outcome, ok := p.outcome(flow, state, answer); ok {
+				_, _, _ = t.Close(context.Background(), outcome)
+			}
+		})
 	}
+}
+
+// outcome returns that of an answer for the step that the state waits for.
+func (p *play) outcome(flow *fdl.Flow, state machine.State, answer scriptAnswer) (token.Outcome, bool) {
+	if answer.Choice.text == "" {
+		return answer.outcome, true
+	}
+	asked, err := p.system.Client.Question(context.Background(), flow, state)
+	output, ok := asked.Output(answer.Choice.text)
+	return token.Success(output), err == nil && ok
 }
 
 func (p *play) at(state machine.State, seconds float64, action func(due time.Time)) {

@@ -15,7 +15,7 @@ import (
 func TestParseScriptRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
-		"an unknown field":  {"answers:\n  - step: a\n    after: 3\n", `script.yaml:3: unknown field "after"; allowed: step, afterSeconds, output, error, cause, by`},
+		"an unknown field":  {"answers:\n  - step: a\n    after: 3\n", `script.yaml:3: unknown field "after"; allowed: step, afterSeconds, output, error, cause, choice, by`},
 		"a near miss":       {"answers:\n  - stp: a\n", `script.yaml:2: unknown field "stp"; did you mean "step"?`},
 		"an unknown list":   {"answer: []\n", `script.yaml:1: unknown field "answer"; did you mean "answers"?`},
 		"a type":            {"answers:\n  - step: a\n    afterSeconds: soon\n", "script.yaml:3: found a text; allowed: a number"},
@@ -26,6 +26,9 @@ func TestParseScriptRefuses(t *testing.T) {
 		"no step":           {"answers:\n  - afterSeconds: 3\n", "answer 1: it names no step"},
 		"a negative delay":  {"answers:\n  - step: a\n    afterSeconds: -1\n", "afterSeconds is -1; allowed: 0 or more"},
 		"both outcomes":     {"answers:\n  - step: a\n    output: {}\n    error: E\n", "both output and error"},
+		"two successes":     {"answers:\n  - step: a\n    output: {}\n    choice: Yes\n", "both output and choice"},
+		"a choice, failed":  {"answers:\n  - step: a\n    error: E\n    choice: Yes\n", "both error and choice"},
+		"a list, no choice": {"answers:\n  - step: a\n    choice: [Yes]\n", "script.yaml:3: found a list; allowed: a text"},
 		"no object":         {"answers:\n  - step: a\n    output: [1]\n", "output is an array; allowed: an object"},
 		"neither":           {"answers:\n  - step: a\n", "output is null; allowed: an object"},
 		"what is no YAML":   {"answers: [", "script:"},
@@ -106,5 +109,76 @@ outputMappings: [{target: all, source: $local.all}]
 	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "one"))
 	if want := `{"all":[{"said":"a"},{"said":"other"},{"said":"c"}]}`; err != nil || state.Output.JSON() != want {
 		t.Errorf("the output is %s, %v, want %s", state.Output.JSON(), err, want)
+	}
+}
+
+const asksFlow = `version: v1
+type: flow
+steps:
+  - type: task
+    name: Ask
+    resourceArn: acs:fc:::services/s/functions/echo
+    pattern: waitForCallback
+    inputMappings: [{target: order, source: $input.order}]
+    prompt: Ship?
+    choices:
+      - {label: Ship it, output: {shipped: $.order}}
+      - {label: Wait, output: {shipped: 0}}
+    outputMappings: [{target: shipped, source: $local.shipped}]
+  - type: task
+    name: Other
+    resourceArn: acs:fc:::services/s/functions/echo
+    pattern: waitForCallback
+    end: true
+`
+
+// A choice is the output that the page of the callback reports with its button.
+func TestScriptChooses(t *testing.T) {
+	t.Parallel()
+	script, err := local.ParseScript([]byte("answers:\n  - {step: Ask, choice: Ship it}\n  - {step: Other, output: {}}\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()), Script: script})
+	flow, err := s.Client.PutFlow(t.Context(), "flow", []byte(asksFlow))
+	if err == nil {
+		input := value.Object(value.Member{Key: "order", Value: value.Int(7)})
+		_, err = s.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "one", Input: input})
+	}
+	if err == nil {
+		err = s.Run(t.Context())
+	}
+	state, describing := s.Client.Describe(t.Context(), engine.NewID("flow", "one"))
+	if err != nil || describing != nil || state.Status != "Succeeded" || len(s.UnusedAnswers()) > 0 {
+		t.Errorf("%s, %v, %v, unused %q", state.Status, err, describing, s.UnusedAnswers())
+	}
+	events, err := s.Client.History(t.Context(), engine.NewID("flow", "one"))
+	var said string
+	for _, e := range events {
+		said += e.Output.JSON() + "\n"
+	}
+	if err != nil || !strings.Contains(said, `{"shipped":7}`) {
+		t.Errorf("%v, outputs:\n%s", err, said)
+	}
+}
+
+func TestScriptRefusesChoices(t *testing.T) {
+	t.Parallel()
+	parsed, problems := fdl.Parse([]byte(asksFlow))
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	for text, want := range map[string]string{
+		"answers:\n  - step: Ask\n    choice: Ship It\n":                     `script.yaml:3:13: step Ask has no choice "Ship It"; did you mean "Ship it"?; allowed: Ship it, Wait`,
+		"answers:\n  - {step: Ask, output: {}}\n  - {step: Ask, choice: No}": `script.yaml:3:25: step Ask has no choice "No"; allowed: Ship it, Wait`,
+		"answers:\n  - {step: Other, choice: Wait}\n":                        "script.yaml:2:27: step Other has no choices; write its output",
+	} {
+		script, err := local.ParseScript([]byte(text), nil)
+		if err == nil {
+			err = script.CheckSteps(parsed)
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -44,6 +45,18 @@ func QuestionOf(step *fdl.Step, input value.Value) *Question {
 		q.Choices, q.Outputs = append(q.Choices, c.Label), append(q.Outputs, c.Output.Eval(scope))
 	}
 	return q
+}
+
+// Output returns the output of the choice with that label. A question of nil has none.
+func (q *Question) Output(label string) (output value.Value, ok bool) {
+	if q == nil {
+		return output, false
+	}
+	number := slices.Index(q.Choices, label)
+	if number < 0 {
+		return output, false
+	}
+	return q.Outputs[number], true
 }
 
 // Value returns the question without the outputs.

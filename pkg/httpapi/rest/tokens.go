@@ -274,11 +274,11 @@ func (h handler) chosen(ctx context.Context, verified resume.Token, label string
 	case wait.Question == nil || wait.Question.Choices == nil:
 		return token.Outcome{}, invalid("step %s has no choices; give its output", wait.Step)
 	}
-	number := slices.Index(wait.Question.Choices, label)
-	if number < 0 {
+	output, ok := wait.Question.Output(label)
+	if !ok {
 		return token.Outcome{}, invalid("choice %q is unknown; allowed: %s", label, strings.Join(wait.Question.Choices, ", "))
 	}
-	return token.Success(wait.Question.Outputs[number]), nil
+	return token.Success(output), nil
 }
 
 func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) (token.Outcome, error)) (token.Outcome, error) {
