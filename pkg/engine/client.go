@@ -321,6 +321,11 @@ func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, err
 	return c.flows.Flow(ctx, flow)
 }
 
+// Newest returns the newest definition of a name that is listed. The error has [CodeNotFound] if there is none.
+func (c *Client) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
+	return c.flows.Newest(ctx, name)
+}
+
 // PutFlow stores a definition; see [Flows].
 func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	return c.flows.Put(ctx, name, text)

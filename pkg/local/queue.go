@@ -61,6 +61,13 @@ func (b *busy) keepsBack(cause string) bool {
 	return b.count > 0 || slices.ContainsFunc(b.aside, func(a *aside) bool { return a.cause == cause })
 }
 
+func (b *busy) keepBack(until turn, d *delivery) {
+	if b.due == nil {
+		b.due = map[turn]*delivery{}
+	}
+	b.due[until] = d
+}
+
 // longestPause is the longest time between two looks at the real clock. Timers stand still while the
 // machine sleeps; the clock does not.
 const longestPause = time.Minute
@@ -136,7 +143,7 @@ func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
 			continue
 		}
 		if held := q.busy[first.wake.Execution]; held != nil && held.keepsBack(first.wake.Cause) {
-			held.due[turn] = first
+			held.keepBack(turn, first)
 			continue
 		}
 		q.hold(first.wake.Execution).cause = first.wake.Cause
@@ -173,7 +180,7 @@ func (q *queue) HoldBack(execution engine.ID) (release func()) {
 // hold makes an execution busy. q.mu is held.
 func (q *queue) hold(execution engine.ID) *busy {
 	if q.busy[execution] == nil {
-		q.busy[execution] = &busy{due: map[turn]*delivery{}}
+		q.busy[execution] = &busy{}
 	}
 	q.busy[execution].count++
 	return q.busy[execution]

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -33,7 +34,7 @@ func (s *KeyedStore) SetNotify(ctx context.Context, flow machine.FlowRef, notify
 	if notify.Target != "" {
 		entry, _ = json.Marshal(notify) // it has a text
 	}
-	return s.step(ctx, operation{name: "set what flow " + flow.Name + " notifies"}, newestKey(flow.Name), func() ([]Entry, error) {
+	return s.stepFlow(ctx, "set what flow "+flow.Name+" notifies", flow, func() ([]Entry, error) {
 		_, listed, err := s.db.Get(listedKey(flow))
 		if err == nil && !listed {
 			err = engine.UnknownFlow(flow)
@@ -44,7 +45,7 @@ func (s *KeyedStore) SetNotify(ctx context.Context, flow machine.FlowRef, notify
 
 // NotifyOf implements [engine.Flows].
 func (s *KeyedStore) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
-	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (machine.Notify, error) { return s.preset(flow) })
+	return readFlow(ctx, s, flow.Name, &s.presets, flow, func() (machine.Notify, error) { return s.preset(flow) })
 }
 
 func (s *KeyedStore) preset(flow machine.FlowRef) (notify machine.Notify, err error) {
@@ -61,14 +62,13 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 	if err != nil {
 		return machine.FlowRef{}, err
 	}
-	key := newestKey(name)
-	err = s.step(ctx, operation{name: "put flow " + name}, key, func() ([]Entry, error) {
+	err = s.stepFlow(ctx, "put flow "+name, flow, func() ([]Entry, error) {
 		hash, err := s.newest(name)
 		if err != nil || string(hash) == flow.Hash {
 			return nil, err
 		}
 		entry, err := s.newEntry(flow, string(hash))
-		return []Entry{{flowKey(flow), bytes.Clone(text)}, {listedKey(flow), entry}, {presetKey(flow), nil}, {key, []byte(flow.Hash)}}, err
+		return []Entry{{flowKey(flow), bytes.Clone(text)}, {listedKey(flow), entry}, {presetKey(flow), nil}, {newestKey(name), []byte(flow.Hash)}}, err
 	})
 	if err != nil {
 		return machine.FlowRef{}, err
@@ -126,7 +126,7 @@ func (s *KeyedStore) newest(name string) ([]byte, error) {
 
 // Newest implements [engine.Flows].
 func (s *KeyedStore) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
-	return read(ctx, s, operation{name: "read flow " + name}, func() (machine.FlowRef, error) {
+	return readFlow(ctx, s, name, &s.newestOf, name, func() (machine.FlowRef, error) {
 		hash, err := s.newest(name)
 		if err != nil {
 			return machine.FlowRef{}, err
@@ -221,8 +221,7 @@ func (s *KeyedStore) SetProperties(ctx context.Context, flow machine.FlowRef, be
 // DeleteFlow implements the list of flows of the management API. The text stays: executions of it
 // may not have ended, and histories name its steps.
 func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
-	key := newestKey(flow.Name)
-	return s.step(ctx, operation{name: "delete flow " + flow.Name}, key, func() ([]Entry, error) {
+	return s.stepFlow(ctx, "delete flow "+flow.Name, flow, func() ([]Entry, error) {
 		changes := []Entry{{listedKey(flow), nil}, {presetKey(flow), nil}}
 		hash, err := s.newest(flow.Name)
 		if err != nil || string(hash) != flow.Hash {
@@ -233,6 +232,60 @@ func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 		if len(list) > 1 {
 			next = []byte(list[1].Flow.Hash)
 		}
-		return append(changes, Entry{key, next}), err
+		return append(changes, Entry{newestKey(flow.Name), next}), err
 	})
+}
+
+// stepFlow changes what is stored of the flow's name, which nothing reads meanwhile.
+func (s *KeyedStore) stepFlow(ctx context.Context, op string, flow machine.FlowRef, changes func() ([]Entry, error)) error {
+	return s.step(ctx, operation{name: op}, newestKey(flow.Name), func() ([]Entry, error) {
+		s.newestOf.forget(flow.Name)
+		s.presets.forget(flow)
+		return changes()
+	})
+}
+
+// readFlow reads what each start needs of the flows of a name, from memory if it can.
+func readFlow[K comparable, V any](ctx context.Context, s *KeyedStore, name string, known *memo[K, V], key K, find func() (V, error)) (V, error) {
+	return read(ctx, s, operation{name: "read flow " + name}, func() (V, error) {
+		stripe := s.stripeOf(newestKey(name))
+		stripe.RLock()
+		defer stripe.RUnlock()
+		return known.get(key, find)
+	})
+}
+
+// mostKnown bounds the entries of a memo.
+const mostKnown = 1 << 12
+
+// memo keeps what was found.
+type memo[K comparable, V any] struct {
+	mu    sync.RWMutex
+	known map[K]V
+}
+
+func (m *memo[K, V]) get(key K, find func() (V, error)) (V, error) {
+	m.mu.RLock()
+	v, ok := m.known[key]
+	m.mu.RUnlock()
+	if ok {
+		return v, nil
+	}
+	v, err := find()
+	if err != nil {
+		return v, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.known == nil || len(m.known) == mostKnown {
+		m.known = map[K]V{}
+	}
+	m.known[key] = v
+	return v, nil
+}
+
+func (m *memo[K, V]) forget(key K) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.known, key)
 }

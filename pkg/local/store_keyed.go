@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -59,6 +60,8 @@ type KeyedStore struct {
 	generation uint64
 	keys       token.Keys // of a store in memory
 	flows      engine.ParsedFlows
+	newestOf   memo[string, machine.FlowRef]         // by name
+	presets    memo[machine.FlowRef, machine.Notify] // what executions notify whose start names no target
 	joins      waitingJoins
 	// running has the keys of the list of executions that have not ended. In a database on a disk, a search there would pass
 	// each key that was deleted, until tables are merged.
@@ -72,6 +75,8 @@ type KeyedStore struct {
 	prepared sync.Once
 	stripes  []stripe
 	seed     maphash.Seed
+	// learned says that the stripes know all that earlier processes stored.
+	learned atomic.Bool
 }
 
 // MemoryStore is a store that lives as long as the process. The zero MemoryStore is empty and ready.
@@ -89,11 +94,9 @@ type stripe struct {
 	// outcome that a closer has just stored.
 	record   Entry
 	removals uint64
-	// absent is the key of the token record that was looked for in vain last, nil if it may exist by now. It saves looking
-	// for it again when the token is closed.
-	absent atomic.Pointer[[]byte]
 	// applied is the token record that is being written by [KeyedStore.CloseEarly].
 	applied atomic.Pointer[Entry]
+	stored  stored
 }
 
 // latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions that wait.
@@ -184,10 +187,12 @@ func (s *KeyedStore) Use(db Database) error {
 	s.running = newMemory()
 	for key := range s.db.Entries(startingWith(runningKeys), &err) {
 		_ = s.running.Commit(Entry{bytes.Clone(key), []byte{}}) // memory does not fail
+		s.noteStored(key[len(key)-idSize:])
 	}
 	if err != nil {
 		return err
 	}
+	s.learn()
 	s.generation++
 	return s.db.Commit(Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
@@ -279,7 +284,7 @@ func (s *KeyedStore) stepEarly(ctx context.Context, op operation, key []byte, ap
 		first, removals := made[0], s.removals.Load()
 		if first.Key[0] == keyRecord {
 			stripe.record = Entry{} // the write may be made in spite of an error
-			stripe.absent.Store(nil)
+			stripe.stored.note(s.hashOf(first.Key))
 		}
 		if err := s.commit(stripe, applied, made); err != nil {
 			return err
@@ -309,8 +314,10 @@ func (s *KeyedStore) commit(stripe *stripe, applied func(), changes []Entry) err
 const rememberedRecord = 2 << 10
 
 func (s *KeyedStore) stripeOf(key []byte) *stripe {
-	return &s.stripes[maphash.Bytes(s.seed, key)%uint64(len(s.stripes))]
+	return &s.stripes[s.hashOf(key)%uint64(len(s.stripes))]
 }
+
+func (s *KeyedStore) hashOf(key []byte) uint64 { return maphash.Bytes(s.seed, key) }
 
 // form is how the records of a kind are stored.
 type form[T any] struct {
@@ -344,14 +351,10 @@ func (s *stripe) get(store *KeyedStore, key []byte) (value []byte, ok bool, err 
 	if bytes.Equal(s.record.Key, key) && s.removals == store.removals.Load() {
 		return s.record.Value, true, nil
 	}
-	if absent := s.absent.Load(); absent != nil && bytes.Equal(*absent, key) {
+	if key[0] == keyRecord && store.isNew(s, key) {
 		return nil, false, nil
 	}
-	value, ok, err = store.db.Get(key)
-	if err == nil && !ok && key[0] == keyRecord {
-		s.absent.Store(&key)
-	}
-	return value, ok, err
+	return store.db.Get(key)
 }
 
 // read returns a record.

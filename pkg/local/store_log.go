@@ -80,11 +80,18 @@ func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 		stripe := s.stripeOf(item.Execution[:])
 		stripe.Lock()
 		defer stripe.Unlock()
-		if err := s.checkNext(stripe, item); err != nil {
-			return err
+		head, err := machine.StatusOf(item.Body)
+		isFirst := item.Seq == 0 && !head.Lane // perhaps of an execution
+		if !isFirst || err != nil || !s.isNew(stripe, item.Execution[:]) {
+			if err := s.checkNext(stripe, item); err != nil {
+				return err
+			}
+		}
+		if isFirst {
+			stripe.stored.note(s.hashOf(item.Execution[:]))
 		}
 		value := encodeItem(item)
-		changes := s.itemChanges(item, value)
+		changes := s.itemChanges(item, value, head, err == nil && head.Status.Final())
 		if err := s.db.Commit(changes...); err != nil {
 			return err
 		}
@@ -130,10 +137,8 @@ func gapError(item engine.Item, size uint64) error {
 }
 
 // itemChanges returns the changes that add the item to its log and update the indexes.
-func (s *KeyedStore) itemChanges(item engine.Item, value []byte) []Entry {
+func (s *KeyedStore) itemChanges(item engine.Item, value []byte, head machine.Head, isFinal bool) []Entry {
 	changes := append(make([]Entry, 0, 4), Entry{itemKey(item.Execution, item.Seq), value})
-	head, err := machine.StatusOf(item.Body)
-	isFinal := err == nil && head.Status.Final()
 	switch {
 	case head.Lane: // its execution is listed
 		return changes

@@ -299,6 +299,9 @@ func handleStart(s string, dot int) int {
 
 // MaskAll returns the text with every token in it masked.
 func MaskAll(s string) string {
+	if len(s) < handleLength+1+signatureLength {
+		return s
+	}
 	var out strings.Builder
 	done := 0 // what of s is written
 	for dot := range len(s) {

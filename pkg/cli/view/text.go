@@ -45,6 +45,9 @@ func quotedRune(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") 
 
 // IsControl reports whether r controls the terminal, or changes the direction or the lines of the text around it.
 func IsControl(r rune) bool {
+	if r < utf8.RuneSelf { // most are
+		return r < ' ' || r == 0x7f
+	}
 	return unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 

@@ -37,13 +37,14 @@ func flowOf(d engine.Definition) Flow {
 
 // definitions returns the definitions of a flow. A flow without any is an error.
 func (h handler) definitions(r *http.Request) ([]engine.Definition, error) {
-	name := r.PathValue("flow")
-	definitions, err := h.Flows.Definitions(r.Context(), name)
+	definitions, err := h.Flows.Definitions(r.Context(), r.PathValue("flow"))
 	if err == nil && len(definitions) == 0 {
-		err = notFound("there is no flow %q", name)
+		err = noFlow(r)
 	}
 	return definitions, err
 }
+
+func noFlow(r *http.Request) error { return notFound("there is no flow %q", r.PathValue("flow")) }
 
 func (h handler) showFlow(r *http.Request) (int, any, error) {
 	definitions, err := h.definitions(r)

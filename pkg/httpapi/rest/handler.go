@@ -538,11 +538,11 @@ func (h handler) rerun(r *http.Request) (int, any, error) {
 // one.
 func (h handler) definitionOf(r *http.Request, hash string) (machine.FlowRef, error) {
 	if hash == "" {
-		definitions, err := h.definitions(r)
-		if err != nil {
-			return machine.FlowRef{}, err
+		newest, err := h.Engine.Newest(r.Context(), r.PathValue("flow"))
+		if errors.Is(err, engine.ErrNotFound) {
+			err = noFlow(r)
 		}
-		return definitions[0].Flow, nil
+		return newest, err
 	}
 	flow := machine.FlowRef{Name: r.PathValue("flow"), Hash: hash}
 	_, err := h.Engine.Flow(r.Context(), flow)
