@@ -20,6 +20,8 @@ type Outcome struct {
 	// Thrown reports whether Error is the type of an exception that a function
 	// ended with. [Outcome.Matches] knows such an error by more than one name.
 	Thrown bool
+	// Choice is the label of the choice that has this output, empty if nothing was chosen.
+	Choice string
 }
 
 // ErrorRevoked is the error of a token that its owner revoked.

@@ -157,7 +157,8 @@ const (
 	hasReply
 	isThrown // the outcome's error is the type of an exception
 	hasPolled
-	allParts = hasOutcome | hasBegun | hasReply | isThrown | hasPolled
+	hasChoice
+	allParts = hasOutcome | hasBegun | hasReply | isThrown | hasPolled | hasChoice
 )
 
 // Encode returns the record in the form that stores keep.
@@ -174,6 +175,10 @@ func (r Record) Encode() []byte {
 		body.Text(r.Outcome.Error)
 		body.Text(r.Outcome.Cause)
 		body.Value(r.Outcome.Output)
+		if r.Outcome.Choice != "" {
+			parts |= hasChoice
+			body.Text(r.Outcome.Choice)
+		}
 	}
 	if r.BegunBy != "" {
 		parts |= hasBegun
@@ -210,6 +215,9 @@ func DecodeRecord(data []byte) (Record, error) {
 	if parts&hasOutcome != 0 {
 		r.ClosedBy, r.ClosedAt = Closer(d.Text()), d.Time()
 		r.Outcome = &Outcome{Error: d.Text(), Cause: d.Text(), Output: d.Value(), Thrown: parts&isThrown != 0}
+		if parts&hasChoice != 0 {
+			r.Outcome.Choice = d.Text()
+		}
 	}
 	if parts&hasBegun != 0 {
 		r.BegunBy, r.BegunAt, r.BegunIn = d.Text(), d.Time(), d.Uint()
@@ -220,8 +228,8 @@ func DecodeRecord(data []byte) (Record, error) {
 	if parts&hasPolled != 0 {
 		r.PolledJob, r.Polled = d.Text(), int(d.Int())
 	}
-	thrownOpen := parts&isThrown != 0 && r.Open()
-	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || parts > allParts || thrownOpen {
+	isPart := parts&(isThrown|hasChoice) != 0 // of an outcome
+	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || parts > allParts || isPart && r.Open() {
 		return Record{}, ErrDamaged
 	}
 	return r, nil

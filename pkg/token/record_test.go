@@ -169,6 +169,7 @@ func records() map[string]token.Record {
 		"a success, beaten":    closing(done, time.Nanosecond).Apply(beaten),
 		"a failure":            closing(failed, 0).Apply(beaten),
 		"an exception":         closing(token.Thrown("Broken", "x"), 0).Apply(answered),
+		"a choice":             closing(token.Outcome{Output: value.Object(), Choice: "Yes"}, 0).Apply(answered),
 		"begun":                begun,
 		"polled":               token.PollOp{Job: "job", Number: 3}.Apply(begun),
 		"answered":             answered,
@@ -192,7 +193,7 @@ func TestARecordSurvivesBeingStored(t *testing.T) {
 			if err != nil || got.Open() != r.Open() || !got.LastBeat.Equal(r.LastBeat) || got.ClosedBy != r.ClosedBy || !got.ClosedAt.Equal(r.ClosedAt) {
 				t.Fatalf("it is %+v, error %v; want %+v", got, err, r)
 			}
-			if !r.Open() && !token.Same(*got.Outcome, *r.Outcome) {
+			if !r.Open() && (!token.Same(*got.Outcome, *r.Outcome) || got.Outcome.Choice != r.Outcome.Choice) {
 				t.Errorf("the outcome is %+v, want %+v", *got.Outcome, *r.Outcome)
 			}
 		})

@@ -169,7 +169,7 @@ func (h handler) postReport(r *http.Request, suffix string) response {
 		return rejected
 	}
 	page := responseOf(record, conflict)
-	page.isChoice, page.chosen = report.isChoice(), report.label
+	page.isChoice = report.isChoice()
 	return page
 }
 

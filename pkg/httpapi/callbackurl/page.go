@@ -101,7 +101,7 @@ func (r response) title() string {
 		return "An outcome was reported before"
 	case r.Code == "NotFound":
 		return "This link is not valid"
-	case r.chosen != "":
+	case r.isChoice && r.Outcome != "":
 		return "Your answer is recorded"
 	case r.Outcome != "":
 		return "The outcome is recorded"
@@ -112,17 +112,27 @@ func (r response) title() string {
 func (r response) text() string {
 	switch {
 	case r.answeredBefore():
-		return "An answer was recorded on " + date(r.record.ClosedAt) + ". The first answer counts: if you pressed a button twice, it is yours."
-	case r.chosen != "" && r.Code == "":
-		return "You chose \u201c" + harmless(r.chosen) + "\u201d on " + date(r.record.ClosedAt) + "."
+		return r.closed() + " The first answer counts: if you pressed a button twice, it is yours."
 	case r.Outcome != "":
-		return sentence(closeReason(r.record) + " on " + date(r.record.ClosedAt))
+		return r.closed()
 	case r.form != nil && r.Message == "" && r.wait != nil && r.wait.Question != nil:
 		return "A workflow waits for your answer. The first answer counts."
 	case r.form != nil && r.Message == "":
 		return "A workflow waits until you report an outcome. The first report counts."
 	}
 	return sentence(r.Message)
+}
+
+// closed says what closed the token. A choice has its label: those who have the URL know the choices.
+func (r response) closed() string {
+	choice, on := "\u201c"+harmless(r.record.Outcome.Choice)+"\u201d", " on "+date(r.record.ClosedAt)
+	switch {
+	case r.record.Outcome.Choice == "":
+		return sentence(closeReason(r.record) + on)
+	case r.isChoice && r.Code == "":
+		return "You chose " + choice + on + "."
+	}
+	return choice + " was chosen" + on + "."
 }
 
 // answeredBefore reports whether a choice came after another success. That may be the same choice: once the execution has

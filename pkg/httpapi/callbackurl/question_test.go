@@ -63,9 +63,11 @@ func TestThePageHasAButtonForEachChoice(t *testing.T) {
 		t.Errorf("the token holds %s", output)
 	}
 	b.send("", "choice=1").wantText(t, 200, "You chose “Reject”") // clicked twice
-	b.send("", "choice=0").wantText(t, 409, "The question was answered before", "An answer was recorded on 31 January 2026")
+	b.send("", "choice=0").wantText(t, 409, "The question was answered before", "“Reject” was chosen on 31 January 2026")
 	b.wait = nil // the execution went on
 	b.send("", "choice=1").wantText(t, 409, "The question was answered before", "if you pressed a button twice, it is yours")
+	b.get().wantText(t, 200, "The outcome is recorded", "“Reject” was chosen on 31 January 2026")
+	b.do(http.MethodPost, "/callbacks/"+b.text, `{"other":1}`).wantText(t, 409, "a success was reported") // programs see no label
 	if page := b.get(); strings.Contains(page.body, "<form") || strings.Contains(page.body, "Pay 50?") {
 		t.Errorf("the page of a closed token is %s", page.body)
 	}

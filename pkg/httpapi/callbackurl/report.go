@@ -97,7 +97,9 @@ func (r report) outcome(limits resume.Limits) (token.Outcome, error) {
 	case r.suffix == suffixFailure:
 		return limits.Failure(r.body)
 	}
-	return limits.Success(r.output())
+	outcome, err := limits.Success(r.output())
+	outcome.Choice = r.label
+	return outcome, err
 }
 
 // typedFailure returns the fields of a form as the JSON that programs send.

@@ -31,8 +31,7 @@ type response struct {
 	form   *form        // of the page; nil for none
 	wait   *engine.Wait // what the page asks for; nil if that is not known
 
-	isChoice bool   // a choice was reported
-	chosen   string // its label; empty if the step does not wait any more
+	isChoice bool // a choice was reported
 }
 
 // refused returns the response to a rejected request.

@@ -278,7 +278,7 @@ func (h handler) chosen(ctx context.Context, verified resume.Token, label string
 	if !ok {
 		return token.Outcome{}, invalid("choice %q is unknown; allowed: %s", label, strings.Join(wait.Question.Choices, ", "))
 	}
-	return token.Success(output), nil
+	return token.Outcome{Output: output, Choice: label}, nil
 }
 
 func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) (token.Outcome, error)) (token.Outcome, error) {

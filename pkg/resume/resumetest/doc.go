@@ -24,7 +24,7 @@ import (
 var epoch = time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 
 var (
-	success = token.Success(object("status", "ok"))
+	success = token.Outcome{Output: object("status", "ok"), Choice: "Yes"}
 	another = token.Success(object("status", "late"))
 	failure = token.Failure("Broken", "it is \"broken\", \x00 é\n")
 )
@@ -57,5 +57,5 @@ func sameRecord(a, b token.Record) bool {
 	if a.Open() != b.Open() || a.ClosedBy != b.ClosedBy || !a.ClosedAt.Equal(b.ClosedAt) || !a.LastBeat.Equal(b.LastBeat) {
 		return false
 	}
-	return a.Open() || token.Same(*a.Outcome, *b.Outcome)
+	return a.Open() || token.Same(*a.Outcome, *b.Outcome) && a.Outcome.Choice == b.Outcome.Choice
 }

@@ -21,4 +21,7 @@ open(async (page, { url }) => {
   await page.keyboard.press('Enter')
   await page.getByText('You chose “Reject”').waitFor()
   await check(page, 'question-recorded')
+
+  await page.goto(url)
+  await page.getByText('“Reject” was chosen').waitFor()
 })
