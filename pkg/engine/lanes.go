@@ -306,5 +306,6 @@ func (h *handler) stopLanes(ctx context.Context, state machine.State) (machine.S
 	if all {
 		return h.allJoined(ctx, state, record)
 	}
-	return nil, h.sendLanes(ctx, record.missing(h.wake.Execution, state.Waiting), machine.CauseStop)
+	lanes := record.missing(h.wake.Execution, state.Waiting)
+	return nil, h.sendLanes(ctx, lanes, machine.CauseStop)
 }
