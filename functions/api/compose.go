@@ -27,7 +27,8 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	tokens := p.TokensConfig(waits)
 	tokens.LimitHint = limits.Hints.Data
 	config := rest.Config{
-		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Schedules: schedules.NewManager(p, store), Log: p.Log,
+		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
+		Schedules: schedules.NewManager(p, store), Log: p.Log,
 		MaxInput: limits.Data, MaxResponse: function.MaxResponse,
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {

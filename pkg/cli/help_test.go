@@ -102,7 +102,7 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 		if strings.Contains(example, " run ") && !strings.Contains(example, "--input") {
 			want = ExitFailed
 		}
-		if strings.Contains(example, " console ") || strings.Contains(example, " redrive ") {
+		if strings.Contains(example, " console ") || strings.Contains(example, " redrive ") || strings.Contains(example, "--stack ") {
 			want = ExitUsage // no region is configured for a stack here, and order-7 has not ended
 		}
 		if strings.Contains(example, "start ") {

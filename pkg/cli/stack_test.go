@@ -221,6 +221,7 @@ func TestCommandsOnAStack(t *testing.T) {
 		{"history", "pass/a"}, {"history", "refuse/c", "--json", "--follow"}, {"history", "pass/none"},
 		{"stop", "pass/a"}, {"stop", "pass/none"},
 		{"redrive", "pass/a"}, {"redrive", "pass/none"}, {"redrive", "refuse/c"}, {"redrive", "refuse/c", "--from", "None"}, {"rerun", "pass/none"},
+		{"rearm"}, {"rearm", "--ended-since", "1h", "--json"}, {"rearm", "--ended-since", "x"},
 		{"flows", "put", pass}, {"flows", "put", pass, "--json"}, {"flows", "put", "testdata/flows/six-mistakes.yaml"},
 		{"flows", "list"}, {"flows", "list", "--json"}, {"flows", "show", "pass"}, {"flows", "show", "pass", "--json"},
 		{"flows", "show", "pass", "--hash", "x"}, {"flows", "show", "none"}, {"flows", "lst"},

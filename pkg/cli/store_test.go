@@ -411,7 +411,7 @@ func TestTheJSONOfTheStore(t *testing.T) {
 	for schema, args := range map[string][]string{
 		"execution": {"show", "callback/one", "--json"}, "executions": {"list", "--json"},
 		"tokens": {"tokens", "list", "--json"}, "token": {"tokens", "show", text, "--json"},
-		"flows": {"flows", "list", "--json"}, "flow": {"flows", "show", "callback", "--json"},
+		"rearm": {"rearm", "--json"}, "flows": {"flows", "list", "--json"}, "flow": {"flows", "show", "callback", "--json"},
 		"schedule": {"schedules", "put", "callback/s", "--cron", "@every 1h", "--payload", "{}", "--json"}, "schedules": {"schedules", "list", "--json"},
 	} {
 		got := doWith(t, "", env, args...)

@@ -73,7 +73,7 @@ func wantHarmless(t *testing.T, args []string, got result) {
 var overAPI = [][]string{
 	{"list"}, {"show", "f/n"}, {"show", "f/refused"}, {"graph", "f", "--execution", "n"},
 	{"history", "f/n"}, {"history", "f/refused"}, {"stop", "f/n"}, {"stop", "f/refused"},
-	{"redrive", "f/n"}, {"redrive", "f/refused"}, {"rerun", "f/n"}, {"rerun", "f/refused"},
+	{"redrive", "f/n"}, {"redrive", "f/refused"}, {"rerun", "f/n"}, {"rerun", "f/refused"}, {"rearm"},
 	{"start", "testdata/flows/pass.yaml"}, {"run", "testdata/flows/pass.yaml"},
 	{"tokens", "list"}, {"tokens", "show", "t"}, {"tokens", "succeed", "t"}, {"tokens", "fail", "t"}, {"tokens", "heartbeat", "t"},
 	{"tokens", "revoke", "t"}, {"tokens", "url", "t"}, {"tokens", "show", "refused"},

@@ -78,6 +78,11 @@ func (c *Client) Rerun(ctx context.Context, flow, name string, rerun Redrive) (e
 	return execution, status == http.StatusCreated, err
 }
 
+// Rearm sends messages again that may be lost, for one page of executions and of waits of external engines.
+func (c *Client) Rearm(ctx context.Context, rearm Rearm) (page RearmedPage, err error) {
+	return page, c.Do(ctx, http.MethodPost, "/rearm", rearm, &page)
+}
+
 // Filter selects executions. The zero Filter selects all.
 type Filter struct {
 	Flow     string

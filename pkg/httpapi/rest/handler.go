@@ -61,6 +61,8 @@ type Config struct {
 	Schedules cron.Manager
 	// External lists waits of external engines; nil means there are none.
 	External resume.ExternalWaits
+	// Polls sends the polls of those waits; it is required if there is External.
+	Polls resume.Polls
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
 	// shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int
@@ -166,6 +168,7 @@ func (h handler) masking() []route {
 		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: choice},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
 		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
+		{pattern: "POST /rearm", respond: h.rearm},
 		{pattern: "GET /schedules", respond: h.listSchedules, parameters: []string{"flow", "after"}, large: true},
 		{pattern: "PUT " + ofSchedule, respond: h.putSchedule},
 		{pattern: "GET " + ofSchedule, respond: h.showSchedule},

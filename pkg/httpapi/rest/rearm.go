@@ -1,0 +1,125 @@
+package rest
+
+import (
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// Rearm asks to send messages again that may be lost.
+type Rearm struct {
+	// Calls says that long calls may be lost, too: one that is under way is made twice.
+	Calls bool `json:"calls,omitempty"`
+	// DryRun only reads.
+	DryRun bool `json:"dryRun,omitempty"`
+	// EndedSince selects the executions that ended, of those that started since this instant, in place of those that have not ended. Each
+	// reports its end again.
+	EndedSince string `json:"endedSince,omitempty"`
+	// After is the member next of the response before.
+	After string `json:"after,omitempty"`
+}
+
+// RearmedPage is the response to a [Rearm].
+type RearmedPage struct {
+	Rearmed []Rearmed `json:"rearmed"`
+	Next    string    `json:"next,omitempty"` // left out on the last page
+}
+
+// Rearmed is an execution, or the wait of an external engine, that was found.
+type Rearmed struct {
+	Flow      string `json:"flow,omitempty"`
+	Execution string `json:"execution,omitempty"`
+	// ID is that of log lines.
+	ID string `json:"id,omitempty"`
+	// Recipient is the external engine that waits, and Token its token, masked.
+	Recipient string `json:"recipient,omitempty"`
+	Token     string `json:"token,omitempty"`
+	// Needs are the messages that it depends on: start, timer, token, call, submit, subflow, lanes, end, delivery, poll; wake if its
+	// state cannot be read.
+	Needs []string `json:"needs"`
+	// OverdueSeconds is by how much the instant has passed at which it was to continue.
+	OverdueSeconds int `json:"overdueSeconds,omitempty"`
+	// Problem is why no message was sent.
+	Problem string `json:"problem,omitempty"`
+}
+
+// rearmAtOnce is how many executions or waits one request rearms, one read each.
+const rearmAtOnce = 100
+
+func (h handler) rearm(r *http.Request) (int, any, error) {
+	var form Rearm
+	if err := h.readJSON(r, &form, "calls", "dryRun", "endedSince", "after"); err != nil {
+		return 0, nil, err
+	}
+	of, err := form.selection()
+	if err != nil {
+		return 0, nil, err
+	}
+	if after, isExternal := strings.CutPrefix(form.After, externalPage); isExternal && h.External != nil && form.EndedSince == "" {
+		return h.rearmExternal(r, after, form.DryRun)
+	}
+	p := RearmedPage{Rearmed: []Rearmed{}}
+	ids, next, err := h.Index.Executions(r.Context(), of, form.After, rearmAtOnce)
+	if err != nil {
+		return 0, nil, err
+	}
+	found, err := h.Engine.Rearm(r.Context(), ids, engine.RearmRequest{Calls: form.Calls, DryRun: form.DryRun})
+	for _, f := range found {
+		p.Rearmed = append(p.Rearmed, rearmedOf(f))
+	}
+	if p.Next = next; next == "" && h.External != nil && form.EndedSince == "" {
+		p.Next = externalPage
+	}
+	return http.StatusOK, p, err
+}
+
+func (f Rearm) selection() (engine.Selection, error) {
+	if f.EndedSince == "" {
+		return running(""), nil
+	}
+	since, err := time.Parse(time.RFC3339Nano, f.EndedSince)
+	if err != nil {
+		return engine.Selection{}, invalid("endedSince %q is not an instant; allowed: 2026-01-31T10:00:00Z", f.EndedSince)
+	}
+	return engine.Selection{Since: since, Statuses: []machine.Status{
+		machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
+	}}, nil
+}
+
+func rearmedOf(f engine.Rearmed) Rearmed {
+	r := Rearmed{
+		Flow: f.State.Flow.Name, Execution: f.State.Execution, ID: f.Execution.String(), Needs: append([]string{}, f.Needs...),
+		OverdueSeconds: int(math.Ceil(f.Overdue.Seconds())),
+	}
+	if f.Err != nil {
+		r.Problem = f.Err.Error()
+	}
+	return r
+}
+
+// rearmExternal rearms the waits of external engines after the handle.
+func (h handler) rearmExternal(r *http.Request, after string, dryRun bool) (int, any, error) {
+	waits, err := h.External.List(r.Context(), after, rearmAtOnce)
+	if errors.Is(err, resume.ErrNoWait) {
+		return 0, nil, errPageToken
+	}
+	p := RearmedPage{Rearmed: []Rearmed{}}
+	for _, wait := range waits {
+		var needs string
+		if needs, err = (resume.Rearmer{Tokens: h.Tokens, Polls: h.Polls}).Rearm(r.Context(), wait, dryRun); err != nil {
+			break
+		}
+		p.Rearmed = append(p.Rearmed, Rearmed{Recipient: string(wait.Recipient), Token: token.Mask(wait.Handle), Needs: []string{needs}})
+	}
+	if len(waits) == rearmAtOnce {
+		p.Next = externalPage + waits[rearmAtOnce-1].Handle
+	}
+	return http.StatusOK, p, err
+}

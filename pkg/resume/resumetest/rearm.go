@@ -1,0 +1,73 @@
+package resumetest
+
+import (
+	"time"
+
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// rearm rearms the external wait of the caller, which needs that message.
+func (p *caller) rearm(needs string) {
+	p.Helper()
+	rearmer := resume.Rearmer{Tokens: p.tokens(), Polls: fixturePolls{p.fixture}}
+	for _, dryRun := range []bool{true, false} {
+		before := len(p.polls) + len(p.wakes)
+		got, err := rearmer.Rearm(p.Context(), p.waitOf(p.theirs), dryRun)
+		if err != nil || got != needs {
+			p.Fatalf("the wait needs %s, error %v; want %s", got, err, needs)
+		}
+		if sent := len(p.polls) + len(p.wakes) - before; (sent == 0) != dryRun {
+			p.Errorf("dry run %t: %d messages sent", dryRun, sent)
+		}
+	}
+}
+
+func rearmedPoll(d *fixture) {
+	d.external = true
+	p := d.caller(1)
+	p.startWithin("batch-job", batch, 3600)
+	d.polls = nil
+	p.rearm(resume.NeedsPoll)
+	d.services.end(p.answer.ID, "", false)
+	d.pass(resume.FirstPoll)
+	p.ended(token.ClosedByReconcile, p.answer.ID)
+}
+
+func rearmedDeadline(d *fixture) {
+	d.external = true
+	p := d.caller(1)
+	p.startWithin("callback", `{}`, 3600)
+	d.polls = nil
+	p.rearm(resume.NeedsPoll)
+	d.pass(time.Hour)
+	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout: the callback had no outcome by 2026-01-31T11:00:00Z")
+}
+
+func rearmedDelivery(d *fixture) {
+	d.external = true
+	p := d.caller(1)
+	p.startWithin("batch-job", batch, 3600)
+	d.services.end(p.answer.ID, "", false)
+	d.pass(resume.FirstPoll)
+	d.wakes = nil
+	d.pass(time.Hour)
+	p.rearm(resume.NeedsDelivery)
+	p.ended(token.ClosedByReconcile, p.answer.ID)
+}
+
+// rearmedInVain: of two chains of polls one is left.
+func rearmedInVain(d *fixture) {
+	d.external = true
+	p := d.caller(1)
+	p.startWithin("batch-job", batch, 100*3600)
+	d.pass(time.Hour)
+	p.rearm(resume.NeedsPoll)
+	d.pass(2 * time.Hour)
+	if len(d.polls) != 1 {
+		d.Errorf("%d polls are under way, want one: %+v", len(d.polls), d.polls)
+	}
+	d.services.end(p.answer.ID, "", false)
+	d.pass(resume.LongestPoll)
+	p.ended(token.ClosedByReconcile, p.answer.ID)
+}
