@@ -243,12 +243,12 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
 	config.Output = s.logOutput
 	var blocked blockedExecutions
-	config.Blocked = blocked.add
+	config.Blocked, config.TakenOver = blocked.add, func() { blocked.log(s.log) }
 	system := local.New(config)
 	if err := system.TakeOver(ctx); err != nil { // before job events arrive
 		return fmt.Errorf("take over store %s: %w", s.store, err)
 	}
-	blocked.log(s.log)
+	defer blocked.log(s.log)
 	endReload := s.reloadFlows(ctx, system, store)
 	defer endReload()
 	s.warnOfSigned(ctx, store, system)
@@ -521,7 +521,10 @@ func (s *server) announce(web *consoleServer) error {
 }
 
 // blockedExecutions are those that a process found when it took over a store, and cannot continue.
-type blockedExecutions struct{ flows []*blockedFlow }
+type blockedExecutions struct {
+	mu    sync.Mutex
+	flows []*blockedFlow
+}
 
 // blockedFlow are the executions of one definition.
 type blockedFlow struct {
@@ -533,6 +536,8 @@ type blockedFlow struct {
 
 // add implements Blocked of [local.Config].
 func (b *blockedExecutions) add(flow machine.FlowRef, execution string, missing []error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, known := range b.flows {
 		if known.flow == flow {
 			known.count++
@@ -542,9 +547,12 @@ func (b *blockedExecutions) add(flow machine.FlowRef, execution string, missing 
 	b.flows = append(b.flows, &blockedFlow{flow, execution, 1, view.WithoutRunners(missing)})
 }
 
-// log warns of the executions, a line a flow.
+// log warns of the executions that were added since the last call, a line a flow.
 func (b *blockedExecutions) log(log *slog.Logger) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for _, f := range b.flows {
 		log.Warn("executions cannot continue", "flow", f.flow.Name, "executions", f.count, "one", f.execution, "why", f.why)
 	}
+	b.flows = nil
 }

@@ -95,6 +95,7 @@ func (c *core) encode(item *Item, s machine.State, events []machine.Event) (part
 	enc := encoders.Get().(*value.Encoder)
 	enc.Origin, enc.Apart = item.origin(), c.apart(execution)
 	item.Body, large = machine.EncodeWith(enc, s, events)
+	item.Rest = s.Rest()
 	if enc.Apart != nil {
 		parts = enc.Apart.Parts
 	}

@@ -23,6 +23,8 @@ type Item struct {
 	Seq       uint64 // 0, 1, 2, ... without gaps
 	Nonce     string // different for every put
 	Body      []byte // [machine.Encode]
+	// Rest is that of the state, for a store that lists what to take over first. Stores do not return it.
+	Rest machine.Rest
 }
 
 // ItemKey names an item of a log.

@@ -163,7 +163,7 @@ func contents(t *testing.T, store *local.KeyedStore) []int {
 	all, _, err := store.Executions(t.Context(), engine.Selection{}, "", most)
 	ofFlow, _, errFlow := store.Executions(t.Context(), engine.Selection{Flow: "flow"}, "", most)
 	running, _, errRunning := store.Executions(t.Context(), engine.Selection{Statuses: []machine.Status{machine.StatusRunning}}, "", most)
-	unfinished, _, errUnfinished := store.Unfinished(t.Context(), nil, most)
+	unfinished, errUnfinished := store.Unfinished(t.Context())
 	ended, errEnded := store.EndedBefore(t.Context(), time.Now(), local.Ended{}, most)
 	if err := errors.Join(err, errFlow, errRunning, errUnfinished, errEnded); err != nil {
 		t.Fatal(err)

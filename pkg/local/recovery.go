@@ -1,23 +1,39 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"slices"
+	"sync"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// TakeOver sends, once, the wakes and polls of what an earlier process left unfinished. Call it
-// before anything else uses the system; [System.Start], [System.Run] and [System.Serve] do.
+// TakeOver begins to take over what an earlier process left unfinished: it sends the wakes of ends that were not told and the
+// polls of jobs. Call it before anything else uses the system; [System.Start], [System.Run] and [System.Serve] do.
+//
+// Executions are adopted by the next run, beside its other work, each before anything else happens to it. With a virtual
+// clock TakeOver takes them over itself, so that their wakes have one order.
 func (s *System) TakeOver(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recovered {
 		return nil
 	}
-	if err := s.wakeAgain(ctx); err != nil {
+	recovery, err := s.newRecovery(ctx)
+	if err != nil {
+		return err
+	}
+	s.recovery.Store(recovery)
+	if s.config.Clock.IsVirtual() {
+		if err := recovery.run(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.reportEndsAgain(ctx); err != nil {
 		return err
 	}
 	if err := s.pollAgain(ctx); err != nil {
@@ -27,7 +43,141 @@ func (s *System) TakeOver(ctx context.Context) error {
 	return nil
 }
 
-// recoveryPage is how many executions or polls are read at once.
+// beginRecovery takes over the executions of earlier processes beside the workers.
+func (s *System) beginRecovery(r run) {
+	recovery := s.recovery.Load()
+	if recovery == nil {
+		return
+	}
+	s.queue.inBackground(func() {
+		if err := recovery.run(r.ctx); err != nil {
+			r.stop(err) // no effect after the end of the run: the next one goes on
+		}
+	})
+}
+
+// recovery takes over the executions of earlier processes: those that need a worker now, then those that may have got an
+// outcome of which nothing was told, then the rest in the order of their instants.
+//
+// Each is adopted once, before this process does anything with it. So a crash in between loses nothing: the store is as the
+// earlier process left it, or as a worker left it that had all wakes of the execution.
+type recovery struct {
+	system *System
+
+	mu      sync.Mutex
+	adopted *sync.Cond
+	// left has the executions that are not adopted yet, and whether that is under way.
+	left map[engine.ID]bool
+
+	inOrder []Unfinished // by their rest
+	due     int          // index of the first of them that did not have its turn by its rest
+	awaits  int          // and by its token
+}
+
+func (s *System) newRecovery(ctx context.Context) (*recovery, error) {
+	list, err := s.config.Store.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list, func(a, b Unfinished) int { return cmp.Compare(a.Rest, b.Rest) })
+	r := &recovery{system: s, left: make(map[engine.ID]bool, len(list)), inOrder: list}
+	r.adopted = sync.NewCond(&r.mu)
+	for _, unfinished := range list {
+		r.left[unfinished.Execution] = false
+	}
+	return r, nil
+}
+
+// run takes over all executions, unless ctx ends before.
+func (r *recovery) run(ctx context.Context) error {
+	for {
+		id, ok := r.next()
+		if !ok {
+			r.system.recovery.Store(nil)
+			r.system.config.TakenOver()
+			return nil
+		}
+		if err := r.adopt(ctx, id); err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the execution whose turn it is, perhaps one that was adopted already, and false after the last one.
+func (r *recovery) next() (id engine.ID, ok bool) {
+	now := machine.Rest(r.system.config.Clock.Now().UnixNano())
+	isDue := r.due < len(r.inOrder) && r.inOrder[r.due].Rest <= now
+	for r.awaits = max(r.awaits, r.due); !isDue && r.awaits < len(r.inOrder); {
+		unfinished := r.inOrder[r.awaits]
+		r.awaits++
+		if unfinished.Rest.AwaitsToken() {
+			return unfinished.Execution, true
+		}
+	}
+	if r.due == len(r.inOrder) {
+		r.due, r.awaits = 0, 0 // those that an earlier run left
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.left) == 0 {
+		return engine.ID{}, false
+	}
+	r.due++
+	return r.inOrder[r.due-1].Execution, true
+}
+
+// adopt takes over an execution, unless that has been done. If another goroutine does it, adopt waits.
+func (r *recovery) adopt(ctx context.Context, id engine.ID) error {
+	if !r.begin(id) {
+		return nil
+	}
+	item, err := r.system.config.Store.Latest(ctx, id)
+	if err == nil {
+		err = r.system.recoverOne(ctx, item)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left[id] = false; err == nil {
+		delete(r.left, id)
+	}
+	r.adopted.Broadcast()
+	return err
+}
+
+// begin reports whether the caller is to take over the execution.
+func (r *recovery) begin(id engine.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.left[id] {
+		r.adopted.Wait()
+	}
+	_, isLeft := r.left[id]
+	if isLeft {
+		r.left[id] = true
+	}
+	return isLeft
+}
+
+// adoptFor takes over the execution of a wake. The wake may be for a lane of it, which has a log only if it has begun.
+func (r *recovery) adoptFor(ctx context.Context, wake engine.Wake) error {
+	log := wake.Execution
+	if wake.Lane != nil {
+		log = wake.Lane.Parent
+	}
+	item, err := r.system.config.Store.Latest(ctx, log)
+	if errors.Is(err, engine.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if head, err := machine.HeadOf(item.Body); err == nil && head.Lane {
+		log = engine.NewID(head.Flow.Name, head.Execution)
+	}
+	return r.adopt(ctx, log)
+}
+
+// recoveryPage is how many polls or notices are read at once, and how many executions of an older store.
 const recoveryPage = 1000
 
 // pages yields the elements of pages, each of which begins after the last element of the one before. It
@@ -52,36 +202,26 @@ func pages[T any](read func(after T, limit int) ([]T, error)) iter.Seq2[T, error
 	}
 }
 
-func unfinished(ctx context.Context, store Store) iter.Seq2[engine.Item, error] {
+// executionsOf is what [unfinished] reads.
+type executionsOf interface {
+	Unfinished(ctx context.Context) ([]Unfinished, error)
+	Latest(ctx context.Context, execution engine.ID) (engine.Item, error)
+}
+
+// unfinished yields the latest items of executions that have not ended, or have done so meanwhile. It ends after an error.
+func unfinished(ctx context.Context, store executionsOf) iter.Seq2[engine.Item, error] {
 	return func(yield func(engine.Item, error) bool) {
-		for after := []byte(nil); ; {
-			items, next, err := store.Unfinished(ctx, after, recoveryPage)
-			for _, item := range items {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(engine.Item{}, err)
-			}
-			if after = next; after == nil || err != nil {
+		list, err := store.Unfinished(ctx)
+		if err != nil {
+			yield(engine.Item{}, err)
+		}
+		for _, one := range list {
+			item, err := store.Latest(ctx, one.Execution)
+			if !yield(item, err) || err != nil {
 				return
 			}
 		}
 	}
-}
-
-// wakeAgain sends the wakes of executions that have not ended.
-func (s *System) wakeAgain(ctx context.Context) error {
-	for item, err := range unfinished(ctx, s.config.Store) {
-		if err == nil {
-			err = s.recoverOne(ctx, item)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return s.reportEndsAgain(ctx)
 }
 
 // decodeState returns the state in an item.
@@ -110,6 +250,28 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 		return s.worker.Recover(ctx, item, state)
 	}
 	s.config.Blocked(state.Flow, state.Execution, missing)
-	s.cannotContinue[item.Execution] = true
+	s.cannotContinue.add(item.Execution)
 	return s.worker.RecoverEnd(ctx, item.Execution, state, flow)
+}
+
+// blockedExecutions are those that cannot continue here and may only end.
+type blockedExecutions struct {
+	mu  sync.RWMutex
+	ids map[engine.ID]bool
+}
+
+func (b *blockedExecutions) add(id engine.ID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.ids == nil {
+		b.ids = map[engine.ID]bool{}
+	}
+	b.ids[id] = true
+}
+
+// has reports whether the execution of a state, or of a lane's, is among them.
+func (b *blockedExecutions) has(state machine.State) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return len(b.ids) > 0 && b.ids[engine.NewID(state.Flow.Name, state.Execution)]
 }

@@ -40,6 +40,7 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	if err := s.TakeOver(ctx); err != nil {
 		return err
 	}
+	s.beginRecovery(r)
 	s.tasks.resume()
 	defer s.notices.all.Wait()
 	defer stop(nil)
@@ -76,7 +77,7 @@ func (s *System) work(r run) {
 		if err != nil {
 			return
 		}
-		disposition, err := s.worker.Advance(r.ctx, wake)
+		disposition, err := s.advance(r.ctx, wake)
 		if err != nil {
 			disposition.RetryAt = s.afterError(err, r)
 		}
@@ -85,6 +86,16 @@ func (s *System) work(r run) {
 		}
 		s.queue.finished(wake, disposition.RetryAt)
 	}
+}
+
+// advance applies a wake. It takes over first what an earlier process left of the execution.
+func (s *System) advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
+	if recovery := s.recovery.Load(); recovery != nil {
+		if err := recovery.adoptFor(ctx, wake); err != nil {
+			return engine.Disposition{}, err
+		}
+	}
+	return s.worker.Advance(ctx, wake)
 }
 
 // afterError returns when a wake that failed with err is redelivered, zero for never. It ends the

@@ -17,33 +17,36 @@ const (
 // retention. It is done once.
 func (s *KeyedStore) adopt() (err error) {
 	for _, kind := range []byte{keyOldList, keyOldUnfinished} { // what nothing is known of was only unfinished
-		for more := true; more && err == nil; {
-			more, err = s.adoptPage(kind)
+		for of := startingWith([]byte{kind}); of.Lower != nil && err == nil; {
+			of.Lower, err = s.adoptPage(of)
 		}
 	}
 	return err
 }
 
-func (s *KeyedStore) adoptPage(kind byte) (more bool, err error) {
+// adoptPage adopts the first executions of a range, and returns where the next page begins, nil after the last one: a search
+// from the beginning would pass each key that was deleted.
+func (s *KeyedStore) adoptPage(of Range) (next []byte, err error) {
 	var changes []Entry
 	executions := 0
-	for key := range s.db.Entries(startingWith([]byte{kind}), &err) {
+	for key := range s.db.Entries(of, &err) {
 		if len(key) < 1+idSize {
-			return false, damaged("the list of executions")
+			return nil, damaged("the list of executions")
+		}
+		if executions++; executions > recoveryPage {
+			next = bytes.Clone(key)
+			break
 		}
 		listed, err := s.adopted(engine.ID(key[len(key)-idSize:]))
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		changes = append(append(changes, listed...), Entry{bytes.Clone(key), nil})
-		if executions++; executions == recoveryPage {
-			break
-		}
 	}
 	if err != nil || executions == 0 {
-		return false, err
+		return nil, err
 	}
-	return executions == recoveryPage, s.db.Commit(changes...)
+	return next, s.db.Commit(changes...)
 }
 
 // adopted returns the entries of an execution.

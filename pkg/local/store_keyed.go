@@ -110,6 +110,14 @@ func (s *stripe) find(execution engine.ID) int {
 	return slices.IndexFunc(s.latest, func(item engine.Item) bool { return item.Execution == execution })
 }
 
+// restOf returns the rest of the last item of an execution, 0 if it is not known.
+func (s *stripe) restOf(execution engine.ID) machine.Rest {
+	if i := s.find(execution); i >= 0 {
+		return s.latest[i].Rest
+	}
+	return 0
+}
+
 // keep stores the last item of an execution, and drops what was written longest ago.
 func (s *stripe) keep(item engine.Item, most int) {
 	s.forget(item.Execution)
@@ -185,8 +193,8 @@ func (s *KeyedStore) Use(db Database) error {
 		return err
 	}
 	s.running = newMemory()
-	for key := range s.db.Entries(startingWith(runningKeys), &err) {
-		_ = s.running.Commit(Entry{bytes.Clone(key), []byte{}}) // memory does not fail
+	for key, rest := range s.db.Entries(startingWith(runningKeys), &err) {
+		_ = s.running.Commit(Entry{bytes.Clone(key), bytes.Clone(rest)}) // memory does not fail
 		s.noteStored(key[len(key)-idSize:])
 	}
 	if err != nil {

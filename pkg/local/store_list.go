@@ -40,6 +40,24 @@ func listOfStatus(status machine.Status) []byte { return appendText([]byte{keyLi
 // runningKeys begins the keys of executions that have not ended.
 var runningKeys = listOfStatus(machine.StatusRunning)
 
+// runningEntry returns the entry of an execution in the list of those that have not ended. Its value is the rest, empty for
+// none: it only tells what to handle first, so it is not written when the rest is over.
+func (s *KeyedStore) runningEntry(item engine.Item) Entry {
+	head := s.headOf(item)
+	entry := list{head.Flow.Name, machine.StatusRunning}.add(placeOf(item.Execution, head.Started))
+	if item.Rest != 0 {
+		entry.Value = binary.BigEndian.AppendUint64(nil, uint64(item.Rest)) //nolint:gosec // as it is read
+	}
+	return entry
+}
+
+func decodeRest(stored []byte) machine.Rest {
+	if len(stored) != 8 {
+		return 0
+	}
+	return machine.Rest(binary.BigEndian.Uint64(stored)) //nolint:gosec // as it was written
+}
+
 // noteRunning repeats committed changes of the list of executions that have not ended in memory.
 func (s *KeyedStore) noteRunning(changes []Entry) {
 	if s.running == s.db {

@@ -51,7 +51,7 @@ func (s *KeyedStore) Latest(ctx context.Context, execution engine.ID) (engine.It
 		stripe.RLock()
 		defer stripe.RUnlock()
 		item, err := s.latest(stripe, execution)
-		item.Body = bytes.Clone(item.Body)
+		item.Body, item.Rest = bytes.Clone(item.Body), 0
 		return item, err
 	})
 }
@@ -91,7 +91,7 @@ func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 			stripe.stored.note(s.hashOf(item.Execution[:]))
 		}
 		value := encodeItem(item)
-		changes := s.itemChanges(item, value, head, err == nil && head.Status.Final())
+		changes := s.itemChanges(item, value, head, err == nil && head.Status.Final(), stripe.restOf(item.Execution))
 		if err := s.db.Commit(changes...); err != nil {
 			return err
 		}
@@ -136,8 +136,9 @@ func gapError(item engine.Item, size uint64) error {
 	return fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size)
 }
 
-// itemChanges returns the changes that add the item to its log and update the indexes.
-func (s *KeyedStore) itemChanges(item engine.Item, value []byte, head machine.Head, isFinal bool) []Entry {
+// itemChanges returns the changes that add the item to its log and update the indexes. The rest is the one that the execution
+// is listed with.
+func (s *KeyedStore) itemChanges(item engine.Item, value []byte, head machine.Head, isFinal bool, rest machine.Rest) []Entry {
 	changes := append(make([]Entry, 0, 4), Entry{itemKey(item.Execution, item.Seq), value})
 	switch {
 	case head.Lane: // its execution is listed
@@ -147,8 +148,10 @@ func (s *KeyedStore) itemChanges(item engine.Item, value []byte, head machine.He
 		if head.Notified {
 			changes = append(changes, untold(item.Execution))
 		}
-	case item.Seq > 0:
+	case item.Seq > 0 && item.Rest == rest:
 		return changes
+	case item.Seq > 0:
+		return append(changes, s.runningEntry(item))
 	}
 	return append(changes, listChanges(item, s.headOf(item), isFinal)...)
 }
@@ -204,36 +207,20 @@ func (s *KeyedStore) get(key engine.ItemKey) (item engine.Item, ok bool, err err
 	return item, true, err
 }
 
-// Unfinished returns the latest items of executions that have not ended: at most limit of those behind a place in their
-// list, and the place behind which the next ones are, nil if there are none. A nil place begins.
-func (s *KeyedStore) Unfinished(ctx context.Context, after []byte, limit int) (latest []engine.Item, next []byte, err error) {
-	of := startingWith(runningKeys)
-	if after != nil {
-		of.Lower = append(bytes.Clone(after), 0)
-	}
-	latest, err = read(ctx, s, operation{name: "look for unfinished executions"}, func() (latest []engine.Item, err error) {
-		var logs []Range
-		for key := range s.running.Entries(of, &err) {
-			logs = append(logs, logOf(engine.ID(key[len(key)-idSize:]), 0))
-			if len(logs) == limit {
-				next = bytes.Clone(key)
-				break
-			}
+// Unfinished is an execution that has not ended, and about until when it rests.
+type Unfinished struct {
+	Execution engine.ID
+	Rest      machine.Rest
+}
+
+// Unfinished implements [Recovery].
+func (s *KeyedStore) Unfinished(ctx context.Context) ([]Unfinished, error) {
+	return read(ctx, s, operation{name: "look for unfinished executions"}, func() (list []Unfinished, err error) {
+		for key, value := range s.running.Entries(startingWith(runningKeys), &err) {
+			list = append(list, Unfinished{engine.ID(key[len(key)-idSize:]), decodeRest(value)})
 		}
-		if err != nil {
-			return nil, err
-		}
-		last, err := s.db.Last(logs...)
-		for _, entry := range last {
-			item, err := decodeItem(entry.Key, entry.Value)
-			if err != nil {
-				return nil, err
-			}
-			latest = append(latest, item)
-		}
-		return latest, err
+		return list, err
 	})
-	return latest, next, err
 }
 
 // HasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts,

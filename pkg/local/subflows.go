@@ -66,7 +66,7 @@ func (s *System) left(ctx context.Context) (left []machine.ExecutionRef, err err
 			return nil, err
 		}
 		state, err := decodeState(item)
-		if err != nil || !state.EndsWithParent() { // of a damaged one the engine reports the damage
+		if err != nil || state.Status.Final() || !state.EndsWithParent() { // of a damaged one the engine reports the damage
 			continue
 		}
 		record, err := s.config.Store.Record(ctx, state.Parent.Handle)

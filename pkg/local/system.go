@@ -43,8 +43,8 @@ type Recovery interface { //nolint:interfacebloat // what a process takes over b
 	// Generation returns how many processes have opened the store, this one included, if it has one
 	// process at a time; else 0.
 	Generation() uint64
-	// Unfinished returns the latest items of executions that have not ended, in pages.
-	Unfinished(ctx context.Context, after []byte, limit int) (latest []engine.Item, next []byte, err error)
+	// Unfinished returns the executions that have not ended.
+	Unfinished(ctx context.Context) ([]Unfinished, error)
 	// Waiting returns the polls of the waiters of jobs, in pages.
 	Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error)
 }
@@ -77,8 +77,10 @@ type Config struct {
 	Unmapped func(engine.UnmappedSources)
 	// Blocked receives each unfinished execution of an earlier process that cannot continue here,
 	// because functions of its flow have no runner; nil discards it. Such an execution can be stopped,
-	// and ends at its time limit.
+	// and ends at its time limit. It is safe for concurrent use.
 	Blocked func(flow machine.FlowRef, execution string, missing []error)
+	// TakenOver is called when all executions of earlier processes were adopted; nil means no call.
+	TakenOver func()
 	// Output receives the error output of each command that ended, perhaps several
 	// lines; nil discards them. It returns quickly and is safe for concurrent use.
 	Output func(call machine.Call, text string)
@@ -117,12 +119,11 @@ type System struct {
 	runner            TaskRunner
 	play              *play                    // nil without a script
 	resolved          atomic.Pointer[fdl.Flow] // the last flow of which no function lacked a runner
-	// cannotContinue are the executions that cannot continue here and may only end. They do not change
-	// after the take-over.
-	cannotContinue map[engine.ID]bool
+	cannotContinue    blockedExecutions
+	recovery          atomic.Pointer[recovery] // nil when all executions of earlier processes were adopted
 
 	mu        sync.Mutex
-	recovered bool
+	recovered bool                // whether TakeOver has ended
 	run       atomic.Pointer[run] // the latest, which may have ended
 }
 
@@ -130,7 +131,7 @@ type System struct {
 func New(config Config) *System {
 	config.setDefaults()
 	s := &System{
-		queue: newQueue(config.Clock), workers: newWorkers(config.Workers), cannotContinue: map[engine.ID]bool{},
+		queue: newQueue(config.Clock), workers: newWorkers(config.Workers),
 		stops:   &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
 		changes: &changes{waiting: map[awaited]*watched{}},
 	}
@@ -173,6 +174,9 @@ func (c *Config) setDefaults() {
 	if c.Blocked == nil {
 		c.Blocked = func(machine.FlowRef, string, []error) {}
 	}
+	if c.TakenOver == nil {
+		c.TakenOver = func() {}
+	}
 	if c.Workers <= 0 && c.Clock.IsVirtual() {
 		c.Workers = 1
 	}
@@ -192,7 +196,7 @@ func (s *System) compose() {
 		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks, Notices: s.notices,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
 		CannotContinue: func(state machine.State) bool {
-			return len(s.cannotContinue) > 0 && s.cannotContinue[engine.NewID(state.Flow.Name, state.Execution)]
+			return s.cannotContinue.has(state)
 		},
 	}))
 	s.runner = must(roles.TaskRunner(engine.TaskRunnerConfig{

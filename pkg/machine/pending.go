@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math"
 	"time"
 
 	"github.com/waitless/waitless/pkg/token"
@@ -16,6 +17,38 @@ func Unresolved(s State, cause string) (entered Entry, ok bool) {
 		return w.Entry, true
 	}
 	return Entry{}, false
+}
+
+// Rest is until when a state needs no worker, in nanoseconds since 1970. It is zero if a worker has something to do, or soon
+// will. It is odd while a token may be closed before.
+type Rest int64
+
+// restForever is the rest of a state that waits for a token without a deadline.
+const restForever Rest = math.MaxInt64
+
+// shortRest is the shortest rest. A restart takes about as long, so shorter ones are over then.
+const shortRest = 10 * time.Second
+
+// AwaitsToken reports whether a token may be closed before the rest is over.
+func (r Rest) AwaitsToken() bool { return r&1 != 0 }
+
+// Rest returns until when the state needs no worker.
+func (s State) Rest() Rest {
+	w := s.Waiting
+	if w == nil || s.Ending != nil || s.Status != StatusRunning || !w.Submitted() && !w.forTimer() {
+		return 0
+	}
+	due := s.Timer.Due
+	switch rest := Rest(due.UnixNano()) &^ 1; {
+	case due.IsZero() && w.Submitted():
+		return restForever
+	case due.Sub(s.At) < shortRest:
+		return 0
+	case w.Submitted():
+		return rest | 1
+	default:
+		return rest
+	}
 }
 
 // forTimer reports whether only the pending timer can advance the state.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // Log is the suite of [engine.Log]. Each case gets an empty log.
@@ -17,6 +18,7 @@ func Log(t *testing.T, open func(t *testing.T) engine.Log) {
 	runCases(t, open, []testCase[engine.Log]{
 		{"an execution without items is not found", logEmpty},
 		{"an item comes back as it was put", logRoundTrip},
+		{"an item comes back without its rest", logRest},
 		{"a large item comes back as it was put", logLargeItem},
 		{"the latest item is the one with the highest number", logLatest},
 		{"items come in the order of their numbers, in pages", logPages},
@@ -108,6 +110,23 @@ func logLatest(c on[engine.Log]) {
 		}
 		wantLatest(t, log, logItem(someExecution, seq))
 	}
+}
+
+// logRest puts items whose state rests, and one that rests no longer.
+func logRest(c on[engine.Log]) {
+	t, log := c.t, c.it
+	for seq, rest := range []machine.Rest{0, 1 << 60, 1<<60 + 1, 0} {
+		item := logItem(someExecution, uint64(seq))
+		item.Rest = rest
+		if err := log.Append(t.Context(), item); err != nil {
+			t.Fatal(err)
+		}
+		if latest, err := log.Latest(t.Context(), someExecution); err != nil || latest.Rest != 0 {
+			t.Errorf("item %d: rest %d, error %v", seq, latest.Rest, err)
+		}
+		wantLatest(t, log, logItem(someExecution, uint64(seq)))
+	}
+	wantItems(t, log, someExecution, 0, 10, 4)
 }
 
 func logPages(c on[engine.Log]) {

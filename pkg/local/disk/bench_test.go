@@ -25,8 +25,8 @@ type volatile struct{ local.Store }
 
 func (volatile) Generation() uint64 { return 0 }
 
-func (volatile) Unfinished(context.Context, []byte, int) ([]engine.Item, []byte, error) {
-	return nil, nil, nil
+func (volatile) Unfinished(context.Context) ([]local.Unfinished, error) {
+	return nil, nil
 }
 
 func (volatile) Waiting(context.Context, resume.Poll, int) ([]resume.Poll, error) { return nil, nil }

@@ -59,7 +59,7 @@ func makeWaits(b *testing.B, dir string, waits int, before uint64) {
 		b.Fatal(err)
 	}
 	seen := &waitCounter{}
-	system, end := working(b, store, seen)
+	system, end := working(b, store, local.Config{Observer: seen})
 	begin := time.Now()
 	startMany(b, system, "day", waitDay, waits)
 	for seen.waiting.Load() < int64(waits) {
@@ -82,24 +82,31 @@ func makeWaits(b *testing.B, dir string, waits int, before uint64) {
 		}
 		b.ReportMetric(float64(time.Since(begin).Microseconds())/pages, name+"-us/page")
 	}
-	const beside = 5_000
-	begin = time.Now()
-	startMany(b, system, "pass", passOnly, beside)
-	for seen.ended.Load() < beside {
-		time.Sleep(time.Millisecond)
-	}
-	b.ReportMetric(beside/time.Since(begin).Seconds(), "beside/s")
+	runBeside(b, system, seen, "beside", 0)
 	end()
 	if err := store.Shut(); err != nil {
 		b.Fatal(err)
 	}
 }
 
+// runBeside runs executions of one step, of which some have ended before, and reports how many end in a second.
+func runBeside(b *testing.B, system *local.System, seen *waitCounter, name string, before int) {
+	b.Helper()
+	const beside = 5_000
+	begin := time.Now()
+	startMany(b, system, name, passOnly, beside)
+	for seen.ended.Load() < int64(before+beside) {
+		time.Sleep(time.Millisecond)
+	}
+	b.ReportMetric(beside/time.Since(begin).Seconds(), name+"/s")
+}
+
 // working serves a system until end is called.
-func working(b *testing.B, store *disk.Store, observer engine.Observer) (system *local.System, end func()) {
+func working(b *testing.B, store *disk.Store, config local.Config) (system *local.System, end func()) {
 	b.Helper()
 	const workers = 64
-	system = local.New(local.Config{Store: store, Observer: observer, Workers: workers})
+	config.Store, config.Workers = store, workers
+	system = local.New(config)
 	ctx, cancel := context.WithCancel(b.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = system.Serve(ctx) }) // it ends with the context
@@ -138,13 +145,20 @@ func restartWithWaits(b *testing.B, dir string) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(time.Since(begin).Seconds(), "open-s")
-	seen := &waitCounter{}
-	system, end := working(b, store, seen)
-	startMany(b, system, "pass", passOnly, 1)
-	b.ReportMetric(time.Since(begin).Seconds(), "served-s")
-	if err := system.TakeOver(b.Context()); err != nil { // returns when that of Serve has ended
-		b.Fatal(err)
+	seen, takenOver := &waitCounter{}, make(chan struct{})
+	system, end := working(b, store, local.Config{Observer: seen, TakenOver: func() { close(takenOver) }})
+	startMany(b, system, "first", passOnly, 1)
+	for seen.ended.Load() == 0 {
+		time.Sleep(time.Millisecond)
 	}
+	b.ReportMetric(time.Since(begin).Seconds(), "served-s")
+	runBeside(b, system, seen, "beside-reading", 1)
+	select {
+	case <-takenOver:
+		b.Log("all waits were read before the executions beside them had ended")
+	default:
+	}
+	<-takenOver
 	b.ReportMetric(time.Since(begin).Seconds(), "recovered-s")
 	end()
 	if err := store.Shut(); err != nil {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -76,9 +77,12 @@ func (p *promises) record(handle string, record token.Record) {
 
 func crashID(writer int) engine.ID { return engine.NewID("crash", fmt.Sprint(writer)) }
 
+// crashRest is the rest of an item: most have another one than the item before.
+func crashRest(seq uint64) machine.Rest { return machine.Rest(seq % 4) }
+
 func crashItem(id engine.ID, seq uint64) engine.Item {
 	body := bytes.Repeat(fmt.Appendf(nil, "%s %d;", id, seq), 1+int(seq%20))
-	return engine.Item{Execution: id, Seq: seq, Nonce: fmt.Sprintf("%s-%d", id, seq), Body: body}
+	return engine.Item{Execution: id, Seq: seq, Nonce: fmt.Sprintf("%s-%d", id, seq), Body: body, Rest: crashRest(seq)}
 }
 
 // write appends items and closes tokens until there are so many, ctx ends, or
@@ -146,10 +150,21 @@ func (p *promises) read(ctx context.Context, store *disk.Store, writer int) {
 // check: what was promised is there, and logs are without gaps or damage.
 func (p *promises) check(t *testing.T, store *disk.Store) {
 	t.Helper()
+	rests := map[engine.ID]machine.Rest{}
+	list, err := store.Unfinished(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	for _, unfinished := range list {
+		rests[unfinished.Execution] = unfinished.Rest
+	}
 	for id, count := range p.items {
 		items, err := store.Items(t.Context(), id, 0, 1<<20)
 		if err != nil || uint64(len(items)) < count {
 			t.Errorf("execution %s has %d items, error %v; acknowledged were %d", id, len(items), err, count)
+		}
+		if rest, ok := rests[id]; !ok || len(items) > 0 && rest != crashRest(uint64(len(items)-1)) {
+			t.Errorf("execution %s with %d items has rest %d, listed: %t", id, len(items), rest, ok)
 		}
 		for i, item := range items {
 			if want := crashItem(id, uint64(i)); item.Seq != want.Seq || item.Nonce != want.Nonce || !bytes.Equal(item.Body, want.Body) {

@@ -120,7 +120,7 @@ func (p *process) want(t *testing.T, status machine.Status, failure string, took
 		t.Errorf("it is %s, error %q (%s), after %s; want %s, %q after %s",
 			state.Status, state.Error, state.Cause, state.At.Sub(state.Started), status, failure, took)
 	}
-	left, _, err := p.store.Unfinished(t.Context(), nil, 10)
+	left, err := p.store.Unfinished(t.Context())
 	if err != nil || (len(left) == 0) != status.Final() {
 		t.Errorf("%d executions are unfinished, error %v", len(left), err)
 	}
@@ -527,7 +527,7 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 				return answered, nil
 			}
 			p.runToEnd(t)
-			if left, _, err := p.store.Unfinished(t.Context(), nil, 10); err != nil || len(left) > 0 || atOnce > most || calls != executions {
+			if left, err := p.store.Unfinished(t.Context()); err != nil || len(left) > 0 || atOnce > most || calls != executions {
 				t.Errorf("%d calls, %d at once, %d executions left, error %v", calls, atOnce, len(left), err)
 			}
 		})

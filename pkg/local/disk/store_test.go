@@ -309,7 +309,7 @@ func TestShutStoreReturnsAnError(t *testing.T) {
 	}
 	_, latest := store.Latest(t.Context(), engine.ID{})
 	_, items := store.Items(t.Context(), engine.ID{}, 0, 1)
-	_, _, unfinished := store.Unfinished(t.Context(), nil, 1)
+	_, unfinished := store.Unfinished(t.Context())
 	_, flow := store.Flow(t.Context(), machine.FlowRef{Name: "flow"})
 	_, put := store.Put(t.Context(), "flow", []byte(passOnly))
 	_, record := store.Record(t.Context(), "handle")
