@@ -66,6 +66,7 @@ var house = []row{
 		path: "pkg/engine/enginetest", testing: true,
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"},
 	},
+	{path: "pkg/telemetry", ours: []string{"pkg/engine", "pkg/machine"}},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
@@ -96,7 +97,7 @@ var house = []row{
 	{path: "pkg/aws/stack"},
 	{path: "pkg/aws/samlocal"},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
-	{path: "pkg/aws/sqs", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/sqs", ours: append([]string{"pkg/telemetry"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/s3", ours: []string{"pkg/engine"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/scheduler", modules: []string{awsSDK}},
 	{path: "pkg/aws/lambda", ours: useCases, modules: []string{awsSDK}},
@@ -108,7 +109,7 @@ var house = []row{
 	{path: "pkg/aws/environment", modules: []string{awsSDK}},
 	{
 		path: "pkg/aws/parts", modules: []string{awsSDK},
-		ours: append([]string{"pkg/aws/dynamo", "pkg/aws/environment", "pkg/aws/function", "pkg/aws/secrets", "pkg/aws/sqs"}, useCases...),
+		ours: append([]string{"pkg/aws/dynamo", "pkg/aws/environment", "pkg/aws/function", "pkg/aws/secrets", "pkg/aws/sqs", "pkg/telemetry"}, useCases...),
 	},
 	{
 		path: "pkg/aws/schedules", modules: []string{awsSDK},
@@ -144,7 +145,7 @@ var house = []row{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3", "pkg/aws/lambda",
-			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/aws/schedules", "pkg/webhook",
+			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/aws/schedules", "pkg/webhook", "pkg/telemetry",
 		}, composed...),
 	},
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/telemetry"
 )
 
 // compose composes the function from its environment.
@@ -24,6 +25,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
 	clients.Notify, clients.CheckTarget = p.Notify()
+	clients.Observer = telemetry.Executions{Sink: p.Metrics()}
 	tokens := p.TokensConfig(waits)
 	tokens.LimitHint = limits.Hints.Data
 	config := rest.Config{

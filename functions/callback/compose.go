@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/telemetry"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -37,6 +38,7 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 		callbackSecrets: parts.Secret(p, "WAITLESS_CALLBACK_SECRET", callbackurl.ParseSecrets),
 		tokens:          resume.NewTokens(tokens),
 		log:             log,
+		metrics:         p.Metrics(),
 	}
 	return p.OnlyOwnAPI(false, function.Serve(a.handler)), errors.Join(p.Err(), err)
 }
@@ -47,6 +49,7 @@ type api struct {
 	tokens          *resume.Tokens
 	waits           callbackurl.Waits
 	log             *slog.Logger
+	metrics         *telemetry.Batch
 }
 
 func (a api) handler(ctx context.Context, _ *function.Request) (http.Handler, error) {
@@ -54,7 +57,7 @@ func (a api) handler(ctx context.Context, _ *function.Request) (http.Handler, er
 	if err != nil { // only signed callbacks need it, and are rejected without
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
-	return callbackurl.Handler(callbackurl.Config{ //nolint:gosec // SecretSetting is the name of a parameter
+	return telemetry.CountRefusals(a.metrics, callbackurl.Handler(callbackurl.Config{ //nolint:gosec // SecretSetting is the name of a parameter
 		Tokens: a.tokens, Waits: a.waits, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Now: time.Now, Log: a.log,
-	}), nil
+	})), nil
 }

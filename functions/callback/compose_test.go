@@ -67,7 +67,7 @@ func composed(t *testing.T, signing string) (function.HTTP, *world) {
 	variables := map[string]string{
 		"WAITLESS_API": "callbacks", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
 		"WAITLESS_LOG_TABLE": "log", "WAITLESS_VALUES_BUCKET": "values",
-		"WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_DELIVERY_QUEUE": server.URL + "/tasks",
+		"WAITLESS_STACK": "s", "WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes", "WAITLESS_DELIVERY_QUEUE": server.URL + "/tasks",
 		"WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_CALLBACK_SECRET": signing,
 	}
 	serve, err := composeWith(func(name string) string { return variables[name] }, slog.New(slog.NewTextHandler(&around.log, nil)))

@@ -32,7 +32,7 @@ func composed(t *testing.T, clients string) function.HTTP {
 	t.Cleanup(server.Close)
 	variables := map[string]string{
 		"WAITLESS_API": "callbacks", "AWS_REGION": "us-east-1", "AWS_ACCESS_KEY_ID": "id", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_ENDPOINT_URL": server.URL,
-		"WAITLESS_LOG_TABLE": "log", "WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes",
+		"WAITLESS_STACK": "s", "WAITLESS_LOG_TABLE": "log", "WAITLESS_WAITS_TABLE": "waits", "WAITLESS_WAKE_QUEUE": server.URL + "/wakes",
 		"WAITLESS_DELIVERY_QUEUE": server.URL + "/deliveries", "WAITLESS_TOKEN_KEY": "arn:key", "WAITLESS_EXECUTION_DAYS": "90", "WAITLESS_RETENTION_DAYS": "30",
 		"WAITLESS_CLIENT_KEYS": clients, "WAITLESS_VALUES_BUCKET": "values",
 		"WAITLESS_TIMERS": "timers", "WAITLESS_TIMER_ROLE": "arn:role", "WAITLESS_DEAD_LETTERS": "arn:letters", "WAITLESS_WAKE_QUEUE_ARN": "arn:wakes",

@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
+	"github.com/waitless/waitless/pkg/telemetry"
 )
 
 // compose composes the function from its environment.
@@ -43,7 +44,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		}),
 		Now: time.Now, WorkerDeadAfter: 2 * timeLimit, CallbackBase: p.Optional("WAITLESS_CALLBACK_URL"), Limits: limits,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")), NewerKeys: keys.Newer,
-		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")},
+		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
 	}
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
 		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
@@ -52,9 +53,10 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
 	clients := engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: config.Wakes, Now: time.Now, Limits: limits, LargeValues: config.LargeValues,
+		Observer: config.Observer,
 	}
 	clients.Notify, clients.CheckTarget = p.Notify()
-	i := interpreter{keys, worker, store, clients}
+	i := interpreter{keys, worker, store, clients, p.Metrics()}
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance, i.fire), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()
@@ -79,6 +81,7 @@ type interpreter struct {
 	worker    *engine.Worker
 	schedules schedule.Store
 	clients   engine.ClientConfig
+	metrics   *telemetry.Batch
 }
 
 func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
@@ -86,7 +89,10 @@ func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disp
 	if err != nil {
 		return engine.Disposition{}, err
 	}
-	return i.worker.WithKeys(keys).Advance(ctx, wake)
+	received := i.clients.Now()
+	disposition, err := i.worker.WithKeys(keys).Advance(ctx, wake)
+	telemetry.CountWake(i.metrics, wake, received, disposition)
+	return disposition, err
 }
 
 // fire starts the execution of a schedule that is due. Scheduler sends the message up to a minute early.

@@ -95,7 +95,7 @@ func newFixture(t *testing.T) *fixture {
 		t.Fatal(err)
 	}
 	clients := engine.ClientConfig{Log: f, Flows: f, TokenStore: f, Stops: f, Wakes: f, LargeValues: f, Now: clock, Limits: limits}
-	f.interpreter = interpreter{&secrets.Keys{Client: f, Now: clock}, worker, f, clients}
+	f.interpreter = interpreter{&secrets.Keys{Client: f, Now: clock}, worker, f, clients, nil}
 	f.client, err = engine.NewClient(clients)
 	if err != nil {
 		t.Fatal(err)

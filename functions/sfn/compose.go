@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/sfn"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/telemetry"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -25,6 +26,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
 	clients.Notify, clients.CheckTarget = p.Notify()
+	clients.Observer = telemetry.Executions{Sink: p.Metrics()}
 	tokens := p.TokensConfig(waits)
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)

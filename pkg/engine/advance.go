@@ -17,6 +17,8 @@ type Disposition struct {
 	// EarlyLooks counts the reads of the token that came before its closer's update (rule 11, the closer
 	// sends the wake first).
 	EarlyLooks int
+	// Conflicts counts the commits that another worker preceded (rule 4). It is also set after an error.
+	Conflicts int
 	// Unmapped are the mappings of the committed items that found no source, nil for none. It is also set
 	// after an error. It is for logs only: if the worker dies, it is lost.
 	Unmapped *UnmappedSources
@@ -46,9 +48,9 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 		disposition, err = done, h.abandon(ctx, err)
 	}
 	if err != nil {
-		return Disposition{Unmapped: h.unmapped}, wrap("advance execution "+wake.Execution.String(), err)
+		return Disposition{Unmapped: h.unmapped, Conflicts: h.conflicts}, wrap("advance execution "+wake.Execution.String(), err)
 	}
-	disposition.EarlyLooks, disposition.Unmapped = h.earlyLooks, h.unmapped
+	disposition.EarlyLooks, disposition.Unmapped, disposition.Conflicts = h.earlyLooks, h.unmapped, h.conflicts
 	return disposition, nil
 }
 
@@ -67,6 +69,8 @@ type handler struct {
 	nonces []string
 	// earlyLooks counts the reads of a token that was still open.
 	earlyLooks int
+	// conflicts counts lost races.
+	conflicts int
 	// resent says that the wake was sent again.
 	resent bool
 	// unmapped are the unmapped sources of committed drafts.
@@ -81,6 +85,9 @@ func (h *handler) run(ctx context.Context) (Disposition, error) {
 	}
 	for try := 1; ; try++ {
 		disposition, err := h.apply(ctx)
+		if CodeOf(err) == CodeConflict {
+			h.conflicts++
+		}
 		if err == nil || try == maxTries || !h.retries(err) {
 			return disposition, err
 		}

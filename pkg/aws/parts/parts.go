@@ -5,12 +5,15 @@
 package parts
 
 import (
+	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -23,6 +26,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/telemetry"
 )
 
 // Parts makes the parts of one function. [environment.Environment.Err] reports the variables that were missing.
@@ -35,13 +39,24 @@ type Parts struct {
 	queues  *sqs.Client
 	tables  *dynamodb.Client
 	secrets *secretsmanager.Client
+	metrics telemetry.Batch
 }
 
 // New returns the parts of a function with that environment, which logs to log.
 func New(getenv func(string) string, log *slog.Logger) *Parts {
 	env := environment.New(getenv)
 	config := env.AWS()
-	return &Parts{env, config, log, sqs.NewClient(config), dynamodb.NewFromConfig(config), secretsmanager.NewFromConfig(config)}
+	return &Parts{
+		Environment: env, Config: config, Log: log,
+		queues: sqs.NewClient(config), tables: dynamodb.NewFromConfig(config), secrets: secretsmanager.NewFromConfig(config),
+		metrics: telemetry.Batch{Level: env.Optional("AWS_LAMBDA_LOG_LEVEL"), Now: time.Now, Out: os.Stderr},
+	}
+}
+
+// Metrics returns the metrics of the function. [Parts.Receiver] and [Parts.OnlyOwnAPI] write them after each invocation.
+func (p *Parts) Metrics() *telemetry.Batch {
+	p.metrics.Stack = p.Text("WAITLESS_STACK")
+	return &p.metrics
 }
 
 // Queue returns the queue whose URL the variable has.
@@ -143,15 +158,22 @@ func (p *Parts) Notify() (preset machine.Notify, check func(target string) error
 
 // Receiver returns the receiver of the queues whose URLs the variables have, without a decoder. line is the text of its log lines.
 func (p *Parts) Receiver(line string, variables ...string) *sqs.Receiver {
-	r := &sqs.Receiver{Client: p.queues, AnySource: p.OnSAMLocal(), Now: time.Now, Log: p.Log, LogMessage: line}
+	r := &sqs.Receiver{Client: p.queues, AnySource: p.OnSAMLocal(), Now: time.Now, Log: p.Log, LogMessage: line, Metrics: p.Metrics()}
 	for _, variable := range variables {
 		r.URLs = append(r.URLs, p.Text(variable))
 	}
 	return r
 }
 
-// OnlyOwnAPI returns a function that rejects requests of other APIs than the stack's own, except under `sam local`.
+// OnlyOwnAPI returns a function that rejects requests of other APIs than the stack's own, except under `sam local`, and that writes
+// metrics after each request.
 func (p *Parts) OnlyOwnAPI(requireIAM bool, serve function.HTTP) function.HTTP {
+	counted := p.Metrics()
+	serveOnce := serve
+	serve = func(ctx context.Context, request function.Request) (events.APIGatewayV2HTTPResponse, error) {
+		defer counted.Flush()
+		return serveOnce(ctx, request)
+	}
 	if id := p.Text("WAITLESS_API"); !p.OnSAMLocal() {
 		return function.OnlyAPI(id, requireIAM, serve)
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/waitless/waitless/pkg/telemetry"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -58,5 +59,5 @@ func (h TaskHandlers) heartbeat(_ Message, p deliveryPayload) (Work, error) {
 }
 
 func (p deliveryPayload) work(do func(context.Context) (time.Time, error)) Work {
-	return Work{Do: brief(do), Attrs: []slog.Attr{slog.String("delivery", token.Mask(p.Handle))}}
+	return Work{Do: brief(do), Failures: telemetry.DeliveryFailures, Attrs: []slog.Attr{slog.String("delivery", token.Mask(p.Handle))}}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/telemetry"
 )
 
 // Notices sends notices to a queue, whose receiver sends them to their targets. It implements [engine.Notices].
@@ -36,7 +37,7 @@ func (h TaskHandlers) notify(m Message, p noticePayload) (Work, error) {
 	execution, err := parseID(p.Execution)
 	notice := engine.Notice{Execution: execution, ID: p.ID, Target: p.Target, Body: p.Body, Ended: p.Ended}
 	do := func(ctx context.Context) (time.Time, error) { return time.Time{}, h.Notify(ctx, notice) }
-	return Work{Do: brief(do), Pause: engine.NoticePause(m.Receives), Attrs: []slog.Attr{
+	return Work{Do: brief(do), Pause: engine.NoticePause(m.Receives), Failures: telemetry.DeliveryFailures, Attrs: []slog.Attr{
 		slog.String("execution", p.Execution), slog.String("notice", p.ID), slog.String("target", engine.ShownTarget(p.Target)),
 	}}, err
 }

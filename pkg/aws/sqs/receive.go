@@ -15,6 +15,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"github.com/waitless/waitless/pkg/telemetry"
 )
 
 // Hider is the part of a [Client] that hides messages.
@@ -55,6 +57,8 @@ type Work struct {
 	// Group is the name of a group. The messages of a group are handled one after the other, messages without a group
 	// concurrently.
 	Group string
+	// Failures is the metric that counts errors of Do; nil for none.
+	Failures *telemetry.Metric
 	// Attrs are attributes of the log line.
 	Attrs []slog.Attr
 	// After returns more attributes of the log line. It is called when the work is done; nil for none.
@@ -91,6 +95,8 @@ type Receiver struct {
 	// Hold is how long a message stays hidden after its worker died; 0 leaves that to the queue's visibility timeout, which
 	// Lambda rejects below the function's time limit.
 	Hold time.Duration
+	// Metrics counts what became of the messages, and is written after each batch; nil for none.
+	Metrics *telemetry.Batch
 }
 
 // delivery is a message with its work, or the error of decoding it.
@@ -128,6 +134,7 @@ func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQ
 		})
 	}
 	running.Wait()
+	r.Metrics.Flush()
 	return events.SQSEventResponse{BatchItemFailures: redeliver}, nil
 }
 
@@ -184,6 +191,7 @@ func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 	begin := r.Now()
 	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(d.Attrs), slog.String("message", d.ID))...)
 	outcome, pause, err := r.do(ctx, d)
+	r.count(d, outcome)
 	attrs := append(d.Attrs,
 		slog.String("outcome", outcome.word), slog.Int("receives", d.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
 	if err != nil {
@@ -199,6 +207,19 @@ func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 	}
 	r.Log.LogAttrs(ctx, outcome.level, r.LogMessage, attrs...)
 	return outcome.finished
+}
+
+// count counts a message that failed or was discarded.
+func (r *Receiver) count(d delivery, is outcome) {
+	switch is {
+	case failed:
+		r.Metrics.Add(telemetry.MessagesFailed, "", 1)
+		if d.Failures != nil {
+			r.Metrics.Add(d.Failures, "", 1)
+		}
+	case discarded:
+		r.Metrics.Add(telemetry.MessagesDiscarded, "", 1)
+	}
 }
 
 // do returns the outcome of the work, and how long to hide a message that is to be redelivered.

@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/telemetry"
 )
 
 // workOf returns a receiver whose messages all ask for this work.
@@ -92,6 +94,28 @@ func (f *fixture) wantLine(t *testing.T, level, outcome string) {
 	}
 	if line.Level != level || line.Msg != "work" || line.What != "it" || line.Outcome != outcome || line.Receives == nil || line.DurationMS == nil {
 		t.Errorf("the log line is %s", f.log)
+	}
+}
+
+// A batch writes one line, with its failures and the deliveries among them.
+func TestMetricsOfABatch(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	works := map[string]sqs.Work{
+		"done": {Do: doing(time.Time{}, nil)}, "retry": {Do: doing(now, nil)}, "failed": {Do: doing(time.Time{}, broken)},
+		"discarded": {Do: doing(time.Time{}, sqs.ErrDiscard)}, "delivery": {Do: doing(time.Time{}, broken), Failures: telemetry.DeliveryFailures},
+	}
+	f := newFixture(func(m sqs.Message) (sqs.Work, error) { return works[m.Body], nil })
+	var lines bytes.Buffer
+	f.Metrics = &telemetry.Batch{Stack: "s", Now: f.Now, Out: &lines}
+	f.receive(t, "done", "retry")
+	if lines.Len() > 0 {
+		t.Errorf("a batch without failures wrote %s", &lines)
+	}
+	f.receive(t, "done", "failed", "delivery", "discarded", "failed")
+	line, _, _ := strings.Cut(lines.String(), `,"_aws"`)
+	if want := `{"DeliveryFailures":1,"MessagesDiscarded":1,"MessagesFailed":3,"Stack":"s"`; line != want || strings.Count(lines.String(), "\n") != 1 {
+		t.Errorf("it wrote %s, want one line that begins with %s", &lines, want)
 	}
 }
 

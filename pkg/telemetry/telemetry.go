@@ -1,0 +1,64 @@
+// Package telemetry counts what executions do, for operators. A stack writes its metrics as log lines ([Batch]), and waitless dev serves
+// them to Prometheus ([Totals]), with the same names.
+//
+// This package may change between releases; the names of metrics do not.
+package telemetry
+
+// Namespace is the namespace of the metrics in CloudWatch.
+const Namespace = "Waitless"
+
+// The dimensions of metrics in CloudWatch. Each metric has Stack; one with a label has Reason too.
+const (
+	DimensionStack  = "Stack"
+	DimensionReason = "Reason"
+)
+
+// Units of metrics, named as in CloudWatch.
+const (
+	count        = "Count"
+	milliseconds = "Milliseconds"
+)
+
+// Metric is what is counted or measured.
+type Metric struct {
+	Name     string
+	Unit     string
+	Help     string
+	HasLabel bool // its numbers are kept apart by a reason
+}
+
+// The metrics.
+var (
+	ExecutionsStarted   = &Metric{Name: "ExecutionsStarted", Unit: count, Help: "Executions that were accepted, sub-flows included."}
+	ExecutionsSucceeded = &Metric{Name: "ExecutionsSucceeded", Unit: count, Help: "Executions that succeeded."}
+	ExecutionsFailed    = &Metric{Name: "ExecutionsFailed", Unit: count, Help: "Executions that failed."}
+	ExecutionsStopped   = &Metric{Name: "ExecutionsStopped", Unit: count, Help: "Executions that were stopped."}
+	ExecutionsTimedOut  = &Metric{Name: "ExecutionsTimedOut", Unit: count, Help: "Executions that reached their time limit."}
+	Retries             = &Metric{Name: "Retries", Unit: count, Help: "Failed attempts that a retry policy repeats."}
+	Conflicts           = &Metric{Name: "Conflicts", Unit: count, Help: "Commits that another worker preceded."}
+	WakeAge             = &Metric{Name: "WakeAge", Unit: milliseconds, Help: "Age of wakes at their first receipt, since they were due."}
+	MessagesFailed      = &Metric{Name: "MessagesFailed", Unit: count, Help: "Messages of queues that failed and are redelivered."}
+	MessagesDiscarded   = &Metric{Name: "MessagesDiscarded", Unit: count, Help: "Messages of queues that are invalid and were deleted."}
+	DeliveryFailures    = &Metric{Name: "DeliveryFailures", Unit: count, Help: "Failed attempts to deliver an outcome, a heartbeat or a notice."}
+	CallbackRefusals    = &Metric{Name: "CallbackRefusals", Unit: count, Help: "Requests of callbacks that were rejected.", HasLabel: true}
+)
+
+// All returns all metrics.
+func All() []*Metric {
+	return []*Metric{
+		ExecutionsStarted, ExecutionsSucceeded, ExecutionsFailed, ExecutionsStopped, ExecutionsTimedOut, Retries, Conflicts, WakeAge,
+		MessagesFailed, MessagesDiscarded, DeliveryFailures, CallbackRefusals,
+	}
+}
+
+// Sink receives numbers. It is safe for concurrent use.
+type Sink interface {
+	// Add counts, or records a measured value. The reason is empty for a metric without a label.
+	Add(m *Metric, reason string, value float64)
+}
+
+// key is a metric with its reason.
+type key struct {
+	metric *Metric
+	reason string
+}
