@@ -1,0 +1,182 @@
+package stack_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/telemetry"
+)
+
+// awsMetrics are the metrics of AWS that alarms and the dashboard use, with the dimension of each.
+var awsMetrics = map[string]string{
+	// docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+	"AWS/SQS ApproximateNumberOfMessagesVisible": "QueueName",
+	"AWS/SQS ApproximateAgeOfOldestMessage":      "QueueName",
+	// docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
+	"AWS/Lambda Errors":    "FunctionName",
+	"AWS/Lambda Throttles": "FunctionName",
+	// docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html
+	"AWS/ApiGateway Count": "ApiId",
+	"AWS/ApiGateway 4xx":   "ApiId",
+	"AWS/ApiGateway 5xx":   "ApiId",
+}
+
+// dimensionOf returns the dimension of a metric that AWS or the code writes, empty if neither does.
+func dimensionOf(namespace, name string) string {
+	if i := slices.IndexFunc(telemetry.All(), func(m *telemetry.Metric) bool { return m.Name == name }); namespace == telemetry.Namespace && i >= 0 {
+		return telemetry.DimensionStack
+	}
+	return awsMetrics[namespace+" "+name]
+}
+
+// An alarm is of a metric with one dimension.
+type alarm struct{ namespace, metric, dimension, value, condition string }
+
+func alarmsOf(t *testing.T, read template) map[string]alarm {
+	t.Helper()
+	alarms := map[string]alarm{}
+	for id, r := range read.Resources {
+		if r.Type != "AWS::CloudWatch::Alarm" {
+			continue
+		}
+		p := &r.Properties
+		dimensions := at(p, "Dimensions").Content
+		if len(dimensions) != 1 {
+			t.Fatalf("%s has %d dimensions", id, len(dimensions))
+		}
+		alarms[id] = alarm{
+			at(p, "Namespace").Value, at(p, "MetricName").Value,
+			at(dimensions[0], "Name").Value, at(dimensions[0], "Value").Value, r.Condition,
+		}
+		if missing := at(p, "TreatMissingData").Value; missing != "notBreaching" {
+			t.Errorf("%s: TreatMissingData is %s: it would be without data in a stack that is idle", id, missing)
+		}
+		for _, actions := range []*yaml.Node{at(p, "AlarmActions"), at(p, "OKActions")} {
+			if actions.Tag != "!If" || actions.Content[0].Value != "HasAlarmTopic" || leaf(actions.Content[1]) != "AlarmTopic" {
+				t.Errorf("%s does not publish to AlarmTopic", id)
+			}
+		}
+	}
+	return alarms
+}
+
+// Each alarm is of a metric that is written.
+func TestAlarmsAreOfMetricsThatAreWritten(t *testing.T) {
+	t.Parallel()
+	read := readTemplate(t)
+	for id, a := range alarmsOf(t, read) {
+		if want := dimensionOf(a.namespace, a.metric); want == "" || a.dimension != want {
+			t.Errorf("%s is of %s %s by %s; the dimension is %q", id, a.namespace, a.metric, a.dimension, want)
+		}
+		of := read.Resources[strings.TrimSuffix(a.value, ".QueueName")]
+		wantType := map[string]string{"QueueName": "AWS::SQS::Queue", "FunctionName": "AWS::Serverless::Function"}[a.dimension]
+		if of.Type != wantType || wantType == "" && a.value != "AWS::StackName" {
+			t.Errorf("%s is of %s, a %q", id, a.value, of.Type)
+		}
+		if want := strings.Replace(of.Condition, "Serves", "Has", 1); a.condition != "HasAlarms" && a.condition != want+"Alarms" {
+			t.Errorf("%s has the condition %s, its resource %q", id, a.condition, of.Condition)
+		}
+	}
+}
+
+// Each dead-letter queue has an alarm, and so has each function but the sample.
+func TestAlarmsAreComplete(t *testing.T) {
+	t.Parallel()
+	read := readTemplate(t)
+	var got []string
+	for _, a := range alarmsOf(t, read) {
+		got = append(got, a.metric+" "+a.value)
+	}
+	want := []string{"DeliveryFailures AWS::StackName", "MessagesFailed AWS::StackName", "WakeAge AWS::StackName"}
+	for id, r := range read.Resources {
+		switch {
+		case r.Type == "AWS::SQS::Queue" && strings.HasSuffix(id, "DeadLetters"):
+			want = append(want, "ApproximateNumberOfMessagesVisible "+id+".QueueName")
+		case r.Type == "AWS::Serverless::Function" && id != "EchoFunction":
+			want = append(want, "Errors "+id, "Throttles "+id)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("there are alarms of %q, want %q", got, want)
+	}
+}
+
+func TestDashboardShowsMetricsThatAreWritten(t *testing.T) {
+	t.Parallel()
+	read := readTemplate(t)
+	dashboard := read.Resources["OverviewDashboard"]
+	var body struct {
+		Widgets []struct {
+			Properties struct{ Metrics [][]any }
+		}
+	}
+	if err := json.Unmarshal([]byte(at(&dashboard.Properties, "DashboardBody").Value), &body); err != nil {
+		t.Fatal(err)
+	}
+	shown := 0
+	for _, widget := range body.Widgets {
+		for _, metric := range widget.Properties.Metrics {
+			namespace, ok := metric[0].(string)
+			if !ok { // a search: of the metric with reasons
+				continue
+			}
+			shown++
+			if name, _ := metric[1].(string); metric[2] != dimensionOf(namespace, name) {
+				t.Errorf("%v is not a metric that is written", metric)
+			}
+			id, _, _ := strings.Cut(strings.Trim(metric[3].(string), "${}"), ".")
+			if _, ok := read.Resources[id]; !ok && id != "AWS::StackName" {
+				t.Errorf("%v: the template has no %s", metric, id)
+			}
+		}
+	}
+	if shown < 30 {
+		t.Errorf("it shows %d metrics", shown)
+	}
+}
+
+// Lines of the access log name the route and not the path, which may have a token.
+func TestAccessLogsHaveNoPath(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"ManagementStage", "CallbackStage"} {
+		stage := readTemplate(t).Resources[id]
+		settings := at(&stage.Properties, "AccessLogSettings", "Fn::If").Content
+		format := at(settings[1], "Format").Value
+		var line map[string]string
+		if err := json.Unmarshal([]byte(format), &line); err != nil || settings[0].Value != "LogsAccess" {
+			t.Fatalf("%s: the format is %s, error %v", id, format, err)
+		}
+		want := []string{
+			"$context.apiId", "$context.identity.sourceIp", "$context.identity.userArn", "$context.requestId", "$context.requestTime",
+			"$context.responseLatency", "$context.responseLength", "$context.routeKey", "$context.status",
+		}
+		var got []string
+		for _, variable := range line {
+			got = append(got, variable)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: the line has %q, want %q", id, got, want)
+		}
+	}
+}
+
+func TestAlarmTopicIsATopic(t *testing.T) {
+	t.Parallel()
+	allowed := regexp.MustCompile(readTemplate(t).Parameters["AlarmTopic"].Pattern)
+	for topic, want := range map[string]bool{
+		"": true, "arn:aws:sns:eu-west-1:123456789012:operators": true, "arn:aws-cn:sns:cn-north-1:123456789012:a_b-c": true,
+		"operators": false, "arn:aws:sns:eu-west-1:123456789012:*": false, "arn:aws:sqs:eu-west-1:123456789012:operators": false,
+		"arn:aws:sns:eu-west-1:123456789012:operators.fifo": false, "arn:aws:sns:eu-west-1:123456789012:a:b": false, // alarms publish to neither
+	} {
+		if got := allowed.MatchString(topic); got != want {
+			t.Errorf("%q is allowed: %t, want %t", topic, got, want)
+		}
+	}
+}
