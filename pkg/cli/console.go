@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/console"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
 // The console looks for changes at these intervals. Each look at a stack costs requests there.
@@ -43,7 +44,7 @@ func (s consoleServer) url() string {
 func listenForConsole(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || !target.IsLoopback(host) {
-		return nil, view.Usage("--console is "+strconv.Quote(address)+"; allowed: HOST:PORT of this machine, or off", "--console 127.0.0.1:0")
+		return nil, view.Usage("--console is "+strconv.Quote(address)+"; allowed: HOST:PORT of this machine; and for dev, off", "--console 127.0.0.1:0")
 	}
 	listener, err := (&net.ListenConfig{Control: requireLoopback}).Listen(ctx, "tcp", address)
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
@@ -151,6 +152,10 @@ func (c Command) serveConsole(ctx context.Context, a *target.Client, o consoleOp
 	if err != nil {
 		return err
 	}
+	if _, _, err = a.ExecutionsPage(ctx, rest.Filter{Limit: 1}, ""); err != nil {
+		return err
+	}
+	c.noteOfNoWorker(a)
 	base, err := c.callbackBase(ctx, a, o.Place, "")
 	if err != nil {
 		log.Warn("the console shows no callback URLs", "error", err.Error())

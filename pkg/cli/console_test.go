@@ -87,6 +87,27 @@ func TestConsoleIsForThisMachine(t *testing.T) {
 	}
 }
 
+// What cannot work is said before an address is printed.
+func TestConsoleRejectsWhatItCannotShow(t *testing.T) {
+	t.Parallel()
+	listener, err := listenForConsole(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := "http://" + listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"WAITLESS_STORE": filepath.Join(t.TempDir(), "store"), "WAITLESS_API_KEY": "key"}
+	doWith(t, "", env, "start", "../../events/callback/flow.yaml")
+	for flag, want := range map[string]string{"--endpoint " + dead: "connection refused", "--console off": "allowed: HOST:PORT of this machine"} {
+		got := doWith(t, "", env, append([]string{"console"}, strings.Fields(flag)...)...)
+		if got.exit == ExitSucceeded || got.exit == ExitInterrupted || got.stdout != "" || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: exit %d: %s%s", flag, got.exit, got.stdout, got.stderr)
+		}
+	}
+}
+
 // The address that localhost resolves to counts, and not its name.
 func TestListenerOfConsoleIsOnLoopback(t *testing.T) {
 	t.Parallel()
@@ -112,8 +133,9 @@ func TestConsoleOfAStore(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	reader, writer := io.Pipe()
+	var stderr bytes.Buffer
 	c := Command{
-		Args: []string{"console"}, Stdin: strings.NewReader(""), Stdout: writer, Stderr: &bytes.Buffer{}, Getenv: environment(t, env), Stores: compose.Stores{},
+		Args: []string{"console"}, Stdin: strings.NewReader(""), Stdout: writer, Stderr: &stderr, Getenv: environment(t, env), Stores: compose.Stores{},
 	}
 	ended := make(chan int)
 	go func() { ended <- c.Run(ctx) }()
@@ -130,7 +152,7 @@ func TestConsoleOfAStore(t *testing.T) {
 		t.Errorf("list beside the console: %s%s", got.stdout, got.stderr)
 	}
 	cancel()
-	if exit := <-ended; exit != ExitInterrupted {
-		t.Errorf("exit %d", exit)
+	if exit := <-ended; exit != ExitInterrupted || !strings.Contains(stderr.String(), "no worker runs on this store") {
+		t.Errorf("exit %d: %s", exit, stderr.String())
 	}
 }

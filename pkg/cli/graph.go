@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/console"
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
 )
@@ -95,7 +96,7 @@ func (c Command) graphOfExecution(ctx context.Context, a *target.Client, title s
 		return p, err
 	}
 	events, err := parsedEvents(parsed, history)
-	return diagram.Of(parsed, title, diagram.States(parsed, events)), err
+	return diagram.Of(parsed, title, console.StatesOf(ctx, a, parsed, e, events)), err
 }
 
 // draw prints a picture.
@@ -121,4 +122,5 @@ func (c Command) drawn(p diagram.Picture) string {
 // statusColors are those of the live view.
 var statusColors = map[diagram.Status]string{
 	diagram.Pending: "\x1b[2m", diagram.Running: "\x1b[36m", diagram.Waiting: "\x1b[33m", diagram.Succeeded: "\x1b[32m", diagram.Failed: "\x1b[31m",
+	diagram.Before: "\x1b[2m",
 }

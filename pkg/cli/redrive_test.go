@@ -51,6 +51,7 @@ func TestRedrive(t *testing.T) {
 	for args, want := range map[string]string{
 		"show order/one-redrive":              "redriven  from order/one at step Charge\n",
 		"show order/one":                      "status    Failed\n",
+		"graph order --execution one-redrive": "« Reserve",
 		"redrive order/one-redrive":           "it succeeded, so no step is left; rerun it to run all steps again",
 		"redrive order/one --from None":       `the flow has no step "None"; go on from one that ran: Reserve, Charge`,
 		"redrive order/none":                  "there is no execution order/none",

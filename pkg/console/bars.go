@@ -21,18 +21,20 @@ type bar struct {
 	Parts  []part
 	// Offset is from the start of the execution, Took from the entry; Ran and Waited are its parts.
 	Offset, Took, Ran, Waited string
+	Open                      bool // it goes on
+	Entered                   time.Time
 
-	entered time.Time
-	last    time.Time // of the event that began the current part
-	waits   bool      // the current part
-	ran     time.Duration
-	waited  time.Duration
+	last   time.Time // of the event that began the current part
+	waits  bool      // the current part
+	ran    time.Duration
+	waited time.Duration
 }
 
 // part is a time in which a step ran or waited.
 type part struct {
 	X, Width int
 	Waits    bool
+	Open     bool // it ends now
 }
 
 // waterfall makes bars of events.
@@ -63,6 +65,8 @@ func barsOf(flow *fdl.Flow, events []machine.Event, start, now time.Time, hasEnd
 				b.Status = "failed"
 			}
 			w.close(b, w.end)
+			b.Open = !hasEnded
+			b.Parts[len(b.Parts)-1].Open = b.Open
 		}
 		bars = append(bars, *b)
 	}
@@ -75,7 +79,7 @@ func (w *waterfall) add(e machine.Event) {
 	name := machine.StepIn(step.Name, machine.Iterations(step, e.Items))
 	if e.Type == machine.StepEntered {
 		b := &bar{
-			Step: name, Depth: len(machine.ForksAround(step)), IsFork: step.IsFork(), Status: "running", entered: e.At, last: e.At,
+			Step: name, Depth: len(machine.ForksAround(step)), IsFork: step.IsFork(), Status: "running", Entered: e.At, last: e.At,
 			waits: step.IsFork(), Offset: "+" + coarse(between(w.start, e.At)),
 		}
 		w.bars, w.open[name] = append(w.bars, b), b
@@ -121,7 +125,7 @@ func (w *waterfall) endPart(b *bar, at time.Time) {
 		b.ran += took
 	}
 	if from, to := w.place(b.last), w.place(at); to > from || took > 0 {
-		b.Parts = append(b.Parts, part{from, max(to-from, 2), b.waits}) //nolint:mnd // a short time is seen, too
+		b.Parts = append(b.Parts, part{from, max(to-from, 2), b.waits, false}) //nolint:mnd // a short time is seen, too
 	}
 	b.last = at
 }
@@ -130,12 +134,12 @@ func (w *waterfall) endPart(b *bar, at time.Time) {
 func (w *waterfall) close(b *bar, at time.Time) {
 	w.endPart(b, at)
 	if len(b.Parts) == 0 {
-		b.Parts = []part{{min(w.place(at), barWidth-2), 2, false}} //nolint:mnd // a short time is seen, too
+		b.Parts = []part{{min(w.place(at), barWidth-2), 2, false, false}} //nolint:mnd // a short time is seen, too
 	}
 	if b.Status == "running" && b.waits {
 		b.Status = "waiting"
 	}
-	b.Took, b.Ran, b.Waited, b.last = coarse(between(b.entered, at)), coarse(b.ran), coarse(b.waited), time.Time{}
+	b.Took, b.Ran, b.Waited, b.last = coarse(between(b.Entered, at)), coarse(b.ran), coarse(b.waited), time.Time{}
 }
 
 // place returns where an instant is on the axis.

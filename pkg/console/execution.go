@@ -3,6 +3,7 @@ package console
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -99,7 +100,7 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 	d.Took = coarse(now.Sub(start))
 	if flow := c.definition(r, d.Execution); flow != nil {
 		events := parsed(flow, history)
-		d.Graph = template.HTML(diagram.Of(flow, d.Flow+"/"+d.Name, diagram.States(flow, events)).SVG()) //nolint:gosec // it escapes
+		d.Graph = template.HTML(diagram.Of(flow, d.Flow+"/"+d.Name, StatesOf(r.Context(), c, flow, d.Execution, events)).SVG()) //nolint:gosec // it escapes
 		d.Lanes = barsOf(flow, events, start, now, d.Ended)
 	}
 	// The ids of a lane follow those of the lane before: bars are in their order, events in that of time.
@@ -112,6 +113,21 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 	for _, h := range history {
 		d.Events = append(d.Events, event{h, "+" + coarse(instantOf(h.Time).Sub(start)), indented(h.EventDetail, most)})
 	}
+}
+
+// StatesOf returns the states of the steps of an execution that has these events. What an earlier execution did of which it is a
+// redrive is marked, unless that was deleted.
+func StatesOf(ctx context.Context, from Executions, flow *fdl.Flow, e rest.Execution, events []machine.Event) map[int]diagram.State {
+	states, err := diagram.States(flow, events), error(nil)
+	for most := 20; e.RedrivenFrom != "" && err == nil && most > 0; most-- {
+		var history []machine.HistoryEvent
+		if history, _, err = from.History(ctx, e.Flow, e.RedrivenFrom, "", false, 0); err == nil {
+			slices.SortFunc(history, func(a, b machine.HistoryEvent) int { return cmp.Compare(a.EventID, b.EventID) })
+			diagram.AddBefore(states, flow, e.RedrivenFrom, parsed(flow, history), e.RedrivenStep)
+			e, err = from.Execution(ctx, e.Flow, e.RedrivenFrom, false)
+		}
+	}
+	return states
 }
 
 // definition returns the definition that an execution runs, nil if it cannot be read.

@@ -363,11 +363,31 @@ steps:
 		got = append(got, fmt.Sprint(b.Depth, " ", b.Says(), " ", b.Status, " ", b.Parts))
 	}
 	want := []string{
-		"0 Each: waited 10 s, from +0 ms waiting [{0 1000 true}]",
-		"1 Ask[0]: ran 2 s, waited 5 s, from +1 s succeeded [{100 200 false} {300 500 true}]",
-		"1 Ask[1]: waited 8 s, from +2 s waiting [{200 800 true}]",
+		"0 Each: waited 10 s, from +0 ms waiting [{0 1000 true true}]",
+		"1 Ask[0]: ran 2 s, waited 5 s, from +1 s succeeded [{100 200 false false} {300 500 true false}]",
+		"1 Ask[1]: waited 8 s, from +2 s waiting [{200 800 true true}]",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("bars:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A bar that has not ended grows with the script: the page says when the axis begins and was drawn, and which parts go on.
+func TestBarsOfWhatWaitsGoOn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("ask", approval)
+	f.begin("ask", "one", value.Object())
+	f.waitFor("one")
+	open := regexp.MustCompile(`<table class="time" data-from="\S+Z" data-to="\S+Z">(?s:.*)<rect data-open class="waits"(?s:.*)</td><td data-age="\S+Z">`)
+	if page := f.get("/executions/ask/one"); !open.MatchString(page) {
+		t.Errorf("the page does not say which bars go on:\n%s", page)
+	}
+	if _, err := f.api.Stop(t.Context(), "ask", "one", rest.Failure{}); err != nil {
+		t.Fatal(err)
+	}
+	f.until("one", func(e rest.Execution) bool { return e.Status.Final() })
+	if page := f.get("/executions/ask/one"); strings.Contains(page, "data-open") || strings.Contains(page, "data-from") {
+		t.Errorf("the bars of an execution that ended go on:\n%s", page)
 	}
 }

@@ -35,7 +35,8 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 
 // functions are those of the templates.
 var functions = template.FuncMap{
-	"age": age, "local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
+	"age": age, "instant": func(at time.Time) string { return at.UTC().Format(machine.TimeFormat) },
+	"local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
 	"ordered": inOrder.Replace,
 }
 

@@ -72,4 +72,5 @@ const (
 	Waiting   Status = "waiting" // for a timer, a callback, a job or a sub-flow
 	Succeeded Status = "succeeded"
 	Failed    Status = "failed"
+	Before    Status = "before" // an earlier execution ran it, from which this one was redriven
 )

@@ -127,3 +127,31 @@ func TestStates(t *testing.T) {
 		}
 	}
 }
+
+// A redriven execution has the results of the steps before its first one, as the earlier execution entered that last, and of the
+// choices around it.
+func TestStepsOfAnEarlierExecution(t *testing.T) {
+	t.Parallel()
+	flow := parsed(t, drawn)
+	earlier := history(flow, "StepEntered Begin, StepExited Begin, StepEntered Both, StepEntered Call, StepFailed Call, StepEntered Ask, "+
+		"StepExited Ask, StepExited Both, StepEntered Again, StepEntered TooMany, StepFailed TooMany")
+	for first, want := range map[string]string{"TooMany": "Begin Both Ask Again", "Again": "Begin Both Ask", "Both": "Begin", "": "Begin Both Ask"} {
+		states := diagram.States(flow, history(flow, "StepEntered Done"))
+		diagram.AddBefore(states, flow, "one", earlier, first)
+		var before []string
+		for i, step := range flow.All {
+			if states[i] == (diagram.State{Status: diagram.Before, Note: "before, in one"}) {
+				before = append(before, step.Name)
+			}
+		}
+		if got := strings.Join(before, " "); got != want {
+			t.Errorf("from %q: %s, want %s", first, got, want)
+		}
+		p := diagram.Of(flow, "two", states)
+		for _, picture := range []string{p.Terminal(nil), p.Mermaid(), p.SVG()} {
+			if !strings.Contains(picture, "« Begin") || !strings.Contains(picture, "before, in one") {
+				t.Errorf("the picture has no mark:\n%s", picture)
+			}
+		}
+	}
+}

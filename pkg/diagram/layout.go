@@ -199,7 +199,7 @@ func (l layout) marked(step *fdl.Step) string {
 }
 
 // marks tell the statuses apart without color.
-var marks = map[Status]string{"": "·", Pending: "·", Running: "▸", Waiting: "◷", Succeeded: "✓", Failed: "✗"}
+var marks = map[Status]string{"": "·", Pending: "·", Running: "▸", Waiting: "◷", Succeeded: "✓", Failed: "✗", Before: "«"}
 
 // branch is a series that stands beside others.
 type branch struct {

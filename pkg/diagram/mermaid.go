@@ -94,6 +94,7 @@ func (m mermaid) classes() {
 	}{
 		{Running, "stroke:#0969da,stroke-width:3px"}, {Waiting, "stroke:#9a6700,stroke-width:3px"},
 		{Succeeded, "stroke:#1a7f37,stroke-width:2px"}, {Failed, "stroke:#cf222e,stroke-width:3px"},
+		{Before, "stroke-dasharray:2 3"},
 	} {
 		var ids []string
 		for _, b := range m.picture.Boxes {

@@ -30,6 +30,32 @@ func States(flow *fdl.Flow, events []machine.Event) map[int]State {
 	return states
 }
 
+// AddBefore marks the steps whose results an execution has from the earlier one that it was redriven from, which has this name and
+// these events. The execution began with the step of that name, as the earlier one entered it last; "" stands for the end of the
+// earlier one.
+func AddBefore(states map[int]State, flow *fdl.Flow, name string, earlier []machine.Event, first string) {
+	mark := func(step *fdl.Step) {
+		if states[step.Index].Status == Pending {
+			states[step.Index] = State{Before, "before, in " + name}
+		}
+	}
+	end := len(earlier)
+	for i, e := range earlier {
+		if e.Type != machine.StepEntered || flow.All[e.Step].Name != first {
+			continue
+		}
+		end = i
+		for around := flow.All[e.Step].Series.Owner; around != nil; around = around.Series.Owner {
+			mark(around)
+		}
+	}
+	for _, e := range earlier[:end] {
+		if e.Type == machine.StepExited || e.Type == machine.StepFailed && !e.Output.IsMissing() { // a catch handled it
+			mark(flow.All[e.Step])
+		}
+	}
+}
+
 // tally counts what happened to a step, which a loop or a foreach enters often.
 type tally struct {
 	entered, exited, failed, iterations int

@@ -30,6 +30,7 @@ const Style = `.flow{--ink:#1f2328;--soft:#59636e;--line:#818b98;--paper:#fff;--
 .flow .waiting>rect{stroke:var(--wait);stroke-width:3px}
 .flow .succeeded>rect{stroke:var(--done);stroke-width:2.5px}
 .flow .failed>rect{stroke:var(--fail);stroke-width:3px}
+.flow .before>rect{stroke:var(--soft);stroke-dasharray:2 3}
 `
 
 // SVG draws a picture for a page that has [Style].

@@ -64,8 +64,14 @@ function follow() {
   }
 }
 
-// Ages go on.
+// Ages go on, and so does the time axis: what has ended shrinks, and what has not ends now.
 function count() {
+  for (const table of document.querySelectorAll("table[data-from]")) {
+    const from = Date.parse(table.dataset.from);
+    const width = 1000 * Math.max(1, (Date.now() - from) / Math.max(1, Date.parse(table.dataset.to) - from));
+    for (const svg of table.querySelectorAll("svg")) svg.setAttribute("viewBox", `0 0 ${width} 14`);
+    for (const bar of table.querySelectorAll("[data-open]")) bar.setAttribute("width", width - bar.getAttribute("x"));
+  }
   for (const cell of document.querySelectorAll("[data-age]")) {
     const text = coarse(Math.abs(Date.now() - Date.parse(cell.dataset.age)));
     if (cell.textContent !== text) cell.textContent = text;
