@@ -69,7 +69,8 @@ type LoopCost struct {
 // pollsEvery is the interval of the polling loop that [CostOf] compares with.
 const pollsEvery = time.Minute
 
-// CostOf estimates what an execution takes from its history. Values over 1 KB take more, and so do calls over ten seconds.
+// CostOf estimates what an execution takes from its history, without its sub-flows. Values over 1 KB take more, also requests to S3,
+// and so do calls over ten seconds and outputs of lanes that mappings use.
 func CostOf(flow *fdl.Flow, events []machine.Event) Cost {
 	e := estimate{flow: flow, since: map[int]time.Time{}}
 	e.Loop.Interval = pollsEvery
@@ -105,7 +106,6 @@ func (e *estimate) add(event machine.Event) {
 		e.Writes += 2
 	case machine.StepEntered:
 		e.Loop.Transitions++
-		e.enter(event)
 	case machine.StepStarted:
 		if !event.Until.IsZero() {
 			e.suspend()
@@ -120,18 +120,30 @@ func (e *estimate) add(event machine.Event) {
 	case machine.TaskSucceeded, machine.TaskFailed, machine.TaskTimedOut:
 		e.end(event)
 	case machine.BranchEntered, machine.IterationEntered:
-		e.Reads, e.Writes, e.Messages = e.Reads+2, e.Writes+2, e.Messages+1 // its start; its end, and the join
+		e.addItem(event)
 	case machine.StepSucceeded, machine.StepFailed, machine.StepExited, machine.TaskScheduled, machine.TaskSubmitFailed,
 		machine.BranchExited, machine.IterationExited:
 	}
 }
 
-// enter adds what a fork takes: its commit, and the wake after the last lane.
-func (e *estimate) enter(event machine.Event) {
-	if event.Lanes > 0 {
+// addItem adds the lane that a branch or an iteration began, and with the second lane the fork: its commit, and the wake after the
+// last lane. Later items run in the lanes of earlier ones, where the results of up to ten share a commit.
+func (e *estimate) addItem(event machine.Event) {
+	e.isResultOpen = false
+	step, most := e.flow.All[event.Step], machine.MaxLanes
+	if foreach, ok := step.Kind.(*fdl.Foreach); ok {
+		most = foreach.MaxConcurrency
+	}
+	if event.Index == 0 || event.Index >= most {
+		return
+	}
+	lanes := 1
+	if event.Index == 1 {
+		lanes = 2
 		e.suspend()
 		e.Reads++
 	}
+	e.Reads, e.Writes, e.Messages = e.Reads+2*float64(lanes), e.Writes+2*float64(lanes), e.Messages+lanes // its start; its end, and the join
 }
 
 // submit adds what a wait for a token takes until it is submitted.
@@ -139,6 +151,9 @@ func (e *estimate) submit(event machine.Event) {
 	e.Writes += 2
 	if e.isJob(event) {
 		e.Writes, e.Messages, e.Reads = e.Writes+1, e.Messages+2, e.Reads+2 // its waiter; the poll that comes after the end, and its wake
+	}
+	if task, ok := e.task(event); ok && task.Resource.Flow != "" {
+		e.Reads += 2 // the definition of the sub-flow; and the sub-flow reads the token that it closes
 	}
 	if task, ok := e.task(event); ok && task.Timeout > 0 {
 		e.Messages, e.Reads = e.Messages+1, e.Reads+1 // the timer of the deadline, which is discarded
