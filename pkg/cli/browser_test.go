@@ -55,7 +55,11 @@ func inBrowser(t *testing.T, script string, input map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	limit := 2 * time.Minute
+	if *screenshots != "" { // four looks at each page in place of two
+		limit *= 3
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	lookAt(t, "testdata/browser/browser.cjs")
 	lookAt(t, "testdata/browser/"+script)
