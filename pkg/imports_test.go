@@ -133,7 +133,7 @@ var house = []row{
 	},
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},
-		ours: append([]string{"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages"}, useCases...),
+		ours: append([]string{"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs"}, useCases...),
 	},
 	{path: "pkg/cmd/collector"},
 	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},

@@ -88,6 +88,7 @@ var overAPI = [][]string{
 var ofThisMachine = []string{
 	"validate", "advise", "init", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
 	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema", "test", "console",
+	"dead-letters list", "dead-letters replay", "dead-letters drop", // TestDeadLetters
 }
 
 // What others chose does not act on the terminal of the reader, in any command, with --json or

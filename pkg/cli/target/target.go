@@ -82,6 +82,8 @@ type AWS interface {
 	Lambdas(ctx context.Context, onAWS bool, now func() time.Time) local.Lambdas
 	// Jobs returns the services that run jobs, and the account that they belong to.
 	Jobs(ctx context.Context) (resume.Services, local.Account, error)
+	// DeadLetters returns the dead-letter queues of a stack.
+	DeadLetters(ctx context.Context, stack string) (DeadLetters, error)
 }
 
 // Identity is who the user is on AWS.

@@ -1,0 +1,131 @@
+package sqs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/waitless/waitless/pkg/token"
+)
+
+// DeadLetters are the messages that a queue gave up. All fields are required.
+type DeadLetters struct {
+	Client *Client
+	URL    string // of the dead-letter queue
+	Source string // the URL of the queue that gave them up
+}
+
+// Letter is a dead letter.
+type Letter struct {
+	ID   string
+	Kind string // as in the messages of this package, "event" for a job event, or "" for what cannot be read
+	// About names what the message is about, without secrets: "execution", "cause", "step", "job" and others.
+	About map[string]string
+	// Sent is when the message was sent first, as far as SQS knows.
+	Sent time.Time
+	// Receives is how often it was received, this time included.
+	Receives int
+	// Problem is why a service could not deliver it; "" for a message that the queue gave up.
+	Problem string
+
+	body, receipt string
+}
+
+// letterLife is for how long received letters are hidden from others.
+const letterLife = 2 * time.Minute
+
+// Receive returns letters, ten at most, and hides them for two minutes. There are none if the queue is empty, or if all are hidden.
+func (d DeadLetters) Receive(ctx context.Context) ([]Letter, error) {
+	received, err := d.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
+		QueueUrl: &d.URL, MaxNumberOfMessages: batchSize, VisibilityTimeout: seconds(letterLife), WaitTimeSeconds: 1,
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+		MessageAttributeNames:       []string{"All"},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("receive dead letters: %w", err)
+	}
+	var letters []Letter
+	for _, m := range received.Messages {
+		letters = append(letters, letterOf(m))
+	}
+	return letters, nil
+}
+
+func letterOf(m types.Message) Letter {
+	letter := Letter{
+		ID: aws.ToString(m.MessageId), body: aws.ToString(m.Body), receipt: aws.ToString(m.ReceiptHandle),
+	}
+	letter.Kind, letter.About = about(letter.body)
+	letter.Receives, _ = strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
+	if sent, err := strconv.ParseInt(m.Attributes[string(types.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
+		letter.Sent = time.UnixMilli(sent)
+	}
+	letter.Problem = token.MaskAll(aws.ToString(m.MessageAttributes["ERROR_MESSAGE"].StringValue))
+	return letter
+}
+
+// about returns the kind of a message and what it is about, as its log line has it.
+func about(body string) (kind string, about map[string]string) {
+	var e envelope[json.RawMessage]
+	_ = json.Unmarshal([]byte(body), &e) // the decoders report what is wrong
+	if kind = e.Kind; e.Version == 0 {
+		kind = "event"
+	}
+	for _, decode := range []Decode{DecodeWakes(nil, nil), DecodeTasks(TaskHandlers{Now: time.Now}), DecodeJobs(JobHandlers{})} {
+		work, err := decode(Message{Body: body})
+		if len(work.Attrs) == 0 || err != nil && errors.Is(err, ErrNewer) {
+			continue
+		}
+		about = map[string]string{}
+		for _, attr := range work.Attrs {
+			if attr.Value.Kind() != slog.KindGroup {
+				about[attr.Key] = token.MaskAll(attr.Value.String())
+			}
+		}
+		return kind, about
+	}
+	return "", nil
+}
+
+// Release has others see the letters again at once.
+func (d DeadLetters) Release(ctx context.Context, letters []Letter) error {
+	for some := range slices.Chunk(letters, batchSize) {
+		input := &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &d.URL}
+		for i, letter := range some {
+			input.Entries = append(input.Entries, types.ChangeMessageVisibilityBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), ReceiptHandle: &letter.receipt,
+			})
+		}
+		if _, err := d.Client.ChangeMessageVisibilityBatch(ctx, input); err != nil {
+			return fmt.Errorf("release dead letters: %w", err)
+		}
+	}
+	return nil
+}
+
+// Replay sends a letter to the queue that gave it up, and then deletes it. If the process dies in between, the message is there
+// twice, which changes nothing.
+func (d DeadLetters) Replay(ctx context.Context, letter Letter) error {
+	_, err := d.Client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &d.Source, MessageBody: &letter.body}, withoutLineage)
+	if err != nil {
+		return fmt.Errorf("replay dead letter %s: %w", letter.ID, err)
+	}
+	return d.Drop(ctx, letter)
+}
+
+// Drop deletes a letter.
+func (d DeadLetters) Drop(ctx context.Context, letter Letter) error {
+	if _, err := d.Client.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: &d.URL, ReceiptHandle: &letter.receipt}); err != nil {
+		return fmt.Errorf("delete dead letter %s: %w", letter.ID, err)
+	}
+	return nil
+}
