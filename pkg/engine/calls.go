@@ -110,8 +110,7 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 	}
 	h.observer.Calling(call, h.clock())
 	outcome, err := h.callOrStart(ctx, call)
-	var wait *WaitError
-	if errors.As(err, &wait) {
+	if wait, ok := errors.AsType[*WaitError](err); ok {
 		if err := h.commitBeforeTurn(ctx, d); err != nil {
 			return token.Outcome{}, err // nothing was called, so the results stay in memory (rule 4)
 		}

@@ -246,11 +246,10 @@ func checkSize(item Item) error {
 // with the item's own nonce, or failed, the log shows whether the item is there (rule 4).
 func (c *core) put(ctx context.Context, item Item) error {
 	err := c.log.Append(ctx, item)
-	var conflict *ConflictError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &conflict):
+	}
+	if conflict, ok := errors.AsType[*ConflictError](err); ok {
 		if conflict.Nonce == item.Nonce {
 			return nil
 		}

@@ -92,20 +92,32 @@ func (c *core) encode(item *Item, s machine.State, events []machine.Event) (part
 	if s.Lane != nil {
 		execution = NewID(s.Flow.Name, s.Execution)
 	}
-	enc := encoders.Get().(*value.Encoder)
-	enc.Origin, enc.Apart = item.origin(), c.apart(execution)
-	item.Body, large = machine.EncodeWith(enc, s, events)
-	item.Rest = s.Rest()
-	if enc.Apart != nil {
-		parts = enc.Apart.Parts
+	e := encoders.Get().(*itemEncoder)
+	e.Origin, e.execution = item.origin(), execution
+	if c.large != nil {
+		e.Apart = &e.apart
 	}
-	enc.Reset()
-	encoders.Put(enc)
+	item.Body, large = machine.EncodeWith(&e.Encoder, s, events)
+	item.Rest = s.Rest()
+	parts = e.apart.Parts
+	e.Reset()
+	e.apart = value.Apart{From: e.apart.From, Name: e.apart.Name}
+	encoders.Put(e)
 	return parts, large
 }
 
-// encoders have memory for the encoding of items.
-var encoders = sync.Pool{New: func() any { return new(value.Encoder) }}
+// itemEncoder encodes one item after the other, with the same memory.
+type itemEncoder struct {
+	value.Encoder
+	apart     value.Apart
+	execution ID
+}
+
+var encoders = sync.Pool{New: func() any {
+	e := &itemEncoder{}
+	e.apart = value.Apart{From: machine.ApartFrom, Name: func() string { return newPartRef(e.execution).String() }}
+	return e
+}}
 
 // apart collects parts of an execution. It is nil without a store for them.
 func (c *core) apart(execution ID) *value.Apart {

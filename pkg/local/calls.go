@@ -307,8 +307,8 @@ func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outc
 	return outcome, err
 }
 
-// workers are the goroutines that handle wakes, and those that make calls. There are always limit of the former that do
-// not await a call. A worker that finishes its wake while there are more of them ends.
+// workers are the goroutines that handle wakes, and those that make calls. At most limit of the former do not await a call.
+// As long as there are fewer, at least one of them is idle. A worker that finishes its wake while there are more of them ends.
 //
 // A goroutine that has nothing more to do waits for the next worker or call. The stack of a new one would grow step by
 // step, which takes as long as a tenth of a call of a URL.
@@ -317,6 +317,7 @@ type workers struct {
 
 	mu      sync.Mutex
 	running int // without those that are parked
+	idle    int // of them, those that wait for a wake or are about to
 	work    func()
 	ended   <-chan struct{} // is closed at the end of the run
 	all     sync.WaitGroup
@@ -334,10 +335,32 @@ func newWorkers(limit int) *workers { return &workers{limit: limit, spare: make(
 func (w *workers) begin(work func(), ended <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.work, w.running, w.ended = work, w.limit, ended
+	w.work, w.running, w.idle, w.ended = work, 0, 0, ended
 	for range w.limit {
-		w.run(work)
+		w.add()
 	}
+}
+
+// add adds an idle worker. w.mu is held.
+func (w *workers) add() {
+	w.running++
+	w.idle++
+	w.run(w.work)
+}
+
+// replace adds a worker if one is needed. w.mu is held.
+func (w *workers) replace() {
+	if w.idle == 0 && w.running < w.limit {
+		w.add()
+	}
+}
+
+// received is called by a worker that is not idle any more.
+func (w *workers) received() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.idle--
+	w.replace()
 }
 
 // run calls a function of this run in a goroutine of its own.
@@ -379,7 +402,7 @@ func (w *workers) addSpare(n int) bool {
 	return true
 }
 
-// more reports whether the worker handles another wake. If not, the worker is not counted any more.
+// more reports whether the worker, which then is idle, handles another wake. If not, the worker is not counted any more.
 func (w *workers) more() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -387,18 +410,16 @@ func (w *workers) more() bool {
 		w.running--
 		return false
 	}
+	w.idle++
 	return true
 }
 
-// park replaces the calling worker by another one until unpark is called.
+// park replaces the calling worker by another one until unpark is called, unless one is idle.
 func (w *workers) park() (unpark func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.running > w.limit { // there is one worker too many
-		w.running--
-	} else {
-		w.run(w.work)
-	}
+	w.running--
+	w.replace()
 	return w.unpark
 }
 

@@ -72,11 +72,12 @@ var errIdle = errors.New("idle")
 // work handles wakes until the run ends. A wake that fails ends the run before it is put back, so
 // that no worker of this run receives it again.
 func (s *System) work(r run) {
-	for s.workers.more() {
+	for more := true; more; more = s.workers.more() {
 		wake, err := s.queue.receive(r.ctx)
 		if err != nil {
 			return
 		}
+		s.workers.received()
 		disposition, err := s.advance(r.ctx, wake)
 		if err != nil {
 			disposition.RetryAt = s.afterError(err, r)

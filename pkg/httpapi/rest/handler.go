@@ -202,8 +202,8 @@ const unknown = "/"
 // the mux would redirect it, token and all.
 func strict(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "no-store")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
+		header := w.Header()
+		header["Cache-Control"], header["X-Content-Type-Options"] = noStore, noSniff
 		if escaped := r.URL.EscapedPath(); pathpkg.Clean(escaped) != escaped {
 			notFound("unknown path").write(w)
 			return
@@ -211,6 +211,9 @@ func strict(mux *http.ServeMux) http.Handler {
 		mux.ServeHTTP(w, r)
 	})
 }
+
+// Values of headers that all responses share.
+var noStore, noSniff, contentJSON = []string{"no-store"}, []string{"nosniff"}, []string{"application/json"}
 
 // refuseUnknown rejects a request that no route serves, and says which methods its path has.
 func refuseUnknown(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
@@ -311,7 +314,7 @@ func write(w http.ResponseWriter, status int, body any, mask bool) {
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false) // no character of a token is escaped
 	_ = encoder.Encode(body)     // the forms of this package have a JSON text
-	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Content-Type"] = contentJSON
 	w.WriteHeader(status)
 	shown := text.String()
 	if mask {
