@@ -84,9 +84,10 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 
 	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/schedule/cron"}, useCases...)},
+	{path: "pkg/httpapi/audit", ours: []string{"pkg/token"}},
 	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/fdl", "pkg/value"}},
-	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
-	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/clientkeys"}, useCases...)},
+	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
+	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
 	{path: "pkg/console", ours: append([]string{"pkg/httpapi/rest", "pkg/diagram", "pkg/advise"}, useCases...)},
@@ -119,7 +120,7 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/console", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest", "pkg/webhook", "pkg/fdl/templates",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/console", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest", "pkg/webhook", "pkg/fdl/templates",
 			"events",
 		}, composed...),
 	},

@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/schedules"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/telemetry"
@@ -33,14 +34,15 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		Schedules: schedules.NewManager(p, store), Log: p.Log,
 		MaxInput: limits.Data, MaxResponse: function.MaxResponse,
 	}
-	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
+	log := function.AuditLog(getenv)
+	handler := func(ctx context.Context, request *function.Request) (_ http.Handler, err error) {
 		clients, config := clients, config
 		if clients.Keys, err = keys.Get(ctx); err != nil {
 			return nil, err
 		}
 		client, err := engine.NewClient(clients)
 		config.Engine, config.Start, config.Stop = client, client.Start, client.Stop
-		return rest.Handler(config), err
+		return audit.Handler(log, function.Caller(request), rest.Handler(config)), err
 	}
 	return p.OnlyOwnAPI(true, function.Serve(handler)), p.Err()
 }

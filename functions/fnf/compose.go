@@ -34,7 +34,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	config := fnf.Config{
 		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, MaxResponse: function.MaxResponse,
 		Schedules: schedules.NewManager(p, store),
-		Region:    p.Config.Region, Now: time.Now, Log: p.Log,
+		Region:    p.Config.Region, Now: time.Now, Log: p.Log, Audit: function.AuditLog(getenv),
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
 		clients, config := clients, config

@@ -25,6 +25,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
@@ -34,6 +35,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/schedule/cron"
+	"github.com/waitless/waitless/pkg/telemetry"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/webhook"
 )
@@ -65,6 +67,7 @@ type server struct {
 	listener net.Listener
 	log      *slog.Logger
 	files    *flowFiles
+	totals   *telemetry.Totals
 }
 
 func devCommand(c Command) *cobra.Command {
@@ -240,7 +243,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		s.log.Warn("a job, or the removal of an execution, failed; it is retried", "error", err.Error())
 	}
 	s.sendNotices(&config)
-	config.Observer = &view.ExecutionLog{Log: s.log, Flow: store.Flow}
+	s.countInto(&config, &view.ExecutionLog{Log: s.log, Flow: store.Flow})
 	config.Output = s.logOutput
 	var blocked blockedExecutions
 	config.Blocked, config.TakenOver = blocked.add, func() { blocked.log(s.log) }
@@ -255,7 +258,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	schedules, endSchedules := s.fireSchedules(ctx, system, store)
 	defer endSchedules()
 	own := target.Handler(system, store, schedules, s.log, "dev")
-	endSocket, err := target.ServeSocket(ctx, s.store, own)
+	endSocket, err := target.ServeSocket(ctx, s.store, audit.Handler(s.log, "socket", own))
 	if err != nil {
 		return fmt.Errorf("serve store %s: %w", s.store, err)
 	}
@@ -270,7 +273,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	if err != nil {
 		return fmt.Errorf("serve the console of store %s: %w", s.store, err)
 	}
-	endConsole := s.serveConsole(ctx, web, own)
+	endConsole := s.serveConsole(ctx, web, audit.Handler(s.log, "console", own))
 	defer endConsole()
 	endHTTP := target.Serve(ctx, s.listener, s.handler(system, store, schedules, own, key))
 	err = s.announce(web)
@@ -345,13 +348,15 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 	callbacks := callbackurl.Handler(callbackurl.Config{
 		Tokens: system.Callbacks, Waits: system.Client, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
 	})
+	callbacks = telemetry.CountRefusals(s.totals, callbacks)
 	mux.Handle("/callbacks", callbacks)
 	mux.Handle("/callbacks/", callbacks)
 	if len(s.keys) > 0 {
 		mux.Handle("/{$}", s.signedAPIs(system, store, schedules))
 	}
 	if s.api {
-		mux.Handle("/", forThisMachine(requireKey(key, own)))
+		mux.Handle("/", forThisMachine(requireKey(key, audit.Handler(s.log, "api key", own))))
+		mux.Handle("GET /metrics", forThisMachine(requireKey(key, s.totals)))
 	} else {
 		mux.Handle("/", refusing(http.StatusForbidden, "this waitless dev was started without --api: start it with that, or name its store with --store"))
 	}
@@ -363,10 +368,10 @@ func (s *server) signedAPIs(system *local.System, store target.Store, schedules 
 	running := executions{system.Client, system}
 	ofFnf := fnf.Handler(fnf.Config{
 		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Await: system.Await, Pause: target.Pause, Schedules: schedules,
-		Region: "local", Keys: s.keys, Now: time.Now, Log: s.log,
+		Region: "local", Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 	})
 	ofStepFunctions := sfn.Handler(sfn.Config{
-		Tokens: system.Callbacks, Executions: running, Store: store, Keys: s.keys, Now: time.Now, Log: s.log,
+		Tokens: system.Callbacks, Executions: running, Store: store, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 		Region:  cmp.Or(s.setting("AWS_REGION"), s.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
 		Account: cmp.Or(s.Getenv("AWS_ACCOUNT_ID"), "000000000000"),
 	})

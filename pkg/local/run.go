@@ -78,7 +78,11 @@ func (s *System) work(r run) {
 			return
 		}
 		s.workers.received()
+		received := s.config.Clock.Now()
 		disposition, err := s.advance(r.ctx, wake)
+		if s.config.Applied != nil {
+			s.config.Applied(wake, received, disposition)
+		}
 		if err != nil {
 			disposition.RetryAt = s.afterError(err, r)
 		}

@@ -72,6 +72,8 @@ type Config struct {
 	Account Account
 	// Warn receives errors of jobs and of removals that are retried; nil discards them.
 	Warn func(error)
+	// Applied sees each wake after its application; nil discards it. It returns quickly and is safe for concurrent use.
+	Applied func(wake engine.Wake, received time.Time, d engine.Disposition)
 	// Unmapped receives what mappings left out, after the wake; nil discards it. It returns quickly and
 	// is safe for concurrent use.
 	Unmapped func(engine.UnmappedSources)

@@ -55,12 +55,19 @@ var ErrOrigin = errors.New("the event is not a request of this function's API")
 // identify. A principal that may invoke the function could forge both.
 func OnlyAPI(api string, requireIAM bool, function HTTP) HTTP {
 	return func(ctx context.Context, request Request) (events.APIGatewayV2HTTPResponse, error) {
-		caller := request.RequestContext.Authorizer
-		if request.RequestContext.APIID != api || requireIAM && (caller == nil || caller.IAM == nil || caller.IAM.UserARN == "") {
+		if request.RequestContext.APIID != api || requireIAM && Caller(&request) == "" {
 			return events.APIGatewayV2HTTPResponse{}, ErrOrigin
 		}
 		return function(ctx, request)
 	}
+}
+
+// Caller returns the ARN of the principal that IAM identified, empty for none.
+func Caller(request *Request) string {
+	if caller := request.RequestContext.Authorizer; caller != nil && caller.IAM != nil {
+		return caller.IAM.UserARN
+	}
+	return ""
 }
 
 func requestOf(event Request) *events.LambdaFunctionURLRequest {

@@ -39,3 +39,16 @@ func TestLogLine(t *testing.T) {
 		t.Errorf("the line is %s", &text)
 	}
 }
+
+// Lambda discards lines below the level of the function, and lines of the audit must not be.
+func TestAuditLinesHaveTheLevelOfTheFunction(t *testing.T) {
+	t.Parallel()
+	for level, want := range map[string]string{"": "INFO", "DEBUG": "DEBUG", "WARN": "WARN", "ERROR": "ERROR"} {
+		var text bytes.Buffer
+		function.AuditTo(&text, func(string) string { return level }).Info("audit", "object", "flow")
+		var line struct{ Timestamp, Level, Message, Object string }
+		if err := json.Unmarshal(text.Bytes(), &line); err != nil || line.Timestamp == "" || line.Level != want || line.Message != "audit" || line.Object != "flow" {
+			t.Errorf("%q: the line is %s, error %v", level, &text, err)
+		}
+	}
+}

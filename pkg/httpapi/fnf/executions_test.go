@@ -1,12 +1,14 @@
 package fnf_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -621,5 +623,34 @@ func TestPagesOfABoundedResponse(t *testing.T) {
 		if list := fmt.Sprint(m.want("ListExecutions FlowName=f")); !strings.Contains(list, "left out: a value of 18011 bytes") {
 			t.Errorf("listed is %.300s", list)
 		}
+	}
+}
+
+// The audit has writes with the id of the key, rejected ones too, and neither reads nor actions that are not served.
+func TestWritesAreAudited(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	var lines bytes.Buffer
+	m.config.Audit = slog.New(slog.NewTextHandler(&lines, nil))
+	m.api = fnf.Handler(m.config)
+	m.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
+	for _, request := range []string{
+		"StartExecution FlowName=f ExecutionName=one Input={\"secret\":1}", "DescribeFlow Name=f", "DeleteFlow Name=other", "Unknown",
+		"StartSyncExecution FlowName=f", "StartExecution FlowName=f AccessKeyId=forged",
+	} {
+		m.request(request)
+	}
+	var got []string
+	for line := range strings.Lines(lines.String()) {
+		_, line, _ = strings.Cut(line, "caller=")
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{
+		keyID + " source=192.0.2.1:1234 operation=StartExecution object=f/one status=200",
+		keyID + " source=192.0.2.1:1234 operation=DeleteFlow object=other status=404",
+		"unknown source=192.0.2.1:1234 operation=StartExecution object=f status=403",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

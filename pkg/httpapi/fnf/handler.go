@@ -1,6 +1,7 @@
 package fnf
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -89,6 +91,8 @@ type Config struct {
 	Now func() time.Time
 	// Log receives internal errors, without tokens.
 	Log *slog.Logger
+	// Audit receives a line for each write; nil discards it.
+	Audit *slog.Logger
 }
 
 // maxBody is the vendor's limit of a request, in bytes.
@@ -170,6 +174,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refused := h.rejection(r.Context(), err)
 		status, response = refused.status, object{"Code": refused.code, "Message": token.MaskAll(refused.message), "HostId": r.Host}
 	}
+	h.audit(r, given, status)
 	response["RequestId"] = requestID(given)
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
@@ -179,6 +184,26 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	_ = encoder.Encode(response) // an error means that the caller is gone
+}
+
+// audit logs a write. The names are parameters of a request that may have been rejected.
+func (h handler) audit(r *http.Request, given parameters, status int) {
+	name := given["Action"]
+	if _, err := h.action(given); err != nil || h.Audit == nil || !audit.IsWrite(name) {
+		return
+	}
+	entry := audit.Entry{Caller: "unknown", Source: r.RemoteAddr, Operation: name, Status: status}
+	if _, ok := h.Keys.Find(given["AccessKeyId"]); ok {
+		entry.Caller = given["AccessKeyId"]
+	}
+	var object []string
+	for _, name := range []string{cmp.Or(given["FlowName"], given["Name"]), given["ExecutionName"], given["ScheduleName"]} {
+		if name != "" {
+			object = append(object, name)
+		}
+	}
+	entry.Object = strings.Join(object, "/")
+	audit.Log(r.Context(), h.Audit, entry)
 }
 
 // carryOut carries out a request of a client that has a key.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -64,6 +65,8 @@ type Config struct {
 	Now func() time.Time
 	// Log receives internal errors, without tokens.
 	Log *slog.Logger
+	// Audit receives a line for each write; nil discards it.
+	Audit *slog.Logger
 }
 
 // maxBody is the largest request in bytes: the vendor's input of 256 KiB has room for its escapes.
@@ -120,12 +123,16 @@ var actions = map[string]func(handler, context.Context, request) (object, error)
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	response, err := h.carryOut(r)
+	entry := audit.Entry{Caller: "unknown", Source: r.RemoteAddr}
+	response, err := h.carryOut(r, &entry)
 	status, header := http.StatusOK, w.Header()
 	if err != nil {
 		refused := h.rejection(r.Context(), err)
 		status, response = refused.status, object{"__type": refused.code, "message": token.MaskAll(refused.message)}
 		header.Set("X-Amzn-Errortype", refused.code)
+	}
+	if entry.Status = status; h.Audit != nil && audit.IsWrite(entry.Operation) {
+		audit.Log(r.Context(), h.Audit, entry)
 	}
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/x-amz-json-1.0")
@@ -137,8 +144,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(response) // an error means that the caller is gone
 }
 
-// carryOut carries out a request of a client that has a key.
-func (h handler) carryOut(r *http.Request) (object, error) {
+// carryOut carries out a request of a client that has a key, and notes in the entry what is known of it.
+func (h handler) carryOut(r *http.Request, entry *audit.Entry) (object, error) {
 	body, err := resume.ReadBody(r.Body, r.ContentLength, maxBody)
 	if err != nil {
 		return nil, refusal{http.StatusRequestEntityTooLarge, "RequestEntityTooLarge", err.Error()}
@@ -149,16 +156,23 @@ func (h handler) carryOut(r *http.Request) (object, error) {
 		return nil, refusal{http.StatusBadRequest, "UnknownOperationException",
 			"this action is not served; served by POST with X-Amz-Target: " + targetPrefix + "ACTION: " + strings.Join(slices.Sorted(maps.Keys(actions)), ", ")}
 	}
+	entry.Operation = name
 	key, err := h.authenticate(r, body)
 	if err != nil {
 		return nil, err
 	}
+	signed, _ := parseAuthorization(r.Header.Get("Authorization"))
+	entry.Caller = signed.keyID
 	if !key.Allows(name) {
 		return nil, invalid("AccessDeniedException", "the key of this request may not be used for "+name)
 	}
 	var given request
 	if err := json.Unmarshal(body, &given); err != nil {
 		return nil, invalid("SerializationException", "the body is not the JSON object of a request")
+	}
+	entry.Object = cmp.Or(given.ExecutionArn, given.StateMachineArn)
+	if given.StateMachineArn != "" && given.Name != "" {
+		entry.Object += "/" + given.Name
 	}
 	return serve(h, r.Context(), given)
 }

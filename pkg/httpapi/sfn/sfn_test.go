@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -734,4 +735,23 @@ func FuzzAuthorization(f *testing.F) {
 			t.Errorf("response %d %s", status, text)
 		}
 	})
+}
+
+// The audit has writes with the id of the key, and no reads.
+func TestWritesAreAudited(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var lines bytes.Buffer
+	f.config.Audit = slog.New(slog.NewTextHandler(&lines, nil))
+	f.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
+	const machine = "arn:aws:states:eu-west-1:123456789012:stateMachine:f"
+	for _, name := range []string{"one", "not a name"} {
+		_, _ = f.client().StartExecution(t.Context(), &sdk.StartExecutionInput{StateMachineArn: aws.String(machine), Name: &name, Input: aws.String(`{"secret":1}`)})
+	}
+	_, _ = f.client().DescribeStateMachine(t.Context(), &sdk.DescribeStateMachineInput{StateMachineArn: aws.String(machine)})
+	begin := `time=\S+ level=INFO msg=audit caller=` + keyID + ` source=127\.0\.0\.1:\d+ operation=StartExecution object=`
+	form := regexp.MustCompile(`^` + begin + machine + `/one status=200\n` + begin + `"` + machine + `/not a name" status=400\n$`)
+	if !form.MatchString(lines.String()) {
+		t.Errorf("the audit is\n%s", &lines)
+	}
 }

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/telemetry"
+)
+
+// countInto makes a system count its executions, wakes and notices. Its observer is the log.
+func (s *server) countInto(config *local.Config, log engine.Observer) {
+	s.totals = telemetry.NewTotals(
+		telemetry.ExecutionsStarted, telemetry.ExecutionsSucceeded, telemetry.ExecutionsFailed, telemetry.ExecutionsStopped,
+		telemetry.ExecutionsTimedOut, telemetry.Retries, telemetry.WakeAge, telemetry.DeliveryFailures, telemetry.CallbackRefusals,
+	)
+	config.Observer = countedLog{log, telemetry.Executions{Sink: s.totals}}
+	config.Applied = func(wake engine.Wake, received time.Time, d engine.Disposition) {
+		telemetry.CountWake(s.totals, wake, received, d)
+	}
+	if config.Notices != nil {
+		config.Notices = countedNotices{config.Notices, s.totals}
+	}
+}
+
+// countedLog is a log whose commits are counted.
+type countedLog struct {
+	engine.Observer
+
+	counts telemetry.Executions
+}
+
+// Committed implements [engine.Observer].
+func (l countedLog) Committed(id engine.ID, state machine.State, events []machine.Event) {
+	l.Observer.Committed(id, state, events)
+	l.counts.Committed(id, state, events)
+}
+
+// countedNotices counts notices that could not be sent.
+type countedNotices struct {
+	local.NoticeSender
+
+	totals *telemetry.Totals
+}
+
+// Send implements [local.NoticeSender].
+func (n countedNotices) Send(ctx context.Context, notice engine.Notice) error {
+	err := n.NoticeSender.Send(ctx, notice)
+	if err != nil && ctx.Err() == nil {
+		n.totals.Add(telemetry.DeliveryFailures, "", 1)
+	}
+	return err
+}
