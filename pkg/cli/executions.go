@@ -190,6 +190,8 @@ func state(e rest.Execution) string {
 	switch w := e.Waiting; {
 	case e.Blocked != "":
 		return "cannot continue: " + view.Printable(e.Blocked)
+	case e.FailedStep != "":
+		return view.Because(e.FailedStep+" failed", view.Because(e.Error, strings.TrimPrefix(e.Cause, "step "+e.FailedStep+": ")))
 	case e.Error != "" || e.Cause != "":
 		return view.Because(e.Error, e.Cause)
 	case w == nil:
@@ -328,6 +330,7 @@ func describe(e rest.Execution) string {
 	if e.Output != nil {
 		line("output", view.HarmlessJSON(e.Output.JSON()))
 	}
+	line("step", e.FailedStep)
 	line("error", e.Error)
 	line("cause", e.Cause)
 	line("notifies", e.Notify)

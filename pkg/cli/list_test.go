@@ -195,3 +195,35 @@ steps:
 	}
 	d.interrupt()
 }
+
+// A failed execution names the step that failed: of a parallel whose branches ran side by side that one, and the cause names the step inside.
+func TestFailedStepIsNamed(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	bad := "{type: fail, name: Bad, error: E, cause: why}"
+	for name, tt := range map[string]struct{ steps, listed, step string }{
+		"plain":    {bad, "Bad failed: E: why", "Bad"},
+		"choice":   {"{type: choice, name: C, choices: [{condition: $.n > 0, steps: [" + bad + "]}]}", "Bad failed: E: why", "Bad"},
+		"foreach":  {"{type: foreach, name: Each, iterationMapping: {collection: $.list, item: i}, steps: [" + bad + "]}", "Bad[0] failed: E: why", "Bad[0]"},
+		"parallel": {"{type: parallel, name: Both, branches: [{steps: [" + bad + "]}, {steps: [{type: pass, name: P}]}]}", "Both failed: E: step Bad: why", "Both"},
+		"no-step":  {"{type: pass, name: P}\noutputMappings: [{target: x, source: $input.huge}]", "", ""},
+		"caught":   {"{type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/no', catch: [{errors: [FnF.ALL], goto: End}]}\n- {type: pass, name: End}", "", ""},
+	} {
+		flow := writeIn(t, t.TempDir(), name+".yaml", "version: v1\ntype: flow\nsteps:\n- "+tt.steps+"\n")
+		args := []string{"run", flow, "--name", "one", "--input", `{"n":1,"list":[1]}`}
+		if name == "caught" {
+			args = append(args, "--task", "no=exec:false")
+		}
+		doWith(t, "", env, args...)
+		got := doWith(t, "", env, "list", "--flow", name)
+		if !strings.Contains(got.stdout, tt.listed) || tt.listed == "" && strings.Contains(got.stdout, "failed") {
+			t.Errorf("%s: list prints %s%s", name, got.stdout, got.stderr)
+		}
+		shown, asJSON := doWith(t, "", env, "show", name+"/one"), doWith(t, "", env, "show", name+"/one", "--json")
+		line, member := "step      "+tt.step+"\n", fmt.Sprintf("%q: %q", "failedStep", tt.step)
+		if has := tt.step != ""; strings.Contains(shown.stdout, line) != has || strings.Contains(asJSON.stdout, member) != has {
+			t.Errorf("%s: show prints %s%s", name, shown.stdout, asJSON.stdout)
+		}
+		conforms(t, "execution", asJSON.stdout)
+	}
+}

@@ -28,7 +28,7 @@ func hostileAPI(t *testing.T) string {
 	data := map[string]any{hostile: hostile}
 	answer := map[string]any{
 		"flow": "f" + hostile, "name": "n" + hostile, "hash": hostile, "status": "Failed" + hostile, "input": data, "output": data,
-		"error": hostile, "cause": hostile, "startedTime": hostile, "stoppedTime": hostile, "definition": hostile, "createdTime": hostile,
+		"error": hostile, "cause": hostile, "failedStep": hostile, "startedTime": hostile, "stoppedTime": hostile, "definition": hostile, "createdTime": hostile,
 		"token": hostile, "execution": hostile, "step": hostile, "recipient": hostile, "job": hostile, "since": hostile, "deadline": hostile,
 		"closedBy": hostile, "closedTime": hostile, "lastHeartbeat": hostile, "result": hostile, "code": "", "message": hostile,
 		"schedule": hostile, "cron": hostile, "payload": data, "description": hostile, "nextTime": hostile,

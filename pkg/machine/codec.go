@@ -226,6 +226,7 @@ type coder struct {
 	child   bool // the execution is a sub-flow
 	told    bool // the execution reports its end
 	redrive bool // the execution goes on where another one ended
+	failed  bool // a step failed the execution
 }
 
 func (c *coder) damaged() bool { return c.dec.Err() != nil || c.strange }
@@ -303,7 +304,7 @@ func optional[T any](c *coder, p **T) bool {
 }
 
 // status codes the status, and whether the log is a lane's, whether ids are reserved, whether the
-// execution is a sub-flow, whether it reports its end and whether it was redriven, so that other logs are not larger.
+// execution is a sub-flow, whether it reports its end, whether it was redriven and whether a step failed it, so that other logs are not larger.
 func (c *coder) status(h *Head) {
 	code := max(slices.Index(Statuses, h.Status), 0)
 	if h.Lane {
@@ -321,11 +322,14 @@ func (c *coder) status(h *Head) {
 	if c.redrive {
 		code += 16 * len(Statuses)
 	}
-	number(c, &code, 32*len(Statuses)-1)
+	if c.failed {
+		code += 32 * len(Statuses)
+	}
+	number(c, &code, 64*len(Statuses)-1)
 	h.Status = Statuses[code%len(Statuses)]
 	flags := code / len(Statuses)
 	h.Lane, c.forked, c.child, h.Notified = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
-	c.told, c.redrive = h.Notified, flags&16 != 0
+	c.told, c.redrive, c.failed = h.Notified, flags&16 != 0, flags&32 != 0
 }
 
 func (c *coder) statusText(s *Status) {
@@ -345,7 +349,7 @@ func (c *coder) head(h *Head) {
 
 func (c *coder) state(s *State) {
 	h := Head{s.Status, s.Lane != nil, s.Notify.Target != "", s.Flow, s.Execution, s.Started, s.Expires}
-	c.forked, c.child, c.redrive = s.Reserved > 0, s.Parent != nil, s.Redriven != nil
+	c.forked, c.child, c.redrive, c.failed = s.Reserved > 0, s.Parent != nil, s.Redriven != nil, s.FailedStep != ""
 	c.head(&h)
 	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
 	c.setExpires(h.Expires)
@@ -374,6 +378,9 @@ func (c *coder) state(s *State) {
 	c.text(&s.By)
 	number(c, &s.Generation, math.MaxUint64)
 	c.count(&s.Polls)
+	if c.failed {
+		c.text(&s.FailedStep)
+	}
 }
 
 // setExpires lets values of other logs of the execution be references: all logs of an execution

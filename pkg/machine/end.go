@@ -118,6 +118,7 @@ func (r *run) fail(step *fdl.Step, failure token.Outcome) {
 // forkFailed fails a fork because of a lane, whose cause names the step that failed.
 func (r *run) forkFailed(step *fdl.Step, failure token.Outcome) {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
+	r.failedAt(step)
 	r.failExecution(nil, failure)
 }
 
@@ -126,6 +127,9 @@ func (r *run) forkFailed(step *fdl.Step, failure token.Outcome) {
 // Outside of the item of the step in which the failure began, the cause names that step, once.
 func (r *run) failExecution(began *fdl.Step, failure token.Outcome) {
 	s := r.state()
+	if began != nil {
+		r.failedAt(began)
+	}
 	for i, series := range slices.Backward(s.Series) {
 		if series.Owner.Kind == OwnerItem && began != nil {
 			failure, began = located(began, s.Items(), failure), nil
@@ -138,6 +142,13 @@ func (r *run) failExecution(began *fdl.Step, failure token.Outcome) {
 		failure = located(began, s.Items(), failure)
 	}
 	r.end(StatusFailed, failure.Error, failure.Cause)
+}
+
+// failedAt records the step that fails the execution.
+func (r *run) failedAt(step *fdl.Step) {
+	if s := r.state(); !s.isLane() {
+		s.FailedStep = StepIn(step.Name, Iterations(step, s.Items()))
+	}
 }
 
 // located returns the failure with a cause that names the step in the items around it: "step Bad[17]: why".

@@ -85,6 +85,8 @@ type State struct {
 	Output value.Value // of a succeeded execution
 	// Error and Cause are those of an execution that failed or was stopped.
 	Error, Cause string
+	// FailedStep is the step that failed the execution, as [StepIn] writes it, empty if it was none. Lanes do not have it.
+	FailedStep string
 	// By is the cause of the wake that ended the execution, [CauseStart] until then.
 	By string
 	// Generation is that of the process whose worker ended the execution.

@@ -54,6 +54,7 @@ type Execution struct {
 	Output      *value.Value   `json:"output,omitempty"`
 	Error       string         `json:"error,omitempty"`
 	Cause       string         `json:"cause,omitempty"`
+	FailedStep  string         `json:"failedStep,omitempty"` // with the index of each iteration around it, as in "Ask[3]"
 	StartedTime string         `json:"startedTime"`
 	StoppedTime string         `json:"stoppedTime,omitempty"`
 	// RedrivenFrom is the name of the execution that it goes on from, left out for one that was not redriven. RedrivenStep is the
@@ -161,7 +162,7 @@ func instant(t time.Time) string {
 func executionOf(state machine.State) Execution {
 	e := Execution{
 		Flow: state.Flow.Name, Hash: state.Flow.Hash, Name: state.Execution, Status: state.Status, Input: state.Input,
-		Error: state.Error, Cause: state.Cause, StartedTime: instant(state.Started),
+		Error: state.Error, Cause: state.Cause, FailedStep: state.FailedStep, StartedTime: instant(state.Started),
 	}
 	if state.Redriven != nil {
 		e.RedrivenFrom, e.RedrivenStep = state.Redriven.From, state.Redriven.Step
