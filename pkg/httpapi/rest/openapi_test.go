@@ -308,3 +308,52 @@ func TestAPIServesItsDocument(t *testing.T) {
 		t.Errorf("%d %.200s", status, body)
 	}
 }
+
+// TestReferenceHasEachRequest compares the table of the reference with the OpenAPI document, both ways.
+func TestReferenceHasEachRequest(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/reference/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters := strings.NewReplacer("{flow}", "F", "{execution}", "E", "{schedule}", "S", "{token}", "T")
+	var want []string
+	for name := range theContract(t).operations {
+		want = append(want, letters.Replace(name))
+	}
+	slices.Sort(want)
+	got := tabulated(string(page))
+	// POST and GET /job-events are those of dev, and not of this API.
+	got = slices.DeleteFunc(got, func(name string) bool { return strings.HasSuffix(name, " /job-events") })
+	if !slices.Equal(got, want) {
+		t.Errorf("the table has\n%s\nthe document has\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// tabulated returns the requests in the first column of tables, sorted. "..." stands for the path before without its last part.
+func tabulated(page string) (names []string) {
+	for line := range strings.Lines(page) {
+		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		method, before := "", ""
+		for i, code := range strings.Split(cell, "`") {
+			if i%2 == 0 {
+				continue
+			}
+			code, _, _ = strings.Cut(code, "?")
+			if found, path, isWhole := strings.Cut(code, " "); isWhole {
+				method, before = found, path
+			} else if rest, ok := strings.CutPrefix(code, "..."); ok {
+				if !slices.Contains([]string{"E", "T", "S"}, before[strings.LastIndex(before, "/")+1:]) {
+					before = before[:strings.LastIndex(before, "/")]
+				}
+				before += rest
+			}
+			names = append(names, method+" "+before)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
