@@ -171,10 +171,19 @@ func (h *handler) endIfOvertime(ctx context.Context, base Item, state machine.St
 	if err != nil || !h.overtime(state, d.env.Flow) {
 		return err
 	}
+	if h.wake.Cause != machine.CauseLimit {
+		return h.sendLimit(ctx)
+	}
 	if err := h.applySignal(ctx, d, machine.TimerDue{At: h.now}); err != nil {
 		return err
 	}
 	return h.runCommands(ctx, d)
+}
+
+// sendLimit sends the wake that ends the execution, whose time limit has passed. Another delivery of the wake at hand may have
+// deleted their message before that (rule 6), and would not come again if this worker died during the end.
+func (h *handler) sendLimit(ctx context.Context) error {
+	return h.sendWake(ctx, h.wake.Execution, machine.CauseLimit)
 }
 
 // overtime reports whether the time limit of the execution has passed, or may have if its flow is nil. A lane

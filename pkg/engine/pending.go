@@ -34,15 +34,14 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		return Disposition{}, err
 	}
 	signal, err := h.knownSignal(ctx, state)
-	if err == nil && signal == nil && h.overtime(state, d.env.Flow) { // nothing is called any more
-		signal = machine.TimerDue{At: h.now}
-	}
 	switch {
 	case err != nil:
 		return Disposition{}, err
 	case signal != nil:
 		d.hasResult = true
 		err = h.applySignal(ctx, d, signal)
+	case h.overtime(state, d.env.Flow): // nothing is called any more
+		return done, h.sendLimit(ctx)
 	default:
 		var next machine.Next
 		next, err = h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, executed) })

@@ -594,8 +594,8 @@ var mutants = []mutant{
 	{
 		name: "limit: what is pending is called after the time limit", from: olderSeeds + 1,
 		caught: sim.Overtime, edits: one("engine/pending.go",
-			`signal == nil && h.overtime(state, d.env.Flow) { // nothing is called any more`,
-			`signal == nil && h.overtime(state, d.env.Flow) && d.hasResult {`),
+			`case h.overtime(state, d.env.Flow): // nothing is called any more`,
+			`case h.overtime(state, d.env.Flow) && d.hasResult:`),
 	},
 	{
 		name: "rule 15: what waits for lanes is left to them", from: forkless + 1,

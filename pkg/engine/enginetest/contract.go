@@ -161,7 +161,7 @@ func (b *fixture) of(w engine.Wake) string {
 
 func kindOf(w engine.Wake) string {
 	switch {
-	case w.Cause == machine.CauseStart, w.Cause == machine.CauseStop, w.Cause == machine.CauseParent:
+	case slices.Contains([]string{machine.CauseStart, machine.CauseStop, machine.CauseParent, machine.CauseLimit}, w.Cause):
 		return w.Cause
 	case machine.IsJoin(w.Cause):
 		return w.Cause[:strings.LastIndex(w.Cause, "-")]

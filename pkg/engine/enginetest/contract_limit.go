@@ -201,7 +201,32 @@ var limitCases = []ruleCase{
 		b.wantTrace("read", "look: open")
 		b.at(time.Hour)
 		b.advance(engine.Wake{Execution: testID, Cause: "nothing", Due: epoch, Sent: epoch}) // which would be dropped
+		b.wantTrace("read", "wake limit in 0s")
+		b.advance(b.take())
 		b.wantTrace("read", "write 3", "close by stop: closed by stop", "write 4")
+		b.wantTimedOut("Scheduled Started Submitted Failed ExecutionTimedOut")
+	}},
+	{"rule 6: an end by the limit survives its worker if the other delivery of the wake is deleted", func(b *fixture) {
+		b.Limits.Duration = time.Hour
+		start := b.ask(askFlow)
+		nothing := engine.Wake{Execution: testID, Cause: "nothing", Due: epoch, Sent: epoch}
+		for _, wake := range []engine.Wake{start, nothing} {
+			b.at(time.Hour - 1)
+			b.advance(wake) // the message is deleted
+		}
+		b.Ends = &told{b, 1}
+		b.log.FailAppends(NoFault, LoseWrite)
+		b.at(time.Hour)
+		for _, wake := range []engine.Wake{start, nothing} { // the other deliveries, which do not come again
+			_, _ = b.Advance(b.t.Context(), wake)
+		}
+		for range 4 {
+			b.deliverAll()
+			b.at(b.Now().Sub(epoch) + time.Minute)
+		}
+		if last := b.trace[len(b.trace)-1]; last != "told TimedOut" {
+			b.t.Errorf("the end is not reported: %q", b.trace)
+		}
 		b.wantTimedOut("Scheduled Started Submitted Failed ExecutionTimedOut")
 	}},
 	{"rule 2: a wake that is dropped makes no call in the place of a late timer", func(b *fixture) {
@@ -222,8 +247,11 @@ var limitCases = []ruleCase{
 		late := engine.Wake{Execution: testID, Cause: "later", Due: epoch, Sent: epoch, Seq: 3}
 		b.advance(late)
 		b.wantTrace("read", "wake timer in 1s")
+		b.take()
 		late.Sent = epoch.Add(-2 * time.Hour)
 		b.advance(late)
+		b.wantTrace("read", "wake limit in 0s")
+		b.advance(b.take())
 		b.wantTrace("read", "write 3", "close by stop: closed by stop", "write 4")
 	}},
 	{"rule 7: what is pending after the limit is not called any more", func(b *fixture) {
@@ -232,16 +260,21 @@ var limitCases = []ruleCase{
 		start := b.begin(limitedHead + taskText("First") + taskText("Second"))
 		b.wantError(start, engine.CodeInternal)
 		b.at(time.Minute)
-		b.trace = nil
+		b.wakes, b.trace = nil, nil
 		b.advance(start)
+		b.wantTrace("read", "wake limit in 0s")
+		b.advance(b.take())
 		b.wantTrace("read", "write 2")
 		b.wantTimedOut("Scheduled Started Succeeded Scheduled Started ExecutionTimedOut")
 	}},
 	{"rule 7: what is to be submitted after the limit is closed", func(b *fixture) {
 		start := b.askedNot(limitedAsk)
 		b.at(time.Minute)
+		b.wakes = nil
 		b.advance(start)
-		b.wantTrace("read", "look: open", "write 2", "close by stop: closed by stop", "write 3")
+		b.wantTrace("read", "look: open", "wake limit in 0s")
+		b.advance(b.take())
+		b.wantTrace("read", "write 2", "close by stop: closed by stop", "write 3")
 		b.wantTimedOut("Scheduled Started Failed ExecutionTimedOut")
 	}},
 	{"limit: it is fixed at the start how long an execution is kept", func(b *fixture) {
@@ -274,4 +307,15 @@ func (b *fixture) wantTimedOut(history string) {
 	b.trace = nil
 	b.wantEnd(machine.StatusTimedOut, machine.ErrorExecutionTimeout)
 	b.wantHistory(history)
+}
+
+// deliverAll delivers the wakes that are under way. One that fails, or is put back, is under way again.
+func (b *fixture) deliverAll() {
+	wakes := b.wakes
+	b.wakes = nil
+	for _, wake := range wakes {
+		if again, err := b.Advance(b.t.Context(), wake); err != nil || !again.RetryAt.IsZero() {
+			b.wakes = append(b.wakes, wake)
+		}
+	}
 }
