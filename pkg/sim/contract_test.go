@@ -506,10 +506,6 @@ var mutants = []mutant{
 			`|| sig == Signal(TimerDue{At: sig.instant()}) && r.timeIsUp() && r.timeOut(sig) {`),
 	},
 	{
-		name: "limit: a wake that means nothing counts as a timer", from: olderSeeds + 1,
-		caught: sim.CalledTooOften, edits: one("engine/advance.go", `err != nil || !h.overtime(state, d.env.Flow) {`, `err != nil {`),
-	},
-	{
 		name: "limit: a wake that was sent again looks at it, too", from: olderSeeds + 1,
 		caught: sim.TooManyMessages, edits: one("engine/advance.go", `	if h.resent || !h.overtime(state, nil) {`, `	if !h.overtime(state, nil) {`),
 	},
@@ -725,10 +721,10 @@ var mutants = []mutant{
 			`	if all {
 		return h.allJoined(ctx, state, record)
 	}
-	lanes`, `	if record = NewJoinRecord(); all && err != nil {
+	return nil, h.sendLanes`, `	if record = NewJoinRecord(); all && err != nil {
 		return nil, err
 	}
-	lanes`),
+	return nil, h.sendLanes`),
 	},
 	{
 		name: "rule 20: a lane without a log is not stopped", from: forkless + 1,
