@@ -721,10 +721,10 @@ var mutants = []mutant{
 			`	if all {
 		return h.allJoined(ctx, state, record)
 	}
-	return nil, h.sendLanes`, `	if record = NewJoinRecord(); all && err != nil {
+	lanes := record`, `	if record = NewJoinRecord(); all && err != nil {
 		return nil, err
 	}
-	return nil, h.sendLanes`),
+	lanes := record`),
 	},
 	{
 		name: "rule 20: a lane without a log is not stopped", from: forkless + 1,

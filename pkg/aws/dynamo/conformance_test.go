@@ -86,7 +86,7 @@ func TestCrashes(t *testing.T) {
 func TestRearms(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)
-	enginetest.Rearms(t, as[enginetest.Store])
+	enginetest.Rearms(t, sampled)
 }
 
 func TestInterleavings(t *testing.T) {

@@ -508,7 +508,7 @@ func (b *fixture) wantPutBack(w engine.Wake, at time.Time) {
 func (b *fixture) wantError(w engine.Wake, code engine.Code) {
 	b.t.Helper()
 	verdict, err := b.Advance(b.t.Context(), w)
-	if engine.CodeOf(err) != code || verdict != (engine.Disposition{}) {
+	if engine.CodeOf(err) != code || verdict != (engine.Disposition{Conflicts: verdict.Conflicts}) {
 		b.t.Fatalf("advance: verdict %+v, error %v with code %q; want code %s", verdict, err, engine.CodeOf(err), code)
 	}
 }
