@@ -9,25 +9,17 @@ import (
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/schedules"
-	"github.com/waitless/waitless/pkg/aws/sqs"
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/telemetry"
 	"github.com/waitless/waitless/pkg/token"
 )
 
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.HTTP, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	store, waits, keys, limits := p.LogTable(), p.WaitsTable(), p.Keys(), p.TimeLimits()
-	clients := engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now, Limits: limits,
-		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
-	}
-	clients.Notify, clients.CheckTarget = p.Notify()
-	clients.Observer = telemetry.Executions{Sink: p.Metrics()}
+	store, waits, keys := p.LogTable(), p.WaitsTable(), p.Keys()
+	clients := p.ClientConfig(store, waits, s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")))
 	tokens := p.TokensConfig(waits)
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)
@@ -37,14 +29,11 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		Region:    p.Config.Region, Now: time.Now, Log: p.Log, Audit: function.AuditLog(getenv),
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {
-		clients, config := clients, config
-		if clients.Keys, err = keys.Get(ctx); err != nil {
-			return nil, err
-		}
+		config := config
 		if config.Keys, err = signers.Get(ctx); err != nil {
 			return nil, err
 		}
-		config.Executions, err = engine.NewClient(clients)
+		config.Executions, err = parts.NewClient(ctx, clients, keys)
 		return fnf.Handler(config), err
 	}
 	return p.OnlyOwnAPI(false, function.Serve(handler)), p.Err()

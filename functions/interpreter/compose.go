@@ -51,11 +51,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	}
 	worker, err := engine.NewWorker(config)
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
-	clients := engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: config.Wakes, Now: time.Now, Limits: limits, LargeValues: config.LargeValues,
-		Observer: config.Observer,
-	}
-	clients.Notify, clients.CheckTarget = p.Notify()
+	clients := p.ClientConfig(store, waits, config.LargeValues)
 	i := interpreter{keys, worker, store, clients, p.Metrics()}
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance, i.fire), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
@@ -100,13 +96,9 @@ func (i interpreter) fire(ctx context.Context, flow, name string, at time.Time) 
 	if at.After(i.clients.Now()) {
 		return at, nil
 	}
-	clients := i.clients
-	if clients.Keys, err = i.keys.Get(ctx); err != nil {
-		return retryAt, err
-	}
-	client, err := engine.NewClient(clients)
+	client, err := parts.NewClient(ctx, i.clients, i.keys)
 	if err != nil {
 		return retryAt, err
 	}
-	return retryAt, schedule.Starter{Store: i.schedules, Newest: clients.Flows.Newest, Start: client.Start}.Fire(ctx, flow, name, at)
+	return retryAt, schedule.Starter{Store: i.schedules, Newest: i.clients.Flows.Newest, Start: client.Start}.Fire(ctx, flow, name, at)
 }

@@ -121,6 +121,24 @@ func (p *Parts) TimeLimits() machine.Limits {
 	return limits
 }
 
+// ClientConfig returns what executions are started, stopped and shown with, without token keys.
+func (p *Parts) ClientConfig(store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.ClientConfig {
+	config := engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now,
+		Limits: p.TimeLimits(), LargeValues: values, Observer: telemetry.Executions{Sink: p.Metrics()},
+	}
+	config.Notify, config.CheckTarget = p.Notify()
+	return config
+}
+
+// NewClient returns a client with the current token keys.
+func NewClient(ctx context.Context, config engine.ClientConfig, keys *secrets.Keys) (client *engine.Client, err error) {
+	if config.Keys, err = keys.Get(ctx); err != nil {
+		return nil, err
+	}
+	return engine.NewClient(config)
+}
+
 // TokensConfig returns what tokens of the table are closed with. The record of a token has its outcome, so a higher limit of a step's
 // data does not apply.
 func (p *Parts) TokensConfig(table resume.TokenStore) resume.TokensConfig {

@@ -71,8 +71,7 @@ var gaps = map[string]struct {
 	"InterpreterFunction": {"interpreter", []string{"engine.NewWorker(", "newWatchedWorker(", "*engine.Worker", "watchedWorker"}},
 	"CallbackFunction":    {"callback", []string{"p.TokensConfig(p.WaitsTable())", "p.TokensConfig(watchedWaits{p.WaitsTable()})"}},
 	"ApiFunction": {"api", []string{
-		"Log: store,", "Log: watchedLog(store),", "TokenStore: waits, Stops: waits,", "TokenStore: watchedWaits{waits}, Stops: watchedWaits{waits},",
-		"p.TokensConfig(waits)", "p.TokensConfig(watchedWaits{waits})",
+		"p.ClientConfig(store, waits,", "watchedClients(p, store, waits,", "p.TokensConfig(waits)", "p.TokensConfig(watchedWaits{waits})",
 	}},
 }
 

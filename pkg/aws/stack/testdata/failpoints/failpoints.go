@@ -7,13 +7,18 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/failpoints"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// watchedLog reports the gaps of starts.
-func watchedLog(l *dynamo.Log) engine.Log { return failpoints.Log{Log: l} }
+// watchedClients reports the gaps of starts and of requests to stop.
+func watchedClients(p *parts.Parts, store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.ClientConfig {
+	config := p.ClientConfig(store, waits, values)
+	config.Log, config.TokenStore, config.Stops = failpoints.Log{Log: store}, watchedWaits{waits}, watchedWaits{waits}
+	return config
+}
 
 // watchedWaits reports the gaps of closers and of requests to stop.
 type watchedWaits struct{ *dynamo.Waits }
