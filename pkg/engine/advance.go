@@ -148,10 +148,10 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	return done, h.runCommands(ctx, d)
 }
 
-// endingIsLost reports whether a lane is ending whose wake of that died with its process. The stop of the
-// lane stands for it.
+// endingIsLost reports whether a lane is ending whose wake of that may be lost: it died with its process, or with a queue. The stop
+// of the lane stands for it.
 func (h *handler) endingIsLost(state machine.State) bool {
-	return h.wake.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil && state.Ending.Generation != h.generation
+	return h.wake.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil
 }
 
 // canOnlyEnd reports whether the execution cannot continue in this process and has no decided end: it

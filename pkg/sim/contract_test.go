@@ -851,7 +851,9 @@ var mutants = []mutant{
 	{
 		name: "restart: an ending that was lost is not continued by the stop of its lane", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`state.Ending != nil && state.Ending.Generation != h.generation`, `state.Ending != nil && h.cannotContinue != nil`),
+			`state.Lane != nil && state.Ending != nil
+`, `state.Lane != nil && state.Ending != nil && h.cannotContinue != nil
+`),
 	},
 	{
 		name: "restart: lanes are not continued", from: forkless + 1,

@@ -106,6 +106,10 @@ var stories = []story{
 		name: "a fork in a fork that fails", flow: parallel(inner("Inner", callbackText(), taskText("Broken")), taskText("C"), waitText("Long", 5000)),
 		deaths: 2, forks: true, drawn: 2000,
 	},
+	{
+		name: "a fork in a fork that fails and a stop", flow: parallel(inner("Inner", callbackText(), taskText("Broken")), taskText("C"), waitText("Long", 5000)),
+		actors: []string{"stop"}, deaths: 1, forks: true,
+	},
 	{name: "a redrive", flow: taskFlow("A", "Flaky", "Next"), deaths: 2, redrive: true},
 	{name: "a redrive of a long call and a stop", flow: taskFlow("A", "Flaky", "Next"), actors: []string{"stop"}, long: true, deaths: 1, redrive: true},
 	{
