@@ -30,6 +30,7 @@ type flowFiles struct {
 	// flow files in folders are added.
 	files   map[string]string
 	folders []string
+	config  string // the path of the file with settings, which is there or not
 	put     func(ctx context.Context, name string, text []byte, startable string) (rest.Flow, error)
 	missing func(*fdl.Flow) []error
 
@@ -51,6 +52,8 @@ func (c Command) newFlowFiles(args []string, log *slog.Logger) (*flowFiles, erro
 	for name, path := range c.flows {
 		f.files[filepath.Clean(c.beside(path))] = name
 	}
+	f.config = filepath.Clean(cmp.Or(c.path, settingsFile))
+	f.seen[f.config] = stampOf(f.config)
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -124,15 +127,26 @@ func (f *flowFiles) stamps() map[string]stamp {
 		}
 	}
 	for path := range found {
-		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			found[path] = stamp{info.ModTime().UnixNano(), info.Size()}
-		}
+		found[path] = stampOf(path)
 	}
 	return found
 }
 
-// load stores the definition of a file. If it has errors, the definition before stays the newest.
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return stamp{}
+	}
+	return stamp{info.ModTime().UnixNano(), info.Size()}
+}
+
+// load stores the definition of a file. If it has errors, the definition before stays the newest. Settings are read only when
+// dev starts.
 func (f *flowFiles) load(ctx context.Context, path string) {
+	if path == f.config {
+		f.log.Warn("settings changed; restart dev to apply them", "file", path)
+		return
+	}
 	delete(f.second, path)
 	name, isNamed := f.files[path]
 	if !isNamed && f.stored[path] == "" && !isFlow(path) {

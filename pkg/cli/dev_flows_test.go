@@ -236,6 +236,43 @@ func TestFilesAreLookedAtOnEachTick(t *testing.T) {
 	<-ended
 }
 
+// Changed settings are reported two ticks after the change, once, and also when the file is new or gone.
+func TestChangedSettingsNeedARestart(t *testing.T) {
+	t.Parallel()
+	const changed, gone = "changed", ""
+	for _, isThere := range []bool{false, true} {
+		r := newReloading(t, nil)
+		if isThere {
+			r.write("waitless.yaml", "begun")
+			r.seen[r.config] = stampOf(r.config)
+		}
+		r.want(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		ticks, ended := make(chan time.Time), make(chan struct{})
+		go func() {
+			defer close(ended)
+			r.watch(ctx, ticks)
+		}()
+		for _, to := range []string{changed, gone} {
+			if to == gone {
+				if err := os.Remove(r.config); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				r.write("waitless.yaml", to)
+			}
+			for range 4 {
+				ticks <- time.Time{}
+			}
+		}
+		cancel()
+		<-ended
+		if n := strings.Count(r.logged.String(), `msg="settings changed; restart dev to apply them" file=`+r.config); n != 2 {
+			t.Errorf("reported %d times, want 2:\n%s", n, r.logged.String())
+		}
+	}
+}
+
 func TestDevReloadsFlows(t *testing.T) {
 	t.Parallel()
 	folder, env := t.TempDir(), inStore(t)
