@@ -47,10 +47,10 @@ func listenForConsole(ctx context.Context, address string) (net.Listener, error)
 		return nil, view.Usage("--console is "+strconv.Quote(address)+"; allowed: HOST:PORT of this machine; and for dev, off", "--console 127.0.0.1:0")
 	}
 	listener, err := (&net.ListenConfig{Control: requireLoopback}).Listen(ctx, "tcp", address)
-	if failed, ok := errors.AsType[*net.OpError](err); ok {
-		return nil, view.Usage("listen at "+address+": "+failed.Err.Error(), "--console 127.0.0.1:0, which uses a free port")
+	if err != nil {
+		return nil, view.Usage("listen at "+address+": "+withoutAddress(err), "--console 127.0.0.1:0, which uses a free port")
 	}
-	return listener, err
+	return listener, nil
 }
 
 // requireLoopback rejects the address that a listener is about to bind, because the machine may resolve localhost to another one.

@@ -187,16 +187,24 @@ func (s *server) logUnmapped() func(engine.UnmappedSources) {
 	}
 }
 
+// withoutAddress returns why nothing can listen at an address, without the address.
+func withoutAddress(err error) string {
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		err = failed.Err
+	}
+	if bad, ok := errors.AsType[*net.AddrError](err); ok {
+		return bad.Err
+	}
+	return err.Error()
+}
+
 // openListener opens the listener and determines where callbacks arrive.
 func (s *server) openListener(ctx context.Context) (err error) {
 	if s.base, err = s.baseOption(s.base, true); err != nil {
 		return err
 	}
 	if s.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen); err != nil {
-		if failed, ok := errors.AsType[*net.OpError](err); ok {
-			err = failed.Err
-		}
-		return view.Usage("listen at "+s.listen+": "+err.Error(), "--listen 127.0.0.1:0, which takes a port that is free")
+		return view.Usage("listen at "+s.listen+": "+withoutAddress(err), "--listen 127.0.0.1:0, which takes a port that is free")
 	}
 	if s.base == "" && !s.api && s.address().IP.IsUnspecified() { // the API serves this machine only
 		return view.Usage("with --listen on all addresses, callback URLs need a name of this machine", "--base http://NAME:PORT")
@@ -210,7 +218,7 @@ func (s *server) checkAPI() error {
 	if !s.api || s.private() {
 		return nil
 	}
-	const why = "with --api only this machine may reach dev: --listen is a loopback address, and so is the host of --base and " + callbackVariable
+	const why = "with --api, --listen must be a loopback address, and so must the host of --base and " + callbackVariable
 	return view.Usage(why, "--listen "+defaultListen+" without --base, or no --api")
 }
 

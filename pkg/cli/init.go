@@ -52,9 +52,9 @@ func initProject(folder, sample string) (view.Result, error) {
 		r.Files = append(r.Files, path)
 		switch _, err := os.Lstat(path); {
 		case err == nil:
-			return view.Result{}, view.Usage(path+" exists, and nothing was written", tryInit)
+			return view.Result{}, view.Usage(entry.Name()+" exists, and nothing was written", tryInit)
 		case !errors.Is(err, fs.ErrNotExist):
-			return view.Result{}, view.Usage(path+": "+view.Reason(err), tryInit)
+			return view.Result{}, view.Usage(entry.Name()+": "+view.Reason(err), tryInit)
 		}
 	}
 	if err := os.CopyFS(folder, files); err != nil {

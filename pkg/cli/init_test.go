@@ -93,7 +93,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := do(t, "init", folder, "--sample", "callback")
-		want := result{exit: ExitUsage, stderr: "waitless: init " + folder + ": " + path + " exists, and nothing was written\ntry: waitless init ANOTHER-DIR\n"}
+		want := result{exit: ExitUsage, stderr: "waitless: init " + folder + ": " + name + " exists, and nothing was written\ntry: waitless init ANOTHER-DIR\n"}
 		if got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}

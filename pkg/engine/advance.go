@@ -48,7 +48,7 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 		disposition, err = done, h.abandon(ctx, err)
 	}
 	if err != nil {
-		return Disposition{Unmapped: h.unmapped, Conflicts: h.conflicts}, wrap("advance execution "+wake.Execution.String(), err)
+		return Disposition{Unmapped: h.unmapped, Conflicts: h.conflicts}, wrapOnce("advance", "execution "+wake.Execution.String(), err)
 	}
 	disposition.EarlyLooks, disposition.Unmapped, disposition.Conflicts = h.earlyLooks, h.unmapped, h.conflicts
 	return disposition, nil

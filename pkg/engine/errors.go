@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Code tells callers what kind of error it is.
@@ -87,4 +88,12 @@ func wrap(op string, err error) error {
 		return nil
 	}
 	return &Error{Code: CodeOf(err), Op: op, Err: err}
+}
+
+// wrapOnce is wrap for an operation on an object, which err may already name.
+func wrapOnce(op, object string, err error) error {
+	if err != nil && !strings.Contains(err.Error(), object) {
+		op += " " + object
+	}
+	return wrap(op, err)
 }

@@ -66,7 +66,7 @@ func syntaxError(data []byte) error {
 	case strings.Contains(syntax.Error(), "exceeded max depth"):
 		return fmt.Errorf("invalid JSON: more than 10000 levels of arrays and objects and the limit is %d; write what is inside as a text", MaxLevels)
 	}
-	return fmt.Errorf("invalid JSON: %w, at byte %d", syntax, syntax.Offset)
+	return fmt.Errorf("invalid JSON: %s, at byte %d", strings.Replace(syntax.Error(), "JSON input", "input", 1), syntax.Offset)
 }
 
 // reader reads valid JSON that is UTF-8.
