@@ -81,9 +81,10 @@ func TestCallbackPageInABrowser(t *testing.T) {
 	inBrowser(t, "callback.cjs", map[string]any{"url": strings.TrimSpace(d.do("tokens", "url", token))})
 	d.endedBy("third-party-callback/asked", "callback")
 
-	d.do("start", "../../events/orders/flow.yaml", "--name", "asked", "--input", `{"order":"A-17","items":[]}`)
+	items := strings.Repeat(`{"sku":"a book with a title of some length"},`, 12)
+	d.do("start", "../../events/orders/flow.yaml", "--name", "asked", "--input", `{"order":"A-17","items":[`+strings.TrimSuffix(items, ",")+`]}`)
 	token = d.until(`(\S+\.\S{43}) `, "tokens", "list", "orders/asked", "--unmask")
-	inBrowser(t, "question.cjs", map[string]any{"url": strings.TrimSpace(d.do("tokens", "url", token))})
+	inBrowser(t, "question.cjs", map[string]any{"url": strings.TrimSpace(d.do("tokens", "url", token)), "console": d.says.Console})
 	d.until("OrderRejected", "show", "orders/asked")
 }
 

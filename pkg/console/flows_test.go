@@ -20,7 +20,7 @@ func TestFlowsAreListedWithTheirLatestDefinition(t *testing.T) {
 	f.put("approval", approval)
 	f.put("approval", approval+"# newer\n")
 	list := f.get("/flows")
-	if strings.Count(list, `<a href="/flows/approval">`) != 1 || !strings.Contains(list, "<td>1</td>") {
+	if strings.Count(list, `<a href="/flows/approval">`) != 1 || !strings.Contains(list, `<td class="wide">1</td>`) {
 		t.Errorf("the flow and its older definition are not listed once: %s", list)
 	}
 	shown := f.get("/flows/approval")

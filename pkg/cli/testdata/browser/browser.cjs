@@ -47,6 +47,7 @@ function record (page) {
 // check checks a page, wide and narrow, light and dark: axe finds no violation, and nothing has to be scrolled sideways.
 // With a folder for screenshots it takes them.
 exports.check = async (page, name, screenshots = process.env.SCREENSHOTS) => {
+  await page.waitForLoadState() // with its style sheet
   for (const look of screenshots ? looks : looks.slice(0, 2)) {
     await page.setViewportSize({ width: look.width, height: look.height })
     await page.emulateMedia({ colorScheme: look.colorScheme })

@@ -18,6 +18,7 @@ open(async (page, { url }) => {
   await waits(page, 'execution-waiting')
   await page.reload()
   await waits(page, 'execution-reloaded')
+  await barsGrow(page)
   await answerByItsPage(page)
   await page.goto(execution)
   await isDone(page)
@@ -111,6 +112,24 @@ async function waits (page, name) {
   await check(page, name)
 }
 
+// barsGrow waits until the time axis has gone on twice: the bar of a step that waits still ends at the end of the axis, and
+// that of a step that has ended takes less of it.
+async function barsGrow (page) {
+  await page.waitForFunction(() => {
+    const axis = document.querySelector('table.time svg').viewBox.baseVal.width
+    globalThis.axes = [...new Set([...(globalThis.axes || []), axis])]
+    return globalThis.axes.length === 3
+  })
+  const bars = await page.locator('table.time rect').evaluateAll((rects) => rects.map((rect) => {
+    const { left, right } = rect.ownerSVGElement.getBoundingClientRect()
+    const bar = rect.getBoundingClientRect()
+    return { isOpen: 'open' in rect.dataset, isAtEnd: Math.abs(bar.right - right) < 1, part: bar.width / (right - left) }
+  }))
+  assert.equal(bars.filter((bar) => bar.isOpen).length, 1, 'one step waits')
+  for (const bar of bars) assert.equal(bar.isAtEnd, bar.isOpen, JSON.stringify(bars))
+  for (const bar of bars) assert.equal(bar.part > 0.5, bar.isOpen, JSON.stringify(bars))
+}
+
 // isDone waits until the page, without being loaded again, shows that the execution succeeded.
 async function isDone (page) {
   await page.locator('.facts .Succeeded').waitFor()
@@ -161,6 +180,7 @@ async function failInTheConsole (page, at) {
 // redrive starts an execution that goes on from the step that failed.
 async function redrive (page) {
   await page.getByRole('link', { name: 'Redrive' }).click()
+  await page.waitForURL('**/redrive')
   await check(page, 'redrive')
   await page.getByLabel('Name of the new execution').fill('redriven')
   await page.getByRole('button', { name: 'Redrive' }).click()
@@ -172,6 +192,7 @@ async function redrive (page) {
 async function stop (page, at) {
   await begin(page, at, 'to-stop')
   await page.getByRole('link', { name: 'Stop' }).click()
+  await page.waitForURL('**/stop')
   await check(page, 'stop')
   await page.getByRole('button', { name: 'Stop it' }).click()
   await page.locator('.facts .Stopped').waitFor()

@@ -3,7 +3,7 @@
 const assert = require('node:assert/strict')
 const { open, check, focus } = require('./browser.cjs')
 
-open(async (page, { url }) => {
+open(async (page, { url, console }) => {
   await page.goto(url)
   await page.getByText('Ship order A-17?').waitFor()
   for (const text of ['orders', 'Approve', 'Deadline']) {
@@ -24,4 +24,9 @@ open(async (page, { url }) => {
 
   await page.goto(url)
   await page.getByText('“Reject” was chosen').waitFor()
+
+  await page.goto(console)
+  await page.getByRole('link', { name: 'orders/asked' }).click()
+  await page.locator('.facts .Failed').waitFor()
+  await check(page, 'execution-forks')
 })
