@@ -22,6 +22,23 @@ func Samples() []string {
 	return samples
 }
 
+// descriptions say in a line what a sample shows.
+var descriptions = map[string]string{
+	"batch-callback":       "start a job of AWS Batch and wait for its end, without polling",
+	"batch-poller":         "start a job of AWS Batch and ask for its status in a loop",
+	"callback":             "call a function and wait until another program reports the outcome",
+	"dms-callback":         "start a task of AWS DMS and wait until it has stopped",
+	"dms-callback-failed":  "the same task fails, and so does the flow",
+	"orders":               "reserve the items of an order side by side while a person approves it",
+	"polling":              "start a job and ask for its status in a loop",
+	"retry":                "call a function again until it succeeds",
+	"third-party-callback": "wait until another company calls a URL",
+	"wait-for-condition":   "start a job and wait for its end in one step that polls",
+}
+
+// Description returns in a line what a sample shows.
+func Description(sample string) string { return descriptions[sample] }
+
 // Files returns the files of a sample: a flow, and what it needs to run in virtual time.
 func Files(sample string) fs.FS {
 	folder, _ := fs.Sub(files, sample) // the name of a folder is well formed

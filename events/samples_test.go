@@ -26,6 +26,9 @@ func TestSamplesAreComplete(t *testing.T) {
 	}
 	for _, sample := range samples {
 		files := events.Files(sample)
+		if events.Description(sample) == "" {
+			t.Errorf("%s has no description", sample)
+		}
 		for _, name := range []string{"flow.yaml", "input.json", "waitless.yaml"} {
 			if _, err := fs.Stat(files, name); err != nil {
 				t.Errorf("%s: %v", sample, err)

@@ -18,8 +18,8 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 )
 
-// defaultSample is the vendor's tutorial.
-const defaultSample = "polling"
+// defaultSample waits for an outcome, and its script reports it.
+const defaultSample = "callback"
 
 // initReport is the JSON of init; schema/init.json describes it.
 type initReport struct {
@@ -31,12 +31,45 @@ type initReport struct {
 
 func initCommand(c Command) *cobra.Command {
 	var sample string
+	var run bool
 	cmd := helpOf("init", arguments(0, 1))
-	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", strings.Join(events.Samples(), ", "), 1)
+	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", samplesText(), 1)
 	cmd.Flags().StringVar(&sample, "sample", defaultSample, "the name of the sample")
-	return c.plain(cmd, func(_ context.Context, args []string) (view.Result, error) {
-		return initProject(slices.Concat(args, []string{"."})[0], sample)
+	cmd.Flags().BoolVar(&run, "run", false, "also run the sample, in memory and without its waits")
+	return c.plain(cmd, func(ctx context.Context, args []string) (view.Result, error) {
+		if run && cmd.Flags().Changed("json") {
+			return view.Result{}, view.Usage("--run and --json exclude each other", "waitless run FLOW --skip-time --json after waitless init")
+		}
+		folder := slices.Concat(args, []string{"."})[0]
+		result, err := initProject(folder, sample)
+		if err != nil || !run {
+			return result, err
+		}
+		err = c.runSample(ctx, folder)
+		if err != nil { // some samples fail
+			err = errors.Join(err, c.out().Text(result.Text))
+		}
+		return result, err
 	})
+}
+
+// runSample runs the sample of a folder as waitless run does, in virtual time and with the outcomes of its script.
+func (c Command) runSample(ctx context.Context, folder string) error {
+	at := func(name string) string { return filepath.Join(folder, name) }
+	run := runCommand(c)
+	run.SilenceErrors, run.SilenceUsage = true, true
+	run.PreRunE = func(cmd *cobra.Command, _ []string) error { return c.readSettings(cmd) }
+	run.SetArgs([]string{"--config", at(settingsFile), "--input", "@" + at("input.json"), "--skip-time", "--", at("flow.yaml")})
+	return run.ExecuteContext(ctx)
+}
+
+// samplesText has a line for each sample.
+func samplesText() string {
+	var rows [][]string
+	for _, sample := range events.Samples() {
+		rows = append(rows, []string{"  " + sample, events.Description(sample)})
+	}
+	return strings.TrimSuffix(view.Columns(rows), "\n")
 }
 
 func initProject(folder, sample string) (view.Result, error) {

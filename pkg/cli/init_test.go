@@ -45,6 +45,29 @@ func TestInitNextCommandsRun(t *testing.T) {
 	}
 }
 
+// init --run shows the run of each sample to its end, and then what to type next.
+func TestInitRunsTheSample(t *testing.T) {
+	t.Parallel()
+	for _, sample := range events.Samples() {
+		folder := filepath.Join(t.TempDir(), "project")
+		args := []string{"init", folder, "--sample", sample, "--run"}
+		got := doWith(t, "", fixedTime, args...)
+		want, exit := endsAs(t, sample), ExitSucceeded
+		if want == "Failed" {
+			exit = ExitFailed
+		}
+		if got.exit != exit || !strings.Contains(got.stderr, " "+strings.ToLower(want)) || !strings.HasSuffix(got.stdout, "advise flow.yaml\n") {
+			t.Errorf("%s: exit %d, want %d\n%s\n%s", sample, got.exit, exit, got.stderr, got.stdout)
+		}
+		if sample == defaultSample {
+			golden(t, "init/run.txt", withoutIDs(strings.ReplaceAll(got.transcript(args...), folder, "project")))
+		}
+	}
+	if got := do(t, "init", t.TempDir(), "--run", "--json"); got.exit != ExitUsage || !strings.Contains(got.stderr, "exclude each other") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func testNextCommand(t *testing.T, command string, want int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", command)
