@@ -49,7 +49,7 @@ func TestRepeatedObject(t *testing.T) {
 		"init folder: folder/flow.yaml: not a directory":                               "folder",
 		"a: b: b: c": "b",
 		"many/one: advance: read the log of execution 12: file too large": "",
-		"run work.yaml: --task Wrok: the flow does not call it":           "",
+		"run work.yaml: --task Job: the flow does not call it":            "",
 		"run a.yaml: no such file; correct a.yaml":                        "",
 	} {
 		if got := repeatedObject(message); got != want {
