@@ -167,12 +167,14 @@ func deadLettersFinishCommand(
 	c Command, name, done string, finish func(target.DeadLetters, context.Context, target.Letter) error,
 ) *cobra.Command {
 	var all bool
-	cmd := helpOf(name, cobra.ArbitraryArgs)
+	cmd := helpOf(name, func(_ *cobra.Command, ids []string) error {
+		if all == (len(ids) > 0) {
+			return view.Usage("name the ids of letters, or --all", "waitless dead-letters list --stack NAME")
+		}
+		return nil
+	})
 	cmd.Flags().BoolVar(&all, "all", false, "all letters of the queues")
 	return c.onLetters(cmd, func(ctx context.Context, m *mailbox, ids []string) (view.Result, error) {
-		if all == (len(ids) > 0) {
-			return view.Result{}, view.Usage("name the ids of letters, or --all", "waitless dead-letters list --stack "+m.stack)
-		}
 		left, finished := slices.Clone(ids), []target.Letter{}
 		err := m.each(ctx, func(letter target.Letter) (bool, error) {
 			if i := slices.Index(left, letter.ID); i >= 0 {

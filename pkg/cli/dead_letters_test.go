@@ -80,6 +80,9 @@ func TestDeadLetters(t *testing.T) {
 		}
 		return got
 	}
+	if got := do("dead-letters", "replay"); got.exit != ExitUsage || !strings.Contains(got.stderr, "name the ids of letters, or --all") {
+		t.Errorf("without a stack: got %+v", got)
+	}
 	for _, c := range []struct {
 		args []string
 		exit int

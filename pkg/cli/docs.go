@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -24,10 +25,21 @@ func docsCommand(c Command) *cobra.Command {
 		if len(args) == 0 {
 			text = report.list()
 		} else if text = report.show(args[0], c.out().Width()); text == "" {
-			return view.Result{}, view.Usage("there is no such topic, rule or error"+didYouMean(args[0], inDocs()), "waitless docs")
+			return view.Result{}, view.Usage("there is no such topic, rule or error"+didYouMean(args[0], inDocs()), topicWith(args[0])+"waitless docs")
 		}
 		return view.Result{Form: "docs", JSON: report, Text: text}, nil
 	})
+}
+
+// topicWith says which topic has the word most often, or "" if none has it.
+func topicWith(word string) (try string) {
+	isWord, most := regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(word)+`\b`), 0
+	for _, topic := range docs.Topics() {
+		if n := len(isWord.FindAllString(topic.Text, -1)); n > most {
+			most, try = n, "waitless docs "+topic.Name+", which has the word, or "
+		}
+	}
+	return try
 }
 
 func (r *docsReport) list() string {

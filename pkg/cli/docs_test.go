@@ -83,6 +83,21 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 	}
 }
 
+// Who looks for a word that is no topic is told the topic that has it most often.
+func TestDocsNamesTheTopicWithAWord(t *testing.T) {
+	t.Parallel()
+	for word, try := range map[string]string{
+		"rearm":      "waitless docs recovery, which has the word, or waitless docs",
+		"Prometheus": "waitless docs metrics, which has the word, or waitless docs",
+		"a.[":        "waitless docs",
+		"zzz":        "waitless docs",
+	} {
+		if got := do(t, "docs", word); got.exit != ExitUsage || !strings.HasSuffix(got.stderr, "\ntry: "+try+"\n") {
+			t.Errorf("%s: got %+v", word, got)
+		}
+	}
+}
+
 func TestListOfTopicsDescribesEachTopic(t *testing.T) {
 	t.Parallel()
 	got := do(t, "docs")

@@ -366,6 +366,13 @@ func TestAStackRefusesStrangers(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+	t.Run("a client without credentials cannot look for a stack", func(t *testing.T) {
+		t.Parallel()
+		got := s.doAs(nil, nil, "list", "--stack", "orders")
+		if got.exit != ExitInternal || !strings.Contains(got.stderr, "list: there are no AWS credentials: no user is logged in") {
+			t.Errorf("%+v", got)
+		}
+	})
 }
 
 // An emulator names its APIs below localhost, and a resolver may not know that

@@ -109,7 +109,8 @@ func TestWaitsFailAndExecutionsStop(t *testing.T) {
 	}
 	f.post("/executions/ask/fails/wait?step=Ask", url.Values{"end": {"failure"}, "error": {"Rejected"}, "cause": {"too late"}})
 	f.until("fails", func(e rest.Execution) bool { return e.Status == machine.StatusFailed })
-	wantIn(t, f.get("/executions/ask/fails"), "Rejected: too late", `class="failed" data-step="Ask"`)
+	wantIn(t, f.get("/executions/ask/fails"), "Ask failed: Rejected: too late", `class="failed" data-step="Ask"`)
+	wantIn(t, f.get("/executions"), "Ask failed: Rejected: too late")
 	wantIn(t, f.get("/executions/ask/stops/stop"), "Stop ask/stops?", "<form method=\"post\"")
 	f.until("stops", func(e rest.Execution) bool { return e.Status == machine.StatusRunning }) // a GET changes nothing
 	f.post("/executions/ask/stops/stop", url.Values{"cause": {"not needed"}})

@@ -130,6 +130,8 @@ func noteOf(e rest.Execution) string {
 	switch w := e.Waiting; {
 	case e.Blocked != "":
 		return "cannot continue: " + e.Blocked
+	case e.FailedStep != "":
+		return e.FailedStep + " failed: " + strings.Trim(e.Error+": "+strings.TrimPrefix(e.Cause, "step "+e.FailedStep+": "), ": ")
 	case e.Error != "" || e.Cause != "":
 		return strings.Trim(e.Error+": "+e.Cause, ": ")
 	case w == nil:

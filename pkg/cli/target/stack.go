@@ -138,7 +138,7 @@ func Output(ctx context.Context, account AWS, stack, name string) (string, error
 	outputs, err := account.Outputs(ctx, stack)
 	switch {
 	case err != nil:
-		return "", AWSError(err)
+		return "", awsError(ctx, account, err)
 	case outputs == nil:
 		return "", view.Usage(fmt.Sprintf("there is no stack %q in region %s", stack, account.Region()), TryRegion+", or --stack ANOTHER-NAME")
 	case outputs[name] == "":
@@ -146,6 +146,18 @@ func Output(ctx context.Context, account AWS, stack, name string) (string, error
 		return "", view.Usage(why, "--stack ANOTHER-NAME")
 	}
 	return outputs[name], nil
+}
+
+// awsError returns the error of a request to AWS. That there are no credentials is a cause of its own.
+func awsError(ctx context.Context, account AWS, err error) error {
+	if missing := account.Credentials(ctx); missing != nil {
+		return noCredentials(missing)
+	}
+	return AWSError(err)
+}
+
+func noCredentials(err error) error {
+	return AWSError(fmt.Errorf("there are no AWS credentials: %w", err))
 }
 
 // IsLoopback reports whether the host is a loopback address.
@@ -168,7 +180,7 @@ func sign(ctx context.Context, account AWS, base *url.URL) (http.RoundTripper, e
 	}
 	switch err := account.Credentials(ctx); {
 	case err != nil && gateway != nil:
-		return nil, AWSError(fmt.Errorf("there are no AWS credentials: %w", err))
+		return nil, noCredentials(err)
 	case err != nil:
 		return plain(), nil //nolint:nilerr // the API says whether it requires a signature
 	case base.Scheme == "http" && !IsThisMachine(base.Hostname()):

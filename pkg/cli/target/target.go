@@ -170,7 +170,7 @@ func (o Opener) Open(ctx context.Context, p Place) (*Client, error) {
 // checkExists returns an error if the place is a folder without a store.
 func (o Opener) checkExists(p Place) error {
 	if !p.OnStack() && isNotFound(o.Stores.Check(p.Store)) {
-		return view.Usage("there is no store in "+p.Store, "waitless run FLOW, or --store DIR")
+		return view.Usage("there is no store in "+p.Store, "waitless run FLOW, --store DIR or --stack NAME")
 	}
 	return nil
 }

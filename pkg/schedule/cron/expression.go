@@ -56,10 +56,18 @@ const star = 1 << 63
 
 func parseSpec(text string) (e Expression, err error) {
 	e.zone = "UTC"
+	words, zone := strings.Fields(text), ""
 	if before, _, found := strings.Cut(text, " "); found && strings.Contains(before, "TZ=") {
 		_, e.zone, _ = strings.Cut(before, "=")
+		words, zone = words[1:], before+" "
 	} else {
 		text = "CRON_TZ=UTC " + text
+	}
+	if len(words) == 5 {
+		return e, fmt.Errorf("five fields, without the second: write %.60q", zone+"0 "+strings.Join(words, " "))
+	}
+	if len(words) == 1 && strings.HasPrefix(words[0], "@") {
+		return e, errors.New(`write the fields: each day is "0 0 0 * * *"`)
 	}
 	parsed, err := library.MustNewParser(fields).Parse(text)
 	if err != nil {
