@@ -111,9 +111,21 @@ func (w *world) mostLive() int {
 		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
 	}
 	if lanes := len(w.store.order) - 1; lanes > 0 {
-		most += lanes * (2 + w.failed + w.forged) // each of these may start or stop all lanes again
+		most += lanes * (2 + w.failed + w.forged + w.innerEnds()) // each of these may start or stop all lanes again
 	}
 	return most
+}
+
+// innerEnds counts the lanes within lanes that have ended. Those that end at the same time each wake the lane around them, and each
+// of these wakes reports that it failed.
+func (w *world) innerEnds() int {
+	ends := 0
+	for _, l := range w.store.order {
+		if l.parent != nil && l.parent.lane != nil && l.joined != never {
+			ends++
+		}
+	}
+	return ends
 }
 
 // check looks at what is left when nothing happens any more.
