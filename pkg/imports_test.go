@@ -120,8 +120,8 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/console", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest", "pkg/webhook", "pkg/fdl/templates",
-			"events",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/console", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest",
+			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
 	},
 	{
@@ -134,7 +134,9 @@ var house = []row{
 	},
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},
-		ours: append([]string{"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs"}, useCases...),
+		ours: append([]string{
+			"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs",
+		}, useCases...),
 	},
 	{path: "pkg/cmd/collector"},
 	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},

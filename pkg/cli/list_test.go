@@ -207,7 +207,10 @@ func TestFailedStepIsNamed(t *testing.T) {
 		"foreach":  {"{type: foreach, name: Each, iterationMapping: {collection: $.list, item: i}, steps: [" + bad + "]}", "Bad[0] failed: E: why", "Bad[0]"},
 		"parallel": {"{type: parallel, name: Both, branches: [{steps: [" + bad + "]}, {steps: [{type: pass, name: P}]}]}", "Both failed: E: step Bad: why", "Both"},
 		"no-step":  {"{type: pass, name: P}\noutputMappings: [{target: x, source: $input.huge}]", "", ""},
-		"caught":   {"{type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/no', catch: [{errors: [FnF.ALL], goto: End}]}\n- {type: pass, name: End}", "", ""},
+		"caught": {
+			"{type: task, name: T, resourceArn: 'acs:fc:::services/s/functions/no', catch: [{errors: [FnF.ALL], goto: End}]}\n- {type: pass, name: End}",
+			"", "",
+		},
 	} {
 		flow := writeIn(t, t.TempDir(), name+".yaml", "version: v1\ntype: flow\nsteps:\n- "+tt.steps+"\n")
 		args := []string{"run", flow, "--name", "one", "--input", `{"n":1,"list":[1]}`}

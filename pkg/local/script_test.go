@@ -15,7 +15,10 @@ import (
 func TestParseScriptRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
-		"an unknown field":  {"answers:\n  - step: a\n    after: 3\n", `script.yaml:3: unknown field "after"; allowed: step, afterSeconds, output, error, cause, choice, by`},
+		"an unknown field": {
+			"answers:\n  - step: a\n    after: 3\n",
+			`script.yaml:3: unknown field "after"; allowed: step, afterSeconds, output, error, cause, choice, by`,
+		},
 		"a near miss":       {"answers:\n  - stp: a\n", `script.yaml:2: unknown field "stp"; did you mean "step"?`},
 		"an unknown list":   {"answer: []\n", `script.yaml:1: unknown field "answer"; did you mean "answers"?`},
 		"a type":            {"answers:\n  - step: a\n    afterSeconds: soon\n", "script.yaml:3: found a text; allowed: a number"},
@@ -169,7 +172,8 @@ func TestScriptRefusesChoices(t *testing.T) {
 		t.Fatal(problems)
 	}
 	for text, want := range map[string]string{
-		"answers:\n  - step: Ask\n    choice: Ship It\n":                     `script.yaml:3:13: step Ask has no choice "Ship It"; did you mean "Ship it"?; allowed: Ship it, Wait`,
+		"answers:\n  - step: Ask\n    choice: Ship It\n": `script.yaml:3:13: step Ask has no choice "Ship It"; ` +
+			`did you mean "Ship it"?; allowed: Ship it, Wait`,
 		"answers:\n  - {step: Ask, output: {}}\n  - {step: Ask, choice: No}": `script.yaml:3:25: step Ask has no choice "No"; allowed: Ship it, Wait`,
 		"answers:\n  - {step: Other, choice: Wait}\n":                        "script.yaml:2:27: step Other has no choices; write its output",
 	} {
