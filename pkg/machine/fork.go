@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
@@ -159,12 +160,16 @@ func (r *run) leaveSeries() {
 	r.kept = min(r.kept, len(s.Series))
 }
 
-// WaitingPlace returns the [Call.Place] of the attempt that the state waits for.
+// WaitingPlace returns the [Call.Place] of the attempt or the poll that the state waits for.
 func (s State) WaitingPlace() string {
 	if s.Waiting == nil {
 		return ""
 	}
-	return s.place(s.Waiting.Attempt.Number)
+	place := s.place(s.Waiting.Attempt.Number)
+	if place != "" && s.Waiting.Polls > 0 {
+		place += "." + strconv.Itoa(s.Waiting.Polls)
+	}
+	return place
 }
 
 // place names an attempt in the items around it, "" outside of items. It does not depend on what

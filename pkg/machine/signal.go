@@ -176,8 +176,8 @@ type (
 	Call struct {
 		Attempt Attempt
 		Log     ID // whose state waits for the outcome
-		// Place names the attempt in the items of forks in its log, "" outside of items. Then the number
-		// of the attempt names it.
+		// Place names the attempt or the poll in the items of forks in its log, "" outside of items. Then the
+		// numbers of the attempt name it.
 		Place     string
 		Flow      FlowRef
 		Execution string
@@ -207,7 +207,7 @@ func (WakeChild) command()  {}
 func (c Call) Key() string {
 	number := cmp.Or(c.Place, strconv.Itoa(c.Attempt.Number))
 	text := fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s", c.Flow.Name, c.Execution, c.Step, number)
-	if c.Attempt.Poll > 0 {
+	if c.Attempt.Poll > 0 && c.Place == "" {
 		text = fmt.Appendf(text, "\x00%d", c.Attempt.Poll)
 	}
 	if c.Log != (ID{}) && c.Log != NewID(c.Flow.Name, c.Execution) { // lanes run the same step with the same number

@@ -130,6 +130,7 @@ func (r *run) callOf(step *fdl.Step, attempt Attempt) Call {
 // commandFor returns the command that an attempt needs.
 func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command {
 	call := r.callOf(step, waiting.Attempt)
+	call.Place = r.state().WaitingPlace()
 	call.Resource, call.StepInput, call.Limit = task.Resource, waiting.Input, task.Timeout
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
@@ -92,11 +93,20 @@ func (l *log) polls(a *attempt) map[int]*called {
 		}
 	}
 	for _, made := range l.calls.all {
-		if at := made.call.Attempt; made.call.Log == l.id && at.Step == a.step && at.Number == a.number {
+		if at := made.call.Attempt; made.call.Log == l.id && at.Step == a.step && a.made(made.call) {
 			polls[at.Poll] = made
 		}
 	}
 	return polls
+}
+
+// made reports whether a poll is of the attempt. What was lost, and was repeated with the same key, may have had
+// another number in an item.
+func (a *attempt) made(poll machine.Call) bool {
+	if a.place != "" {
+		return strings.HasPrefix(poll.Place, a.place+".")
+	}
+	return poll.Attempt.Number == a.number
 }
 
 // addPoll takes up a poll whose token was opened, called or not.
@@ -111,9 +121,6 @@ func (l *log) addPoll(polls map[int]*called, a *attempt, waiting *machine.Waitin
 // limits, each poll before was answered and did not meet the condition, and
 // between two of them there was a pause.
 func (l *log) checkPolls(a *attempt) {
-	if a.place != "" && l.failed > 0 { // what was lost with its worker may have had other numbers
-		return
-	}
 	polls := l.polls(a)
 	numbers := slices.Sorted(maps.Keys(polls))
 	if most := a.task.Poll.MaxAttempts; most > 0 && len(numbers) > most {

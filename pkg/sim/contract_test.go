@@ -477,7 +477,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "polls: a poll has the key of the one before", from: olderSeeds + 1,
-		caught: sim.CalledTooOften, edits: one("machine/signal.go", `	if c.Attempt.Poll > 0 {`, `	if c.Attempt.Poll < 0 {`),
+		caught: sim.CalledTooOften, edits: one("machine/signal.go", `	if c.Attempt.Poll > 0 &&`, `	if c.Attempt.Poll < 0 &&`),
+	},
+	{
+		name:   "rule 22: the key of a poll in an item depends on the polls of earlier items",
+		caught: sim.History, edits: one("machine/fork.go", `strconv.Itoa(s.Waiting.Polls)`, `strconv.Itoa(s.Waiting.Attempt.Poll)`),
 	},
 	{
 		name: "polls: without a pause", from: olderSeeds + 1,

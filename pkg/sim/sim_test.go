@@ -60,6 +60,7 @@ var foundSeeds = []uint64{
 	13644554456983776706, // a start was delivered twice, ended a lane with the result of another wake, and its join failed
 	2107626250208089654,  // a sub-flow looked at the token of its parent after its own end; this check took that for a look at its log
 	5854259472150329717,  // four lanes within a lane failed at once, and each stopped all lanes; this check allowed for one
+	5792266512246065403,  // a poll in an item was lost, and repeated with another key after more polls of the item before
 	11455724946230459931, // no bug: the wake of a lane's end is lost with its process, and no other fixed seed catches the mutant of that
 }
 

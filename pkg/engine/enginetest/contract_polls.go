@@ -17,6 +17,20 @@ func conditionText(lines ...string) string {
 
 var conditionFlow = flowHead + conditionText()
 
+// seriesOfPolls is a foreach that runs its items one after the other, each of which polls Poll every ten seconds.
+const seriesOfPolls = flowHead + `  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: one}
+    maxConcurrency: 1
+    steps:
+      - type: task
+        name: Poll
+        resourceArn: acs:fc:::services/test/functions/Poll
+        pattern: waitForCondition
+        condition: $.status == "success"
+        intervalSeconds: 10
+`
+
 // pollCases are tasks that wait for a condition: each poll is a call of its own,
 // and the history has one attempt however many there are.
 var pollCases = []ruleCase{
@@ -223,6 +237,23 @@ var pollCases = []ruleCase{
 		}
 		b.wantHistory("Scheduled Started Failed Scheduled Started Succeeded ExecutionSucceeded")
 		b.wantDistinct("the keys", b.keys, 4)
+	}},
+	{"rule 22: a poll whose result was lost is repeated with the same key after more polls of an earlier item", func(b *fixture) {
+		b.wantStart(b.request(seriesOfPolls, `{"list":[1,2]}`), engine.StartedNew)
+		start := b.take()
+		b.answer("Poll", succeeded, succeeded)
+		b.log.FailAppends(slices.Repeat([]Fault{LoseWrite}, 10)...)
+		b.wantError(start, engine.CodeInternal)
+		b.answer("Poll", running)
+		b.advance(start)
+		b.at(10 * time.Second)
+		b.answer("Poll", succeeded, succeeded)
+		b.advance(b.takeTimer())
+		b.wantSucceeded()
+		b.wantDistinct("the keys of three polls", b.keys[1:4], 3)
+		if b.keys[2] != b.keys[0] || b.keys[4] != b.keys[1] {
+			b.t.Errorf("the keys are %q", b.keys)
+		}
 	}},
 	{"polls: the deadline of the attempt is kept in a pause", func(b *fixture) {
 		timer := b.polling(flowHead + conditionText("timeoutSeconds: 15"))
