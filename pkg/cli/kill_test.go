@@ -293,7 +293,7 @@ func (c *killCount) report(t *testing.T) {
 
 func killAt(t *testing.T, at killGap, count *killCount) {
 	t.Helper()
-	dir, hits := newDir(t), 0
+	dir, hits, misses := newDir(t), 0, 0
 	for run := 1; hits < killsAtGap; run++ {
 		v := newVictim(t, watched.program(t), dir, fmt.Sprintf("run-%d", run), at.story)
 		v.met = count.meet
@@ -306,6 +306,9 @@ func killAt(t *testing.T, at killGap, count *killCount) {
 		hits += here
 		count.add(v.kills, v.check())
 		if here == 0 {
+			misses++ // a slow machine may hand the execution over before
+		}
+		if misses == 3 {
 			t.Fatalf("gap %q was never reached", at.gap)
 		}
 	}

@@ -145,6 +145,7 @@ async function answerByItsPage (page) {
   await page.getByRole('heading', { name: 'Ask waits for a callback' }).waitFor()
   await check(page, 'wait')
   await press(page, page.getByRole('button', { name: 'Show the URL and the curl command' }))
+  await page.getByLabel('URL', { exact: true }).waitFor()
   await check(page, 'wait-url')
   await page.goto(await page.getByLabel('URL', { exact: true }).inputValue())
   await focus(page, page.getByLabel('Output, as JSON'))
