@@ -242,15 +242,24 @@ local-env: ## Print the variables of the stack STACK_NAME for `sam local invoke`
 	@$(MAKE) --no-print-directory $(SAM) >&2 # the output of the target is evaluated
 	@.tools/sam/bin/python .ci/local_env.py $(STACK_NAME)
 
-# Samples in which another engine waits have their own templates, which import the exports of the stack.
-SAMPLES := $(patsubst events/%/template.yaml,%,$(wildcard events/*/template.yaml))
-.PHONY: sample
-sample: export SAM_CLI_TELEMETRY = 0
-sample: $(SAM) ## Deploy a sample beside the stack STACK_NAME: NAME=step-functions-task-token or durable-callback
-	@test -e "events/$(NAME)/template.yaml" || { echo "there is no sample \"$(NAME)\"; use NAME=, one of: $(SAMPLES)" >&2; exit 2; }
+# A sample with a template is another engine that waits, which imports the exports of the stack. The others are flows.
+SAMPLES = $(sort $(patsubst events/%/input.json,%,$(wildcard events/*/input.json)))
+SAMPLE_FILE := $(firstword $(wildcard $(addprefix events/$(NAME)/,template.yaml flow.yaml)))
+
+.PHONY: sample sample-template.yaml sample-flow.yaml sample-
+sample: sample-$(notdir $(SAMPLE_FILE)) ## Run a sample on the stack STACK_NAME: NAME=polling ("waitless samples" lists them)
+
+sample-template.yaml: export SAM_CLI_TELEMETRY = 0
+sample-template.yaml: $(SAM)
 	.tools/sam/bin/sam build --template events/$(NAME)/template.yaml --build-dir .aws-sam/samples/$(NAME) --no-build-in-source
 	.tools/sam/bin/sam deploy --template-file .aws-sam/samples/$(NAME)/template.yaml --stack-name $(STACK_NAME)-$(NAME) \
 		--resolve-s3 --capabilities CAPABILITY_IAM --no-confirm-changeset --no-progressbar --parameter-overrides Stack=$(STACK_NAME)
+
+sample-flow.yaml: bin/waitless
+	bin/waitless start events/$(NAME)/flow.yaml --input @events/$(NAME)/input.json --stack $(STACK_NAME)
+
+sample-:
+	@echo "there is no sample \"$(NAME)\"; use NAME=, one of: $(SAMPLES)" >&2; exit 2
 
 .PHONY: destroy
 destroy: ## End the emulator of `make stack` and delete its data

@@ -1,5 +1,5 @@
-// Package events contains the samples: a folder for each scenario. `waitless init` writes a sample with
-// a flow into a folder of the user.
+// Package events contains the samples: a folder for each scenario. `waitless samples` lists them, `waitless init`
+// writes a sample with a flow into a folder of the user, and `make sample` runs a sample on a stack.
 //
 // This package may change between releases.
 package events
@@ -11,19 +11,28 @@ import (
 )
 
 //go:embed */flow.yaml */flow.test.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json */waitless.yaml */echo.sh
+//go:embed */template.yaml
 var files embed.FS
 
-// Samples returns the names of the samples.
-func Samples() []string {
-	samples, _ := fs.Glob(files, "*/flow.yaml") // the pattern is well formed
-	for i, flow := range samples {
-		samples[i] = path.Dir(flow)
+// Samples returns the names of the samples with a flow.
+func Samples() []string { return foldersWith("flow.yaml") }
+
+// Deployed returns the names of the samples in which another engine waits. Each has a template, which is deployed beside a stack.
+func Deployed() []string { return foldersWith("template.yaml") }
+
+func foldersWith(file string) []string {
+	folders, _ := fs.Glob(files, "*/"+file) // the pattern is well formed
+	for i, match := range folders {
+		folders[i] = path.Dir(match)
 	}
-	return samples
+	return folders
 }
 
 // descriptions say in a line what a sample shows.
 var descriptions = map[string]string{
+	"durable-callback":          "a durable function waits for a task of AWS DMS, and for a person",
+	"step-functions-task-token": "a state machine waits for a task of AWS DMS, and for a person",
+
 	"batch-callback":       "start a job of AWS Batch and wait for its end, without polling",
 	"batch-poller":         "start a job of AWS Batch and ask for its status in a loop",
 	"callback":             "call a function and wait until another program reports the outcome",

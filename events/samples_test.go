@@ -4,10 +4,30 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/waitless/waitless/events"
 )
+
+// TestEveryFolderIsListed checks that each folder is in one of the two lists, with a description.
+func TestEveryFolderIsListed(t *testing.T) {
+	t.Parallel()
+	inputs, err := filepath.Glob("*/input.json")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("found %d folders (%v)", len(inputs), err)
+	}
+	listed := slices.Concat(events.Samples(), events.Deployed())
+	if len(listed) != len(inputs) {
+		t.Errorf("%d folders are listed, want %d", len(listed), len(inputs))
+	}
+	for _, input := range inputs {
+		folder := filepath.Dir(input)
+		if !slices.Contains(listed, folder) || events.Description(folder) == "" {
+			t.Errorf("%s: listed %t, described %q", folder, slices.Contains(listed, folder), events.Description(folder))
+		}
+	}
+}
 
 // TestSamplesAreComplete checks that every folder with a flow is a sample, and has the files that its script and its
 // settings name.
@@ -26,9 +46,6 @@ func TestSamplesAreComplete(t *testing.T) {
 	}
 	for _, sample := range samples {
 		files := events.Files(sample)
-		if events.Description(sample) == "" {
-			t.Errorf("%s has no description", sample)
-		}
 		for _, name := range []string{"flow.yaml", "input.json", "waitless.yaml"} {
 			if _, err := fs.Stat(files, name); err != nil {
 				t.Errorf("%s: %v", sample, err)

@@ -43,6 +43,7 @@ func TestHelp(t *testing.T) {
 		"help-help":     {"help", "--help"},
 		"advise":        {"advise", "--help"},
 		"init":          {"init", "--help"},
+		"samples":       {"samples", "--help"},
 		"docs":          {"docs", "--help"},
 		"schema":        {"schema", "--help"},
 		"completion":    {"completion", "--help"},

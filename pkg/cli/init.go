@@ -63,13 +63,15 @@ func (c Command) runSample(ctx context.Context, folder string) error {
 	return run.ExecuteContext(ctx)
 }
 
-// samplesText has a line for each sample.
-func samplesText() string {
-	var rows [][]string
-	for _, sample := range events.Samples() {
+// samplesText has a line for each sample that init writes.
+func samplesText() string { return strings.TrimSuffix(view.Columns(described(events.Samples())), "\n") }
+
+// described returns a row for each sample: its name, and what it shows.
+func described(samples []string) (rows [][]string) {
+	for _, sample := range samples {
 		rows = append(rows, []string{"  " + sample, events.Description(sample)})
 	}
-	return strings.TrimSuffix(view.Columns(rows), "\n")
+	return rows
 }
 
 func initProject(folder, sample string) (view.Result, error) {

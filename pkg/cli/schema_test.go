@@ -51,6 +51,7 @@ func TestSchemasRefuse(t *testing.T) {
 		"validate": `{"schema":"waitless.validate/1","valid":false,"files":[{"file":"f","valid":false,"problems":[{"line":0}]}]}`,
 		"advise":   `{"schema":"waitless.advise/1","file":"f","findings":[{"line":1,"column":1,"rule":"none"}]}`,
 		"init":     `{"schema":"waitless.init/1","folder":".","sample":"polling","files":[],"next":[]}`,
+		"samples":  `{"schema":"waitless.samples/1","samples":[{"name":"polling","shows":"a loop"}]}`,
 		"docs":     `{"schema":"waitless.docs/1","topics":[]}`,
 		"version":  `{"schema":"waitless.version/2","version":"devel","go":"go1.26","platform":"linux/amd64"}`,
 	} {
@@ -72,6 +73,7 @@ func TestSchemasNameEveryMember(t *testing.T) {
 		"run":      {"run", pollingFlow, "--skip-time", "--json"},
 		"validate": {"validate", pollingFlow, "--json"},
 		"advise":   {"advise", pollingFlow, "--json"},
+		"samples":  {"samples", "--json"},
 		"docs":     {"docs", "--json"},
 		"version":  {"version", "--json"},
 	} {

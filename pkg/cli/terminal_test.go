@@ -86,7 +86,7 @@ var overAPI = [][]string{
 // ofThisMachine are the commands that show nothing of others: files of the user, or ourselves; dev
 // logs through slog, which quotes.
 var ofThisMachine = []string{
-	"validate", "advise", "init", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
+	"validate", "advise", "init", "samples", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
 	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema", "test", "console",
 	"dead-letters list", "dead-letters replay", "dead-letters drop", // TestDeadLetters
 }
