@@ -57,6 +57,9 @@ func logs(function string) right {
 	return right{notEnforced: writesLogs, actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"}, on: function + "Logs"}
 }
 
+// usesKey is the right to use the key of a stack.
+var usesKey = right{notEnforced: "the emulator encrypts nothing", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"}, on: stackKey}
+
 // rightsOf is what each statement of each role is for.
 func rightsOf(f called) map[string]right {
 	return map[string]right{
@@ -137,6 +140,16 @@ func rightsOf(f called) map[string]right {
 
 		"Timer/SendWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeQueue"},
 		"Timer/KeepWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeDeadLetters"},
+
+		"Api/UseKey":         usesKey,
+		"Callback/UseKey":    usesKey,
+		"Fnf/UseKey":         usesKey,
+		"Interpreter/UseKey": usesKey,
+		"JobEvents/UseKey":   usesKey,
+		"Sfn/UseKey":         usesKey,
+		"StartJob/UseKey":    usesKey,
+		"TaskRunner/UseKey":  usesKey,
+		"Timer/UseKey":       usesKey,
 
 		"Echo/WriteLogs":         logs("Echo"),
 		"GetJobStatus/WriteLogs": logs("GetJobStatus"),
@@ -331,7 +344,8 @@ func deployForRights(t *testing.T) (stack, called) {
 	const others = "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:"
 	other := "other" + strings.ToLower(rand.Text()[:8])
 	f := called{short: "acs:fc:::services/s/functions/StartJob", otherShort: others + other + "-short", otherLong: others + other + "-long"}
-	parameters := []string{"LongestDelay=30", "StatusEvents=on", "DataLimit=2097152", "CallableFunctions=" + f.otherShort + "," + f.otherLong}
+	parameters := []string{"LongestDelay=30", "StatusEvents=on", "DataLimit=2097152", "KmsKey=" + stackKey,
+		"CallableFunctions=" + f.otherShort + "," + f.otherLong}
 	d := deployment{name: freshName(), build: shipped, prepare: withJobs, parameters: parameters, withoutTLS: true}
 	s := d.get(t)
 	f.long = "acs:fc:::services/s/functions/long"

@@ -88,7 +88,7 @@ var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=
 // functions, which may take ten, are the task runner's. What is switched off
 // otherwise is on here.
 var hasty = deployment{name: freshName(), parameters: []string{
-	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on", "DataLimit=6291456", "Memory=1024",
+	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on", "DataLimit=6291456", "Memory=1024", "KmsKey=" + stackKey,
 	`CallableFunctions="` + strings.Join(append(guarded(), theirs), ", ") + `"`, "FunctionNames=Greet=" + theirs,
 }, build: shipped, withoutTLS: true}
 
