@@ -326,6 +326,7 @@ func describe(e rest.Execution) string {
 	if e.RedrivenFrom != "" {
 		line("redriven", strings.TrimSuffix("from "+e.Flow+"/"+e.RedrivenFrom+" at step "+e.RedrivenStep, " at step "))
 	}
+	line("trace", e.TraceID)
 	line("input", view.HarmlessJSON(e.Input.JSON()))
 	if e.Output != nil {
 		line("output", view.HarmlessJSON(e.Output.JSON()))

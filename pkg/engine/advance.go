@@ -40,7 +40,7 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
 		core: &w.core, wake: wake, results: map[machine.Attempt]*result{}, loader: w.newValueLoader(),
-		room: rooms.Get().(*[]machine.Event),
+		room: rooms.Get().(*[]machine.Event), redelivered: receives > 1,
 	}
 	defer rooms.Put(h.room)
 	disposition, err := h.run(ctx)
@@ -75,6 +75,8 @@ type handler struct {
 	resent bool
 	// unmapped are the unmapped sources of committed drafts.
 	unmapped *UnmappedSources
+	// redelivered says that an earlier delivery of the wake may have committed the latest item.
+	redelivered bool
 	// room has memory for the events of the draft, of which there is one at a time.
 	room *[]machine.Event
 }
@@ -119,6 +121,7 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	if err != nil {
 		return Disposition{}, err
 	}
+	h.traceAgain(ctx, base, state)
 	if h.isRearm() {
 		return h.rearm(ctx, base, state)
 	}

@@ -25,6 +25,8 @@ type StartRequest struct {
 	// Notify is what the execution notifies. Without a target it is that of the configuration. It has no
 	// effect if there is an execution of that name.
 	Notify machine.Notify
+	// Trace is the trace context of the request, nil for none. It has no effect if [ClientConfig] has no Traces.
+	Trace *machine.Trace
 	// Redriven is what [Client.Redrive] returns, nil for an execution that begins with the first step.
 	Redriven *machine.Redriven
 	series   []machine.Series // with Redriven; see [machine.RedrivePoint]
@@ -67,6 +69,7 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 			return 0, wrap(op, err)
 		}
 	}
+	request.Trace = c.traceOf(request)
 	switch _, err := c.accept(ctx, request, parent); {
 	case err == nil:
 		return StartedNew, nil
@@ -98,7 +101,7 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	now := c.clock()
 	id := NewID(request.Flow.Name, request.Execution)
 	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
-	state.Parent, state.Notify, state.Redriven, state.Series = parent, request.Notify, request.Redriven, request.series
+	state.Parent, state.Notify, state.Redriven, state.Series, state.Trace = parent, request.Notify, request.Redriven, request.series, request.Trace
 	item := Item{Execution: id, Nonce: c.newNonce()}
 	parts, _ := c.encode(&item, state, events)
 	if err := checkSize(item); err != nil {

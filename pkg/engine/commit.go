@@ -17,9 +17,10 @@ import (
 // draft is the next item: base is the item before it.
 type draft struct {
 	base     Item
-	liveTag  string    // of the timer that base names
-	expires  time.Time // of base
-	items    []int     // of base; see [machine.State.Items]
+	liveTag  string         // of the timer that base names
+	expires  time.Time      // of base
+	before   *machine.State // that of base, if its commit is traced
+	items    []int          // of base; see [machine.State.Items]
 	env      machine.Env
 	state    machine.State
 	events   []machine.Event
@@ -51,7 +52,8 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 		Generation: h.generation,
 	}
 	return &draft{
-		base: base, liveTag: state.Timer.Tag, expires: state.Expires, items: state.Items(), env: env, state: state, events: (*h.room)[:0],
+		before: h.traced(state),
+		base:   base, liveTag: state.Timer.Tag, expires: state.Expires, items: state.Items(), env: env, state: state, events: (*h.room)[:0],
 	}, nil
 }
 
@@ -202,7 +204,9 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	}
 	clear(h.results)
 	h.loader.written = parts
-	h.observer.Committed(item.Execution, d.state, machine.WithItems(d.items, d.events))
+	events := machine.WithItems(d.items, d.events)
+	h.observer.Committed(item.Execution, d.state, events)
+	h.trace(d, events)
 	h.noteUnmapped(d)
 	d.base, d.liveTag, d.unmapped, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
 	d.results, d.items, d.expires = 0, d.state.Items(), d.state.Expires

@@ -50,10 +50,12 @@ func (h *handler) abandonOnce(ctx context.Context, cause error) error {
 	}
 	if joined || !stopsLanes(state) {
 		var events []machine.Event
+		before := state
 		state, events = machine.Abandon(state, record, joined, text, h.entry())
 		if err := h.putState(ctx, base.Seq+1, state, events); err != nil {
 			return err
 		}
+		h.traceEnd(ctx, before, state, events)
 	}
 	if stopsLanes(state) {
 		_, err = h.stopLanes(ctx, state)

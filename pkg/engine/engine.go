@@ -58,6 +58,8 @@ type WorkerConfig struct {
 	Limits machine.Limits
 	// Observer sees calls and commits; nil discards them.
 	Observer Observer
+	// Tracer sees the commits of sampled executions; nil discards them.
+	Tracer Tracer
 	// NewNonce returns a text that was never returned before, for nonces and tags; nil means 16
 	// random hexadecimal digits.
 	NewNonce func() string
@@ -74,7 +76,7 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
 		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
 		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
-		cannotContinue: config.CannotContinue, large: config.LargeValues,
+		cannotContinue: config.CannotContinue, large: config.LargeValues, tracer: config.Tracer,
 	}
 	c.setDefaults()
 	c.decoded = newDecodedItems()
@@ -135,6 +137,7 @@ type Client struct {
 	core
 	notify      machine.Notify
 	checkTarget func(target string) error
+	traces      *Traces
 }
 
 // ClientConfig is what a [Client] works with. The fields are those of [WorkerConfig].
@@ -154,6 +157,8 @@ type ClientConfig struct {
 	Notify machine.Notify
 	// CheckTarget returns why no notices can be sent to a target; nil means that none can be sent.
 	CheckTarget func(target string) error
+	// Traces says which executions are traced; nil means that none is.
+	Traces *Traces
 }
 
 // NewClient returns a client. It fails if the configuration lacks a port.
@@ -163,7 +168,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues,
 	}
 	c.setDefaults()
-	client := &Client{c, config.Notify, config.CheckTarget}
+	client := &Client{c, config.Notify, config.CheckTarget, config.Traces}
 	if err := missing("client", []port{
 		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
 		{"Stops", c.stops == nil},
@@ -199,6 +204,7 @@ type core struct {
 	clock           func() time.Time
 	limits          machine.Limits
 	observer        Observer
+	tracer          Tracer // of a worker, nil for none
 	newNonce        func() string
 	sleep           func(ctx context.Context, d time.Duration) error
 	decoded         *decodedItems // of a worker

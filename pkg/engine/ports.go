@@ -167,6 +167,10 @@ func (t Task) authenticated() []byte {
 	} {
 		e.Int(int64(number))
 	}
+	if t.Call.Traceparent != "" {
+		e.Text(t.Call.Traceparent)
+		e.Text(t.Call.Tracestate)
+	}
 	return e.Bytes()
 }
 

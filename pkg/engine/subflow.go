@@ -43,7 +43,9 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 		defer holding.HoldBack(start.Child.ID())()
 	}
 	// Either of the two executions may expire first, so neither refers to a large value of the other.
-	request := StartRequest{Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input)}
+	request := StartRequest{
+		Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input), Trace: machine.ParseTrace(call.Traceparent, call.Tracestate),
+	}
 	state, err := h.accept(ctx, request, &start.Parent)
 	switch {
 	case errors.Is(err, ErrConflict):

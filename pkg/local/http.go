@@ -120,6 +120,12 @@ func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.
 		"Waitless-Step":      values[3:4:4],
 		keyHeader:            values[4:5:5],
 	}
+	if call.Traceparent != "" {
+		request.Header.Set("Traceparent", call.Traceparent)
+	}
+	if call.Tracestate != "" {
+		request.Header.Set("Tracestate", call.Tracestate)
+	}
 	return request, nil
 }
 

@@ -65,6 +65,22 @@ func TestHTTPRequest(t *testing.T) {
 		`"body":"{\"delay\":20}","method":"POST","password":"word","path":"/check","query":"key=k","user":"me"}`, call.Key()))
 }
 
+func TestHTTPRequestOfATrace(t *testing.T) {
+	t.Parallel()
+	for _, call := range []machine.Call{{}, {Traceparent: "00-parent"}, {Traceparent: "00-parent", Tracestate: "a=b,c=d"}} {
+		f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"parent":%q,"state":%q}`, strings.Join(r.Header["Traceparent"], "+"), strings.Join(r.Header["Tracestate"], "+"))
+		})
+		traced := testCall("work", `{}`)
+		traced.Traceparent, traced.Tracestate = call.Traceparent, call.Tracestate
+		outcome, err := f.call(t.Context(), traced, commandNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOutput(t, outcome, fmt.Sprintf(`{"parent":%q,"state":%q}`, call.Traceparent, call.Tracestate))
+	}
+}
+
 // answering answers with that status and body.
 func answering(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

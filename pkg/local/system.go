@@ -56,6 +56,9 @@ type Config struct {
 	Tasks    engine.Caller // nil means the built-in functions
 	Limits   machine.Limits
 	Observer engine.Observer // nil discards what it would see
+	// Traces says which executions are traced, and Tracer sees their commits; nil means none.
+	Traces *engine.Traces
+	Tracer engine.Tracer
 	// Workers is how many wakes are handled at once, without those that await a call. 0 means
 	// [DefaultWorkers], or 1 with a virtual clock, so that simultaneous wakes are handled in order.
 	Workers int
@@ -197,6 +200,7 @@ func (s *System) compose() {
 		LargeValues: config.Store,
 		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks, Notices: s.notices,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
+		Tracer: config.Tracer,
 		CannotContinue: func(state machine.State) bool {
 			return s.cannotContinue.has(state)
 		},
@@ -207,7 +211,7 @@ func (s *System) compose() {
 	}))
 	s.Client = must(engine.NewClient(engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: store, Stops: store, LargeValues: store, Wakes: s.queue, Keys: keys,
-		Now: now, Limits: config.Limits, Observer: observer, Notify: config.Notify, CheckTarget: config.CheckTarget,
+		Now: now, Limits: config.Limits, Observer: observer, Notify: config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces,
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)
 	s.newJobs()

@@ -227,6 +227,8 @@ type coder struct {
 	told    bool // the execution reports its end
 	redrive bool // the execution goes on where another one ended
 	failed  bool // a step failed the execution
+	traced  bool // the execution has a trace context
+	sampled bool // which is sampled
 }
 
 func (c *coder) damaged() bool { return c.dec.Err() != nil || c.strange }
@@ -304,7 +306,8 @@ func optional[T any](c *coder, p **T) bool {
 }
 
 // status codes the status, and whether the log is a lane's, whether ids are reserved, whether the
-// execution is a sub-flow, whether it reports its end, whether it was redriven and whether a step failed it, so that other logs are not larger.
+// execution is a sub-flow, whether it reports its end, whether it was redriven, whether a step failed it and whether it is traced, so that other
+// logs are not larger.
 func (c *coder) status(h *Head) {
 	code := max(slices.Index(Statuses, h.Status), 0)
 	if h.Lane {
@@ -325,11 +328,14 @@ func (c *coder) status(h *Head) {
 	if c.failed {
 		code += 32 * len(Statuses)
 	}
-	number(c, &code, 64*len(Statuses)-1)
+	if c.traced {
+		code += 64 * len(Statuses)
+	}
+	number(c, &code, 128*len(Statuses)-1)
 	h.Status = Statuses[code%len(Statuses)]
 	flags := code / len(Statuses)
 	h.Lane, c.forked, c.child, h.Notified = flags&1 != 0, flags&2 != 0, flags&4 != 0, flags&8 != 0
-	c.told, c.redrive, c.failed = h.Notified, flags&16 != 0, flags&32 != 0
+	c.told, c.redrive, c.failed, c.traced = h.Notified, flags&16 != 0, flags&32 != 0, flags&64 != 0
 }
 
 func (c *coder) statusText(s *Status) {
@@ -349,7 +355,7 @@ func (c *coder) head(h *Head) {
 
 func (c *coder) state(s *State) {
 	h := Head{s.Status, s.Lane != nil, s.Notify.Target != "", s.Flow, s.Execution, s.Started, s.Expires}
-	c.forked, c.child, c.redrive, c.failed = s.Reserved > 0, s.Parent != nil, s.Redriven != nil, s.FailedStep != ""
+	c.forked, c.child, c.redrive, c.failed, c.traced = s.Reserved > 0, s.Parent != nil, s.Redriven != nil, s.FailedStep != "", s.Trace != nil
 	c.head(&h)
 	s.Status, s.Flow, s.Execution, s.Started, s.Expires = h.Status, h.Flow, h.Execution, h.Started, h.Expires
 	c.setExpires(h.Expires)
@@ -429,6 +435,10 @@ func (c *coder) parents(s *State) {
 	if c.redrive {
 		c.redriven(&s.Redriven)
 	}
+	if c.traced {
+		c.trace(&s.Trace)
+	}
+	c.sampled = s.Trace.Sampled()
 }
 
 func (c *coder) redriven(redriven **Redriven) {
@@ -472,6 +482,9 @@ func (c *coder) series(series *[]Series) {
 		c.value(&one.Local)
 		if one.Owner.Kind == OwnerFork || one.Owner.Kind == OwnerItem {
 			c.count(&one.Entered)
+			if c.sampled {
+				c.time(&one.Since)
+			}
 		}
 	}
 }
@@ -528,6 +541,9 @@ func (c *coder) waiting(waiting **Waiting) {
 	if withItems {
 		c.count(&w.Items)
 		c.strange = c.strange || w.Items == 0
+	}
+	if c.sampled {
+		c.time(&w.Began)
 	}
 }
 

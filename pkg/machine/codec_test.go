@@ -92,11 +92,19 @@ func (g *items) state() machine.State {
 	if g.r.IntN(2) == 0 {
 		s.Redriven = &machine.Redriven{From: g.text(), Count: g.number() + 1, Step: g.text()}
 	}
+	if g.r.IntN(2) == 0 {
+		s.Trace = &machine.Trace{Flags: byte(g.r.IntN(4)), Vendor: g.text()}
+		copy(s.Trace.ID[:], g.text())
+		copy(s.Trace.Parent[:], g.text())
+	}
 	for range g.r.IntN(4) {
 		owner := machine.Owner{Kind: machine.OwnerKind(g.r.IntN(5)), Step: g.number(), Branch: g.number()}
 		series := machine.Series{Owner: owner, Input: g.value(), Local: s.Input}
 		if owner.Kind >= machine.OwnerFork {
 			series.Entered = g.number() + 1
+			if s.Trace.Sampled() {
+				series.Since = g.instant()
+			}
 		}
 		s.Series = append(s.Series, series)
 	}
@@ -107,6 +115,9 @@ func (g *items) state() machine.State {
 		}
 		g.token(s.Waiting)
 		g.repeated(s.Waiting)
+		if s.Trace.Sampled() {
+			s.Waiting.Began = g.instant()
+		}
 	}
 	if g.r.IntN(4) == 0 {
 		s.Ending = &machine.Ending{Status: statuses[g.r.IntN(len(statuses))], Error: g.text(), Cause: g.text(), Entry: g.entry()}

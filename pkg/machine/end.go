@@ -165,7 +165,7 @@ func located(step *fdl.Step, items []int, failure token.Outcome) token.Outcome {
 func Abandon(s State, record token.Record, joined bool, cause string, by Entry) (State, []Event) {
 	r := newRun(Env{Cause: by.By, Generation: by.Generation}, s, by.Since, plan{})
 	r.next.State = State{
-		Lane: s.Lane, Parent: s.Parent, Notify: s.Notify, Redriven: s.Redriven, FirstID: s.FirstID, Reserved: s.Reserved,
+		Lane: s.Lane, Parent: s.Parent, Notify: s.Notify, Redriven: s.Redriven, Trace: s.Trace, FirstID: s.FirstID, Reserved: s.Reserved,
 		Flow: s.Flow, Execution: s.Execution, Started: s.Started, Expires: s.Expires, At: r.at, Events: s.Events, Polls: s.Polls,
 	}
 	ending := s.Ending

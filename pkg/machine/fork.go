@@ -30,7 +30,9 @@ func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
 		return nil
 	}
 	s := r.state()
-	s.Series = append(s.Series, Series{Owner: Owner{Kind: OwnerFork, Step: step.Index}, Input: input, Local: value.Array(), Entered: s.Events})
+	s.Series = append(s.Series, Series{
+		Owner: Owner{Kind: OwnerFork, Step: step.Index}, Input: input, Local: value.Array(), Entered: s.Events, Since: s.Trace.since(r.at),
+	})
 	return r.enterItem(0)
 }
 
@@ -106,7 +108,9 @@ func (r *run) enterItem(index int) *fdl.Step {
 		return r.endFork(step, fork)
 	}
 	number := r.emit(Event{Type: entered, Step: step.Index, Index: index})
-	s.Series = append(s.Series, Series{Owner: Owner{OwnerItem, step.Index, index}, Input: input, Local: value.Object(), Entered: number})
+	s.Series = append(s.Series, Series{
+		Owner: Owner{OwnerItem, step.Index, index}, Input: input, Local: value.Object(), Entered: number, Since: s.Trace.since(r.at),
+	})
 	return steps[0]
 }
 
@@ -165,19 +169,19 @@ func (s State) WaitingPlace() string {
 	if s.Waiting == nil {
 		return ""
 	}
-	place := s.place(s.Waiting.Attempt.Number)
+	place := PlaceIn(s.Series, s.Waiting.Attempt.Number)
 	if place != "" && s.Waiting.Polls > 0 {
 		place += "." + strconv.Itoa(s.Waiting.Polls)
 	}
 	return place
 }
 
-// place names an attempt in the items around it, "" outside of items. It does not depend on what
+// PlaceIn names an attempt in the items around it, whose series are open, "" outside of items. It does not depend on what
 // happened in earlier items, whose results may be lost with their worker and be others the next time.
-func (s *State) place(number int) string {
+func PlaceIn(open []Series, number int) string {
 	var place []byte
 	first := 0
-	for _, series := range s.Series {
+	for _, series := range open {
 		switch series.Owner.Kind {
 		case OwnerFork:
 			place = fmt.Appendf(place, "%d.", series.Entered-first)

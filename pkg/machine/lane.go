@@ -97,7 +97,7 @@ func (s State) lane(lane Lane, at time.Time) State {
 		at = s.At
 	}
 	return State{
-		Lane: &lane, Parent: s.Parent, Notify: s.Notify, FirstID: w.FirstID + lane.Index*w.Block, Around: s.Items(),
+		Lane: &lane, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.FirstID + lane.Index*w.Block, Around: s.Items(),
 		Flow: s.Flow, Execution: s.Execution, Status: StatusStarting, Started: s.Started, Expires: s.Expires, At: at, Input: s.Input, By: CauseStart,
 		Series: []Series{{Owner: Owner{Kind: OwnerFork, Step: w.Attempt.Step}, Input: w.Input, Local: value.Array()}},
 	}

@@ -71,6 +71,7 @@ func Postpone(env Env, s State) State {
 // callDue makes a call that was postponed.
 func (r *run) callDue() {
 	w := r.ownWaiting()
+	w.Began = r.state().Trace.since(w.Start())
 	w.Due, w.Entry = time.Time{}, r.entry()
 	step := r.env.Flow.All[w.Attempt.Step]
 	r.next.Commands = append(r.next.Commands, r.commandFor(step, taskOf(step), w))

@@ -36,7 +36,7 @@ func (r *run) waitForPoll(w Waiting, poll *fdl.Poll) {
 		due = w.Deadline
 	}
 	r.state().Waiting = &Waiting{
-		Attempt: w.Attempt, For: WaitingForPoll, Input: w.Input, Due: due, Entry: r.entry(),
+		Attempt: w.Attempt, For: WaitingForPoll, Input: w.Input, Due: due, Entry: r.entry(), Began: r.state().Trace.since(w.Start()),
 		Deadline: w.Deadline, Retried: w.Retried, Polls: w.Polls,
 	}
 }
@@ -48,6 +48,7 @@ func (r *run) pollDue() {
 		r.conclude(step, w, notInTime(step), token.ClosedByDeadline)
 		return
 	}
+	w.Began = r.state().Trace.since(w.Start())
 	w.Due, w.Entry = time.Time{}, r.entry()
 	r.requestCall(step, &w)
 }

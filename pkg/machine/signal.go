@@ -188,6 +188,8 @@ type (
 		StepInput value.Value
 		// Start is set for the start of a sub-flow. Input is then that of the sub-flow.
 		Start *Start
+		// Traceparent and Tracestate are headers for the function, empty for none: its spans are inside of that of the attempt.
+		Traceparent, Tracestate string
 		// Limit is how long the call may take, 0 for no limit but the function's own. For a poll it
 		// is the rest of the attempt's time.
 		Limit time.Duration

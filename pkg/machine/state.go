@@ -53,7 +53,9 @@ type State struct {
 	// Notify is what is told of the execution, and is zero for most. Its lanes have it, too.
 	Notify Notify
 	// Redriven is set for an execution that goes on where another one ended. Its lanes do not have it.
-	Redriven  *Redriven
+	Redriven *Redriven
+	// Trace is the trace context, nil for an execution that is not traced. Its lanes have it, too.
+	Trace     *Trace
 	Flow      FlowRef
 	Execution string // name of the execution
 	Status    Status
@@ -103,6 +105,8 @@ type Series struct {
 	// Entered is the id of the event that entered the fork or the item, 0 for other series and for
 	// the fork of a lane.
 	Entered int
+	// Since is when that was. It is zero unless the execution is sampled.
+	Since time.Time
 }
 
 // Owner is what a series of steps belongs to.
@@ -156,6 +160,8 @@ type Waiting struct {
 	Due time.Time
 	// Entry is that of the attempt, or of the current part of it.
 	Entry
+	// Began is when the attempt began, if that is not Since. It is zero unless the execution is sampled.
+	Began time.Time
 	// Deadline is when the attempt of a token or of polls times out, zero for never.
 	Deadline time.Time
 	// Retried counts the retries by each policy of the task; nil before the first.

@@ -124,12 +124,13 @@ func (r *run) jobToken(handle string) value.Value {
 // callOf returns the call of an attempt as far as its key depends on it.
 func (r *run) callOf(step *fdl.Step, attempt Attempt) Call {
 	s := r.state()
-	return Call{Attempt: attempt, Log: s.ID(), Place: s.place(attempt.Number), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
+	return Call{Attempt: attempt, Log: s.ID(), Place: PlaceIn(s.Series, attempt.Number), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
 }
 
 // commandFor returns the command that an attempt needs.
 func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command {
 	call := r.callOf(step, waiting.Attempt)
+	r.state().Trace.describe(&call)
 	call.Place = r.state().WaitingPlace()
 	call.Resource, call.StepInput, call.Limit = task.Resource, waiting.Input, task.Timeout
 	if task.Poll != nil && task.Timeout > 0 {
@@ -152,10 +153,11 @@ func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Comma
 // claimLapsed makes a claimed call again, whose worker is dead, under a new claim. The call may
 // have been made, so a call that must not be repeated fails instead.
 func (r *run) claimLapsed() {
-	w := r.state().Waiting
-	step := r.env.Flow.All[w.Attempt.Step]
+	s := r.state()
+	step := r.env.Flow.All[s.Waiting.Attempt.Step]
 	if task := taskOf(step); !task.AtMostOnce {
 		renewed := r.ownWaiting()
+		renewed.Began = s.Trace.since(renewed.Start())
 		renewed.Due, renewed.Entry = r.at.Add(claimLife), r.entry()
 		r.next.Commands = append(r.next.Commands, r.commandFor(step, task, renewed))
 		return

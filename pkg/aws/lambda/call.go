@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -62,7 +64,7 @@ func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := f.config.Client.Invoke(limited, invocation(function, call, f.config.Now()), neverTwice)
+	answer, err := f.config.Client.Invoke(limited, invocation(function, call, f.config.Now()), neverTwice, traced(call))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
@@ -90,14 +92,41 @@ func invocation(function target, call machine.Call, now time.Time) *lambda.Invok
 
 // clientContext returns what a function gets besides its event. It is far below Lambda's limit of 3,583 bytes.
 func clientContext(call machine.Call, now time.Time) string {
-	text, _ := json.Marshal(map[string]map[string]string{"custom": { // of texts always possible
+	custom := map[string]string{
 		"WAITLESS_NOW":             now.UTC().Format(time.RFC3339Nano),
 		"WAITLESS_FLOW":            call.Flow.Name,
 		"WAITLESS_EXECUTION":       call.Execution,
 		"WAITLESS_STEP":            call.Step,
 		"WAITLESS_IDEMPOTENCY_KEY": call.Key(),
-	}})
+	}
+	if call.Traceparent != "" {
+		custom["traceparent"], custom["tracestate"] = call.Traceparent, call.Tracestate
+	}
+	text, _ := json.Marshal(map[string]map[string]string{"custom": custom}) // of texts always possible
 	return base64.StdEncoding.EncodeToString(text)
+}
+
+// traced makes the spans of the function parts of the call's trace, in the form of X-Ray.
+func traced(call machine.Call) func(*lambda.Options) {
+	return func(o *lambda.Options) {
+		if header := xrayHeader(call.Traceparent); header != "" {
+			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amzn-Trace-Id", header))
+		}
+	}
+}
+
+// xrayHeader returns the header of X-Ray for a traceparent, "" for none. The ids are the same.
+func xrayHeader(traceparent string) string {
+	t := machine.ParseTrace(traceparent, "")
+	if t == nil {
+		return ""
+	}
+	sampled := 0
+	if t.Sampled() {
+		sampled = 1
+	}
+	id := t.ID.String()
+	return fmt.Sprintf("Root=1-%s-%s;Parent=%s;Sampled=%d", id[:8], id[8:], t.Parent, sampled)
 }
 
 // neverTwice keeps the SDK from repeating a call that may have reached the function: the flow decides about retries.

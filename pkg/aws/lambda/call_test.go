@@ -113,6 +113,28 @@ func TestWhatAFunctionGets(t *testing.T) {
 	}
 }
 
+func TestAFunctionGetsTheTrace(t *testing.T) {
+	t.Parallel()
+	const id, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	for traceparent, header := range map[string]string{
+		"":                              "",
+		"00-" + id + "-" + span + "-01": "Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=" + span + ";Sampled=1",
+		"00-" + id + "-" + span + "-00": "Root=1-4bf92f35-77b34da6a3ce929d0e0e4736;Parent=" + span + ";Sampled=0",
+	} {
+		e, f := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })
+		call := callOf("echo")
+		call.Traceparent = traceparent
+		if _, err := f.Call(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := base64.StdEncoding.DecodeString(e.requests[0].Header.Get("X-Amz-Client-Context"))
+		inContext := strings.Contains(string(text), `"traceparent":"`+traceparent+`"`)
+		if got := e.requests[0].Header.Get("X-Amzn-Trace-Id"); got != header || inContext != (traceparent != "") {
+			t.Errorf("%q: header %q and client context %s; want %q", traceparent, got, text, header)
+		}
+	}
+}
+
 // refuse answers as Lambda's API does with an error of its own.
 func refuse(status int, code string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

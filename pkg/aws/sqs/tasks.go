@@ -38,6 +38,9 @@ type taskPayload struct {
 	MAC        string          `json:"mac,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	LargeInput []byte          `json:"largeInput,omitempty"` // in place of Input
+	// Traceparent and Tracestate are headers for the function.
+	Traceparent string `json:"traceparent,omitempty"`
+	Tracestate  string `json:"tracestate,omitempty"`
 }
 
 // Queue implements [engine.TaskQueue].
@@ -51,6 +54,7 @@ func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
 		Input: json.RawMessage(call.Input.JSON()), LargeInput: []byte(task.LargeInput),
+		Traceparent: call.Traceparent, Tracestate: call.Tracestate,
 	}, 0)
 	if err != nil {
 		return fmt.Errorf("queue a call of step %s: %w", call.Step, err)
@@ -85,6 +89,7 @@ func (p taskPayload) task() (engine.Task, error) {
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
 			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
+			Traceparent: p.Traceparent, Tracestate: p.Tracestate,
 		},
 	}, nil
 }

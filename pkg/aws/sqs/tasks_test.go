@@ -23,7 +23,7 @@ func someTask(t *testing.T, input value.Value) engine.Task {
 		Handle: "AQEhandle", Await: true, AtMostOnce: true, TimeLimit: 20 * time.Minute, MAC: "authentic",
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: 2, Number: 3}, Flow: machine.FlowRef{Name: "flow", Hash: "h"}, Execution: "run", Step: "Step",
-			Resource: parseResource(t, "acs:fc:::services/s/functions/long"), Input: input, Limit: 10 * time.Minute,
+			Resource: parseResource(t, "acs:fc:::services/s/functions/long"), Input: input, Limit: 10 * time.Minute, Traceparent: "00-parent", Tracestate: "a=b",
 		},
 	}
 }

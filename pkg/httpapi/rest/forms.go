@@ -61,6 +61,8 @@ type Execution struct {
 	// step that it begins with, left out if that one had not run any.
 	RedrivenFrom string `json:"redrivenFrom,omitempty"`
 	RedrivenStep string `json:"redrivenStep,omitempty"`
+	// TraceID is the id of the trace, left out for an execution that is not traced.
+	TraceID string `json:"traceId,omitempty"`
 	// Waiting is what it waits for, left out after its end.
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
@@ -163,6 +165,9 @@ func executionOf(state machine.State) Execution {
 	e := Execution{
 		Flow: state.Flow.Name, Hash: state.Flow.Hash, Name: state.Execution, Status: state.Status, Input: state.Input,
 		Error: state.Error, Cause: state.Cause, FailedStep: state.FailedStep, StartedTime: instant(state.Started),
+	}
+	if state.Trace != nil {
+		e.TraceID = state.Trace.ID.String()
 	}
 	if state.Redriven != nil {
 		e.RedrivenFrom, e.RedrivenStep = state.Redriven.From, state.Redriven.Step

@@ -490,14 +490,15 @@ func (h handler) start(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	return h.started(r.Context(), engine.StartRequest{
+	return h.started(r, engine.StartRequest{
 		Flow: flow, Execution: form.Name, Input: form.Input, Notify: machine.Notify{Target: form.Notify, Waits: form.NotifyWaits},
 	})
 }
 
 // started starts an execution.
-func (h handler) started(ctx context.Context, request engine.StartRequest) (int, any, error) {
-	met, err := h.Start(ctx, request)
+func (h handler) started(r *http.Request, request engine.StartRequest) (int, any, error) {
+	request.Trace = machine.ParseTrace(r.Header.Get("Traceparent"), strings.Join(r.Header.Values("Tracestate"), ","))
+	met, err := h.Start(r.Context(), request)
 	switch {
 	case err != nil:
 		return 0, nil, err
@@ -510,7 +511,7 @@ func (h handler) started(ctx context.Context, request engine.StartRequest) (int,
 	if met == engine.StartedSame {
 		status = http.StatusOK
 	}
-	execution, err := h.execution(ctx, request.Flow.Name, request.Execution)
+	execution, err := h.execution(r.Context(), request.Flow.Name, request.Execution)
 	return status, execution, err
 }
 
@@ -524,7 +525,7 @@ func (h handler) redrive(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, orNoExecution(flow, name, err)
 	}
-	return h.started(r.Context(), request)
+	return h.started(r, request)
 }
 
 func (h handler) rerun(r *http.Request) (int, any, error) {
@@ -537,7 +538,7 @@ func (h handler) rerun(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, orNoExecution(flow, name, err)
 	}
-	return h.started(r.Context(), request)
+	return h.started(r, request)
 }
 
 // definitionOf returns the definition with the hash, listed or not, or without a hash the latest listed
