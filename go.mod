@@ -44,7 +44,7 @@ require (
 	go.yaml.in/yaml/v4 v4.0.0 // YAML with positions and the text of scalars; the maintained line of the widest used one
 	golang.org/x/net v0.62.0 // the command: limits the connections of its listeners
 	golang.org/x/term v0.47.0 // tells terminals and their size
-	golang.org/x/tools v0.52.0 // tests: cases of named sections (txtar)
+	golang.org/x/tools v0.52.0 // tests: cases of named sections (txtar), and the calls of AWS clients in the code (go/packages)
 )
 
 require (
@@ -90,6 +90,8 @@ require (
 	github.com/prometheus/procfs v0.10.1 // indirect
 	github.com/rogpeppe/go-internal v1.9.0 // indirect
 	golang.org/x/exp v0.0.0-20230626212559-97b1e661b5df // indirect
+	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 	google.golang.org/protobuf v1.33.0 // indirect

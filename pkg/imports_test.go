@@ -95,6 +95,7 @@ var house = []row{
 	{path: "pkg/webhook", ours: []string{"pkg/engine"}, modules: []string{webhooks}},
 
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
+	{path: "pkg/aws/faults", testing: true, modules: []string{awsSDK, "golang.org/x/tools"}},
 	{path: "pkg/aws/stack"},
 	{path: "pkg/aws/samlocal"},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},

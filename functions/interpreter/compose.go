@@ -65,7 +65,7 @@ func timers(p *parts.Parts) sqs.WakesConfig {
 	config := p.WakesConfig()
 	config.Limit = p.Duration("WAITLESS_LONGEST_DELAY", time.Second, 2, 900)
 	config.Schedule = &scheduler.Group{
-		Client: awsscheduler.NewFromConfig(p.Config), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"),
+		Client: awsscheduler.NewFromConfig(p.Bounded), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"),
 		RoleARN: p.Text("WAITLESS_TIMER_ROLE"), DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
 	}
 	return config

@@ -221,6 +221,8 @@ func (l *Log) SetProperties(ctx context.Context, flow machine.FlowRef, before, p
 		return err
 	case found[attrCreated] == nil:
 		return engine.UnknownFlow(flow)
+	case holds(found, properties):
+		return nil
 	}
 	return engine.ErrConflict
 }

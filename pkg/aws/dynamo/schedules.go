@@ -58,9 +58,14 @@ func (l *Log) SetSchedule(ctx context.Context, entry schedule.Entry, before stri
 		change.condition, change.values[":before"] = "d = :before", binaryOf([]byte(before))
 	}
 	key := item{attrPartition: binaryOf([]byte(schedulesPartition)), attrSort: binaryOf(scheduleSort(entry.Flow, entry.Name))}
-	_, ok, err := l.update(ctx, key, change)
-	if err == nil && !ok {
+	found, ok, err := l.update(ctx, key, change)
+	if err == nil && !ok && !holds(found, entry.Text) {
 		err = engine.ErrConflict
 	}
 	return err
+}
+
+// holds reports whether an item has that text already: the response to the write was lost, and the client repeated it.
+func holds(found item, text string) bool {
+	return text != "" && string(bytesOf(found[attrProperties])) == text
 }

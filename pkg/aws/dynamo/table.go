@@ -110,7 +110,7 @@ func (t table) update(ctx context.Context, key item, change update) (after item,
 	if change.condition != "" {
 		input.ConditionExpression = &change.condition
 	}
-	updated, err := t.client.UpdateItem(ctx, input)
+	updated, err := t.client.UpdateItem(ctx, input, retryTransactions)
 	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return refused.Item, false, nil
 	}
@@ -118,6 +118,11 @@ func (t table) update(ctx context.Context, key item, change update) (after item,
 		return nil, false, t.wrap(change.op, err)
 	}
 	return updated.Attributes, true, nil
+}
+
+// retryTransactions has the client repeat an update that a transaction with the item preceded. It does not by default.
+func retryTransactions(o *dynamodb.Options) {
+	o.Retryer = retry.AddWithErrorCodes(o.Retryer, (&types.TransactionConflictException{}).ErrorCode())
 }
 
 // updateFirst makes the first of the changes whose condition holds, and returns the item as it then is. It tries all of them again if the

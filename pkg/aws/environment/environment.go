@@ -8,12 +8,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
 // RaiseDataLimit is how the operator of a stack raises the limit of a step's data, for messages.
@@ -126,4 +128,20 @@ func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (stri
 
 func static(credentials aws.Credentials) aws.CredentialsProvider {
 	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })
+}
+
+// ResponseLimit is how long a function waits for the response of a table, a queue, a schedule or a secret before it repeats the
+// request. A callback is handled in five seconds.
+const ResponseLimit = 2 * time.Second
+
+// Bounded returns the configuration of clients that repeat a request without a response. It is not for calls that take long, nor
+// for requests that must not be repeated.
+func Bounded(config aws.Config, limit time.Duration) aws.Config {
+	config = config.Copy()
+	client, ok := config.HTTPClient.(*awshttp.BuildableClient)
+	if !ok {
+		client = awshttp.NewBuildableClient()
+	}
+	config.HTTPClient = client.WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = limit })
+	return config
 }

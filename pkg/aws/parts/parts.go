@@ -34,7 +34,9 @@ type Parts struct {
 	*environment.Environment
 
 	Config aws.Config
-	Log    *slog.Logger
+	// Bounded is Config for clients whose requests are repeated if they have no response; see [environment.Bounded].
+	Bounded aws.Config
+	Log     *slog.Logger
 
 	queues  *sqs.Client
 	tables  *dynamodb.Client
@@ -46,9 +48,10 @@ type Parts struct {
 func New(getenv func(string) string, log *slog.Logger) *Parts {
 	env := environment.New(getenv)
 	config := env.AWS()
+	bounded := environment.Bounded(config, environment.ResponseLimit)
 	return &Parts{
-		Environment: env, Config: config, Log: log,
-		queues: sqs.NewClient(config), tables: dynamodb.NewFromConfig(config), secrets: secretsmanager.NewFromConfig(config),
+		Environment: env, Config: config, Bounded: bounded, Log: log,
+		queues: sqs.NewClient(bounded), tables: dynamodb.NewFromConfig(bounded), secrets: secretsmanager.NewFromConfig(bounded),
 		metrics: telemetry.Batch{Level: env.Optional("AWS_LAMBDA_LOG_LEVEL"), Now: time.Now, Out: os.Stderr},
 	}
 }

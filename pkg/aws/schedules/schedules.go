@@ -21,7 +21,7 @@ import (
 
 // NewManager returns what manages the schedules of a store.
 func NewManager(p *parts.Parts, store schedule.Store) cron.Manager {
-	repeater := scheduler.Repeater{Client: awsscheduler.NewFromConfig(p.Config), Group: &scheduler.Group{
+	repeater := scheduler.Repeater{Client: awsscheduler.NewFromConfig(p.Bounded), Group: &scheduler.Group{
 		Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"), RoleARN: p.Text("WAITLESS_TIMER_ROLE"),
 		DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
 	}}

@@ -1,0 +1,325 @@
+package dynamo_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/environment"
+	"github.com/waitless/waitless/pkg/aws/faults"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/schedule"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// change is a call of tables.
+type change func(ctx context.Context, to tables) error
+
+// faultsOf are the entries of the table: what comes before the call, and the call.
+type faultsOf struct {
+	name   string
+	before change
+	call   change
+	reads  bool
+}
+
+const (
+	faultyFlow = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: P}\n"
+	otherFlow  = "version: v1\ntype: flow\nsteps:\n  - {type: pass, name: Q}\n"
+)
+
+var (
+	faultyItem   = engine.Item{Execution: engine.NewID("flow", "faulty"), Seq: 3, Nonce: "nonce", Body: []byte("body")}
+	faultyHandle = "handle"
+	faultyJob    = jobs.Key{Kind: "batch-job", Account: emulator.Account, Region: emulator.Region, Name: "job"}
+	faultyWait   = resume.ExternalWait{
+		Handle: faultyHandle, Recipient: resume.RecipientStepFunctions, Sealed: []byte("sealed"),
+		Opened: epoch, Deadline: epoch.Add(time.Hour), Expires: epoch.Add(2 * time.Hour),
+	}
+	faultyFork  = engine.ForkID{Log: faultyItem.Execution, Attempt: 1}
+	faultyEntry = schedule.Entry{Flow: "flow", Name: "schedule", Text: "text"}
+)
+
+func put(text string) change {
+	return func(ctx context.Context, to tables) error {
+		_, err := to.Put(ctx, "flow", []byte(text))
+		return err
+	}
+}
+
+// withFlow makes a call of the flow that put put.
+func withFlow(text string, call func(ctx context.Context, to tables, flow machine.FlowRef) error) change {
+	return func(ctx context.Context, to tables) error {
+		flow, _, err := engine.ParseFlow("flow", []byte(text))
+		if err != nil {
+			return err
+		}
+		return call(ctx, to, flow)
+	}
+}
+
+func appendItem(ctx context.Context, to tables) error { return to.Append(ctx, faultyItem) }
+
+func openWait(ctx context.Context, to tables) error {
+	_, err := to.Open(ctx, faultyHandle, faultyWait)
+	return err
+}
+
+func bind(ctx context.Context, to tables) error {
+	_, err := to.Bind(ctx, faultyJob, resume.Waiter{Handle: faultyHandle}, epoch.Add(time.Hour))
+	return err
+}
+
+func requestStop(ctx context.Context, to tables) error {
+	return to.RequestStop(ctx, faultyItem.Execution, engine.StopRequest{Error: "Stopped", Cause: "asked"}, epoch.Add(time.Hour))
+}
+
+func join(ctx context.Context, to tables) error {
+	_, err := to.Join(ctx, faultyFork, engine.LaneEnd{Lane: 2, Seq: 5, Expires: epoch.Add(time.Hour)})
+	return err
+}
+
+func setSchedule(ctx context.Context, to tables) error { return to.SetSchedule(ctx, faultyEntry, "") }
+
+// all makes one call after the other.
+func all(calls ...change) change {
+	return func(ctx context.Context, to tables) error {
+		for _, call := range calls {
+			if err := call(ctx, to); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// unindexed puts a definition as one whose name has no entry of the newest.
+func unindexed(ctx context.Context, to tables) error {
+	if err := put(faultyFlow)(ctx, to); err != nil {
+		return err
+	}
+	_, err := to.client.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &to.log, Key: map[string]types.AttributeValue{
+		"p": &types.AttributeValueMemberB{Value: []byte("newest")}, "s": &types.AttributeValueMemberB{Value: []byte("flow\x00")},
+	}})
+	return err
+}
+
+// expiring puts an item that expires.
+func expiring(ctx context.Context, to tables) error {
+	_, err := to.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &to.log, Item: map[string]types.AttributeValue{
+		"p": &types.AttributeValueMemberB{Value: faultyItem.Execution[:]}, "s": &types.AttributeValueMemberB{Value: make([]byte, 8)},
+		"expires": &types.AttributeValueMemberN{Value: fmt.Sprint(epoch.Add(time.Hour).Unix())},
+	}})
+	return err
+}
+
+// faulty has each entry of the package.
+var faulty = []faultsOf{
+	{name: "Log.Append", call: appendItem},
+	{name: "Log.Latest", reads: true, before: appendItem, call: func(ctx context.Context, to tables) error {
+		_, err := to.Latest(ctx, faultyItem.Execution)
+		return err
+	}},
+	{name: "Log.Items", reads: true, before: appendItem, call: func(ctx context.Context, to tables) error {
+		_, err := to.Items(ctx, faultyItem.Execution, 0, 10)
+		return err
+	}},
+	{name: "Log.Get", reads: true, before: appendItem, call: func(ctx context.Context, to tables) error {
+		_, err := to.Get(ctx, faultyItem.Key())
+		return err
+	}},
+	{name: "Log.Extend", before: expiring, call: func(ctx context.Context, to tables) error {
+		return to.Extend(ctx, epoch.Add(2*time.Hour), engine.ItemKey{Execution: faultyItem.Execution})
+	}},
+	{name: "Log.Executions", reads: true, call: func(ctx context.Context, to tables) error {
+		_, _, err := to.Executions(ctx, engine.Selection{}, "", 10)
+		return err
+	}},
+	{name: "Log.Join", call: join},
+	{name: "Log.Joined", reads: true, before: join, call: func(ctx context.Context, to tables) error {
+		_, err := to.Joined(ctx, faultyFork)
+		return err
+	}},
+	{name: "Log.Put", before: put(otherFlow), call: put(faultyFlow)},
+	{name: "Log.Put", before: unindexed, call: put(otherFlow)},
+	{name: "Log.Newest", reads: true, before: unindexed, call: func(ctx context.Context, to tables) error {
+		_, err := to.Newest(ctx, "flow")
+		return err
+	}},
+	{name: "Log.Definitions", reads: true, before: put(faultyFlow), call: func(ctx context.Context, to tables) error {
+		_, err := to.Definitions(ctx, "flow")
+		return err
+	}},
+	{name: "Log.Flow", reads: true, before: put(faultyFlow), call: withFlow(faultyFlow, func(ctx context.Context, to tables, flow machine.FlowRef) error {
+		_, err := to.Flow(ctx, flow)
+		return err
+	})},
+	{name: "Log.FlowText", reads: true, before: put(faultyFlow), call: withFlow(faultyFlow, func(ctx context.Context, to tables, flow machine.FlowRef) error {
+		_, err := to.FlowText(ctx, flow)
+		return err
+	})},
+	{name: "Log.DeleteFlow", before: all(put(faultyFlow), put(otherFlow)), call: withFlow(otherFlow, func(
+		ctx context.Context, to tables, flow machine.FlowRef,
+	) error {
+		return to.DeleteFlow(ctx, flow)
+	})},
+	{name: "Log.SetNotify", before: put(faultyFlow), call: withFlow(faultyFlow, func(ctx context.Context, to tables, flow machine.FlowRef) error {
+		return to.SetNotify(ctx, flow, machine.Notify{Target: "https://example.com"})
+	})},
+	{name: "Log.NotifyOf", reads: true, before: put(faultyFlow), call: withFlow(faultyFlow, func(ctx context.Context, to tables, flow machine.FlowRef) error {
+		_, err := to.NotifyOf(ctx, flow)
+		return err
+	})},
+	{name: "Log.SetProperties", before: put(faultyFlow), call: withFlow(faultyFlow, func(ctx context.Context, to tables, flow machine.FlowRef) error {
+		return to.SetProperties(ctx, flow, "", "properties")
+	})},
+	{name: "Log.SetSchedule", call: setSchedule},
+	{name: "Log.Schedules", reads: true, before: setSchedule, call: func(ctx context.Context, to tables) error {
+		_, err := to.Schedules(ctx, "flow", "")
+		return err
+	}},
+
+	{name: "Waits.Record", reads: true, before: openWait, call: func(ctx context.Context, to tables) error {
+		_, err := to.Record(ctx, faultyHandle)
+		return err
+	}},
+	{name: "Waits.Close", call: func(ctx context.Context, to tables) error {
+		record, err := to.Close(ctx, faultyHandle, token.CloseOp{Outcome: token.Success(value.Object()), By: token.ClosedByCallback, At: epoch})
+		if err == nil && record.Open() {
+			return errors.New("the token is open after its close") // a caller would respond with 200
+		}
+		return err
+	}},
+	{name: "Waits.Begin", call: func(ctx context.Context, to tables) error {
+		_, err := to.Begin(ctx, faultyHandle, token.BeginOp{By: "runner", At: epoch})
+		return err
+	}},
+	{name: "Waits.Reply", call: func(ctx context.Context, to tables) error {
+		_, err := to.Reply(ctx, faultyHandle, token.ReplyOp{Reply: value.Object()})
+		return err
+	}},
+	{name: "Waits.Poll", call: func(ctx context.Context, to tables) error {
+		_, err := to.Poll(ctx, faultyHandle, token.PollOp{Job: "job", Number: 1})
+		return err
+	}},
+	{name: "Waits.Beat", call: func(ctx context.Context, to tables) error {
+		_, err := to.Beat(ctx, faultyHandle, epoch)
+		return err
+	}},
+	{name: "Waits.Open", call: openWait},
+	{name: "Waits.ExternalWait", reads: true, before: openWait, call: func(ctx context.Context, to tables) error {
+		_, _, err := to.ExternalWait(ctx, faultyHandle)
+		return err
+	}},
+	{name: "Waits.Deliver", before: openWait, call: func(ctx context.Context, to tables) error {
+		return to.Deliver(ctx, faultyHandle, resume.DeliverySent)
+	}},
+	{name: "Waits.List", reads: true, before: openWait, call: func(ctx context.Context, to tables) error {
+		if _, err := to.List(ctx, "", 10); err != nil {
+			return err
+		}
+		_, err := to.List(ctx, faultyHandle, 10)
+		return err
+	}},
+	{name: "Waits.Bind", call: bind},
+	{name: "Waits.Note", before: bind, call: func(ctx context.Context, to tables) error {
+		_, err := to.Note(ctx, faultyJob, jobs.Sighting{Status: jobs.StatusSuccess, At: epoch}, epoch.Add(time.Hour))
+		return err
+	}},
+	{name: "Waits.Release", before: bind, call: func(ctx context.Context, to tables) error {
+		return to.Release(ctx, faultyJob, []string{faultyHandle})
+	}},
+	{name: "Waits.RequestStop", call: requestStop},
+	{name: "Waits.StopRequest", reads: true, before: requestStop, call: func(ctx context.Context, to tables) error {
+		_, _, err := to.StopRequest(ctx, faultyItem.Execution)
+		return err
+	}},
+}
+
+func TestFaultTable(t *testing.T) {
+	t.Parallel()
+	endpoint := *emulator.Config(t).BaseEndpoint
+	entries := make([]faults.Entry, len(faulty))
+	for i, f := range faulty {
+		entries[i] = faults.Entry{Name: "dynamo." + f.name, New: f.through()}
+	}
+	faults.Compare(t, endpoint, "DynamoDB", entries...)
+}
+
+// through makes calls through proxies: those that change something in tables of their own.
+func (f faultsOf) through() func(t *testing.T, p *faults.Proxy) faults.Call {
+	var shared *tables
+	return func(t *testing.T, p *faults.Proxy) faults.Call {
+		t.Helper()
+		direct := shared
+		if direct == nil {
+			direct = f.prepare(t)
+		}
+		if f.reads {
+			shared = direct
+		}
+		client := dynamodb.NewFromConfig(environment.Bounded(p.Config(emulator.Config(t)), p.ResponseLimit()))
+		to := tables{dynamo.NewLog(client, direct.log, atEpoch), dynamo.NewWaits(client, direct.waits, atEpoch), direct.Bucket, client, direct.log, direct.waits}
+		call := faults.Call{Do: func(ctx context.Context) error { return f.call(ctx, to) }, Word: wordOf, Limited: true}
+		if !f.reads {
+			call.Overtake = func() error { return f.call(t.Context(), *direct) }
+			call.State = func() []string { return append(direct.dump(t, direct.log), direct.dump(t, direct.waits)...) }
+		}
+		return call
+	}
+}
+
+func (f faultsOf) prepare(t *testing.T) *tables {
+	t.Helper()
+	made := newTables(t, atEpoch)
+	if f.before != nil {
+		if err := f.before(t.Context(), made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &made
+}
+
+func wordOf(err error) string {
+	conflict, ok := errors.AsType[*engine.ConflictError](err)
+	switch {
+	case ok && conflict.Nonce == faultyItem.Nonce: // the worker continues
+		return "own write"
+	case ok || errors.Is(err, engine.ErrConflict):
+		return "conflict"
+	}
+	return ""
+}
+
+// dump returns the items of a table.
+func (ts tables) dump(t *testing.T, table string) (items []string) {
+	t.Helper()
+	found, err := ts.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, item := range found.Items {
+		text := ""
+		for _, name := range slices.Sorted(maps.Keys(item)) {
+			value, _ := json.Marshal(item[name]) // of texts, numbers and bytes
+			text += name + string(value) + " "
+		}
+		items = append(items, text)
+	}
+	return items
+}

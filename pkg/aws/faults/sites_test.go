@@ -1,0 +1,36 @@
+package faults_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/aws/faults"
+)
+
+// TestCallSites: each call of a client of AWS in the code has a row in a table of the page, and each row has a call.
+func TestCallSites(t *testing.T) {
+	t.Parallel()
+	const module = "github.com/waitless/waitless/"
+	sites, err := faults.Sites(module + "pkg/aws/dynamo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../../docs/reference/faults.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sites = slices.DeleteFunc(sites, func(s faults.Site) bool { return strings.HasPrefix(s.Entry, "emulator.") }) // test code
+	rows := faults.SitesIn(string(page))
+	for _, site := range sites {
+		if !slices.Contains(rows, site) {
+			t.Errorf("%s requests %s, and no table of faults.md has that: add the call to TestFaultTable of its package", site.Entry, site.Operation)
+		}
+	}
+	for _, row := range rows {
+		if !slices.Contains(sites, row) {
+			t.Errorf("faults.md has %s with %s, which the code does not request", row.Entry, row.Operation)
+		}
+	}
+}
