@@ -205,6 +205,25 @@ build-%Function:
 	$(MAKE) bin/$(FUNCTION)/bootstrap
 	cp bin/$(FUNCTION)/bootstrap "$(ARTIFACTS_DIR)/bootstrap"
 
+# The bytes follow from the commit and the Go toolchain alone. `make release RELEASE_DIR=DIR` writes another folder.
+RELEASE_DIR ?= bin/release
+
+.PHONY: release
+release: ## Build the archives, checksums and SBOM of a release into bin/release
+	@if [ -n "$$(git status --porcelain --untracked-files=no)" ]; then echo "files differ from the commit; commit them, or 'git stash'" >&2; exit 1; fi
+	go run ./pkg/cmd/release -out "$(RELEASE_DIR)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)"
+	@cd "$(RELEASE_DIR)" && cat SHA256SUMS
+
+# A test of pkg/cmd/release does the same with the command for one platform.
+.PHONY: release-check
+release-check: ## Build the release twice, in two folders, and compare
+	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	for folder in one another-folder; do \
+		git clone --quiet . "$$dir/$$folder"; \
+		$(MAKE) --no-print-directory -C "$$dir/$$folder" release RELEASE_DIR="$$dir/$$folder-files"; \
+	done; \
+	diff -r "$$dir/one-files" "$$dir/another-folder-files" && echo "the two releases are identical"
+
 # An emulator runs functions on this machine, so they are built for it.
 HOST_ARCH = $(shell go env GOARCH)
 STACK_ENDPOINT := http://127.0.0.1:$(STACK_PORT)

@@ -42,12 +42,14 @@ require (
 	github.com/spf13/pflag v1.0.9 // cobra's flags, to suggest the one that was meant
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // signatures of callbacks, by those who define them; needs nothing else
 	go.yaml.in/yaml/v4 v4.0.0 // YAML with positions and the text of scalars; the maintained line of the widest used one
+	golang.org/x/mod v0.42.0 // tests: the archive of the module, as a module proxy has it
 	golang.org/x/net v0.62.0 // the command: limits the connections of its listeners
 	golang.org/x/term v0.47.0 // tells terminals and their size
 	golang.org/x/tools v0.52.0 // tests: cases of named sections (txtar), and the calls of AWS clients in the code (go/packages)
 )
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0 // the list of linked modules in a release, by those who define its form
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26 // indirect

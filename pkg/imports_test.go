@@ -60,6 +60,7 @@ var house = []row{
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs", "pkg/value"}},
 	{path: "pkg/docs"},
+	{path: "pkg/release"},
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"}},
 	{
@@ -107,7 +108,7 @@ var house = []row{
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
-	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs", "pkg/resume", "pkg/token"}},
+	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs", "pkg/release", "pkg/resume", "pkg/token"}},
 	{path: "pkg/aws/environment", modules: []string{awsSDK}},
 	{
 		path: "pkg/aws/parts", modules: []string{awsSDK},
@@ -121,7 +122,7 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/console", "pkg/docs", "pkg/advise", "pkg/diagram", "pkg/flowtest",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/console", "pkg/docs", "pkg/release", "pkg/advise", "pkg/diagram", "pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
 	},
@@ -144,6 +145,7 @@ var house = []row{
 	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/cmd/collector"}},
 	{path: "pkg/cmd/conformance"},
 	{path: "pkg/cmd/load", ours: []string{"events"}},
+	{path: "pkg/cmd/release", ours: []string{"pkg/release"}, modules: []string{"github.com/CycloneDX/cyclonedx-go"}},
 	{path: "events"}, // the samples as files of the command
 	{
 		path: "functions/*", modules: []string{awsSDK},

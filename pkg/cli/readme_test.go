@@ -155,7 +155,7 @@ var (
 	keyOfURL    = regexp.MustCompile(`\?key=[0-9a-f]{32}\b`)
 	storeRow    = regexp.MustCompile(`(?m)^(store +).*$`)
 	tenths      = regexp.MustCompile(`(\d)\.\ds\b`)
-	versions    = regexp.MustCompile(`\bwaitless \S+ \(go\S+ \w+/\w+\)`)
+	versions    = regexp.MustCompile(`\bwaitless \S+ \(commit \S+, go\S+ \w+/\w+\)`)
 )
 
 // normalised is text without what differs from run to run.
@@ -396,7 +396,7 @@ func TestFencesAndCommands(t *testing.T) {
 		exit    int
 		want    bool
 	}{
-		"another version":           {first, "waitless devel (go1.27 linux/amd64)\n", 0, ok},
+		"another version":           {first, "waitless 9.0.0 (commit 0123, go1.27 linux/amd64)\n", 0, ok},
 		"another text":              {first, "waitless is here\n", 0, bad},
 		"shown success that failed": {first, "waitless v1.2.3 (go1.26.1 linux/arm64)\n", 1, bad},
 		"nothing shown":             {second, "anything", 0, ok},

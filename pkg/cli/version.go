@@ -5,16 +5,17 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/release"
 )
 
 // versionReport is the JSON of version; schema/version.json describes it.
 type versionReport struct {
-	Version  string `json:"version"` // "devel" when built from a checkout
+	Version  string `json:"version"`
+	Commit   string `json:"commit,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -26,15 +27,10 @@ func versionCommand(c Command) *cobra.Command {
 	})
 }
 
-// versionOf returns the version that `go install` built, "devel" for others.
 func versionOf() versionReport {
-	v := versionReport{"devel", runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "(devel)" {
-		v.Version = cmp.Or(info.Main.Version, v.Version)
-	}
-	return v
+	return versionReport{release.Version, release.Commit(), runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 }
 
 func (v versionReport) text() string {
-	return fmt.Sprintf("waitless %s (%s %s)", v.Version, v.Go, v.Platform)
+	return fmt.Sprintf("waitless %s (commit %s, %s %s)", v.Version, cmp.Or(v.Commit, "unknown"), v.Go, v.Platform)
 }

@@ -17,16 +17,18 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/release"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Start composes the function and serves its invocations, until Lambda ends the process.
+// Start composes the function, logs its version, and serves its invocations, until Lambda ends the process.
 func Start[Handler any](compose func(getenv func(string) string) (Handler, error)) {
 	handler, err := compose(os.Getenv)
 	if err != nil {
 		log.Fatal(err)
 	}
+	Log(os.Getenv).Info("started", "version", release.Version, "commit", release.Commit())
 	lambda.Start(handler)
 }
 

@@ -3,6 +3,8 @@ package stack_test
 import (
 	"regexp"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/release"
 )
 
 // Parameters that guard a stack reach each resource that they are about.
@@ -26,6 +28,14 @@ func TestGuardsReachEachResource(t *testing.T) {
 	}
 	if found["AWS::IAM::Role"] < 11 || found["AWS::DynamoDB::Table"] != 2 {
 		t.Errorf("the template has %v", found)
+	}
+}
+
+// The stack says of which release it is.
+func TestStackHasVersion(t *testing.T) {
+	t.Parallel()
+	if got := readTemplate(t).Outputs["Version"].Value.Value; got != release.Version {
+		t.Errorf("the output Version is %q and the version of the tree is %q", got, release.Version)
 	}
 }
 

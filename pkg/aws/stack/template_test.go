@@ -30,6 +30,9 @@ type template struct {
 		NoEcho      bool   `yaml:"NoEcho"`
 	} `yaml:"Parameters"`
 	Resources map[string]resource `yaml:"Resources"`
+	Outputs   map[string]struct {
+		Value yaml.Node `yaml:"Value"`
+	} `yaml:"Outputs"`
 }
 
 type resource struct {

@@ -1,0 +1,146 @@
+// Command release builds the files of a release from the tree in the current folder: archives of the command, archives of the
+// stack with its functions, the list of what is linked, and checksums. The same commit gives the same bytes in any folder.
+//
+// It is for this repository and may change between releases.
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/release"
+)
+
+// platforms are those of the archives of the command.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
+
+// processors are those of the functions, by the values of the parameter Arch.
+var processors = map[string]string{"arm64": "linux/arm64", "x86_64": "linux/amd64"}
+
+func main() {
+	out := flag.String("out", "bin/release", "the folder of the files, which is replaced")
+	commit := flag.String("commit", "", "the commit of the tree")
+	at := flag.Int64("time", 0, "the time of all files, in seconds of Unix time")
+	flag.Parse()
+	if *commit == "" || flag.NArg() > 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	b := build{root: ".", out: *out, commit: *commit, at: time.Unix(*at, 0), platforms: platforms, archs: []string{"arm64", "x86_64"}}
+	if err := b.run(); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// build is one build of a release.
+type build struct {
+	root, out, commit string
+	at                time.Time
+	platforms, archs  []string
+
+	binaries []string // all that were built, for the list of what is linked
+}
+
+func (b *build) run() error {
+	work, err := os.MkdirTemp("", "waitless-release-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work) //nolint:errcheck // a folder left in the folder for temporary files does no harm
+	if err := errors.Join(os.RemoveAll(b.out), os.MkdirAll(b.out, 0o750)); err != nil {
+		return err
+	}
+	for _, platform := range b.platforms {
+		if err := b.command(work, platform); err != nil {
+			return err
+		}
+	}
+	for _, arch := range b.archs {
+		if err := b.stack(work, arch); err != nil {
+			return err
+		}
+	}
+	if err := b.list(); err != nil {
+		return err
+	}
+	return b.checksums()
+}
+
+// command writes the archive of the command for a platform.
+func (b *build) command(work, platform string) error {
+	goos, goarch, _ := strings.Cut(platform, "/")
+	program, ending := "waitless", ".tar.gz"
+	if goos == "windows" {
+		program, ending = "waitless.exe", ".zip"
+	}
+	binary := filepath.Join(work, goos+"-"+goarch, program)
+	if err := b.compile(platform, binary, "./pkg/cmd/waitless"); err != nil {
+		return err
+	}
+	files, err := b.texts()
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(binary) //nolint:gosec // G304: what was just built
+	if err != nil {
+		return err
+	}
+	files = append(files, file{program, content, true})
+	return b.archive("waitless_"+release.Version+"_"+goos+"_"+goarch, ending, files)
+}
+
+// texts are in each archive.
+func (b *build) texts() (files []file, err error) {
+	for _, name := range []string{"CHANGELOG.md", "LICENSE", "README.md"} {
+		content, err := os.ReadFile(filepath.Join(b.root, name)) //nolint:gosec // G304: a file of the tree
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{name, content, false})
+	}
+	return files, nil
+}
+
+// compile builds a program. What Go records of version control is left out, because it differs with the tags of a clone.
+func (b *build) compile(platform, binary, source string, flags ...string) error {
+	goos, goarch, _ := strings.Cut(platform, "/")
+	args := []string{
+		"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X github.com/waitless/waitless/pkg/release.commit=" + b.commit, "-o", binary,
+	}
+	cmd := exec.Command("go", slices.Concat(args, flags, []string{source})...) //nolint:gosec,noctx // G204: a package of the tree
+	cmd.Dir = b.root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOFLAGS=", "GOWORK=off",
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s for %s: %w\n%s", source, platform, err, out)
+	}
+	b.binaries = append(b.binaries, binary)
+	return nil
+}
+
+// checksums writes the file that `sha256sum --check` reads.
+func (b *build) checksums() error {
+	const name = "SHA256SUMS"
+	entries, err := os.ReadDir(b.out) // sorted by name
+	if err != nil {
+		return err
+	}
+	var lines []byte
+	for _, entry := range entries {
+		content, err := os.ReadFile(filepath.Join(b.out, entry.Name())) //nolint:gosec // G304: what was just written
+		if err != nil {
+			return err
+		}
+		lines = fmt.Appendf(lines, "%x  %s\n", sha256.Sum256(content), entry.Name())
+	}
+	return os.WriteFile(filepath.Join(b.out, name), lines, 0o600)
+}

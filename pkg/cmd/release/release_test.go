@@ -1,0 +1,216 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/waitless/waitless/pkg/release"
+)
+
+const root = "../../.."
+
+// Two builds of the same tree in folders of their own give the same bytes, and the command knows what it is.
+func TestReleaseIsReproducible(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the command twice, which takes seconds: run without -short")
+	}
+	host := runtime.GOOS + "/" + runtime.GOARCH
+	var sums [2]string
+	for i, folder := range []string{"a", "a folder whose name is longer"} {
+		b := build{
+			root: copied(t, filepath.Join(t.TempDir(), folder)), out: filepath.Join(t.TempDir(), folder),
+			commit: "0123456789", at: time.Unix(1_800_000_000, 0), platforms: []string{host},
+		}
+		if err := b.run(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(b.out, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sums[i] = string(text); i == 0 {
+			checkArchive(t, b.out)
+			checkList(t, b.out)
+		}
+	}
+	if sums[0] != sums[1] || strings.Count(sums[0], "\n") != 2 {
+		t.Errorf("two builds differ:\n%s\n%s", sums[0], sums[1])
+	}
+}
+
+// copied copies what is built and packed.
+func copied(t *testing.T, folder string) string {
+	t.Helper()
+	for _, name := range []string{"pkg", "events", "functions"} {
+		if err := os.CopyFS(filepath.Join(folder, name), os.DirFS(filepath.Join(root, name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"go.mod", "go.sum", "README.md", "LICENSE", "CHANGELOG.md", "template.yaml", "samconfig.toml"} {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err := errors.Join(err, os.WriteFile(filepath.Join(folder, name), content, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// checkArchive runs the command of the archive.
+func checkArchive(t *testing.T, out string) {
+	t.Helper()
+	name := fmt.Sprintf("waitless_%s_%s_%s", release.Version, runtime.GOOS, runtime.GOARCH)
+	content, err := os.ReadFile(filepath.Join(out, name+".tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := untar(t, content)
+	program := filepath.Join(t.TempDir(), "waitless")
+	if err := os.WriteFile(program, files[name+"/waitless"], 0o700); err != nil { //nolint:gosec // G306: it is run
+		t.Fatal(err)
+	}
+	printed, err := exec.CommandContext(t.Context(), program, "version").Output()
+	if want := "waitless " + release.Version + " (commit 0123456789, "; err != nil || !strings.HasPrefix(string(printed), want) {
+		t.Errorf("version: %q, %v; want %s...", printed, err, want)
+	}
+	names := slices.Sorted(maps.Keys(files))
+	if diff := cmp.Diff([]string{name + "/CHANGELOG.md", name + "/LICENSE", name + "/README.md", name + "/waitless"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// checkList compares the modules of the list with those that the command is known to link.
+func checkList(t *testing.T, out string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(out, "waitless_"+release.Version+".cdx.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom struct {
+		BomFormat, SpecVersion string
+		Components             []struct {
+			Name, Version, Purl string
+			Hashes              []struct{ Alg, Content string }
+		}
+	}
+	if err := json.Unmarshal(text, &bom); err != nil || bom.BomFormat != "CycloneDX" || bom.SpecVersion != "1.6" {
+		t.Fatalf("%v: %s", err, text)
+	}
+	found := map[string]bool{}
+	for _, c := range bom.Components {
+		found[c.Name] = c.Purl == "pkg:golang/"+c.Name+"@"+c.Version && (c.Name == "std" || len(c.Hashes) == 1 && len(c.Hashes[0].Content) == 64)
+	}
+	if !found["std"] || !found["github.com/spf13/cobra"] || !found["github.com/aws/aws-sdk-go-v2/service/cloudformation"] || found["github.com/google/go-cmp"] {
+		t.Errorf("the list has %v", found)
+	}
+}
+
+func TestArchivesHaveFixedAttributes(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 23, 5, 0, 0, 0, time.UTC)
+	b := build{out: t.TempDir(), at: at.In(time.FixedZone("elsewhere", 3600))}
+	for _, ending := range []string{".tar.gz", ".zip"} {
+		if err := b.archive("w_1", ending, []file{{"LICENSE", []byte("text"), false}, {"waitless", []byte("binary"), true}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packed, err := os.ReadFile(filepath.Join(b.out, "w_1.tar.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for header := range headers(t, packed) {
+		executable := header.Name == "w_1/waitless"
+		if !header.ModTime.Equal(at) || header.Uid != 0 || header.Uname != "" || header.FileInfo().Mode().Perm() != perm(executable) {
+			t.Errorf("tar: %+v", header)
+		}
+	}
+	zipped, err := zip.OpenReader(filepath.Join(b.out, "w_1.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer zipped.Close() //nolint:errcheck // read only
+	for _, f := range zipped.File {
+		if !f.Modified.Equal(at) || f.Mode().Perm() != perm(f.Name == "w_1/waitless") {
+			t.Errorf("zip: %+v", f.FileHeader)
+		}
+	}
+}
+
+func perm(executable bool) os.FileMode { return os.FileMode(file{executable: executable}.mode()) }
+
+func headers(t *testing.T, packed []byte) map[*tar.Header][]byte {
+	t.Helper()
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[*tar.Header][]byte{}
+	for in := tar.NewReader(unpacked); ; {
+		header, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		content, readErr := io.ReadAll(in)
+		if err := errors.Join(err, readErr); err != nil {
+			t.Fatal(err)
+		}
+		found[header] = content
+	}
+}
+
+func untar(t *testing.T, packed []byte) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	for header, content := range headers(t, packed) {
+		files[header.Name] = content
+	}
+	return files
+}
+
+// The template of a release names a built function for each that `sam build` would build.
+func TestBuiltTemplate(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mains, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []string{"arm64", "x86_64"} {
+		template, functions, err := builtTemplate(string(text), arch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, main := range mains {
+			name := filepath.Base(filepath.Dir(main))
+			if !slices.Contains(functions, name) || strings.Count(template, "      CodeUri: functions/"+name+"\n") != 1 {
+				t.Errorf("%s: the template does not have function %s once", arch, name)
+			}
+		}
+		if !strings.Contains(template, "    Default: "+arch+"\n    AllowedValues: ["+arch+"]\n") || len(functions) != len(mains) {
+			t.Errorf("%s: %v", arch, functions)
+		}
+	}
+	if _, _, err := builtTemplate("Resources: {}\n", "arm64"); err == nil {
+		t.Error("a template without the parameter is accepted")
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/release"
+)
+
+// stack writes the archive from which `sam deploy` deploys the stack without Go: the template, and the functions for one
+// processor.
+func (b *build) stack(work, arch string) error {
+	files, err := b.texts()
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(b.root, "template.yaml"))
+	if err != nil {
+		return err
+	}
+	template, names, err := builtTemplate(string(text), arch)
+	if err != nil {
+		return fmt.Errorf("template.yaml: %w", err)
+	}
+	settings, err := os.ReadFile(filepath.Join(b.root, "samconfig.toml"))
+	if err != nil {
+		return err
+	}
+	files = append(files, file{"template.yaml", []byte(template), false}, file{"samconfig.toml", settings, false})
+	for _, name := range names {
+		binary := filepath.Join(work, arch, name, "bootstrap")
+		if err := b.compile(processors[arch], binary, "./functions/"+name, "-tags", "lambda.norpc"); err != nil {
+			return err
+		}
+		content, err := os.ReadFile(binary) //nolint:gosec // G304: what was just built
+		if err != nil {
+			return err
+		}
+		files = append(files, file{"functions/" + name + "/bootstrap", content, true})
+	}
+	return b.archive("waitless-stack_"+release.Version+"_"+arch, ".tar.gz", files)
+}
+
+var (
+	// functionToBuild is the head of a function in the template, whose logical id is the name of its folder and "Function".
+	functionToBuild = regexp.MustCompile(`(?m)^  (\w+)Function:\n(    Type: AWS::Serverless::Function\n(?:    Condition: \w+\n)?)    Metadata: \{BuildMethod: makefile\}\n((?:    [A-Z]\w+: .+\n)*    Properties:\n)`)
+	archParameter   = regexp.MustCompile(`(?m)^(  Arch:\n    Type: String\n)    Default: arm64\n    AllowedValues: \[arm64, x86_64\]\n`)
+)
+
+// builtTemplate returns the template whose functions are built already, for one processor, and the names of these functions.
+func builtTemplate(text, arch string) (template string, functions []string, err error) {
+	for _, head := range functionToBuild.FindAllStringSubmatch(text, -1) {
+		functions = append(functions, strings.ToLower(head[1]))
+	}
+	template = functionToBuild.ReplaceAllStringFunc(text, func(head string) string {
+		parts := functionToBuild.FindStringSubmatch(head)
+		return fmt.Sprintf("  %sFunction:\n%s%s      CodeUri: functions/%s\n", parts[1], parts[2], parts[3], strings.ToLower(parts[1]))
+	})
+	template = archParameter.ReplaceAllString(template, "${1}    Default: "+arch+"\n    AllowedValues: ["+arch+"]\n")
+	if strings.Contains(template, "BuildMethod") || !strings.Contains(template, "AllowedValues: ["+arch+"]\n") {
+		return "", nil, errors.New("a function or the parameter Arch has another form than this program replaces")
+	}
+	return template, functions, nil
+}
