@@ -214,6 +214,13 @@ release: ## Build the archives, checksums and SBOM of a release into bin/release
 	go run ./pkg/cmd/release -out "$(RELEASE_DIR)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)"
 	@cd "$(RELEASE_DIR)" && cat SHA256SUMS
 
+# Tests compare with the recorded commit of each version. The tag of a version is set on its commit.
+.PHONY: record
+record: ## Record this commit as that of the version in pkg/release/release.go
+	@version=$$(sed -n 's/^const Version = "\(.*\)"$$/\1/p' pkg/release/release.go); file=pkg/release/released.txt; \
+	recorded=$$(awk -v version="$$version" '$$1 != version' $$file); \
+	printf '%s\n' $${recorded:+"$$recorded"} "$$version $$(git rev-parse HEAD)" >$$file; cat $$file
+
 # A test of pkg/cmd/release does the same with the command for one platform.
 .PHONY: release-check
 release-check: ## Build the release twice, in two folders, and compare

@@ -5,6 +5,7 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0 // the list of linked modules in a release, by those who define its form
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // the order of the keys in memory; pebble needs it in any case
 	github.com/aws/aws-lambda-go v1.55.1 // the Lambda runtime's own client, for functions/
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
@@ -49,7 +50,6 @@ require (
 )
 
 require (
-	github.com/CycloneDX/cyclonedx-go v0.12.0 // the list of linked modules in a release, by those who define its form
 	github.com/DataDog/zstd v1.5.7 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream v1.7.26 // indirect

@@ -61,6 +61,7 @@ var house = []row{
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs", "pkg/value"}},
 	{path: "pkg/docs"},
 	{path: "pkg/release"},
+	{path: "pkg/release/releasetest", testing: true},
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"}},
 	{

@@ -19,7 +19,7 @@ type file struct {
 	executable bool
 }
 
-func (f file) mode() int64 {
+func (f file) mode() os.FileMode {
 	if f.executable {
 		return 0o755
 	}
@@ -49,7 +49,7 @@ func writeTar(w io.Writer, at time.Time, files []file) error {
 	}
 	out := tar.NewWriter(packed)
 	for _, f := range files {
-		header := &tar.Header{Name: f.name, Mode: f.mode(), Size: int64(len(f.content)), ModTime: at, Format: tar.FormatUSTAR}
+		header := &tar.Header{Name: f.name, Mode: int64(f.mode()), Size: int64(len(f.content)), ModTime: at, Format: tar.FormatUSTAR}
 		if err := out.WriteHeader(header); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func writeZip(w io.Writer, at time.Time, files []file) error {
 	out := zip.NewWriter(w)
 	for _, f := range files {
 		header := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: at}
-		header.SetMode(os.FileMode(f.mode()))
+		header.SetMode(f.mode())
 		entry, err := out.CreateHeader(header)
 		if err != nil {
 			return err

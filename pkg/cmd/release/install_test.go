@@ -14,6 +14,7 @@ import (
 	"golang.org/x/mod/zip"
 
 	"github.com/waitless/waitless/pkg/release"
+	"github.com/waitless/waitless/pkg/release/releasetest"
 )
 
 // `go install MODULE/pkg/cmd/waitless@VERSION` installs the command, from a module proxy that has the last commit as this version.
@@ -39,21 +40,20 @@ func TestGoInstallsTheVersion(t *testing.T) {
 // proxyOf makes the folder of a module proxy.
 func proxyOf(t *testing.T, m module.Version) string {
 	t.Helper()
-	top, err := filepath.Abs(root)
-	if err != nil {
+	var packed bytes.Buffer
+	tree := releasetest.Unpack(t, root, "HEAD")
+	if err := zip.CreateFromDir(&packed, m, tree); err != nil {
 		t.Fatal(err)
 	}
-	var packed bytes.Buffer
-	if err := zip.CreateFromVCS(&packed, m, top, "HEAD", ""); err != nil {
-		t.Fatalf("this needs a clone of the repository: %v", err)
-	}
-	text, err := os.ReadFile(filepath.Join(top, "go.mod"))
+	text, err := os.ReadFile(filepath.Join(tree, "go.mod"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	proxy := t.TempDir()
 	folder := filepath.Join(proxy, m.Path, "@v")
-	write := func(name string, content []byte) error { return os.WriteFile(filepath.Join(folder, name), content, 0o600) }
+	write := func(name string, content []byte) error {
+		return os.WriteFile(filepath.Join(folder, name), content, 0o600)
+	}
 	if err := errors.Join(
 		os.MkdirAll(folder, 0o750),
 		write("list", []byte(m.Version+"\n")), write(m.Version+".mod", text), write(m.Version+".zip", packed.Bytes()),

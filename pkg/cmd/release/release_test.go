@@ -83,7 +83,7 @@ func checkArchive(t *testing.T, out string) {
 	}
 	files := untar(t, content)
 	program := filepath.Join(t.TempDir(), "waitless")
-	if err := os.WriteFile(program, files[name+"/waitless"], 0o700); err != nil { //nolint:gosec // G306: it is run
+	if err := os.WriteFile(program, files[name+"/waitless"], 0o700); err != nil {
 		t.Fatal(err)
 	}
 	printed, err := exec.CommandContext(t.Context(), program, "version").Output()
@@ -153,7 +153,7 @@ func TestArchivesHaveFixedAttributes(t *testing.T) {
 	}
 }
 
-func perm(executable bool) os.FileMode { return os.FileMode(file{executable: executable}.mode()) }
+func perm(executable bool) os.FileMode { return file{executable: executable}.mode() }
 
 func headers(t *testing.T, packed []byte) map[*tar.Header][]byte {
 	t.Helper()

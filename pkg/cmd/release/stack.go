@@ -47,8 +47,9 @@ func (b *build) stack(work, arch string) error {
 
 var (
 	// functionToBuild is the head of a function in the template, whose logical id is the name of its folder and "Function".
-	functionToBuild = regexp.MustCompile(`(?m)^  (\w+)Function:\n(    Type: AWS::Serverless::Function\n(?:    Condition: \w+\n)?)    Metadata: \{BuildMethod: makefile\}\n((?:    [A-Z]\w+: .+\n)*    Properties:\n)`)
-	archParameter   = regexp.MustCompile(`(?m)^(  Arch:\n    Type: String\n)    Default: arm64\n    AllowedValues: \[arm64, x86_64\]\n`)
+	functionToBuild = regexp.MustCompile(`(?m)^  (\w+)Function:\n` +
+		`(    Type: AWS::Serverless::Function\n(?:    Condition: \w+\n)?)    Metadata: \{BuildMethod: makefile\}\n(    Properties:\n)`)
+	archParameter = regexp.MustCompile(`(?m)^(  Arch:\n    Type: String\n)    Default: arm64\n    AllowedValues: \[arm64, x86_64\]\n`)
 )
 
 // builtTemplate returns the template whose functions are built already, for one processor, and the names of these functions.
