@@ -83,6 +83,35 @@ func (s stack) check(t *testing.T, exit int, want string, args ...string) {
 	}
 }
 
+// callbackHost is the Domain of the hasty stack.
+const callbackHost = "callbacks.example.org"
+
+// A stack with a domain gives out callback URLs there, and responds at them.
+func TestCallbacksAtADomain(t *testing.T) {
+	t.Parallel()
+	s := hasty.get(t)
+	const base = "https://" + callbackHost
+	const flow = `version: v1
+type: flow
+steps:
+  - type: task
+    name: Approve
+    resourceArn: acs:fc:::services/any/functions/echo
+    pattern: waitForCallback
+    inputMappings: [{target: url, source: $context.task.callbackUrl}]
+`
+	if got := s.outputs["CallbackEndpoint"]; got != base {
+		t.Errorf("callbacks arrive at %s, want %s", got, base)
+	}
+	run := s.follow(t, "run", writeFlow(t, "at-a-domain", flow), "--name", "one")
+	path := "/callbacks/" + run.token()
+	s.check(t, cli.ExitSucceeded, base+"/callbacks/", "history", "at-a-domain/one")
+	s.checkPosts(t, posted{path, `{}`, http.StatusOK, `"outcome":"success"`}) // to the host of the output
+	if exit := run.wait(); exit != cli.ExitSucceeded {
+		t.Errorf("exit %d", exit)
+	}
+}
+
 // Who comes after the deadline is told so.
 func TestADeadlineIsFirst(t *testing.T) {
 	t.Parallel()

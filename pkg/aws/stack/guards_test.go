@@ -1,8 +1,12 @@
 package stack_test
 
 import (
-	"regexp"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/release"
 )
@@ -39,35 +43,88 @@ func TestStackHasVersion(t *testing.T) {
 	}
 }
 
-// Each API has a limit of requests, and only the one of callbacks can do without its own endpoint.
+// Each API has limits of requests, of their own for reads.
 func TestAPIsAreLimited(t *testing.T) {
 	t.Parallel()
 	resources := readTemplate(t).Resources
-	for id, parameter := range map[string]string{"ManagementStage": "Management", "CallbackStage": "Callback"} {
+	for id, want := range map[string]map[string]string{
+		"ManagementStage": {"": "Management", "GET /{proxy+}": "ManagementRead"},
+		"CallbackStage":   {"": "Callback", "GET /callbacks/{token}": "CallbackPage", "HEAD /callbacks/{token}": "CallbackPage"},
+	} {
 		stage := resources[id]
-		rate, burst := at(&stage.Properties, "DefaultRouteSettings", "ThrottlingRateLimit"), at(&stage.Properties, "DefaultRouteSettings", "ThrottlingBurstLimit")
-		if rate == nil || burst == nil || rate.Value != parameter+"Rate" || burst.Value != parameter+"Burst" {
-			t.Errorf("%s is not limited by %sRate and %sBurst", id, parameter, parameter)
+		got := map[string]string{"": limitOf(at(&stage.Properties, "DefaultRouteSettings"))}
+		for _, key := range keys(at(&stage.Properties, "RouteSettings")) {
+			got[key] = limitOf(at(&stage.Properties, "RouteSettings", key))
+			// API Gateway rejects settings of a route that does not exist yet.
+			if !slices.ContainsFunc(texts(&stage.DependsOn), func(route string) bool { return isRoute(resources[route], &stage, key) }) {
+				t.Errorf("%s does not depend on its route %s", id, key)
+			}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s has the limits %v, want %v", id, got, want)
 		}
 	}
-	callbacks, management := resources["CallbackApi"], resources["ManagementApi"]
+}
+
+// limitOf is what the parameters of a rate and a burst begin with.
+func limitOf(settings *yaml.Node) string {
+	rate, burst := at(settings, "ThrottlingRateLimit").Value, at(settings, "ThrottlingBurstLimit").Value
+	name, ok := strings.CutSuffix(rate, "Rate")
+	if !ok || burst != name+"Burst" {
+		return rate + ", " + burst
+	}
+	return name
+}
+
+func isRoute(r resource, stage *resource, key string) bool {
+	return r.Type == "AWS::ApiGatewayV2::Route" && at(&r.Properties, "RouteKey").Value == key &&
+		at(&r.Properties, "ApiId").Value == at(&stage.Properties, "ApiId").Value
+}
+
+// Only the callback API can do without its own endpoint, and has a domain.
+func TestEndpoints(t *testing.T) {
+	t.Parallel()
+	resources := readTemplate(t).Resources
+	callbacks, management, mapping := resources["CallbackApi"], resources["ManagementApi"], resources["CallbackMapping"]
 	if off := at(&callbacks.Properties, "DisableExecuteApiEndpoint"); off == nil || off.Content[0].Value != "HasOwnDomainOnly" {
 		t.Error("CallbackEndpoint does not reach the callback API")
 	}
 	if at(&management.Properties, "DisableExecuteApiEndpoint") != nil {
 		t.Error("the commands find the management API by its endpoint")
 	}
+	if api := at(&mapping.Properties, "ApiId"); api.Value != "CallbackApi" {
+		t.Errorf("the domain leads to %s", api.Value)
+	}
 }
 
-func TestPermissionsBoundaryIsAPolicy(t *testing.T) {
+// sharing are the functions that share the concurrency of the account: interpreters and task runners call them, and wait.
+var sharing = []string{"StartJobFunction", "GetJobStatusFunction", "EchoFunction"}
+
+// Each function that begins by itself can have concurrency of its own.
+func TestConcurrencyIsReserved(t *testing.T) {
 	t.Parallel()
-	allowed := regexp.MustCompile(readTemplate(t).Parameters["PermissionsBoundary"].Pattern)
-	for boundary, want := range map[string]bool{
-		"": true, "arn:aws:iam::123456789012:policy/team/boundary": true, "arn:aws:iam::aws:policy/PowerUserAccess": true,
-		"arn:aws:iam::123456789012:role/boundary": false, "boundary": false, "arn:aws:iam::123456789012:policy/*": false,
-	} {
-		if got := allowed.MatchString(boundary); got != want {
-			t.Errorf("%q is allowed: %t, want %t", boundary, got, want)
+	for id, r := range readTemplate(t).Resources {
+		if r.Type != "AWS::Serverless::Function" || slices.Contains(sharing, id) {
+			continue
 		}
+		name, reserved := strings.TrimSuffix(id, "Function"), at(&r.Properties, "ReservedConcurrentExecutions")
+		if reserved == nil || reserved.Tag != "!If" || reserved.Content[0].Value != "Reserves"+name || reserved.Content[1].Value != name+"Reserved" {
+			t.Errorf("%s does not have the concurrency of %sReserved", id, name)
+		}
+	}
+}
+
+// Lambda stops other functions than those in the loops of flows that poll.
+func TestOnlyLoopsMayLoop(t *testing.T) {
+	t.Parallel()
+	want := []string{"EchoFunction", "GetJobStatusFunction", "InterpreterFunction", "JobEventsFunction", "StartJobFunction", "TaskRunnerFunction"}
+	var got []string
+	for id, r := range readTemplate(t).Resources {
+		if loop := at(&r.Properties, "RecursiveLoop"); loop != nil && loop.Value == "Allow" {
+			got = append(got, id)
+		}
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("%q may loop, want %q", got, want)
 	}
 }

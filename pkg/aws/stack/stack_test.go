@@ -89,6 +89,7 @@ var standard = deployment{name: freshName(), parameters: []string{"LongestDelay=
 // otherwise is on here.
 var hasty = deployment{name: freshName(), parameters: []string{
 	"InterpreterTimeLimit=3", "WakeVisibility=6", "StatusEvents=on", "DataLimit=6291456", "Memory=1024", "KmsKey=" + stackKey,
+	"Domain=" + callbackHost, "Certificate=arn:aws:acm:" + emulator.Region + ":" + emulator.Account + ":certificate/12345678", "CallbackReserved=20",
 	`CallableFunctions="` + strings.Join(append(guarded(), theirs), ", ") + `"`, "FunctionNames=Greet=" + theirs,
 }, build: shipped, withoutTLS: true}
 
