@@ -43,6 +43,11 @@ func (h *handler) abandonOnce(ctx context.Context, cause error) error {
 	if err != nil || state.Status.Final() {
 		return err
 	}
+	return h.abandonAt(ctx, base, state, cause)
+}
+
+// abandonAt ends the execution after the item, whose state or last readable state it is given.
+func (h *handler) abandonAt(ctx context.Context, base Item, state machine.State, cause error) error {
 	text := cause.Error()
 	record, joined, err := h.endWaiting(ctx, state, text)
 	if err != nil {

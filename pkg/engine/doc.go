@@ -1,7 +1,7 @@
 // Package engine runs executions: it loads the state of an execution, applies a signal with package
-// machine, carries out the commands, and commits the result. There are three roles: a [Worker]
-// applies wakes, a [TaskRunner] runs queued calls, and a [Client] starts, stops and describes
-// executions.
+// machine, carries out the commands, and commits the result. There are four roles: a [Worker]
+// applies wakes, a [TaskRunner] runs queued calls, a [Client] starts, stops and describes
+// executions, and a [Janitor] ends those whose wakes cannot be applied.
 //
 // The engine knows an execution by a log of items. An item is put only if it is absent. That one
 // conditional write is checkpoint, lock, fence and history at once.
@@ -40,7 +40,8 @@
 //     request, return. A redrive is a start whose item 0 has the series that another execution left
 //     open, and the step to begin with. It refers to no value of that execution.
 //  13. A defect that is found on every delivery fails the execution. A process that lacks something,
-//     such as token keys, does not.
+//     such as token keys, does not. A wake that was dead-lettered fails the execution or lane that
+//     depends on it, and no other.
 //
 // Rules 14 to 23 are those of forks. A parallel or a foreach with several lanes is a fork, and each
 // lane is a log of its own, to which all rules apply:

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -24,7 +25,8 @@ type Rearmed struct {
 	State machine.State
 	// Needs are the messages that the execution depends on; see [Needs].
 	Needs []string
-	// Overdue is by how much the instant has passed at which the execution was to continue; 0 if it has not.
+	// Overdue is by how much the instant has passed at which the execution was to continue, or to reach its time limit; 0 if it has not. A
+	// worker that died counts from when it is dead for certain.
 	Overdue time.Duration
 	// Err is why no message was sent; nil if one was.
 	Err error
@@ -79,10 +81,41 @@ func (c *Client) needs(ctx context.Context, id ID, now time.Time) (Rearmed, erro
 		return r, err
 	}
 	r.Needs = Needs(r.State)
-	if due := r.State.Timer.Due; r.State.Timer.Tag != "" && due.Before(now) {
+	due, err := c.dueAt(ctx, r.State, now)
+	if !due.IsZero() && due.Before(now) {
 		r.Overdue = now.Sub(due)
 	}
-	return r, nil
+	return r, err
+}
+
+// dueAt returns the instant at which an execution is to continue without a signal from outside, or has to end; zero for none.
+func (c *Client) dueAt(ctx context.Context, s machine.State, now time.Time) (due time.Time, err error) {
+	earlier := func(at time.Time) {
+		if due.IsZero() || at.Before(due) {
+			due = at
+		}
+	}
+	if s.Status.Final() {
+		return due, nil
+	}
+	if s.Timer.Tag != "" {
+		earlier(s.Timer.Due)
+	}
+	if s.Status == machine.StatusStarting {
+		earlier(s.Started.Add(defaultWorkerDeadAfter))
+	}
+	if entered, pending := pendingEntry(s); pending && slices.Contains(Needs(s), "submit") {
+		earlier(entered.Since.Add(defaultWorkerDeadAfter))
+	}
+	if now.Before(c.limits.EndsAt(s, nil)) {
+		return due, nil
+	}
+	flow, err := c.flows.Flow(ctx, s.Flow)
+	if errors.Is(err, ErrNotFound) { // any wake ends the execution
+		flow, err = nil, nil
+	}
+	earlier(c.limits.EndsAt(s, flow))
+	return due, err
 }
 
 // Needs returns the messages that an execution in that state depends on:

@@ -27,7 +27,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
 		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, laneTaskCases,
-		historyCases, subflowCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases) {
+		historyCases, subflowCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases, abandonCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newFixture(t, open(t)))

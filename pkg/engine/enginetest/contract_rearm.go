@@ -28,6 +28,29 @@ var rearmCases = []ruleCase{
 		b.rearm(engine.RearmRequest{Calls: true}, "token")
 		b.wantPutBack(b.take(), epoch.Add(workerDeadAfter))
 	}},
+	{"rearm: a start is overdue when its worker is dead for certain", func(b *fixture) {
+		b.begin(pollFlow)
+		b.overdue(workerDeadAfter, 0)
+		b.overdue(time.Hour, time.Hour-workerDeadAfter)
+	}},
+	{"rearm: a timer is overdue after its instant", func(b *fixture) {
+		b.pause()
+		b.overdue(10*time.Second, 0)
+		b.overdue(time.Minute, 50*time.Second)
+	}},
+	{"rearm: a call that was not made is overdue when its worker is dead for certain", func(b *fixture) {
+		b.askedNot(askFlow)
+		b.overdue(workerDeadAfter, 0)
+		b.overdue(time.Hour, time.Hour-workerDeadAfter)
+	}},
+	{"rearm: a wait without a deadline is overdue after the time limit of the execution", func(b *fixture) {
+		b.Limits.Duration = 24 * time.Hour
+		b.ask(askFlow)
+		b.overdue(24*time.Hour, 0)
+		b.overdue(25*time.Hour, time.Hour)
+		b.advance(b.close(success))
+		b.overdue(25*time.Hour, 0)
+	}},
 	{"rearm: a long call is queued again only if calls are lost", func(b *fixture) {
 		b.long()
 		b.at(time.Hour)
@@ -42,6 +65,17 @@ var rearmCases = []ruleCase{
 			b.t.Errorf("tasks %v, want one", b.tasks)
 		}
 	}},
+}
+
+// overdue wants the execution to be that late at an instant after the epoch.
+func (b *fixture) overdue(at, want time.Duration) {
+	b.t.Helper()
+	b.at(at)
+	found, err := b.client().Rearm(b.t.Context(), []engine.ID{testID}, engine.RearmRequest{DryRun: true})
+	if err != nil || len(found) != 1 || found[0].Overdue != want {
+		b.t.Errorf("after %s: found %+v, error %v; want overdue by %s", at, found, err, want)
+	}
+	b.trace = nil
 }
 
 // rearm rearms the execution of the case, which needs these messages.

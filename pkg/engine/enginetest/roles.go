@@ -43,6 +43,18 @@ func (r *roles) client() *engine.Client {
 	return client
 }
 
+func (r *roles) janitor() *engine.Janitor {
+	c := r.WorkerConfig
+	janitor, err := engine.NewJanitor(engine.JanitorConfig{
+		Log: c.Log, Wakes: c.Wakes, TokenStore: c.TokenStore, Stops: c.Stops, Joins: c.Joins, Ends: c.Ends, Notices: c.Notices, Now: c.Now,
+		Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return janitor
+}
+
 // Advance is [engine.Worker.Advance].
 func (r *roles) Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
 	return r.worker().Advance(ctx, wake)

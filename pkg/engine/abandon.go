@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// Janitor ends executions whose wakes cannot be applied. It is safe for concurrent use.
+type Janitor struct{ core }
+
+// JanitorConfig is what a [Janitor] works with. The fields are those of [WorkerConfig].
+type JanitorConfig struct {
+	Log        Log
+	Wakes      Wakes
+	TokenStore TokenStore
+	Stops      Stops
+	Joins      Joins
+	Ends       Ends
+	Notices    Notices
+	Now        func() time.Time
+	Limits     machine.Limits
+	Observer   Observer
+	NewNonce   func() string
+}
+
+// NewJanitor returns a janitor. It fails if the configuration lacks a port.
+func NewJanitor(config JanitorConfig) (*Janitor, error) {
+	c := core{
+		log: config.Log, wakes: config.Wakes, tokens: config.TokenStore, stops: config.Stops, joins: config.Joins,
+		ends: config.Ends, notices: config.Notices, clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce,
+		workerDeadAfter: defaultWorkerDeadAfter,
+	}
+	c.setDefaults()
+	if err := missing("janitor", []port{
+		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"TokenStore", c.tokens == nil}, {"Stops", c.stops == nil},
+		{"Joins", c.joins == nil}, {"Now", c.clock == nil},
+	}); err != nil {
+		return nil, err
+	}
+	return &Janitor{c}, nil
+}
+
+// Abandoned is what became of a wake that cannot be applied.
+type Abandoned uint8
+
+// The results of [Janitor.Abandon].
+const (
+	// AbandonedNot: keep the wake. It is needed, and the execution is of a newer release, or another worker may live.
+	AbandonedNot Abandoned = iota
+	// AbandonedWake: the execution does not depend on the wake, or not any more.
+	AbandonedWake
+	// AbandonedExecution: the execution or lane ended, or is ending.
+	AbandonedExecution
+)
+
+// Abandon ends the execution or lane with [machine.ErrorInternal], as a worker does for a defect, if it depends on the wake (rule 13, the
+// wake was dead-lettered). The item always fits, and no function is called. After an error, call it again later: nothing is lost.
+func (j *Janitor) Abandon(ctx context.Context, wake Wake, cause error) (Abandoned, error) {
+	h := &handler{core: &j.core, wake: wake, now: j.clock()}
+	result, err := h.abandonDead(ctx, cause)
+	if CodeOf(err) == CodeTooNew {
+		return AbandonedNot, nil
+	}
+	return result, wrapOnce("abandon", "execution "+wake.Execution.String(), err)
+}
+
+func (h *handler) abandonDead(ctx context.Context, cause error) (Abandoned, error) {
+	base, state, err := h.lastReadableState(ctx)
+	switch {
+	case errors.Is(err, ErrNotFound):
+		return AbandonedWake, nil
+	case err != nil:
+		return AbandonedNot, err
+	case base.Seq == beforeFirst && h.wake.Cause == machine.CauseStop:
+		return AbandonedExecution, h.stopBeforeStart(ctx, *state.Lane)
+	case h.endedByWake(state): // by a worker, or by a janitor that died before it reported the end
+		disposition, err := h.reportEndAgain(ctx, base, state)
+		if err != nil || !disposition.RetryAt.IsZero() {
+			return AbandonedNot, err
+		}
+		return AbandonedWake, nil
+	}
+	needed, err := h.isNeeded(ctx, base, state)
+	if err != nil || !needed {
+		return AbandonedWake, err
+	}
+	return AbandonedExecution, h.abandonAt(ctx, base, state, cause)
+}
+
+// isNeeded reports whether the execution or lane may depend on the wake alone.
+func (h *handler) isNeeded(ctx context.Context, base Item, state machine.State) (bool, error) {
+	_, unresolved := machine.Unresolved(state, h.wake.Cause)
+	switch {
+	case state.Status.Final():
+		return false, nil
+	case base.Seq == beforeFirst: // the lane is to begin
+		return h.wake.Cause == machine.CauseStart || h.isRearm(), nil
+	case unresolved && !h.isDamaged(base):
+		return h.entryIsNeeded(ctx, base, state)
+	case h.isDamaged(base), h.isRearm(), h.endingIsLost(state), h.wake.Cause == machine.CauseLimit && h.overtime(state, nil):
+		return true, nil
+	case h.isOfJoin(state.Waiting):
+		record, all, err := h.joined(ctx, base.Execution, state.Waiting)
+		return all || record.Failed != NoLane && state.Ending == nil, err
+	}
+	signal, err := h.signal(ctx, base, state)
+	return signal != nil, err
+}
+
+// entryIsNeeded reports whether what the wake entered depends on it: the end, the first messages to lanes, or a call that nothing else makes.
+func (h *handler) entryIsNeeded(ctx context.Context, base Item, state machine.State) (bool, error) {
+	w := state.Waiting
+	switch {
+	case state.Ending != nil && state.Ending.By == h.wake.Cause:
+	case w.For == machine.WaitingForLanes: // if the last lane has a log, all were sent (rule 15)
+		lanes := lanesOf(base.Execution, w.Attempt.Number, w.Lanes)
+		lost, err := h.withoutLog(ctx, lanes[len(lanes)-1:])
+		return len(lost) > 0, err
+	case w.Token != nil:
+		return !w.Submitted() && w.Token.Phase != machine.TokenQueued, nil
+	}
+	return true, nil
+}
+
+// isDamaged reports whether the item cannot be read: then any wake ends the execution.
+func (*handler) isDamaged(item Item) bool {
+	_, err := decodeState(item)
+	return err != nil
+}
