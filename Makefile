@@ -199,6 +199,7 @@ build-TaskRunnerFunction: FUNCTION := taskrunner
 build-JobEventsFunction: FUNCTION := jobevents
 build-ApiFunction: FUNCTION := api
 build-CallbackFunction: FUNCTION := callback
+build-JanitorFunction: FUNCTION := janitor
 build-FnfFunction: FUNCTION := fnf
 build-SfnFunction: FUNCTION := sfn
 build-%Function:

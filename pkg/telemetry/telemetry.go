@@ -17,6 +17,7 @@ const (
 const (
 	count        = "Count"
 	milliseconds = "Milliseconds"
+	seconds      = "Seconds"
 )
 
 // Metric is what is counted or measured.
@@ -40,6 +41,12 @@ var (
 	MessagesFailed      = &Metric{Name: "MessagesFailed", Unit: count, Help: "Messages of queues that failed and are redelivered."}
 	MessagesDiscarded   = &Metric{Name: "MessagesDiscarded", Unit: count, Help: "Messages of queues that are invalid and were deleted."}
 	DeliveryFailures    = &Metric{Name: "DeliveryFailures", Unit: count, Help: "Failed attempts to deliver an outcome, a heartbeat or a notice."}
+	WakesReplayed       = &Metric{Name: "WakesReplayed", Unit: count, Help: "Dead-lettered wakes that the janitor sent again."}
+	ExecutionsAbandoned = &Metric{Name: "ExecutionsAbandoned", Unit: count, Help: "Executions that the janitor failed, because a wake was dead-lettered again."}
+	DeadLettersLeft     = &Metric{Name: "DeadLettersLeft", Unit: count, Help: "Dead letters that an operator has to replay or drop."}
+	Rearmed             = &Metric{Name: "Rearmed", Unit: count, Help: "Overdue executions and waits that the janitor sent a message."}
+	OpenWaits           = &Metric{Name: "OpenWaits", Unit: count, Help: "Waits for a callback, a job or a long call."}
+	OldestOpenWait      = &Metric{Name: "OldestOpenWait", Unit: seconds, Help: "Age of the oldest of them, 0 without one."}
 	CallbackRefusals    = &Metric{Name: "CallbackRefusals", Unit: count, Help: "Requests of callbacks that were rejected.", HasLabel: true}
 )
 
@@ -48,6 +55,7 @@ func All() []*Metric {
 	return []*Metric{
 		ExecutionsStarted, ExecutionsSucceeded, ExecutionsFailed, ExecutionsStopped, ExecutionsTimedOut, Retries, Conflicts, WakeAge,
 		MessagesFailed, MessagesDiscarded, DeliveryFailures, CallbackRefusals,
+		WakesReplayed, ExecutionsAbandoned, DeadLettersLeft, Rearmed, OpenWaits, OldestOpenWait,
 	}
 }
 

@@ -20,7 +20,7 @@ var variables = []string{
 	"WAITLESS_TOKEN_KEY=key", "WAITLESS_STACK=stack", "WAITLESS_STATUS_EVENTS=off",
 	"WAITLESS_EVENT_BUS=default", "WAITLESS_JOB_QUEUE=http://127.0.0.1/jobs", "WAITLESS_POLL_QUEUE=http://127.0.0.1/polls",
 	"WAITLESS_DELIVERY_QUEUE=http://127.0.0.1/deliveries", "WAITLESS_VALUES_BUCKET=values", "WAITLESS_NOTICE_QUEUE=http://127.0.0.1/notices",
-	"WAITLESS_ACCOUNT=123456789012", "WAITLESS_CALLBACK_URL=https://callbacks.example",
+	"WAITLESS_ACCOUNT=123456789012", "WAITLESS_CALLBACK_URL=https://callbacks.example", "WAITLESS_WAKE_DEAD_LETTERS=http://127.0.0.1/letters",
 }
 
 // BenchmarkColdStart is the time from the start of a function's process to its
@@ -28,7 +28,7 @@ var variables = []string{
 // that of an empty handler of the same build, and 3 ms more.
 func BenchmarkColdStart(b *testing.B) {
 	dir := b.TempDir()
-	for _, function := range []string{"empty", "echo", "getjobstatus", "startjob", "jobevents", "callback", "fnf", "api", "taskrunner", "interpreter"} {
+	for _, function := range []string{"empty", "echo", "getjobstatus", "startjob", "jobevents", "callback", "fnf", "api", "taskrunner", "janitor", "interpreter"} {
 		binary := buildForStart(b, dir, function)
 		b.Run(function, func(b *testing.B) {
 			for b.Loop() {

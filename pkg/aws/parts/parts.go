@@ -67,6 +67,16 @@ func (p *Parts) Queue(variable string) sqs.Queue {
 	return sqs.Queue{Client: p.queues, URL: p.Text(variable)}
 }
 
+// DeadLetters returns the dead letters of the queue whose URL is url. The variable has the URL of the queue that gave them up, for replays;
+// it may be empty.
+func (p *Parts) DeadLetters(url, variable string) sqs.DeadLetters {
+	letters := sqs.DeadLetters{Client: p.queues, URL: url}
+	if variable != "" {
+		letters.Source = p.Text(variable)
+	}
+	return letters
+}
+
 // WakesConfig returns the configuration of the queue of wakes, without a schedule.
 func (p *Parts) WakesConfig() sqs.WakesConfig {
 	return sqs.WakesConfig{Queue: p.Queue("WAITLESS_WAKE_QUEUE"), Now: time.Now, Log: p.Log}

@@ -41,6 +41,7 @@ var functions = map[string]string{
 	"jobevents":    "JobEventsFunction",
 	"api":          "ApiFunction",
 	"callback":     "CallbackFunction",
+	"janitor":      "JanitorFunction",
 	"fnf":          "FnfFunction",
 	"sfn":          "SfnFunction",
 }

@@ -95,6 +95,7 @@ var answers = map[string]string{
 	"dms-callback/jobevents":    `{"batchItemFailures":[]}`,
 	"callback/interpreter":      `{"batchItemFailures":[{"itemIdentifier":"a-wake-of-a-newer-release"}]}`,
 	"callback/taskrunner":       `{"batchItemFailures":[{"itemIdentifier":"a-task-of-a-newer-release"}]}`,
+	"callback/janitor":          `{"deadLetters":{},"sweep":{"read":0,"rearmed":0,"ended":true}}`,
 	"callback/api": `{"statusCode":200,"headers":{"Cache-Control":"no-store","Content-Type":"application/json","X-Content-Type-Options":"nosniff"},
 		"multiValueHeaders":null,"cookies":null,"body":"{\"name\":\"callback\",\"hash\":\"FLOW\"}\n"}`,
 	"callback/callback": `{"statusCode":404,"headers":{"Content-Type":"application/json","Cache-Control":"no-store","Referrer-Policy":"no-referrer",
@@ -112,9 +113,10 @@ var answers = map[string]string{
 }
 
 var (
-	uuidV7 = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
-	random = regexp.MustCompile(`"[A-Z2-7]{26}"`)
-	aStyle = regexp.MustCompile(`sha256-[0-9A-Za-z+/=]+`)
+	uuidV7   = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}`)
+	random   = regexp.MustCompile(`"[A-Z2-7]{26}"`)
+	openRead = regexp.MustCompile(`"read":\d+`)
+	aStyle   = regexp.MustCompile(`sha256-[0-9A-Za-z+/=]+`)
 )
 
 func (b *bench) checkAnswer(t *testing.T, name, function, file string) {
@@ -129,6 +131,7 @@ func (b *bench) checkAnswer(t *testing.T, name, function, file string) {
 	}
 	answer := b.invoke(t, function, event)
 	got := aStyle.ReplaceAllString(uuidV7.ReplaceAllString(answer, "JOB"), "STYLE")
+	got = openRead.ReplaceAllString(got, `"read":0`) // other tests may have started executions
 	got = random.ReplaceAllString(got, `"REQUEST"`)
 	got = regexp.MustCompile(fmt.Sprintf("%x", sha256.Sum256(flow))).ReplaceAllString(got, "FLOW")
 	if !reflect.DeepEqual(parsed(t, got), parsed(t, answers[name])) {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -28,12 +29,16 @@ type DeadLetters struct {
 type Letter struct {
 	ID   string
 	Kind string // as in the messages of this package, "event" for a job event, or "" for what cannot be read
+	// Wake is nil for other letters, and for a wake of a newer release.
+	Wake *engine.Wake
 	// About names what the message is about, without secrets: "execution", "cause", "step", "job" and others.
 	About map[string]string
 	// Sent is when the message was sent first, as far as SQS knows.
 	Sent time.Time
 	// Receives is how often it was received, this time included.
 	Receives int
+	// Replays is how often [DeadLetters.ReplayCounted] sent it again.
+	Replays int
 	// Problem is why a service could not deliver it; "" for a message that the queue gave up.
 	Problem string
 
@@ -65,12 +70,25 @@ func letterOf(m types.Message) Letter {
 		ID: aws.ToString(m.MessageId), body: aws.ToString(m.Body), receipt: aws.ToString(m.ReceiptHandle),
 	}
 	letter.Kind, letter.About = about(letter.body)
+	letter.Wake = wakeIn(letter.body)
 	letter.Receives, _ = strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	if sent, err := strconv.ParseInt(m.Attributes[string(types.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
 		letter.Sent = time.UnixMilli(sent)
 	}
+	letter.Replays, _ = strconv.Atoi(aws.ToString(m.MessageAttributes[replaysAttribute].StringValue))
 	letter.Problem = token.MaskAll(aws.ToString(m.MessageAttributes["ERROR_MESSAGE"].StringValue))
 	return letter
+}
+
+// wakeIn returns the wake of a message, nil if it has none that can be read.
+func wakeIn(body string) (wake *engine.Wake) {
+	_, _ = kinds{kindWake: payloadOf(func(_ Message, p wakePayload) (Work, error) {
+		if read, err := p.wake(); err == nil {
+			wake = &read
+		}
+		return Work{}, nil
+	})}.decode(Message{Body: body}) // the kind and the version decide
+	return wake
 }
 
 // about returns the kind of a message and what it is about, as its log line has it.
@@ -96,6 +114,22 @@ func about(body string) (kind string, about map[string]string) {
 	return "", nil
 }
 
+// Count returns about how many letters there are, hidden ones included. It receives none.
+func (d DeadLetters) Count(ctx context.Context) (n int, err error) {
+	names := []types.QueueAttributeName{
+		types.QueueAttributeNameApproximateNumberOfMessages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
+	}
+	found, err := d.Client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &d.URL, AttributeNames: names})
+	if err != nil {
+		return 0, fmt.Errorf("count dead letters: %w", err)
+	}
+	for _, name := range names {
+		some, _ := strconv.Atoi(found.Attributes[string(name)])
+		n += some
+	}
+	return n, nil
+}
+
 // Release has others see the letters again at once.
 func (d DeadLetters) Release(ctx context.Context, letters []Letter) error {
 	for some := range slices.Chunk(letters, batchSize) {
@@ -115,8 +149,22 @@ func (d DeadLetters) Release(ctx context.Context, letters []Letter) error {
 // Replay sends a letter to the queue that gave it up, and then deletes it. If the process dies in between, the message is there
 // twice, which changes nothing.
 func (d DeadLetters) Replay(ctx context.Context, letter Letter) error {
-	_, err := d.Client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: &d.Source, MessageBody: &letter.body}, withoutLineage)
-	if err != nil {
+	return d.replay(ctx, letter, nil)
+}
+
+// replaysAttribute is the message attribute that counts replays. SQS keeps it when the message is dead-lettered again.
+const replaysAttribute = "Replays"
+
+// ReplayCounted is [DeadLetters.Replay], after which [Letter.Replays] is one more.
+func (d DeadLetters) ReplayCounted(ctx context.Context, letter Letter) error {
+	return d.replay(ctx, letter, map[string]types.MessageAttributeValue{
+		replaysAttribute: {DataType: aws.String("Number"), StringValue: aws.String(strconv.Itoa(letter.Replays + 1))},
+	})
+}
+
+func (d DeadLetters) replay(ctx context.Context, letter Letter, attributes map[string]types.MessageAttributeValue) error {
+	input := &sqs.SendMessageInput{QueueUrl: &d.Source, MessageBody: &letter.body, MessageAttributes: attributes}
+	if _, err := d.Client.SendMessage(ctx, input, withoutLineage); err != nil {
 		return fmt.Errorf("replay dead letter %s: %w", letter.ID, err)
 	}
 	return d.Drop(ctx, letter)

@@ -1,6 +1,7 @@
 package sqs_test
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"strings"
@@ -62,6 +63,9 @@ func TestDeadLetters(t *testing.T) {
 		}
 	}
 	for _, letter := range receiveLetters(t, letters, 4) {
+		if w := letter.Wake; (w != nil) != (letter.Kind == "wake") {
+			t.Errorf("%q has the wake %+v", letter.Kind, w)
+		}
 		finish := letters.Drop
 		if letter.Kind == "wake" {
 			finish = letters.Replay
@@ -76,6 +80,33 @@ func TestDeadLetters(t *testing.T) {
 	}
 	if left, err := letters.Receive(t.Context()); err != nil || len(left) > 0 {
 		t.Errorf("left %+v, error %v", left, err)
+	}
+}
+
+// A letter that is dead-lettered again has the number of its replays. One that an operator replays begins anew.
+func TestReplaysAreCounted(t *testing.T) {
+	t.Parallel()
+	client := awssqs.NewFromConfig(emulator.Config(t))
+	created, err := client.CreateQueue(t.Context(), &awssqs.CreateQueueInput{QueueName: aws.String("replays-" + rand.Text())})
+	if err != nil {
+		t.Fatal(err)
+	}
+	letters := sqs.DeadLetters{Client: client, URL: *created.QueueUrl, Source: *created.QueueUrl}
+	if _, err := client.SendMessage(t.Context(), &awssqs.SendMessageInput{QueueUrl: created.QueueUrl, MessageBody: aws.String("a message")}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := letters.Count(t.Context()); err != nil || n != 1 {
+		t.Errorf("%d letters, error %v", n, err)
+	}
+	replays := []func(context.Context, sqs.Letter) error{letters.ReplayCounted, letters.ReplayCounted, letters.Replay, letters.Drop}
+	for i, want := range []int{0, 1, 2, 0} {
+		letter := receiveLetters(t, letters, 1)[0]
+		if letter.Replays != want {
+			t.Errorf("replayed %d times, want %d", letter.Replays, want)
+		}
+		if err := replays[i](t.Context(), letter); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

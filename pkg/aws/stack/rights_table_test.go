@@ -138,6 +138,25 @@ func rightsOf(f called) map[string]right {
 		"TaskRunner/Tokens":      {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
 		"TaskRunner/WriteLogs":   logs("TaskRunner"),
 
+		"Janitor/ListExecutions":   {try: sweeps, says: "perform: dynamodb:Query"},
+		"Janitor/ReadAndAppend":    {try: sweepsWaits, says: "table Log"},
+		"Janitor/PlaceAndJoins":    {try: sweeps, says: "perform: dynamodb:GetItem"},
+		"Janitor/ListWaits":        {try: sweeps, says: "perform: dynamodb:Query"},
+		"Janitor/ReadWaits":        {try: sweepsWaits, says: "perform: dynamodb:BatchGetItem"},
+		"Janitor/Tokens":           {try: sweepsWaits, says: "table Waits"},
+		"Janitor/ReadTokenKey":     {try: anew("Janitor", sweepsWaits), says: "read the token key"},
+		"Janitor/SendPolls":        {try: sweepsWaits, says: "perform: sqs:SendMessage"},
+		"Janitor/QueueDeliveries":  {try: sweepsOutcomes, says: "perform: sqs:SendMessage"},
+		"Janitor/SendWakes":        {try: sweepsLetters(""), says: "perform: sqs:SendMessage"},
+		"Janitor/QueueNotices":     {try: sweepsLetters("2"), says: "queue a notice"},
+		"Janitor/ReceiveDeadWakes": {try: sweeps, says: "perform: sqs:ReceiveMessage"},
+		"Janitor/CountDeadLetters": {try: sweeps, says: "perform: sqs:GetQueueAttributes"},
+		"Janitor/WriteLogs":        logs("Janitor"),
+
+		"JanitorSchedule/StartJanitor": {
+			notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"lambda:InvokeFunction"}, on: "JanitorFunction",
+		},
+
 		"Timer/SendWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeQueue"},
 		"Timer/KeepWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeDeadLetters"},
 

@@ -95,7 +95,7 @@ var hasty = deployment{name: freshName(), parameters: []string{
 
 // guarded are service functions of another stack, which the parameters let the hasty stack call.
 func guarded() (arns []string) {
-	for _, name := range []string{"api", "callback", "fnf", "sfn", "interpreter", "taskrunner", "jobevents", "StartJob", "GetJobStatus"} {
+	for _, name := range []string{"api", "callback", "fnf", "sfn", "interpreter", "taskrunner", "janitor", "jobevents", "StartJob", "GetJobStatus"} {
 		arns = append(arns, "arn:aws:lambda:"+emulator.Region+":"+emulator.Account+":function:"+standard.name+"-"+name)
 	}
 	return arns

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/waitless/waitless/pkg/aws/function"
+	"github.com/waitless/waitless/pkg/aws/parts"
+	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/telemetry"
+)
+
+// handler handles a run, whose input says nothing.
+type handler = func(ctx context.Context, input json.RawMessage) (report, error)
+
+// compose composes the function from its environment.
+func compose(getenv func(string) string) (handler, error) {
+	p := parts.New(getenv, function.Log(getenv))
+	store, waits, wakes := p.LogTable(), p.WaitsTable(), sqs.NewWakes(p.WakesConfig())
+	config := engine.JanitorConfig{
+		Log: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: time.Now, Limits: p.TimeLimits(),
+		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
+	}
+	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
+		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")}
+	}
+	janitor, janitorErr := engine.NewJanitor(config)
+	client, err := engine.NewClient(engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: time.Now, Limits: config.Limits,
+	})
+	rearmer := resume.Rearmer{
+		Tokens: resume.NewTokens(p.TokensConfig(waits)), Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
+	}
+	mail := undertaker{
+		letters: p.DeadLetters(p.Text("WAITLESS_WAKE_DEAD_LETTERS"), "WAITLESS_WAKE_QUEUE"), others: map[string]counter{},
+		abandon: janitor.Abandon, log: p.Log, metrics: p.Metrics(),
+	}
+	for _, url := range p.List("WAITLESS_OTHER_DEAD_LETTERS") {
+		mail.others[url] = p.DeadLetters(url, "")
+	}
+	s := sweeper{
+		index: store, external: waits, places: store, rearm: client.Rearm, rearmWait: rearmer.Rearm, now: time.Now, log: p.Log, metrics: p.Metrics(),
+	}
+	return func(ctx context.Context, _ json.RawMessage) (report, error) {
+		defer p.Metrics().Flush()
+		return run(ctx, mail, s)
+	}, errors.Join(p.Err(), janitorErr, err)
+}
+
+// report says what a run did.
+type report struct {
+	Letters handled `json:"deadLetters"`
+	Sweep   swept   `json:"sweep"`
+}
+
+// run handles the dead letters, and then sweeps also if that failed.
+func run(ctx context.Context, mail undertaker, s sweeper) (done report, err error) {
+	done.Letters, err = mail.run(ctx)
+	var sweepErr error
+	done.Sweep, sweepErr = s.run(ctx)
+	return done, errors.Join(err, sweepErr)
+}
+
+// reserve is the time that a run keeps for the page or the letters at hand.
+const reserve = 30 * time.Second
+
+// hasTime reports whether a run may begin another page.
+func hasTime(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > reserve
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/telemetry"
+)
+
+// mostReplays is how often a dead wake is sent again before its execution fails. Each time the queue delivers it a thousand times.
+const mostReplays = 2
+
+// mailbox has the dead letters of the wake queue. [sqs.DeadLetters] implements it.
+type mailbox interface {
+	Receive(ctx context.Context) ([]sqs.Letter, error)
+	ReplayCounted(ctx context.Context, letter sqs.Letter) error
+	Drop(ctx context.Context, letter sqs.Letter) error
+	Release(ctx context.Context, letters []sqs.Letter) error
+}
+
+// counter counts the letters of another queue.
+type counter interface {
+	Count(ctx context.Context) (int, error)
+}
+
+// undertaker handles dead letters (rule 13). A wake is sent again twice. After that its execution fails if it depends on the wake. All
+// other letters are left for the operator. A letter is deleted after it was handled, so a crash loses none.
+type undertaker struct {
+	letters mailbox
+	abandon func(ctx context.Context, wake engine.Wake, cause error) (engine.Abandoned, error)
+	others  map[string]counter // by the URLs of their queues
+	log     *slog.Logger
+	metrics telemetry.Sink
+}
+
+// handled counts letters by what was done with them.
+type handled map[string]int
+
+// What is done with a letter.
+const (
+	replayed = "replayed"
+	failed   = "failed"  // the execution or the branch
+	dropped  = "dropped" // the wake does not apply any more
+	left     = "left"    // for the operator, or for the next run
+)
+
+func (u undertaker) run(ctx context.Context) (handled, error) {
+	done := handled{}
+	err := u.handleAll(ctx, done)
+	u.metrics.Add(telemetry.WakesReplayed, "", float64(done[replayed]))
+	u.metrics.Add(telemetry.ExecutionsAbandoned, "", float64(done[failed]))
+	for url, letters := range u.others {
+		n, countErr := letters.Count(ctx)
+		err = errors.Join(err, countErr)
+		if n > 0 {
+			done[left] += n
+			u.log.WarnContext(ctx, "dead letters", "queue", path.Base(url), "count", n, "try", "waitless dead-letters list")
+		}
+	}
+	u.metrics.Add(telemetry.DeadLettersLeft, "", float64(done[left]))
+	return done, err
+}
+
+// handleAll handles the letters of the wake queue, each once. Those that are left can be received again at once.
+func (u undertaker) handleAll(ctx context.Context, done handled) (err error) {
+	seen, kept := map[string]bool{}, map[string]sqs.Letter{}
+	for hasTime(ctx) {
+		letters, receiveErr := u.letters.Receive(ctx)
+		err = errors.Join(err, receiveErr)
+		for _, letter := range letters {
+			kept[letter.ID] = letter
+		}
+		if len(letters) == 0 || seen[letters[0].ID] {
+			break
+		}
+		for _, letter := range letters {
+			what, handleErr := u.handle(ctx, letter)
+			err = errors.Join(err, handleErr)
+			if seen[letter.ID] = true; what != left {
+				delete(kept, letter.ID)
+			}
+			done[what]++
+		}
+	}
+	return errors.Join(err, u.letters.Release(ctx, slices.Collect(maps.Values(kept))))
+}
+
+// handle handles one letter, logs it, and returns what was done.
+func (u undertaker) handle(ctx context.Context, letter sqs.Letter) (what string, err error) {
+	what, err = u.decide(ctx, letter)
+	attrs := []any{"kind", letter.Kind, "outcome", what, "receives", letter.Receives, "replays", letter.Replays}
+	for _, name := range slices.Sorted(maps.Keys(letter.About)) {
+		attrs = append(attrs, name, letter.About[name])
+	}
+	if err != nil {
+		attrs = append(attrs, "error", err.Error())
+	}
+	u.log.WarnContext(ctx, "dead letter", attrs...)
+	return what, err
+}
+
+func (u undertaker) decide(ctx context.Context, letter sqs.Letter) (what string, err error) {
+	switch {
+	case letter.Wake == nil:
+		return left, nil
+	case letter.Replays < mostReplays:
+		what, err = replayed, u.letters.ReplayCounted(ctx, letter)
+	default:
+		what, err = u.bury(ctx, letter)
+	}
+	if err != nil {
+		return left, err
+	}
+	return what, nil
+}
+
+// bury ends what depends on the wake of a letter, and deletes the letter.
+func (u undertaker) bury(ctx context.Context, letter sqs.Letter) (what string, err error) {
+	cause := fmt.Errorf("a message to continue it failed %d times, and each replay too; the log of the interpreter has the cause", letter.Receives)
+	abandoned, err := u.abandon(ctx, *letter.Wake, cause)
+	switch {
+	case err != nil || abandoned == engine.AbandonedNot:
+		return left, err
+	case abandoned == engine.AbandonedExecution:
+		what = failed
+	default:
+		what = dropped
+	}
+	return what, u.letters.Drop(ctx, letter)
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/telemetry"
+)
+
+const (
+	// pageSize is how many executions or waits one page has, and mostPages how many pages one run reads: the price of a run is bounded.
+	pageSize, mostPages = 100, 20
+	// lateness is how late a message may be before it counts as lost. After an error a queue redelivers within five minutes.
+	lateness = 10 * time.Minute
+)
+
+// sweeper reads all executions and external waits that have not ended, and rearms those that are overdue. A sweep that takes longer than
+// a run continues in the next one.
+type sweeper struct {
+	index interface {
+		Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
+	}
+	external interface {
+		List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error)
+	}
+	places interface {
+		SweepPlace(ctx context.Context) ([]byte, error)
+		SetSweepPlace(ctx context.Context, place []byte) error
+	}
+	rearm     func(ctx context.Context, ids []engine.ID, request engine.RearmRequest) ([]engine.Rearmed, error)
+	rearmWait func(ctx context.Context, wait resume.ExternalWait, dryRun bool) (needs string, err error)
+	now       func() time.Time
+	log       *slog.Logger
+	metrics   telemetry.Sink
+}
+
+// place is where a sweep is, and what it and the one before found.
+type place struct {
+	// After is the page of executions, or the handle of an external wait if External is set.
+	After    string `json:"after,omitempty"`
+	External bool   `json:"external,omitempty"`
+	Waits    waits  `json:"waits,omitzero"`
+	Before   waits  `json:"before,omitzero"` // of the last sweep that came to its end
+}
+
+// waits are open waits.
+type waits struct {
+	Open   int       `json:"open"`
+	Oldest time.Time `json:"oldest,omitzero"`
+}
+
+func (w *waits) add(since time.Time) {
+	if w.Open++; w.Oldest.IsZero() || since.Before(w.Oldest) {
+		w.Oldest = since
+	}
+}
+
+// swept is what a run read and did.
+type swept struct {
+	Read    int  `json:"read"` // executions and external waits
+	Rearmed int  `json:"rearmed"`
+	Ended   bool `json:"ended"` // the sweep came to its end
+}
+
+func (s sweeper) run(ctx context.Context) (done swept, err error) {
+	stored, err := s.places.SweepPlace(ctx)
+	if err != nil {
+		return done, err
+	}
+	var at place
+	_ = json.Unmarshal(stored, &at) // what cannot be read begins anew
+	for pages := 0; err == nil && !done.Ended && pages < mostPages && hasTime(ctx); pages++ {
+		err = s.page(ctx, &at, &done)
+	}
+	if isGone(err) {
+		at = place{Before: at.Before}
+	}
+	if next, _ := json.Marshal(at); string(next) != string(stored) {
+		err = errors.Join(err, s.places.SetSweepPlace(ctx, next))
+	}
+	s.report(ctx, at.Before, done)
+	return done, err
+}
+
+// isGone reports whether a place is not one any more: its wait has expired, or another release wrote it.
+func isGone(err error) bool {
+	return errors.Is(err, resume.ErrNoWait) || engine.CodeOf(err) == engine.CodeInvalid
+}
+
+func (s sweeper) report(ctx context.Context, found waits, done swept) {
+	age := time.Duration(0)
+	if !found.Oldest.IsZero() {
+		age = s.now().Sub(found.Oldest)
+	}
+	s.metrics.Add(telemetry.Rearmed, "", float64(done.Rearmed))
+	s.metrics.Add(telemetry.OpenWaits, "", float64(found.Open))
+	s.metrics.Add(telemetry.OldestOpenWait, "", age.Seconds())
+	s.log.InfoContext(ctx, "sweep", "read", done.Read, "rearmed", done.Rearmed, "ended", done.Ended, "waits", found.Open)
+}
+
+// page reads one page, and goes to the next place.
+func (s sweeper) page(ctx context.Context, at *place, done *swept) error {
+	if at.External {
+		return s.externalPage(ctx, at, done)
+	}
+	of := engine.Selection{Statuses: []machine.Status{machine.StatusRunning}}
+	ids, next, err := s.index.Executions(ctx, of, at.After, pageSize)
+	if err == nil {
+		err = s.executions(ctx, ids, at, done)
+	}
+	if err == nil {
+		at.After, at.External = next, next == ""
+	}
+	return err
+}
+
+// executions rearms those of the executions that are overdue.
+func (s sweeper) executions(ctx context.Context, ids []engine.ID, at *place, done *swept) error {
+	found, err := s.rearm(ctx, ids, engine.RearmRequest{DryRun: true})
+	if err != nil {
+		return err
+	}
+	var overdue []engine.ID
+	for _, f := range found {
+		done.Read++
+		if w := f.State.Waiting; w != nil && w.For == machine.WaitingForToken && !f.State.Status.Final() {
+			at.Waits.add(w.Since)
+		}
+		if f.Overdue > lateness {
+			overdue = append(overdue, f.Execution)
+			s.log.WarnContext(ctx, "overdue", "execution", f.Execution.String(), "needs", f.Needs, "seconds", int(f.Overdue.Seconds()))
+		}
+	}
+	if len(overdue) > 0 {
+		_, err = s.rearm(ctx, overdue, engine.RearmRequest{})
+		done.Rearmed += len(overdue)
+	}
+	return err
+}
+
+// externalPage rearms the external waits of a page whose deadline has passed. After the last page the sweep begins anew.
+func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error {
+	page, err := s.external.List(ctx, at.After, pageSize)
+	if err != nil {
+		return err
+	}
+	for _, wait := range page {
+		done.Read++
+		at.Waits.add(wait.Opened)
+		if s.now().Sub(wait.Deadline) <= lateness {
+			continue
+		}
+		needs, err := s.rearmWait(ctx, wait, false)
+		if err != nil {
+			return err
+		}
+		done.Rearmed++
+		s.log.WarnContext(ctx, "overdue", "recipient", wait.Recipient, "needs", needs, "seconds", int(s.now().Sub(wait.Deadline).Seconds()))
+	}
+	if len(page) == pageSize {
+		at.After = page[pageSize-1].Handle
+		return nil
+	}
+	done.Ended = true
+	*at = place{Before: at.Waits}
+	return nil
+}

@@ -1,0 +1,185 @@
+package stack_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/lambda"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/waitless/waitless/pkg/aws/dynamo"
+	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// clean runs the janitor, as its schedule does, and returns what it reports.
+func (s stack) clean(t *testing.T) string {
+	t.Helper()
+	done, err := s.invokeJanitor(t)
+	if err != nil {
+		t.Fatalf("the janitor failed: %v", err)
+	}
+	return strings.ReplaceAll(done, " ", "") // the emulator writes it anew
+}
+
+func (s stack) invokeJanitor(t *testing.T) (string, error) {
+	t.Helper()
+	done, err := lambda.NewFromConfig(emulator.Config(t)).Invoke(t.Context(), &lambda.InvokeInput{
+		FunctionName: aws.String(s.resources["JanitorFunction"]), Payload: []byte("{}"),
+	})
+	if err != nil {
+		return "", err
+	}
+	if done.FunctionError != nil {
+		err = errors.New(string(done.Payload))
+	}
+	return string(done.Payload), err
+}
+
+// putDead puts a wake into the dead-letter queue, as SQS does with one that was replayed so often.
+func (s stack) putDead(t *testing.T, wake engine.Wake, replays string) {
+	t.Helper()
+	body, err := sqs.EncodeWake(wake)
+	if err != nil {
+		t.Fatal(err)
+	}
+	input := &awssqs.SendMessageInput{QueueUrl: aws.String(s.resources["WakeDeadLetters"]), MessageBody: &body}
+	if replays != "" {
+		input.MessageAttributes = map[string]types.MessageAttributeValue{"Replays": {DataType: aws.String("Number"), StringValue: &replays}}
+	}
+	if _, err := awssqs.NewFromConfig(emulator.Config(t)).SendMessage(t.Context(), input); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A dead wake is sent to its queue again, and with its third death its execution fails. The metrics are in the log, and what no
+// worker may touch is left for the operator.
+func TestDeadWakesAreReplayedAndThenFailTheirExecution(t *testing.T) {
+	t.Parallel()
+	s := hasty.get(t)
+	_, run := s.waiting(t, "dead")
+	id := engine.NewID("callback", "dead")
+	wake := engine.Wake{Execution: id, Cause: machine.CauseRearm, Due: time.Now(), Sent: time.Now()}
+	s.putDead(t, wake, "")
+	if got := s.clean(t); !strings.Contains(got, `"replayed":1`) {
+		t.Errorf("the janitor did %s", got)
+	}
+	s.logLine(t, `"execution":"`+id.String()+`","cause":"token"`)
+	s.check(t, cli.ExitSucceeded, "Running", "show", "callback/dead")
+
+	s.put(t, "NoticeDeadLetters", "not JSON")
+	s.putDead(t, wake, "2")
+	if got := s.clean(t); !strings.Contains(got, `"failed":1`) || !strings.Contains(got, `"left":1`) {
+		t.Errorf("the janitor did %s", got)
+	}
+	if exit := run.wait(); exit != cli.ExitFailed {
+		t.Errorf("exit %d", exit)
+	}
+	s.check(t, cli.ExitSucceeded, machine.ErrorInternal, "show", "callback/dead")
+	log := s.log(t, "Janitor")
+	for _, text := range []string{
+		`"WakesReplayed":1`, `"ExecutionsAbandoned":1`, `"DeadLettersLeft":1`, `"OpenWaits":`, `"OldestOpenWait":`, `"ExecutionsFailed":1`,
+	} {
+		if !strings.Contains(log, text) {
+			t.Errorf("the log lacks %s:\n%s", text, log)
+		}
+	}
+}
+
+func (s stack) log(t *testing.T, function string) string {
+	t.Helper()
+	return printed(t, cloudwatchlogs.NewFromConfig(emulator.Config(t)), s.resources[function+"Logs"])
+}
+
+// An execution whose time limit passed without a wake ends: its start was lost an hour ago.
+func TestOverdueExecutionsEnd(t *testing.T) {
+	t.Parallel()
+	s := hasty.get(t)
+	tables := dynamodb.NewFromConfig(emulator.Config(t))
+	hourAgo := func() time.Time { return time.Now().Add(-time.Hour) }
+	store, waits := dynamo.NewLog(tables, s.resources["LogTable"], time.Now), dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now)
+	client, err := engine.NewClient(engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: lostWakes{}, Keys: s.keys(t), Now: hourAgo,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	flow, err := client.PutFlow(t.Context(), "overdue", []byte("version: v1\ntype: flow\ntimeoutSeconds: 60\nsteps: [{type: wait, name: A, duration: 30000}]\n"))
+	if err == nil {
+		_, err = client.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "one"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.clean(t); strings.Contains(got, `"rearmed":0`) || !strings.Contains(got, `"ended":true`) {
+		t.Errorf("the janitor did %s", got)
+	}
+	s.awaitEnd(t, "overdue/one")
+	s.check(t, cli.ExitSucceeded, "TimedOut", "show", "overdue/one")
+	if log, line := s.log(t, "Janitor"), engine.NewID("overdue", "one").String(); !strings.Contains(log, line) {
+		t.Errorf("the log lacks execution %s:\n%s", line, log)
+	}
+}
+
+// sweeps runs the janitor.
+func sweeps(x trial) error {
+	_, err := x.stack.invokeJanitor(x.T)
+	return err
+}
+
+// sweepsWaits runs the janitor while a wait of Step Functions is overdue, and an execution waits.
+func sweepsWaits(x trial) error { return x.sweepsExternal(false) }
+
+// sweepsOutcomes runs the janitor while the outcome of such a wait was not delivered.
+func sweepsOutcomes(x trial) error { return x.sweepsExternal(true) }
+
+func (x trial) sweepsExternal(closed bool) error {
+	x.Helper()
+	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(sleeps), "--name", x.execution()); err != nil {
+		return err
+	}
+	waits := dynamo.NewWaits(dynamodb.NewFromConfig(emulator.Config(x)), x.stack.resources["WaitsTable"], time.Now)
+	id := token.ID{Execution: engine.NewID(x.name, x.execution()), Flags: token.FlagExternal, Expires: time.Now().Add(time.Hour)}
+	handle := x.stack.keys(x.T).Handle(id)
+	_, err := waits.Open(x.Context(), handle, resume.ExternalWait{
+		Recipient: resume.RecipientStepFunctions, Opened: time.Now().Add(-2 * time.Hour), Deadline: time.Now().Add(-time.Hour), Expires: id.Expires,
+	})
+	if err == nil && closed {
+		_, err = waits.Close(x.Context(), handle, token.CloseOp{Outcome: token.Success(value.Object()), By: token.ClosedByHand, At: time.Now()})
+	}
+	if err == nil {
+		err = sweeps(x)
+	}
+	return errors.Join(err, waits.Deliver(x.Context(), handle, resume.DeliveryGone)) // the next trial has none that is overdue
+}
+
+// sweepsLetters runs the janitor with a dead wake of an execution that notifies a target.
+func sweepsLetters(replays string) func(trial) error {
+	return func(x trial) error {
+		err := <-x.begin(cli.ExitSucceeded, "start", x.flow(sleeps), "--name", x.execution(), "--notify", "https://127.0.0.1:1/hook")
+		if err != nil {
+			return err
+		}
+		wake := engine.Wake{Execution: engine.NewID(x.name, x.execution()), Cause: machine.CauseRearm, Due: time.Now(), Sent: time.Now()}
+		x.stack.putDead(x.T, wake, replays)
+		return sweeps(x)
+	}
+}
+
+// lostWakes loses all wakes.
+type lostWakes struct{}
+
+func (lostWakes) Send(context.Context, engine.Wake) error { return nil }
