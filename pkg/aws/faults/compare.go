@@ -54,8 +54,13 @@ func merge(rows []Row) (merged []Row) {
 	return merged
 }
 
+// pages is held while a table of the page is written.
+var pages sync.Mutex
+
 func compare(t *testing.T, heading string, rows []Row) {
 	t.Helper()
+	pages.Lock()
+	defer pages.Unlock()
 	name := filepath.Join(root(t), filepath.FromSlash(Page))
 	page, err := os.ReadFile(name) //nolint:gosec // our own page
 	if err != nil {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"errors"
 	"go/ast"
 	"go/token"
@@ -31,7 +32,9 @@ func Sites(patterns ...string) ([]Site, error) {
 		}
 		sites = append(sites, sitesOf(p)...)
 	}
-	slices.SortFunc(sites, func(a, b Site) int { return strings.Compare(a.Entry+" "+a.Operation, b.Entry+" "+b.Operation) })
+	slices.SortFunc(sites, func(a, b Site) int {
+		return cmp.Or(strings.Compare(a.Entry, b.Entry), strings.Compare(a.Operation, b.Operation))
+	})
 	return slices.Compact(sites), err
 }
 

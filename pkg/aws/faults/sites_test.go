@@ -13,7 +13,7 @@ import (
 func TestCallSites(t *testing.T) {
 	t.Parallel()
 	const module = "github.com/waitless/waitless/"
-	sites, err := faults.Sites(module + "pkg/aws/dynamo")
+	sites, err := faults.Sites(module+"pkg/aws/...", module+"functions/...", module+"pkg/cmd/...")
 	if err != nil {
 		t.Fatal(err)
 	}

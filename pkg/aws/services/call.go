@@ -105,7 +105,9 @@ func failedInside(err error) bool {
 func unlessArrived() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = []retry.IsErrorRetryable{
-			retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes}, retry.IsErrorRetryableFunc(neverArrived),
+			retry.RetryableErrorCode{Codes: retry.DefaultThrottleErrorCodes},
+			retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusTooManyRequests: {}}}, // SNS has a code of its own
+			retry.IsErrorRetryableFunc(neverArrived),
 		}
 		o.MaxBackoff = time.Second
 	})

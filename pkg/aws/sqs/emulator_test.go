@@ -36,6 +36,16 @@ type stack struct {
 
 func newStack(t *testing.T) stack {
 	t.Helper()
+	s := newQueue(t)
+	if _, err := s.scheduler.CreateScheduleGroup(t.Context(), &awsscheduler.CreateScheduleGroupInput{Name: &s.group}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// newQueue makes a stack without the group of schedules.
+func newQueue(t *testing.T) stack {
+	t.Helper()
 	config, name := emulator.Config(t), "wakes-"+rand.Text()
 	s := stack{sqs: awssqs.NewFromConfig(config), scheduler: awsscheduler.NewFromConfig(config), group: name}
 	// A message whose receipt was lost on its way is seen again well within our
@@ -52,9 +62,6 @@ func newStack(t *testing.T) stack {
 		t.Fatal(err)
 	}
 	s.arn = attributes.Attributes["QueueArn"]
-	if _, err := s.scheduler.CreateScheduleGroup(t.Context(), &awsscheduler.CreateScheduleGroupInput{Name: &name}); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 
