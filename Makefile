@@ -13,6 +13,7 @@ GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
+CHECKOV := .tools/checkov/installed
 # The vendor's clients of the API of 2019-03-15, for Python, Node.js and Go, and the AWS CLI.
 CLIENTS := .tools/clients/installed .tools/fnf-npm/installed .tools/fnf-go/installed
 # Headless Chromium for the tests of pages.
@@ -105,7 +106,7 @@ sim: ## Replay the simulation of one seed, SEED=n, and print its trace
 	@go test -count=1 ./pkg/sim -run '^TestSeed$$' -v -seed $(SEED)
 
 .PHONY: check
-check: gofmt tidy toolchain lint tree ## Check format, go.mod, the toolchain, lint and the rules of the tree
+check: gofmt tidy toolchain lint templates tree ## Check format, go.mod, the toolchain, lint, the templates and the rules of the tree
 
 .PHONY: gofmt
 gofmt:
@@ -127,6 +128,16 @@ toolchain:
 lint: $(GOLANGCI)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run ./...
+
+TEMPLATES := template.yaml $(wildcard events/*/template.yaml)
+
+# Exceptions from the rules, with their reasons, are in .ci/checkov.yaml and in the Metadata of resources.
+.PHONY: templates
+templates: export SAM_CLI_TELEMETRY = 0
+templates: $(SAM) $(CHECKOV)
+	.tools/sam/bin/cfn-lint $(TEMPLATES)
+	.tools/sam/bin/sam validate --lint --region us-east-1
+	.tools/checkov/bin/checkov --config-file .ci/checkov.yaml --file $(TEMPLATES)
 
 # The tests of package pkg check imports and the tree. `make test` runs the tests of all packages.
 .PHONY: tree

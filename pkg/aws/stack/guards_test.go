@@ -16,6 +16,10 @@ func TestGuardsReachEachResource(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}
 	for id, r := range readTemplate(t).Resources {
+		if backups := at(&r.Properties, "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"); r.Type == "AWS::DynamoDB::Table" &&
+			(backups == nil || backups.Tag != "!If" || backups.Content[0].Value != "KeepsBackups") {
+			t.Errorf("PointInTimeRecovery does not reach %s", id)
+		}
 		property, condition := map[string][2]string{
 			"AWS::IAM::Role": {"PermissionsBoundary", "HasBoundary"}, "AWS::DynamoDB::Table": {"DeletionProtectionEnabled", "ProtectsTables"},
 		}[r.Type], ""
