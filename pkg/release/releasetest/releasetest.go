@@ -3,6 +3,8 @@ package releasetest
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,4 +51,34 @@ func Git(tb testing.TB, root string, args ...string) []byte {
 			strings.Join(args, " "), err, stderr.Bytes())
 	}
 	return out
+}
+
+// Flows are the files of the flow `journey`, which has in flight what an execution may have, and of its sub-flow `child`.
+func Flows(root string) []string {
+	folder := filepath.Join(root, "pkg", "release", "releasetest", "testdata")
+	return []string{filepath.Join(folder, "child.yaml"), filepath.Join(folder, "journey.yaml")}
+}
+
+// Input is the input of the execution of the flow `journey` with that name, which its sub-flow gets too.
+func Input(name string) string { return `{"name":"` + name + `","items":[1,2,3]}` }
+
+// Calls are how often an execution calls the function of each step, its sub-flow's too. The step Poll calls as often as it has to.
+var Calls = map[string]int{"First": 1, "Woken": 1, "Ask": 1, "Told": 1, "Item": 3, "Approve": 1, "Last": 1}
+
+// Stored compares what is stored, or sent, with the file that has it for this format. A missing file is written, and the test fails
+// until it is there. No flag rewrites one: stores and queues of the release have these bytes.
+func Stored(tb testing.TB, file, got string) {
+	tb.Helper()
+	want, err := os.ReadFile(file) //nolint:gosec // G304: a file of the test
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		tb.Errorf("%s is new; commit it", file)
+	case err != nil:
+		tb.Fatal(err)
+	case got != string(want):
+		tb.Errorf("%s: the stored bytes changed; a change needs a new format number, see pkg/docs/decisions/43-formats.md\ngot:\n%s\nwant:\n%s", file, got, want)
+	}
 }
