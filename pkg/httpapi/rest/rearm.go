@@ -1,13 +1,18 @@
 package rest
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -72,12 +77,57 @@ func (h handler) rearm(r *http.Request) (int, any, error) {
 	}
 	found, err := h.Engine.Rearm(r.Context(), ids, engine.RearmRequest{Calls: form.Calls, DryRun: form.DryRun})
 	for _, f := range found {
+		if err == nil && h.External != nil {
+			f.Needs, err = h.rearmJobs(r.Context(), f, form.DryRun)
+		}
 		p.Rearmed = append(p.Rearmed, rearmedOf(f))
 	}
 	if p.Next = next; next == "" && h.External != nil && form.EndedSince == "" {
 		p.Next = externalPage
 	}
 	return http.StatusOK, p, err
+}
+
+// rearmJobs sends polls of the jobs that the steps of an execution wait for, and returns what it needs with them.
+func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (needs []string, err error) {
+	needs = f.Needs
+	if f.Err != nil || f.State.Waiting == nil || f.State.Ending != nil {
+		return needs, nil
+	}
+	flow, err := h.Engine.Flow(ctx, f.State.Flow)
+	if errors.Is(err, engine.ErrNotFound) || err == nil && !slices.ContainsFunc(flow.All, isJob) {
+		return needs, nil // its wake finds out that the definition is gone
+	}
+	if err != nil {
+		return needs, err
+	}
+	waiting, err := h.Engine.Waiting(ctx, f.State, math.MaxInt)
+	for _, state := range waiting.States {
+		if err == nil && waitsFor(flow, state.Waiting) == "job" {
+			var sent string
+			if sent, err = h.rearmJob(ctx, state, dryRun); sent != "" && !slices.Contains(needs, sent) {
+				needs = append(needs, sent)
+			}
+		}
+	}
+	return needs, err
+}
+
+func isJob(step *fdl.Step) bool {
+	task, ok := step.Kind.(*fdl.Task)
+	return ok && task.Pattern == fdl.PatternSync && task.Resource.Kind != ""
+}
+
+func (h handler) rearmJob(ctx context.Context, state machine.State, dryRun bool) (needs string, err error) {
+	reply, err := h.Engine.Submission(ctx, state.ID())
+	if err != nil {
+		return "", err
+	}
+	var started jobs.StartResult
+	if err := json.Unmarshal([]byte(reply.JSON()), &started); err != nil {
+		return "", nil //nolint:nilerr // the start was not recorded yet: it is made again
+	}
+	return resume.Rearmer{Tokens: h.Tokens, Polls: h.Polls}.RearmStep(ctx, state.Waiting.Handle(), started, dryRun)
 }
 
 func (f Rearm) selection() (engine.Selection, error) {

@@ -3,6 +3,7 @@ package resumetest
 import (
 	"time"
 
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -70,4 +71,53 @@ func rearmedInVain(d *fixture) {
 	d.services.end(p.answer.ID, "", false)
 	d.pass(resume.LongestPoll)
 	p.ended(token.ClosedByReconcile, p.answer.ID)
+}
+
+// rearmStep rearms the step of the caller, which needs that message.
+func (p *caller) rearmStep(needs string) {
+	p.Helper()
+	rearmer := resume.Rearmer{Tokens: p.tokens(), Polls: fixturePolls{p.fixture}}
+	for _, dryRun := range []bool{true, false} {
+		before := len(p.polls)
+		got, err := rearmer.RearmStep(p.Context(), p.handle, p.answer, dryRun)
+		if sent := len(p.polls) - before; err != nil || got != needs || sent > 0 && (dryRun || needs == "") {
+			p.Errorf("dry run %t: the step needs %q, error %v; want %q; %d polls sent", dryRun, got, err, needs, sent)
+		}
+	}
+}
+
+func rearmedStep(d *fixture) {
+	p := d.caller(1)
+	p.start("batch-job", batch)
+	d.polls = nil
+	p.rearmStep(resume.NeedsPoll)
+	d.services.end(p.answer.ID, "", false)
+	d.pass(resume.FirstPoll)
+	p.ended(token.ClosedByReconcile, p.answer.ID)
+	p.rearmStep("")
+}
+
+func rearmedStepInVain(d *fixture) {
+	p := d.caller(1)
+	p.start("batch-job", batch)
+	d.pass(time.Hour)
+	p.rearmStep(resume.NeedsPoll)
+	d.pass(2 * time.Hour)
+	if len(d.polls) != 1 {
+		d.Errorf("%d polls are under way, want one: %+v", len(d.polls), d.polls)
+	}
+	d.services.end(p.answer.ID, "", false)
+	d.pass(resume.LongestPoll)
+	p.ended(token.ClosedByReconcile, p.answer.ID)
+}
+
+// rearmedNoStep: the runs of a resource have one key, and other functions return anything.
+func rearmedNoStep(d *fixture) {
+	p := d.caller(1)
+	for _, p.answer = range []jobs.StartResult{
+		{ID: "arn:aws:dms:us-east-1:123456789012:task:T", Kind: "dms-task", Key: "arn:aws:dms:us-east-1:123456789012:task:T"},
+		{ID: "x", Kind: "unknown", Key: "x"}, {ID: "x", Kind: "callback", Key: "x"}, {Kind: "batch-job"}, {},
+	} {
+		p.rearmStep("")
+	}
 }

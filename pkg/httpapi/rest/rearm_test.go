@@ -1,0 +1,92 @@
+package rest_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/resume/resumetest"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// twoJobs waits for two jobs at once, and notPolled for none that can be polled.
+const (
+	twoJobs = `version: v1
+type: flow
+steps:
+  - type: parallel
+    name: Both
+    branches:
+      - steps: [{type: task, name: A, action: "batch:SubmitJob", pattern: sync, serviceParams: {job: a}}]
+      - steps: [{type: task, name: B, action: "batch:SubmitJob", pattern: sync, serviceParams: {job: b}}]
+`
+	notPolled = `version: v1
+type: flow
+steps: [{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/f, pattern: waitForCallback}]
+`
+)
+
+// jobStarts starts jobs with one id.
+type jobStarts struct{}
+
+func (jobStarts) Call(context.Context, machine.Call) (token.Outcome, error) {
+	job := value.Object(
+		value.Member{Key: "job_id", Value: value.String("j")}, value.Member{Key: "kind", Value: value.String("batch-job")},
+		value.Member{Key: "job_key", Value: value.String("arn:aws:batch:us-east-1:123456789012:job/j")},
+	)
+	return token.Success(job), nil
+}
+
+func (jobStarts) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+	return nil, nil //nolint:nilnil // no limits
+}
+
+// sentPolls are the polls that were sent.
+type sentPolls []resume.Poll
+
+func (s *sentPolls) Send(_ context.Context, poll resume.Poll) error {
+	*s = append(*s, poll)
+	return nil
+}
+
+// The polls of jobs of steps are sent again, those of branches too. A callback has no poll, whatever its function returned.
+func TestRearmSendsPollsOfSteps(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		needs []string
+		polls int
+	}{twoJobs: {[]string{"lanes", resume.NeedsPoll}, 2}, notPolled: {[]string{"token"}, 0}} {
+		a := newAPI(t)
+		a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Tasks: jobStarts{}})
+		polls := &sentPolls{}
+		a.config.Engine, a.config.Tokens, a.config.Start = a.system.Client, a.system.Tokens, a.system.Start
+		a.config.External, a.config.Polls = resumetest.WithExternalWaits(a.store), polls
+		a.serve()
+		flow := a.put("jobs", text)
+		if _, _, err := a.Start(t.Context(), "jobs", rest.Start{Name: "e", Hash: flow.Hash, Input: object(t, `{}`)}); err != nil {
+			t.Fatal(err)
+		}
+		a.run()
+		for _, dryRun := range []bool{true, false} {
+			page, err := a.Rearm(t.Context(), rest.Rearm{DryRun: dryRun})
+			if err != nil || len(page.Rearmed) != 1 || !slices.Equal(page.Rearmed[0].Needs, want.needs) {
+				t.Errorf("rearmed %+v, error %v; want needs %q", page, err, want.needs)
+			}
+			if sent := len(*polls); dryRun && sent > 0 || !dryRun && sent != want.polls {
+				t.Errorf("dry run %t: %d polls, want %d", dryRun, sent, want.polls)
+			}
+		}
+		for _, poll := range *polls {
+			if poll.Key.Kind != "batch-job" || poll.Waiter.JobID != "j" || poll.Waiter.Handle == "" || poll.MAC == "" {
+				t.Errorf("poll %+v", poll)
+			}
+		}
+	}
+}
