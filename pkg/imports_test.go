@@ -69,6 +69,7 @@ var house = []row{
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"},
 	},
 	{path: "pkg/telemetry", ours: []string{"pkg/engine", "pkg/machine"}},
+	{path: "pkg/tracing", ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl"}},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
@@ -123,7 +124,8 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/console", "pkg/docs", "pkg/release", "pkg/advise", "pkg/diagram", "pkg/flowtest",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/console", "pkg/docs", "pkg/release", "pkg/advise", "pkg/diagram",
+			"pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
 	},

@@ -58,6 +58,8 @@ type server struct {
 	store, listen, console, base, clientKeys, config, logFormat string
 	definitions                                                 []string // of tasks
 	api, json, quiet                                            bool
+	otlp                                                        string
+	traceRatio                                                  float64
 	flags                                                       *pflag.FlagSet
 
 	keys     clientkeys.Keys // of clients
@@ -86,6 +88,8 @@ func devCommand(c Command) *cobra.Command {
 	flags.StringVar(&s.clientKeys, "client-keys", "", `the keys of clients of the APIs that are signed: @FILE with {"id":"secret"}, or - for standard input`)
 	flags.StringVar(&s.notify.Target, "notify", "", "a URL that is told of the end of executions that name none: https://..., or @FILE with one")
 	flags.BoolVar(&s.notify.Waits, "notify-waits", false, "tell --notify also of each step that begins to wait for a callback")
+	flags.StringVar(&s.otlp, "otlp", "", "send traces to a collector of OpenTelemetry: http://127.0.0.1:4318 (default: "+otlpVariable+", else none)")
+	flags.Float64Var(&s.traceRatio, "trace-ratio", 1, "with --otlp, the portion of executions that are traced if their start has no traceparent, 0 to 1")
 	flags.StringArrayVar(&s.definitions, "task", nil, taskUsage)
 	registerConcurrency(flags)
 	registerConfig(flags, &s.config)
@@ -102,6 +106,9 @@ func (s *server) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	if err := s.readSecrets(ctx); err != nil {
+		return err
+	}
+	if err := s.checkOTLP(); err != nil {
 		return err
 	}
 	tasks, err := s.devTasks()
@@ -252,6 +259,8 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	}
 	s.sendNotices(&config)
 	s.countInto(&config, &view.ExecutionLog{Log: s.log, Flow: store.Flow})
+	endTraces := s.exportTraces(ctx, &config)
+	defer endTraces()
 	config.Output = s.logOutput
 	var blocked blockedExecutions
 	config.Blocked, config.TakenOver = blocked.add, func() { blocked.log(s.log) }

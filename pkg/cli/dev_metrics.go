@@ -15,6 +15,7 @@ func (s *server) countInto(config *local.Config, log engine.Observer) {
 	s.totals = telemetry.NewTotals(
 		telemetry.ExecutionsStarted, telemetry.ExecutionsSucceeded, telemetry.ExecutionsFailed, telemetry.ExecutionsStopped,
 		telemetry.ExecutionsTimedOut, telemetry.Retries, telemetry.WakeAge, telemetry.DeliveryFailures, telemetry.CallbackRefusals,
+		telemetry.SpansDropped,
 	)
 	config.Observer = countedLog{log, telemetry.Executions{Sink: s.totals}}
 	config.Applied = func(wake engine.Wake, received time.Time, d engine.Disposition) {

@@ -31,7 +31,8 @@ func TestDevServesMetricsAndLogsWrites(t *testing.T) {
 	want := []string{
 		`waitless_callback_refusals_total{reason="NotFound"} 1`, "waitless_delivery_failures_total 0", "waitless_executions_failed_total 0",
 		"waitless_executions_started_total 1", "waitless_executions_stopped_total 1", "waitless_executions_succeeded_total 0",
-		"waitless_executions_timed_out_total 0", "waitless_retries_total 0", "waitless_wake_age_milliseconds_sum", "waitless_wake_age_milliseconds_count",
+		"waitless_executions_timed_out_total 0", "waitless_retries_total 0", "waitless_spans_dropped_total 0",
+		"waitless_wake_age_milliseconds_sum", "waitless_wake_age_milliseconds_count",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || status != http.StatusOK {
 		t.Errorf("status %d\n%s", status, diff)

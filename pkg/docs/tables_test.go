@@ -78,7 +78,7 @@ func rowsWrong(rows [][]string, rules []string) []string {
 // ofTheCommand are the topics about the command and not the language. They have no rules.
 var ofTheCommand = []string{
 	"validate", "runners", "schedules", "settings", "testing", "script", "store", "dev", "console", "signing", "api", "fnf-api", "sfn-api", "exit-codes",
-	"aws", "parameters", "operations", "releases", "recovery", "faults", "metrics", "security", "cost", "scale", "peers",
+	"aws", "parameters", "operations", "releases", "recovery", "faults", "metrics", "traces", "security", "cost", "scale", "peers",
 }
 
 // guides are tables of topics of the language that users read as instructions, by their heading. They have no rules.

@@ -16,8 +16,7 @@ type Traces struct {
 
 // TracedCommit is a commit of a sampled execution.
 type TracedCommit struct {
-	// Before and After are the states before and after the item. Before is the empty state for the first item of a log, and for
-	// an execution that ends by a defect.
+	// Before and After are the states before and after the item. Before may have no series for the first item of a lane.
 	Before, After machine.State
 	Flow          *fdl.Flow // nil if it cannot be read
 	Events        []machine.Event
@@ -25,7 +24,7 @@ type TracedCommit struct {
 
 // Tracer makes spans of commits.
 type Tracer interface {
-	// Trace sees a commit, perhaps twice. It returns quickly and keeps none of the events.
+	// Trace sees a commit, perhaps several times. It returns quickly and keeps none of the events.
 	Trace(commit TracedCommit)
 }
 
@@ -49,7 +48,8 @@ func (h *handler) traced(state machine.State) *machine.State {
 	if h.tracer == nil || !state.Trace.Sampled() {
 		return nil
 	}
-	return &state
+	before := state // so that only a state that is traced is on the heap
+	return &before
 }
 
 // trace reports the commit of a draft, which may have another one.
@@ -68,26 +68,31 @@ func (h *handler) traceEnd(ctx context.Context, before, after machine.State, eve
 	}
 }
 
-// traceAgain reports the latest item again if the wake was redelivered: the worker that committed the item may have died before its
-// spans were sent. If the items cannot be read, nothing is reported.
+// itemsOfAWake is how many items a wake adds at most, usually.
+const itemsOfAWake = 8
+
+// traceAgain reports the latest items again if the wake was redelivered: the worker that committed them may have died before their
+// spans were sent. Items that cannot be read are left out.
 func (h *handler) traceAgain(ctx context.Context, base Item, state machine.State) {
 	if !h.redelivered || h.traced(state) == nil {
 		return
 	}
 	h.redelivered = false
-	before := machine.State{Lane: state.Lane, Around: state.Around}
-	if base.Seq > 0 {
-		items, err := h.log.Items(ctx, base.Execution, base.Seq-1, 1)
-		if err != nil || len(items) == 0 {
-			return
-		}
-		if before, err = decodeState(items[0]); err != nil {
-			return
-		}
-	}
-	_, events, err := machine.Decode(base.origin(), base.Body)
+	first := base.Seq - min(base.Seq, itemsOfAWake)
+	items, err := h.log.Items(ctx, base.Execution, first, itemsOfAWake+1)
 	flow, flowErr := h.flows.Flow(ctx, state.Flow)
-	if err == nil && flowErr == nil {
-		h.tracer.Trace(TracedCommit{before, state, flow, machine.WithItems(before.Items(), events)})
+	if err != nil || flowErr != nil {
+		return
+	}
+	before := machine.State{Lane: state.Lane, Around: state.Around}
+	for _, item := range items {
+		after, events, err := machine.Decode(item.origin(), item.Body)
+		if err != nil {
+			return
+		}
+		if item.Seq > first || first == 0 {
+			h.tracer.Trace(TracedCommit{before, after, flow, machine.WithItems(before.Items(), events)})
+		}
+		before = after
 	}
 }

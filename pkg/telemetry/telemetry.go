@@ -48,6 +48,7 @@ var (
 	OpenWaits           = &Metric{Name: "OpenWaits", Unit: count, Help: "Waits for a callback, a job or a long call."}
 	OldestOpenWait      = &Metric{Name: "OldestOpenWait", Unit: seconds, Help: "Age of the oldest of them, 0 without one."}
 	CallbackRefusals    = &Metric{Name: "CallbackRefusals", Unit: count, Help: "Requests of callbacks that were rejected.", HasLabel: true}
+	SpansDropped        = &Metric{Name: "SpansDropped", Unit: count, Help: "Spans that found no room, or that the collector rejected."}
 )
 
 // All returns all metrics.
@@ -55,7 +56,7 @@ func All() []*Metric {
 	return []*Metric{
 		ExecutionsStarted, ExecutionsSucceeded, ExecutionsFailed, ExecutionsStopped, ExecutionsTimedOut, Retries, Conflicts, WakeAge,
 		MessagesFailed, MessagesDiscarded, DeliveryFailures, CallbackRefusals,
-		WakesReplayed, ExecutionsAbandoned, DeadLettersLeft, Rearmed, OpenWaits, OldestOpenWait,
+		WakesReplayed, ExecutionsAbandoned, DeadLettersLeft, Rearmed, OpenWaits, OldestOpenWait, SpansDropped,
 	}
 }
 
