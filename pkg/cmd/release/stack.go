@@ -47,9 +47,9 @@ func (b *build) stack(work, arch string) error {
 
 var (
 	// functionToBuild is the head of a function in the template, whose logical id is the name of its folder and "Function".
-	functionToBuild = regexp.MustCompile(`(?m)^  (\w+)Function:\n` +
-		`(    Type: AWS::Serverless::Function\n(?:    Condition: \w+\n)?)    Metadata: \{BuildMethod: makefile\}\n(    Properties:\n)`)
-	archParameter = regexp.MustCompile(`(?m)^(  Arch:\n    Type: String\n)    Default: arm64\n    AllowedValues: \[arm64, x86_64\]\n`)
+	functionToBuild = regexp.MustCompile(`(?m)^  (\w+)Function:\n    Type: AWS::Serverless::Function\n(?:    .*\n)*?    Properties:\n`)
+	buildMethod     = regexp.MustCompile(`(?m)^    Metadata: \{BuildMethod: makefile\}\n|^      BuildMethod: makefile\n`)
+	archParameter   = regexp.MustCompile(`(?m)^(  Arch:\n    Type: String\n)    Default: arm64\n    AllowedValues: \[arm64, x86_64\]\n`)
 )
 
 // builtTemplate returns the template whose functions are built already, for one processor, and the names of these functions.
@@ -58,8 +58,8 @@ func builtTemplate(text, arch string) (template string, functions []string, err 
 		functions = append(functions, strings.ToLower(head[1]))
 	}
 	template = functionToBuild.ReplaceAllStringFunc(text, func(head string) string {
-		parts := functionToBuild.FindStringSubmatch(head)
-		return fmt.Sprintf("  %sFunction:\n%s%s      CodeUri: functions/%s\n", parts[1], parts[2], parts[3], strings.ToLower(parts[1]))
+		name := functionToBuild.FindStringSubmatch(head)[1]
+		return buildMethod.ReplaceAllString(head, "") + "      CodeUri: functions/" + strings.ToLower(name) + "\n"
 	})
 	template = archParameter.ReplaceAllString(template, "${1}    Default: "+arch+"\n    AllowedValues: ["+arch+"]\n")
 	if strings.Contains(template, "BuildMethod") || !strings.Contains(template, "AllowedValues: ["+arch+"]\n") {
