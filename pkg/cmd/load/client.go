@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -46,27 +47,38 @@ func (c *client) do(method, path, body string, want int, to any) error {
 	return json.Unmarshal(response, to)
 }
 
-// read reads a response, which has a Content-Length.
+// read reads a response.
 func (c *client) read() (status int, body []byte, err error) {
+	first, body, err := readMessage(c.in)
+	if err != nil {
+		return 0, nil, err
+	}
+	_, text, _ := strings.Cut(first, " ")
+	status, err = strconv.Atoi(text[:min(3, len(text))])
+	return status, body, err
+}
+
+// readMessage reads a request or a response, which has a Content-Length.
+func readMessage(in *bufio.Reader) (first string, body []byte, err error) {
 	length := 0
-	for first := true; ; first = false {
-		line, err := c.in.ReadString('\n')
+	for {
+		line, err := in.ReadSlice('\n')
 		if err != nil {
-			return 0, nil, err
+			return "", nil, err
 		}
-		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\r\n"), ": ")
+		line = bytes.TrimSuffix(line, []byte("\r\n"))
+		name, value, _ := bytes.Cut(line, []byte(": "))
 		switch {
-		case first:
-			status, err = strconv.Atoi(line[len("HTTP/1.1 "):][:3])
-		case name == "Content-Length":
-			length, err = strconv.Atoi(value)
-		case name == "":
+		case first == "":
+			first = string(line)
+		case string(name) == "Content-Length":
+			if length, err = strconv.Atoi(string(value)); err != nil {
+				return "", nil, err
+			}
+		case len(line) == 0:
 			body = make([]byte, length)
-			_, err = io.ReadFull(c.in, body)
-			return status, body, err
-		}
-		if err != nil {
-			return 0, nil, err
+			_, err = io.ReadFull(in, body)
+			return first, body, err
 		}
 	}
 }

@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,23 +19,27 @@ import (
 // dev is a `waitless dev` that runs.
 type dev struct {
 	command    *exec.Cmd
-	dir        string // of the store
-	address    string // HOST:PORT
-	key        string // of the management API
-	activities *httptest.Server
+	dir        string       // of the store
+	address    string       // HOST:PORT
+	key        string       // of the management API
+	activities net.Listener // of the functions at a URL
 	requests   atomic.Int64
 }
 
 // startDev starts dev on a new store that has the flow of the workload.
 func startDev(ctx context.Context, command string, w workload) (*dev, error) {
-	d := &dev{activities: httptest.NewServer(http.HandlerFunc(serveActivity))}
+	d := &dev{}
 	var err error
 	if d.dir, err = os.MkdirTemp("", "load"); err != nil {
 		return nil, err
 	}
+	if d.activities, err = (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0"); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(d.dir))
+	}
+	go serveActivities(d.activities)
 	arguments := []string{"dev", "--api", "--json", "--listen", "127.0.0.1:0", "--store", d.dir}
 	for _, name := range w.activities {
-		arguments = append(arguments, "--task", name+"="+d.activities.URL+"/"+name)
+		arguments = append(arguments, "--task", name+"=http://"+d.activities.Addr().String()+"/"+name)
 	}
 	d.command = exec.CommandContext(ctx, command, arguments...) //nolint:gosec // it is what the caller names
 	out, err := d.command.StdoutPipe()
@@ -44,7 +47,7 @@ func startDev(ctx context.Context, command string, w workload) (*dev, error) {
 		err = d.command.Start()
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(d.dir))
+		return nil, errors.Join(err, d.activities.Close(), os.RemoveAll(d.dir))
 	}
 	if err := d.ready(json.NewDecoder(out), w); err != nil {
 		_, ended := d.end()
@@ -76,25 +79,7 @@ func (d *dev) ready(out *json.Decoder, w workload) error {
 
 // end ends dev as Ctrl-C does, and returns the processor time that it took.
 func (d *dev) end() (cpu time.Duration, err error) {
-	d.activities.Close()
 	err = d.command.Process.Signal(syscall.SIGINT)
 	_ = d.command.Wait() // an interrupted dev exits with an error
-	return d.command.ProcessState.SystemTime() + d.command.ProcessState.UserTime(), errors.Join(err, os.RemoveAll(filepath.Clean(d.dir)))
-}
-
-// serveActivity does what the functions of the polling sample do, for a job that goes on running.
-func serveActivity(w http.ResponseWriter, r *http.Request) {
-	var input struct {
-		Tries int `json:"try_count"`
-	}
-	err := json.NewDecoder(r.Body).Decode(&input)
-	w.Header().Set("Content-Type", "application/json")
-	switch {
-	case err != nil:
-		w.WriteHeader(http.StatusBadRequest)
-	case strings.HasSuffix(r.URL.Path, "/StartJob"):
-		_, _ = io.WriteString(w, `{"job_id":"job"}`) // fails if dev is gone
-	default:
-		_, _ = fmt.Fprintf(w, `{"job_status":"running","try_count":%d}`, input.Tries+1)
-	}
+	return d.command.ProcessState.SystemTime() + d.command.ProcessState.UserTime(), errors.Join(err, d.activities.Close(), os.RemoveAll(filepath.Clean(d.dir)))
 }

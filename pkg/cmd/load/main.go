@@ -1,5 +1,6 @@
 // Command load measures `waitless dev` from outside: it starts dev with its default settings and a new store, runs
-// executions over HTTP on connections that it keeps, and prints a line for each workload.
+// executions over HTTP on connections that it keeps, and prints a line for each workload. This program needs processor
+// time of the same machine, and prints that too.
 //
 //	load [-in-flight 64] [-executions 20000] WAITLESS [WORKLOAD...]
 //
@@ -23,6 +24,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"text/tabwriter"
 	"time"
 )
@@ -48,6 +50,7 @@ type result struct {
 	took     []time.Duration // of each execution
 	elapsed  time.Duration   // of all of them
 	cpu      time.Duration   // of dev, from its start to its end
+	client   time.Duration   // of the processor, for this program
 	requests int64
 }
 
@@ -59,7 +62,7 @@ func (l load) run(ctx context.Context, out io.Writer, command string, names []st
 		names = []string{"polling", "activities", "callbacks", "resume"}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	_, _ = fmt.Fprintln(table, "workload\texecutions/s\tp50 ms\tp99 ms\tCPU of dev us/execution\trequests/execution\t")
+	_, _ = fmt.Fprintln(table, "workload\texecutions/s\tp50 ms\tp99 ms\tCPU of dev us/execution\tof the client\trequests/execution\t")
 	for _, name := range names {
 		w, ok := workloads[name]
 		if !ok {
@@ -77,8 +80,8 @@ func (l load) run(ctx context.Context, out io.Writer, command string, names []st
 func (r result) write(to io.Writer, name string) {
 	slices.Sort(r.took)
 	n := len(r.took)
-	_, _ = fmt.Fprintf(to, "%s\t%.0f\t%.2f\t%.2f\t%d\t%.1f\t\n", name, float64(n)/r.elapsed.Seconds(),
-		r.took[n/2].Seconds()*1000, r.took[n*99/100].Seconds()*1000, r.cpu.Microseconds()/int64(n), float64(r.requests)/float64(n))
+	_, _ = fmt.Fprintf(to, "%s\t%.0f\t%.2f\t%.2f\t%d\t%d\t%.1f\t\n", name, float64(n)/r.elapsed.Seconds(),
+		r.took[n/2].Seconds()*1000, r.took[n*99/100].Seconds()*1000, r.cpu.Microseconds()/int64(n), r.client.Microseconds()/int64(n), float64(r.requests)/float64(n))
 }
 
 // measure runs the executions of a workload on a dev of its own.
@@ -95,14 +98,21 @@ func (l load) measure(ctx context.Context, command string, w workload) (r result
 	failed := make([]error, inFlight)
 	var next atomic.Int64
 	var all sync.WaitGroup
-	begin := time.Now()
+	begin, used := time.Now(), ownTime()
 	for i := range failed {
 		all.Go(func() { failed[i] = l.work(d, w, &next, r.took) })
 	}
 	all.Wait()
-	r.elapsed, r.requests = time.Since(begin), d.requests.Load()
+	r.elapsed, r.client, r.requests = time.Since(begin), ownTime()-used, d.requests.Load()
 	r.cpu, err = d.end()
 	return r, errors.Join(append(failed, err)...)
+}
+
+// ownTime returns the processor time that this program has used.
+func ownTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // fails for invalid arguments only
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // work runs executions one after the other until all have been run.
