@@ -273,6 +273,7 @@ deployed-stack:
 	env $(STACK_VARIABLES) .tools/sam/bin/sam deploy --stack-name $(STACK_NAME) --region us-east-1 --no-confirm-changeset --no-progressbar \
 		--parameter-overrides Arch=$(HOST_ARCH:amd64=x86_64) $(PARAMS)
 	env $(STACK_VARIABLES) .tools/sam/bin/python .ci/allow_without_tls.py $(STACK_NAME) $(STACK_ENDPOINT)
+	env $(STACK_VARIABLES) .tools/sam/bin/python .ci/allow_on_emulator.py $(STACK_NAME) $(STACK_ENDPOINT)
 
 # `sam local invoke` passes a function the variables of the shell that the template names.
 .PHONY: local-env

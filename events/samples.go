@@ -31,6 +31,8 @@ func foldersWith(file string) []string {
 // descriptions say in a line what a sample shows.
 var descriptions = map[string]string{
 	"durable-callback":          "a durable function waits for a task of AWS DMS, and for a person",
+	"step-functions-approval":   "a state machine waits for a person, by a URL",
+	"step-functions-job-poller": "a state machine starts a job and asks for its status in a loop",
 	"step-functions-task-token": "a state machine waits for a task of AWS DMS, and for a person",
 
 	"batch-callback":       "start a job of AWS Batch and wait for its end, without polling",

@@ -18,11 +18,17 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
+const inTheStackTest = "the test of pkg/aws/stack has a stack, and runs them"
+
 // notRun are pages, and sections of the README, whose commands TestDocumentedCommands does not run, each with the reason.
 var notRun = map[string]string{
-	"README.md#Deploy to AWS": "the test of pkg/aws/stack has a stack, and runs them",
+	"README.md#Deploy to AWS": inTheStackTest,
 	"aws.md":                  "they need SAM and a stack: pkg/aws/stack and pkg/aws/samlocal test what they do",
 	"operations.md":           "they need an AWS account",
+
+	"from-alibaba.md#On a stack":           inTheStackTest,
+	"from-step-functions.md#On a stack":    inTheStackTest,
+	"from-sfn-callback-urls.md#On a stack": inTheStackTest,
 }
 
 // A fence is a fenced block of a Markdown text.

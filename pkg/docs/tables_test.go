@@ -79,6 +79,7 @@ func rowsWrong(rows [][]string, rules []string) []string {
 var ofTheCommand = []string{
 	"validate", "runners", "schedules", "settings", "testing", "script", "store", "dev", "console", "signing", "api", "fnf-api", "sfn-api", "exit-codes",
 	"aws", "parameters", "operations", "releases", "recovery", "faults", "metrics", "traces", "security", "cost", "scale", "peers",
+	"from-alibaba", "from-step-functions", "from-sfn-callback-urls",
 }
 
 // guides are tables of topics of the language that users read as instructions, by their heading. They have no rules.

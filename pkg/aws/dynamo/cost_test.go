@@ -268,7 +268,7 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%s costs $%.2f a million, and to keep it $%.2f; want a tenth at most", row.work, c.dollars(1), c.storage())
 		}
 	}
-	compareTable(t, text)
+	compareTable(t, costPage, "TestCosts", text)
 }
 
 // A notice is one message, which its receiver hides while it sends. Beside that an execution with a target costs what it does
@@ -299,10 +299,10 @@ func TestNoticesCostAMessageEach(t *testing.T) {
 
 const costPage = "../../docs/reference/cost.md"
 
-// compareTable compares the table that stands between two comments of the page.
-func compareTable(t *testing.T, want string) {
+// compareTable compares the table that stands between two comments of a page. With -update it writes the table.
+func compareTable(t *testing.T, page, test, want string) {
 	t.Helper()
-	const page, begin, end = costPage, "<!-- counted by go test ./pkg/aws/dynamo -run TestCosts -update -->\n", "<!-- end -->\n"
+	begin, end := "<!-- counted by go test ./pkg/aws/dynamo -run "+test+" -update -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)

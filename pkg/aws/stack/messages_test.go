@@ -121,21 +121,28 @@ steps:
     serviceParams: {MessageBody: $}
 `
 
+// subscribed is a new queue to which a topic sends its messages as they are.
+func subscribed(t *testing.T, name, topic string) mailbox {
+	t.Helper()
+	box := newMailbox(t, name, map[string]string{"Policy": fromTopics})
+	_, err := sns.NewFromConfig(emulator.Config(t)).Subscribe(t.Context(), &sns.SubscribeInput{
+		TopicArn: &topic, Protocol: aws.String("sqs"), Endpoint: &box.arn, Attributes: map[string]string{"RawMessageDelivery": "true"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}
+
 // Who gets the token from a topic's subscription brings the outcome.
 func TestAMessageToATopic(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	questions := newMailbox(t, s.name+"-questions", map[string]string{"Policy": fromTopics})
-	client := sns.NewFromConfig(emulator.Config(t))
-	topic, err := client.CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String(s.name + "-topic")})
-	if err == nil {
-		_, err = client.Subscribe(t.Context(), &sns.SubscribeInput{
-			TopicArn: topic.TopicArn, Protocol: aws.String("sqs"), Endpoint: &questions.arn, Attributes: map[string]string{"RawMessageDelivery": "true"},
-		})
-	}
+	topic, err := sns.NewFromConfig(emulator.Config(t)).CreateTopic(t.Context(), &sns.CreateTopicInput{Name: aws.String(s.name + "-topic")})
 	if err != nil {
 		t.Fatal(err)
 	}
+	questions := subscribed(t, s.name+"-questions", *topic.TopicArn)
 	run := s.follow(t, "run", writeFlow(t, "ask", fmt.Sprintf(asksTopic, s.name+"-topic")), "--name", "asked")
 	var body struct{ Token string }
 	if message := questions.receive(t); json.Unmarshal([]byte(*message.Body), &body) != nil || body.Token == "" {

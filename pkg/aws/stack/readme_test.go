@@ -61,8 +61,7 @@ func session(commands []shown) string {
 
 var ended = regexp.MustCompile(`(?m)^--- ended with (\d+)\n`)
 
-// TestReadme runs the README's section on AWS, from `make stack` to
-// `make destroy`.
+// TestReadme runs the README's section on AWS, from `make stack` to `make destroy`, and before the end what the guides show for a stack.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	standard.get(t) // the program is built then, and no other build runs at the same time
@@ -70,7 +69,7 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := section(string(text), "Deploy to AWS")
+	all := beforeLast(section(string(text), "Deploy to AWS"), guides(t))
 	commands := slices.DeleteFunc(slices.Clone(all), func(s shown) bool { return notRun[s.command] != "" })
 	if len(all)-len(commands) != len(notRun) || len(commands) < 5 {
 		t.Fatalf("the README shows %v", all)
@@ -91,6 +90,30 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// beforeLast puts commands before the last one, which removes the emulator.
+func beforeLast(all, more []shown) []shown { return slices.Insert(all, len(all)-1, more...) }
+
+// guides are the commands of the pages that say how to move to a stack.
+func guides(t *testing.T) (all []shown) {
+	t.Helper()
+	pages, err := filepath.Glob(filepath.Join(root, "pkg", "docs", "reference", "from-*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no guides: %v", err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands := section(string(text), "On a stack")
+		if len(commands) == 0 {
+			t.Errorf("%s shows no command for a stack", page)
+		}
+		all = append(all, commands...)
+	}
+	return all
+}
+
 // inTerminal runs a script as a reader does who has the programs installed.
 func inTerminal(t *testing.T, script string) string {
 	t.Helper()
@@ -101,7 +124,7 @@ func inTerminal(t *testing.T, script string) string {
 	dir := filepath.Join(t.TempDir(), "stack")
 	environment := append(slices.DeleteFunc(withoutMake(os.Environ()), ofAWS),
 		"STACK_DIR="+dir, fmt.Sprintf("STACK_PORT=%d", freePort(t)), "TZ=UTC",
-		"PATH="+strings.Join([]string{folder, tools, os.Getenv("PATH")}, string(os.PathListSeparator)))
+		"PATH="+strings.Join([]string{folder, tools, vendorTool(t, "clients", "bin"), os.Getenv("PATH")}, string(os.PathListSeparator)))
 	run := func(ctx context.Context, program string, args ...string) (string, error) {
 		cmd := exec.CommandContext(ctx, program, args...)
 		cmd.Dir, cmd.Env = root, environment
@@ -114,7 +137,7 @@ func inTerminal(t *testing.T, script string) string {
 			_, _ = run(context.Background(), "make", "destroy")
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	out, err := run(ctx, "bash", "-c", script)
 	if err != nil {

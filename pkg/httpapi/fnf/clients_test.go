@@ -3,6 +3,7 @@ package fnf_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -270,7 +271,7 @@ func TestDocumentedPrograms(t *testing.T) {
 	t.Parallel()
 	for language, client := range map[string]string{"python": "Python", "javascript": "Node.js"} {
 		file := filepath.Join(t.TempDir(), "program")
-		if err := os.WriteFile(file, []byte(documented(t, language)), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(documented(t, "fnf-api", language)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		m := newManagedWith(t, nil, time.Now)
@@ -284,10 +285,30 @@ func TestDocumentedPrograms(t *testing.T) {
 	}
 }
 
-// documented returns the program of the reference in a language.
-func documented(t *testing.T, language string) string {
+// The program of the guide writes the definition of each flow into a file, page by page.
+func TestDocumentedExport(t *testing.T) {
+	t.Parallel()
+	const flows = 61 // one more than a page has
+	m, want := newManagedWith(t, nil, time.Now), map[string]string{}
+	for i := range flows {
+		name := fmt.Sprintf("flow-%d", i)
+		want[name+".yaml"] = strings.Replace(onePass, "name: ", fmt.Sprintf("name: Of%d", i), 1)
+		m.put(name, want[name+".yaml"])
+	}
+	cmd := exec.CommandContext(t.Context(), python(t), "-c", documented(t, "from-alibaba", "python"))
+	cmd.Dir = t.TempDir()
+	m.fixture.run(cmd, "", secret)
+	for name, definition := range want {
+		if got, err := os.ReadFile(filepath.Join(cmd.Dir, name)); err != nil || string(got) != definition {
+			t.Errorf("%s is %q (%v), want %q", name, got, err, definition)
+		}
+	}
+}
+
+// documented returns the program of a page in a language.
+func documented(t *testing.T, page, language string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/reference/fnf-api.md")
+	text, err := os.ReadFile("../../docs/reference/" + page + ".md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +327,7 @@ func TestDocumentedSettingsForGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(documented(t, "go")) {
+	for line := range strings.Lines(documented(t, "fnf-api", "go")) {
 		if !strings.Contains(string(program), "\t"+line) {
 			t.Errorf("the program does not have %s", line)
 		}
