@@ -101,8 +101,9 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// sharing are the functions that share the concurrency of the account: interpreters and task runners call them, and wait.
-var sharing = []string{"StartJobFunction", "GetJobStatusFunction", "EchoFunction"}
+// sharing are the functions that share the concurrency of the account: interpreters and task runners call them, and wait. A schedule
+// calls the janitor, every 15 minutes.
+var sharing = []string{"StartJobFunction", "GetJobStatusFunction", "EchoFunction", "JanitorFunction"}
 
 // Each function that begins by itself can have concurrency of its own.
 func TestConcurrencyIsReserved(t *testing.T) {

@@ -164,6 +164,7 @@ func rightsOf(f called) map[string]right {
 		"Callback/UseKey":    usesKey,
 		"Fnf/UseKey":         usesKey,
 		"Interpreter/UseKey": usesKey,
+		"Janitor/UseKey":     usesKey,
 		"JobEvents/UseKey":   usesKey,
 		"Sfn/UseKey":         usesKey,
 		"StartJob/UseKey":    usesKey,
