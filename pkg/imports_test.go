@@ -106,6 +106,7 @@ var house = []row{
 	{path: "pkg/aws/s3", ours: []string{"pkg/engine"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/scheduler", modules: []string{awsSDK}},
 	{path: "pkg/aws/lambda", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/xray", ours: []string{"pkg/telemetry", "pkg/tracing"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
@@ -154,7 +155,7 @@ var house = []row{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3", "pkg/aws/lambda",
-			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/aws/schedules", "pkg/webhook", "pkg/telemetry",
+			"pkg/aws/xray", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/aws/schedules", "pkg/webhook", "pkg/telemetry",
 		}, composed...),
 	},
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/aws/xray"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
@@ -49,6 +50,11 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
 		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
 	}
+	flush := func(context.Context) {}
+	if url := p.Optional("WAITLESS_TRACES"); url != "" {
+		spans := xray.New(p.Config, url, p.Text("WAITLESS_STACK"), p.Metrics(), p.Log)
+		config.Tracer, flush = spans, spans.Flush
+	}
 	worker, err := engine.NewWorker(config)
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
 	clients := p.ClientConfig(store, waits, config.LargeValues)
@@ -56,6 +62,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance, i.fire), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()
+		defer flush(ctx)
 		return receiver.Handle(ctx, event)
 	}, errors.Join(p.Err(), err)
 }

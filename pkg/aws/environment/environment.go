@@ -82,6 +82,16 @@ func (e *Environment) Int(name string, least, most int) int {
 	return number
 }
 
+// Ratio returns an optional variable, a number from 0 to 1.
+func (e *Environment) Ratio(name string) float64 {
+	text := e.Optional(name)
+	ratio, err := strconv.ParseFloat(text, 64)
+	if text != "" && (err != nil || !(ratio >= 0 && ratio <= 1)) {
+		e.report("environment variable %s is %q; allowed: a number from 0 to 1", name, text)
+	}
+	return ratio
+}
+
 // List returns an optional variable of texts with commas between.
 func (e *Environment) List(name string) []string {
 	return strings.FieldsFunc(e.Optional(name), func(r rune) bool { return r == ',' || r == ' ' })

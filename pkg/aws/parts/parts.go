@@ -141,7 +141,17 @@ func (p *Parts) ClientConfig(store *dynamo.Log, waits *dynamo.Waits, values engi
 		Limits: p.TimeLimits(), LargeValues: values, Observer: telemetry.Executions{Sink: p.Metrics()},
 	}
 	config.Notify, config.CheckTarget = p.Notify()
+	config.Traces = p.Traces()
 	return config
+}
+
+// Traces returns which executions are traced, nil for none.
+func (p *Parts) Traces() *engine.Traces {
+	text := p.Optional("WAITLESS_TRACE_RATIO")
+	if text == "" {
+		return nil
+	}
+	return &engine.Traces{Ratio: p.Ratio("WAITLESS_TRACE_RATIO")}
 }
 
 // NewClient returns a client with the current token keys.
