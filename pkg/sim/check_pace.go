@@ -14,7 +14,7 @@ import (
 
 // checkTimer looks at a timer that is sent.
 func (a *actor) checkTimer(l *log, wake engine.Wake) {
-	if wake.Seq == 0 || l.sends[l.causeOf(wake)] == 0 || l.copies[l.causeOf(wake)] > 0 {
+	if l.losses > 0 || wake.Seq == 0 || l.sends[l.causeOf(wake)] == 0 || l.copies[l.causeOf(wake)] > 0 {
 		return
 	}
 	if !slices.Contains(a.causes, l.causeOf(wake)) && a.kind == kindWorker && !a.recovers {

@@ -924,6 +924,50 @@ var mutants = []mutant{
 		caught: sim.Untold, edits: one("engine/report_end.go",
 			`h.ends != nil || h.notifies(state.Notify)`, `h.ends != nil`),
 	},
+	{
+		name: "rearm: no timer", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/rearm.go", `h.sendTimer(ctx, base, state)`, `h.sendTimer(ctx, base, machine.State{})`),
+	},
+	{
+		name: "rearm: no start", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/rearm.go",
+			`	for _, cause := range slices.Compact(causes) {`, `	for _, cause := range slices.DeleteFunc(causes, func(c string) bool { return c == machine.CauseStart }) {`),
+	},
+	{
+		name: "rearm: no stop", from: kept + 1,
+		caught: sim.HollowAnswer, edits: one("engine/rearm.go",
+			`	for _, cause := range slices.Compact(causes) {`, `	for _, cause := range slices.DeleteFunc(causes, func(c string) bool { return c == machine.CauseStop }) {`),
+	},
+	{
+		name: "rearm: the end is not reported again", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/rearm.go", `		return h.reportEndAgain(ctx, base, state)`, `		return done, nil`),
+	},
+	{
+		name: "rearm: what was entered does not continue", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/rearm.go", `	return h.resumePending(ctx, base, state, entered)`, `	_ = entered
+	return done, nil`),
+	},
+	{
+		name: "rearm: what is ending does not end", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/rearm.go", `	case state.Ending != nil:
+		return state.Ending.Entry, true`, `	case state.Ending != nil:
+		return state.Ending.Entry, false`),
+	},
+	{
+		name: "rearm: no lanes", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/rearm.go",
+			`err = h.sendLanes(ctx, record.missing(base.Execution, waiting), h.wake.Cause)`, `err = nil`),
+	},
+	{
+		name: "rearm: a lane without a log does not begin", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/lanes.go",
+			`case machine.CauseStart, machine.CauseRearm, machine.CauseRearmCalls:`, `case machine.CauseStart:`),
+	},
+	{
+		name: "rearm: no wake of a join", from: kept + 1,
+		caught: sim.Stuck, edits: one("engine/rearm.go",
+			`		return done, h.sendWake(ctx, base.Execution, machine.CauseJoined(waiting.Attempt.Number))`, `		return done, nil`),
+	},
 }
 
 func one(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }

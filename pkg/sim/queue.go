@@ -16,6 +16,7 @@ type message struct {
 	deleted    bool
 	receives   int
 	generation uint64        // of the process whose memory it may be in
+	losses     int           // of the queue, before this wake was sent
 	life       time.Duration // of the worker that handles it
 	handle     func(a *actor) (putBack time.Time, err error)
 }
@@ -69,7 +70,7 @@ func (w *world) queue(task engine.Task, causes []string) {
 
 // post delivers a message after the pause, perhaps more than once.
 func (w *world) post(m *message, pause time.Duration) {
-	m.generation = w.generation
+	m.generation, m.losses = w.generation, w.losses
 	w.live++
 	if most := w.mostLive(); w.live > most {
 		w.violate(TooManyMessages, "%d messages are alive, at most %d may be", w.live, most)
@@ -101,7 +102,12 @@ func (w *world) delay() time.Duration {
 
 func (w *world) deliverAfter(m *message, pause time.Duration) {
 	w.after(pause, func() {
-		if !m.deleted && m.generation == w.generation {
+		switch {
+		case m.deleted || m.generation != w.generation:
+		case m.kind == kindWorker && m.losses < w.losses:
+			m.deleted = true
+			w.live--
+		default:
 			w.deliver(m)
 		}
 	})

@@ -47,6 +47,7 @@ type shared struct {
 	longCalls   bool // a few calls take all the time of a worker
 	notifies    bool // executions have targets; see drawsNotices
 	generation  uint64
+	losses      int // of the queue of wakes; see drawsLoss
 	offsets     []time.Duration
 
 	jobs       jobWorld
@@ -108,6 +109,9 @@ func (w *world) run(seed uint64) {
 	w.begin()
 	if w.more {
 		w.drawOther(seed).start(w.between(0, 5*time.Second), startTries)
+	}
+	if drawsLoss(seed) {
+		w.beginLoss()
 	}
 	w.turn()
 	if drawsRedrive(seed) && w.redrive() {

@@ -1,0 +1,37 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/waitless/waitless/pkg/engine"
+)
+
+// keptSeeds are the fixed ones from before the queue of wakes lost its messages, and lossSeeds those in which it does.
+const keptSeeds, lossSeeds = 17_450, 17_850
+
+// drawsLoss reports whether the queue of wakes loses all messages once in a seed's run.
+func drawsLoss(seed uint64) bool { return seed > keptSeeds && (seed <= lossSeeds || seed%32 == 9) }
+
+// rearmPatience is how long after a loss the executions are rearmed: closers that sent their wakes before have closed their tokens then.
+const rearmPatience = time.Minute
+
+// beginLoss has the queue of wakes lose all messages, and clients rearm all executions.
+func (w *world) beginLoss() {
+	w.after(w.between(0, 2*time.Minute), func() {
+		w.note("all wakes are lost")
+		w.losses++
+		for _, each := range w.worlds {
+			each.failed += 2 // their messages come again later, and then wait for the workers that may live
+			w.after(rearmPatience, each.rearm)
+		}
+	})
+}
+
+// rearm has a client rearm the execution, and again after an error.
+func (w *world) rearm() {
+	w.act(0, kindClient, time.Hour, func(a *actor) {
+		if _, err := a.client().Rearm(a.ctx, []engine.ID{w.id}, engine.RearmRequest{}); err != nil || a.dead {
+			w.after(time.Second, w.rearm)
+		}
+	})
+}
