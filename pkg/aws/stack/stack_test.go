@@ -164,6 +164,7 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 	err = inRoot(sam(), variables(config),
 		"deploy", "--template-file", template, "--stack-name", s.name,
 		"--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar", "--region", config.Region,
+		"--tags", stackTag,
 		"--parameter-overrides", strings.Join(parameters, " "))
 	if err != nil {
 		return stack{}, err
