@@ -62,6 +62,7 @@ type Proxy struct {
 	fault    Fault
 	of       string // the operation
 	left     int    // how many requests
+	at       int    // the number of the request, if it is not of an operation
 	requests []string
 	carried  []string
 }
@@ -126,6 +127,13 @@ func (p *Proxy) Inject(fault Fault, operation string, n int) {
 	p.fault, p.of, p.left = fault, operation, n
 }
 
+// InjectAt injects the fault into the request with that number, counted from 1.
+func (p *Proxy) InjectAt(fault Fault, number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.fault, p.of, p.left, p.at = fault, "", 0, number
+}
+
 // Requests returns the operations that were requested since the last time, tries included.
 func (p *Proxy) Requests() []string {
 	p.mu.Lock()
@@ -147,6 +155,9 @@ func (p *Proxy) take(operation string) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.requests = append(p.requests, operation)
+	if p.at > 0 && len(p.requests) == p.at {
+		return p.fault
+	}
 	if p.left == 0 || operation != p.of {
 		return 0
 	}
