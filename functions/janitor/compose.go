@@ -35,19 +35,19 @@ func compose(getenv func(string) string) (handler, error) {
 	rearmer := resume.Rearmer{
 		Tokens: resume.NewTokens(p.TokensConfig(waits)), Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
 	}
-	mail := undertaker{
+	dead := deadWakes{
 		letters: p.DeadLetters(p.Text("WAITLESS_WAKE_DEAD_LETTERS"), "WAITLESS_WAKE_QUEUE"), others: map[string]counter{},
 		abandon: janitor.Abandon, log: p.Log, metrics: p.Metrics(),
 	}
 	for _, url := range p.List("WAITLESS_OTHER_DEAD_LETTERS") {
-		mail.others[url] = p.DeadLetters(url, "")
+		dead.others[url] = p.DeadLetters(url, "")
 	}
 	s := sweeper{
 		index: store, external: waits, places: store, rearm: client.Rearm, rearmWait: rearmer.Rearm, now: time.Now, log: p.Log, metrics: p.Metrics(),
 	}
 	return func(ctx context.Context, _ json.RawMessage) (report, error) {
 		defer p.Metrics().Flush()
-		return run(ctx, mail, s)
+		return run(ctx, dead, s)
 	}, errors.Join(p.Err(), janitorErr, err)
 }
 
@@ -58,8 +58,8 @@ type report struct {
 }
 
 // run handles the dead letters, and then sweeps also if that failed.
-func run(ctx context.Context, mail undertaker, s sweeper) (done report, err error) {
-	done.Letters, err = mail.run(ctx)
+func run(ctx context.Context, dead deadWakes, s sweeper) (done report, err error) {
+	done.Letters, err = dead.run(ctx)
 	var sweepErr error
 	done.Sweep, sweepErr = s.run(ctx)
 	return done, errors.Join(err, sweepErr)

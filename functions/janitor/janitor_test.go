@@ -102,7 +102,7 @@ func TestDeadLetters(t *testing.T) {
 		box.letters[letter.ID] = letter
 	}
 	metrics, log := numbers{}, new(bytes.Buffer)
-	u := undertaker{
+	u := deadWakes{
 		letters: box, others: map[string]counter{"https://sqs/1/notices": count(3), "https://sqs/1/polls": count(0)},
 		log: slog.New(slog.NewTextHandler(log, nil)), metrics: metrics,
 		abandon: func(_ context.Context, wake engine.Wake, _ error) (engine.Abandoned, error) {

@@ -30,9 +30,9 @@ type counter interface {
 	Count(ctx context.Context) (int, error)
 }
 
-// undertaker handles dead letters (rule 13). A wake is sent again twice. After that its execution fails if it depends on the wake. All
+// deadWakes handles dead letters (rule 13). A wake is sent again twice. After that its execution fails if it depends on the wake. All
 // other letters are left for the operator. A letter is deleted after it was handled, so a crash loses none.
-type undertaker struct {
+type deadWakes struct {
 	letters mailbox
 	abandon func(ctx context.Context, wake engine.Wake, cause error) (engine.Abandoned, error)
 	others  map[string]counter // by the URLs of their queues
@@ -51,28 +51,28 @@ const (
 	left     = "left"    // for the operator, or for the next run
 )
 
-func (u undertaker) run(ctx context.Context) (handled, error) {
+func (d deadWakes) run(ctx context.Context) (handled, error) {
 	done := handled{}
-	err := u.handleAll(ctx, done)
-	u.metrics.Add(telemetry.WakesReplayed, "", float64(done[replayed]))
-	u.metrics.Add(telemetry.ExecutionsAbandoned, "", float64(done[failed]))
-	for url, letters := range u.others {
+	err := d.handleAll(ctx, done)
+	d.metrics.Add(telemetry.WakesReplayed, "", float64(done[replayed]))
+	d.metrics.Add(telemetry.ExecutionsAbandoned, "", float64(done[failed]))
+	for url, letters := range d.others {
 		n, countErr := letters.Count(ctx)
 		err = errors.Join(err, countErr)
 		if n > 0 {
 			done[left] += n
-			u.log.WarnContext(ctx, "dead letters", "queue", path.Base(url), "count", n, "try", "waitless dead-letters list")
+			d.log.WarnContext(ctx, "dead letters", "queue", path.Base(url), "count", n, "try", "waitless dead-letters list")
 		}
 	}
-	u.metrics.Add(telemetry.DeadLettersLeft, "", float64(done[left]))
+	d.metrics.Add(telemetry.DeadLettersLeft, "", float64(done[left]))
 	return done, err
 }
 
 // handleAll handles the letters of the wake queue, each once. Those that are left can be received again at once.
-func (u undertaker) handleAll(ctx context.Context, done handled) (err error) {
+func (d deadWakes) handleAll(ctx context.Context, done handled) (err error) {
 	seen, kept := map[string]bool{}, map[string]sqs.Letter{}
 	for hasTime(ctx) {
-		letters, receiveErr := u.letters.Receive(ctx)
+		letters, receiveErr := d.letters.Receive(ctx)
 		err = errors.Join(err, receiveErr)
 		for _, letter := range letters {
 			kept[letter.ID] = letter
@@ -81,7 +81,7 @@ func (u undertaker) handleAll(ctx context.Context, done handled) (err error) {
 			break
 		}
 		for _, letter := range letters {
-			what, handleErr := u.handle(ctx, letter)
+			what, handleErr := d.handle(ctx, letter)
 			err = errors.Join(err, handleErr)
 			if seen[letter.ID] = true; what != left {
 				delete(kept, letter.ID)
@@ -89,12 +89,12 @@ func (u undertaker) handleAll(ctx context.Context, done handled) (err error) {
 			done[what]++
 		}
 	}
-	return errors.Join(err, u.letters.Release(ctx, slices.Collect(maps.Values(kept))))
+	return errors.Join(err, d.letters.Release(ctx, slices.Collect(maps.Values(kept))))
 }
 
 // handle handles one letter, logs it, and returns what was done.
-func (u undertaker) handle(ctx context.Context, letter sqs.Letter) (what string, err error) {
-	what, err = u.decide(ctx, letter)
+func (d deadWakes) handle(ctx context.Context, letter sqs.Letter) (what string, err error) {
+	what, err = d.decide(ctx, letter)
 	attrs := []any{"kind", letter.Kind, "outcome", what, "receives", letter.Receives, "replays", letter.Replays}
 	for _, name := range slices.Sorted(maps.Keys(letter.About)) {
 		attrs = append(attrs, name, letter.About[name])
@@ -102,18 +102,18 @@ func (u undertaker) handle(ctx context.Context, letter sqs.Letter) (what string,
 	if err != nil {
 		attrs = append(attrs, "error", err.Error())
 	}
-	u.log.WarnContext(ctx, "dead letter", attrs...)
+	d.log.WarnContext(ctx, "dead letter", attrs...)
 	return what, err
 }
 
-func (u undertaker) decide(ctx context.Context, letter sqs.Letter) (what string, err error) {
+func (d deadWakes) decide(ctx context.Context, letter sqs.Letter) (what string, err error) {
 	switch {
 	case letter.Wake == nil:
 		return left, nil
 	case letter.Replays < mostReplays:
-		what, err = replayed, u.letters.ReplayCounted(ctx, letter)
+		what, err = replayed, d.letters.ReplayCounted(ctx, letter)
 	default:
-		what, err = u.bury(ctx, letter)
+		what, err = d.abandonFor(ctx, letter)
 	}
 	if err != nil {
 		return left, err
@@ -121,10 +121,10 @@ func (u undertaker) decide(ctx context.Context, letter sqs.Letter) (what string,
 	return what, nil
 }
 
-// bury ends what depends on the wake of a letter, and deletes the letter.
-func (u undertaker) bury(ctx context.Context, letter sqs.Letter) (what string, err error) {
+// abandonFor ends what depends on the wake of a letter, and deletes the letter.
+func (d deadWakes) abandonFor(ctx context.Context, letter sqs.Letter) (what string, err error) {
 	cause := fmt.Errorf("a message to continue it failed %d times, and each replay too; the log of the interpreter has the cause", letter.Receives)
-	abandoned, err := u.abandon(ctx, *letter.Wake, cause)
+	abandoned, err := d.abandon(ctx, *letter.Wake, cause)
 	switch {
 	case err != nil || abandoned == engine.AbandonedNot:
 		return left, err
@@ -133,5 +133,5 @@ func (u undertaker) bury(ctx context.Context, letter sqs.Letter) (what string, e
 	default:
 		what = dropped
 	}
-	return what, u.letters.Drop(ctx, letter)
+	return what, d.letters.Drop(ctx, letter)
 }
