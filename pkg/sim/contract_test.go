@@ -931,12 +931,14 @@ var mutants = []mutant{
 	{
 		name: "rearm: no start", from: kept + 1,
 		caught: sim.Stuck, edits: one("engine/rearm.go",
-			`	for _, cause := range slices.Compact(causes) {`, `	for _, cause := range slices.DeleteFunc(causes, func(c string) bool { return c == machine.CauseStart }) {`),
+			`	for _, cause := range slices.Compact(causes) {`,
+			`	for _, cause := range slices.DeleteFunc(causes, func(c string) bool { return c == machine.CauseStart }) {`),
 	},
 	{
 		name: "rearm: no stop", from: kept + 1,
 		caught: sim.HollowAnswer, edits: one("engine/rearm.go",
-			`	for _, cause := range slices.Compact(causes) {`, `	for _, cause := range slices.DeleteFunc(causes, func(c string) bool { return c == machine.CauseStop }) {`),
+			`	for _, cause := range slices.Compact(causes) {`,
+			`	for _, cause := range slices.DeleteFunc(causes, func(c string) bool { return c == machine.CauseStop }) {`),
 	},
 	{
 		name: "rearm: the end is not reported again", from: kept + 1,

@@ -26,7 +26,8 @@ var (
 // fixedSeeds are run every time, from 1 on. When a change of the draws leaves a
 // mutant uncaught, make the draws meaner before adding seeds. The older ones try
 // nothing again, fewer have one execution and clocks that agree, forkless ones have no forks, the logs of
-// long-lived ones do not expire early, those before redriven are not redriven, the queue of those before kept loses nothing, and their runs stay what they were.
+// long-lived ones do not expire early, those before redriven are not redriven, the queue of those before kept loses nothing, and their runs stay what
+// they were.
 const (
 	fixedSeeds = 17_850
 	olderSeeds = 6000
