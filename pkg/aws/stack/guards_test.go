@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -131,5 +132,41 @@ func TestOnlyLoopsMayLoop(t *testing.T) {
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("%q may loop, want %q", got, want)
+	}
+}
+
+// With a gradual deployment messages and requests reach the alias of a function, whose version moves step by step. Without one
+// they reach the function itself, as before.
+func TestGradualDeploymentReachesAliases(t *testing.T) {
+	t.Parallel()
+	resources := readTemplate(t).Resources
+	for _, function := range []string{"Interpreter", "TaskRunner", "JobEvents", "Api", "Callback"} {
+		properties := resources[function+"Function"].Properties
+		for path, want := range map[string]string{"AutoPublishAlias": "live", "AutoPublishAliasAllProperties": "true"} {
+			if value := at(&properties, path); value == nil || value.Value != want {
+				t.Errorf("%s: %s is not %s", function, path, want)
+			}
+		}
+		if alarm := at(&properties, "DeploymentPreference", "Alarms"); alarm == nil || alarm.Content[1].Content[0].Value != function+"ErrorsAlarm" {
+			t.Errorf("%s: its alarm does not undo a deployment", function)
+		}
+	}
+	invoked := map[string]string{
+		"AWS::Lambda::EventSourceMapping": "FunctionName", "AWS::Lambda::Permission": "FunctionName", "AWS::ApiGatewayV2::Integration": "IntegrationUri",
+	}
+	found := 0
+	for id, r := range resources {
+		value := at(&r.Properties, cmp.Or(invoked[r.Type], "none"))
+		if value == nil || value.Tag != "!If" || value.Content[0].Value != "IsGradual" {
+			continue
+		}
+		found++
+		alias, function := value.Content[1].Value, value.Content[2].Value
+		if _, hasAlias := resources[strings.TrimSuffix(alias, ".Alias")]; !hasAlias || r.Type != "AWS::ApiGatewayV2::Integration" && alias != function+".Alias" {
+			t.Errorf("%s: %s or %s", id, alias, function)
+		}
+	}
+	if want := 6 + 2 + 2; found != want { // queues, APIs, and their permissions
+		t.Errorf("%d references to aliases, want %d", found, want)
 	}
 }
