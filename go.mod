@@ -14,6 +14,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.7 // the command: not to ask a machine's role where there is none
 	github.com/aws/aws-sdk-go-v2/service/batch v1.65.2 // jobs of the kind batch-job
 	github.com/aws/aws-sdk-go-v2/service/cloudformation v1.82.5 // the command: where the API of a stack is
+	github.com/aws/aws-sdk-go-v2/service/cloudwatch v1.75.5 // doctor: alarms, and the age of messages
 	github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.92.0 // tests: what the functions on the emulator log
 	github.com/aws/aws-sdk-go-v2/service/databasemigrationservice v1.64.0 // jobs of the kind dms-task
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.1 // AWS's own client of DynamoDB

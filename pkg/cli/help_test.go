@@ -34,6 +34,7 @@ func TestHelp(t *testing.T) {
 		"schedules-put": {"schedules", "put", "--help"},
 		"start":         {"start", "--help"},
 		"dev":           {"dev", "--help"},
+		"doctor":        {"doctor", "--help"},
 		"jobs":          {"jobs", "--help"},
 		"jobs-list":     {"jobs", "list", "--help"},
 		"jobs-iam":      {"jobs", "iam", "--help"},

@@ -145,5 +145,8 @@ func (noStores) Check(string) error {
 	return view.Usage("this program was built without the durable store", "--skip-time, or "+tryComplete)
 }
 
+// Inspect implements [target.Stores].
+func (noStores) Inspect(string) (int, error) { return 0, noStores{}.Check("") }
+
 // Holder implements [target.Stores].
 func (noStores) Holder(string) int { return 0 }

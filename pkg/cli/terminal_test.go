@@ -87,7 +87,7 @@ var overAPI = [][]string{
 // logs through slog, which quotes.
 var ofThisMachine = []string{
 	"validate", "advise", "init", "samples", "docs", "version", "completion bash", "completion fish", "completion powershell", "completion zsh",
-	"json", "help", "jobs list", "jobs iam", "dev", "flows show", "schema", "test", "console",
+	"json", "help", "jobs list", "jobs iam", "dev", "doctor", "flows show", "schema", "test", "console",
 	"dead-letters list", "dead-letters replay", "dead-letters drop", // TestDeadLetters
 }
 

@@ -26,8 +26,8 @@ const stackInterval = time.Second
 // requestLimit is how long a request may take: API Gateway gives up after 30 s.
 const requestLimit = 35 * time.Second
 
-// endpointOutput is the output of a stack with the URL of its management API.
-const endpointOutput = "ApiEndpoint"
+// EndpointOutput is the output of a stack with the URL of its management API.
+const EndpointOutput = "ApiEndpoint"
 
 // openStack returns the API of a stack, to be called with the user's credentials.
 func (o Opener) openStack(ctx context.Context, p Place) (*Client, error) {
@@ -103,7 +103,7 @@ func parseEndpoint(endpoint string) (*url.URL, error) {
 // findAPI returns the URL of a stack's management API. An output that names another host than
 // API Gateway's is not used: the user has to name it.
 func findAPI(ctx context.Context, account AWS, stack string) (string, error) {
-	endpoint, err := Output(ctx, account, stack, endpointOutput)
+	endpoint, err := Output(ctx, account, stack, EndpointOutput)
 	if err != nil {
 		return "", err
 	}
@@ -111,11 +111,34 @@ func findAPI(ctx context.Context, account AWS, stack string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !isTrusted(base.Hostname()) {
-		why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", stack, base.Host)
-		return "", view.Usage(why, "--endpoint "+endpoint+", if that is right")
+	return endpoint, checkTrusted(base, stack)
+}
+
+// checkTrusted returns an error if the API that a stack names is not at API Gateway.
+func checkTrusted(base *url.URL, stack string) error {
+	if isTrusted(base.Hostname()) {
+		return nil
 	}
-	return endpoint, nil
+	why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", stack, base.Host)
+	return view.Usage(why, "--endpoint "+base.String()+", if that is right")
+}
+
+// Once returns a client of the API of a stack that sends each request once. The endpoint is an output of the stack.
+func Once(ctx context.Context, account AWS, stack, endpoint string) (*rest.Client, error) {
+	base, err := parseEndpoint(endpoint)
+	if err == nil {
+		err = checkTrusted(base, stack)
+	}
+	if err != nil {
+		return nil, err
+	}
+	transport, err := sign(ctx, account, base)
+	if err != nil {
+		return nil, err
+	}
+	client := clientWith(transport)
+	client.Timeout = requestLimit
+	return &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: client}, nil
 }
 
 // isTrusted reports whether requests to the host may be signed although the user named only a

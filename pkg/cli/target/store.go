@@ -177,6 +177,16 @@ func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 	return c, nil
 }
 
+// Held returns what the process is that holds the store and serves others, or nil if none does.
+func (o Opener) Held(ctx context.Context, dir string) (*Holder, error) {
+	client := o.dial(ctx, dir, cmp.Or(o.HolderPatience, holderPatience))
+	if client == nil {
+		return nil, nil
+	}
+	holder, err := (&Client{Client: client}).Holder(ctx)
+	return &holder, err
+}
+
 // IsHeld reports whether a process holds the store.
 func (o Opener) IsHeld(ctx context.Context, dir string) bool {
 	return o.dial(ctx, dir, time.Second) != nil

@@ -69,6 +69,9 @@ type Stores interface {
 	Open(dir string) (Store, error)
 	// Check returns an error if the folder is not a store, or belongs to another user.
 	Check(dir string) error
+	// Inspect returns the format of a store that no process holds, after it has read the store. It changes nothing. Its errors
+	// are as of Open.
+	Inspect(dir string) (format int, err error)
 	// Holder returns the id of the process that holds the store, or 0.
 	Holder(dir string) int
 }
@@ -84,6 +87,8 @@ type AWS interface {
 	Jobs(ctx context.Context) (resume.Services, local.Account, error)
 	// DeadLetters returns the dead-letter queues of a stack.
 	DeadLetters(ctx context.Context, stack string) (DeadLetters, error)
+	// Health returns what the account knows about a stack.
+	Health() Health
 }
 
 // Identity is who the user is on AWS.

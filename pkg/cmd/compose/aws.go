@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
@@ -105,13 +106,17 @@ func (a account) Outputs(ctx context.Context, stack string) (map[string]string, 
 	case err != nil:
 		return nil, err
 	}
+	return outputsOf(found.Stacks), nil
+}
+
+func outputsOf(stacks []types.Stack) map[string]string {
 	outputs := map[string]string{}
-	for _, s := range found.Stacks {
+	for _, s := range stacks {
 		for _, output := range s.Outputs {
 			outputs[aws.ToString(output.OutputKey)] = aws.ToString(output.OutputValue)
 		}
 	}
-	return outputs, nil
+	return outputs
 }
 
 // Lambdas implements [target.AWS].

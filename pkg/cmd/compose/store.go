@@ -20,5 +20,8 @@ func (Stores) Open(dir string) (target.Store, error) {
 // Check implements [target.Stores].
 func (Stores) Check(dir string) error { return disk.Check(dir) }
 
+// Inspect implements [target.Stores].
+func (Stores) Inspect(dir string) (format int, err error) { return disk.Inspect(dir) }
+
 // Holder implements [target.Stores].
 func (Stores) Holder(dir string) int { return disk.Holder(dir) }

@@ -183,6 +183,14 @@ func (h handler) masking() []route {
 	}
 }
 
+// Routes returns the routes of the API, as "METHOD /path/{name}".
+func Routes() (patterns []string) {
+	for _, r := range (handler{}).routes() {
+		patterns = append(patterns, r.pattern)
+	}
+	return patterns
+}
+
 // checkParameters returns an error if the query has a parameter that the route does not know.
 func (r route) checkParameters(query url.Values) error {
 	for name := range query {

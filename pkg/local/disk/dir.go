@@ -9,6 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
 	"github.com/waitless/waitless/pkg/engine"
 )
 
@@ -22,6 +25,45 @@ func Check(dir string) error {
 	}
 	if err := checkPrivate(dir); err != nil {
 		return &engine.Error{Code: engine.CodeInvalid, Op: op, Err: err}
+	}
+	return nil
+}
+
+// Inspect reads the store in dir and returns its format. It writes nothing. Its errors have the codes of [Open].
+func Inspect(dir string) (format int, err error) {
+	if format, err = inspect(dir); err != nil {
+		return format, &engine.Error{Code: engine.CodeOf(err), Op: "read store " + dir, Err: err}
+	}
+	return format, nil
+}
+
+func inspect(dir string) (format int, err error) {
+	lock, err := lockDir(dir)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if format, err = readFormat(filepath.Join(dir, formatFile)); err != nil {
+		return format, err
+	}
+	if _, err := os.Stat(filepath.Join(dir, keysFile)); err != nil {
+		return format, invalid("token keys: %w; %s", err, restoreKeys(filepath.Join(dir, keysFile)))
+	}
+	return format, inspectData(vfs.Default, dir)
+}
+
+// inspectData opens the database of the store without writing to it.
+func inspectData(fs vfs.FS, path string) error {
+	failure := newFailure()
+	err := failure.guard(func() error {
+		db, err := pebble.Open(fs.PathJoin(path, dataDir), &pebble.Options{FS: guardedFS{fs, failure}, Logger: failure, ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		return db.Close()
+	})
+	if err != nil {
+		return explainOpen(err)
 	}
 	return nil
 }

@@ -69,10 +69,9 @@ func open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeInvalid, Err: err}
 	}
-	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
+	lock, err := lockDir(path)
 	if err != nil {
-		return nil, &engine.Error{Code: engine.CodeConflict, Err: fmt.Errorf(
-			"it is in use, by another process (pid %d) or by this one (%w); wait for its end or stop it, or use another directory", Holder(path), err)}
+		return nil, err
 	}
 	s, err := openLocked(path)
 	if err != nil {
@@ -82,6 +81,16 @@ func open(dir string) (*Store, error) {
 	// The number is for error messages; the store works without it.
 	_ = os.WriteFile(filepath.Join(path, holderFile), fmt.Appendf(nil, "%d\n", os.Getpid()), 0o600)
 	return s, nil
+}
+
+// lockDir keeps other processes out of the directory of a store until the lock is closed.
+func lockDir(path string) (io.Closer, error) {
+	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
+	if err != nil {
+		return nil, &engine.Error{Code: engine.CodeConflict, Err: fmt.Errorf(
+			"it is in use, by another process (pid %d) or by this one (%w); wait for its end or stop it, or use another directory", Holder(path), err)}
+	}
+	return lock, nil
 }
 
 // invalid reports that the directory cannot be used.
@@ -172,25 +181,31 @@ func (s *Store) Keys() token.Keys { return s.keys }
 // checkFormat rejects a store of a newer release before it is opened, and numbers a new one.
 func checkFormat(path string) error {
 	file := filepath.Join(path, formatFile)
-	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
+	_, err := readFormat(file)
 	if errors.Is(err, os.ErrNotExist) {
 		if _, err := os.Stat(filepath.Join(path, dataDir)); err == nil {
 			return invalid("file %s is missing; restore it, or use another directory", file)
 		}
 		return writePrivate(file, fmt.Appendf(nil, "%d\n", storeFormat))
 	}
+	return err
+}
+
+// readFormat reads the format of a store, and rejects that of a newer release.
+func readFormat(file string) (int, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
 	if err != nil {
-		return err
+		return 0, err
 	}
 	format, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	switch {
 	case err != nil || format < 1:
-		return invalid("file %s says %q; allowed: a format number", file, text)
+		return 0, invalid("file %s says %q; allowed: a format number", file, text)
 	case format > storeFormat:
-		return &engine.Error{Code: engine.CodeTooNew, Err: fmt.Errorf(
+		return format, &engine.Error{Code: engine.CodeTooNew, Err: fmt.Errorf(
 			"it has format %d and this release reads formats up to %d; upgrade waitless, or use another directory", format, storeFormat)}
 	}
-	return nil
+	return format, nil
 }
 
 // newSuffix ends the names of unfinished files.

@@ -1,0 +1,72 @@
+package target
+
+import (
+	"context"
+	"time"
+)
+
+// Health reads what an account knows about a stack. It changes nothing. Its methods need different rights, so each may fail
+// alone; an error of AWS is a [*Refused].
+type Health interface {
+	// Endpoint returns the URL that replaces those of AWS, or "".
+	Endpoint() string
+	// Caller returns the ARN of the principal whose credentials are used.
+	Caller(ctx context.Context) (string, error)
+	// Skew returns by how much the clock of this machine is ahead of AWS's, as of the latest response. It reports false if
+	// there was none.
+	Skew() (time.Duration, bool)
+	// Stack returns a stack, or nil if there is none.
+	Stack(ctx context.Context, name string) (*Stack, error)
+	// State returns the state of a resource. There is none of types without a state.
+	State(ctx context.Context, r Resource) (State, error)
+	// Ages returns the ages of the oldest messages by the names of queues, of those for which it is known.
+	Ages(ctx context.Context, queues []Resource) (map[string]time.Duration, error)
+	// Alarms returns the descriptions of the stack's alarms that are in the state ALARM.
+	Alarms(ctx context.Context, stack string) ([]string, error)
+}
+
+// Stack is a deployed stack.
+type Stack struct {
+	Status    string // as CloudFormation names it
+	Reason    string // of the status; may be empty
+	Outputs   map[string]string
+	Resources []Resource // by name
+}
+
+// Resource is a part of a stack.
+type Resource struct{ Name, Type, ID string }
+
+// Of returns the resources of a type.
+func (s *Stack) Of(kind string) (found []Resource) {
+	for _, r := range s.Resources {
+		if r.Type == kind {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// Types of resources, as CloudFormation names them.
+const (
+	TypeQueue    = "AWS::SQS::Queue"
+	TypeFunction = "AWS::Lambda::Function"
+	TypeSource   = "AWS::Lambda::EventSourceMapping"
+	TypeTimers   = "AWS::Scheduler::ScheduleGroup"
+	TypeTable    = "AWS::DynamoDB::Table"
+)
+
+// State is the state of a resource.
+type State struct {
+	Name   string // as its service names it: "Active", "Enabled"; empty for a queue
+	Reason string // may be empty
+	// Of a queue: what can be received, what was received, and what has a delay.
+	Messages, InFlight, Delayed int
+	// Throttled reports that a function may not run: no concurrency is reserved for it.
+	Throttled bool
+}
+
+// Refused is an error that AWS responded with.
+type Refused struct{ Code, Message string }
+
+// Error implements error.
+func (r *Refused) Error() string { return r.Code + ": " + r.Message }

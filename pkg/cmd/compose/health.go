@@ -1,0 +1,255 @@
+package compose
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/schemas"
+	cloudwatchtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
+	"github.com/aws/aws-sdk-go-v2/service/scheduler"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/transport/http/protocol/awsjson"
+
+	"github.com/waitless/waitless/pkg/cli/target"
+)
+
+// Health implements [target.AWS].
+func (a account) Health() target.Health {
+	const tries = 2
+	h := &health{Config: a.Copy()}
+	h.clock.next = a.HTTPClient
+	if h.clock.next == nil {
+		h.clock.next = awshttp.NewBuildableClient()
+	}
+	h.HTTPClient, h.RetryMaxAttempts = &h.clock, tries
+	return h
+}
+
+// health implements [target.Health].
+type health struct {
+	aws.Config
+
+	clock clock
+}
+
+// clock is an HTTP client that notes the time of AWS.
+type clock struct {
+	next aws.HTTPClient
+	skew atomic.Pointer[time.Duration] // nil before a response
+}
+
+// Do implements [aws.HTTPClient].
+func (c *clock) Do(r *http.Request) (*http.Response, error) {
+	response, err := c.next.Do(r)
+	if err != nil {
+		return response, err
+	}
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		c.skew.Store(new(time.Since(date)))
+	}
+	return response, nil
+}
+
+// Endpoint implements [target.Health].
+func (h *health) Endpoint() string { return aws.ToString(h.BaseEndpoint) }
+
+// Skew implements [target.Health].
+func (h *health) Skew() (time.Duration, bool) {
+	if skew := h.clock.skew.Load(); skew != nil {
+		return *skew, true
+	}
+	return 0, false
+}
+
+// brief returns an error of AWS without what only its support can read.
+func brief(err error) error {
+	var refused smithy.APIError
+	var unsent *url.Error
+	switch {
+	case errors.As(err, &refused):
+		return &target.Refused{Code: refused.ErrorCode(), Message: refused.ErrorMessage()}
+	case errors.As(err, &unsent):
+		return unsent.Err
+	}
+	return err
+}
+
+// Caller implements [target.Health].
+func (h *health) Caller(ctx context.Context) (string, error) {
+	caller, err := sts.NewFromConfig(h.Config).GetCallerIdentity(ctx, nil)
+	if err != nil {
+		return "", brief(err)
+	}
+	return aws.ToString(caller.Arn), nil
+}
+
+// Stack implements [target.Health].
+func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) {
+	client := cloudformation.NewFromConfig(h.Config)
+	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
+	var refused smithy.APIError
+	switch {
+	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
+		return nil, nil
+	case err != nil:
+		return nil, brief(err)
+	}
+	described := found.Stacks[0]
+	s := &target.Stack{Status: string(described.StackStatus), Reason: aws.ToString(described.StackStatusReason), Outputs: outputsOf(found.Stacks)}
+	pages := cloudformation.NewListStackResourcesPaginator(client, &cloudformation.ListStackResourcesInput{StackName: &name})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return s, brief(err)
+		}
+		for _, r := range page.StackResourceSummaries {
+			s.Resources = append(s.Resources, target.Resource{
+				Name: aws.ToString(r.LogicalResourceId), Type: aws.ToString(r.ResourceType), ID: aws.ToString(r.PhysicalResourceId),
+			})
+		}
+	}
+	slices.SortFunc(s.Resources, func(a, b target.Resource) int { return cmp.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// State implements [target.Health].
+func (h *health) State(ctx context.Context, r target.Resource) (state target.State, err error) {
+	read := map[string]func(context.Context, string) (target.State, error){
+		target.TypeQueue: h.queue, target.TypeFunction: h.function, target.TypeSource: h.source, target.TypeTimers: h.timers, target.TypeTable: h.table,
+	}[r.Type]
+	if read == nil {
+		return state, nil
+	}
+	if state, err = read(ctx, r.ID); err != nil {
+		return state, brief(err)
+	}
+	return state, nil
+}
+
+func (h *health) queue(ctx context.Context, queueURL string) (state target.State, err error) {
+	found, err := awssqs.NewFromConfig(h.Config).GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
+		QueueUrl: &queueURL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	if err != nil {
+		return state, err
+	}
+	number := func(name types.QueueAttributeName) int {
+		n, _ := strconv.Atoi(found.Attributes[string(name)]) // SQS writes numbers
+		return n
+	}
+	state.Messages = number(types.QueueAttributeNameApproximateNumberOfMessages)
+	state.InFlight = number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible)
+	state.Delayed = number(types.QueueAttributeNameApproximateNumberOfMessagesDelayed)
+	return state, nil
+}
+
+// metrics is a client of CloudWatch. Of the service's protocols, JSON is the one that emulators have, too.
+func (h *health) metrics() *cloudwatch.Client {
+	return cloudwatch.NewFromConfig(h.Config, func(o *cloudwatch.Options) {
+		o.Protocol = awsjson.New10(schemas.GraniteServiceVersion20100801)
+	})
+}
+
+// Ages implements [target.Health]. Only CloudWatch knows them, some minutes late.
+func (h *health) Ages(ctx context.Context, queues []target.Resource) (map[string]time.Duration, error) {
+	const recent, minute = 10 * time.Minute, 60
+	now := time.Now()
+	request := &cloudwatch.GetMetricDataInput{StartTime: aws.Time(now.Add(-recent)), EndTime: &now}
+	for i, queue := range queues {
+		name := queue.ID[strings.LastIndexByte(queue.ID, '/')+1:]
+		request.MetricDataQueries = append(request.MetricDataQueries, cloudwatchtypes.MetricDataQuery{
+			Id: aws.String("q" + strconv.Itoa(i)), Label: aws.String(queue.Name),
+			MetricStat: &cloudwatchtypes.MetricStat{Period: aws.Int32(minute), Stat: aws.String("Maximum"), Metric: &cloudwatchtypes.Metric{
+				Namespace: aws.String("AWS/SQS"), MetricName: aws.String("ApproximateAgeOfOldestMessage"),
+				Dimensions: []cloudwatchtypes.Dimension{{Name: aws.String("QueueName"), Value: &name}},
+			}},
+		})
+	}
+	found, err := h.metrics().GetMetricData(ctx, request) // the latest value first
+	if err != nil {
+		return nil, brief(err)
+	}
+	ages := map[string]time.Duration{}
+	for _, result := range found.MetricDataResults {
+		if len(result.Values) > 0 {
+			ages[aws.ToString(result.Label)] = time.Duration(result.Values[0]) * time.Second
+		}
+	}
+	return ages, nil
+}
+
+func (h *health) function(ctx context.Context, name string) (state target.State, err error) {
+	client := awslambda.NewFromConfig(h.Config)
+	found, err := client.GetFunctionConfiguration(ctx, &awslambda.GetFunctionConfigurationInput{FunctionName: &name})
+	if err != nil {
+		return state, err
+	}
+	state.Name, state.Reason = string(found.State), aws.ToString(found.StateReason)
+	if update := found.LastUpdateStatus; update == "Failed" {
+		state.Name, state.Reason = "its last update failed", aws.ToString(found.LastUpdateStatusReason)
+	}
+	reserved, err := client.GetFunctionConcurrency(ctx, &awslambda.GetFunctionConcurrencyInput{FunctionName: &name})
+	if err == nil {
+		state.Throttled = reserved.ReservedConcurrentExecutions != nil && *reserved.ReservedConcurrentExecutions == 0
+	}
+	return state, err
+}
+
+func (h *health) source(ctx context.Context, id string) (state target.State, err error) {
+	found, err := awslambda.NewFromConfig(h.Config).GetEventSourceMapping(ctx, &awslambda.GetEventSourceMappingInput{UUID: &id})
+	if err != nil {
+		return state, err
+	}
+	return target.State{Name: aws.ToString(found.State), Reason: aws.ToString(found.StateTransitionReason)}, nil
+}
+
+func (h *health) timers(ctx context.Context, group string) (state target.State, err error) {
+	found, err := scheduler.NewFromConfig(h.Config).GetScheduleGroup(ctx, &scheduler.GetScheduleGroupInput{Name: &group})
+	if err != nil {
+		return state, err
+	}
+	return target.State{Name: string(found.State)}, nil
+}
+
+func (h *health) table(ctx context.Context, name string) (state target.State, err error) {
+	found, err := dynamodb.NewFromConfig(h.Config).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
+	if err != nil {
+		return state, err
+	}
+	return target.State{Name: string(found.Table.TableStatus)}, nil
+}
+
+// Alarms implements [target.Health].
+func (h *health) Alarms(ctx context.Context, stack string) (descriptions []string, err error) {
+	pages := cloudwatch.NewDescribeAlarmsPaginator(h.metrics(), &cloudwatch.DescribeAlarmsInput{
+		AlarmNamePrefix: aws.String(stack + "-"), StateValue: cloudwatchtypes.StateValueAlarm,
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, brief(err)
+		}
+		for _, alarm := range page.MetricAlarms {
+			descriptions = append(descriptions, aws.ToString(alarm.AlarmDescription))
+		}
+	}
+	slices.Sort(descriptions)
+	return descriptions, nil
+}
