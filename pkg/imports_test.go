@@ -136,7 +136,7 @@ var house = []row{
 	},
 	{
 		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp", "golang.org/x/net"},
-		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest", "pkg/schedule/cron"}, useCases...),
+		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest", "pkg/release", "pkg/schedule/cron"}, useCases...),
 	},
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},

@@ -115,8 +115,8 @@ func (c Command) root() *cobra.Command {
 	root := group(helpOf("waitless", nil),
 		runCommand(c), startCommand(c), listCommand(c), showCommand(c), historyCommand(c), stopCommand(c), redriveCommand(c), rerunCommand(c), rearmCommand(c),
 		tokensCommand(c), flowsCommand(c), schedulesCommand(c), jobsCommand(c), jobEventsCommand(c), deadLettersCommand(c), doctorCommand(c), devCommand(c),
-		consoleCommand(c), validateCommand(c), flowTestCommand(c), graphCommand(c), adviseCommand(c), initCommand(c), samplesCommand(c), docsCommand(c), schemaCommand(c),
-		versionCommand(c), jsonTopic(),
+		consoleCommand(c), validateCommand(c), flowTestCommand(c), graphCommand(c), adviseCommand(c), initCommand(c), samplesCommand(c), docsCommand(c),
+		schemaCommand(c), versionCommand(c), jsonTopic(),
 	)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

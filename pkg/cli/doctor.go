@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/release"
 )
 
 // Statuses of a check.
@@ -108,7 +109,7 @@ func (c Command) examineStore(ctx context.Context, e *examination, dir string) {
 	err := c.Stores.Check(dir)
 	switch {
 	case engine.CodeOf(err) == engine.CodeNotFound:
-		e.warn("store", "there is none in "+dir, "waitless run FLOW, which creates it, or --store DIR")
+		e.warn("store", "no store in "+dir, "waitless run FLOW, which creates it, or --store DIR")
 		return
 	case err != nil:
 		e.failure("store", err, "chmod 700 "+dir)
@@ -144,9 +145,12 @@ func (c Command) examineFiles(e *examination, dir string) {
 
 // process adds the check of the process that holds the store.
 func (e *examination) process(h target.Holder) {
-	if h.Kind != "dev" {
+	switch {
+	case h.Kind != "dev":
 		e.ok("process", "a command that follows an execution holds the store")
-		return
+	case h.Version != release.Version:
+		e.warn("process", "waitless dev "+h.Version+" responds, and this command has "+release.Version, "end it, and start the waitless dev of this command")
+	default:
+		e.ok("process", "waitless dev "+h.Version+" responds; callbacks arrive at "+h.CallbackBase)
 	}
-	e.ok("process", "waitless dev responds; callbacks arrive at "+h.CallbackBase)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/release"
 )
 
 // patient is an examination of a stack.
@@ -63,7 +64,8 @@ func (p *patient) region() bool {
 // overrides warns of requests that do not reach AWS.
 func (p *patient) overrides() {
 	if endpoint := p.Endpoint(); endpoint != "" {
-		p.warn("endpoint", "requests go to "+local.Hidden(endpoint)+" and not to AWS", "unset AWS_ENDPOINT_URL and endpoint_url of the profile, unless that is an emulator of yours")
+		p.warn("endpoint", "requests go to "+local.Hidden(endpoint)+" and not to AWS",
+			"unset AWS_ENDPOINT_URL and endpoint_url of the profile, unless that is an emulator of yours")
 	}
 	for _, service := range []string{"CLOUDFORMATION", "CLOUDWATCH", "DYNAMODB", "LAMBDA", "SCHEDULER", "SQS", "STS"} {
 		variable := "AWS_ENDPOINT_URL_" + service
@@ -127,15 +129,34 @@ func (p *patient) exists(ctx context.Context) bool {
 		p.unless("stack", err, "cloudformation:DescribeStacks and cloudformation:ListStackResources", "waitless doctor again")
 		return false
 	case stack == nil:
-		p.fail("stack", fmt.Sprintf("there is no stack %q in region %s", p.name, p.account.Region()), "AWS_REGION=REGION, AWS_PROFILE=NAME for another account, or --stack ANOTHER-NAME")
+		p.fail("stack", fmt.Sprintf("there is no stack %q in region %s", p.name, p.account.Region()),
+			"AWS_REGION=REGION, AWS_PROFILE=NAME for another account, or --stack ANOTHER-NAME")
 		return false
 	case stack.Outputs[target.EndpointOutput] == "":
-		p.fail("stack", "it has no output "+target.EndpointOutput+": it is not a stack of Waitless, or its deployment failed ("+stack.Status+")", "--stack ANOTHER-NAME, or sam deploy")
+		p.fail("stack", "it has no output "+target.EndpointOutput+": it is not a stack of Waitless, or its deployment failed ("+stack.Status+")",
+			"--stack ANOTHER-NAME, or sam deploy")
 		return false
 	}
 	p.status()
+	p.version()
 	return true
 }
+
+// version compares the release of the stack with that of the command.
+func (p *patient) version() {
+	switch found := p.stack.Outputs[versionOutput]; found {
+	case release.Version:
+		p.ok("version", found+", that of the command")
+	case "":
+		p.warn("version", "the stack does not say which it has, and the command has "+release.Version, "sam deploy of the release "+release.Version)
+	default:
+		p.warn("version", "the stack has "+found+", the command "+release.Version,
+			"go install github.com/waitless/waitless/pkg/cmd/waitless@v"+found+", or sam deploy of the release "+release.Version)
+	}
+}
+
+// versionOutput is the output of a stack with its release.
+const versionOutput = "Version"
 
 func (p *patient) status() {
 	status := p.stack.Status
@@ -264,7 +285,8 @@ var examined = []struct {
 		"dynamodb:DescribeTable", []string{"ACTIVE", "UPDATING"}, "aws dynamodb describe-table --table-name ID; waitless docs recovery has how to restore a table",
 	}},
 	{target.TypeFunction, "functions", condition{
-		"lambda:GetFunctionConfiguration and lambda:GetFunctionConcurrency", []string{"Active", "Pending", ""}, "aws lambda get-function --function-name ID, then sam deploy",
+		"lambda:GetFunctionConfiguration and lambda:GetFunctionConcurrency", []string{"Active", "Pending", ""},
+		"aws lambda get-function --function-name ID, then sam deploy",
 	}},
 	{target.TypeSource, "event sources", condition{
 		"lambda:GetEventSourceMapping", []string{"Enabled", "Enabling", "Creating", "Updating"}, "aws lambda update-event-source-mapping --enabled --uuid ID",

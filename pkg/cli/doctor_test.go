@@ -11,12 +11,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/release"
 )
 
 // contents are the files of a folder by their paths, without the lock and the socket.
@@ -27,7 +29,7 @@ func contents(t *testing.T, dir string) map[string][32]byte {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		text, err := os.ReadFile(file) //nolint:gosec // G304: below the test's own folder
+		text, err := os.ReadFile(file)
 		all[file] = sha256.Sum256(text)
 		return err
 	})
@@ -46,8 +48,8 @@ func TestDoctorOfStore(t *testing.T) {
 		want string
 	}{
 		"healthy":       {func(string) error { return nil }, ExitSucceeded, "can be read and has format 1"},
-		"none":          {os.RemoveAll, ExitSucceeded, "there is none in"},
-		"open":          {func(dir string) error { return os.Chmod(dir, 0o755) }, ExitFailed, "fail  store"}, //nolint:gosec // G302: that is the harm
+		"none":          {os.RemoveAll, ExitSucceeded, "no store in"},
+		"open":          {func(dir string) error { return os.Chmod(dir, 0o755) }, ExitFailed, "fail  store"},
 		"newer":         {func(dir string) error { return os.WriteFile(dir+"/format", []byte("99\n"), 0o600) }, ExitFailed, "upgrade waitless"},
 		"without keys":  {func(dir string) error { return os.Remove(dir + "/token.key") }, ExitFailed, "token keys"},
 		"damaged":       {damage, ExitFailed, "restore a copy of the directory"},
@@ -97,7 +99,7 @@ func damage(dir string) error {
 func TestDoctorOfDev(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, program(t), inStore(t))
-	d.until("ok +process +waitless dev responds", "doctor")
+	d.until("ok +process +waitless dev "+regexp.QuoteMeta(release.Version)+" responds", "doctor")
 	d.interrupt()
 }
 
@@ -145,7 +147,7 @@ func (a *sickAccount) Alarms(context.Context, string) ([]string, error) { return
 // healthyAccount returns an account whose stack has one resource of each type, all of them healthy but the API.
 func healthyAccount() *sickAccount {
 	return &sickAccount{
-		stack: &target.Stack{Status: "CREATE_COMPLETE", Outputs: map[string]string{target.EndpointOutput: "http://127.0.0.1:1"}, Resources: []target.Resource{
+		stack: &target.Stack{Status: "CREATE_COMPLETE", Outputs: healthyOutputs(), Resources: []target.Resource{
 			{Name: "LogTable", Type: target.TypeTable, ID: "log"}, {Name: "ApiFunction", Type: target.TypeFunction, ID: "api"},
 			{Name: "PollSource", Type: target.TypeSource, ID: "poll"}, {Name: "Timers", Type: target.TypeTimers, ID: "timers"},
 			{Name: "WakeQueue", Type: target.TypeQueue, ID: "https://sqs/1/wakes"}, {Name: "Role", Type: "AWS::IAM::Role", ID: "role"},
@@ -157,6 +159,10 @@ func healthyAccount() *sickAccount {
 	}
 }
 
+func healthyOutputs() map[string]string {
+	return map[string]string{target.EndpointOutput: "http://127.0.0.1:1", "Version": release.Version}
+}
+
 // Each row harms one thing. What is shown of it says what to do.
 func TestDoctorOfStack(t *testing.T) {
 	t.Parallel()
@@ -164,22 +170,46 @@ func TestDoctorOfStack(t *testing.T) {
 		harm func(a *sickAccount)
 		want string
 	}{
-		"healthy":          {func(*sickAccount) {}, "ok WakeQueue 3 messages, 0 in flight, 0 delayed"},
-		"api":              {func(*sickAccount) {}, "fail api http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused; try: check the network"},
-		"api elsewhere":    {func(a *sickAccount) { a.stack.Outputs[target.EndpointOutput] = "https://example.org" }, "fail api stack \"orders\" says that its API is at example.org"},
-		"another stack":    {func(a *sickAccount) { a.stack.Outputs = nil }, "fail stack it has no output ApiEndpoint"},
-		"failed":           {func(a *sickAccount) { a.stack.Status, a.stack.Reason = "UPDATE_FAILED", "a role" }, "fail stack UPDATE_FAILED: a role; try: aws cloudformation describe-stack-events"},
-		"rolled back":      {func(a *sickAccount) { a.stack.Status = "UPDATE_ROLLBACK_COMPLETE" }, "warn stack UPDATE_ROLLBACK_COMPLETE; the release before runs; try: "},
-		"in deployment":    {func(a *sickAccount) { a.stack.Status = "UPDATE_IN_PROGRESS" }, "warn stack UPDATE_IN_PROGRESS; try: waitless doctor again"},
-		"no right":         {func(a *sickAccount) { a.err = &target.Refused{Code: "AccessDenied"} }, "warn stack not checked: your credentials lack cloudformation:DescribeStacks"},
-		"unreachable":      {func(a *sickAccount) { a.err = errors.New("no route") }, "fail stack no route; try: waitless doctor again"},
-		"slow clock":       {func(a *sickAccount) { a.skew = -2 * time.Minute }, "warn clock this machine is 2m0s behind AWS; try: set the clock"},
-		"wrong clock":      {func(a *sickAccount) { a.skew = time.Hour }, "fail clock this machine is 1h0m0s ahead of AWS"},
-		"inactive":         {func(a *sickAccount) { a.states["ApiFunction"] = target.State{Name: "Inactive", Reason: "idle"} }, "fail ApiFunction Inactive: idle; try: aws lambda get-function --function-name api"},
-		"missing":          {func(a *sickAccount) { delete(a.states, "Timers") }, "fail Timers ResourceNotFoundException: Timers is gone; try: aws scheduler create-schedule-group --name timers"},
-		"no right to read": {func(a *sickAccount) { a.denied = target.TypeTable }, "warn tables not checked: your credentials lack dynamodb:DescribeTable; try: allow dynamodb:DescribeTable"},
-		"late":             {func(a *sickAccount) { a.ages = map[string]time.Duration{"WakeQueue": time.Hour} }, "warn WakeQueue 3 messages, 0 in flight, 0 delayed, the oldest is 1h0m0s old; try: "},
-		"alarm":            {func(a *sickAccount) { a.alarms = []string{"Wakes are late\x1b[2J"} }, `fail alarms Wakes are late\x1b[2J; try: waitless docs metrics`},
+		"healthy": {func(*sickAccount) {}, "ok WakeQueue 3 messages, 0 in flight, 0 delayed"},
+		"api": {func(*sickAccount) {},
+			"fail api http://127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused; try: check the network",
+		},
+		"api elsewhere": {func(a *sickAccount) { a.stack.Outputs[target.EndpointOutput] = "https://example.org" },
+			"fail api stack \"orders\" says that its API is at example.org",
+		},
+		"another version": {func(a *sickAccount) { a.stack.Outputs["Version"] = "9.0.0" },
+			"warn version the stack has 9.0.0, the command " + release.Version + "; try: go install github.com/waitless/waitless/pkg/cmd/waitless@v9.0.0, or sam deploy",
+		},
+		"no version":    {func(a *sickAccount) { delete(a.stack.Outputs, "Version") }, "warn version the stack does not say which it has"},
+		"another stack": {func(a *sickAccount) { a.stack.Outputs = nil }, "fail stack it has no output ApiEndpoint"},
+		"failed": {func(a *sickAccount) { a.stack.Status, a.stack.Reason = "UPDATE_FAILED", "a role" },
+			"fail stack UPDATE_FAILED: a role; try: aws cloudformation describe-stack-events",
+		},
+		"rolled back": {func(a *sickAccount) { a.stack.Status = "UPDATE_ROLLBACK_COMPLETE" },
+			"warn stack UPDATE_ROLLBACK_COMPLETE; the release before runs; try: ",
+		},
+		"in deployment": {func(a *sickAccount) { a.stack.Status = "UPDATE_IN_PROGRESS" }, "warn stack UPDATE_IN_PROGRESS; try: waitless doctor again"},
+		"no right": {func(a *sickAccount) { a.err = &target.Refused{Code: "AccessDenied"} },
+			"warn stack not checked: your credentials lack cloudformation:DescribeStacks",
+		},
+		"unreachable": {func(a *sickAccount) { a.err = errors.New("no route") }, "fail stack no route; try: waitless doctor again"},
+		"slow clock":  {func(a *sickAccount) { a.skew = -2 * time.Minute }, "warn clock this machine is 2m0s behind AWS; try: set the clock"},
+		"wrong clock": {func(a *sickAccount) { a.skew = time.Hour }, "fail clock this machine is 1h0m0s ahead of AWS"},
+		"inactive": {func(a *sickAccount) { a.states["ApiFunction"] = target.State{Name: "Inactive", Reason: "idle"} },
+			"fail ApiFunction Inactive: idle; try: aws lambda get-function --function-name api",
+		},
+		"missing": {func(a *sickAccount) { delete(a.states, "Timers") },
+			"fail Timers ResourceNotFoundException: Timers is gone; try: aws scheduler create-schedule-group --name timers",
+		},
+		"no right to read": {func(a *sickAccount) { a.denied = target.TypeTable },
+			"warn tables not checked: your credentials lack dynamodb:DescribeTable; try: allow dynamodb:DescribeTable",
+		},
+		"late": {func(a *sickAccount) { a.ages = map[string]time.Duration{"WakeQueue": time.Hour} },
+			"warn WakeQueue 3 messages, 0 in flight, 0 delayed, the oldest is 1h0m0s old; try: ",
+		},
+		"alarm": {func(a *sickAccount) { a.alarms = []string{"Wakes are late\x1b[2J"} },
+			`fail alarms Wakes are late\x1b[2J; try: waitless docs metrics`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

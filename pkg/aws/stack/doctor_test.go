@@ -29,6 +29,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/release"
 )
 
 var update = flag.Bool("update", false, "write what doctor prints to testdata")
@@ -72,7 +73,8 @@ var ailments = []ailment{
 		t.Helper()
 		s.put(t, "WakeDeadLetters", "unreadable")
 		t.Cleanup(func() {
-			_, err := sqs.NewFromConfig(emulator.Config(t)).PurgeQueue(context.WithoutCancel(t.Context()), &sqs.PurgeQueueInput{QueueUrl: aws.String(s.resources["WakeDeadLetters"])})
+			purge := &sqs.PurgeQueueInput{QueueUrl: aws.String(s.resources["WakeDeadLetters"])}
+			_, err := sqs.NewFromConfig(emulator.Config(t)).PurgeQueue(context.WithoutCancel(t.Context()), purge)
 			if err != nil {
 				t.Error(err)
 			}
@@ -166,12 +168,12 @@ func behind(t *testing.T, s stack) map[string]string {
 }
 
 // TestDoctor examines a healthy stack, and a stack with each ailment. The tables of the stack have what they had before.
-func TestDoctor(t *testing.T) {
+func TestDoctor(t *testing.T) { //nolint:tparallel // each ailment is that of the same stack
 	t.Parallel()
 	s := alone(t)
 	before := s.items(t)
-	for _, a := range ailments {
-		t.Run(a.name, func(t *testing.T) { //nolint:paralleltest // each breaks the stack
+	for _, a := range ailments { //nolint:paralleltest // each breaks the stack
+		t.Run(a.name, func(t *testing.T) {
 			a.check(t, s)
 		})
 	}
@@ -225,7 +227,7 @@ func (s stack) anonymous(t *testing.T, text string) string {
 			text = strings.ReplaceAll(text, id, "ID-OF-"+name)
 		}
 	}
-	return strings.ReplaceAll(text, s.name, "orders")
+	return strings.NewReplacer(s.name, "orders", release.Version, "VERSION").Replace(text)
 }
 
 // items are the sizes of the tables of a stack.

@@ -8,6 +8,19 @@ import (
 // Health reads what an account knows about a stack. It changes nothing. Its methods need different rights, so each may fail
 // alone; an error of AWS is a [*Refused].
 type Health interface {
+	Requests
+	// Stack returns a stack, or nil if it does not exist.
+	Stack(ctx context.Context, name string) (*Stack, error)
+	// State returns the state of a resource, zero for other types than those below.
+	State(ctx context.Context, r Resource) (State, error)
+	// Ages returns the ages of the oldest messages by the names of queues, of those for which it is known.
+	Ages(ctx context.Context, queues []Resource) (map[string]time.Duration, error)
+	// Alarms returns the descriptions of the stack's alarms that are in the state ALARM.
+	Alarms(ctx context.Context, stack string) ([]string, error)
+}
+
+// Requests says how requests reach AWS.
+type Requests interface {
 	// Endpoint returns the URL that replaces those of AWS, or "".
 	Endpoint() string
 	// Caller returns the ARN of the principal whose credentials are used.
@@ -15,14 +28,6 @@ type Health interface {
 	// Skew returns by how much the clock of this machine is ahead of AWS's, as of the latest response. It reports false if
 	// there was none.
 	Skew() (time.Duration, bool)
-	// Stack returns a stack, or nil if there is none.
-	Stack(ctx context.Context, name string) (*Stack, error)
-	// State returns the state of a resource. There is none of types without a state.
-	State(ctx context.Context, r Resource) (State, error)
-	// Ages returns the ages of the oldest messages by the names of queues, of those for which it is known.
-	Ages(ctx context.Context, queues []Resource) (map[string]time.Duration, error)
-	// Alarms returns the descriptions of the stack's alarms that are in the state ALARM.
-	Alarms(ctx context.Context, stack string) ([]string, error)
 }
 
 // Stack is a deployed stack.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/release"
 	"github.com/waitless/waitless/pkg/schedule/cron"
 )
 
@@ -21,6 +22,7 @@ const holderPath = "/holder"
 type Holder struct {
 	Kind         string `json:"kind"`         // "dev", "run", or "" for this process
 	CallbackBase string `json:"callbackBase"` // where callbacks arrive
+	Version      string `json:"version"`      // the release of the process
 }
 
 // Holder returns what the process that holds the store is.
@@ -33,7 +35,7 @@ func (c *Client) Holder(ctx context.Context) (h Holder, err error) {
 func Handler(system *local.System, lists Lists, schedules cron.Manager, log *slog.Logger, holder string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", API(system, lists, schedules))
-	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase()}))
+	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase(), release.Version}))
 	events := &eventLog{system: system, log: log}
 	mux.HandleFunc("POST "+EventPath, func(w http.ResponseWriter, r *http.Request) {
 		status, result := events.accept(r)

@@ -79,12 +79,17 @@ type Stores interface {
 // AWS is the user's account.
 type AWS interface {
 	Identity
-	// Outputs returns the outputs of a stack, or nil if there is no such stack.
-	Outputs(ctx context.Context, stack string) (map[string]string, error)
+	StackReader
 	// Lambdas returns the Lambda functions of the account, or with onAWS false those at other endpoints.
 	Lambdas(ctx context.Context, onAWS bool, now func() time.Time) local.Lambdas
 	// Jobs returns the services that run jobs, and the account that they belong to.
 	Jobs(ctx context.Context) (resume.Services, local.Account, error)
+}
+
+// StackReader finds stacks of an account.
+type StackReader interface {
+	// Outputs returns the outputs of a stack, or nil if there is no such stack.
+	Outputs(ctx context.Context, stack string) (map[string]string, error)
 	// DeadLetters returns the dead-letter queues of a stack.
 	DeadLetters(ctx context.Context, stack string) (DeadLetters, error)
 	// Health returns what the account knows about a stack.
