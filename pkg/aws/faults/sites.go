@@ -150,7 +150,8 @@ func operationOf(f *types.Func) string {
 
 // services are the names of services as clients know them, by the package of the client.
 var services = map[string]string{
-	"batch": "Batch", "cloudformation": "CloudFormation", "databasemigrationservice": "Database Migration Service", "dynamodb": "DynamoDB",
+	"batch": "Batch", "cloudformation": "CloudFormation", "cloudwatch": "CloudWatch",
+	"databasemigrationservice": "Database Migration Service", "dynamodb": "DynamoDB",
 	"eventbridge": "EventBridge", "lambda": "Lambda", "s3": "S3", "scheduler": "Scheduler", "secretsmanager": "Secrets Manager", "sfn": "SFN",
 	"sns": "SNS", "sqs": "SQS", "sts": "STS", "transcribe": "Transcribe",
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
+	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -92,6 +93,23 @@ func TestFaultTable(t *testing.T) {
 			}),
 			"compose.account.Jobs": ofAccount(func(ctx context.Context, a target.AWS, _ string) error {
 				_, _, err := a.Jobs(ctx)
+				return err
+			}),
+			"compose.health.Caller": ofAccount(func(ctx context.Context, a target.AWS, _ string) error {
+				_, err := a.Health().Caller(ctx)
+				return err
+			}),
+			"compose.health.Stack": ofAccount(func(ctx context.Context, a target.AWS, stack string) error {
+				_, err := a.Health().Stack(ctx, stack)
+				return err
+			}),
+			"compose.health.State": ofStates,
+			"compose.health.Ages": ofAccount(func(ctx context.Context, a target.AWS, _ string) error {
+				_, err := a.Health().Ages(ctx, []target.Resource{{Name: "Queue", ID: "https://sqs/queue"}})
+				return err
+			}),
+			"compose.health.Alarms": ofAccount(func(ctx context.Context, a target.AWS, stack string) error {
+				_, err := a.Health().Alarms(ctx, stack)
 				return err
 			}),
 		},
@@ -212,25 +230,59 @@ func ofBucket(call func(context.Context, s3.Bucket) error) func(t *testing.T, p 
 	}
 }
 
-// stack has an output and a queue.
-const stack = `{"Resources":{"Queue":{"Type":"AWS::SQS::Queue"}},"Outputs":{"Name":{"Value":"value"}}}`
+// stack has an output, and a resource of each type with a state.
+const stack = `{"Resources":{"Queue":{"Type":"AWS::SQS::Queue"},"Group":{"Type":"AWS::Scheduler::ScheduleGroup"},
+"Table":{"Type":"AWS::DynamoDB::Table","Properties":{"BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{"AttributeName":"k","AttributeType":"S"}],
+"KeySchema":[{"AttributeName":"k","KeyType":"HASH"}]}},"Role":{"Type":"AWS::IAM::Role","Properties":{"AssumeRolePolicyDocument":{"Version":"2012-10-17",
+"Statement":[{"Effect":"Allow","Principal":{"Service":"lambda.amazonaws.com"},"Action":"sts:AssumeRole"}]}}},
+"Function":{"Type":"AWS::Lambda::Function","Properties":{"Runtime":"nodejs22.x","Handler":"index.handler","Role":{"Fn::GetAtt":["Role","Arn"]},
+"Code":{"ZipFile":"exports.handler = async () => 1"}}},"Source":{"Type":"AWS::Lambda::EventSourceMapping","Properties":{"Enabled":false,
+"FunctionName":{"Ref":"Function"},"EventSourceArn":{"Fn::GetAtt":["Queue","Arn"]}}}},"Outputs":{"Name":{"Value":"value"}}}`
+
+// newAccount returns an account with a stack, as it is and through the proxy.
+func newAccount(t *testing.T, p *faults.Proxy) (direct, through target.AWS, stackName string) {
+	t.Helper()
+	stackName = "stack-" + rand.Text()
+	if _, err := cloudformation.NewFromConfig(emulator.Config(t)).CreateStack(t.Context(), &cloudformation.CreateStackInput{
+		StackName: &stackName, TemplateBody: aws.String(stack), Capabilities: []types.Capability{types.CapabilityCapabilityIam},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	open := func(loaded aws.Config) target.AWS {
+		load := func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) { return loaded, nil }
+		account, err := compose.Loader(load).Open(t.Context(), target.AWSOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return account
+	}
+	return open(emulator.Config(t)), open(p.Config(emulator.Config(t))), stackName
+}
 
 // ofAccount makes the call of an account with a stack.
 func ofAccount(call func(ctx context.Context, a target.AWS, stack string) error) func(t *testing.T, p *faults.Proxy) faults.Call {
 	return func(t *testing.T, p *faults.Proxy) faults.Call {
 		t.Helper()
-		name := "stack-" + rand.Text()
-		if _, err := cloudformation.NewFromConfig(emulator.Config(t)).CreateStack(t.Context(), &cloudformation.CreateStackInput{
-			StackName: &name, TemplateBody: aws.String(stack),
-		}); err != nil {
-			t.Fatal(err)
-		}
-		through := p.Config(emulator.Config(t))
-		load := func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) { return through, nil }
-		account, err := compose.Loader(load).Open(t.Context(), target.AWSOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, account, name := newAccount(t, p)
 		return faults.Call{Do: func(ctx context.Context) error { return call(ctx, account, name) }}
 	}
+}
+
+// ofStates reads the state of each resource of a stack.
+func ofStates(t *testing.T, p *faults.Proxy) faults.Call {
+	t.Helper()
+	direct, through, name := newAccount(t, p)
+	stack, err := direct.Health().Stack(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	health := through.Health()
+	return faults.Call{Do: func(ctx context.Context) error {
+		for _, r := range stack.Resources {
+			if _, err := health.State(ctx, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
 }

@@ -213,7 +213,9 @@ func (a ailment) check(t *testing.T, s stack) {
 }
 
 var (
-	aVersion  = regexp.MustCompile(`waitless .* \(.*\)`)
+	aVersion = regexp.MustCompile(`waitless .* \(.*\)`)
+	// The emulator throttles beside the test, and has alarms of that.
+	aThrottle = regexp.MustCompile(`\w+ has been throttled for \d+ minutes, |, \w+ has been throttled for \d+ minutes`)
 	anAddress = regexp.MustCompile(`http://(127\.0\.0\.1|[0-9a-f]+\.execute-api\.localhost):\d{2,}`)
 )
 
@@ -221,6 +223,7 @@ var (
 func (s stack) anonymous(t *testing.T, text string) string {
 	t.Helper()
 	text = aVersion.ReplaceAllString(anAddress.ReplaceAllString(text, "http://$1:PORT"), "waitless VERSION")
+	text = aThrottle.ReplaceAllString(text, "")
 	ids := slices.SortedFunc(maps.Keys(s.resources), func(a, b string) int { return len(s.resources[b]) - len(s.resources[a]) })
 	for _, name := range ids {
 		if id := s.resources[name]; len(id) >= len("12345678") {
