@@ -96,6 +96,10 @@ func join(ctx context.Context, to tables) error {
 
 func setSchedule(ctx context.Context, to tables) error { return to.SetSchedule(ctx, faultyEntry, "") }
 
+func setSweepPlace(ctx context.Context, to tables) error {
+	return to.SetSweepPlace(ctx, []byte("place"))
+}
+
 // all makes one call after the other.
 func all(calls ...change) change {
 	return func(ctx context.Context, to tables) error {
@@ -191,6 +195,11 @@ var faulty = []faultsOf{
 	{name: "Log.SetSchedule", call: setSchedule},
 	{name: "Log.Schedules", reads: true, before: setSchedule, call: func(ctx context.Context, to tables) error {
 		_, err := to.Schedules(ctx, "flow", "")
+		return err
+	}},
+	{name: "Log.SetSweepPlace", call: setSweepPlace},
+	{name: "Log.SweepPlace", reads: true, before: setSweepPlace, call: func(ctx context.Context, to tables) error {
+		_, err := to.SweepPlace(ctx)
 		return err
 	}},
 

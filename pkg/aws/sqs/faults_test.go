@@ -156,7 +156,14 @@ var letterCalls = map[string]func(ctx context.Context, d sqs.DeadLetters, letter
 		return d.Release(ctx, []sqs.Letter{letter})
 	},
 	"sqs.DeadLetters.Replay": func(ctx context.Context, d sqs.DeadLetters, letter sqs.Letter) error { return d.Replay(ctx, letter) },
-	"sqs.DeadLetters.Drop":   func(ctx context.Context, d sqs.DeadLetters, letter sqs.Letter) error { return d.Drop(ctx, letter) },
+	"sqs.DeadLetters.ReplayCounted": func(ctx context.Context, d sqs.DeadLetters, letter sqs.Letter) error {
+		return d.ReplayCounted(ctx, letter)
+	},
+	"sqs.DeadLetters.Count": func(ctx context.Context, d sqs.DeadLetters, _ sqs.Letter) error {
+		_, err := d.Count(ctx)
+		return err
+	},
+	"sqs.DeadLetters.Drop": func(ctx context.Context, d sqs.DeadLetters, letter sqs.Letter) error { return d.Drop(ctx, letter) },
 }
 
 func ofLetter(t *testing.T, p *faults.Proxy, call func(ctx context.Context, d sqs.DeadLetters, letter sqs.Letter) error) faults.Call {
