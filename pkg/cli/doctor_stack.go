@@ -34,7 +34,7 @@ func (c Command) examineStack(ctx context.Context, e *examination, name string) 
 	e.ok("command", versionOf().text())
 	account, err := c.openAWS(ctx, false)
 	if err != nil {
-		e.failure("credentials", err, tryCredentials)
+		e.failure("credentials", err, tryLogin)
 		return
 	}
 	p := &patient{examination: e, Health: account.Health(), command: c, account: account, name: name}
@@ -49,7 +49,7 @@ func (c Command) examineStack(ctx context.Context, e *examination, name string) 
 	p.alarms(ctx)
 }
 
-const tryCredentials = "aws configure, aws sso login, or AWS_PROFILE=NAME"
+const tryLogin = "aws configure, aws sso login, or AWS_PROFILE=NAME"
 
 func (p *patient) region() bool {
 	p.overrides()
@@ -77,7 +77,7 @@ func (p *patient) overrides() {
 
 func (p *patient) credentials(ctx context.Context) bool {
 	if err := p.account.Credentials(ctx); err != nil {
-		p.fail("credentials", "there are none: "+err.Error(), tryCredentials)
+		p.fail("credentials", "there are none: "+err.Error(), tryLogin)
 		return false
 	}
 	var err error
@@ -86,7 +86,7 @@ func (p *patient) credentials(ctx context.Context) bool {
 	refused, isRefused := errors.AsType[*target.Refused](err)
 	switch {
 	case isRefused:
-		p.fail("credentials", refused.Error(), tryCredentials)
+		p.fail("credentials", refused.Error(), tryLogin)
 	case err != nil:
 		p.fail("credentials", "AWS does not respond: "+err.Error(), "unset AWS_ENDPOINT_URL, or check the network and HTTPS_PROXY")
 	default:
@@ -181,7 +181,7 @@ func (p *patient) api(ctx context.Context) *rest.Client {
 	endpoint := p.stack.Outputs[target.EndpointOutput]
 	client, err := target.Once(ctx, p.account, p.name, endpoint)
 	if err != nil {
-		p.failure("api", err, tryCredentials)
+		p.failure("api", err, tryLogin)
 		return nil
 	}
 	_, _, err = client.ExecutionsPage(ctx, rest.Filter{Limit: 1}, "")
