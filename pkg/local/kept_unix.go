@@ -23,7 +23,7 @@ func isOpen(conn net.Conn) (open bool) {
 	}
 	err = raw.Read(func(fd uintptr) (done bool) {
 		var one [1]byte
-		_, err := syscall.Read(int(fd), one[:]) //nolint:gosec // a descriptor is an int
+		_, err := syscall.Read(int(fd), one[:])
 		open = errors.Is(err, syscall.EAGAIN)
 		return true
 	})
