@@ -141,7 +141,7 @@ type tableNames struct{ log, waits string }
 func newTables(t *testing.T) tableNames {
 	t.Helper()
 	names := tableNames{"log-" + rand.Text(), "waits-" + rand.Text()}
-	client := dynamodb.NewFromConfig(emulator.Config(t))
+	client := dynamodb.NewFromConfig(faults.Direct(emulator.Config(t)))
 	for name, keys := range map[string]map[string]types.ScalarAttributeType{
 		names.log:   {"p": types.ScalarAttributeTypeB, "s": types.ScalarAttributeTypeB},
 		names.waits: {"k": types.ScalarAttributeTypeS},
@@ -199,7 +199,7 @@ type heldMessage struct {
 
 func newRun(t *testing.T, at tableNames, fault faults.Fault, number int) *run {
 	t.Helper()
-	direct := emulator.Config(t)
+	direct := faults.Direct(emulator.Config(t))
 	r := &run{
 		T: t, proxy: faults.NewProxy(t, *direct.BaseEndpoint), queues: awssqs.NewFromConfig(direct), schedules: awsscheduler.NewFromConfig(direct),
 		group: "run-" + rand.Text(), receipts: map[string]*heldMessage{}, calls: map[string]int{}, now: time.Now(),
@@ -389,7 +389,7 @@ func (r *run) closeToken() error {
 
 // rotate replaces the token key as operators do: the old key still verifies. The functions read it a while later.
 func (r *run) rotate() {
-	if _, err := secretsmanager.NewFromConfig(emulator.Config(r.T)).PutSecretValue(r.Context(), &secretsmanager.PutSecretValueInput{
+	if _, err := secretsmanager.NewFromConfig(faults.Direct(emulator.Config(r.T))).PutSecretValue(r.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: &r.secret, SecretString: aws.String(fmt.Sprintf(`{"id":2,"secret":%q,"verify":[{"id":1,"secret":%q}]}`,
 			strings.Repeat("n", token.SecretSize), strings.Repeat("s", token.SecretSize))),
 	}); err != nil {

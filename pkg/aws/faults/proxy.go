@@ -48,8 +48,9 @@ const (
 
 // A Proxy stands before AWS and injects faults into requests of its clients.
 type Proxy struct {
-	server *httptest.Server
-	target *url.URL
+	server    *httptest.Server
+	target    *url.URL
+	transport *http.Transport
 
 	// Overtaking is the other client of Overtake.
 	Overtaking func()
@@ -77,7 +78,7 @@ func NewProxy(tb testing.TB, endpoint string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{target: target}
+	p := &Proxy{target: target, transport: &http.Transport{DisableKeepAlives: true}} // see Direct
 	p.server = httptest.NewServer(p)
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0) // connections that break are meant to
 	tb.Cleanup(p.server.Close)
@@ -96,6 +97,14 @@ func (p *Proxy) Config(config aws.Config) aws.Config {
 		t.DisableKeepAlives = true // each request dials
 		t.DialContext = p.dial
 	})
+	return config
+}
+
+// Direct is the configuration of clients beside the proxy. They open a connection for each request: one that the emulator closes because
+// it was idle may lose a response, which is a fault that the test did not ask for.
+func Direct(config aws.Config) aws.Config {
+	config = config.Copy()
+	config.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	return config
 }
 
@@ -211,6 +220,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // forward sends the request on as it is: its signature has the host in it.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request, operation string) {
 	proxy := httputil.ReverseProxy{
+		Transport: p.transport,
 		Rewrite: func(request *httputil.ProxyRequest) {
 			request.SetURL(p.target)
 			request.Out.Host = request.In.Host

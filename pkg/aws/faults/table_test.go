@@ -140,7 +140,7 @@ var (
 func ofSchedules(call func(context.Context, scheduler.Repeater) error) func(t *testing.T, p *faults.Proxy) faults.Call {
 	return func(t *testing.T, p *faults.Proxy) faults.Call {
 		t.Helper()
-		direct, name := awsscheduler.NewFromConfig(emulator.Config(t)), "group-"+rand.Text()
+		direct, name := awsscheduler.NewFromConfig(faults.Direct(emulator.Config(t))), "group-"+rand.Text()
 		if _, err := direct.CreateScheduleGroup(t.Context(), &awsscheduler.CreateScheduleGroupInput{Name: &name}); err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func schedulesIn(t *testing.T, client *awsscheduler.Client, group string) (texts
 func ofSecret(call func(client secrets.Client, arn string) func(context.Context) error) func(t *testing.T, p *faults.Proxy) faults.Call {
 	return func(t *testing.T, p *faults.Proxy) faults.Call {
 		t.Helper()
-		created, err := secretsmanager.NewFromConfig(emulator.Config(t)).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
+		created, err := secretsmanager.NewFromConfig(faults.Direct(emulator.Config(t))).CreateSecret(t.Context(), &secretsmanager.CreateSecretInput{
 			Name: aws.String("key-" + rand.Text()), SecretString: aws.String(`{"id":1,"secret":"` + strings.Repeat("0123456789", 7) + `"}`),
 		})
 		if err != nil {
@@ -205,11 +205,11 @@ func ofBucket(call func(context.Context, s3.Bucket) error) func(t *testing.T, p 
 	return func(t *testing.T, p *faults.Proxy) faults.Call {
 		t.Helper()
 		name := strings.ToLower("values-" + rand.Text())
-		client := awss3.NewFromConfig(emulator.Config(t), func(o *awss3.Options) { o.UsePathStyle = true })
+		client := awss3.NewFromConfig(faults.Direct(emulator.Config(t)), func(o *awss3.Options) { o.UsePathStyle = true })
 		if _, err := client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &name}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s3.NewBucket(emulator.Config(t), name).StoreValue(t.Context(), "before", []byte("value"), time.Now().Add(time.Hour)); err != nil {
+		if err := s3.NewBucket(faults.Direct(emulator.Config(t)), name).StoreValue(t.Context(), "before", []byte("value"), time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		through := s3.NewBucket(p.Config(emulator.Config(t)), name)
@@ -243,7 +243,7 @@ const stack = `{"Resources":{"Queue":{"Type":"AWS::SQS::Queue"},"Group":{"Type":
 func newAccount(t *testing.T, p *faults.Proxy) (direct, through target.AWS, stackName string) {
 	t.Helper()
 	stackName = "stack-" + rand.Text()
-	if _, err := cloudformation.NewFromConfig(emulator.Config(t)).CreateStack(t.Context(), &cloudformation.CreateStackInput{
+	if _, err := cloudformation.NewFromConfig(faults.Direct(emulator.Config(t))).CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName: &stackName, TemplateBody: aws.String(stack), Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	}); err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/faults"
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
@@ -46,7 +47,7 @@ func newStack(t *testing.T) stack {
 // newQueue makes a stack without the group of schedules.
 func newQueue(t *testing.T) stack {
 	t.Helper()
-	config, name := emulator.Config(t), "wakes-"+rand.Text()
+	config, name := faults.Direct(emulator.Config(t)), "wakes-"+rand.Text()
 	s := stack{sqs: awssqs.NewFromConfig(config), scheduler: awsscheduler.NewFromConfig(config), group: name}
 	// A message whose receipt was lost on its way is seen again well within our
 	// patience.
