@@ -48,28 +48,39 @@ func (w workload) flow() (string, error) {
 const executions = "/flows/flow/executions"
 
 func start(c *client, name string) error {
-	return c.do(http.MethodPost, executions, `{"name":"`+name+`","input":{"delay":30}}`, http.StatusCreated, nil)
+	return c.do(http.MethodPost, executions, startBody(name), http.StatusCreated, nil)
 }
 
-// awaitEnd waits until the execution has succeeded.
-func awaitEnd(c *client, name string) error {
-	var execution struct {
-		Status string `json:"status"`
-	}
-	if err := c.do(http.MethodGet, executions+"/"+name+"?wait=60", "", http.StatusOK, &execution); err != nil {
-		return err
-	}
-	if execution.Status != "Succeeded" {
-		return fmt.Errorf("execution %s: the status is %s; want Succeeded", name, execution.Status)
+func startBody(name string) string { return `{"name":"` + name + `","input":{"delay":30}}` }
+
+// ended is the part of an execution that says how it ended.
+type ended struct {
+	Status string `json:"status"`
+}
+
+func (e ended) check(name string) error {
+	if e.Status != "Succeeded" {
+		return fmt.Errorf("execution %s: the status is %s; want Succeeded", name, e.Status)
 	}
 	return nil
 }
 
+// awaitEnd waits until the execution has succeeded.
+func awaitEnd(c *client, name string) error {
+	var execution ended
+	if err := c.do(http.MethodGet, executions+"/"+name+"?wait=60", "", http.StatusOK, &execution); err != nil {
+		return err
+	}
+	return execution.check(name)
+}
+
+// runToEnd starts the execution and gets its end in one request.
 func runToEnd(c *client, name string) (since time.Time, err error) {
-	if err := start(c, name); err != nil {
+	var execution ended
+	if err := c.do(http.MethodPost, executions+"?wait=60", startBody(name), http.StatusCreated, &execution); err != nil {
 		return since, err
 	}
-	return since, awaitEnd(c, name)
+	return since, execution.check(name)
 }
 
 // token returns the token that the execution waits for.

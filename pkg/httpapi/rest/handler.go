@@ -129,6 +129,7 @@ type route struct {
 	respond    responder // nil for the stream
 	parameters []string  // the query parameters it may have
 	large      bool      // the response may have megabytes
+	starts     bool      // it starts an execution, and may wait for its end
 	// reveals adds the same request as POST with a path of its own, whose response has whole tokens: a policy
 	// for GET /* does not allow it.
 	reveals, isRevealed bool
@@ -149,7 +150,7 @@ func (h handler) routes() (all []route) {
 // masking returns the routes without those that reveal tokens.
 func (h handler) masking() []route {
 	const execution, ofSchedule = "/flows/{flow}/executions/{execution}", "/flows/{flow}/schedules/{schedule}"
-	step, choice := []string{"step"}, []string{"step", "choice"}
+	wait, step, choice := []string{"wait"}, []string{"step"}, []string{"step", "choice"}
 	return []route{
 		{pattern: "GET /openapi.json", respond: describe, isRevealed: true},
 		{pattern: "GET /flows", respond: h.listFlows, parameters: []string{"flow"}, large: true},
@@ -157,14 +158,14 @@ func (h handler) masking() []route {
 		{pattern: "GET /flows/{flow}", respond: h.showFlow, parameters: []string{"hash"}, isRevealed: true},
 		{pattern: "PUT /flows/{flow}/notify", respond: h.setNotify},
 		{pattern: "DELETE /flows/{flow}", respond: h.deleteFlow},
-		{pattern: "POST /flows/{flow}/executions", respond: h.start},
+		{pattern: "POST /flows/{flow}/executions", respond: h.start, parameters: wait, starts: true},
 		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "before", "prefix", "limit", "after"}, large: true},
-		{pattern: "GET " + execution, respond: h.show, parameters: []string{"wait"}, reveals: true},
+		{pattern: "GET " + execution, respond: h.show, parameters: wait, reveals: true},
 		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after", "wait"}, large: true, reveals: true},
 		{pattern: "GET " + execution + "/history/stream"},
 		{pattern: "POST " + execution + "/stop", respond: h.stop},
-		{pattern: "POST " + execution + "/redrive", respond: h.redrive},
-		{pattern: "POST " + execution + "/rerun", respond: h.rerun},
+		{pattern: "POST " + execution + "/redrive", respond: h.redrive, parameters: wait, starts: true},
+		{pattern: "POST " + execution + "/rerun", respond: h.rerun, parameters: wait, starts: true},
 		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: choice},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
 		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
@@ -503,8 +504,15 @@ func (h handler) start(r *http.Request) (int, any, error) {
 	})
 }
 
-// started starts an execution.
+// started starts an execution. If the request waits, it responds when the execution has ended.
 func (h handler) started(r *http.Request, request engine.StartRequest) (int, any, error) {
+	wait, err := h.waitOf(r.URL.Query())
+	if err != nil {
+		return 0, nil, err
+	}
+	id := engine.NewID(request.Flow.Name, request.Execution)
+	ended, forget := h.watchEnd(id, wait) // before the start: the execution may end at once
+	defer forget()
 	request.Trace = machine.ParseTrace(r.Header.Get("Traceparent"), strings.Join(r.Header.Values("Tracestate"), ","))
 	met, err := h.Start(r.Context(), request)
 	switch {
@@ -519,6 +527,7 @@ func (h handler) started(r *http.Request, request engine.StartRequest) (int, any
 	if met == engine.StartedSame {
 		status = http.StatusOK
 	}
+	h.awaitEnd(r.Context(), id, ended, wait)
 	execution, err := h.execution(r.Context(), request.Flow.Name, request.Execution)
 	return status, execution, err
 }

@@ -39,13 +39,17 @@ func (h handler) respond(w http.ResponseWriter, r *http.Request, route route, qu
 	}
 	// Only servers have deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writePatience))
+	if route.starts { // the body may name the execution
+		return h.respondNow(r, route)
+	}
 	happened, forget := h.Watch(engine.NewID(named(r)), route.large)
 	defer forget()
 	if happened == nil {
 		return h.respondNow(r, route)
 	}
 	if !route.large { // the response is not made twice
-		return h.respondAtEnd(r, route, happened, wait)
+		h.awaitEnd(r.Context(), engine.NewID(named(r)), happened, wait)
+		return h.respondNow(r, route)
 	}
 	first, err := h.respondNow(r, route)
 	if err != nil || !pending(first.body) {
@@ -56,13 +60,23 @@ func (h handler) respond(w http.ResponseWriter, r *http.Request, route route, qu
 	return h.respondNow(r, route)
 }
 
-// respondAtEnd responds to a request that waits for the end of an execution.
-func (h handler) respondAtEnd(r *http.Request, route route, ended <-chan struct{}, wait time.Duration) (response, error) {
-	status, err := h.Engine.Status(r.Context(), engine.NewID(named(r)))
-	if err == nil && !status.Final() {
-		h.await(r.Context(), ended, wait)
+// watchEnd watches for the end of an execution, if a request waits for it.
+func (h handler) watchEnd(id engine.ID, wait time.Duration) (ended <-chan struct{}, forget func()) {
+	if wait == 0 {
+		return nil, func() {}
 	}
-	return h.respondNow(r, route)
+	return h.Watch(id, false)
+}
+
+// awaitEnd waits until an execution has ended, at most so long. A nil channel is not waited for.
+func (h handler) awaitEnd(ctx context.Context, id engine.ID, ended <-chan struct{}, most time.Duration) {
+	if ended == nil {
+		return
+	}
+	status, err := h.Engine.Status(ctx, id)
+	if err == nil && !status.Final() {
+		h.await(ctx, ended, most)
+	}
 }
 
 // await waits until it happens, at most so long, and reports whether the time is over. Meanwhile the request takes no turn

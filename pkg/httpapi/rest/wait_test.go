@@ -168,6 +168,40 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// A start with wait responds when the execution has ended, a repeated one too. It does not wait for an execution that has
+// ended, and the response without wait comes at once.
+func TestStartAndWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaits(t)
+		w.request(http.MethodPut, "/flows/short", "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: Wait, duration: 5}\n")
+		const starts = "/flows/short/executions"
+		for _, tt := range []struct {
+			path, body string
+			status     int
+			want       string
+			took       time.Duration
+		}{
+			{starts + "?wait=60", `{"name":"a"}`, http.StatusCreated, "Succeeded", 5 * time.Second},
+			{starts + "?wait=60", `{"name":"a"}`, http.StatusOK, "Succeeded", 0},
+			{starts + "/a/rerun?wait=60", `{"name":"b"}`, http.StatusCreated, "Succeeded", 5 * time.Second},
+			{starts + "?wait=2", `{"name":"c"}`, http.StatusCreated, "Running", 2 * time.Second},
+			{starts + "?wait=60", `{"name":"c"}`, http.StatusOK, "Succeeded", 3 * time.Second},
+			{starts, `{"name":"d"}`, http.StatusCreated, "Starting", 0},
+			{starts + "?wait=0", `{"name":"e"}`, http.StatusBadRequest, "seconds from 1 to 60", 0},
+			{starts + "?wait=60", `{"name":"d","input":{"x":1}}`, http.StatusConflict, "choose another name", 0},
+			{starts + "?wait=60", "", http.StatusCreated, "Succeeded", 5 * time.Second},
+		} {
+			begin := time.Now()
+			status, text := w.request(http.MethodPost, tt.path, tt.body)
+			if took := time.Since(begin); status != tt.status || !strings.Contains(text, tt.want) || took != tt.took {
+				t.Errorf("%s %s: %d %s after %s; want %d %s after %s", tt.path, tt.body, status, text, took, tt.status, tt.want, tt.took)
+			}
+		}
+		w.end()
+	})
+}
+
 func (w *waits) succeed() { w.request(http.MethodPost, one+"/token/success", "{}") }
 
 // What has happened is not waited for.
