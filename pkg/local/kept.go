@@ -3,6 +3,7 @@ package local
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -41,10 +43,10 @@ func (k *keptConnections) RoundTrip(request *http.Request) (*http.Response, erro
 		return k.Transport.RoundTrip(request)
 	}
 	var text bytes.Buffer
-	if err := request.Write(&text); err != nil { // which closes the body
+	ctx, address := request.Context(), addressOf(request.URL)
+	if err := errors.Join(request.Write(&text), ctx.Err()); err != nil { // Write closes the body
 		return nil, err
 	}
-	ctx, address := request.Context(), addressOf(request.URL)
 	if conn := k.latest(address); conn != nil {
 		response, sent, err := conn.exchange(request, text.Bytes())
 		if sent > 0 || err == nil || ctx.Err() != nil {
@@ -186,6 +188,9 @@ func (c *keptConnection) exchange(request *http.Request, text []byte) (response 
 		return response, sent, nil
 	}
 	response.Body = &keptBody{from: response.Body, conn: c, ctx: ctx, isKept: isKept}
+	if strings.EqualFold(response.Header.Get("Content-Encoding"), "gzip") {
+		response.Body, response.ContentLength = &zippedBody{ReadCloser: response.Body}, -1
+	}
 	return response, sent, nil
 }
 
@@ -251,4 +256,21 @@ func (b *keptBody) end(isKept bool) {
 		b.conn.end(isKept)
 		b.conn = nil
 	}
+}
+
+// zippedBody unzips a body. No request asks for that, but some servers zip all responses.
+type zippedBody struct {
+	io.ReadCloser
+
+	unzip *gzip.Reader
+}
+
+// Read implements [io.Reader].
+func (b *zippedBody) Read(to []byte) (n int, err error) {
+	if b.unzip == nil {
+		if b.unzip, err = gzip.NewReader(b.ReadCloser); err != nil {
+			return 0, err
+		}
+	}
+	return b.unzip.Read(to)
 }

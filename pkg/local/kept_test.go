@@ -30,7 +30,7 @@ func serveRaw(t *testing.T, text string, requests int) *rawServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	s := &rawServer{url: "http://" + listener.Addr().String(), closed: make(chan struct{}, 16)}
+	s := &rawServer{url: "http://" + listener.Addr().String(), closed: make(chan struct{}, 64)}
 	go func() {
 		for {
 			conn, err := listener.Accept()
