@@ -32,5 +32,9 @@ func versionOf() versionReport {
 }
 
 func (v versionReport) text() string {
-	return fmt.Sprintf("waitless %s (commit %s, %s %s)", v.Version, cmp.Or(v.Commit, "unknown"), v.Go, v.Platform)
+	source := "commit " + cmp.Or(v.Commit, "unknown")
+	if tag := release.Module(); tag != "" {
+		source = "module " + tag
+	}
+	return fmt.Sprintf("waitless %s (%s, %s %s)", v.Version, source, v.Go, v.Platform)
 }

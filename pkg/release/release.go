@@ -1,7 +1,10 @@
 // Package release names what a binary was built from: the version and the commit.
 package release
 
-import "runtime/debug"
+import (
+	"regexp"
+	"runtime/debug"
+)
 
 // Version is the version of the tree. `make release` names its archives after it, and the tag of the release is v and it.
 const Version = "0.1.0"
@@ -10,19 +13,40 @@ const Version = "0.1.0"
 // that depends on the tags of the clone and on files beside the sources.
 var commit string
 
-// Commit returns the commit that the binary was built from, "" if it is unknown: `go install` of a version does not record one.
-// It ends with "-modified" if files differed from it.
+// Commit returns the commit that the binary was built from, or "" if it is unknown; its first twelve digits in a binary that
+// `go install` built for a version without a tag. It ends with "-modified" if files differed from it.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if commit != "" || !ok {
 		return commit
 	}
+	return commitOf(info)
+}
+
+func commitOf(info *debug.BuildInfo) string {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	if settings["vcs.modified"] == "true" {
-		return settings["vcs.revision"] + "-modified"
+	revision := settings["vcs.revision"]
+	if pseudo := pseudoVersion.FindStringSubmatch(info.Main.Version); revision == "" && pseudo != nil {
+		return pseudo[1]
 	}
-	return settings["vcs.revision"]
+	if settings["vcs.modified"] == "true" {
+		return revision + "-modified"
+	}
+	return revision
+}
+
+// pseudoVersion matches the version of a module without a tag. It ends with an instant and a commit.
+var pseudoVersion = regexp.MustCompile(`[.-]\d{14}-([0-9a-f]{12})$`)
+
+// Module returns the tag of the module that `go install` built the binary from, "" if it was built from a clone or from a
+// version without a tag.
+func Module() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || commit != "" || commitOf(info) != "" || info.Main.Version == "(devel)" {
+		return ""
+	}
+	return info.Main.Version
 }

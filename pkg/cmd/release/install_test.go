@@ -32,7 +32,7 @@ func TestGoInstallsTheVersion(t *testing.T) {
 		"GOMODCACHE=" + t.TempDir(), "GOBIN=" + bin, "CGO_ENABLED=0",
 	}, "install", "-trimpath", m.Path+"/pkg/cmd/waitless@"+m.Version)
 	printed, err := exec.CommandContext(t.Context(), filepath.Join(bin, "waitless"), "version").Output()
-	if err != nil || !strings.HasPrefix(string(printed), "waitless "+release.Version+" (commit unknown, ") {
+	if err != nil || !strings.HasPrefix(string(printed), "waitless "+release.Version+" (module "+m.Version+", ") {
 		t.Errorf("%q, %v", printed, err)
 	}
 }
