@@ -3,7 +3,6 @@ package machine_test
 import (
 	"encoding/hex"
 	"errors"
-	"flag"
 	"math/rand/v2"
 	"os"
 	"reflect"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/release/releasetest"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -341,8 +341,8 @@ func TestTimeLimitIsNotRaisedAfterTheStart(t *testing.T) {
 	}
 }
 
-// Golden items are log items as they are stored. From the first release on they must decode for ever: a change of the format
-// then gets a number and files of its own. Until then -update rewrites them.
+// Golden items are log items as they are stored. They must decode for ever: a change of the format gets a number and files of
+// its own.
 var goldenItems = []struct {
 	file   string
 	state  machine.State
@@ -365,9 +365,7 @@ func TestCodecGoldenItems(t *testing.T) {
 	for _, golden := range goldenItems {
 		t.Run(golden.file, func(t *testing.T) {
 			t.Parallel()
-			if *update {
-				writeHex(t, golden.file, encode(golden.state, golden.events))
-			}
+			releasetest.Stored(t, golden.file, hexLines(encode(golden.state, golden.events)))
 			item := readHex(t, golden.file)
 			state, events, err := decode(item)
 			if err != nil {
@@ -379,9 +377,6 @@ func TestCodecGoldenItems(t *testing.T) {
 			if diff := cmp.Diff(golden.events, events, compared); diff != "" {
 				t.Errorf("events:\n%s", diff)
 			}
-			if got := encode(golden.state, golden.events); string(got) != string(item) {
-				t.Errorf("Encode writes something else now:\n%s", hex.Dump(got))
-			}
 		})
 	}
 }
@@ -391,17 +386,12 @@ func goldenItem(tb testing.TB) []byte {
 	return readHex(tb, goldenItems[0].file)
 }
 
-var update = flag.Bool("update", false, "rewrite the golden items")
-
-func writeHex(tb testing.TB, file string, item []byte) {
-	tb.Helper()
+func hexLines(item []byte) string {
 	var out strings.Builder
 	for line := range slices.Chunk(item, 31) {
 		out.WriteString(hex.EncodeToString(line) + "\n")
 	}
-	if err := os.WriteFile(file, []byte(out.String()), 0o600); err != nil {
-		tb.Fatal(err)
-	}
+	return out.String()
 }
 
 // readHex reads hexadecimal digits in lines of any length.

@@ -3,11 +3,16 @@ package resume_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/release/releasetest"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -53,6 +58,19 @@ func TestWhatIsStoredComesBack(t *testing.T) {
 			t.Errorf("%s came back as %+v, error %v; want %+v", name, got, err, form.value)
 		}
 	}
+}
+
+// TestFormOfWaits: a store of the recorded release has these bytes.
+func TestFormOfWaits(t *testing.T) {
+	t.Parallel()
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(storedForms)) {
+		fmt.Fprintf(&lines, "%s: %+q\n", name, storedForms[name].stored)
+	}
+	var e value.Encoder
+	resume.EncodeKey(&e, storedKey)
+	fmt.Fprintf(&lines, "a key: %+q\n", e.Bytes())
+	releasetest.Stored(t, "testdata/waits.v1.txt", lines.String())
 }
 
 func TestWhatIsDamagedIsRefused(t *testing.T) {

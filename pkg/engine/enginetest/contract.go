@@ -68,6 +68,7 @@ type fixture struct {
 	queueFails   int                      // how many of the next tasks are not queued
 	tooLarge     bool                     // all tasks are, for the queue
 	updateFaults []Fault                  // of the next updates of tokens and of joins, one each
+	newerRecords bool                     // the records of tokens cannot be read: a newer release wrote them
 	lanes        map[engine.ID]string     // that were woken: " of lane 0", and " of lane 0.1" of a lane inside
 }
 
@@ -303,6 +304,10 @@ func (j notedJoins) Joined(ctx context.Context, fork engine.ForkID) (engine.Join
 type notedTokens struct{ *fixture }
 
 func (o notedTokens) Record(ctx context.Context, handle string) (token.Record, error) {
+	if o.newerRecords {
+		o.note("look: of a newer release")
+		return token.Record{}, token.ErrDamaged
+	}
 	record, err := o.store.Record(ctx, handle)
 	o.note("look: %s", shownRecord(record))
 	return record, err

@@ -40,6 +40,19 @@ var defectCases = []ruleCase{
 		b.wantError(engine.Wake{Execution: testID, Cause: machine.CauseStart, Due: epoch, Sent: epoch, Receives: 99}, engine.CodeTooNew)
 		b.wantTrace("read")
 	}},
+	{"rule 13: a token's record of a newer release is no defect, however often", func(b *fixture) {
+		b.ask(askFlow)
+		wake := b.close(success)
+		wake.Receives, b.newerRecords = 99, true
+		b.wantError(wake, engine.CodeInternal)
+		b.wantTrace("read", "look: of a newer release")
+		b.abandonFails(wake)
+		b.wantTrace("read", "look: of a newer release")
+		b.newerRecords = false // the newer release
+		b.advance(wake)
+		b.wantTrace("read", "look: closed by hand", "write 3")
+		b.wantSucceeded()
+	}},
 	{"rule 13: a process without token keys is no defect, however often", func(b *fixture) {
 		b.Keys = token.Keys{}
 		start := b.begin(askFlow)
