@@ -165,7 +165,7 @@ var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
 	"functions/getjobstatus": clients(jobServices...),
 	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "sns", "secretsmanager"}, jobServices...)...),
-	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs", "secretsmanager"}, jobServices...)...),
+	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs", "scheduler", "secretsmanager"}, jobServices...)...),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
 	"functions/taskrunner":   append(clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"), webhooks),
 	"functions/api":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),

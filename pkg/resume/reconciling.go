@@ -21,7 +21,7 @@ type Poll struct {
 	// Receives counts the deliveries of this message, this one included; 0 is
 	// unknown. It is not sent: the receiver of the message sets it.
 	Receives int `json:"-"`
-	// Due is when the poll is useful, at most [LongestPoll] after it is sent.
+	// Due is when the poll is useful: at most [LongestPoll] after it is sent or, for a callback, the deadline.
 	Due time.Time
 	// Deadline is when the token is closed at the latest. It is zero for a step,
 	// whose engine closes the token.
@@ -50,7 +50,8 @@ func (p Poll) Sign(keys token.Keys) Poll {
 
 // Polls carries polls to [JobObserver.Reconcile].
 type Polls interface {
-	// Send delivers the poll at least once, and not before its Due.
+	// Send delivers the poll at least once. It may deliver it early: [JobObserver.Reconcile]
+	// sends another one then.
 	Send(ctx context.Context, poll Poll) error
 }
 
@@ -58,8 +59,8 @@ type Polls interface {
 const (
 	// FirstPoll is the pause before the first poll. It doubles from poll to poll.
 	FirstPoll = time.Minute
-	// LongestPoll is the longest pause, and the longest time that a queue can hold
-	// back a message.
+	// LongestPoll is the longest pause. Only a callback, which no service describes, has
+	// a longer one: until its deadline.
 	LongestPoll = 15 * time.Minute
 )
 
@@ -74,7 +75,8 @@ const firstBelievedPoll = 2
 //
 //   - A poll without a valid MAC has no effect and reads nothing. The error is
 //     [token.ErrForged]: discard the message.
-//   - A poll that is early is sent again.
+//   - A poll that is early is sent again. That of a callback is followed by the next
+//     one at once, so that chains of early polls merge and end with the token.
 //   - After any other error, deliver the same poll again.
 //
 // If the service does not respond, the next poll asks again: a service that is
@@ -90,7 +92,7 @@ func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 	switch now := o.config.Now(); {
 	case !ok || !now.Before(id.Expires):
 		return nil
-	case now.Before(poll.Due):
+	case now.Before(poll.Due) && poll.Key.Kind != jobs.KindCallback:
 		return o.resend(ctx, poll)
 	}
 	record, err := tokens.config.Store.Record(ctx, handle)
@@ -210,6 +212,9 @@ func (p Poll) due(now time.Time) time.Time {
 			pause = min(end.Sub(now), LongestPoll)
 		}
 	case jobs.KindCallback: // which no service describes
+		if !p.Deadline.IsZero() {
+			return p.Deadline
+		}
 		pause = LongestPoll
 	}
 	if !p.Deadline.IsZero() {

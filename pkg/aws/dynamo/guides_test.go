@@ -25,6 +25,7 @@ const (
 	lambdaRequest    = 0.20
 	lambdaSecondX86  = 16.6667 // of a GB
 	lambdaSecond     = 13.3334
+	scheduleFired    = 1.00 // of EventBridge Scheduler
 	assumedSeconds   = 0.03 // of a run
 )
 
@@ -38,6 +39,11 @@ func newGuideTable(head string) *guideTable {
 func (g *guideTable) counted(what string, c cost, more float64) {
 	g.text += fmt.Sprintf("| %s | %g reads, %g writes, %d messages | %.0f to %.0f |\n",
 		what, c.read, c.write+c.index, c.messages, c.dollars(10)+more, c.dollars(1)+more)
+}
+
+// scheduled is counted, with a schedule of EventBridge Scheduler.
+func (g *guideTable) scheduled(what string, c cost, more float64) {
+	g.counted(what+", 1 schedule", c, more+scheduleFired)
 }
 
 func (g *guideTable) row(what, units string, dollars float64) {
@@ -175,10 +181,16 @@ func TestGuidesFromCallbackURLs(t *testing.T) {
 	urls := (actions+1)*kmsRequest + restRequest + 2*lambda(1, lambdaSecondX86)
 	units := fmt.Sprintf("%g transitions, %d requests to KMS, 1 to a REST API, 2 runs", states, actions+1)
 	table.row("before: Step Functions and sfn-callback-urls", units, states*transition+urls)
-	wait := anExternalWait(t, time.Hour)
-	table.counted(fmt.Sprintf("after: Step Functions and Waitless, %g transitions, 1 run of StartJob", states), wait, states*transition+lambda(0.25, lambdaSecond))
-	table.counted("each further hour until the answer", anExternalWait(t, 2*time.Hour).minus(wait), 0)
-	table.counted("as a flow, without Step Functions", aCallback(t, withDeadline(t, "    timeoutSeconds: 259200\n")).spent(2), 0)
+	after, start := fmt.Sprintf("after: Step Functions and Waitless, %g transitions, 1 run of StartJob", states), states*transition+lambda(0.25, lambdaSecond)
+	wait, schedules := anExternalWait(t, time.Hour)
+	table.scheduled(after, wait, start)
+	soon, none := anExternalWait(t, 10*time.Minute)
+	table.counted("the same, answered within 15 minutes", soon, start)
+	if days, once := anExternalWait(t, 48*time.Hour); days != wait || schedules != 1 || once != 1 || none != 0 {
+		t.Errorf("a wait of an hour takes %+v and %d schedules, of two days %+v and %d, of ten minutes %d", wait, schedules, days, once, none)
+	}
+	table.row("each further hour until the answer", "nothing", 0)
+	table.scheduled("as a flow, without Step Functions", aCallback(t, withDeadline(t, "    timeoutSeconds: 259200\n")).spent(2), 0)
 	table.compare(t, "from-sfn-callback-urls")
 }
 
@@ -189,22 +201,47 @@ func (delivered) Deliver(context.Context, resume.Recipient, string, token.Outcom
 	return resume.DeliverySent, nil
 }
 
-// anExternalWait is what a wait of Step Functions for a callback takes that comes after so long.
-func anExternalWait(t *testing.T, length time.Duration) cost {
+// sentPolls are sent as on a stack: a message is delayed by 15 minutes at most, and what the observer sends for later has a schedule
+// that fires a minute early.
+type sentPolls struct {
+	polls
+
+	at        *time.Time // when the last one is delivered
+	schedules *int       // nil for none
+}
+
+// Send implements [resume.Polls].
+func (p sentPolls) Send(ctx context.Context, poll resume.Poll) error {
+	const longest = 15 * time.Minute
+	*p.at = poll.Due
+	switch later := poll.Due.Sub(p.now) > longest; {
+	case later && p.schedules != nil:
+		*p.at = poll.Due.Add(-time.Minute)
+		*p.schedules++
+	case later:
+		*p.at = p.now.Add(longest)
+	}
+	return p.polls.Send(ctx, poll)
+}
+
+// anExternalWait is what a wait of Step Functions for a callback takes that comes after so long, and how many schedules it has.
+func anExternalWait(t *testing.T, length time.Duration) (_ cost, schedules int) {
 	t.Helper()
 	r := startCosted(t, sample(t, "callback"), value.Object())
 	r.meter.take()
 	now := func() time.Time { return r.now }
+	var at time.Time
 	config := resume.JobsConfig{
 		JobDescriber: resume.JobDescriber{Services: playedServices{r}, Now: now},
-		Tokens:       r.tokens, Rendezvous: r.store, Polls: polls{r}, External: r.store, CallbackBase: "https://callbacks.example.com",
+		Tokens:       r.tokens, Rendezvous: r.store, Polls: sentPolls{polls{r}, &at, nil}, External: r.store, CallbackBase: "https://callbacks.example.com",
 	}
 	if _, err := resume.NewJobStarter(config).StartJob(t.Context(), []byte(`{"kind":"callback","taskToken":"a-task-token","timeoutSeconds":259200}`)); err != nil {
 		t.Fatal(err)
 	}
+	config.Polls = sentPolls{polls{r}, &at, &schedules}
 	handle, observer := r.polled.Waiter.Handle, resume.NewJobObserver(config)
-	for end := r.now.Add(length); r.polled.Due.Before(end); {
-		r.now = r.polled.Due
+	for end := r.now.Add(length); at.Before(end); {
+		r.now = at
 		if err := observer.Reconcile(t.Context(), r.received()); err != nil {
 			t.Fatal(err)
 		}
@@ -217,9 +254,9 @@ func anExternalWait(t *testing.T, length time.Duration) cost {
 	if _, err := deliveries.Deliver(t.Context(), handle, r.now); err != nil {
 		t.Fatal(err)
 	}
-	r.now = r.polled.Due
+	r.now = at
 	if err := observer.Reconcile(t.Context(), r.received()); err != nil {
 		t.Fatal(err)
 	}
-	return cost{capacity: r.meter.take(), apiCalls: 1}
+	return cost{capacity: r.meter.take(), apiCalls: 1}, schedules
 }

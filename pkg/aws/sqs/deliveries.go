@@ -35,7 +35,7 @@ func (d *DeliveryRequests) SendBeat(ctx context.Context, handle string, at time.
 func (d *DeliveryRequests) send(ctx context.Context, kind, handle string, at time.Time) error {
 	err := checkHandle(handle)
 	if err == nil {
-		err = d.Target.send(ctx, kind, deliveryPayload{handle, at.UTC()}, 0)
+		err = d.Target.send(ctx, kind, deliveryPayload{handle, at.UTC()})
 	}
 	if err != nil {
 		return fmt.Errorf("queue a %s for token %s: %w", kind, token.Mask(handle), err)

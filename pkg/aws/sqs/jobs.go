@@ -2,6 +2,8 @@ package sqs
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,10 +15,14 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Polls sends polls to a queue. It implements [resume.Polls]. Both fields are required.
+// Polls sends polls to a queue. It implements [resume.Polls].
 type Polls struct {
 	Target Queue
 	Now    func() time.Time
+	// Schedule carries polls that are due later than [LongestDelay]. It is optional: without it such a poll goes through the
+	// queue several times. Log is required with it, and is told of polls that it rejects.
+	Schedule Schedule
+	Log      *slog.Logger
 }
 
 // pollPayload is a [resume.Poll].
@@ -50,17 +56,33 @@ func (p pollPayload) poll() resume.Poll {
 	}
 }
 
-// Send implements [resume.Polls]. A poll that is due later than a message can be delayed is delivered earlier, and
-// [resume.JobObserver.Reconcile] sends it again.
+// Send implements [resume.Polls]. A poll that is due later than a message can be delayed may be delivered earlier, and
+// [resume.JobObserver.Reconcile] sends another one.
 func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 	err := checkHandle(p.Waiter.Handle)
 	if err == nil {
-		err = q.Target.send(ctx, kindPoll, payloadOfPoll(p), min(p.Due.Sub(q.Now()), LongestDelay))
+		err = q.send(ctx, p)
 	}
 	if err != nil {
 		return fmt.Errorf("send a poll of job %s: %w", p.Key.Name, err)
 	}
 	return nil
+}
+
+func (q *Polls) send(ctx context.Context, p resume.Poll) error {
+	body, err := encode(kindPoll, payloadOfPoll(p))
+	if err != nil {
+		return err
+	}
+	m := timedMessage{pollName(p), p.Due, body, slog.String("token", token.Mask(p.Waiter.Handle))}
+	return timed{q.Target, q.Now, q.Log, q.Schedule, LongestDelay}.send(ctx, m)
+}
+
+// pollName returns the name of the schedule of a poll. The number is part of it, because a later poll of the wait makes
+// earlier ones void.
+func pollName(p resume.Poll) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", p.Waiter.Handle, p.Number, p.Due.UnixNano()))
+	return "poll-" + hex.EncodeToString(sum[:20])
 }
 
 // JobHandlers do what messages of the job and poll queues ask for. Both fields are required.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -102,14 +103,66 @@ func TestPollFieldNames(t *testing.T) {
 	}
 }
 
-// The receiver of an early poll sends it again.
-func TestPollIsDelayedForLongestDelay(t *testing.T) {
+// The receiver of an early poll sends another one.
+func TestSoonPollIsDelayedAndLatePollIsScheduled(t *testing.T) {
 	t.Parallel()
-	f := newFixture(nil)
-	late := somePoll()
-	late.Due = now.Add(time.Hour)
-	if err := polls(f).Send(t.Context(), late); err != nil || f.delays[0] != 900 {
-		t.Errorf("sent with delays %d, error %v", f.delays, err)
+	for name, tt := range map[string]struct {
+		after     time.Duration
+		unset     bool // there is no schedule
+		rejects   error
+		delay     int32
+		scheduled bool
+	}{
+		"the longest delay":       {after: 15 * time.Minute, delay: 900},
+		"later":                   {after: time.Hour, scheduled: true},
+		"without a schedule":      {after: time.Hour, unset: true, delay: 900},
+		"the schedule rejects it": {after: time.Hour, rejects: errors.New("ServiceQuotaExceededException"), delay: 900},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, s := newFixture(nil), &schedule{err: tt.rejects}
+			sender := &sqs.Polls{Target: f.queue(), Now: f.Now, Schedule: s, Log: f.Log}
+			if tt.unset {
+				sender = polls(f)
+			}
+			late := somePoll()
+			late.Due = now.Add(tt.after)
+			if err := sender.Send(t.Context(), late); err != nil {
+				t.Fatal(err)
+			}
+			if tt.scheduled != (len(f.bodies) == 0) || !tt.scheduled && f.delays[0] != tt.delay {
+				t.Errorf("sent %q with delays %d", f.bodies, f.delays)
+			}
+			if tt.scheduled && (!s.at.Equal(late.Due.Add(-time.Minute)) || !strings.Contains(s.body, late.Waiter.Handle)) {
+				t.Errorf("scheduled at %s: %s", s.at, s.body)
+			}
+			if logged := f.log.String(); strings.Contains(logged, "no schedule") != (tt.rejects != nil) || strings.Contains(logged, late.Waiter.Handle) {
+				t.Errorf("the log is %s", logged)
+			}
+		})
+	}
+}
+
+func TestScheduleNameOfPoll(t *testing.T) {
+	t.Parallel()
+	name := func(change func(*resume.Poll)) string {
+		f, s, poll := newFixture(nil), &schedule{}, somePoll()
+		poll.Due = now.Add(time.Hour)
+		change(&poll)
+		if err := (&sqs.Polls{Target: f.queue(), Now: f.Now, Schedule: s}).Send(t.Context(), poll); err != nil {
+			t.Fatal(err)
+		}
+		return s.name
+	}
+	first := name(func(*resume.Poll) {})
+	if !regexp.MustCompile(`^poll-[0-9a-f]{40}$`).MatchString(first) {
+		t.Errorf("the name is %q", first)
+	}
+	if name(func(p *resume.Poll) { p.Waiter.Run.Since = now }) != first {
+		t.Error("a poll that was sent again has another name")
+	}
+	if name(func(p *resume.Poll) { p.Number++ }) == first || name(func(p *resume.Poll) { p.Due = p.Due.Add(1) }) == first {
+		t.Error("two polls have one name")
 	}
 }
 

@@ -25,7 +25,7 @@ type noticePayload struct {
 // Notify implements [engine.Notices].
 func (n *Notices) Notify(ctx context.Context, notice engine.Notice) error {
 	payload := noticePayload{notice.Execution.String(), notice.ID, notice.Target, notice.Body, notice.Ended}
-	if err := n.Target.send(ctx, kindNotice, payload, 0); err != nil {
+	if err := n.Target.send(ctx, kindNotice, payload); err != nil {
 		return fmt.Errorf("queue a notice: %w", err)
 	}
 	return nil

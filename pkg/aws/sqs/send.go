@@ -35,16 +35,17 @@ type Queue struct {
 	URL    string
 }
 
-// send sends a message. SQS delivers it no earlier than after the delay, which is at most [LongestDelay] and is rounded up to
-// seconds.
-func (q Queue) send(ctx context.Context, kind string, payload any, delay time.Duration) error {
+// send sends a message that is due.
+func (q Queue) send(ctx context.Context, kind string, payload any) error {
 	body, err := encode(kind, payload)
 	if err != nil {
 		return err
 	}
-	return q.sendText(ctx, body, delay)
+	return q.sendText(ctx, body, 0)
 }
 
+// sendText sends a message. SQS delivers it no earlier than after the delay, which is at most [LongestDelay] and is rounded up to
+// seconds.
 func (q Queue) sendText(ctx context.Context, body string, delay time.Duration) error {
 	delaySeconds := seconds(delay)
 	if limit := seconds(LongestDelay); delaySeconds > limit {

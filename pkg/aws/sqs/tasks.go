@@ -55,7 +55,7 @@ func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
 		Input: json.RawMessage(call.Input.JSON()), LargeInput: []byte(task.LargeInput),
 		Traceparent: call.Traceparent, Tracestate: call.Tracestate,
-	}, 0)
+	})
 	if err != nil {
 		return fmt.Errorf("queue a call of step %s: %w", call.Step, err)
 	}
@@ -112,7 +112,7 @@ type Ends struct{ Target Queue }
 
 // Ended implements [engine.Ends].
 func (e *Ends) Ended(ctx context.Context, execution engine.ID, s machine.State) error {
-	err := e.Target.send(ctx, kindEnd, endPayload{s.Flow.Name, s.Flow.Hash, s.Execution, s.Status, s.Error, s.Cause, s.Started, s.At}, 0)
+	err := e.Target.send(ctx, kindEnd, endPayload{s.Flow.Name, s.Flow.Hash, s.Execution, s.Status, s.Error, s.Cause, s.Started, s.At})
 	if err != nil {
 		return fmt.Errorf("queue the end of execution %s: %w", execution, err)
 	}

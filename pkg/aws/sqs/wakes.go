@@ -17,17 +17,6 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Schedule puts messages into a queue at a later instant.
-type Schedule interface {
-	// At puts the body into the queue no earlier than at, and within a minute of it. If the name exists, At does nothing
-	// and returns nil.
-	At(ctx context.Context, name string, at time.Time, body string) error
-}
-
-// scheduleLead is how long before its instant a scheduled wake enters the queue: a schedule is late by up to a minute, and the
-// delay of a message by a second.
-const scheduleLead = time.Minute
-
 // WakesConfig is the configuration of [Wakes]. Schedule and Limit are optional.
 type WakesConfig struct {
 	Queue Queue
@@ -109,21 +98,15 @@ func parseID(text string) (id engine.ID, err error) {
 	return engine.ID(decoded), nil
 }
 
-// Send implements [engine.Wakes]. If the schedule rejects a wake, the queue delivers it after the longest delay, and its
-// receiver sends it again. It is then neither lost nor late, and costs a message each time.
+// Send implements [engine.Wakes].
 func (w *Wakes) Send(ctx context.Context, wake engine.Wake) error {
 	body, err := EncodeWake(wake)
 	if err != nil {
 		return err
 	}
-	delay := wake.Due.Sub(w.config.Now())
-	if delay > w.config.Limit {
-		if w.schedule(ctx, wake, body) {
-			return nil
-		}
-		delay = w.config.Limit
-	}
-	if err := w.config.Queue.sendText(ctx, body, delay); err != nil {
+	sender := timed{w.config.Queue, w.config.Now, w.config.Log, w.config.Schedule, w.config.Limit}
+	m := timedMessage{scheduleName(wake), wake.Due, body, slog.String("execution", wake.Execution.String())}
+	if err := sender.send(ctx, m); err != nil {
 		return fmt.Errorf("send a wake to execution %s: %w", wake.Execution, err)
 	}
 	return nil
@@ -145,22 +128,7 @@ func (w *Wakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
 	return nil
 }
 
-// schedule reports whether a schedule will put the wake into the queue. It does so before the wake is due; the delay of a
-// message is the rest.
-func (w *Wakes) schedule(ctx context.Context, wake engine.Wake, body string) bool {
-	if w.config.Schedule == nil {
-		return false
-	}
-	at := wake.Due.Add(-min(scheduleLead, w.config.Limit/2))
-	err := w.config.Schedule.At(ctx, scheduleName(wake), at, body)
-	if err != nil {
-		w.config.Log.WarnContext(ctx, "no schedule", "execution", wake.Execution.String(), "due", wake.Due, "error", err.Error())
-	}
-	return err == nil
-}
-
-// scheduleName returns the same name for the same timer and instant. The instant is part of it because a schedule may keep its
-// name for some time after it ran, and must not replace one of a later instant.
+// scheduleName returns the name of the schedule of a wake.
 func scheduleName(wake engine.Wake) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", wake.Cause, wake.Due.UnixNano()))
 	return wake.Execution.String() + "-" + hex.EncodeToString(sum[:16])

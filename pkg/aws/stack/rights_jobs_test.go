@@ -42,11 +42,13 @@ func rightsOfJobs() map[string]right {
 		"JobEvents/ReceivePolls": {
 			try: putsBack("JobEvents", "PollQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
-		"JobEvents/ReadTokenKey": {try: anew("JobEvents", polls), teller: "JobEvents", action: "secretsmanager:GetSecretValue", says: "read the token key"},
-		"JobEvents/SendPolls":    {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
-		"JobEvents/SendWakes":    {try: observes("token"), teller: "JobEvents", action: "sqs:SendMessage", says: "send a wake"},
-		"JobEvents/Tokens":       {try: observes("token"), teller: "JobEvents", action: "dynamodb:UpdateItem", says: "note the end of job"},
-		"JobEvents/WriteLogs":    logs("JobEvents"),
+		"JobEvents/ReadTokenKey":  {try: anew("JobEvents", polls), teller: "JobEvents", action: "secretsmanager:GetSecretValue", says: "read the token key"},
+		"JobEvents/StartTimers":   {try: sleepsUntilDeadline, teller: "JobEvents", action: "scheduler:CreateSchedule", says: "no schedule"},
+		"JobEvents/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
+		"JobEvents/SendPolls":     {try: polls, teller: "JobEvents", action: "sqs:SendMessage", says: "send a poll"},
+		"JobEvents/SendWakes":     {try: observes("token"), teller: "JobEvents", action: "sqs:SendMessage", says: "send a wake"},
+		"JobEvents/Tokens":        {try: observes("token"), teller: "JobEvents", action: "dynamodb:UpdateItem", says: "note the end of job"},
+		"JobEvents/WriteLogs":     logs("JobEvents"),
 
 		"TaskRunner/AnswerCallbacks": {
 			notEnforced: "the emulator's durable functions are others than the tests'", on: "-durable:*",
@@ -265,13 +267,26 @@ func rearmsExternal(x trial) error {
 
 // polls sends a poll that comes too early, and is sent again.
 func polls(x trial) error {
-	due := time.Now().Add(time.Hour)
+	return pollsCallback(x, time.Now().Add(time.Hour), time.Time{})
+}
+
+// sleepsUntilDeadline sends the poll of a callback that comes long before the deadline, which is scheduled.
+func sleepsUntilDeadline(x trial) error {
+	deadline := time.Now().Add(time.Hour).Truncate(time.Second)
+	if err := pollsCallback(x, deadline, deadline); err != nil {
+		return err
+	}
+	return x.awaitSchedule("poll-")
+}
+
+func pollsCallback(x trial, due, deadline time.Time) error {
+	x.Helper()
 	keys := x.stack.keys(x.T)
 	early := &sqs.Polls{
 		Target: sqs.Queue{Client: sqs.NewClient(emulator.Config(x)), URL: x.stack.resources["PollQueue"]}, Now: func() time.Time { return due },
 	}
 	poll := resume.Poll{
-		Key: jobs.Key{Kind: jobs.KindCallback}, Waiter: resume.Waiter{Handle: keys.Handle(token.ID{Expires: due})}, Number: 1, Due: due,
+		Key: jobs.Key{Kind: jobs.KindCallback}, Waiter: resume.Waiter{Handle: keys.Handle(token.ID{Expires: due})}, Number: 1, Due: due, Deadline: deadline,
 	}
 	if err := early.Send(x.Context(), poll.Sign(keys)); err != nil {
 		return err

@@ -159,6 +159,8 @@ func rightsOf(f called) map[string]right {
 
 		"Timer/SendWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeQueue"},
 		"Timer/KeepWakes": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "WakeDeadLetters"},
+		"Timer/SendPolls": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "PollQueue"},
+		"Timer/KeepPolls": {notEnforced: "the emulator's Scheduler asks for no right of the role", actions: []string{"sqs:SendMessage"}, on: "PollDeadLetters"},
 
 		"Api/UseKey":         usesKey,
 		"Callback/UseKey":    usesKey,
@@ -299,10 +301,14 @@ func schedules(x trial) error {
 	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(sleeps), "--name", name); err != nil {
 		return err
 	}
+	return x.awaitSchedule(engine.NewID(x.name, name).String())
+}
+
+// awaitSchedule waits until one timer has a name with that prefix.
+func (x trial) awaitSchedule(prefix string) error {
+	x.Helper()
 	client := scheduler.NewFromConfig(emulator.Config(x))
-	input := &scheduler.ListSchedulesInput{
-		GroupName: aws.String(x.stack.resources["Timers"]), NamePrefix: aws.String(engine.NewID(x.name, name).String()),
-	}
+	input := &scheduler.ListSchedulesInput{GroupName: aws.String(x.stack.resources["Timers"]), NamePrefix: &prefix}
 	return x.await(x.until(func() bool {
 		found, err := client.ListSchedules(x.Context(), input)
 		return err == nil && len(found.Schedules) == 1

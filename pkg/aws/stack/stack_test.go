@@ -293,6 +293,9 @@ func (s *stack) look(ctx context.Context, config aws.Config) error {
 func (s *stack) letEmulatorAllow(ctx context.Context, config aws.Config) error {
 	const schedules = "arn:aws:scheduler:*:*:schedule/default/*"
 	err := s.allow(ctx, config, "InterpreterRole", "StartTimers", `"scheduler:CreateSchedule"`, schedules)
+	if err == nil {
+		err = s.allow(ctx, config, "JobEventsRole", "StartTimers", `"scheduler:CreateSchedule"`, schedules)
+	}
 	for _, role := range []string{"ApiRole", "FnfRole"} {
 		if err == nil && s.resources[role] != "" {
 			err = s.allow(ctx, config, role, "SetSchedules", `["scheduler:CreateSchedule","scheduler:UpdateSchedule","scheduler:DeleteSchedule"]`, schedules)

@@ -281,7 +281,7 @@ func statementsOf(id string, r resource) []statement {
 	return all
 }
 
-// Names of timers begin with a hexadecimal digit, those of a flow's schedules with "schedule-".
+// Names of timers begin with a hexadecimal digit or "poll-", those of a flow's schedules with "schedule-".
 func TestAPIsChangeNoTimers(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"ApiRole", "FnfRole"} {
@@ -323,7 +323,7 @@ func texts(node *yaml.Node) []string {
 
 // bounded are the resources that may end with a wildcard: functions of the
 // stack, schedules of its group, objects of its bucket, and the versions of named functions.
-var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/(schedule-)?|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:)\*$`)
+var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/((schedule|poll)-)?|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:)\*$`)
 
 // attachedTo are the parameters with the user's policies, by the roles that get
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.

@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 func externalDeadline(d *fixture) {
@@ -33,13 +34,65 @@ func callbackDeadline(d *fixture) {
 	d.external = true
 	p := d.caller(1)
 	p.startWithin("callback", `{}`, 3600)
-	if len(d.polls) != 1 || !d.polls[0].Due.Equal(epoch.Add(resume.LongestPoll)) {
-		d.Errorf("polls %+v: there is nothing to look at", d.polls)
+	if len(d.polls) != 1 || !d.polls[0].Due.Equal(epoch.Add(time.Hour)) {
+		d.Errorf("polls %+v: there is nothing to ask before the deadline", d.polls)
 	}
 	d.pass(time.Hour - time.Nanosecond)
 	p.waits()
 	d.pass(time.Nanosecond)
 	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout: the callback had no outcome by 2026-01-31T11:00:00Z")
+}
+
+// callbackHops: a queue whose longest delay is shorter delivers the poll of a callback several
+// times before the deadline. Two chains of polls merge.
+func callbackHops(d *fixture) {
+	d.external = true
+	p := d.caller(1)
+	p.startWithin("callback", `{}`, 3600)
+	for hop, receives := range [][]int{{1, 2}, {1}, {1}} {
+		early := d.polls
+		d.polls = nil
+		d.pass(resume.LongestPoll)
+		for _, poll := range early {
+			for _, poll.Receives = range receives {
+				d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+			}
+		}
+		if len(d.polls) != len(receives) || d.polls[0].Number != hop+2 || !d.polls[0].Due.Equal(epoch.Add(time.Hour)) {
+			d.Fatalf("hop %d: polls %+v, want %d at the deadline", hop, d.polls, len(receives))
+		}
+	}
+	p.waits()
+	d.pass(resume.LongestPoll)
+	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
+}
+
+// callbackAnswered: a poll that a queue delivers before the deadline ends if the callback was answered.
+func callbackAnswered(d *fixture) {
+	d.external = true
+	p := d.caller(1)
+	p.startWithin("callback", `{}`, 3600)
+	_, text, _ := strings.Cut(p.answer.CallbackURL, "/callbacks/")
+	d.delivered(func() error {
+		_, _, err := Close(d.Context(), d.tokens(), text, token.Success(value.Object()))
+		return err
+	})
+	poll := d.polls[0]
+	d.polls = nil
+	d.pass(resume.LongestPoll)
+	d.delivered(func() error { return d.jobs.Reconcile(d.Context(), poll) })
+	if len(d.polls) != 0 {
+		d.Errorf("polls %+v: the token is closed", d.polls)
+	}
+}
+
+func crashCallback(d *fixture) {
+	d.external = true
+	d.crash(func(p *caller, _ int) {
+		p.startWithin("callback", `{}`, 90)
+		d.pass(90 * time.Second)
+		p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
+	})
 }
 
 func crashDeadline(d *fixture) {
