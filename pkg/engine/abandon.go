@@ -87,7 +87,27 @@ func (h *handler) abandonDead(ctx context.Context, cause error) (Abandoned, erro
 	if err != nil || !needed {
 		return AbandonedWake, err
 	}
-	return AbandonedExecution, h.abandonAt(ctx, base, state, cause)
+	if h.mayBeEntering(state) {
+		return AbandonedNot, nil
+	}
+	return AbandonedExecution, h.abandonNeeded(ctx, base, state, cause)
+}
+
+// mayBeEntering reports whether a worker that handled another delivery of the wake may still be at work (rule 7).
+func (h *handler) mayBeEntering(state machine.State) bool {
+	entered, unresolved := machine.Unresolved(state, h.wake.Cause)
+	_, mayLive := h.mayLive(entered, h.workerDeadAfter)
+	return unresolved && mayLive && !stopsLanes(state)
+}
+
+// abandonNeeded ends the execution or lane. If another worker continued it meanwhile, that may wait for the token that is now closed, so the
+// token's wake is sent (rule 10).
+func (h *handler) abandonNeeded(ctx context.Context, base Item, state machine.State, cause error) error {
+	err := h.abandonAt(ctx, base, state, cause)
+	if w := state.Waiting; CodeOf(err) == CodeConflict && w != nil && w.For == machine.WaitingForToken {
+		return errors.Join(err, h.sendWake(ctx, base.Execution, w.Handle()))
+	}
+	return err
 }
 
 // isNeeded reports whether the execution or lane may depend on the wake alone.

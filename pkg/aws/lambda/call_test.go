@@ -406,3 +406,24 @@ func TestTimeLimitThatCannotBeLookedUp(t *testing.T) {
 		t.Errorf("of a flow without tasks: %v, error %v", limits, err)
 	}
 }
+
+// A trace state that JSON escapes leaves the client context below Lambda's limit.
+func TestClientContextIsBelowTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 3583
+	for _, state := range []string{"<", "&", `"`, `\`, "x"} {
+		e, f := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })
+		call := callOf("echo")
+		call.Flow.Name, call.Execution, call.Step = strings.Repeat("f", 128), strings.Repeat("e", 128), strings.Repeat("s", 128)
+		call.Traceparent, call.Tracestate = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", strings.Repeat(state, 512)
+		if _, err := f.Call(t.Context(), call); err != nil {
+			t.Fatal(err)
+		}
+		header := e.requests[0].Header.Get("X-Amz-Client-Context")
+		var got struct{ Custom map[string]string }
+		text, err := base64.StdEncoding.DecodeString(header)
+		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || got.Custom["tracestate"] != call.Tracestate || len(header) > limit {
+			t.Errorf("with %s: %d bytes, %s, error %v", state, len(header), text, err)
+		}
+	}
+}

@@ -45,11 +45,14 @@ func New(config aws.Config, url, stack string, metrics *telemetry.Batch, log *sl
 	}
 	s := signer{config, v4.NewSigner()}
 	return &Spans{&tracing.Exporter{
-		URL: url, Service: stack, Client: &http.Client{}, Now: time.Now, Sign: s.sign, Oldest: oldest - time.Hour, Window: window,
+		URL: url, Service: stack, Client: &http.Client{CheckRedirect: stay}, Now: time.Now, Sign: s.sign, Oldest: oldest - time.Hour, Window: window,
 		Dropped: func(count int) { metrics.Add(telemetry.SpansDropped, "", float64(count)) },
 		Warn:    func(err error) { log.Warn("traces", "error", err.Error()) },
 	}}
 }
+
+// stay follows no redirect: another host would get the token of the session.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Flush sends the spans of an invocation before its end. Spans that its time does not last for wait for the next one.
 func (s *Spans) Flush(ctx context.Context) {

@@ -35,6 +35,7 @@ type endpoint struct {
 	spans    []string
 	requests int
 	hang     bool
+	redirect string // a URL
 }
 
 func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -42,6 +43,10 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.requests++
 	if e.hang {
 		<-r.Context().Done()
+		return
+	}
+	if e.redirect != "" {
+		http.Redirect(w, r, e.redirect, http.StatusTemporaryRedirect)
 		return
 	}
 	if r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/json" || r.Header.Get("X-Amz-Security-Token") != "session" {
@@ -175,5 +180,21 @@ func TestXRayHangs(t *testing.T) {
 	spans.Flush(t.Context())
 	if len(e.spans) != 1 {
 		t.Errorf("%d spans are sent later, want 1", len(e.spans))
+	}
+}
+
+// A redirect is not followed: another host would get the session token.
+func TestXRayRedirects(t *testing.T) {
+	t.Parallel()
+	e, spans, _, log := fixture(t)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("another host got %v", r.Header)
+	}))
+	defer elsewhere.Close()
+	e.redirect = elsewhere.URL
+	spans.Trace(ended("now", 0))
+	spans.Flush(t.Context())
+	if e.requests != 1 || !strings.Contains(log.String(), "307") {
+		t.Errorf("%d requests; log %s", e.requests, log)
 	}
 }

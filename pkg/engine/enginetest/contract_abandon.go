@@ -46,8 +46,23 @@ var abandonCases = []ruleCase{
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
 	{"rule 13: a dead wake of what was entered fails it, and closes its token", func(b *fixture) {
-		b.abandon(b.askedNot(askFlow), engine.AbandonedExecution)
+		start := b.askedNot(askFlow)
+		b.at(workerDeadAfter)
+		b.abandon(start, engine.AbandonedExecution)
 		b.wantTrace("read", "close by stop: closed by stop", "write 2")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 7: a dead wake is kept while a worker that handles another delivery may live", func(b *fixture) {
+		b.abandon(b.askedNot(askFlow), engine.AbandonedNot)
+		b.wantTrace("read")
+	}},
+	{"rule 10: a token that a janitor closed continues what another worker continued meanwhile", func(b *fixture) {
+		start := b.askedNot(askFlow)
+		b.at(workerDeadAfter)
+		b.log.FailAppends(Refuse)
+		b.abandonFails(start)
+		b.wantTrace("read", "close by stop: closed by stop", "write 2: refused", "wake token in 0s")
+		b.drain()
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
 	{"rule 13: a dead wake is dropped that entered what a token continues", func(b *fixture) {
@@ -110,6 +125,7 @@ var abandonCases = []ruleCase{
 	}},
 	{"rule 15: a dead wake of a fork whose last lane has not begun ends it", func(b *fixture) {
 		start, _ := b.fork(taskText("A"), taskText("B"))
+		b.at(workerDeadAfter)
 		b.abandon(start, engine.AbandonedExecution)
 		b.drain()
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
