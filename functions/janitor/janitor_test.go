@@ -153,6 +153,7 @@ type store struct {
 	reads      int
 	rearmed    []engine.ID
 	rearmedFor []string // handles
+	broken     string   // the handle of a wait that cannot be rearmed
 	readErr    error
 }
 
@@ -198,6 +199,9 @@ func (s *store) rearm(_ context.Context, ids []engine.ID, request engine.RearmRe
 }
 
 func (s *store) rearmWait(_ context.Context, wait resume.ExternalWait, dryRun bool) (string, error) {
+	if wait.Handle == s.broken {
+		return "", errFault
+	}
 	if !dryRun {
 		s.rearmedFor = append(s.rearmedFor, wait.Handle)
 	}
@@ -268,6 +272,21 @@ func TestASweepTakesSeveralRuns(t *testing.T) {
 	}
 	if _, metrics = s.run(t); metrics["OpenWaits"] != executions+external {
 		t.Errorf("the third run: metrics %v", metrics)
+	}
+}
+
+// A wait that cannot be rearmed does not keep the others from it, nor the next page.
+func TestABrokenWait(t *testing.T) {
+	t.Parallel()
+	s := full(0, 2*pageSize)
+	for i := range s.waits {
+		s.waits[i].Deadline = now.Add(-lateness - 1)
+	}
+	s.place, s.broken, s.readErr = []byte(`{"external":true}`), "w1", errFault
+	s.run(t)
+	s.readErr = nil
+	if done, _ := s.run(t); len(s.rearmedFor) != 2*pageSize-1 || !done.Ended {
+		t.Errorf("%d waits are rearmed, %+v", len(s.rearmedFor), done)
 	}
 }
 

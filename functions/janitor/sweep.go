@@ -153,21 +153,29 @@ func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error
 	for _, wait := range page {
 		done.Read++
 		at.Waits.add(wait.Opened)
-		if s.now().Sub(wait.Deadline) <= lateness {
-			continue
+		if s.now().Sub(wait.Deadline) > lateness {
+			err = errors.Join(err, s.overdueWait(ctx, wait, done))
 		}
-		needs, err := s.rearmWait(ctx, wait, false)
-		if err != nil {
-			return err
-		}
-		done.Rearmed++
-		s.log.WarnContext(ctx, "overdue", "recipient", wait.Recipient, "needs", needs, "seconds", int(s.now().Sub(wait.Deadline).Seconds()))
 	}
 	if len(page) == pageSize {
 		at.After = page[pageSize-1].Handle
-		return nil
+		return err
 	}
 	done.Ended = true
 	*at = place{Before: at.Waits}
+	return err
+}
+
+// overdueWait rearms a wait. One that fails is left to the next sweep, and does not keep the others from it.
+func (s sweeper) overdueWait(ctx context.Context, wait resume.ExternalWait, done *swept) error {
+	needs, err := s.rearmWait(ctx, wait, false)
+	switch {
+	case errors.Is(err, resume.ErrNoWait): // it expired
+		return nil
+	case err != nil:
+		return err
+	}
+	done.Rearmed++
+	s.log.WarnContext(ctx, "overdue", "recipient", wait.Recipient, "needs", needs, "seconds", int(s.now().Sub(wait.Deadline).Seconds()))
 	return nil
 }

@@ -111,7 +111,7 @@ func (c *Client) dueAt(ctx context.Context, s machine.State, now time.Time) (due
 		return due, nil
 	}
 	flow, err := c.flows.Flow(ctx, s.Flow)
-	if errors.Is(err, ErrNotFound) { // any wake ends the execution
+	if errors.Is(err, ErrNotFound) || CodeOf(err) == CodeInvalid { // any wake ends the execution (rule 13)
 		flow, err = nil, nil
 	}
 	earlier(c.limits.EndsAt(s, flow))

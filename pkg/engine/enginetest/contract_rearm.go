@@ -1,10 +1,13 @@
 package enginetest
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // rearmCases are those of wakes for messages that may be lost.
@@ -51,6 +54,12 @@ var rearmCases = []ruleCase{
 		b.advance(b.close(success))
 		b.overdue(25*time.Hour, 0)
 	}},
+	{"rearm: an execution is overdue after the time limit although its definition cannot be read", func(b *fixture) {
+		b.Limits.Duration = 24 * time.Hour
+		b.ask(askFlow)
+		b.Flows = brokenFlows{b.Flows}
+		b.overdue(25*time.Hour, time.Hour)
+	}},
 	{"rearm: a long call is queued again only if calls are lost", func(b *fixture) {
 		b.long()
 		b.at(time.Hour)
@@ -68,6 +77,14 @@ var rearmCases = []ruleCase{
 }
 
 // overdue wants the execution to be that late at an instant after the epoch.
+type brokenFlows struct{ engine.Flows }
+
+// Flow implements [engine.Flows].
+func (brokenFlows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) {
+	_, flow, err := engine.ParseFlow(flowName, []byte("type: none"))
+	return flow, err
+}
+
 func (b *fixture) overdue(at, want time.Duration) {
 	b.t.Helper()
 	b.at(at)
