@@ -12,11 +12,10 @@ require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.15 // the command: the user's credentials and region, as every AWS tool finds them
 	github.com/aws/aws-sdk-go-v2/credentials v1.20.15 // tests: requests of other principals to the emulator
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.7 // the command: not to ask a machine's role where there is none
-	github.com/aws/aws-sdk-go-v2/service/batch v1.65.2 // jobs of the kind batch-job
 	github.com/aws/aws-sdk-go-v2/service/cloudformation v1.82.5 // the command: where the API of a stack is
 	github.com/aws/aws-sdk-go-v2/service/cloudwatch v1.75.5 // doctor: alarms, and the age of messages
 	github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs v1.92.0 // tests: what the functions on the emulator log
-	github.com/aws/aws-sdk-go-v2/service/databasemigrationservice v1.64.0 // jobs of the kind dms-task
+	github.com/aws/aws-sdk-go-v2/service/databasemigrationservice v1.64.0 // tests: the emulator of DMS
 	github.com/aws/aws-sdk-go-v2/service/dynamodb v1.73.1 // AWS's own client of DynamoDB
 	github.com/aws/aws-sdk-go-v2/service/eventbridge v1.55.9 // the ends of executions go to an event bus
 	github.com/aws/aws-sdk-go-v2/service/iam v1.64.8 // tests: roles for the functions on the emulator
@@ -24,11 +23,10 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.8 // large values; its reason beside net/http is in pkg/aws/s3
 	github.com/aws/aws-sdk-go-v2/service/scheduler v1.18.2 // timers beyond the longest delay of a message
 	github.com/aws/aws-sdk-go-v2/service/secretsmanager v1.50.10 // the key that tokens are signed with
-	github.com/aws/aws-sdk-go-v2/service/sfn v1.41.2 // jobs of the kind sfn-execution, and task tokens of Step Functions
-	github.com/aws/aws-sdk-go-v2/service/sns v1.47.9 // messages to topics
+	github.com/aws/aws-sdk-go-v2/service/sfn v1.41.2 // task tokens of Step Functions
+	github.com/aws/aws-sdk-go-v2/service/sns v1.47.9 // tests: topics on the emulator
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10 // wakes and long calls are messages
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // the command: in whose account jobs are started
-	github.com/aws/aws-sdk-go-v2/service/transcribe v1.55.2 // jobs of the kind transcribe-job
 	github.com/aws/smithy-go v1.28.8 // the errors and the middleware that the clients of AWS have in common
 	github.com/cockroachdb/datadriven v1.0.3 // tests: replays the scenario scripts of the machine
 	github.com/cockroachdb/pebble/v2 v2.1.7 // the durable store: of the libraries measured the one with the most durable writes/s; pkg/docs/decisions/12

@@ -98,7 +98,7 @@ var house = []row{
 	{path: "pkg/webhook", ours: []string{"pkg/engine"}, modules: []string{webhooks}},
 
 	{path: "pkg/aws/emulator", testing: true, modules: []string{awsSDK}},
-	{path: "pkg/aws/faults", testing: true, modules: []string{awsSDK, "golang.org/x/tools"}},
+	{path: "pkg/aws/faults", testing: true, ours: []string{"pkg/aws/call"}, modules: []string{awsSDK, "golang.org/x/tools"}},
 	{path: "pkg/aws/stack"},
 	{path: "pkg/aws/samlocal"},
 	{path: "pkg/aws/dynamo", ours: useCases, modules: []string{awsSDK}},
@@ -107,9 +107,10 @@ var house = []row{
 	{path: "pkg/aws/scheduler", modules: []string{awsSDK}},
 	{path: "pkg/aws/lambda", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/xray", ours: []string{"pkg/telemetry", "pkg/tracing"}, modules: []string{awsSDK}},
-	{path: "pkg/aws/services", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/call", modules: []string{awsSDK}},
+	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call"}, useCases...), modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
-	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/call", "pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
 	{path: "pkg/aws/function", modules: []string{awsSDK}, ours: []string{"pkg/jobs", "pkg/release", "pkg/resume", "pkg/token"}},
 	{path: "pkg/aws/environment", modules: []string{awsSDK}},
@@ -163,9 +164,9 @@ var house = []row{
 // functionModules has the third-party modules that the binary of each function links, direct or not.
 var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
-	"functions/getjobstatus": clients(jobServices...),
-	"functions/startjob":     clients(append([]string{"dynamodb", "sqs", "sns", "secretsmanager"}, jobServices...)...),
-	"functions/jobevents":    clients(append([]string{"dynamodb", "sqs", "scheduler", "secretsmanager"}, jobServices...)...),
+	"functions/getjobstatus": {runtime, awsSDK + "/aws-sdk-go-v2", awsSDK + "/smithy-go", yaml + "/v4"},
+	"functions/startjob":     clients("dynamodb", "sqs", "secretsmanager"),
+	"functions/jobevents":    clients("dynamodb", "sqs", "scheduler", "secretsmanager"),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
 	"functions/taskrunner":   append(clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"), webhooks),
 	"functions/api":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
@@ -174,9 +175,6 @@ var functionModules = map[string][]string{
 	"functions/sfn":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager", "s3"), webhooks),
 }
-
-// jobServices are the clients of the services that run jobs.
-var jobServices = []string{"batch", "databasemigrationservice", "sfn", "transcribe"}
 
 const runtime = "github.com/aws/aws-lambda-go"
 

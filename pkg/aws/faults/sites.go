@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/tools/go/packages"
+
+	"github.com/waitless/waitless/pkg/aws/call"
 )
 
 // Site is a function that sends requests of one operation to AWS, itself or by other functions of its package.
@@ -77,6 +79,9 @@ func usesOf(p *packages.Package, body ast.Node) (found uses) {
 		name, ok := n.(*ast.Ident)
 		if !ok {
 			return true
+		}
+		if operation := rowOf(p.TypesInfo.Uses[name]); operation != "" {
+			found.operations = append(found.operations, operation)
 		}
 		if f, ok := p.TypesInfo.Uses[name].(*types.Func); ok {
 			switch operation := operationOf(f); {
@@ -146,6 +151,20 @@ func operationOf(f *types.Func) string {
 		return ""
 	}
 	return services[service] + "." + operation
+}
+
+// rowOf returns the operation of a row of package call, which has the name of its operation, empty for other objects.
+func rowOf(object types.Object) string {
+	row, ok := object.(*types.Var)
+	if !ok || row.Pkg() == nil || row.Pkg().Path() != "github.com/waitless/waitless/pkg/aws/call" {
+		return ""
+	}
+	for _, each := range call.Rows() {
+		if each.Name == row.Name() {
+			return each.Service.ID + "." + each.Name
+		}
+	}
+	return ""
 }
 
 // services are the names of services as clients know them, by the package of the client.

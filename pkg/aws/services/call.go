@@ -15,21 +15,18 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// call makes an operation of a client's method.
-func call[Input, Output, Options any](method func(context.Context, *Input, ...func(*Options)) (*Output, error)) Operation {
+// through makes a row an operation.
+func through(client *call.Client, row call.Operation) Operation {
 	return func(ctx context.Context, service string, params []byte) ([]byte, error) {
-		input := new(Input)
-		if err := Decode(service, params, input); err != nil {
-			return nil, err
-		}
-		output, err := method(ctx, input)
+		response, err := client.Call(ctx, row, params)
 		if err != nil {
 			return nil, Refusal(service, err)
 		}
-		return encode(output)
+		return response.Body, nil
 	}
 }
 
@@ -47,17 +44,6 @@ func Decode(service string, params []byte, input any) error {
 	return nil
 }
 
-// encode leaves out what the client tells of the request.
-func encode(output any) ([]byte, error) {
-	text, err := json.Marshal(output)
-	var members map[string]json.RawMessage
-	if err := errors.Join(err, json.Unmarshal(text, &members)); err != nil {
-		return nil, err
-	}
-	delete(members, "ResultMetadata")
-	return json.Marshal(members)
-}
-
 // errorInvalid stands behind the service's name in the error for params that
 // never got as far as the service.
 const errorInvalid = "InvalidArgument"
@@ -72,7 +58,10 @@ const queryPrefix = "AWS.SimpleQueueService."
 // Refusal is what the service answered, a [*resume.ServiceError], or an error that leaves open whether
 // anything happened.
 func Refusal(service string, err error) error {
-	if wrong, ok := errors.AsType[smithy.InvalidParamsError](err); ok {
+	if wrong, ok := errors.AsType[*call.ParamsError](err); ok {
+		return invalid(service, wrong.Error())
+	}
+	if wrong, ok := errors.AsType[smithy.InvalidParamsError](err); ok { // of a client of SQS
 		return invalid(service, "the params: "+oneLine(wrong.Errs()))
 	}
 	api, ok := errors.AsType[smithy.APIError](err)

@@ -8,11 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/service/batch"
-	"github.com/aws/aws-sdk-go-v2/service/databasemigrationservice"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	"github.com/aws/aws-sdk-go-v2/service/transcribe"
 
+	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -46,19 +43,19 @@ func Starts(config aws.Config) aws.Config {
 }
 
 func own(config aws.Config) Operations {
-	starts := Starts(config)
+	starts, describes := call.New(Starts(config)), call.New(config)
 	return Operations{
-		"batch:SubmitJob":    call(batch.NewFromConfig(starts).SubmitJob),
-		"batch:DescribeJobs": call(batch.NewFromConfig(config).DescribeJobs),
+		"batch:SubmitJob":    through(starts, call.SubmitJob),
+		"batch:DescribeJobs": through(describes, call.DescribeJobs),
 
-		"dms:StartReplicationTask":     call(databasemigrationservice.NewFromConfig(starts).StartReplicationTask),
-		"dms:DescribeReplicationTasks": call(databasemigrationservice.NewFromConfig(config).DescribeReplicationTasks),
+		"dms:StartReplicationTask":     through(starts, call.StartReplicationTask),
+		"dms:DescribeReplicationTasks": through(describes, call.DescribeReplicationTasks),
 
-		"transcribe:StartTranscriptionJob": call(transcribe.NewFromConfig(starts).StartTranscriptionJob),
-		"transcribe:GetTranscriptionJob":   call(transcribe.NewFromConfig(config).GetTranscriptionJob),
+		"transcribe:StartTranscriptionJob": through(starts, call.StartTranscriptionJob),
+		"transcribe:GetTranscriptionJob":   through(describes, call.GetTranscriptionJob),
 
-		"sfn:StartExecution":    call(sfn.NewFromConfig(starts).StartExecution),
-		"sfn:DescribeExecution": call(sfn.NewFromConfig(config).DescribeExecution),
+		"sfn:StartExecution":    through(starts, call.StartExecution),
+		"sfn:DescribeExecution": through(describes, call.DescribeExecution),
 	}
 }
 

@@ -66,7 +66,7 @@ func TestParamsGoToTheServiceAndItsAnswerComesBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantJSON(t, string(answer), `{"JobArn":"arn:j","JobId":"j","JobName":"<n>"}`)
+	wantJSON(t, string(answer), `{"jobArn":"arn:j","jobId":"j","jobName":"<n>"}`)
 	path, body, _ := strings.Cut(<-asked, " ")
 	if path != "/v1/submitjob" {
 		t.Errorf("path %s", path)
@@ -141,16 +141,16 @@ func TestParamsThatNeverLeave(t *testing.T) {
 	for params, want := range map[string]string{
 		whole + `,"retries":3}`:                      `the params: unknown field "retries"`,
 		whole + `,"arrayProperties":{"siz":2}}`:      `unknown field "siz"`,
-		whole + `,"timeout":60}`:                     "cannot unmarshal number into Go struct field SubmitJobInput.Timeout",
-		whole + `,"tags":["a"]}`:                     "SubmitJobInput.Tags of type map",
-		whole + `,"propagateTags":"yes"}`:            "SubmitJobInput.PropagateTags of type bool",
-		whole + `,"dependsOn":{}}`:                   "SubmitJobInput.DependsOn of type []",
-		whole + `,"schedulingPriorityOverride":"1"}`: "SubmitJobInput.SchedulingPriorityOverride of type int32",
-		`{"jobName":7}`:                              "SubmitJobInput.JobName of type string",
-		`{"jobName":"n"}`:                            "missing required field, SubmitJobInput.JobQueue; missing required field, SubmitJobInput.JobDef",
-		``:                                           "missing required field, SubmitJobInput.JobName",
-		`[]`:                                         "cannot unmarshal array",
-		`"text"`:                                     "cannot unmarshal string",
+		whole + `,"timeout":60}`:                     "the params: timeout: found a number, want an object",
+		whole + `,"tags":["a"]}`:                     "tags: found an array, want an object",
+		whole + `,"propagateTags":"yes"}`:            "propagateTags: found a text, want true or false",
+		whole + `,"dependsOn":{}}`:                   "dependsOn: found an object, want an array",
+		whole + `,"schedulingPriorityOverride":"1"}`: "schedulingPriorityOverride: found a text, want an integer of 32 bits",
+		`{"jobName":7}`:                              "jobName: found a number, want a text",
+		`{"jobName":"n"}`:                            "missing required field jobDefinition; missing required field jobQueue",
+		``:                                           "missing required field jobName",
+		`[]`:                                         "the params: found an array, want an object",
+		`"text"`:                                     "the params: found a text, want an object",
 		whole:                                        "unexpected EOF",
 		whole + `,}`:                                 "the params: invalid character",
 	} {

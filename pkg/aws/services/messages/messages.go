@@ -17,11 +17,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
-	smithymiddleware "github.com/aws/smithy-go/middleware"
 
+	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/services"
 )
 
@@ -34,7 +33,7 @@ func Operations(config aws.Config, own ...string) services.Operations {
 	for _, queue := range own {
 		q.own = append(q.own, path.Base(queue))
 	}
-	t := &topics{client: sns.NewFromConfig(starts)}
+	t := &topics{client: call.New(starts)}
 	return services.Operations{"sqs:SendMessage": q.send, "sns:Publish": t.publish}
 }
 
@@ -72,7 +71,8 @@ func (q *queues) send(ctx context.Context, service string, params []byte) ([]byt
 	if err != nil {
 		return nil, services.Refusal(service, err)
 	}
-	return answer(output.MessageId, output.ResultMetadata)
+	requestID, _ := middleware.GetRequestIDMetadata(output.ResultMetadata)
+	return answer(aws.ToString(output.MessageId), requestID)
 }
 
 // ofStack matches the names that CloudFormation gives the queues of template.yaml:
@@ -119,22 +119,21 @@ func (q *queues) url(ctx context.Context, name string) (string, error) {
 	return q.urls[name], nil
 }
 
-type topics struct{ client *sns.Client }
+type topics struct{ client *call.Client }
 
 func (t *topics) publish(ctx context.Context, service string, params []byte) ([]byte, error) {
-	var input sns.PublishInput
-	if err := services.Decode(service, params, &input); err != nil {
-		return nil, err
+	response, err := t.client.Call(ctx, call.Publish, params)
+	var output struct{ MessageID string }
+	if err == nil {
+		err = json.Unmarshal(response.Body, &output)
 	}
-	output, err := t.client.Publish(ctx, &input)
 	if err != nil {
 		return nil, services.Refusal(service, err)
 	}
-	return answer(output.MessageId, output.ResultMetadata)
+	return answer(output.MessageID, response.RequestID)
 }
 
 // answer is what both services tell.
-func answer(messageID *string, metadata smithymiddleware.Metadata) ([]byte, error) {
-	requestID, _ := middleware.GetRequestIDMetadata(metadata)
-	return json.Marshal(map[string]string{"MessageId": aws.ToString(messageID), "RequestId": requestID})
+func answer(messageID, requestID string) ([]byte, error) {
+	return json.Marshal(map[string]string{"MessageId": messageID, "RequestId": requestID})
 }

@@ -1,0 +1,192 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Operation is a row: an operation of a service.
+type Operation struct {
+	Service       Service
+	Name          string
+	Method, Path  string // of REST-JSON
+	Input, Output string // shapes; the output of JSON protocols needs only the instants
+}
+
+// Response is what an operation returned.
+type Response struct {
+	Body      []byte // a JSON object
+	RequestID string
+}
+
+// Client makes the calls of operations. Its errors are those of the SDK's clients, or a [*ParamsError].
+type Client struct {
+	config  aws.Config
+	retryer aws.Retryer
+	signer  *v4.Signer
+}
+
+// New returns a client with the region, endpoints, credentials, retries and transport of the configuration.
+func New(config aws.Config) *Client {
+	c := &Client{config: config.Copy(), signer: v4.NewSigner()}
+	if c.config.HTTPClient == nil {
+		c.config.HTTPClient = awshttp.NewBuildableClient()
+	}
+	switch {
+	case config.Retryer != nil:
+		c.retryer = config.Retryer()
+	case config.RetryMode == aws.RetryModeAdaptive:
+		c.retryer = retry.NewAdaptiveMode()
+	default:
+		c.retryer = retry.NewStandard()
+	}
+	if config.RetryMaxAttempts > 0 {
+		c.retryer = retry.AddWithMaxAttempts(c.retryer, config.RetryMaxAttempts)
+	}
+	return c
+}
+
+// Call makes a call with params, a JSON object. Empty params are those without members.
+func (c *Client) Call(ctx context.Context, o Operation, params []byte) (Response, error) {
+	m, err := messageOf(o, params)
+	if err != nil {
+		return Response{}, err
+	}
+	base, err := c.endpoint(ctx, o.Service)
+	if err != nil {
+		return Response{}, err
+	}
+	stack, err := c.stack(o, base, m)
+	if err != nil {
+		return Response{}, err
+	}
+	handler := middleware.DecorateHandler(smithyhttp.NewClientHandlerWithOptions(c.config.HTTPClient), stack)
+	body, metadata, err := handler.Handle(middleware.ClearStackValues(ctx), nil)
+	if err != nil {
+		return Response{}, &smithy.OperationError{ServiceID: o.Service.ID, OperationName: o.Name, Err: err}
+	}
+	requestID, _ := awsmiddleware.GetRequestIDMetadata(metadata)
+	return Response{Body: body.([]byte), RequestID: requestID}, nil //nolint:forcetypeassert // reading returns it
+}
+
+// The names of steps in the stack that the SDK's own refer to.
+const (
+	stepSign = "Signing"
+	stepRead = "OperationDeserializer"
+)
+
+// stack returns the steps of a call: those of the SDK's clients, with this package's protocols between them.
+func (c *Client) stack(o Operation, base string, m message) (*middleware.Stack, error) {
+	stack := middleware.NewStack(o.Name, smithyhttp.NewStackRequest)
+	register := &awsmiddleware.RegisterServiceMetadata{
+		ServiceID: o.Service.ID, SigningName: o.Service.signing(), Region: c.config.Region, OperationName: o.Name,
+	}
+	err := errors.Join(
+		stack.Initialize.Add(register, middleware.Before),
+		stack.Serialize.Add(writing(base, m), middleware.After),
+		awsmiddleware.AddClientRequestIDMiddleware(stack),
+		awsmiddleware.AddRequestUserAgentMiddleware(stack),
+		awsmiddleware.AddRecursionDetection(stack),
+		stack.Finalize.Add(c.signing(o.Service.signing(), m.body), middleware.After),
+		retry.AddRetryMiddlewares(stack, retry.AddRetryMiddlewaresOptions{Retryer: c.retryer}),
+		stack.Deserialize.Add(reading(o), middleware.After),
+		awsmiddleware.AddRequestIDRetrieverMiddleware(stack),
+		awshttp.AddResponseErrorMiddleware(stack),
+		awsmiddleware.AddRawResponseToMetadata(stack),
+		awsmiddleware.AddRecordResponseTiming(stack),
+	)
+	for _, add := range c.config.APIOptions {
+		err = errors.Join(err, add(stack))
+	}
+	return stack, err
+}
+
+// writing fills the request in.
+func writing(base string, m message) middleware.SerializeMiddleware {
+	return middleware.SerializeMiddlewareFunc("OperationSerializer", func(
+		ctx context.Context, in middleware.SerializeInput, next middleware.SerializeHandler,
+	) (out middleware.SerializeOutput, metadata middleware.Metadata, err error) {
+		request, ok := in.Request.(*smithyhttp.Request)
+		if !ok {
+			return out, metadata, fmt.Errorf("a request of type %T", in.Request)
+		}
+		if request.URL, err = urlOf(base, m); err != nil {
+			return out, metadata, err
+		}
+		request.Method, request.Header = m.method, m.header.Clone()
+		request.ContentLength = int64(len(m.body))
+		if in.Request, err = request.SetStream(bytes.NewReader(m.body)); err != nil {
+			return out, metadata, err
+		}
+		return next.HandleSerialize(ctx, in)
+	})
+}
+
+// signing signs each try.
+func (c *Client) signing(service string, body []byte) middleware.FinalizeMiddleware {
+	hash := sha256.Sum256(body)
+	return middleware.FinalizeMiddlewareFunc(stepSign, func(
+		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+	) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
+		request, ok := in.Request.(*smithyhttp.Request)
+		if !ok {
+			return out, metadata, fmt.Errorf("a request of type %T", in.Request)
+		}
+		if aws.IsCredentialsProvider(c.config.Credentials, (*aws.AnonymousCredentials)(nil)) {
+			return next.HandleFinalize(ctx, in)
+		}
+		if c.config.Credentials == nil {
+			return out, metadata, &v4.SigningError{Err: errors.New("there are no credentials")}
+		}
+		credentials, err := c.config.Credentials.Retrieve(ctx)
+		if err == nil {
+			err = c.signer.SignHTTP(ctx, credentials, request.Request, hex.EncodeToString(hash[:]), service, c.config.Region, time.Now())
+		}
+		if err != nil {
+			return out, metadata, &v4.SigningError{Err: err}
+		}
+		return next.HandleFinalize(ctx, in)
+	})
+}
+
+// reading reads the response.
+func reading(o Operation) middleware.DeserializeMiddleware {
+	return middleware.DeserializeMiddlewareFunc(stepRead, func(
+		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+	) (out middleware.DeserializeOutput, metadata middleware.Metadata, err error) {
+		out, metadata, err = next.HandleDeserialize(ctx, in)
+		response, ok := out.RawResponse.(*smithyhttp.Response)
+		if err != nil || !ok {
+			return out, metadata, err
+		}
+		body, err := io.ReadAll(response.Body)
+		if err = errors.Join(err, response.Body.Close()); err != nil {
+			return out, metadata, err
+		}
+		if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
+			return out, metadata, refusal(o.Service.Protocol, response.StatusCode, response.Header, body)
+		}
+		text, err := result(o, body)
+		if err != nil {
+			return out, metadata, &smithy.DeserializationError{Err: fmt.Errorf("the response: %w", err)}
+		}
+		out.Result = text
+		return out, metadata, nil
+	})
+}

@@ -1,0 +1,222 @@
+package call
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	smithyrand "github.com/aws/smithy-go/rand"
+)
+
+// ParamsError is an error for params that are not those of the operation. Nothing was sent.
+type ParamsError struct{ Problem string }
+
+// Error implements error.
+func (e *ParamsError) Error() string { return "the params: " + e.Problem }
+
+func wrong(format string, args ...any) error { return &ParamsError{fmt.Sprintf(format, args...)} }
+
+// readParams returns the params with the names of the service. It rejects members that the operation does not have: ignored,
+// they would make another job than the one that was meant.
+func readParams(s *shape, params []byte) (map[string]any, error) {
+	members := map[string]any{}
+	if len(params) == 0 {
+		params = []byte("{}")
+	}
+	var whole json.RawMessage // reports wrong JSON, so that what follows reads only right JSON
+	if err := json.NewDecoder(bytes.NewReader(params)).Decode(&whole); err != nil {
+		return nil, wrong("%v", err)
+	}
+	r := paramsReader{decoder: json.NewDecoder(bytes.NewReader(whole))}
+	r.decoder.UseNumber()
+	value, err := r.value(s, "")
+	found, ok := value.(map[string]any)
+	switch {
+	case ok:
+		members = found
+	case err == nil && value == nil:
+		r.complete(s, "", members)
+	case err == nil:
+		err = wrong("want an object")
+	}
+	if err == nil && len(r.missing) > 0 {
+		err = wrong("%s", strings.Join(r.missing, "; "))
+	}
+	return members, err
+}
+
+type paramsReader struct {
+	decoder *json.Decoder
+	missing []string
+}
+
+// value reads one value of the shape, nil for null.
+func (r *paramsReader) value(s *shape, path string) (any, error) {
+	if s.kind == '*' {
+		var value any
+		err := r.decoder.Decode(&value)
+		return value, err
+	}
+	token, err := r.decoder.Token()
+	if err != nil || token == nil {
+		return nil, err
+	}
+	switch {
+	case token == json.Delim('{') && s.kind == '{':
+		return r.structure(s, path)
+	case token == json.Delim('{') && s.kind == '<':
+		return r.mapping(s, path)
+	case token == json.Delim('[') && s.kind == '[':
+		return r.list(s, path)
+	}
+	value, ok := scalar(s.kind, token)
+	if !ok {
+		return nil, wrong("%sfound %s, want %s", prefix(path), nameOf(token), kinds[s.kind])
+	}
+	return value, nil
+}
+
+func prefix(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + ": "
+}
+
+// kinds are what users call them.
+var kinds = map[byte]string{
+	'{': "an object", '<': "an object", '[': "an array", 's': "a text", 'i': "an integer of 32 bits", 'l': "an integer of 64 bits",
+	'd': "a number", 'b': "true or false",
+	't': "an instant as a text of RFC 3339", 'B': "a text in base64",
+}
+
+func nameOf(token any) string {
+	switch token.(type) {
+	case json.Delim:
+		if token == json.Delim('[') {
+			return "an array"
+		}
+		return "an object"
+	case string:
+		return "a text"
+	case bool:
+		return "a boolean"
+	}
+	return "a number"
+}
+
+func (r *paramsReader) structure(s *shape, path string) (any, error) {
+	members := map[string]any{}
+	for r.decoder.More() {
+		name, err := r.name()
+		if err != nil {
+			return nil, err
+		}
+		m := s.find(name)
+		if m == nil {
+			return nil, wrong("unknown field %q", name)
+		}
+		value, err := r.value(m.shape, join(path, m.name))
+		if err != nil {
+			return nil, err
+		}
+		if value != nil {
+			members[m.name] = value
+		}
+	}
+	_, err := r.decoder.Token()
+	r.complete(s, path, members)
+	return members, err
+}
+
+func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
+
+func (r *paramsReader) name() (string, error) {
+	token, err := r.decoder.Token()
+	name, _ := token.(string)
+	return name, err
+}
+
+// complete notes what is missing, and makes idempotency tokens. A token is made once for all tries.
+func (r *paramsReader) complete(s *shape, path string, members map[string]any) {
+	for _, m := range s.members {
+		_, ok := members[m.name]
+		switch {
+		case ok:
+		case m.token:
+			members[m.name], _ = smithyrand.NewUUID(rand.Reader).GetUUID() // that reader does not fail
+		case m.required:
+			r.missing = append(r.missing, "missing required field "+join(path, m.name))
+		}
+	}
+}
+
+func (r *paramsReader) mapping(s *shape, path string) (any, error) {
+	members := map[string]any{}
+	for r.decoder.More() {
+		name, err := r.name()
+		if err != nil {
+			return nil, err
+		}
+		if members[name], err = r.value(s.item, join(path, name)); err != nil {
+			return nil, err
+		}
+	}
+	_, err := r.decoder.Token()
+	return members, err
+}
+
+func (r *paramsReader) list(s *shape, path string) (any, error) {
+	list := []any{}
+	for r.decoder.More() {
+		value, err := r.value(s.item, path+"["+strconv.Itoa(len(list))+"]")
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, value)
+	}
+	_, err := r.decoder.Token()
+	return list, err
+}
+
+// scalar returns the token as a value of that kind: a string, bool, json.Number, time.Time or []byte.
+func scalar(kind byte, token any) (any, bool) {
+	switch value := token.(type) {
+	case bool:
+		return value, kind == 'b'
+	case json.Number:
+		return value, isNumber(kind, value)
+	case string:
+		switch kind {
+		case 's':
+			return value, true
+		case 't':
+			at, err := time.Parse(time.RFC3339, value)
+			return at, err == nil
+		case 'B':
+			blob, err := base64.StdEncoding.DecodeString(value)
+			return blob, err == nil
+		}
+	}
+	return nil, false
+}
+
+func isNumber(kind byte, number json.Number) bool {
+	n, err := number.Int64()
+	switch kind {
+	case 'i':
+		return err == nil && n >= math.MinInt32 && n <= math.MaxInt32
+	case 'l':
+		return err == nil
+	case 'd':
+		_, err = number.Float64()
+		return err == nil
+	}
+	return false
+}

@@ -1,0 +1,211 @@
+package call
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/protocol/restjson"
+	awsxml "github.com/aws/aws-sdk-go-v2/aws/protocol/xml"
+	"github.com/aws/smithy-go"
+	smithytime "github.com/aws/smithy-go/time"
+)
+
+// result returns the body of a response as a JSON object with the names of the service.
+func result(o Operation, body []byte) ([]byte, error) {
+	if o.Service.Protocol == Query {
+		return readXML(o, body)
+	}
+	if len(bytes.TrimSpace(body)) == 0 {
+		return []byte("{}"), nil
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	var members map[string]any
+	if err := decoder.Decode(&members); err != nil {
+		return nil, err
+	}
+	if members == nil {
+		return nil, errors.New("null is no object")
+	}
+	if o.Output != "" {
+		withInstants(shapeOf(o.Output), members)
+	}
+	return writeJSON(members)
+}
+
+// withInstants turns the seconds of instants into texts. It leaves all that the shape does not know.
+func withInstants(s *shape, value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, found := range value {
+			if s.kind == '<' {
+				value[name] = withInstants(s.item, found)
+			} else if m := s.find(name); m != nil {
+				value[name] = withInstants(m.shape, found)
+			}
+		}
+	case []any:
+		for i, item := range value {
+			if s.kind == '[' {
+				value[i] = withInstants(s.item, item)
+			}
+		}
+	case json.Number:
+		seconds, err := value.Float64()
+		const lastSecond = 253402300799 // of the year 9999, the last that RFC 3339 has
+		if s.kind == 't' && err == nil && seconds >= 0 && seconds <= lastSecond {
+			return smithytime.ParseEpochSeconds(seconds).UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return value
+}
+
+// readXML reads <OperationResponse><OperationResult>...
+func readXML(o Operation, body []byte) ([]byte, error) {
+	decoder := xml.NewDecoder(bytes.NewReader(body))
+	var found any = map[string]any{}
+	err := children(decoder, func(xml.StartElement) error { // the response
+		return children(decoder, func(e xml.StartElement) (err error) {
+			if e.Name.Local != o.Name+"Result" {
+				return decoder.Skip()
+			}
+			found, err = element(decoder, shapeOf(o.Output))
+			return err
+		})
+	})
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return writeJSON(found)
+}
+
+// children calls read for each element up to the end of the one that is open. It returns io.EOF at the end of the document.
+func children(decoder *xml.Decoder, read func(xml.StartElement) error) error {
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return err
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if err := read(token); err != nil {
+				return err
+			}
+		case xml.EndElement:
+			return nil
+		}
+	}
+}
+
+// element reads the content of the element that is open.
+func element(decoder *xml.Decoder, s *shape) (any, error) {
+	switch s.kind {
+	case '{':
+		members := map[string]any{}
+		return members, noEOF(children(decoder, func(e xml.StartElement) (err error) {
+			m := s.find(e.Name.Local)
+			if m == nil {
+				return decoder.Skip()
+			}
+			members[m.name], err = element(decoder, m.shape)
+			return err
+		}))
+	case '[':
+		list := []any{}
+		return list, noEOF(children(decoder, func(xml.StartElement) error {
+			item, err := element(decoder, s.item)
+			list = append(list, item)
+			return err
+		}))
+	case '<':
+		return entries(decoder, s)
+	}
+	return leaf(decoder, s.kind)
+}
+
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// entries reads a map.
+func entries(decoder *xml.Decoder, s *shape) (any, error) {
+	pair := &shape{kind: '{', members: []member{{name: s.key, shape: &shape{kind: 's'}}, {name: s.value, shape: s.item}}}
+	members := map[string]any{}
+	return members, noEOF(children(decoder, func(xml.StartElement) error {
+		entry, err := element(decoder, pair)
+		if found, ok := entry.(map[string]any); ok && err == nil {
+			name, _ := found[s.key].(string)
+			members[name] = found[s.value]
+		}
+		return err
+	}))
+}
+
+// leaf reads a text, and a number, a boolean or an instant of it where the text is one.
+func leaf(decoder *xml.Decoder, kind byte) (any, error) {
+	var found strings.Builder
+	for {
+		token, err := decoder.Token()
+		if err != nil {
+			return nil, noEOF(err)
+		}
+		switch token := token.(type) {
+		case xml.CharData:
+			found.Write(token)
+		case xml.StartElement:
+			if err := decoder.Skip(); err != nil {
+				return nil, noEOF(err)
+			}
+		case xml.EndElement:
+			return parsed(kind, found.String()), nil
+		}
+	}
+}
+
+func parsed(kind byte, text string) any {
+	switch kind {
+	case 'i', 'l', 'd':
+		if number := json.Number(text); isNumber(kind, number) && json.Valid([]byte(text)) {
+			return number
+		}
+	case 'b':
+		if text == "true" || text == "false" {
+			return text == "true"
+		}
+	case 't':
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return at.UTC().Format(time.RFC3339Nano)
+		}
+	}
+	return text
+}
+
+// refusal returns the error of a response that is not a success.
+func refusal(protocol Protocol, status int, header http.Header, body []byte) error {
+	var code, message string
+	if protocol == Query {
+		found, _ := awsxml.GetErrorResponseComponents(bytes.NewReader(body), false) // what is no XML has no code
+		code, message = found.Code, found.Message
+	} else {
+		code, message, _ = restjson.GetErrorInfo(json.NewDecoder(bytes.NewReader(body)))
+		code = cmp.Or(restjson.SanitizeErrorCode(header.Get("X-Amzn-Errortype")), code)
+		old, _, _ := strings.Cut(header.Get("X-Amzn-Query-Error"), ";") // of a service that had the query protocol before
+		code = cmp.Or(old, code)
+	}
+	refused := &smithy.GenericAPIError{Code: cmp.Or(code, "UnknownError"), Fault: smithy.FaultClient}
+	refused.Message = cmp.Or(message, http.StatusText(status), refused.Code)
+	if status >= http.StatusInternalServerError {
+		refused.Fault = smithy.FaultServer
+	}
+	return refused
+}
