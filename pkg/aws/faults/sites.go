@@ -80,7 +80,7 @@ func usesOf(p *packages.Package, body ast.Node) (found uses) {
 		if !ok {
 			return true
 		}
-		if operation := rowOf(p.TypesInfo.Uses[name]); operation != "" {
+		if operation := rowOf(p.TypesInfo.Uses[name]); operation != "" && p.TypesInfo.Uses[name].Pkg() != p.Types {
 			found.operations = append(found.operations, operation)
 		}
 		if f, ok := p.TypesInfo.Uses[name].(*types.Func); ok {
@@ -153,7 +153,7 @@ func operationOf(f *types.Func) string {
 	return services[service] + "." + operation
 }
 
-// rowOf returns the operation of a row of package call, which has the name of its operation, empty for other objects.
+// rowOf returns the operation of a row of package call, empty for other objects. The name of a row is that of its operation.
 func rowOf(object types.Object) string {
 	row, ok := object.(*types.Var)
 	if !ok || row.Pkg() == nil || row.Pkg().Path() != "github.com/waitless/waitless/pkg/aws/call" {
