@@ -330,15 +330,22 @@ var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\
 var attachedTo = map[string]string{
 	"StartJobRole": "JobPolicies,DescribePolicies", "GetJobStatusRole": "DescribePolicies", "JobEventsRole": "DescribePolicies",
 	"CallbackRole": "KeyPolicies", "FnfRole": "KeyPolicies", "SfnRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
+	"DeploymentRole": "AWSCodeDeployRoleForLambda", // shifts the aliases and reads the alarms
 }
 
-// attachedParameter is the parameter whose policies a role gets if there are any.
+// attachedParameter is the parameter whose policies a role gets if there are any, or the name of its one policy of AWS.
 func attachedParameter(node *yaml.Node) string {
 	if node == nil {
 		return ""
 	}
 	if both := at(node, "Fn::If"); both != nil {
 		return attachedParameters(both.Content)
+	}
+	if _, name, ok := strings.Cut(node.Content[0].Value, ":iam::aws:policy/service-role/"); ok && len(node.Content) == 1 {
+		return name
+	}
+	if len(node.Content) < 3 {
+		return "others, or without a condition"
 	}
 	name := leaf(node.Content[1])
 	if node.Tag != "!If" || node.Content[0].Value != "Has"+name || node.Content[2].Value != "AWS::NoValue" {
