@@ -77,28 +77,34 @@ var gaps = map[string]struct {
 
 // withGaps writes the overlay of a function's composition and returns its file.
 func withGaps(dir, function string) (overlay string, err error) {
+	return replaced(dir, function, gaps[function].source, gaps[function].texts, []string{"failpoints.go"})
+}
+
+// replaced writes the overlay of a function's composition with other texts, and with files of testdata/failpoints, and returns its file.
+func replaced(dir, function, source string, texts, files []string) (overlay string, err error) {
 	top, err := filepath.Abs(root)
 	if err != nil {
 		return "", err
 	}
-	folder := filepath.Join(top, "functions", gaps[function].source)
+	folder := filepath.Join(top, "functions", source)
 	text, err := os.ReadFile(filepath.Join(folder, "compose.go"))
 	if err != nil {
 		return "", err
 	}
-	for pair := range slices.Chunk(gaps[function].texts, 2) {
+	for pair := range slices.Chunk(texts, 2) {
 		if strings.Count(string(text), pair[0]) != 1 {
-			return "", fmt.Errorf("functions/%s/compose.go does not have %q once", gaps[function].source, pair[0])
+			return "", fmt.Errorf("functions/%s/compose.go does not have %q once", source, pair[0])
 		}
 		text = []byte(strings.Replace(string(text), pair[0], pair[1], 1))
 	}
 	composed := filepath.Join(dir, function+"-compose.go")
-	replaced, _ := json.Marshal(map[string]map[string]string{"Replace": { // texts
-		filepath.Join(folder, "compose.go"):    composed,
-		filepath.Join(folder, "failpoints.go"): filepath.Join(top, "pkg/aws/stack/testdata/failpoints/failpoints.go"),
-	}})
+	others := map[string]string{filepath.Join(folder, "compose.go"): composed}
+	for _, file := range files {
+		others[filepath.Join(folder, file)] = filepath.Join(top, "pkg/aws/stack/testdata/failpoints", file)
+	}
+	written, _ := json.Marshal(map[string]map[string]string{"Replace": others}) // texts
 	overlay = filepath.Join(dir, function+"-overlay.json")
-	return overlay, errors.Join(os.WriteFile(composed, text, 0o600), os.WriteFile(overlay, replaced, 0o600))
+	return overlay, errors.Join(os.WriteFile(composed, text, 0o600), os.WriteFile(overlay, written, 0o600))
 }
 
 // Each function that tells its gaps compiles: its composition has what is replaced.

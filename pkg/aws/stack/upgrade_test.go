@@ -3,13 +3,12 @@ package stack_test
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"errors"
-
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/cli"
@@ -35,6 +33,7 @@ func newUpgraded(name string) deployment {
 type changing struct {
 	stack
 	old, tree map[string][]byte
+	changes   [][2]time.Time // when each began and ended
 }
 
 // bootstrap packs the program of a function.
@@ -58,20 +57,26 @@ func bootstrap(t *testing.T, file string) []byte {
 	return code.Bytes()
 }
 
-// withReleases builds the functions that the recorded commit and the tree have in common.
-func withReleases(t *testing.T, s stack) changing {
+// buildFunctions builds functions of a folder, with the commit that they log when they start.
+func buildFunctions(t *testing.T, tree, out, commit string, args ...string) {
 	t.Helper()
-	commit := releasetest.Unpack(t, root, releasetest.Recorded(t, root))
-	programs := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-tags", "lambda.norpc", "-o", programs, "./functions/...")
-	build.Dir, build.Env = commit, append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("the functions of the recorded commit: %v\n%s", err, out)
+	ldflags := "-ldflags=-s -w -X github.com/waitless/waitless/pkg/release.commit=" + commit
+	build := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"build", "-trimpath", ldflags, "-tags", "lambda.norpc", "-o", out}, args)...)
+	build.Dir, build.Env = tree, append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("functions of %s: %v\n%s", commit, err, text)
 	}
-	c := changing{s, map[string][]byte{}, map[string][]byte{}}
+}
+
+// withReleases builds the functions that the recorded commit and the tree have in common.
+func withReleases(t *testing.T, s stack) *changing {
+	t.Helper()
+	commit, programs := releasetest.Unpack(t, root, releasetest.Recorded(t, root)), t.TempDir()
+	buildFunctions(t, commit, programs, recorded, "./functions/...")
+	c := &changing{stack: s, old: map[string][]byte{}, tree: map[string][]byte{}}
 	for id := range s.resources {
 		name, ok := strings.CutSuffix(id, "Function")
-		if _, err := os.Stat(filepath.Join(commit, "functions", strings.ToLower(name))); !ok || err != nil {
+		if _, err := os.Stat(filepath.Join(commit, "functions", strings.ToLower(name))); !ok || err != nil || id == "EchoFunction" {
 			continue
 		}
 		c.old[id] = bootstrap(t, filepath.Join(programs, strings.ToLower(name)))
@@ -83,19 +88,39 @@ func withReleases(t *testing.T, s stack) changing {
 	return c
 }
 
+// recorded is the commit that functions of the recorded release log when they start.
+const recorded = "recorded"
+
+// tellingEcho is echo with a log of its inputs, which have the idempotency keys.
+func tellingEcho(t *testing.T) []byte {
+	t.Helper()
+	dir := t.TempDir()
+	overlay, err := replaced(dir, "EchoFunction", "echo", []string{
+		`slog.Int("bytes", len(response))`, `slog.String("echoed", string(response)), slog.Time("at", time.Now())`,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(dir, "bootstrap")
+	buildFunctions(t, root, program, "", "-overlay", overlay, "./functions/echo")
+	return bootstrap(t, program)
+}
+
 // change gives functions their programs of a release: all, or those named.
-func (c changing) change(t *testing.T, release map[string][]byte, ids ...string) {
+func (c *changing) change(t *testing.T, release map[string][]byte, ids ...string) {
 	t.Helper()
 	if len(ids) == 0 {
 		ids = slices.Sorted(maps.Keys(release))
 	}
 	client := lambda.NewFromConfig(emulator.Config(t))
+	begun := time.Now()
 	for _, id := range ids {
 		name := c.resources[id]
 		if _, err := client.UpdateFunctionCode(t.Context(), &lambda.UpdateFunctionCodeInput{FunctionName: &name, ZipFile: release[id]}); err != nil {
 			t.Fatalf("%s: %v", id, err)
 		}
 	}
+	c.changes = append(c.changes, [2]time.Time{begun, time.Now()})
 }
 
 // A travel is an execution of the flow `journey`.
@@ -106,7 +131,7 @@ type travel struct {
 }
 
 // begin starts an execution, and waits until it and its sub-flow wait for callbacks. Its lanes and its poll wait for their timers.
-func (c changing) begin(t *testing.T, name string) travel {
+func (c *changing) begin(t *testing.T, name string) travel {
 	t.Helper()
 	flows, input := releasetest.Flows("."), releasetest.Input(name)
 	args := []string{flows[1], "--name", name, "--input", input}
@@ -120,7 +145,7 @@ func (c changing) begin(t *testing.T, name string) travel {
 }
 
 // end reports the outcomes, by hand and by callback, and waits for the end.
-func (c changing) end(t *testing.T, v travel) {
+func (c *changing) end(t *testing.T, v travel) {
 	t.Helper()
 	succeed(t, c.stack, v.tokens[0], `{"ok":true}`)
 	c.checkPosts(t, posted{"/callbacks/" + v.tokens[1], `{"ok":true}`, 200, `"outcome":"success"`})
@@ -130,7 +155,7 @@ func (c changing) end(t *testing.T, v travel) {
 }
 
 // calls counts the calls of echo by execution, from the history.
-func (c changing) calls(t *testing.T, name string) int {
+func (c *changing) calls(t *testing.T, name string) int {
 	t.Helper()
 	count := 0
 	for _, execution := range []string{"journey/" + name, "child/" + name} {
@@ -139,86 +164,128 @@ func (c changing) calls(t *testing.T, name string) int {
 	return count
 }
 
-// echoed counts the calls that echo has logged. The emulator may have a line in two logs, so calls are told apart by their ids.
-func (c changing) echoed(t *testing.T) int {
+// echoes are when echo was called, by idempotency key. The emulator may have a line in two logs.
+func (c *changing) echoes(t *testing.T) map[string][]time.Time {
 	t.Helper()
-	calls := map[string]int{}
-	for group, log := range captured(t) {
-		if group != c.resources["EchoLogs"] && !strings.HasSuffix(group, c.resources["EchoFunction"]) {
-			continue
-		}
-		for _, id := range callOfEcho.FindAllStringSubmatch(log, -1) {
-			calls[id[1]]++
+	calls, seen := map[string][]time.Time{}, map[string]bool{}
+	for _, log := range captured(t) {
+		for line := range strings.Lines(log) {
+			var call struct {
+				Request string    `json:"request_id"`
+				Echoed  string    `json:"echoed"`
+				At      time.Time `json:"at"`
+			}
+			var input struct{ Key string }
+			if json.Unmarshal([]byte(line), &call) != nil || json.Unmarshal([]byte(call.Echoed), &input) != nil || seen[call.Request] {
+				continue
+			}
+			seen[call.Request] = true
+			calls[input.Key] = append(calls[input.Key], call.At)
 		}
 	}
-	return len(calls)
+	return calls
 }
 
-var callOfEcho = regexp.MustCompile(`"request_id":"([^"]+)".*"bytes":`)
+// killed reports whether a change may have killed the worker of a call before it was repeated.
+func (c *changing) killed(call, again time.Time) bool {
+	const slow = 10 * time.Second // echo may begin after its caller was killed
+	return slices.ContainsFunc(c.changes, func(change [2]time.Time) bool { return change[0].Before(again) && call.Before(change[1].Add(slow)) })
+}
 
-// told counts the notices about ends, by execution.
-func (c changing) told(t *testing.T, client *sqs.Client, url string, want int) map[string]int {
+func clock(at time.Time) string { return at.UTC().Format("04:05.000") }
+
+// windows are when the changes were made.
+func (c *changing) windows() (all []string) {
+	for _, change := range c.changes {
+		all = append(all, clock(change[0])+" to "+clock(change[1]))
+	}
+	return all
+}
+
+// checkEchoes: each call was made, and again only if a change killed its worker: at most once for each change.
+func (c *changing) checkEchoes(t *testing.T, want int) {
 	t.Helper()
-	found, seen := map[string]int{}, 0
-	for begun := time.Now(); seen < want && time.Since(begun) < time.Minute; {
+	calls := c.echoes(t)
+	if len(calls) != want {
+		t.Errorf("echo was called with %d idempotency keys, want %d", len(calls), want)
+	}
+	for key, at := range calls {
+		slices.SortFunc(at, time.Time.Compare)
+		if len(at) > 1+len(c.changes) {
+			t.Errorf("call %s was made %d times, with %d changes", key, len(at), len(c.changes))
+		}
+		for i, again := range at[1:] {
+			if t.Logf("call %s: %s and again %s; changes: %s", key, clock(at[i]), clock(again), c.windows()); !c.killed(at[i], again) {
+				t.Errorf("call %s was repeated without a change", key)
+			}
+		}
+	}
+}
+
+// awaitEnds waits for the notices about the ends of executions. A notice may come twice.
+func awaitEnds(t *testing.T, client *sqs.Client, url string, want map[string]bool) {
+	t.Helper()
+	for found, begun := map[string]bool{}, time.Now(); !maps.Equal(found, want); {
+		if time.Since(begun) > 2*time.Minute {
+			t.Fatalf("notices about %v only", slices.Sorted(maps.Keys(found)))
+		}
 		received, err := client.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &url, WaitTimeSeconds: 5, MaxNumberOfMessages: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, m := range received.Messages {
-			if _, execution, ok := strings.Cut(*m.Body, `"execution":"`); ok && strings.Contains(*m.Body, "execution.ended") {
-				found[execution[:strings.Index(execution, `"`)]]++
-				seen++
+			var notice struct {
+				Type string
+				Data struct{ Execution string }
+			}
+			if err := json.Unmarshal([]byte(*m.Body), &notice); err != nil {
+				t.Fatal(err)
+			}
+			if notice.Type == "execution.ended" {
+				found[notice.Data.Execution] = true
 			}
 		}
 	}
-	return found
 }
 
 // The functions of the recorded release and of the tree share queues and tables: each kind of function changes while executions
-// are in flight, forward and back. Nothing is lost, and no history has a step twice.
+// are in flight, back and forward. Nothing is lost, no history has a step twice, and no call is made twice without a kill.
 func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 	t.Parallel()
 	if !*faults {
 		t.Skip("builds another release and takes a minute: `make test-faults` runs it")
 	}
-	s := upgraded.get(t)
-	queues, url := makeToldQueue(t, s)
-	c := withReleases(t, s)
+	c := withReleases(t, upgraded.get(t))
+	queues, url := makeToldQueue(t, c.stack)
+	c.change(t, map[string][]byte{"EchoFunction": tellingEcho(t)})
 	c.check(t, cli.ExitSucceeded, "", "flows", "put", releasetest.Flows(".")[0])
-	var all []travel
+	perExecution, ended := 0, map[string]bool{}
+	for _, calls := range releasetest.Calls {
+		perExecution += calls
+	}
 	for _, direction := range []struct {
-		name     string
-		from, to map[string][]byte
-	}{{"upgrade", c.old, c.tree}, {"rollback", c.tree, c.old}} {
-		c.change(t, direction.from)
+		name string
+		to   map[string][]byte
+	}{{"rollback", c.old}, {"upgrade", c.tree}} {
 		first := c.begin(t, direction.name+"-one")
 		c.change(t, direction.to, "InterpreterFunction", "CallbackFunction", "StartJobFunction")
 		second := c.begin(t, direction.name+"-two") // by the API and the task runner of the other release
 		c.change(t, direction.to)
-		c.end(t, first)
-		c.end(t, second)
-		all = append(all, first, second)
-	}
-	ended, want := map[string]int{}, 0
-	for _, calls := range releasetest.Calls {
-		want += calls
-	}
-	for _, v := range all {
-		ended[v.name] = 1
-		if got := c.calls(t, v.name); got != want {
-			t.Errorf("%s: %d calls of echo, want %d", v.name, got, want)
+		for _, v := range []travel{first, second} {
+			c.end(t, v)
+			if got := c.calls(t, v.name); got != perExecution {
+				t.Errorf("%s: %d calls of echo, want %d", v.name, got, perExecution)
+			}
+			ended[v.name] = true
 		}
 	}
-	if diff := cmp.Diff(ended, c.told(t, queues, url, len(all))); diff != "" {
-		t.Errorf("notices:\n%s", diff)
-	}
-	// The emulator kills the process of a function that changes. A call that it had made is repeated, under the same idempotency key.
-	if got := c.echoed(t); got < len(all)*want {
-		t.Errorf("echo was called %d times, want at least %d", got, len(all)*want)
+	awaitEnds(t, queues, url, ended)
+	c.checkEchoes(t, len(ended)*perExecution)
+	if log := captured(t)[c.resources["InterpreterLogs"]]; !strings.Contains(log, `"commit":"`+recorded+`"`) {
+		t.Error("no interpreter of the recorded release started")
 	}
 	for _, queue := range []string{"WakeQueue", "TaskQueue", "NoticeQueue"} {
-		if dead := s.awaitQuiet(t, queue); dead > 0 {
+		if dead := c.awaitQuiet(t, queue); dead > 0 {
 			t.Errorf("%s: %d dead letters", queue, dead)
 		}
 	}
