@@ -36,7 +36,7 @@ func released(t *testing.T) (program string) {
 type echoFunction struct {
 	mu     sync.Mutex
 	keys   map[string]map[string]bool // the idempotency keys of the calls, by execution and step
-	tokens map[string]string          // by execution and step
+	tokens map[string]string          // the executions, by token
 }
 
 func (e *echoFunction) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func (e *echoFunction) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		TaskToken string `json:"taskToken"`
 	}
 	if json.Unmarshal(body, &input) == nil && input.TaskToken != "" {
-		e.tokens[execution] = input.TaskToken
+		e.tokens[input.TaskToken] = execution
 	}
 	_, _ = w.Write(body)
 }
@@ -73,8 +73,8 @@ func (e *echoFunction) inFlight(d *devProcess, name string) []string {
 	d.do("start", releasetest.Flows("../..")[1], "--name", name, "--input", releasetest.Input(name))
 	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		var added []string
-		for execution, token := range e.waiting() {
-			if before[execution] == "" {
+		for token := range e.waiting() {
+			if _, known := before[token]; !known {
 				added = append(added, token)
 			}
 		}

@@ -284,9 +284,9 @@ func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 	if log := captured(t)[c.resources["InterpreterLogs"]]; !strings.Contains(log, `"commit":"`+recorded+`"`) {
 		t.Error("no interpreter of the recorded release started")
 	}
-	for _, queue := range []string{"WakeQueue", "TaskQueue", "NoticeQueue"} {
-		if dead := c.awaitQuiet(t, queue); dead > 0 {
-			t.Errorf("%s: %d dead letters", queue, dead)
+	for _, queue := range []string{"WakeDeadLetters", "TaskDeadLetters", "NoticeDeadLetters"} {
+		if dead := c.messages(t, queue); dead > 0 {
+			t.Errorf("%s: %d messages", queue, dead)
 		}
 	}
 }
