@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
 
@@ -32,12 +33,16 @@ func (s *server) checkOTLP() error {
 		return nil
 	}
 	parsed, err := url.Parse(s.otlp)
-	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.User != nil ||
-		parsed.RawQuery != "" || parsed.Fragment != "" {
+	if err != nil || !isCollector(parsed) {
 		return view.Usage("--otlp and "+otlpVariable+" allow http://HOST:PORT and https://HOST, without a user and a query", "--otlp http://127.0.0.1:4318")
 	}
 	s.otlp = parsed.JoinPath("v1", "traces").String()
 	return nil
+}
+
+func isCollector(at *url.URL) bool {
+	_, err := strconv.ParseUint(cmp.Or(at.Port(), "80"), 10, 16)
+	return err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Hostname() != "" && at.User == nil && at.RawQuery == "" && at.Fragment == ""
 }
 
 // exportTraces makes a system send spans to the collector, if there is one, until ctx ends or end is called.

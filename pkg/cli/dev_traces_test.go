@@ -92,6 +92,7 @@ func TestDevRejectsCollectors(t *testing.T) {
 		want string
 	}{
 		"no scheme":     {[]string{"--otlp", "127.0.0.1:4318"}, "http://HOST:PORT"},
+		"no such port":  {[]string{"--otlp", "http://127.0.0.1:99999"}, "http://HOST:PORT"},
 		"a user":        {[]string{"--otlp", "http://me:word@127.0.0.1:4318"}, "without a user"},
 		"a query":       {[]string{"--otlp", "http://127.0.0.1:4318?key=k"}, "without a user and a query"},
 		"a ratio":       {[]string{"--otlp", "http://127.0.0.1:4318", "--trace-ratio", "2"}, "from 0 to 1"},
