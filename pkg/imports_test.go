@@ -142,7 +142,7 @@ var house = []row{
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs",
+			"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/call", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs",
 		}, useCases...),
 	},
 	{path: "pkg/cmd/collector"},

@@ -17,13 +17,11 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation/types"
 	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
+	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/lambda"
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/aws/services/messages"
@@ -98,7 +96,7 @@ func (a account) Sign(region string, next http.RoundTripper) http.RoundTripper {
 
 // Outputs implements [target.AWS].
 func (a account) Outputs(ctx context.Context, stack string) (map[string]string, error) {
-	found, err := cloudformation.NewFromConfig(a.Config).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &stack})
+	found, err := describeStack(ctx, call.New(a.Config), stack)
 	var refused smithy.APIError
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
@@ -106,17 +104,7 @@ func (a account) Outputs(ctx context.Context, stack string) (map[string]string, 
 	case err != nil:
 		return nil, err
 	}
-	return outputsOf(found.Stacks), nil
-}
-
-func outputsOf(stacks []types.Stack) map[string]string {
-	outputs := map[string]string{}
-	for _, s := range stacks {
-		for _, output := range s.Outputs {
-			outputs[aws.ToString(output.OutputKey)] = aws.ToString(output.OutputValue)
-		}
-	}
-	return outputs
+	return found.outputs(), nil
 }
 
 // Lambdas implements [target.AWS].
@@ -126,11 +114,11 @@ func (a account) Lambdas(ctx context.Context, onAWS bool, now func() time.Time) 
 
 // Jobs implements [target.AWS].
 func (a account) Jobs(ctx context.Context) (resume.Services, local.Account, error) {
-	caller, err := sts.NewFromConfig(a.Config).GetCallerIdentity(ctx, nil)
+	caller, err := identify(ctx, a.Config)
 	if err != nil {
 		return nil, local.Account{}, err
 	}
-	return services.New(a.Config, messages.Operations(a.Config)), local.Account{ID: aws.ToString(caller.Account), Region: a.Config.Region}, nil
+	return services.New(a.Config, messages.Operations(a.Config)), local.Account{ID: caller.Account, Region: a.Config.Region}, nil
 }
 
 // signed is a transport that signs requests with Signature Version 4.

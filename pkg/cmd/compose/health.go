@@ -14,7 +14,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/schemas"
 	cloudwatchtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
@@ -23,10 +22,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/scheduler"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/transport/http/protocol/awsjson"
 
+	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/cli/target"
 )
 
@@ -93,17 +92,17 @@ func brief(err error) error {
 
 // Caller implements [target.Health].
 func (h *health) Caller(ctx context.Context) (string, error) {
-	caller, err := sts.NewFromConfig(h.Config).GetCallerIdentity(ctx, nil)
+	caller, err := identify(ctx, h.Config)
 	if err != nil {
 		return "", brief(err)
 	}
-	return aws.ToString(caller.Arn), nil
+	return caller.Arn, nil
 }
 
 // Stack implements [target.Health].
 func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) {
-	client := cloudformation.NewFromConfig(h.Config)
-	found, err := client.DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: &name})
+	client := call.New(h.Config)
+	found, err := describeStack(ctx, client, name)
 	var refused smithy.APIError
 	switch {
 	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
@@ -111,19 +110,9 @@ func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) 
 	case err != nil:
 		return nil, brief(err)
 	}
-	described := found.Stacks[0]
-	s := &target.Stack{Status: string(described.StackStatus), Reason: aws.ToString(described.StackStatusReason), Outputs: outputsOf(found.Stacks)}
-	pages := cloudformation.NewListStackResourcesPaginator(client, &cloudformation.ListStackResourcesInput{StackName: &name})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return s, brief(err)
-		}
-		for _, r := range page.StackResourceSummaries {
-			s.Resources = append(s.Resources, target.Resource{
-				Name: aws.ToString(r.LogicalResourceId), Type: aws.ToString(r.ResourceType), ID: aws.ToString(r.PhysicalResourceId),
-			})
-		}
+	s := &target.Stack{Status: found.StackStatus, Reason: found.StackStatusReason, Outputs: found.outputs()}
+	if s.Resources, err = stackResources(ctx, client, name); err != nil {
+		return s, brief(err)
 	}
 	slices.SortFunc(s.Resources, func(a, b target.Resource) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil

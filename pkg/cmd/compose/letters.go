@@ -6,9 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-
+	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/cli/target"
 )
@@ -17,16 +15,13 @@ import (
 func (a account) DeadLetters(ctx context.Context, stack string) (target.DeadLetters, error) {
 	found := &deadLetters{queues: map[string]sqs.DeadLetters{}, received: map[string]sqs.Letter{}}
 	urls := map[string]string{}
-	pages := cloudformation.NewListStackResourcesPaginator(cloudformation.NewFromConfig(a.Config), &cloudformation.ListStackResourcesInput{StackName: &stack})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page.StackResourceSummaries {
-			if aws.ToString(r.ResourceType) == "AWS::SQS::Queue" {
-				urls[aws.ToString(r.LogicalResourceId)] = aws.ToString(r.PhysicalResourceId)
-			}
+	resources, err := stackResources(ctx, call.New(a.Config), stack)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range resources {
+		if r.Type == target.TypeQueue {
+			urls[r.Name] = r.ID
 		}
 	}
 	client := sqs.NewClient(a.Config)

@@ -1,0 +1,80 @@
+package compose
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/waitless/waitless/pkg/aws/call"
+	"github.com/waitless/waitless/pkg/cli/target"
+)
+
+// read makes a call and reads its result into output.
+func read(ctx context.Context, client *call.Client, row call.Operation, params map[string]string, output any) error {
+	text, err := json.Marshal(params) // null without params
+	if err != nil {
+		return err
+	}
+	response, err := client.Call(ctx, row, text)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(response.Body, output)
+}
+
+// identity is the caller as AWS sees it.
+type identity struct{ Account, Arn string }
+
+func identify(ctx context.Context, config aws.Config) (caller identity, err error) {
+	err = read(ctx, call.New(config), call.GetCallerIdentity, nil, &caller)
+	return caller, err
+}
+
+// stack is a stack as CloudFormation describes it.
+type stack struct {
+	StackStatus, StackStatusReason string
+	Outputs                        []struct{ OutputKey, OutputValue string }
+}
+
+func (s stack) outputs() map[string]string {
+	outputs := map[string]string{}
+	for _, output := range s.Outputs {
+		outputs[output.OutputKey] = output.OutputValue
+	}
+	return outputs
+}
+
+func describeStack(ctx context.Context, client *call.Client, name string) (stack, error) {
+	var found struct{ Stacks []stack }
+	err := read(ctx, client, call.DescribeStacks, map[string]string{"StackName": name}, &found)
+	if err == nil && len(found.Stacks) != 1 {
+		err = errors.New("CloudFormation describes no stack, or several")
+	}
+	if err != nil {
+		return stack{}, err
+	}
+	return found.Stacks[0], nil
+}
+
+// stackResources returns what the stack has, and with an error the pages before it.
+func stackResources(ctx context.Context, client *call.Client, name string) (resources []target.Resource, err error) {
+	params := map[string]string{"StackName": name}
+	for {
+		var page struct {
+			NextToken              string
+			StackResourceSummaries []struct{ LogicalResourceID, ResourceType, PhysicalResourceID string }
+		}
+		if err := read(ctx, client, call.ListStackResources, params, &page); err != nil {
+			return resources, err
+		}
+		for _, r := range page.StackResourceSummaries {
+			resources = append(resources, target.Resource{Name: r.LogicalResourceID, Type: r.ResourceType, ID: r.PhysicalResourceID})
+		}
+		if page.NextToken == "" {
+			return resources, nil
+		}
+		params["NextToken"] = page.NextToken
+	}
+}
