@@ -1,5 +1,4 @@
-// Package services starts and describes jobs with AWS's own clients of the
-// services where they run.
+// Package services starts and describes jobs by the rows of package call.
 //
 // What goes in and comes out is the JSON of the service's API, as its
 // documentation and the AWS CLI have it; the names of members may be written in
