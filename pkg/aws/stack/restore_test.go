@@ -285,8 +285,9 @@ func TestRestore(t *testing.T) {
 	after := calls.take(t)
 	all := merged(lost, after)
 	for key, call := range lost {
-		if after[key] != call {
-			t.Errorf("%+v was lost, and %+v repeats it", call, after[key])
+		repeated := after[key].Step == call.Step
+		if repeated == (call.Step == "Again") { // its outcome was there when the step was reached
+			t.Errorf("%+v was lost, and %+v is there after the restore", call, after[key])
 		}
 		delete(after, key)
 	}
