@@ -22,7 +22,7 @@ func compose(getenv func(string) string) (handler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	store, waits, wakes := p.LogTable(), p.WaitsTable(), sqs.NewWakes(p.WakesConfig())
 	config := engine.JanitorConfig{
-		Log: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: time.Now, Limits: p.TimeLimits(),
+		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: time.Now, Limits: p.TimeLimits(),
 		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
 	}
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {

@@ -240,8 +240,8 @@ func (s *store) run(t *testing.T) (swept, numbers) {
 func TestOverdueIsRearmed(t *testing.T) {
 	t.Parallel()
 	s := full(3, 3)
-	s.overdue[s.executions[0]], s.overdue[s.executions[1]] = lateness, lateness+1
-	s.waits[0].Deadline, s.waits[1].Deadline = now.Add(-lateness), now.Add(-lateness-1)
+	s.overdue[s.executions[0]], s.overdue[s.executions[1]] = engine.Lateness, engine.Lateness+1
+	s.waits[0].Deadline, s.waits[1].Deadline = now.Add(-engine.Lateness), now.Add(-engine.Lateness-1)
 	done, metrics := s.run(t)
 	if diff := cmp.Diff(swept{Read: 6, Rearmed: 2, Ended: true}, done); diff != "" {
 		t.Error(diff)
@@ -280,7 +280,7 @@ func TestABrokenWait(t *testing.T) {
 	t.Parallel()
 	s := full(0, 2*pageSize)
 	for i := range s.waits {
-		s.waits[i].Deadline = now.Add(-lateness - 1)
+		s.waits[i].Deadline = now.Add(-engine.Lateness - 1)
 	}
 	s.place, s.broken, s.readErr = []byte(`{"external":true}`), "w1", errFault
 	s.run(t)

@@ -13,12 +13,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-const (
-	// pageSize is how many executions or waits one page has, and mostPages how many pages one run reads: the price of a run is bounded.
-	pageSize, mostPages = 100, 20
-	// lateness is how late a message may be before it counts as lost. After an error a queue redelivers within five minutes.
-	lateness = 10 * time.Minute
-)
+// pageSize is how many executions or waits one page has, and mostPages how many pages one run reads: the price of a run is bounded.
+const pageSize, mostPages = 100, 20
 
 // sweeper reads all executions and external waits that have not ended, and rearms those that are overdue. A sweep that takes longer than
 // a run continues in the next one.
@@ -132,7 +128,7 @@ func (s sweeper) executions(ctx context.Context, ids []engine.ID, at *place, don
 		if w := f.State.Waiting; w != nil && w.For == machine.WaitingForToken && !f.State.Status.Final() {
 			at.Waits.add(w.Since)
 		}
-		if f.Overdue > lateness {
+		if f.Overdue > engine.Lateness {
 			overdue = append(overdue, f.Execution)
 			s.log.WarnContext(ctx, "overdue", "execution", f.Execution.String(), "needs", f.Needs, "seconds", int(f.Overdue.Seconds()))
 		}
@@ -153,7 +149,7 @@ func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error
 	for _, wait := range page {
 		done.Read++
 		at.Waits.add(wait.Opened)
-		if s.now().Sub(wait.Deadline) > lateness {
+		if s.now().Sub(wait.Deadline) > engine.Lateness {
 			err = errors.Join(err, s.overdueWait(ctx, wait, done))
 		}
 	}

@@ -15,6 +15,7 @@ type Janitor struct{ core }
 type JanitorConfig struct {
 	Log        Log
 	Wakes      Wakes
+	Flows      Flows
 	TokenStore TokenStore
 	Stops      Stops
 	Joins      Joins
@@ -29,14 +30,14 @@ type JanitorConfig struct {
 // NewJanitor returns a janitor. It fails if the configuration lacks a port.
 func NewJanitor(config JanitorConfig) (*Janitor, error) {
 	c := core{
-		log: config.Log, wakes: config.Wakes, tokens: config.TokenStore, stops: config.Stops, joins: config.Joins,
-		ends: config.Ends, notices: config.Notices, clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce,
-		workerDeadAfter: defaultWorkerDeadAfter,
+		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops,
+		joins: config.Joins, ends: config.Ends, notices: config.Notices, clock: config.Now, limits: config.Limits, observer: config.Observer,
+		newNonce: config.NewNonce, workerDeadAfter: defaultWorkerDeadAfter,
 	}
 	c.setDefaults()
 	if err := missing("janitor", []port{
-		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"TokenStore", c.tokens == nil}, {"Stops", c.stops == nil},
-		{"Joins", c.joins == nil}, {"Now", c.clock == nil},
+		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
+		{"Stops", c.stops == nil}, {"Joins", c.joins == nil}, {"Now", c.clock == nil},
 	}); err != nil {
 		return nil, err
 	}
@@ -120,8 +121,11 @@ func (h *handler) isNeeded(ctx context.Context, base Item, state machine.State) 
 		return h.wake.Cause == machine.CauseStart || h.isRearm(), nil
 	case unresolved && !h.isDamaged(base):
 		return h.entryIsNeeded(ctx, base, state)
-	case h.isDamaged(base), h.isRearm(), h.endingIsLost(state), h.wake.Cause == machine.CauseLimit && h.overtime(state, nil):
+	case h.isDamaged(base), h.endingIsLost(state), h.wake.Cause == machine.CauseLimit && h.overtime(state, nil):
 		return true, nil
+	case h.isRearm(): // while it is not overdue, its own messages can continue it
+		overdue, err := h.overdue(ctx, state, h.now)
+		return overdue > Lateness, err
 	case h.isOfJoin(state.Waiting):
 		record, all, err := h.joined(ctx, base.Execution, state.Waiting)
 		return all || record.Failed != NoLane && state.Ending == nil, err

@@ -9,6 +9,9 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
+// Lateness is how late a message may be before it counts as lost. After an error a queue redelivers within five minutes.
+const Lateness = 10 * time.Minute
+
 // RearmRequest says what [Client.Rearm] does.
 type RearmRequest struct {
 	// Calls says that long calls may be lost, too. They are queued again: one that is under way is made twice, unless it is to
@@ -81,15 +84,22 @@ func (c *Client) needs(ctx context.Context, id ID, now time.Time) (Rearmed, erro
 		return r, err
 	}
 	r.Needs = Needs(r.State)
-	due, err := c.dueAt(ctx, r.State, now)
-	if !due.IsZero() && due.Before(now) {
-		r.Overdue = now.Sub(due)
-	}
+	r.Overdue, err = c.overdue(ctx, r.State, now)
 	return r, err
 }
 
-// dueAt returns the instant at which an execution is to continue without a signal from outside, or has to end; zero for none.
-func (c *Client) dueAt(ctx context.Context, s machine.State, now time.Time) (due time.Time, err error) {
+// overdue returns [Rearmed.Overdue] of an execution or lane.
+func (c *core) overdue(ctx context.Context, s machine.State, now time.Time) (time.Duration, error) {
+	due, err := c.dueAt(ctx, s, now)
+	if err != nil || due.IsZero() {
+		return 0, err
+	}
+	return max(0, now.Sub(due)), nil
+}
+
+// dueAt returns the instant at which an execution is to continue without a signal from outside, or has to end; zero for none. A lane
+// has no time limit of its own (rule 23).
+func (c *core) dueAt(ctx context.Context, s machine.State, now time.Time) (due time.Time, err error) {
 	earlier := func(at time.Time) {
 		if due.IsZero() || at.Before(due) {
 			due = at
@@ -107,7 +117,7 @@ func (c *Client) dueAt(ctx context.Context, s machine.State, now time.Time) (due
 	if entered, pending := pendingEntry(s); pending && slices.Contains(Needs(s), "submit") {
 		earlier(entered.Since.Add(defaultWorkerDeadAfter))
 	}
-	if now.Before(c.limits.EndsAt(s, nil)) {
+	if s.Lane != nil || now.Before(c.limits.EndsAt(s, nil)) {
 		return due, nil
 	}
 	flow, err := c.flows.Flow(ctx, s.Flow)

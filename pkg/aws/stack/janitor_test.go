@@ -81,7 +81,7 @@ func TestDeadWakesAreReplayedAndThenFailTheirExecution(t *testing.T) {
 	s.check(t, cli.ExitSucceeded, "Running", "show", "callback/dead")
 
 	s.put(t, "NoticeDeadLetters", "not JSON")
-	s.putDead(t, wake, "2")
+	s.putDead(t, s.lostStop(t, "callback", "dead"), "2")
 	if got := s.clean(t); !strings.Contains(got, `"failed":1`) || !strings.Contains(got, `"left":1`) {
 		t.Errorf("the janitor did %s", got)
 	}
@@ -108,15 +108,7 @@ func (s stack) log(t *testing.T, function string) string {
 func TestOverdueExecutionsEnd(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)
-	tables := dynamodb.NewFromConfig(emulator.Config(t))
-	hourAgo := func() time.Time { return time.Now().Add(-time.Hour) }
-	store, waits := dynamo.NewLog(tables, s.resources["LogTable"], time.Now), dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now)
-	client, err := engine.NewClient(engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: lostWakes{}, Keys: s.keys(t), Now: hourAgo,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := s.losing(t, func() time.Time { return time.Now().Add(-time.Hour) })
 	flow, err := client.PutFlow(t.Context(), "overdue", []byte("version: v1\ntype: flow\ntimeoutSeconds: 60\nsteps: [{type: wait, name: A, duration: 30000}]\n"))
 	if err == nil {
 		_, err = client.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: "one"})
@@ -173,10 +165,33 @@ func sweepsLetters(replays string) func(trial) error {
 		if err != nil {
 			return err
 		}
-		wake := engine.Wake{Execution: engine.NewID(x.name, x.execution()), Cause: machine.CauseRearm, Due: time.Now(), Sent: time.Now()}
-		x.stack.putDead(x.T, wake, replays)
+		x.stack.putDead(x.T, x.stack.lostStop(x.T, x.name, x.execution()), replays)
 		return sweeps(x)
 	}
+}
+
+// losing returns a client whose wakes are lost.
+func (s stack) losing(t *testing.T, now func() time.Time) *engine.Client {
+	t.Helper()
+	tables := dynamodb.NewFromConfig(emulator.Config(t))
+	store, waits := dynamo.NewLog(tables, s.resources["LogTable"], time.Now), dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now)
+	client, err := engine.NewClient(engine.ClientConfig{
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: lostWakes{}, Keys: s.keys(t), Now: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// lostStop requests to stop an execution, and returns the wake for that, which was not sent.
+func (s stack) lostStop(t *testing.T, flow, execution string) engine.Wake {
+	t.Helper()
+	id := engine.NewID(flow, execution)
+	if err := s.losing(t, time.Now).Stop(t.Context(), id, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	return engine.Wake{Execution: id, Cause: machine.CauseStop, Due: time.Now(), Sent: time.Now()}
 }
 
 // lostWakes loses all wakes.

@@ -1,10 +1,12 @@
 package enginetest
 
 import (
+	"context"
 	"errors"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -88,6 +90,48 @@ var abandonCases = []ruleCase{
 		b.appendBody(0, newerBody())
 		b.abandon(engine.Wake{Execution: testID, Cause: machine.CauseStart, Due: epoch, Sent: epoch}, engine.AbandonedNot)
 		b.wantTrace("read")
+	}},
+	{"rule 13: a dead rearm of what waits for a callback is dropped", func(b *fixture) {
+		b.ask(askNextFlow)
+		b.at(time.Hour)
+		for _, cause := range []string{machine.CauseRearm, machine.CauseRearmCalls} {
+			b.abandonRearm(cause, engine.AbandonedWake)
+			b.wantTrace("read")
+		}
+	}},
+	{"rule 13: a dead rearm fails the execution only if its timer counts as lost", func(b *fixture) {
+		b.pause()
+		b.at(10*time.Second + engine.Lateness)
+		b.abandonRearm(machine.CauseRearm, engine.AbandonedWake)
+		b.wantTrace("read")
+		b.at(11*time.Second + engine.Lateness)
+		b.abandonRearm(machine.CauseRearm, engine.AbandonedExecution)
+		b.wantTrace("read", "write 2")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a dead rearm fails the execution whose time limit has passed, once its definition can be read", func(b *fixture) {
+		b.Limits.Duration = 24 * time.Hour
+		b.ask(askFlow)
+		b.at(24 * time.Hour)
+		b.abandonRearm(machine.CauseRearm, engine.AbandonedWake)
+		b.at(25 * time.Hour)
+		flows := b.Flows
+		b.Flows = failingFlows{flows}
+		b.abandonFails(rearmWake(machine.CauseRearm))
+		b.Flows = flows
+		b.trace = nil
+		b.abandonRearm(machine.CauseRearm, engine.AbandonedExecution)
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a dead rearm of a lane that continues later is dropped", func(b *fixture) {
+		b.Limits.Duration = 24 * time.Hour
+		_, lanes := b.fork(taskText("A"), waitText("Pause", 48*60*60))
+		b.advance(lanes[1])
+		b.trace = nil
+		b.at(25 * time.Hour)
+		lanes[1].Cause = machine.CauseRearm
+		b.abandon(lanes[1], engine.AbandonedWake)
+		b.wantTrace("read of lane 1")
 	}},
 	{"rule 13: a dead wake without an execution is dropped", func(b *fixture) {
 		b.abandon(engine.Wake{Execution: testID, Cause: machine.CauseStart, Due: epoch, Sent: epoch}, engine.AbandonedWake)
@@ -175,6 +219,22 @@ func (b *fixture) abandon(wake engine.Wake, want engine.Abandoned) {
 		b.t.Errorf("abandoned %d, error %v; want %d", got, err, want)
 	}
 }
+
+func rearmWake(cause string) engine.Wake {
+	return engine.Wake{Execution: testID, Cause: cause, Due: epoch, Sent: epoch}
+}
+
+func (b *fixture) abandonRearm(cause string, want engine.Abandoned) {
+	b.t.Helper()
+	b.trace = nil
+	b.abandon(rearmWake(cause), want)
+}
+
+// failingFlows cannot be read.
+type failingFlows struct{ engine.Flows }
+
+// Flow implements [engine.Flows].
+func (failingFlows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) { return nil, ErrFault }
 
 func (b *fixture) abandonFails(wake engine.Wake) {
 	b.t.Helper()

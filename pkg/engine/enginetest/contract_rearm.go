@@ -76,7 +76,7 @@ var rearmCases = []ruleCase{
 	}},
 }
 
-// overdue wants the execution to be that late at an instant after the epoch.
+// brokenFlows have definitions that this release cannot read.
 type brokenFlows struct{ engine.Flows }
 
 // Flow implements [engine.Flows].
@@ -85,6 +85,7 @@ func (brokenFlows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) {
 	return flow, err
 }
 
+// overdue wants the execution to be that late at an instant after the epoch.
 func (b *fixture) overdue(at, want time.Duration) {
 	b.t.Helper()
 	b.at(at)

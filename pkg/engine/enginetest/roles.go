@@ -46,8 +46,8 @@ func (r *roles) client() *engine.Client {
 func (r *roles) janitor() *engine.Janitor {
 	c := r.WorkerConfig
 	janitor, err := engine.NewJanitor(engine.JanitorConfig{
-		Log: c.Log, Wakes: c.Wakes, TokenStore: c.TokenStore, Stops: c.Stops, Joins: c.Joins, Ends: c.Ends, Notices: c.Notices, Now: c.Now,
-		Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce,
+		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Joins: c.Joins, Ends: c.Ends, Notices: c.Notices,
+		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce,
 	})
 	if err != nil {
 		panic(err)
