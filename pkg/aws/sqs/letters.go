@@ -3,11 +3,11 @@ package sqs
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -41,6 +41,8 @@ type Letter struct {
 	Replays int
 	// Problem is why a service could not deliver it; "" for a message that the queue gave up.
 	Problem string
+	// Excerpt is how a message that cannot be read begins, with its tokens masked.
+	Excerpt string
 
 	body, receipt string
 }
@@ -69,7 +71,9 @@ func letterOf(m types.Message) Letter {
 	letter := Letter{
 		ID: aws.ToString(m.MessageId), body: aws.ToString(m.Body), receipt: aws.ToString(m.ReceiptHandle),
 	}
-	letter.Kind, letter.About = about(letter.body)
+	if letter.Kind, letter.About = about(letter.body); letter.Kind == "" {
+		letter.Excerpt = excerpt(letter.body)
+	}
 	letter.Wake = wakeIn(letter.body)
 	letter.Receives, _ = strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	if sent, err := strconv.ParseInt(m.Attributes[string(types.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
@@ -91,7 +95,16 @@ func wakeIn(body string) (wake *engine.Wake) {
 	return wake
 }
 
-// about returns the kind of a message and what it is about, as its log line has it.
+// excerptSize is how many bytes of a body are shown at most.
+const excerptSize = 4096
+
+// excerpt masks before it cuts: a part of a token does not look like one.
+func excerpt(body string) string {
+	shown := token.MaskAll(body)
+	return strings.ToValidUTF8(shown[:min(len(shown), excerptSize)], "")
+}
+
+// about returns the kind of a message and what it is about, as its log line has it. Both are empty if its functions would discard it.
 func about(body string) (kind string, about map[string]string) {
 	var e envelope[json.RawMessage]
 	_ = json.Unmarshal([]byte(body), &e) // the decoders report what is wrong
@@ -100,7 +113,7 @@ func about(body string) (kind string, about map[string]string) {
 	}
 	for _, decode := range []Decode{DecodeWakes(nil, nil), DecodeTasks(TaskHandlers{Now: time.Now}), DecodeJobs(JobHandlers{})} {
 		work, err := decode(Message{Body: body})
-		if len(work.Attrs) == 0 || err != nil && errors.Is(err, ErrNewer) {
+		if len(work.Attrs) == 0 || err != nil {
 			continue
 		}
 		about = map[string]string{}

@@ -2,9 +2,12 @@ package compose
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/sqs"
@@ -48,10 +51,18 @@ func (d *deadLetters) Receive(ctx context.Context, queue string) (letters []targ
 	for _, r := range received {
 		d.received[r.ID] = r
 		letters = append(letters, target.Letter{
-			ID: r.ID, Queue: queue, Kind: r.Kind, About: r.About, SentTime: r.Sent.UTC(), Receives: r.Receives, Problem: r.Problem,
+			ID: r.ID, Queue: queue, Kind: r.Kind, About: r.About, SentTime: r.Sent.UTC(), Receives: r.Receives, Problem: r.Problem, Body: r.Excerpt,
 		})
 	}
-	return letters, err
+	return letters, ofQueue(err)
+}
+
+// ofQueue returns [target.ErrNoQueue] for the error that says so, and other errors as they are.
+func ofQueue(err error) error {
+	if _, gone := errors.AsType[*types.QueueDoesNotExist](err); gone {
+		return target.ErrNoQueue
+	}
+	return err
 }
 
 // Release implements [target.DeadLetters].
@@ -70,7 +81,7 @@ func (d *deadLetters) Release(ctx context.Context, letters []target.Letter) erro
 
 // Replay implements [target.DeadLetters].
 func (d *deadLetters) Replay(ctx context.Context, letter target.Letter) error {
-	return d.queues[letter.Queue].Replay(ctx, d.received[letter.ID])
+	return ofQueue(d.queues[letter.Queue].Replay(ctx, d.received[letter.ID]))
 }
 
 // Drop implements [target.DeadLetters].
