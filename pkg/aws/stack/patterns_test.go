@@ -42,7 +42,7 @@ var examples = map[string]struct{ accepted, rejected []string }{
 	// What stands behind the host would be missing from the routes.
 	"CallbackUrl": {
 		[]string{"", "https://callbacks.example.com", "https://localhost:8443"},
-		[]string{"https://a b", "https://user@example.com", "https://callbacks.example.com/", "https://example.com/flows", "http://example.com", "callbacks.example.com", "https://"},
+		[]string{"https://a b", "https://me@example.com", "https://example.com/", "https://example.com/flows", "http://example.com", "example.com", "https://"},
 	},
 	"Domain": {
 		[]string{"", "callbacks.example.com", "a-b.c1.example"},

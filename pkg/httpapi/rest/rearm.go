@@ -95,11 +95,13 @@ func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (
 		return needs, nil
 	}
 	flow, err := h.Engine.Flow(ctx, f.State.Flow)
-	if errors.Is(err, engine.ErrNotFound) || err == nil && !slices.ContainsFunc(flow.All, isJob) {
-		return needs, nil // its wake finds out that the definition is gone
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, engine.ErrNotFound):
+		return needs, nil //nolint:nilerr // its wake finds out that the definition is gone
+	case err != nil:
 		return needs, err
+	case !slices.ContainsFunc(flow.All, isJob):
+		return needs, nil
 	}
 	waiting, err := h.Engine.Waiting(ctx, f.State, math.MaxInt)
 	for _, state := range waiting.States {
