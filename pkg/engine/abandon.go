@@ -13,18 +13,19 @@ type Janitor struct{ core }
 
 // JanitorConfig is what a [Janitor] works with. The fields are those of [WorkerConfig].
 type JanitorConfig struct {
-	Log        Log
-	Wakes      Wakes
-	Flows      Flows
-	TokenStore TokenStore
-	Stops      Stops
-	Joins      Joins
-	Ends       Ends
-	Notices    Notices
-	Now        func() time.Time
-	Limits     machine.Limits
-	Observer   Observer
-	NewNonce   func() string
+	Log         Log
+	Wakes       Wakes
+	Flows       Flows
+	TokenStore  TokenStore
+	Stops       Stops
+	Joins       Joins
+	Ends        Ends
+	Notices     Notices
+	LargeValues LargeValues
+	Now         func() time.Time
+	Limits      machine.Limits
+	Observer    Observer
+	NewNonce    func() string
 }
 
 // NewJanitor returns a janitor. It fails if the configuration lacks a port.
@@ -32,7 +33,7 @@ func NewJanitor(config JanitorConfig) (*Janitor, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops,
 		joins: config.Joins, ends: config.Ends, notices: config.Notices, clock: config.Now, limits: config.Limits, observer: config.Observer,
-		newNonce: config.NewNonce, workerDeadAfter: defaultWorkerDeadAfter,
+		newNonce: config.NewNonce, large: config.LargeValues, workerDeadAfter: defaultWorkerDeadAfter,
 	}
 	c.setDefaults()
 	if err := missing("janitor", []port{

@@ -321,6 +321,18 @@ var largeCases = []ruleCase{
 			b.t.Errorf("the record is %.100v, error %v", record, err)
 		}
 	}},
+	{"large values, rule 13: a janitor reports the large output of a sub-flow", func(b *fixture) {
+		b.withLarge()
+		b.advance(b.withChild(taskFlow("A"), awaited, named))
+		b.script("A", answer{outcome: token.Success(sized(1 << 20))})
+		child := b.takeFirst()
+		b.sendFails = 1
+		b.wantError(child, engine.CodeInternal)
+		b.at(workerDeadAfter)
+		b.abandon(child, engine.AbandonedWake)
+		b.drain()
+		b.wantSucceeded()
+	}},
 	{"large values, rules 24 and 25: a sub-flow and its parent have values of their own, so either may expire first", func(b *fixture) {
 		values := b.withLarge()
 		put(b.t, b.Flows, "child", taskFlow("A")+waitText("Pause", 10))

@@ -47,7 +47,7 @@ func (r *roles) janitor() *engine.Janitor {
 	c := r.WorkerConfig
 	janitor, err := engine.NewJanitor(engine.JanitorConfig{
 		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Joins: c.Joins, Ends: c.Ends, Notices: c.Notices,
-		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce,
+		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues,
 	})
 	if err != nil {
 		panic(err)
