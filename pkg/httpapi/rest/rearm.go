@@ -92,12 +92,12 @@ func (h handler) rearm(r *http.Request) (int, any, error) {
 func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (needs []string, err error) {
 	needs = f.Needs
 	if f.Err != nil || f.State.Waiting == nil || f.State.Ending != nil {
-		return needs, nil
+		return needs, nil //nolint:nilerr // the page has the error of this execution
 	}
 	flow, err := h.Engine.Flow(ctx, f.State.Flow)
 	switch {
 	case errors.Is(err, engine.ErrNotFound):
-		return needs, nil //nolint:nilerr // its wake finds out that the definition is gone
+		return needs, nil // its wake finds out that the definition is gone
 	case err != nil:
 		return needs, err
 	case !slices.ContainsFunc(flow.All, isJob):
