@@ -276,17 +276,20 @@ type condition struct {
 	try     string   // with the words ID and STACK
 }
 
+// recreate is the remedy for a deleted resource: a deployment of an unchanged template does not create it.
+const recreate = `"A deleted queue or function" in waitless docs recovery`
+
 // examined are the resources that are checked, in this order.
 var examined = []struct {
 	kind, name string
 	condition
 }{
 	{target.TypeTable, "tables", condition{
-		"dynamodb:DescribeTable", []string{"ACTIVE", "UPDATING"}, "aws dynamodb describe-table --table-name ID; waitless docs recovery has how to restore a table",
+		"dynamodb:DescribeTable", []string{"ACTIVE", "UPDATING"}, "aws dynamodb describe-table --table-name ID; if it was deleted: " + recreate,
 	}},
 	{target.TypeFunction, "functions", condition{
 		"lambda:GetFunctionConfiguration and lambda:GetFunctionConcurrency", []string{"Active", "Pending", ""},
-		"aws lambda get-function --function-name ID, then sam deploy",
+		"aws lambda get-function --function-name ID, then sam deploy; if it was deleted: " + recreate,
 	}},
 	{target.TypeSource, "event sources", condition{
 		"lambda:GetEventSourceMapping", []string{"Enabled", "Enabling", "Creating", "Updating"}, "aws lambda update-event-source-mapping --enabled --uuid ID",
@@ -348,7 +351,7 @@ func (p *patient) queues(ctx context.Context) {
 			p.unchecked("queues", "sqs:GetQueueAttributes")
 			return
 		case err != nil:
-			p.fail(r.Name, err.Error(), "sam deploy, then waitless rearm --calls --stack "+p.name)
+			p.fail(r.Name, err.Error(), "if it was deleted: "+recreate+", then waitless rearm --calls --stack "+p.name)
 		case !strings.HasSuffix(r.Name, "DeadLetters"):
 			p.queue(r.Name, state, ages[r.Name])
 		case state.Messages+state.InFlight > 0:
@@ -395,7 +398,18 @@ func (e *examination) unless(name string, err error, right, try string) {
 	e.fail(name, err.Error(), try)
 }
 
+// alarmTopic warns that no alarm notifies the operators, of a stack whose parameters are known.
+func (p *patient) alarmTopic() {
+	switch topic, known := p.stack.Parameters["AlarmTopic"]; {
+	case p.stack.Parameters["Alarms"] == "off":
+		p.warn("alarms", "the stack has none", "sam deploy --parameter-overrides Alarms=on AlarmTopic=ARN")
+	case known && topic == "":
+		p.warn("alarms", "they notify no topic", "set AlarmTopic: sam deploy --parameter-overrides AlarmTopic=ARN (waitless docs metrics)")
+	}
+}
+
 func (p *patient) alarms(ctx context.Context) {
+	p.alarmTopic()
 	found, err := p.Alarms(ctx, p.name)
 	switch {
 	case err != nil:

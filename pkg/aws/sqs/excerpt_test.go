@@ -18,13 +18,14 @@ func TestExcerptsOfLetters(t *testing.T) {
 	id := token.ID{Execution: engine.NewID("orders", "order-7"), Number: 3}
 	key := (token.Keys{Current: token.Key{ID: 1}})
 	signed := key.Handle(id) + "." + strings.Repeat("A", 43)
+	const unusable = `{"v":1,"kind":"delivery","payload":{"handle":"no handle"}}`
 	for body, want := range map[string]string{
 		"text":        "text",
 		"[1,2,3]":     "[1,2,3]",
 		`{"v":1,`:     `{"v":1,`,
 		`{"v":9}`:     `{"v":9}`,
 		"a " + signed: "a " + token.Mask(signed),
-		`{"v":1,"kind":"delivery","payload":{"handle":"no handle"}}`:                                            `{"v":1,"kind":"delivery","payload":{"handle":"no handle"}}`,
+		unusable:      unusable,
 		`{"id":"e","source":"aws.batch","detail-type":"Batch Job State Change","detail":{}}`:                    "",
 		`{"v":1,"kind":"delivery","payload":{"handle":"` + key.Handle(id) + `","sent":"2026-01-31T10:00:00Z"}}`: "",
 	} {

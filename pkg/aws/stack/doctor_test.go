@@ -215,7 +215,7 @@ func (a ailment) check(t *testing.T, s stack) {
 var (
 	aVersion = regexp.MustCompile(`waitless .* \(.*\)`)
 	// The emulator throttles beside the test, and has alarms of that.
-	aThrottle = regexp.MustCompile(`\w+ has been throttled for \d+ minutes, |, \w+ has been throttled for \d+ minutes`)
+	aThrottle = regexp.MustCompile(`\S+ \(\w+ has been throttled for \d+ minutes\), |, \S+ \(\w+ has been throttled for \d+ minutes\)`)
 	anAddress = regexp.MustCompile(`http://(127\.0\.0\.1|[0-9a-f]+\.execute-api\.localhost):\d{2,}`)
 )
 

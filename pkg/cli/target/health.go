@@ -15,7 +15,7 @@ type Health interface {
 	State(ctx context.Context, r Resource) (State, error)
 	// Ages returns the ages of the oldest messages by the names of queues, of those for which it is known.
 	Ages(ctx context.Context, queues []Resource) (map[string]time.Duration, error)
-	// Alarms returns the descriptions of the stack's alarms that are in the state ALARM.
+	// Alarms returns the stack's alarms that are in the state ALARM: their names, each with its description.
 	Alarms(ctx context.Context, stack string) ([]string, error)
 }
 
@@ -32,10 +32,12 @@ type Requests interface {
 
 // Stack is a deployed stack.
 type Stack struct {
-	Status    string // as CloudFormation names it
-	Reason    string // of the status; may be empty
-	Outputs   map[string]string
-	Resources []Resource // by name
+	Status  string // as CloudFormation names it
+	Reason  string // of the status; may be empty
+	Outputs map[string]string
+	// Parameters are those of the deployment, with defaults.
+	Parameters map[string]string
+	Resources  []Resource // by name
 }
 
 // Resource is a part of a stack.

@@ -36,6 +36,7 @@ func identify(ctx context.Context, config aws.Config) (caller identity, err erro
 type stack struct {
 	StackStatus, StackStatusReason string
 	Outputs                        []struct{ OutputKey, OutputValue string }
+	Parameters                     []struct{ ParameterKey, ParameterValue string }
 }
 
 func (s stack) outputs() map[string]string {
@@ -44,6 +45,14 @@ func (s stack) outputs() map[string]string {
 		outputs[output.OutputKey] = output.OutputValue
 	}
 	return outputs
+}
+
+func (s stack) parameters() map[string]string {
+	parameters := map[string]string{}
+	for _, p := range s.Parameters {
+		parameters[p.ParameterKey] = p.ParameterValue
+	}
+	return parameters
 }
 
 func describeStack(ctx context.Context, client *call.Client, name string) (stack, error) {

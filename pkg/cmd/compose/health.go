@@ -110,7 +110,7 @@ func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) 
 	case err != nil:
 		return nil, brief(err)
 	}
-	s := &target.Stack{Status: found.StackStatus, Reason: found.StackStatusReason, Outputs: found.outputs()}
+	s := &target.Stack{Status: found.StackStatus, Reason: found.StackStatusReason, Outputs: found.outputs(), Parameters: found.parameters()}
 	if s.Resources, err = stackResources(ctx, client, name); err != nil {
 		return s, brief(err)
 	}
@@ -226,7 +226,7 @@ func (h *health) table(ctx context.Context, name string) (state target.State, er
 }
 
 // Alarms implements [target.Health].
-func (h *health) Alarms(ctx context.Context, stack string) (descriptions []string, err error) {
+func (h *health) Alarms(ctx context.Context, stack string) (found []string, err error) {
 	pages := cloudwatch.NewDescribeAlarmsPaginator(h.metrics(), &cloudwatch.DescribeAlarmsInput{
 		AlarmNamePrefix: aws.String(stack + "-"), StateValue: cloudwatchtypes.StateValueAlarm,
 	})
@@ -236,9 +236,9 @@ func (h *health) Alarms(ctx context.Context, stack string) (descriptions []strin
 			return nil, brief(err)
 		}
 		for _, alarm := range page.MetricAlarms {
-			descriptions = append(descriptions, aws.ToString(alarm.AlarmDescription))
+			found = append(found, aws.ToString(alarm.AlarmName)+" ("+aws.ToString(alarm.AlarmDescription)+")")
 		}
 	}
-	slices.Sort(descriptions)
-	return descriptions, nil
+	slices.Sort(found)
+	return found, nil
 }
