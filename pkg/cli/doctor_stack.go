@@ -206,7 +206,7 @@ func (p *patient) api(ctx context.Context) *rest.Client {
 const unknownParameter = "?doctor=probe"
 
 // parameter matches a part of a path that names something.
-var parameter = regexp.MustCompile(`\{[a-z]+\}`)
+var parameter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[a-z]+\}`) })
 
 // rights checks which requests of the API the caller may send.
 func (p *patient) rights(ctx context.Context, client *rest.Client) {
@@ -220,7 +220,7 @@ func (p *patient) rights(ctx context.Context, client *rest.Client) {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			method, path, _ := strings.Cut(route, " ")
-			refusals[i] = client.Do(ctx, method, parameter.ReplaceAllString(path, "doctor")+unknownParameter, nil, nil)
+			refusals[i] = client.Do(ctx, method, parameter().ReplaceAllString(path, "doctor")+unknownParameter, nil, nil)
 		})
 	}
 	group.Wait()
@@ -258,7 +258,7 @@ func (p *patient) reportRights(routes []string, refusals []error) {
 func (p *patient) allow(route string) string {
 	method, path, _ := strings.Cut(route, " ")
 	return fmt.Sprintf("allow execute-api:Invoke on arn:aws:execute-api:%s:%s:%s/*/%s%s and so on (waitless docs api)",
-		p.account.Region(), accountIn(p.caller), p.stack.Outputs["ManagementApiId"], method, parameter.ReplaceAllString(path, "*"))
+		p.account.Region(), accountIn(p.caller), p.stack.Outputs["ManagementApiId"], method, parameter().ReplaceAllString(path, "*"))
 }
 
 // accountIn returns the account of an ARN.

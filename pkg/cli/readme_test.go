@@ -385,7 +385,7 @@ func TestDocumentedFlowsAndSettings(t *testing.T) {
 func TestFencesAndCommands(t *testing.T) {
 	t.Parallel()
 	text := strings.Join([]string{
-		"## Title", "```console", "$ waitless version", "waitless v1.2.3 (go1.26.1 linux/arm64)", "$ true", "```", "```yaml", "version: v1", "```",
+		"## Title", "```console", "$ waitless version", "waitless 1.2.3 (commit abcd, go1.26.1 linux/arm64)", "$ true", "```", "```yaml", "version: v1", "```",
 		"```console", "$ waitless run f --skip-time", "   10.3s  f/run-abcdefghijkl2345 began at 10:11:12", "", "waitless: f: failed", "```",
 	}, "\n")
 	all := fences("page.md", text)
@@ -405,7 +405,7 @@ func TestFencesAndCommands(t *testing.T) {
 	}{
 		"another version":           {first, "waitless 9.0.0 (commit 0123, go1.27 linux/amd64)\n", 0, ok},
 		"another text":              {first, "waitless is here\n", 0, bad},
-		"shown success that failed": {first, "waitless v1.2.3 (go1.26.1 linux/arm64)\n", 1, bad},
+		"shown success that failed": {first, "waitless 1.2.3 (commit abcd, go1.26.1 linux/arm64)\n", 1, bad},
 		"nothing shown":             {second, "anything", 0, ok},
 		"nothing shown, failed":     {second, "", 1, bad},
 		"another time":              {failing, "   10.4s  f/run-zzzzzzzzzzzzzzzz began at 23:59:59\n\nwaitless: f: failed\n", 1, ok},

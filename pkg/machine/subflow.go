@@ -2,7 +2,7 @@ package machine
 
 import (
 	"fmt"
-	"regexp"
+	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
@@ -65,8 +65,8 @@ func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child Execut
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	flow, name := params.Get(fdl.ParamFlowName), params.Get(fdl.ParamExecutionName)
 	if name.IsMissing() && !task.Params.Has(fdl.ParamExecutionName) {
-		const room = fdl.MaxName - 33                           // the key and a hyphen
-		base := withoutKey.ReplaceAllString(call.Execution, "") // so that names do not grow with the depth
+		const room = fdl.MaxName - 33      // the key and a hyphen
+		base := withoutKey(call.Execution) // so that names do not grow with the depth
 		name = value.String(base[:min(len(base), room)] + "-" + call.Key())
 	}
 	child, input = ExecutionRef{flow.Text(), name.Text()}, childInput(params.Get(fdl.ParamInput))
@@ -83,8 +83,15 @@ func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child Execut
 	return child, input, problem
 }
 
-// withoutKey matches the key that ends the name of a sub-flow without a name of its own.
-var withoutKey = regexp.MustCompile(`-[0-9a-f]{32}$`)
+// withoutKey returns the name of an execution without the key that ends the name of a sub-flow without a name of its own.
+func withoutKey(execution string) string {
+	const key = len("-") + 32 // hexadecimal digits
+	end := max(0, len(execution)-key)
+	if rest, ok := strings.CutPrefix(execution[end:], "-"); ok && len(rest) == key-1 && strings.Trim(rest, "0123456789abcdef") == "" {
+		return execution[:end]
+	}
+	return execution
+}
 
 // childInput returns the input of a sub-flow. A text that holds an object counts, as in the API.
 func childInput(input value.Value) value.Value {

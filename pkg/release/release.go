@@ -4,6 +4,7 @@ package release
 import (
 	"regexp"
 	"runtime/debug"
+	"sync"
 )
 
 // Version is the version of the tree. `make release` names its archives after it, and the tag of the release is v and it.
@@ -29,7 +30,7 @@ func commitOf(info *debug.BuildInfo) string {
 		settings[s.Key] = s.Value
 	}
 	revision := settings["vcs.revision"]
-	if pseudo := pseudoVersion.FindStringSubmatch(info.Main.Version); revision == "" && pseudo != nil {
+	if pseudo := pseudoVersion().FindStringSubmatch(info.Main.Version); revision == "" && pseudo != nil {
 		return pseudo[1]
 	}
 	if settings["vcs.modified"] == "true" {
@@ -39,7 +40,7 @@ func commitOf(info *debug.BuildInfo) string {
 }
 
 // pseudoVersion matches the version of a module without a tag. It ends with an instant and a commit.
-var pseudoVersion = regexp.MustCompile(`[.-]\d{14}-([0-9a-f]{12})$`)
+var pseudoVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.-]\d{14}-([0-9a-f]{12})$`) })
 
 // Module returns the tag of the module that `go install` built the binary from, "" if it was built from a clone or from a
 // version without a tag.

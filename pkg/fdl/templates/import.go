@@ -33,7 +33,7 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems)
 			return Filled{Text: file, outer: outer}, fdl.Problems{{Position: outer(fdl.Position{Line: 1, Column: 1}), Message: problem}}
 		}
 	}
-	by := rules{pattern: never, ref: i.ref}
+	by := rules{pattern: never(), ref: i.ref}
 	switch {
 	case replaces != nil:
 		by.pattern, by.replace = i.replacing(replaces)
@@ -53,7 +53,7 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems)
 }
 
 // never matches nothing.
-var never = regexp.MustCompile(`[^\s\S]`)
+var never = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\s\S]`) })
 
 // importing is the import of one flow.
 type importing struct {
@@ -118,7 +118,7 @@ func (t *template) replaced(mapping *yaml.Node) (*regexp.Regexp, map[string]stri
 		values[part] = t.textOf(node)
 	}
 	if len(parts) == 0 {
-		return never, nil
+		return never(), nil
 	}
 	return regexp.MustCompile(strings.Join(parts, "|")), values
 }
