@@ -168,22 +168,12 @@ var letterCalls = map[string]func(ctx context.Context, d sqs.DeadLetters, letter
 
 func ofLetter(t *testing.T, p *faults.Proxy, call func(ctx context.Context, d sqs.DeadLetters, letter sqs.Letter) error) faults.Call {
 	t.Helper()
-	source, letters := newQueue(t), newQueue(t)
-	if err := wakesTo(sqs.Queue{Client: letters.sqs, URL: letters.url}).Send(t.Context(), faultyWake); err != nil {
-		t.Fatal(err)
-	}
-	d := sqs.DeadLetters{Client: letters.sqs, URL: letters.url, Source: source.url}
-	var received []sqs.Letter
-	for end := time.Now().Add(patience); len(received) == 0; {
-		var err error
-		if received, err = d.Receive(t.Context()); err != nil || time.Now().After(end) {
-			t.Fatalf("no letter: %v", err)
-		}
-	}
+	source := newQueue(t)
+	letters, d, letter := receivedLetter(t, source)
 	d.Client = sqs.NewClient(p.Config(emulator.Config(t)))
 	return faults.Call{
 		Do: func(ctx context.Context) error {
-			err := call(ctx, d, received[0])
+			err := call(ctx, d, letter)
 			if _, ok := errors.AsType[*sqstypes.ReceiptHandleIsInvalid](err); ok { // SQS accepts a second deletion, the emulator does not
 				return nil
 			}
@@ -191,6 +181,30 @@ func ofLetter(t *testing.T, p *faults.Proxy, call func(ctx context.Context, d sq
 		},
 		State: func() []string { return append(source.bodies(t), letters.count(t)...) },
 	}
+}
+
+// receivedLetter returns a queue with a dead letter that was received. A receipt that is lost on its way hides the letter for longer
+// than the test is patient, so the next try is another queue.
+func receivedLetter(t *testing.T, source stack) (letters stack, d sqs.DeadLetters, letter sqs.Letter) {
+	t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); {
+		letters = newQueue(t)
+		if err := wakesTo(sqs.Queue{Client: letters.sqs, URL: letters.url}).Send(t.Context(), faultyWake); err != nil {
+			t.Fatal(err)
+		}
+		d = sqs.DeadLetters{Client: letters.sqs, URL: letters.url, Source: source.url}
+		for range 10 { // each waits for a second
+			received, err := d.Receive(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(received) > 0 {
+				return letters, d, received[0]
+			}
+		}
+	}
+	t.Fatal("no letter comes")
+	return letters, d, letter
 }
 
 // count returns a text for each message of the queue, hidden or not.
