@@ -61,7 +61,7 @@ func TestEnginesOfOthers(t *testing.T) {
 		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
 			e := make(t, s, filepath.Join(root, "events", folder))
-			for _, c := range externalCases(t, folder) {
+			for _, c := range wantedCases[externalCase](t, folder) {
 				t.Run(c.Name, func(t *testing.T) {
 					t.Parallel()
 					s.runElsewhere(t, e, folder, c)
@@ -71,10 +71,11 @@ func TestEnginesOfOthers(t *testing.T) {
 	}
 }
 
-func externalCases(t *testing.T, folder string) []externalCase {
+// wantedCases returns the cases in the want.json of a sample.
+func wantedCases[Case any](t *testing.T, folder string) []Case {
 	t.Helper()
 	var want struct {
-		Cases []externalCase `json:"cases"`
+		Cases []Case `json:"cases"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(read(t, folder, "want.json")))
 	decoder.DisallowUnknownFields()

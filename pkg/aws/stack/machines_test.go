@@ -44,7 +44,7 @@ func TestMachinesOfGuides(t *testing.T) {
 		t.Parallel()
 		const folder = "step-functions-job-poller"
 		outputs := s.deploySample(t, folder)
-		for _, c := range machineCases(t, folder) {
+		for _, c := range wantedCases[machineCase](t, folder) {
 			c.run(t, outputs, func() {})
 		}
 	})
@@ -53,27 +53,14 @@ func TestMachinesOfGuides(t *testing.T) {
 		const folder = "step-functions-approval"
 		outputs := s.deploySample(t, folder)
 		box := subscribed(t, s.name+"-approvals", outputs["TopicArn"])
-		for _, c := range machineCases(t, folder) {
+		for _, c := range wantedCases[machineCase](t, folder) {
 			c.run(t, outputs, func() { s.answerQuestion(t, box, c) })
 		}
 		s.askBefore(t, folder)
-		for _, c := range machineCases(t, folder) {
+		for _, c := range wantedCases[machineCase](t, folder) {
 			c.run(t, outputs, func() { answerByAction(t, box, c) })
 		}
 	})
-}
-
-func machineCases(t *testing.T, folder string) []machineCase {
-	t.Helper()
-	var want struct {
-		Cases []machineCase `json:"cases"`
-	}
-	decoder := json.NewDecoder(bytes.NewReader(read(t, folder, "want.json")))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&want); err != nil || len(want.Cases) == 0 {
-		t.Fatalf("%s has %d cases: %v", folder, len(want.Cases), err)
-	}
-	return want.Cases
 }
 
 // run runs an execution to its end, and counts its transitions.

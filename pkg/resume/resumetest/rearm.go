@@ -57,19 +57,24 @@ func rearmedDelivery(d *fixture) {
 	p.ended(token.ClosedByReconcile, p.answer.ID)
 }
 
-// rearmedInVain: of two chains of polls one is left.
 func rearmedInVain(d *fixture) {
 	d.external = true
 	p := d.caller(1)
 	p.startWithin("batch-job", batch, 100*3600)
 	d.pass(time.Hour)
 	p.rearm(resume.NeedsPoll)
-	d.pass(2 * time.Hour)
-	if len(d.polls) != 1 {
-		d.Errorf("%d polls are under way, want one: %+v", len(d.polls), d.polls)
+	p.endedByOnePoll()
+}
+
+// endedByOnePoll: of two chains of polls one is left, which finds the end of the job.
+func (p *caller) endedByOnePoll() {
+	p.Helper()
+	p.pass(2 * time.Hour)
+	if len(p.polls) != 1 {
+		p.Errorf("%d polls are under way, want one: %+v", len(p.polls), p.polls)
 	}
-	d.services.end(p.answer.ID, "", false)
-	d.pass(resume.LongestPoll)
+	p.services.end(p.answer.ID, "", false)
+	p.pass(resume.LongestPoll)
 	p.ended(token.ClosedByReconcile, p.answer.ID)
 }
 
@@ -102,13 +107,7 @@ func rearmedStepInVain(d *fixture) {
 	p.start("batch-job", batch)
 	d.pass(time.Hour)
 	p.rearmStep(resume.NeedsPoll)
-	d.pass(2 * time.Hour)
-	if len(d.polls) != 1 {
-		d.Errorf("%d polls are under way, want one: %+v", len(d.polls), d.polls)
-	}
-	d.services.end(p.answer.ID, "", false)
-	d.pass(resume.LongestPoll)
-	p.ended(token.ClosedByReconcile, p.answer.ID)
+	p.endedByOnePoll()
 }
 
 // rearmedNoStep: the runs of a resource have one key, and other functions return anything.
