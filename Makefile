@@ -8,8 +8,8 @@ GOLANGCI_VERSION := v2.15.0
 # The version is part of the file's name, so a new version is a missing file and is built.
 GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
 
-# Tools in Python and for Node.js, each in its own folder because their dependencies conflict. `make locks` updates the lock files
-# in .ci.
+# Tools in Python and for Node.js, each in its own folder because their dependencies conflict. .ci/install installs them, `make locks`
+# updates the lock files in .ci.
 PYTHON ?= python3
 EMULATOR := .tools/emulator/installed
 SAM := .tools/sam/installed
@@ -204,6 +204,7 @@ bin/waitless:
 # `sam build` runs these targets, named by the logical ids of template.yaml. LAMBDA_ARCH must match the stack's parameter Arch:
 # amd64 for x86_64.
 build-StartJobFunction: FUNCTION := startjob
+build-CallServiceFunction: FUNCTION := callservice
 build-GetJobStatusFunction: FUNCTION := getjobstatus
 build-EchoFunction: FUNCTION := echo
 build-InterpreterFunction: FUNCTION := interpreter
@@ -238,8 +239,8 @@ record: ## Record this commit as that of the version in pkg/release/release.go
 .PHONY: release-check
 release-check: ## Build the release twice, in two folders, and compare
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+	git clone --quiet . "$$dir/one"; git clone --quiet "$$dir/one" "$$dir/another-folder"; \
 	for folder in one another-folder; do \
-		git clone --quiet . "$$dir/$$folder"; \
 		$(MAKE) --no-print-directory -C "$$dir/$$folder" release RELEASE_DIR="$$dir/$$folder-files"; \
 	done; \
 	diff -r "$$dir/one-files" "$$dir/another-folder-files" && echo "the two releases are identical"
@@ -314,34 +315,12 @@ destroy: ## End the emulator of `make stack` and delete its data
 clean: ## Remove build output and tools
 	rm -rf bin .tools
 
-# A folder is complete when it has the file `installed`; a newer lock file rebuilds it. The lock has every dependency, so pip resolves
-# none (with hashes it would reject dependencies of extras) and checks the result afterwards.
-.tools/%/installed: .ci/%.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
-	|| { echo "this needs Python 3.11 or newer as $(PYTHON), for the emulators of AWS, SAM and the vendor's clients; 'make unit' runs the tests that need Go alone"; exit 1; }
-	rm -rf $(@D)
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $<
-	$(@D)/bin/pip check --disable-pip-version-check
-	touch $@
+# The script decides whether to install, by the contents of the lock files.
+.tools/%/installed: always
+	@PYTHON="$(PYTHON)" .ci/install $* $(@D)
 
-# The SDK of durable functions and the browser require a newer Node.js than they need, so npm logs errors only. Install scripts do not
-# run; what a package of ours has to do afterwards is its script `unpack`.
-.tools/%/installed: .ci/%/package-lock.json
-	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null \
-	|| { echo "this needs Node.js 20 or newer and npm, for durable functions, a client and a browser; 'make unit' runs the tests that need Go alone"; exit 1; }
-	rm -rf $(@D)
-	mkdir -p $(@D)
-	cp .ci/$*/package.json $< $(@D)
-	npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
-	cd $(@D) && npm run --if-present --silent unpack
-	touch $@
-
-# A program in a module of its own, so that what it needs is not in go.mod.
-.tools/%/installed: .ci/%/main.go .ci/%/go.sum
-	mkdir -p $(@D)
-	cd .ci/$* && go build -o $(CURDIR)/$(@D)/$* .
-	touch $@
+.PHONY: always
+always:
 
 .PHONY: locks
 locks: $(UV) ## Update the lock files of .ci/*.in and of the packages for Node.js

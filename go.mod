@@ -10,7 +10,7 @@ require (
 	github.com/aws/aws-lambda-go v1.55.1 // the Lambda runtime's own client, for functions/
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
 	github.com/aws/aws-sdk-go-v2/config v1.33.15 // the command: the user's credentials and region, as every AWS tool finds them
-	github.com/aws/aws-sdk-go-v2/credentials v1.20.15 // tests: requests of other principals to the emulator
+	github.com/aws/aws-sdk-go-v2/credentials v1.20.15 // the role in another account, in which jobs run
 	github.com/aws/aws-sdk-go-v2/feature/ec2/imds v1.20.7 // the command: not to ask a machine's role where there is none
 	github.com/aws/aws-sdk-go-v2/service/cloudformation v1.82.5 // tests: stacks on the emulator
 	github.com/aws/aws-sdk-go-v2/service/cloudwatch v1.75.5 // doctor: alarms, and the age of messages
@@ -26,6 +26,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sfn v1.41.2 // task tokens of Step Functions
 	github.com/aws/aws-sdk-go-v2/service/sns v1.47.9 // tests: topics on the emulator
 	github.com/aws/aws-sdk-go-v2/service/sqs v1.52.10 // wakes and long calls are messages
+	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // the role in another account, in which jobs run
 	github.com/aws/smithy-go v1.28.8 // the errors and the middleware that the clients of AWS have in common
 	github.com/cockroachdb/datadriven v1.0.3 // tests: replays the scenario scripts of the machine
 	github.com/cockroachdb/pebble/v2 v2.1.7 // the durable store: of the libraries measured the one with the most durable writes/s; pkg/docs/decisions/12
@@ -63,7 +64,6 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/signin v1.12.3 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sso v1.39.3 // indirect
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.3 // indirect
-	github.com/aws/aws-sdk-go-v2/service/sts v1.51.8 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.2.0 // indirect
 	github.com/clipperhouse/uax29/v2 v2.2.0 // indirect

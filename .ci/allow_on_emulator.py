@@ -1,6 +1,6 @@
 """Give roles of a stack the rights that they need on an emulator only.
 
-The emulator does not know the state machine of a task token, and takes each schedule for one of the group "default".
+Each stands in for a statement of the role in the template, and has its name.
 
 usage: allow_on_emulator.py STACK ENDPOINT
 """
@@ -13,15 +13,33 @@ import boto3
 stack, endpoint = sys.argv[1:]
 if not endpoint.startswith("http://127.0.0.1:"):
     sys.exit(f"{endpoint} is not an emulator on this machine")
-roles = {
-    r.logical_resource_id: r.physical_resource_id
-    for r in boto3.resource("cloudformation", endpoint_url=endpoint).Stack(stack).resource_summaries.all()
+
+# The emulator takes each schedule for one of the group "default".
+schedules = "arn:aws:scheduler:*:*:schedule/default/*"
+# By the name of the statement in the template: actions, and the resource if it is another one.
+stand_ins = {
+    "StartTimers": (["scheduler:CreateSchedule"], schedules),
+    "SetSchedules": (["scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"], schedules),
+    # It does not know the state machine of a task token.
+    "AnswerTasks": (["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"], "*"),
+    # On AWS sqs:SendMessage allows batches.
+    "SendWakes": (["sqs:SendMessageBatch"], None),
 }
-schedules = ["scheduler:CreateSchedule", "scheduler:UpdateSchedule", "scheduler:DeleteSchedule"], "arn:aws:scheduler:*:*:schedule/default/*"
-tokens = ["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"], "*"
-for role, (actions, resource) in {"ApiRole": schedules, "FnfRole": schedules, "TaskRunnerRole": tokens}.items():
-    if role in roles:
-        document = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions, "Resource": resource}]}
-        boto3.client("iam", endpoint_url=endpoint).put_role_policy(
-            RoleName=roles[role], PolicyName="emulator", PolicyDocument=json.dumps(document)
-        )
+
+
+def stand_ins_of(role):
+    for policy in role.policies.all():
+        if policy.name == "emulator":
+            continue
+        for statement in policy.policy_document["Statement"]:
+            if statement.get("Sid") in stand_ins:
+                actions, resource = stand_ins[statement["Sid"]]
+                yield {**statement, "Action": actions, "Resource": resource or statement["Resource"]}
+
+
+iam = boto3.resource("iam", endpoint_url=endpoint)
+for resource in boto3.resource("cloudformation", endpoint_url=endpoint).Stack(stack).resource_summaries.all():
+    if resource.resource_type == "AWS::IAM::Role":
+        role = iam.Role(resource.physical_resource_id)
+        if statements := list(stand_ins_of(role)):
+            role.Policy("emulator").put(PolicyDocument=json.dumps({"Version": "2012-10-17", "Statement": statements}))

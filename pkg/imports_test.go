@@ -85,6 +85,7 @@ var house = []row{
 	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/expr"}, useCases...), modules: []string{yaml}},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
+	{path: "pkg/sim/mutation", testing: true},
 
 	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/audit", ours: []string{"pkg/token"}},
@@ -108,7 +109,9 @@ var house = []row{
 	{path: "pkg/aws/lambda", ours: useCases, modules: []string{awsSDK}},
 	{path: "pkg/aws/xray", ours: []string{"pkg/telemetry", "pkg/tracing"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/call", modules: []string{awsSDK}},
-	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/call/botocore", testing: true},
+	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/aws/call", "pkg/fdl", "pkg/jobs"}},
+	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue"}, useCases...), modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/call", "pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
@@ -146,7 +149,7 @@ var house = []row{
 		}, useCases...),
 	},
 	{path: "pkg/cmd/collector"},
-	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},
+	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/aws/call/catalogue", "pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},
 	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/cmd/collector"}},
 	{path: "pkg/cmd/conformance"},
 	{path: "pkg/cmd/load", ours: []string{"events"}},
@@ -155,8 +158,9 @@ var house = []row{
 	{
 		path: "functions/*", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3", "pkg/aws/lambda",
-			"pkg/aws/xray", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/aws/schedules", "pkg/webhook", "pkg/telemetry",
+			"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/function", "pkg/aws/environment", "pkg/aws/dynamo", "pkg/aws/sqs", "pkg/aws/scheduler", "pkg/aws/s3",
+			"pkg/aws/lambda", "pkg/aws/xray", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/secrets", "pkg/aws/parts", "pkg/aws/schedules", "pkg/webhook",
+			"pkg/telemetry",
 		}, composed...),
 	},
 }
@@ -164,13 +168,14 @@ var house = []row{
 // functionModules has the third-party modules that the binary of each function links, direct or not.
 var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
-	"functions/getjobstatus": {runtime, awsSDK + "/aws-sdk-go-v2", awsSDK + "/smithy-go", yaml + "/v4"},
-	"functions/startjob":     clients("dynamodb", "sqs", "secretsmanager"),
-	"functions/jobevents":    clients("dynamodb", "sqs", "scheduler", "secretsmanager"),
+	"functions/getjobstatus": clients("sts"),
+	"functions/callservice":  clients("sts"),
+	"functions/startjob":     clients("dynamodb", "sqs", "secretsmanager", "sts"),
+	"functions/jobevents":    clients("dynamodb", "sqs", "scheduler", "secretsmanager", "sts"),
 	"functions/interpreter":  clients("dynamodb", "sqs", "scheduler", "lambda", "secretsmanager", "s3"),
 	"functions/taskrunner":   append(clients("dynamodb", "sqs", "lambda", "eventbridge", "secretsmanager", "sfn", "s3"), webhooks),
 	"functions/api":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
-	"functions/janitor":      clients("dynamodb", "sqs", "secretsmanager"),
+	"functions/janitor":      clients("dynamodb", "sqs", "secretsmanager", "s3"),
 	"functions/fnf":          append(clients("dynamodb", "sqs", "secretsmanager", "s3", "scheduler"), cron),
 	"functions/sfn":          clients("dynamodb", "sqs", "secretsmanager", "s3"),
 	"functions/callback":     append(clients("dynamodb", "sqs", "secretsmanager", "s3"), webhooks),
@@ -192,6 +197,9 @@ func clients(services ...string) []string {
 			modules = append(modules, sdk+"/service/internal/accept-encoding", sdk+"/service/internal/endpoint-discovery")
 		case "lambda":
 			modules = append(modules, sdk+"/aws/protocol/eventstream")
+		case "sts":
+			internal := sdk + "/service/internal/"
+			modules = append(modules, sdk+"/credentials", sdk+"/internal/v4a", internal+"accept-encoding", internal+"presigned-url")
 		case "eventbridge":
 			modules = append(modules, sdk+"/internal/v4a")
 		case "s3":

@@ -48,7 +48,7 @@ func impureUses(name string, source []byte) ([]string, error) {
 				note(n, "time."+n.Sel.Name)
 			case x.Name == fmtName && slices.Contains(impureFmt, n.Sel.Name):
 				note(n, "fmt."+n.Sel.Name)
-			case x.Name == syncName && n.Sel.Name != "OnceValue": // a value that is computed when it is first needed
+			case x.Name == syncName && n.Sel.Name != "OnceValue" && n.Sel.Name != "Once": // a value that is computed when it is first needed
 				note(n, "sync."+n.Sel.Name)
 			}
 		}
@@ -128,6 +128,7 @@ func TestPurityRulesCanFail(t *testing.T) {
 		{"printing", `import "fmt"; func f() { fmt.Println() }`, true},
 		{"scanning", `import "fmt"; func f() { fmt.Scan() }`, true},
 		{"a value that is computed once", `import "sync"; var v = sync.OnceValue(f)`, false},
+		{"a value that is computed once, without a closure", `import "sync"; type lazy struct{ once sync.Once; value int }`, false},
 		{"a lock", `import "sync"; var m sync.Mutex`, true},
 		{"formatting", `import "fmt"; var s = fmt.Sprint(1)`, false},
 		{"goroutine", `func f() { go f() }`, true},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/aws/s3"
@@ -20,12 +21,16 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	store, waits, keys := p.LogTable(), p.WaitsTable(), p.Keys()
 	clients := p.ClientConfig(store, waits, s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")))
+	clients.Check = catalogue.Check
 	tokens := p.TokensConfig(waits)
 	tokens.LimitHint = clients.Limits.Hints.Data
 	config := rest.Config{
 		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Schedules: schedules.NewManager(p, store), Log: p.Log,
-		Polls:    &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
 		MaxInput: clients.Limits.Data, MaxResponse: function.MaxResponse,
+	}
+	config.Rearmer = resume.Rearmer{
+		Tokens: config.Tokens, Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now}, Rendezvous: waits,
+		Account: p.Text("WAITLESS_ACCOUNT"), Region: p.Config.Region,
 	}
 	log := function.AuditLog(getenv)
 	handler := func(ctx context.Context, request *function.Request) (_ http.Handler, err error) {

@@ -16,7 +16,10 @@ import (
 func compose(getenv func(string) string) (function.Call, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
-	describer := resume.JobDescriber{Services: services.New(config), Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now}
+	describer := resume.JobDescriber{
+		Services: services.New(config), Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now,
+		Elsewhere: services.Elsewhere(config, env.List("WAITLESS_JOB_ACCOUNTS"), env.Optional("WAITLESS_JOB_ROLE"), env.Optional("WAITLESS_EXTERNAL_ID")),
+	}
 	return function.NewCall(describer.GetJobStatus, attrs), env.Err()
 }
 

@@ -28,7 +28,7 @@ func TestCompose(t *testing.T) {
 	numbers := map[string]string{
 		"WAITLESS_TIME_LIMIT": "30", "WAITLESS_EXECUTION_DAYS": "90", "WAITLESS_RETENTION_DAYS": "30",
 		"WAITLESS_LONGEST_DELAY": "900", "WAITLESS_DATA_LIMIT": "32768", "WAITLESS_FUNCTIONS": "echo=stack-echo",
-		"WAITLESS_TRACE_RATIO": "0.5",
+		"WAITLESS_TRACE_RATIO": "0.5", "WAITLESS_INDEX_SHARDS": "8",
 	}
 	if _, err := compose(func(name string) string {
 		if number, ok := numbers[name]; ok {

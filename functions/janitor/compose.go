@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/function"
 	"github.com/waitless/waitless/pkg/aws/parts"
+	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -24,6 +25,7 @@ func compose(getenv func(string) string) (handler, error) {
 	config := engine.JanitorConfig{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: time.Now, Limits: p.TimeLimits(),
 		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
+		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
 		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")}
@@ -34,6 +36,7 @@ func compose(getenv func(string) string) (handler, error) {
 	})
 	rearmer := resume.Rearmer{
 		Tokens: resume.NewTokens(p.TokensConfig(waits)), Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
+		Rendezvous: waits,
 	}
 	dead := deadWakes{
 		letters: p.DeadLetters(p.Text("WAITLESS_WAKE_DEAD_LETTERS"), "WAITLESS_WAKE_QUEUE"), others: map[string]counter{},
@@ -66,7 +69,7 @@ func run(ctx context.Context, dead deadWakes, s sweeper) (done report, err error
 }
 
 // reserve is the time that a run keeps for the page or the letters at hand.
-const reserve = 30 * time.Second
+const reserve = time.Minute
 
 // hasTime reports whether a run may begin another page.
 func hasTime(ctx context.Context) bool {

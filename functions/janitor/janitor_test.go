@@ -24,7 +24,9 @@ import (
 
 func TestCompose(t *testing.T) {
 	t.Parallel()
-	numbers := map[string]string{"WAITLESS_EXECUTION_DAYS": "90", "WAITLESS_RETENTION_DAYS": "30", "WAITLESS_DATA_LIMIT": "32768", "WAITLESS_STATUS_EVENTS": "on"}
+	numbers := map[string]string{"WAITLESS_EXECUTION_DAYS": "90", "WAITLESS_RETENTION_DAYS": "30", "WAITLESS_DATA_LIMIT": "32768", "WAITLESS_STATUS_EVENTS": "on",
+		"WAITLESS_INDEX_SHARDS": "8",
+	}
 	if _, err := compose(func(name string) string {
 		if number, ok := numbers[name]; ok {
 			return number
@@ -152,8 +154,10 @@ type store struct {
 	sets       int
 	reads      int
 	rearmed    []engine.ID
-	rearmedFor []string // handles
-	broken     string   // the handle of a wait that cannot be rearmed
+	rearmedFor []string      // handles
+	broken     string        // the handle of a wait that cannot be rearmed
+	later      time.Duration // since now
+	lanes      map[engine.ID][]machine.State
 	readErr    error
 }
 
@@ -193,7 +197,12 @@ func (s *store) rearm(_ context.Context, ids []engine.ID, request engine.RearmRe
 	for _, id := range ids {
 		s.reads++
 		waiting := &machine.Waiting{For: machine.WaitingForToken, Entry: machine.Entry{Since: now.Add(-time.Hour)}}
-		found = append(found, engine.Rearmed{Execution: id, State: machine.State{Status: machine.StatusRunning, Waiting: waiting}, Overdue: s.overdue[id]})
+		r := engine.Rearmed{Execution: id, State: machine.State{Status: machine.StatusRunning, Waiting: waiting}}
+		if overdue, ok := s.overdue[id]; ok {
+			r.Due, r.Overdue = now.Add(-overdue), overdue+s.later
+		}
+		r.Lanes = s.lanes[id]
+		found = append(found, r)
 	}
 	return found, s.readErr
 }
@@ -222,14 +231,17 @@ func full(executions, waits int) *store {
 	return s
 }
 
+func (s *store) sweeper(metrics numbers) sweeper {
+	return sweeper{
+		index: s, external: s, places: s, rearm: s.rearm, rearmWait: s.rearmWait, now: func() time.Time { return now.Add(s.later) },
+		log: slog.New(slog.DiscardHandler), metrics: metrics,
+	}
+}
+
 func (s *store) run(t *testing.T) (swept, numbers) {
 	t.Helper()
 	metrics := numbers{}
-	sweep := sweeper{
-		index: s, external: s, places: s, rearm: s.rearm, rearmWait: s.rearmWait, now: func() time.Time { return now },
-		log: slog.New(slog.DiscardHandler), metrics: metrics,
-	}
-	done, err := sweep.run(t.Context())
+	done, err := s.sweeper(metrics).run(t.Context())
 	if !errors.Is(err, s.readErr) {
 		t.Errorf("error %v", err)
 	}
@@ -249,11 +261,66 @@ func TestOverdueIsRearmed(t *testing.T) {
 	if !slices.Equal(s.rearmed, s.executions[1:2]) || !slices.Equal(s.rearmedFor, []string{"w1"}) {
 		t.Errorf("rearmed %v and %v", s.rearmed, s.rearmedFor)
 	}
-	if diff := cmp.Diff(numbers{"Rearmed": 2, "OpenWaits": 6, "OldestOpenWait": 7200}, metrics); diff != "" {
+	if diff := cmp.Diff(numbers{"Overdue": 2, "OpenWaits": 6, "OldestOpenWait": 7200}, metrics); diff != "" {
 		t.Error(diff)
 	}
 	if s.run(t); s.sets != 1 {
 		t.Errorf("the place was stored %d times, want once: it did not change", s.sets)
+	}
+}
+
+// What stays overdue, because no worker handles its messages, gets fewer of them: they would add up in the queue.
+func TestMessagesToWhatStaysOverdue(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		executions int
+		messages   []int // by day: after 10, 20, 40, 80, 160, 320, 640, 1280 minutes, and then each day
+	}{
+		"a sweep is one run":     {2, []int{8, 1, 1}},
+		"a sweep takes two runs": {pageSize*mostPages + 1, []int{7, 1}}, // the first finds it overdue by 20 minutes
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := full(tt.executions, 1)
+			s.overdue[s.executions[0]], s.waits[0].Deadline = 0, now
+			for day, want := range tt.messages {
+				s.rearmed, s.rearmedFor = nil, nil
+				for range 24 * 4 {
+					s.later += 15 * time.Minute
+					s.run(t)
+				}
+				if len(s.rearmed) != want || len(s.rearmedFor) != want {
+					t.Errorf("day %d: %d and %d messages, want %d", day, len(s.rearmed), len(s.rearmedFor), want)
+				}
+			}
+		})
+	}
+}
+
+// The waits of lanes are open waits.
+func TestWaitsOfLanes(t *testing.T) {
+	t.Parallel()
+	s := full(2, 0)
+	waiting := func(since time.Time) machine.State {
+		return machine.State{Status: machine.StatusRunning, Waiting: &machine.Waiting{For: machine.WaitingForToken, Entry: machine.Entry{Since: since}}}
+	}
+	s.lanes = map[engine.ID][]machine.State{s.executions[1]: {waiting(now), waiting(now.Add(-3 * time.Hour))}}
+	if _, metrics := s.run(t); metrics["OpenWaits"] != 4 || metrics["OldestOpenWait"] != 3*60*60 {
+		t.Errorf("metrics %v", metrics)
+	}
+}
+
+// What was rearmed and is overdue again gets its message at once.
+func TestOverdueAgain(t *testing.T) {
+	t.Parallel()
+	s := full(1, 0)
+	for range 3 {
+		s.later += 7 * time.Hour
+		s.overdue[s.executions[0]] = engine.Lateness + time.Second - s.later
+		s.run(t)
+	}
+	if len(s.rearmed) != 3 {
+		t.Errorf("%d messages, want 3", len(s.rearmed))
 	}
 }
 
@@ -298,7 +365,7 @@ func TestPlaces(t *testing.T) {
 		err   error
 		want  string
 	}{
-		"fault":      {`{"after":"100"}`, errFault, `{"after":"100"}`},
+		"fault":      {`{"after":"100"}`, errFault, `{"began":"2026-01-31T10:00:00Z","after":"100"}`},
 		"gone wait":  {`{"after":"gone","external":true,"before":{"open":7}}`, resume.ErrNoWait, `{"before":{"open":7}}`},
 		"wrong page": {`{"after":"x"}`, nil, `{}`},
 		"no place":   {`not JSON`, nil, `{"before":{"open":200,"oldest":"2026-01-31T09:00:00Z"}}`},
@@ -307,11 +374,7 @@ func TestPlaces(t *testing.T) {
 			t.Parallel()
 			s := full(200, 0)
 			s.place, s.readErr = []byte(tt.place), tt.err
-			sweep := sweeper{
-				index: s, external: s, places: s, rearm: s.rearm, rearmWait: s.rearmWait, now: func() time.Time { return now },
-				log: slog.New(slog.DiscardHandler), metrics: numbers{},
-			}
-			_, err := sweep.run(t.Context())
+			_, err := s.sweeper(numbers{}).run(t.Context())
 			if failed := name != "no place"; (err != nil) != failed || string(s.place) != tt.want {
 				t.Errorf("the place is %s, error %v; want %s", s.place, err, tt.want)
 			}

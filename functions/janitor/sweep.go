@@ -13,8 +13,9 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// pageSize is how many executions or waits one page has, and mostPages how many pages one run reads: the price of a run is bounded.
-const pageSize, mostPages = 100, 20
+// pageSize is how many executions or waits one page has, and mostPages how many pages one run reads: the price of a run is bounded. With
+// the most lanes, a page has thousands of reads.
+const pageSize, mostPages = 25, 80
 
 // sweeper reads all executions and external waits that have not ended, and rearms those that are overdue. A sweep that takes longer than
 // a run continues in the next one.
@@ -38,6 +39,9 @@ type sweeper struct {
 
 // place is where a sweep is, and what it and the one before found.
 type place struct {
+	// Began is when the sweep began, and Last when the one did that last found something overdue: see [isDue].
+	Began time.Time `json:"began,omitzero"`
+	Last  time.Time `json:"last,omitzero"`
 	// After is the page of executions, or the handle of an external wait if External is set.
 	After    string `json:"after,omitempty"`
 	External bool   `json:"external,omitempty"`
@@ -45,10 +49,20 @@ type place struct {
 	Before   waits  `json:"before,omitzero"` // of the last sweep that came to its end
 }
 
+// first returns where the next sweep begins, after one that came to its end.
+func (p place) first() place {
+	next := place{Before: p.Waits, Last: p.Last}
+	if p.Waits.Overdue > 0 { // otherwise no message was sent since Last
+		next.Last = p.Began
+	}
+	return next
+}
+
 // waits are open waits.
 type waits struct {
-	Open   int       `json:"open"`
-	Oldest time.Time `json:"oldest,omitzero"`
+	Open    int       `json:"open"`
+	Oldest  time.Time `json:"oldest,omitzero"`
+	Overdue int       `json:"overdue,omitzero"` // executions and waits
 }
 
 func (w *waits) add(since time.Time) {
@@ -71,11 +85,14 @@ func (s sweeper) run(ctx context.Context) (done swept, err error) {
 	}
 	var at place
 	_ = json.Unmarshal(stored, &at) // what cannot be read begins anew
+	if at.Began.IsZero() {
+		at.Began = s.now()
+	}
 	for pages := 0; err == nil && !done.Ended && pages < mostPages && hasTime(ctx); pages++ {
 		err = s.page(ctx, &at, &done)
 	}
 	if isGone(err) {
-		at = place{Before: at.Before}
+		at = place{Before: at.Before, Last: at.Last}
 	}
 	if next, _ := json.Marshal(at); string(next) != string(stored) {
 		err = errors.Join(err, s.places.SetSweepPlace(ctx, next))
@@ -94,10 +111,10 @@ func (s sweeper) report(ctx context.Context, found waits, done swept) {
 	if !found.Oldest.IsZero() {
 		age = s.now().Sub(found.Oldest)
 	}
-	s.metrics.Add(telemetry.Rearmed, "", float64(done.Rearmed))
+	s.metrics.Add(telemetry.Overdue, "", float64(found.Overdue))
 	s.metrics.Add(telemetry.OpenWaits, "", float64(found.Open))
 	s.metrics.Add(telemetry.OldestOpenWait, "", age.Seconds())
-	s.log.InfoContext(ctx, "sweep", "read", done.Read, "rearmed", done.Rearmed, "ended", done.Ended, "waits", found.Open)
+	s.log.InfoContext(ctx, "sweep", "read", done.Read, "rearmed", done.Rearmed, "ended", done.Ended, "waits", found.Open, "overdue", found.Overdue)
 }
 
 // page reads one page, and goes to the next place.
@@ -125,12 +142,15 @@ func (s sweeper) executions(ctx context.Context, ids []engine.ID, at *place, don
 	var overdue []engine.ID
 	for _, f := range found {
 		done.Read++
-		if w := f.State.Waiting; w != nil && w.For == machine.WaitingForToken && !f.State.Status.Final() {
-			at.Waits.add(w.Since)
+		for _, since := range f.OpenWaits() {
+			at.Waits.add(since)
 		}
 		if f.Overdue > engine.Lateness {
-			overdue = append(overdue, f.Execution)
+			at.Waits.Overdue++
 			s.log.WarnContext(ctx, "overdue", "execution", f.Execution.String(), "needs", f.Needs, "seconds", int(f.Overdue.Seconds()))
+		}
+		if isDue(f.Due, at.Last, at.Began) {
+			overdue = append(overdue, f.Execution)
 		}
 	}
 	if len(overdue) > 0 {
@@ -149,8 +169,12 @@ func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error
 	for _, wait := range page {
 		done.Read++
 		at.Waits.add(wait.Opened)
-		if s.now().Sub(wait.Deadline) > engine.Lateness {
-			err = errors.Join(err, s.overdueWait(ctx, wait, done))
+		if late := s.now().Sub(wait.Deadline); late > engine.Lateness {
+			at.Waits.Overdue++
+			s.log.WarnContext(ctx, "overdue", "recipient", wait.Recipient, "seconds", int(late.Seconds()))
+		}
+		if isDue(wait.Deadline, at.Last, at.Began) {
+			err = errors.Join(err, s.rearmExternal(ctx, wait, done))
 		}
 	}
 	if len(page) == pageSize {
@@ -158,13 +182,13 @@ func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error
 		return err
 	}
 	done.Ended = true
-	*at = place{Before: at.Waits}
+	*at = at.first()
 	return err
 }
 
-// overdueWait rearms a wait. One that fails is left to the next sweep, and does not keep the others from it.
-func (s sweeper) overdueWait(ctx context.Context, wait resume.ExternalWait, done *swept) error {
-	needs, err := s.rearmWait(ctx, wait, false)
+// rearmExternal rearms a wait. One that fails is left to the next sweep, and does not keep the others from it.
+func (s sweeper) rearmExternal(ctx context.Context, wait resume.ExternalWait, done *swept) error {
+	_, err := s.rearmWait(ctx, wait, false)
 	switch {
 	case errors.Is(err, resume.ErrNoWait): // it expired
 		return nil
@@ -172,6 +196,22 @@ func (s sweeper) overdueWait(ctx context.Context, wait resume.ExternalWait, done
 		return err
 	}
 	done.Rearmed++
-	s.log.WarnContext(ctx, "overdue", "recipient", wait.Recipient, "needs", needs, "seconds", int(s.now().Sub(wait.Deadline).Seconds()))
 	return nil
+}
+
+// longestPause is the longest time between two messages to what stays overdue.
+const longestPause = 24 * time.Hour
+
+// isDue reports whether a sweep sends a message to what was to continue at due. It does when that is overdue by [engine.Lateness], by
+// twice and four times as much and so on, and then once a day: while no worker handles the messages, they add up in the queue. Each
+// sweep has the time from last, when the one before began, to its own beginning. So each instant has one sweep, whenever its runs are.
+func isDue(due, last, began time.Time) bool {
+	if due.IsZero() || !due.Add(engine.Lateness).Before(began) {
+		return false
+	}
+	at, pause := due.Add(engine.Lateness), engine.Lateness
+	for next := at.Add(pause); next.Before(began); next = at.Add(pause) {
+		at, pause = next, min(2*pause, longestPause)
+	}
+	return !at.Before(last)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"time"
 
 	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
@@ -10,22 +11,41 @@ import (
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/aws/sqs"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/telemetry"
 )
 
 // minTime is the time that one message needs: a description of a job, and a few writes.
 const minTime = 5 * time.Second
 
+// together is how long the description of a job waits for those of the other polls that were received with it.
+const together = 10 * time.Millisecond
+
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	config := p.JobsConfig(p.WaitsTable(), services.New(p.Config))
+	config := p.JobsConfig(p.WaitsTable(), &services.Together{Services: services.New(p.Config), Pause: together})
 	config.Polls = polls(p)
+	config.Elsewhere = services.Elsewhere(p.Config, p.List("WAITLESS_JOB_ACCOUNTS"), p.Optional("WAITLESS_JOB_ROLE"), p.Optional("WAITLESS_EXTERNAL_ID"))
+	config.Noted = unmatched(p.Metrics(), p.Log)
 	observer := resume.NewJobObserver(config)
 	receiver := p.Receiver("job", "WAITLESS_JOB_QUEUE", "WAITLESS_POLL_QUEUE")
 	receiver.MinTime = minTime
 	receiver.Decode = sqs.DecodeJobs(sqs.JobHandlers{Observe: observer.Observe, Reconcile: observer.Reconcile})
 	return receiver.Handle, p.Err()
+}
+
+// unmatched returns what counts and logs the events of jobs that have no wait. The end of such a job is kept for a day, in case its
+// starter is late.
+func unmatched(metrics telemetry.Sink, log *slog.Logger) func(jobs.Key, resume.JobRecord) {
+	return func(key jobs.Key, record resume.JobRecord) {
+		if len(record.Waiters) > 0 {
+			return
+		}
+		metrics.Add(telemetry.JobEventsUnmatched, "", 1)
+		log.Info("job event unmatched", "kind", key.Kind, "account", key.Account, "region", key.Region, "job", key.Name)
+	}
 }
 
 // polls returns polls that are delayed messages or schedules. Only this function makes schedules: most callbacks are answered

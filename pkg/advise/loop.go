@@ -208,7 +208,7 @@ func (l *loop) findTask() bool {
 		case !ok:
 		case task.Pattern == fdl.PatternWaitForCondition:
 			return false // the step polls already
-		case task.Resource.Kind == "" && task.Pattern == fdl.PatternRequestResponse:
+		case !task.Resource.OfService() && task.Pattern == fdl.PatternRequestResponse:
 			l.task, l.index = turn[i], i
 			return true
 		}

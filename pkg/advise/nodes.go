@@ -105,8 +105,9 @@ func field(node *yaml.Node, name string) *yaml.Node {
 
 // fieldOrder is the order of a step's fields, where they are added.
 var fieldOrder = []string{
-	"type", "name", "action", "resourceArn", "pattern", "condition", "intervalSeconds", "backoffRate", "maxAttempts", "timeoutSeconds", "heartbeatSeconds",
-	"atMostOnce", "signed", "prompt", "serviceParams", "inputMappings", "outputMappings", "retry", "errorMappings", "catch", "choices", "default", "end",
+	"type", "name", "action", "resourceArn", "account", "pattern", "condition", "intervalSeconds", "backoffRate", "maxAttempts", "timeoutSeconds",
+	"heartbeatSeconds", "atMostOnce", "signed", "prompt", "serviceParams", "inputMappings", "outputMappings", "retry", "errorMappings", "catch", "choices",
+	"default", "end",
 }
 
 // set gives a step a field. A note is a comment on it.

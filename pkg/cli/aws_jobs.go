@@ -39,5 +39,6 @@ func (c Command) configOf(ctx context.Context, clock *local.Clock, tasks *local.
 	if config.AWS, config.Account, err = account.Jobs(ctx); err != nil {
 		return config, target.AWSError(err)
 	}
+	config.Operations = account.CallOperation
 	return config, nil
 }

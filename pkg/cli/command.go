@@ -16,6 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -46,6 +47,10 @@ type Command struct {
 	Stores target.Stores
 	// AWS opens AWS; nil means that the program cannot use it.
 	AWS func(context.Context, target.AWSOptions) (target.AWS, error)
+	// Check returns what package fdl cannot know to be wrong in a flow; nil finds nothing.
+	Check func(*fdl.Flow) fdl.Problems
+	// Right returns the action of IAM that an operation of a service needs; nil means that the program knows none.
+	Right func(operation string) (action string, err error)
 	// pause is how long to wait before a request to a stack is tried again, by
 	// the number of the try; nil means longer each time.
 	pause func(try int) time.Duration

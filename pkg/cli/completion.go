@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -125,6 +126,9 @@ func completeTask(_ *cobra.Command, args []string, _ string) (values []string, d
 		if _, isAction := jobs.ForAction(name); isAction {
 			values = append(values, name+"=simulated", name+"=aws")
 			continue
+		}
+		if strings.Contains(name, ":") {
+			values = append(values, name+"=aws")
 		}
 		values = append(values, name+"=exec:")
 	}

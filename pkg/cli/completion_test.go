@@ -40,7 +40,7 @@ func TestCompletion(t *testing.T) {
 		},
 		"a function of no flow":   {[]string{"run", "--task", ""}, nil},
 		"a function of a broken":  {[]string{"run", "testdata/flows/six-mistakes.yaml", "--task", ""}, nil},
-		"a kind of jobs":          {[]string{"jobs", "iam", "tr"}, []string{"transcribe-job"}},
+		"a kind of jobs":          {[]string{"jobs", "iam", "tran"}, []string{"transcribe-analytics", "transcribe-job", "translate-job"}},
 		"a status":                {[]string{"list", "--status", "S"}, []string{"Starting", "Succeeded", "Stopped"}},
 		"a sample":                {[]string{"init", "--sample", "third"}, []string{"third-party-callback"}},
 		"a folder":                {[]string{"init", ""}, nil},

@@ -373,7 +373,8 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 	}
 	if s.api {
 		mux.Handle("/", forThisMachine(requireKey(key, audit.Handler(s.log, "api key", own))))
-		mux.Handle("GET /metrics", forThisMachine(requireKey(key, s.totals)))
+		metrics := &openWaits{store: store, client: system.Client, totals: s.totals, log: s.log, now: time.Now}
+		mux.Handle("GET /metrics", forThisMachine(requireKey(key, metrics)))
 	} else {
 		mux.Handle("/", refusing(http.StatusForbidden, "this waitless dev was started without --api: start it with that, or name its store with --store"))
 	}
@@ -384,7 +385,7 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 func (s *server) signedAPIs(system *local.System, store target.Store, schedules cron.Manager) http.Handler {
 	running := executions{system.Client, system}
 	ofFnf := fnf.Handler(fnf.Config{
-		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Await: system.Await, Pause: target.Pause, Schedules: schedules,
+		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Check: s.Check, Await: system.Await, Pause: target.Pause, Schedules: schedules,
 		Region: "local", Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 	})
 	ofStepFunctions := sfn.Handler(sfn.Config{

@@ -17,11 +17,13 @@ func TestDevServesMetricsAndLogsWrites(t *testing.T) {
 	d.until("callback", "show", "callback/one")
 	d.do("stop", "callback/one")
 	d.until("Stopped", "show", "callback/one")
+	d.do("start", callbackFlow, "--name", "two")
+	d.until("callback", "show", "callback/two")
 	if status, _ := d.post(d.says.Callbacks+"forged", "{}"); status != http.StatusNotFound {
 		t.Errorf("a forged token: status %d", status)
 	}
 	status, text := d.ask(d.says.API+"/metrics", "Accept", "*/*")
-	ages := regexp.MustCompile(`(?m)^(waitless_wake_age_milliseconds_\w+) .*$`)
+	ages := regexp.MustCompile(`(?m)^(waitless_wake_age_milliseconds_\w+|waitless_oldest_open_wait_seconds) .*$`)
 	var got []string
 	for line := range strings.Lines(ages.ReplaceAllString(text, "$1")) {
 		if !strings.HasPrefix(line, "#") {
@@ -30,8 +32,9 @@ func TestDevServesMetricsAndLogsWrites(t *testing.T) {
 	}
 	want := []string{
 		`waitless_callback_refusals_total{reason="NotFound"} 1`, "waitless_delivery_failures_total 0", "waitless_executions_failed_total 0",
-		"waitless_executions_started_total 1", "waitless_executions_stopped_total 1", "waitless_executions_succeeded_total 0",
-		"waitless_executions_timed_out_total 0", "waitless_retries_total 0", "waitless_spans_dropped_total 0",
+		"waitless_executions_started_total 2", "waitless_executions_stopped_total 1", "waitless_executions_succeeded_total 0",
+		"waitless_executions_timed_out_total 0", "waitless_oldest_open_wait_seconds", "waitless_open_waits 1", "waitless_retries_total 0",
+		"waitless_spans_dropped_total 0",
 		"waitless_wake_age_milliseconds_sum", "waitless_wake_age_milliseconds_count",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || status != http.StatusOK {
@@ -42,12 +45,12 @@ func TestDevServesMetricsAndLogsWrites(t *testing.T) {
 		t.Errorf("without the key: status %d, %s", status, text)
 	}
 	d.interrupt()
-	for _, line := range []string{
-		`"POST /flows/\{flow\}/executions" object=/flows/callback/executions status=201`,
-		`"POST /flows/\{flow\}/executions/\{execution\}/stop" object=/flows/callback/executions/one/stop status=202`,
+	for line, want := range map[string]int{
+		`"POST /flows/\{flow\}/executions" object=/flows/callback/executions status=201`:                             2,
+		`"POST /flows/\{flow\}/executions/\{execution\}/stop" object=/flows/callback/executions/one/stop status=202`: 1,
 	} {
 		line = `level=INFO msg=audit caller=socket source=\S+ operation=` + line
-		if log := d.stderr.String(); len(regexp.MustCompile(line).FindAllString(log, -1)) != 1 {
+		if log := d.stderr.String(); len(regexp.MustCompile(line).FindAllString(log, -1)) != want {
 			t.Errorf("the log lacks %s:\n%s", line, log)
 		}
 	}

@@ -228,6 +228,7 @@ func TestDevServesCallbacksAndJobEvents(t *testing.T) {
 	d.resumesByCallback()
 	d.resumesByEvent()
 	d.resumesByCommand()
+	d.listsUnmatched()
 	if code := d.interrupt(); code != ExitInterrupted || !strings.Contains(d.stderr.String(), "what waits continues with the next dev") {
 		t.Errorf("exit %d: %s", code, d.stderr.String())
 	}
@@ -276,6 +277,37 @@ func (d *devProcess) resumesByCommand() {
 		conforms(d.t, "job-event", got.stdout)
 	}
 	d.endedBy("dms-callback/sent", "event")
+}
+
+// listsUnmatched: an event of a job without a wait is listed until it is not one of the latest, and can be sent again.
+func (d *devProcess) listsUnmatched() {
+	d.t.Helper()
+	const unmatched = "arn:aws:dms:us-east-1:123456789012:task:NOBODYWAITS"
+	event := strings.ReplaceAll(stoppedEvent(d.t), "NIGHTLYLOAD", "NOBODYWAITS")
+	if got := doWith(d.t, event, d.withKey(), "job-events", "send", "-"); got.exit != ExitSucceeded {
+		d.t.Fatalf("%+v", got)
+	}
+	listed := func(want int) (number string) {
+		got := doWith(d.t, "", d.withKey(), "job-events", "list")
+		lines := strings.Split(strings.TrimSpace(got.stdout), "\n")
+		if got.exit != ExitSucceeded || len(lines) != want || strings.Count(got.stdout, "parked") != want || strings.Count(got.stdout, unmatched) != want {
+			d.t.Fatalf("%+v, want %d events", got, want)
+		}
+		return strings.Fields(lines[0])[0]
+	}
+	if got := doWith(d.t, "", d.withKey(), "job-events", "replay", listed(1)); got.stdout != "accepted\n" {
+		d.t.Errorf("%+v", got)
+	}
+	listed(2)
+	all := doWith(d.t, "", d.withKey(), "job-events", "list", "--all", "--json")
+	conforms(d.t, "job-events", all.stdout)
+	if !strings.Contains(all.stdout, `"matched"`) || strings.Count(all.stdout, `"parked"`) != 2 {
+		d.t.Errorf("%+v", all)
+	}
+	got := doWith(d.t, "", d.withKey(), "job-events", "replay", "1000")
+	if got.exit != ExitUsage || !strings.Contains(got.stderr, "waitless job-events list --all") {
+		d.t.Errorf("%+v", got)
+	}
 }
 
 // What has neither token nor signature is not for the pages of a browser, nor

@@ -53,9 +53,10 @@ func startedAgain(k jobs.Kind) string {
 		return "a repeated start is a second message, unless its queue or topic is a FIFO one"
 	}
 	return map[jobs.Once]string{
-		jobs.OnceNot:    "a repeated start is a second job",
-		jobs.OnceByName: "a repeated start is known by its name",
-		jobs.OnceBusy:   "a repeated start is refused while it runs",
+		jobs.OnceNot:     "a repeated start is a second job",
+		jobs.OnceByName:  "a repeated start is known by its name",
+		jobs.OnceByToken: "a repeated start is known by its token",
+		jobs.OnceBusy:    "a repeated start is refused while it runs",
 	}[k.Once]
 }
 

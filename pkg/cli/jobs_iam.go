@@ -20,6 +20,7 @@ type policyReport struct {
 	Kind     string  `json:"kind"`
 	Start    *policy `json:"start"`
 	Describe *policy `json:"describe,omitempty"` // nil for a kind that has no end
+	Stop     *policy `json:"stop,omitempty"`     // nil for a kind that cannot be stopped
 }
 
 // policy is one of IAM.
@@ -42,6 +43,9 @@ func jobsIAMCommand(c Command) *cobra.Command {
 	flags.StringVar(&place.region, "region", "", "the region of the jobs")
 	flags.StringArrayVar(&place.resources, "resource", nil, "an ARN that the rights are for (repeat for several)")
 	return c.plain(cmd, func(ctx context.Context, args []string) (view.Result, error) {
+		if _, isKind := jobs.Find(args[0]); !isKind && strings.Contains(args[0], ":") {
+			return c.operationPolicy(args[0], place.resources)
+		}
 		kind, err := findKind(args[0])
 		if err != nil {
 			return view.Result{}, err
@@ -50,17 +54,47 @@ func jobsIAMCommand(c Command) *cobra.Command {
 			return view.Result{}, err
 		}
 		report := policyReport{Kind: kind.Name, Start: policyOf(kind.StartStatements(place.account, place.region, place.resources...))}
-		text := "start (JobPolicies):\n" + report.Start.text()
-		describe := kind.DescribeStatements(place.account, place.region, place.resources...)
-		if describe == nil {
-			return view.Result{Form: "policy", JSON: report, Text: text + "describe (DescribePolicies): none, a message has no end\n"}, nil
-		}
-		report.Describe = policyOf(describe)
-		return view.Result{Form: "policy", JSON: report, Text: text + "describe (DescribePolicies):\n" + report.Describe.text()}, nil
+		report.Describe = policyOf(kind.DescribeStatements(place.account, place.region, place.resources...))
+		report.Stop = policyOf(kind.StopStatements(place.account, place.region, place.resources...))
+		return view.Result{Form: "policy", JSON: report, Text: report.text()}, nil
 	})
 }
 
-func policyOf(statements []jobs.Statement) *policy { return &policy{"2012-10-17", statements} }
+// operationPolicy shows the right to call an operation, "dynamodb:PutItem", for some resources or for all.
+func (c Command) operationPolicy(operation string, resources []string) (view.Result, error) {
+	if c.Right == nil {
+		return view.Result{}, view.Usage("this program was built without AWS", tryComplete)
+	}
+	action, err := c.Right(operation)
+	if err != nil {
+		return view.Result{}, view.Usage(err.Error(), "waitless docs actions")
+	}
+	if len(resources) == 0 {
+		resources = []string{"*"}
+	}
+	report := policyReport{Kind: operation, Start: policyOf([]jobs.Statement{{Effect: "Allow", Action: []string{action}, Resource: resources}})}
+	return view.Result{Form: "policy", JSON: report, Text: "call (ActionPolicies):\n" + report.Start.text()}, nil
+}
+
+func (r policyReport) text() string {
+	text := "start (JobPolicies):\n" + r.Start.text()
+	if r.Describe == nil {
+		return text + "describe (DescribePolicies): none, a message has no end\n"
+	}
+	text += "describe (DescribePolicies):\n" + r.Describe.text()
+	if r.Stop == nil {
+		return text + "stop (DescribePolicies): none, the service cannot stop such a job\n"
+	}
+	return text + "stop, for stopJob (DescribePolicies):\n" + r.Stop.text()
+}
+
+// policyOf returns nil for no statement.
+func policyOf(statements []jobs.Statement) *policy {
+	if statements == nil {
+		return nil
+	}
+	return &policy{"2012-10-17", statements}
+}
 
 func (p *policy) text() string {
 	text, _ := json.MarshalIndent(p, "", "  ") // it has only texts

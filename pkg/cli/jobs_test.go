@@ -27,8 +27,8 @@ func TestJobsList(t *testing.T) {
 	conforms(t, "jobs", do(t, append(args, "--json")...).stdout)
 }
 
-// Each kind has a policy to start jobs, and a kind with an end another to describe
-// them. Their ARNs are of the account and region that are named.
+// Each kind has a policy to start jobs, a kind with an end another to describe
+// them, and one whose service can stop them a third. Their ARNs are of the account and region that are named.
 func TestJobsIAM(t *testing.T) {
 	t.Parallel()
 	for _, kind := range jobs.Kinds() {
@@ -44,13 +44,18 @@ func TestJobsIAM(t *testing.T) {
 		if (report.Describe != nil) != kind.HasEnd() {
 			t.Errorf("%s: a policy to describe: %t", kind.Name, report.Describe != nil)
 		}
-		if !strings.Contains(got.stdout, ":eu-west-1:123456789012:") || strings.Contains(got.stdout, ":*:") {
+		if (report.Stop != nil) != kind.CanStop() {
+			t.Errorf("%s: a policy to stop: %t", kind.Name, report.Stop != nil)
+		}
+		if !strings.Contains(got.stdout, ":123456789012:") || strings.Contains(got.stdout, ":*:") || strings.Contains(got.stdout, "REGION") {
 			t.Errorf("%s: not of the account: %s", kind.Name, got.stdout)
 		}
 	}
 	for name, args := range map[string][]string{
-		"batch-job":   {"jobs", "iam", "batch-job", "--account", "123456789012", "--region", "eu-west-1"},
-		"sqs-message": {"jobs", "iam", "sqs-message", "--resource", "arn:aws:sqs:eu-west-1:123456789012:orders"},
+		"operation":     {"jobs", "iam", "stepfunctions:DescribeExecution"},
+		"batch-job":     {"jobs", "iam", "batch-job", "--account", "123456789012", "--region", "eu-west-1"},
+		"textract-text": {"jobs", "iam", "textract-text", "--account", "123456789012", "--region", "eu-west-1"},
+		"sqs-message":   {"jobs", "iam", "sqs-message", "--resource", "arn:aws:sqs:eu-west-1:123456789012:orders"},
 	} {
 		golden(t, "jobs/iam-"+name+".txt", do(t, args...).transcript(args...))
 	}

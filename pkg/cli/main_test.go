@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/mattn/go-runewidth"
 
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cmd/compose"
 )
@@ -154,7 +155,7 @@ func doWith(t *testing.T, stdin string, env map[string]string, args ...string) r
 	var stdout, stderr bytes.Buffer
 	c := Command{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, env),
-		Stores: compose.Stores{}, AWS: loader(config.LoadDefaultConfig),
+		Stores: compose.Stores{}, AWS: loader(config.LoadDefaultConfig), Check: catalogue.Check, Right: catalogue.Right,
 	}
 	exit := c.Run(t.Context())
 	return result{exit, stdout.String(), stderr.String()}

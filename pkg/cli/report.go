@@ -71,8 +71,10 @@ func jsonTopic() *cobra.Command {
 
 // schemaTexts are the schemas below their titles.
 func schemaTexts() string {
-	names := []string{"run", "execution", "executions", "history", "event", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "dev",
-		"validate", "advise", "init", "samples", "docs", "version"}
+	names := []string{
+		"run", "execution", "executions", "history", "event", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "job-events", "dev",
+		"validate", "advise", "init", "samples", "docs", "version",
+	}
 	var text strings.Builder
 	text.WriteString("With --json a command prints one JSON object; history --follow prints one a line. The member \"schema\" names the form and its version;\n" +
 		"members may be added to a version, none is removed or changes its meaning.\n")

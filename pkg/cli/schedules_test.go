@@ -35,7 +35,7 @@ func TestDevFiresSchedules(t *testing.T) {
 // dev fires a schedule at the instant that another command puts: it does not look at its store only once in a minute.
 func TestDevFiresASchedulePutMeanwhile(t *testing.T) {
 	t.Parallel()
-	env, begun, real := inStore(t), time.Date(2026, 1, 31, 10, 0, 58, 0, time.UTC), time.Now()
+	env, begun, real := inStore(t), time.Date(2026, 1, 31, 10, 0, 52, 0, time.UTC), time.Now()
 	now := func() time.Time { return begun.Add(time.Since(real)) }
 	if got := doWith(t, "", env, "flows", "put", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
 		t.Fatalf("%+v", got)

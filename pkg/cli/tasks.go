@@ -40,7 +40,7 @@ func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock,
 	switch {
 	case err != nil:
 		return nil, err
-	case tasks.NeedAWS() && clock.IsVirtual():
+	case tasks.NeedJobs() && clock.IsVirtual():
 		return nil, view.Usage("jobs on AWS take real time, which --skip-time does not wait for", "--task ACTION=simulated, or leave out --skip-time")
 	}
 	if missing := tasks.Resolve(file.flow); len(missing) > 0 {

@@ -44,11 +44,12 @@ type template struct {
 	// it is the flow of that name, or else the only one.
 	subflow string
 	note    func(format string, args ...any)
+	check   func(*fdl.Flow) fdl.Problems // that of the command
 }
 
 // template reads the flags. They take precedence over the file with settings.
 func (c Command) template(flags templateFlags) (*template, error) {
-	t := &template{values: maps.Clone(c.vars), imported: flags.imported, note: c.out().Note}
+	t := &template{values: maps.Clone(c.vars), imported: flags.imported, note: c.out().Note, check: c.Check}
 	if t.values == nil {
 		t.values = map[string]string{}
 	}
@@ -82,7 +83,7 @@ func (t *template) parse(f *flowFile) error {
 		return nil
 	}
 	f.text = f.filled.Text
-	f.flow, f.problems = fdl.Parse(f.text)
+	f.parse(t.check)
 	if !f.isStored() { // whose placeholders have had their values
 		f.warnOfPlaceholders()
 	}
@@ -91,6 +92,20 @@ func (t *template) parse(f *flowFile) error {
 		f.inTemplate(f.flow.Extensions)
 	}
 	return nil
+}
+
+// parse parses and checks the text.
+func (f *flowFile) parse(check func(*fdl.Flow) fdl.Problems) {
+	f.flow, f.problems = fdl.Parse(f.text)
+	if f.flow == nil || check == nil {
+		return
+	}
+	found := check(f.flow)
+	f.problems = append(f.problems, found...)
+	slices.SortStableFunc(f.problems, func(a, b fdl.Problem) int { return a.Compare(b.Position) })
+	if len(found.Errors()) > 0 {
+		f.flow = nil
+	}
 }
 
 // importInto reads the flow that is meant out of a template, and says what it read.

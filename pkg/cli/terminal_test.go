@@ -78,7 +78,7 @@ var overAPI = [][]string{
 	{"tokens", "list"}, {"tokens", "show", "t"}, {"tokens", "succeed", "t"}, {"tokens", "fail", "t"}, {"tokens", "heartbeat", "t"},
 	{"tokens", "revoke", "t"}, {"tokens", "url", "t"}, {"tokens", "show", "refused"},
 	{"flows", "put", "testdata/flows/pass.yaml"}, {"flows", "list"}, {"flows", "delete", "f"}, {"flows", "delete", "refused"},
-	{"flows", "show", "refused"}, {"job-events", "send", "testdata/small.json"},
+	{"flows", "show", "refused"}, {"job-events", "send", "testdata/small.json"}, {"job-events", "list"}, {"job-events", "replay", "1"},
 	{"schedules", "put", "f/s", "--cron", "x"}, {"schedules", "put", "f/refused", "--cron", "x"},
 	{"schedules", "list"}, {"schedules", "show", "f/s"}, {"schedules", "delete", "f/s"}, {"schedules", "enable", "f/s"}, {"schedules", "disable", "f/s"},
 }

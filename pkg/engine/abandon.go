@@ -125,8 +125,8 @@ func (h *handler) isNeeded(ctx context.Context, base Item, state machine.State) 
 	case h.isDamaged(base), h.endingIsLost(state), h.wake.Cause == machine.CauseLimit && h.overtime(state, nil):
 		return true, nil
 	case h.isRearm(): // while it is not overdue, its own messages can continue it
-		overdue, err := h.overdue(ctx, state, h.now)
-		return overdue > Lateness, err
+		due, err := h.dueAt(ctx, state, h.now)
+		return due.overdue() > Lateness, err
 	case h.isOfJoin(state.Waiting):
 		record, all, err := h.joined(ctx, base.Execution, state.Waiting)
 		return all || record.Failed != NoLane && state.Ending == nil, err

@@ -269,13 +269,9 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 			return nil
 		}
 		r.left--
-		item, err := r.log.Latest(ctx, lane.ID())
+		inside, err := r.latestState(ctx, lane.ID())
 		if errors.Is(err, ErrNotFound) {
 			continue
-		}
-		var inside machine.State
-		if err == nil {
-			inside, err = decodeState(item)
 		}
 		if err == nil {
 			r.count(lane, inside, state)
@@ -331,6 +327,15 @@ func (c *Client) Newest(ctx context.Context, name string) (machine.FlowRef, erro
 
 // PutFlow stores a definition; see [Flows].
 func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
+	if c.check != nil {
+		_, flow, err := ParseFlow(name, text)
+		if err == nil {
+			err = CheckFlow(name, flow, c.check)
+		}
+		if err != nil {
+			return machine.FlowRef{}, err
+		}
+	}
 	return c.flows.Put(ctx, name, text)
 }
 

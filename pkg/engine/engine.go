@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -138,6 +139,7 @@ type Client struct {
 	notify      machine.Notify
 	checkTarget func(target string) error
 	traces      *Traces
+	check       func(*fdl.Flow) fdl.Problems
 }
 
 // ClientConfig is what a [Client] works with. The fields are those of [WorkerConfig].
@@ -159,6 +161,8 @@ type ClientConfig struct {
 	CheckTarget func(target string) error
 	// Traces says which executions are traced; nil means that none is.
 	Traces *Traces
+	// Check returns what package fdl cannot know to be wrong in a definition that is put; nil finds nothing.
+	Check func(*fdl.Flow) fdl.Problems
 }
 
 // NewClient returns a client. It fails if the configuration lacks a port.
@@ -168,7 +172,7 @@ func NewClient(config ClientConfig) (*Client, error) {
 		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues,
 	}
 	c.setDefaults()
-	client := &Client{c, config.Notify, config.CheckTarget, config.Traces}
+	client := &Client{c, config.Notify, config.CheckTarget, config.Traces, config.Check}
 	if err := missing("client", []port{
 		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
 		{"Stops", c.stops == nil},

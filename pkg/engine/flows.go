@@ -24,6 +24,17 @@ func ParseFlow(name string, text []byte) (machine.FlowRef, *fdl.Flow, error) {
 	return machine.FlowRef{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
 }
 
+// CheckFlow returns the error for what a check found in a definition that was parsed, as [ParseFlow] does. A nil check finds nothing.
+func CheckFlow(name string, flow *fdl.Flow, check func(*fdl.Flow) fdl.Problems) error {
+	if check == nil {
+		return nil
+	}
+	if problems := check(flow).Errors(); len(problems) > 0 {
+		return &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems)}
+	}
+	return nil
+}
+
 func problemsError(name string, problems fdl.Problems) error {
 	lines := make([]string, len(problems))
 	for i, p := range problems {

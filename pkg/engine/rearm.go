@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -28,16 +27,31 @@ type Rearmed struct {
 	State machine.State
 	// Needs are the messages that the execution depends on; see [Needs].
 	Needs []string
-	// Overdue is by how much the instant has passed at which the execution was to continue, or to reach its time limit; 0 if it has not. A
-	// worker that died counts from when it is dead for certain.
+	// Due is when the execution or one of its lanes is to continue without a signal from outside, or reaches its time limit, zero for
+	// never. A worker that died counts from when it is dead for certain. Of very many lanes, some are read.
+	Due time.Time
+	// Lanes are the states of the lanes that were read and have not ended.
+	Lanes []machine.State
+	// Overdue is by how much Due has passed; 0 if it has not.
 	Overdue time.Duration
 	// Err is why no message was sent; nil if one was.
 	Err error
 }
 
+// OpenWaits returns since when the execution and those of its lanes that were read wait for tokens.
+func (r Rearmed) OpenWaits() (since []time.Time) {
+	for _, s := range append(r.Lanes, r.State) {
+		if w := s.Waiting; w != nil && w.For == machine.WaitingForToken && !s.Status.Final() {
+			since = append(since, w.Since)
+		}
+	}
+	return since
+}
+
 // Rearm sends each execution a wake that does what its messages would do, in case they are lost: a queue was purged, the group of
 // schedules is gone, or a table was restored. It changes nothing for an execution of which no message is lost. An execution that
-// ended reports its end again. One request reads an item of each execution, so the caller bounds their number.
+// ended reports its end again. One request reads an item of each execution and
+// lane, so the caller bounds their number.
 func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]Rearmed, error) {
 	var found []Rearmed
 	var wakes []Wake
@@ -84,48 +98,9 @@ func (c *Client) needs(ctx context.Context, id ID, now time.Time) (Rearmed, erro
 		return r, err
 	}
 	r.Needs = Needs(r.State)
-	r.Overdue, err = c.overdue(ctx, r.State, now)
+	due, err := c.dueAt(ctx, r.State, now)
+	r.Due, r.Overdue, r.Lanes = due.at, due.overdue(), due.lanes
 	return r, err
-}
-
-// overdue returns [Rearmed.Overdue] of an execution or lane.
-func (c *core) overdue(ctx context.Context, s machine.State, now time.Time) (time.Duration, error) {
-	due, err := c.dueAt(ctx, s, now)
-	if err != nil || due.IsZero() {
-		return 0, err
-	}
-	return max(0, now.Sub(due)), nil
-}
-
-// dueAt returns the instant at which an execution is to continue without a signal from outside, or has to end; zero for none. A lane
-// has no time limit of its own (rule 23).
-func (c *core) dueAt(ctx context.Context, s machine.State, now time.Time) (due time.Time, err error) {
-	earlier := func(at time.Time) {
-		if due.IsZero() || at.Before(due) {
-			due = at
-		}
-	}
-	if s.Status.Final() {
-		return due, nil
-	}
-	if s.Timer.Tag != "" {
-		earlier(s.Timer.Due)
-	}
-	if s.Status == machine.StatusStarting {
-		earlier(s.Started.Add(defaultWorkerDeadAfter))
-	}
-	if entered, pending := pendingEntry(s); pending && slices.Contains(Needs(s), "submit") {
-		earlier(entered.Since.Add(defaultWorkerDeadAfter))
-	}
-	if s.Lane != nil || now.Before(c.limits.EndsAt(s, nil)) {
-		return due, nil
-	}
-	flow, err := c.flows.Flow(ctx, s.Flow)
-	if errors.Is(err, ErrNotFound) || CodeOf(err) == CodeInvalid { // any wake ends the execution (rule 13)
-		flow, err = nil, nil
-	}
-	earlier(c.limits.EndsAt(s, flow))
-	return due, err
 }
 
 // Needs returns the messages that an execution in that state depends on:

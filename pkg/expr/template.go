@@ -45,6 +45,9 @@ func ParseTemplate(v value.Value) (Template, error) {
 	return Template{members: members, constant: v}, nil
 }
 
+// IsMissing reports whether it is the zero Template.
+func (t Template) IsMissing() bool { return t.isConstant() && t.constant.IsMissing() }
+
 func (t Template) isConstant() bool { return t.path.root == "" && t.members == nil }
 
 // Eval returns the value with what the paths select. If a path leads nowhere, a member is left out
@@ -78,3 +81,15 @@ func (t Template) Has(key string) bool { return !t.constant.Get(key).IsMissing()
 
 // Path returns the path that the whole template is, and false for others.
 func (t Template) Path() (p Path, ok bool) { return t.path, t.path.root != "" }
+
+// Names returns the names of the members of the template, if it is an object. The path of one may lead nowhere.
+func (t Template) Names() []string {
+	if t.constant.Kind() != value.KindObject {
+		return nil
+	}
+	names := make([]string, 0, t.constant.Len())
+	for _, m := range t.constant.Members() {
+		names = append(names, m.Key)
+	}
+	return names
+}

@@ -5,7 +5,7 @@
 //
 //   - actions and resources of AWS, which start a job (see package jobs), and pattern sync for them
 //   - pattern waitForCondition
-//   - heartbeatSeconds, atMostOnce and signed
+//   - heartbeatSeconds, atMostOnce, stopJob and signed
 //   - steps of a catch
 //   - maxConcurrency of a foreach
 //   - $context.task.idempotencyKey and $context.task.callbackUrl

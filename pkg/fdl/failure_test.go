@@ -198,7 +198,7 @@ steps:
     heartbeatSeconds: 5
     signed: acme
     inputMappings: [{target: t, source: $context.task.token}, {target: u, source: $context.task.callbackUrl}]
-  - {type: task, name: Job, action: "batch:SubmitJob", serviceParams: {}, atMostOnce: true}
+  - {type: task, name: Job, action: "batch:SubmitJob", serviceParams: {}, atMostOnce: true, pattern: sync, stopJob: true}
   - type: choice
     name: Choose
     choices:
@@ -228,6 +228,7 @@ flow.yaml:27:13: strict: signed is an extension: a task of FDL has no such field
 flow.yaml:28:83: strict: $context.task.callbackUrl is an extension: $context of FDL does not have it
 flow.yaml:29:37: strict: action batch:SubmitJob is an extension: FDL has no services of AWS
 flow.yaml:29:87: strict: atMostOnce is an extension: a task of FDL has no such field
+flow.yaml:29:117: strict: stopJob is an extension: a task of FDL has no such field
 flow.yaml:34:79: strict: source $local.a is missing: $local is empty at the first step, so the target is left out
 flow.yaml:39:69: strict: source $local.x is missing: a succeed step has an empty $local, so the target is left out
 flow.yaml:39:100: strict: source $context.task.token is missing: a succeed step is not a task, so the target is left out

@@ -82,9 +82,13 @@ type (
 	// the step's local value.
 	Task struct {
 		Resource Resource
-		// Params are those that a job is started with, evaluated on the step's
+		// Params are those that a job is started with, or an operation is called with, evaluated on the step's
 		// input.
-		Params  expr.Template
+		Params expr.Template
+		// ActionAt and ParamsAt are where a task with an operation names it, and has its params.
+		ActionAt, ParamsAt Position
+		// Account is the account of AWS that the job runs in, missing for the stack's. It is evaluated as Params are.
+		Account expr.Template
 		Pattern Pattern
 		// Timeout is how long an attempt may take, 0 when the flow sets no limit.
 		Timeout time.Duration
@@ -94,6 +98,9 @@ type (
 		// AtMostOnce says that an attempt with an unknown outcome fails instead of repeating the
 		// call.
 		AtMostOnce bool
+		// StopJob says that the job is stopped if the execution stops, or ends the step's branch, before
+		// the job ends.
+		StopJob bool
 		// Signed says that a callback must sign its body.
 		Signed bool
 		// Sender is the sender that must sign, "" for the default.

@@ -65,6 +65,7 @@ func FuzzParseResource(f *testing.F) {
 	f.Add("acs:fc:${ALIYUN::Region}:1:services/{s}/functions/<f>")
 	f.Add("arn:aws:sqs:eu-west-1:123456789012:q")
 	f.Add("batch:SubmitJob")
+	f.Add("dynamodb:PutItem")
 	f.Add("arn:aws:dms:eu-west-1:123456789012:task:LOAD7")
 	f.Add("arn:aws:states:eu-west-1:123456789012:stateMachine:Check")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -77,6 +78,12 @@ func FuzzParseResource(f *testing.F) {
 		}
 		if _, known := jobs.Find(r.Kind); r.Kind != "" {
 			if !known || r != (fdl.Resource{Text: text, Kind: r.Kind, Function: fdl.StartJob}) {
+				t.Errorf("got %+v from %q", r, text)
+			}
+			return
+		}
+		if r.Operation != "" {
+			if r != (fdl.Resource{Text: text, Operation: text, Function: fdl.CallService}) {
 				t.Errorf("got %+v from %q", r, text)
 			}
 			return

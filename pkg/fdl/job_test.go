@@ -1,6 +1,7 @@
 package fdl_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -58,6 +59,70 @@ func TestTaskReadsTheCallbackURL(t *testing.T) {
 	} {
 		if got := parseTask(t, fields).CallbackURL; got != want {
 			t.Errorf("%s: %t", fields, got)
+		}
+	}
+}
+
+func TestParseAccount(t *testing.T) {
+	t.Parallel()
+	for written, want := range map[string]string{`"012345678901"`: "012345678901", "$.x": "X", `'$["x"]'`: "X"} {
+		task := parseTask(t, `action: "batch:SubmitJob", serviceParams: {}, account: `+written)
+		if got := task.Account.Eval(&expr.Scope{Self: value.Object(value.Member{Key: "x", Value: value.String("X")})}); got.Text() != want {
+			t.Errorf("account: %s is %s, want %q", written, got, want)
+		}
+	}
+	if task := parseTask(t, `action: "batch:SubmitJob", serviceParams: {}`); !task.Account.IsMissing() {
+		t.Errorf("a task without it has %+v", task.Account)
+	}
+}
+
+func TestAccountProblems(t *testing.T) {
+	t.Parallel()
+	const job, function = `action: "batch:SubmitJob", serviceParams: {}, `, `resourceArn: "acs:fc:::services/s/functions/f", `
+	for fields, want := range map[string]string{
+		job + `account: 123456789012`:     `account is number 123456789012; allowed: twelve digits in quotes, or a path like $.account`,
+		job + `account: "1"`:              `account is text "1"; allowed: twelve digits in quotes, or a path like $.account`,
+		job + `account: $context.account`: `account is text "$context.account"; allowed: twelve digits in quotes, or a path like $.account`,
+		job + `account: {a: $.a}`:         `account is a mapping; allowed: twelve digits in quotes, or a path like $.account`,
+		function + `account: $.a`:         `account needs an action or the resourceArn of a job; functions, messages and sub-flows have no account of their own`,
+		`action: "sqs:SendMessage", serviceParams: {QueueUrl: q, MessageBody: b}, account: $.a`: `account needs an action or the resourceArn of a job`,
+	} {
+		flow, problems := fdl.Parse([]byte(flowOf("  - {type: task, name: Only, " + fields + "}\n")))
+		if flow != nil || len(problems) != 1 || !strings.HasPrefix(problems[0].Message, want) || problems[0].Column < 40 {
+			t.Errorf("%s: flow %t with\n%swant one: %s", fields, flow != nil, lines(problems), want)
+		}
+	}
+}
+
+func TestParseStopJob(t *testing.T) {
+	t.Parallel()
+	const job = `action: "batch:SubmitJob", serviceParams: {}`
+	for fields, want := range map[string]bool{
+		job + `, pattern: sync`: false, job + `, pattern: sync, stopJob: true`: true, job + `, stopJob: false`: false,
+		`resourceArn: "arn:aws:dms:eu-west-1:123456789012:task:LOAD7", pattern: sync, stopJob: true`: true,
+		`resourceArn: "acs:fc:::services/s/functions/f", stopJob: false`:                             false,
+	} {
+		if got := parseTask(t, fields).StopJob; got != want {
+			t.Errorf("%s: %t, want %t", fields, got, want)
+		}
+	}
+}
+
+func TestStopJobProblems(t *testing.T) {
+	t.Parallel()
+	const needsJob = `stopJob needs an action or the resourceArn of a job; functions, messages and sub-flows have no job to stop`
+	for fields, want := range map[string]string{
+		`action: "batch:SubmitJob", serviceParams: {}, stopJob: 1`:                                            `stopJob is number 1; allowed: true, false`,
+		`action: "batch:SubmitJob", serviceParams: {}, stopJob: true`:                                         `stopJob needs "pattern: sync"; without it the`,
+		`action: "batch:SubmitJob", serviceParams: {}, pattern: waitForCallback, stopJob: true`:               `stopJob needs "pattern: sync"; without it the`,
+		`action: "textract:StartDocumentAnalysis", serviceParams: {}, pattern: sync, stopJob: true`:           `stopJob does not go with textract:StartDocumentAn`,
+		`resourceArn: "acs:fc:::services/s/functions/f", pattern: sync, stopJob: true`:                        needsJob,
+		`action: "sqs:SendMessage", serviceParams: {QueueUrl: q, MessageBody: b}, stopJob: true`:              needsJob,
+		`action: "fnf:StartExecution", serviceParams: {FlowName: f, Input: {}}, pattern: sync, stopJob: true`: needsJob,
+	} {
+		flow, problems := fdl.Parse([]byte(flowOf("  - {type: task, name: Only, " + fields + "}\n")))
+		if flow != nil || len(problems) != 1 || !strings.HasPrefix(problems[0].Message, want) || problems[0].Column < 70 {
+			t.Errorf("%s: flow %t with\n%swant one: %s", fields, flow != nil, lines(problems), want)
 		}
 	}
 }

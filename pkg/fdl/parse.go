@@ -107,6 +107,15 @@ func (p *parser) tooDeep(n *node, what string, v value.Value) {
 	p.problem(n.pos, "%s has %d levels of arrays and objects and the limit is %d; write what is inside as a text", what, v.Levels(), value.MaxLevels)
 }
 
+// namesOf lists the allowed names. Only the actions are too many for a line.
+func namesOf(allowed []string) string {
+	const most = 20
+	if len(allowed) > most {
+		return "those of waitless jobs list"
+	}
+	return strings.Join(allowed, ", ")
+}
+
 // oneOf returns the text of n if it is allowed, or the allowed text that a misspelt one means. A
 // missing n was reported before.
 func (p *parser) oneOf(n *node, what string, allowed []string) string {
@@ -116,9 +125,9 @@ func (p *parser) oneOf(n *node, what string, allowed []string) string {
 	text, ok := n.text()
 	switch {
 	case !ok:
-		p.unfit(n, what, strings.Join(allowed, ", "))
+		p.unfit(n, what, namesOf(allowed))
 	case !slices.Contains(allowed, text):
-		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, shortened(text), DidYouMean(text, allowed), strings.Join(allowed, ", "))
+		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, shortened(text), DidYouMean(text, allowed), namesOf(allowed))
 		return Closest(text, allowed)
 	}
 	return text

@@ -2,7 +2,7 @@ package fdl
 
 // poll reads the fields of a task that waits for a condition.
 func (p *parser) poll(task *Task, f *fields) *Poll {
-	if task.Pattern != PatternWaitForCondition || task.Resource.Kind != "" {
+	if task.Pattern != PatternWaitForCondition || task.Resource.OfService() {
 		return nil
 	}
 	if n := f.get("atMostOnce"); task.AtMostOnce {

@@ -11,7 +11,7 @@ func (p *parser) extensionsOf(task *Task, f *fields) {
 	if n := f.get("pattern"); task.Poll != nil && n != nil {
 		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
 	}
-	if n := f.get("action"); n != nil && task.Resource.Kind != "" {
+	if n := f.get("action"); n != nil && task.Resource.OfService() {
 		p.strict(n.pos, "action %s is an extension: FDL has no services of AWS", task.Resource.Text)
 	}
 	if n := f.get("resourceArn"); n != nil && strings.HasPrefix(task.Resource.Text, "arn:") {

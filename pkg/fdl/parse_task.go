@@ -25,11 +25,14 @@ func (p *parser) task(step *Step, f *fields) *Task {
 	task.Signed, task.Sender = p.signed(f)
 	p.question(task, f)
 	task.Params = p.params(f, task.Resource)
+	task.places(f)
+	task.Account = p.account(f, task.Resource)
 	if task.Resource.IsSubflow() {
 		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.get("serviceParams")))
 	}
 	task.Pattern = p.pattern(f, task.Resource)
 	p.otherPatterns(task, f)
+	task.StopJob = p.stopJob(task, f)
 	if n := f.get("atMostOnce"); task.AtMostOnce && task.Resource.IsSubflow() {
 		p.problem(n.pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
 	}
@@ -120,34 +123,20 @@ func (p *parser) placeholders(n *node, resource Resource) {
 	}
 }
 
-// action reads the action of a job. A misspelt action is used as the one that it means.
+// action reads an action. A misspelt action of a job is used as the one that it means. One that has the form of operations is misspelt
+// only if its pattern is that of a job.
 func (p *parser) action(n *node, f *fields) Resource {
 	if n == nil {
 		return Resource{}
 	}
 	text, _ := n.text()
-	product := otherProduct(text, f.names("action"))
-	switch {
-	case product != "":
-		p.problem(n.pos, "action %q is an API of another product, %q, which this release does not call; call a function that does (allowed: %s)",
-			shortened(text), product, f.allowed("action"))
-		return Resource{}
+	actions, pattern := f.names("action"), f.get("pattern")
+	isJob := pattern != nil && pattern.scalar.Text() != "requestResponse" && Closest(text, actions) != ""
+	if isJob || !operationForm().MatchString(text) {
+		text = f.oneOf("action", "action")
 	}
-	resource, _ := ParseResource(f.oneOf("action", "action"))
+	resource, _ := ParseResource(text)
 	return resource
-}
-
-// productAction is the form of an action of the vendor's products.
-var productAction = compiled(`^([a-z][a-z0-9-]*:)[A-Z][A-Za-z0-9]*$`)
-
-// otherProduct returns the product of an action whose service has no actions, unless the action is
-// misspelt.
-func otherProduct(action string, actions []string) string {
-	match := productAction().FindStringSubmatch(action)
-	if match == nil || Closest(action, actions) != "" || strings.Contains(" "+strings.Join(actions, " "), " "+match[1]) {
-		return ""
-	}
-	return strings.TrimSuffix(match[1], ":")
 }
 
 // params are those that the resource names, and the step's.
@@ -159,7 +148,7 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 	case n == nil && resource.isMessage():
 		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.title)
 	case n == nil:
-	case resource.Function != "" && resource.Kind == "":
+	case resource.Function != "" && resource.IsFunction():
 		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job, a message or a sub-flow; "+
 			"a function gets the step's input, which inputMappings make")
 	case n.kind != nodeMapping:
@@ -187,6 +176,44 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 	template, _ := expr.ParseTemplate(params) // a mistake in it was reported
 	return template
 }
+
+// account reads the account that a job runs in.
+func (p *parser) account(f *fields, resource Resource) expr.Template {
+	n := f.get("account")
+	if n == nil {
+		return expr.Template{}
+	}
+	if resource.Text != "" && (resource.Kind == "" || resource.isMessage()) {
+		p.problem(n.pos, "account needs an action or the resourceArn of a job; functions, messages and sub-flows have no account of their own")
+	}
+	return read(f, "account", expr.Template{}, func(v value.Value) (expr.Template, bool) {
+		template, err := expr.ParseTemplate(v)
+		_, isPath := template.Path()
+		return template, err == nil && (isPath || v.Kind() == value.KindString && accountForm().MatchString(v.Text()))
+	})
+}
+
+// stopJob reports whether the step stops its job. A job can be stopped only if the step waits for its end and the
+// service has an operation for it.
+func (p *parser) stopJob(task *Task, f *fields) bool {
+	stop := f.boolean("stopJob")
+	if !stop || task.Resource.Text == "" {
+		return stop
+	}
+	pos := f.get("stopJob").pos
+	switch kind, ok := jobs.Find(task.Resource.Kind); {
+	case !ok || task.Resource.isMessage():
+		p.problem(pos, "stopJob needs an action or the resourceArn of a job; functions, messages and sub-flows have no job to stop")
+	case !kind.CanStop():
+		p.problem(pos, "stopJob does not go with %s:%s, whose service has no operation that stops such a job; remove stopJob "+
+			"(jobs that can be stopped: column \"stopped by\" of waitless docs jobs)", kind.Service, kind.StartOp)
+	case task.Pattern != PatternSync:
+		p.problem(pos, "stopJob needs \"pattern: sync\"; without it the step does not wait for the job")
+	}
+	return stop
+}
+
+var accountForm = compiled(`^[0-9]{12}$`)
 
 // paramsOnce reports parameters that both the resource and the service parameters name. Services
 // ignore the case of names, so it would be unclear which one counts.
@@ -234,6 +261,8 @@ func patternsOf(resource Resource) (what string, allowed []string) {
 		return "a message, which has no end", []string{"requestResponse", "waitForCallback"}
 	case resource.Kind != "":
 		return "a job, which is not a function", []string{"requestResponse", "sync", "waitForCallback"}
+	case resource.Operation != "":
+		return "an operation, whose response is its end", []string{"requestResponse"}
 	}
 	return "a function", []string{"requestResponse", "sync", "waitForCallback", "waitForCondition"}
 }

@@ -14,6 +14,9 @@ type Resource struct {
 	Text string
 	// Kind is the kind of the job that the function [StartJob] starts, "" for other functions.
 	Kind string
+	// Operation is the operation of a service of AWS that the function [CallService] calls, "" for other functions:
+	// "dynamodb:PutItem".
+	Operation string
 	// Service is the Function Compute service. It is "" for Lambda and for Function Compute 3.0.
 	Service string
 	// Qualifier is the version or alias, "" for none.
@@ -28,13 +31,22 @@ type Resource struct {
 // StartJob is the function that starts jobs.
 const StartJob = "StartJob"
 
+// CallService is the function that calls operations of services.
+const CallService = "CallService"
+
+// operationForm is the form of operations. Which there are, the checks of flows know; see [Flow.CheckOperations].
+var operationForm = compiled(`^[a-z][a-z0-9-]*:[A-Z][A-Za-z0-9]*$`)
+
 // IsAction reports whether r is an action and not a resource that exists.
 func (r Resource) IsAction() bool {
-	return (r.Kind != "" || r.Text == StartExecution) && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
+	return (r.Kind != "" || r.Operation != "" || r.Text == StartExecution) && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
 }
 
 // IsFunction reports whether r is a function that is called with the step's input.
-func (r Resource) IsFunction() bool { return r.Kind == "" && !r.IsSubflow() }
+func (r Resource) IsFunction() bool { return r.Kind == "" && r.Operation == "" && !r.IsSubflow() }
+
+// OfService reports whether the errors of r are those of a service of AWS: of one that runs jobs, or that has the operation.
+func (r Resource) OfService() bool { return r.Kind != "" || r.Operation != "" }
 
 // anyText is a region or an account. A placeholder in it may have colons: ${ALIYUN::Region}.
 const anyText = `(?:\$\{[^{}]*\}|[^:])*`
@@ -73,6 +85,9 @@ func ParseResource(text string) (Resource, error) {
 	}
 	if text == StartExecution {
 		return Resource{Text: text}, nil
+	}
+	if operationForm().MatchString(text) {
+		return Resource{Text: text, Operation: text, Function: CallService}, nil
 	}
 	for _, compiled := range resourceForms {
 		form := compiled()

@@ -80,6 +80,18 @@ func TestParseResourceOfAJob(t *testing.T) {
 	}
 }
 
+// Which operations services have, this package does not know.
+func TestParseResourceOfAnOperation(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"dynamodb:PutItem", "batch:DescribeJobs", "application-autoscaling:PutScalingPolicy", "s3:Get0"} {
+		got, err := fdl.ParseResource(text)
+		want := fdl.Resource{Text: text, Operation: text, Function: fdl.CallService}
+		if err != nil || got != want || !got.IsAction() || got.IsFunction() || !got.OfService() {
+			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+}
+
 func TestParseResourceRejects(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ text, why string }{
@@ -106,12 +118,12 @@ func TestParseResourceRejects(t *testing.T) {
 		{"acs:fnf:::flow/1st", "names no function, job or flow"},
 		{"acs:fnf:::flow/f/execution/e", "names no function, job or flow"},
 		{"acs:fnf:{region}:{account}:flow/{flowName}", "has the placeholder {flowName}"},
-		{"fnf:StopExecution", "names no function, job or flow"},
 		{"acs:mns:::/queues/q", "names no function, job or flow"},
 		{"arn:aws:sqs:eu:1:q", "names no function, job or flow"},
 		{"arn:aws:dms:eu:1:rep:R", "names no function, job or flow"},
 		{"arn:aws:states:eu:1:activity:a", "names no function, job or flow"},
-		{"batch:DescribeJobs", "names no function, job or flow"},
+		{"batch:describeJobs", "names no function, job or flow"},
+		{"Batch:DescribeJobs", "names no function, job or flow"},
 		{"batch:submitjob", "names no function, job or flow"},
 	}
 	for _, tt := range tests {

@@ -73,6 +73,9 @@ func (e element) names(field string) []string {
 	if only := e.schemas[field].get("const"); only != nil {
 		return []string{only.scalar.Text()}
 	}
+	if either := e.schemas[field].get("anyOf"); either != nil {
+		return either.items[0].get("enum").texts()
+	}
 	return e.schemas[field].get("enum").texts()
 }
 

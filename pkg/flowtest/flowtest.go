@@ -261,7 +261,7 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	}
 	used := map[string]bool{}
 	for step, task := range r.all.Tasks() {
-		if !task.Resource.IsFunction() {
+		if task.Resource.Kind != "" || task.Resource.IsSubflow() {
 			continue
 		}
 		for _, name := range append([]string{step.Name}, local.TaskNames(task.Resource)...) {
@@ -311,7 +311,7 @@ func (r *run) outcome(call machine.Call, f Function) token.Outcome {
 	var thrown *Error
 	switch {
 	case !errors.As(err, &thrown):
-	case strings.HasPrefix(thrown.Name, "FC."), thrown.Name == machine.ErrorTaskTimeout:
+	case strings.HasPrefix(thrown.Name, "FC."), thrown.Name == machine.ErrorTaskTimeout, call.Resource.Operation != "":
 		return token.Failure(thrown.Name, thrown.Cause)
 	default:
 		return token.Thrown(thrown.Name, thrown.Cause)

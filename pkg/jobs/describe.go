@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -11,23 +12,28 @@ import (
 // describeSpec says how a job of a kind is described, and what its statuses mean. Where fields are read
 // from an event, too, the paths are the same below the event's detail.
 type describeSpec struct {
-	params    string // of the operation, with ID for the job_id
+	params    string // of the operation, as in [filledIn]
 	idForm    *form  // of the job_id
 	idMeans   string
 	keyFromID string   // the key's name if the response lacks it
 	unknown   []string // the error codes that mean: there is no such job
+	together  together // how several are described in one call
 
 	job             path // of the job in the response; the paths of these fields are below it
 	key, status, at path
 	began           []path        // the first one that exists
 	drift           time.Duration // how much the service's times of one begin may differ
+	// busy is the status of a resource whose status is that of its last run, and idle its value while no run goes on.
+	busy path
+	idle string
 
-	success, failure, stopped []string     // the statuses that are final
-	stop                      *stopReasons // what a success means, if its reason decides
-	causes                    []field      // what the cause of a failure consists of
-	output                    []field      // what a success has beside job_id, job_key, kind and status
-	jsonText                  string       // the field of the output that is JSON in a text
-	simulated                 map[path]any // what a simulated success has
+	success, failure, stopped []string                                    // the statuses that are final
+	stop                      *stopReasons                                // what a success means, if its reason decides
+	ending                    func(job any) (status Status, error string) // the same, if other members decide
+	causes                    []field                                     // what the cause of a failure consists of
+	output                    []field                                     // what a success has beside job_id, job_key, kind and status
+	jsonText                  string                                      // the field of the output that is JSON in a text
+	simulated                 map[path]any                                // what a simulated success has
 }
 
 // field is a value of a job with its name in output and cause.
@@ -39,7 +45,8 @@ type field struct {
 // stopReasons say what it means that a run stopped.
 type stopReasons struct {
 	event, found              reason
-	success, failure, passing []string // passing: the run goes on by itself
+	success, failure, stopped []string
+	passing                   []string // the run goes on by itself
 }
 
 // reason is a text that names a reason in parentheses of the form.
@@ -71,7 +78,19 @@ func (k Kind) DescribeParams(id string) ([]byte, error) {
 	if k.describe.idForm == nil || !k.describe.idForm.MatchString(id) {
 		return nil, k.notFound(id)
 	}
-	return []byte(strings.Replace(k.describe.params, "ID", string(quote(id)), 1)), nil
+	return filledIn(k.describe.params, k.describe.idForm, id), nil
+}
+
+// filledIn returns params of an operation with ID replaced by the job_id, and ID1 and ID2 by what its form has
+// in parentheses: a name within an ARN, or each of two members.
+func filledIn(params string, form *form, id string) []byte {
+	var places []string
+	for i, part := range form.pattern().FindStringSubmatch(id) {
+		if i > 0 {
+			places = append(places, fmt.Sprintf("ID%d", i), string(quote(part)))
+		}
+	}
+	return []byte(strings.NewReplacer(append(places, "ID", string(quote(id)))...).Replace(params))
 }
 
 func (k Kind) notFound(id string) error {
@@ -96,7 +115,7 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 	if k.describe.job != "" {
 		job = k.describe.job.in(document)
 	}
-	word := k.describe.status.text(job)
+	word := k.describe.word(job)
 	if word == "" {
 		return Key{}, Sighting{}, k.notFound(id)
 	}
@@ -105,6 +124,15 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 	seen.BeginText = beginText(seen.Began)
 	k.read(&seen, key, id, report{job, false})
 	return key, seen, nil
+}
+
+// word returns the service's word for the status. A resource that is busy has the run before in its description.
+func (d *describeSpec) word(job any) string {
+	state := d.busy.text(job)
+	if state != "" && state != d.idle {
+		return state
+	}
+	return cmp.Or(d.status.text(job), state)
 }
 
 // read fills in what the word of the sighting means.
@@ -129,6 +157,9 @@ func (d *describeSpec) meaning(word string, from report) (status Status, name, r
 		return StatusFailed, ErrorFailed, ""
 	case !slices.Contains(d.success, word):
 		return StatusRunning, "", ""
+	case d.ending != nil:
+		status, name = d.ending(from.job)
+		return status, name, ""
 	case d.stop == nil:
 		return StatusSuccess, "", ""
 	}
@@ -149,6 +180,8 @@ func (s *stopReasons) meaning(from report) (status Status, name, reason string) 
 		return StatusSuccess, "", reason
 	case slices.Contains(s.failure, reason):
 		return StatusFailed, ErrorFailed, reason
+	case slices.Contains(s.stopped, reason):
+		return StatusFailed, ErrorStopped, reason
 	case from.event || slices.Contains(s.passing, reason):
 		return StatusRunning, "", ""
 	case text == "":
@@ -179,8 +212,9 @@ func (k Kind) outputOf(key Key, id, word, reason string, job any) json.RawMessag
 func (k Kind) causeOf(word string, job any) string {
 	var parts []string
 	for _, f := range k.describe.causes {
-		if value := f.path.in(job); value != nil && value != "" {
-			parts = append(parts, strings.TrimSpace(fmt.Sprint(f.name, " ", value)))
+		part := strings.TrimSpace(f.name + " " + strings.Join(f.path.each(job), ", "))
+		if part != f.name && !slices.Contains(parts, part) {
+			parts = append(parts, part)
 		}
 	}
 	if len(parts) == 0 {

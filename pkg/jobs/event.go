@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,17 +12,34 @@ import (
 // event has the paths of an event of a kind. key and id begin at the event, status at its detail.
 type event struct {
 	key, id path
-	status  path
-	words   map[string]string // the descriptions' words for the statuses, nil if they are the same
+	// template is the ARN that key and id are made into, as in [filled], empty if they are whole.
+	template string
+	status   path // empty if the detail-type is the status, one of words
+	// words are the descriptions' words for the statuses of ends, nil if they are the same.
+	words map[string]string
+	// hint: an event lacks what the output of a success has, so the description decides.
+	hint bool
 }
 
 // word returns the descriptions' word for the status.
-func (e event) word(detail any) string {
-	word := e.status.text(detail)
+func (e event) word(document any) string {
+	word := path("detail-type").text(document)
+	if e.status != "" {
+		word = e.status.text(path("detail").in(document))
+	}
 	if e.words != nil {
 		word = e.words[word]
 	}
 	return word
+}
+
+// whole returns the text at the path, made into an ARN if the event has only its last part.
+func (e event) whole(at path, document any) string {
+	text := at.text(document)
+	if e.template == "" || text == "" {
+		return text
+	}
+	return filled(e.template, path("account").text(document), path("region").text(document), text)
 }
 
 // ErrNoEnd is the error for an event that does not say that a job of the table ended: its source or
@@ -37,17 +53,17 @@ var (
 	regionForm  = formOf(`^[a-z0-9-]+$`, 32)
 )
 
-// ReadEvent reads an event as EventBridge delivers it. The error is [ErrNoEnd], or says why the text
+// ReadEvent reads an event as EventBridge delivers it, or a notification as SNS does. The error is [ErrNoEnd], or says why the text
 // is not an event.
 //
 //   - The source is that of the kind, or one of the user's own, which the rule admits. AWS accepts
 //     events from "aws." sources only from its services.
 //   - The sighting is a hint ([Sighting.IsHint]) if the source is the user's own, because anybody with
-//     the right to send events chooses the content, or if the output was left out, or if the reason of a
-//     stop does not decide.
+//     the right to send events chooses the content, or if it is a notification, for the same reason, or if the
+//     output was left out, or if the reason of a stop does not decide.
 //   - The account of the event must be that of the job.
 func ReadEvent(text []byte) (Key, Sighting, error) {
-	document, err := decode(text)
+	document, err := readMessage(text)
 	if err != nil {
 		return Key{}, Sighting{}, fmt.Errorf("the event is not valid JSON: %w", err)
 	}
@@ -56,7 +72,7 @@ func ReadEvent(text []byte) (Key, Sighting, error) {
 		return Key{}, Sighting{}, errors.New("source and detail-type must be texts that are not empty")
 	}
 	kind, ok := first(func(k Kind) bool {
-		return k.DetailType == detailType && (k.Source == source || !strings.HasPrefix(source, "aws."))
+		return slices.Contains(k.DetailTypes(), detailType) && (k.Source == source || !strings.HasPrefix(source, "aws."))
 	})
 	if !ok {
 		return Key{}, Sighting{}, ErrNoEnd
@@ -66,12 +82,12 @@ func ReadEvent(text []byte) (Key, Sighting, error) {
 
 func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 	detail := path("detail").in(document)
-	word := k.event.word(detail)
+	word := k.event.word(document)
 	if !slices.Contains(k.describe.finals(), word) {
 		return Key{}, Sighting{}, ErrNoEnd
 	}
-	id, account := k.event.id.text(document), path("account").text(document)
-	key := k.makeKey(account, path("region").text(document), k.event.key.text(document))
+	id, account := k.event.whole(k.event.id, document), path("account").text(document)
+	key := k.makeKey(account, path("region").text(document), k.event.whole(k.event.key, document))
 	occurred := path("time").time(document)
 	for _, part := range []struct {
 		ok    bool
@@ -95,7 +111,7 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 		}
 	}
 	seen := Sighting{At: occurred, Word: word, Status: StatusRunning} // a hint
-	if fromService && !k.describe.lacksOutput(detail, word) {
+	if fromService && !k.event.hint && !k.describe.lacksOutput(detail, word) {
 		k.read(&seen, key, id, report{detail, true})
 	}
 	return key, seen, nil
@@ -109,24 +125,13 @@ func (k Kind) makeKey(account, region, name string) Key {
 	return Key{Kind: k.Name, Account: account, Region: region, Name: name}
 }
 
-// Patterns returns the patterns of the rules that match the ends of jobs, by source. They match final
-// statuses only, so that no rule starts work for each step of each job of the account.
-func Patterns() map[string]json.RawMessage {
-	patterns := map[string]json.RawMessage{}
-	for _, k := range kinds {
-		if !k.HasEvents() {
-			continue
-		}
-		statuses := slices.Sorted(maps.Keys(k.event.words))
-		if statuses == nil {
-			statuses = k.describe.finals()
-			slices.Sort(statuses)
-		}
-		patterns[k.Source] = encode(map[string]any{
-			"detail":      map[string]any{string(k.event.status): statuses},
-			"detail-type": []string{k.DetailType},
-			"source":      []string{k.Source},
-		})
+// DetailTypes returns the detail-types of the kind's events, none if it has no events.
+func (k Kind) DetailTypes() []string {
+	switch {
+	case k.HasEvents() && k.event.status == "":
+		return slices.Sorted(maps.Keys(k.event.words))
+	case k.HasEvents():
+		return []string{k.DetailType}
 	}
-	return patterns
+	return nil
 }

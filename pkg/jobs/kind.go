@@ -1,17 +1,25 @@
 package jobs
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind is a row of the table.
 type Kind struct {
 	// Name is the kind: "batch-job".
 	Name string
-	// Service, StartOp and DescribeOp are the service of AWS and its operations: "batch", "SubmitJob",
-	// "DescribeJobs". A flow's action is Service:StartOp. They are empty for kinds without a service.
-	Service, StartOp, DescribeOp string
-	Scope                        Scope
-	// Source and DetailType are those of the kind's events, empty if it has none.
+	// Service, StartOp, DescribeOp and StopOp are the service of AWS and its operations: "batch",
+	// "SubmitJob", "DescribeJobs", "TerminateJob". A flow's action is Service:StartOp. They are empty for
+	// kinds without a service, and each is empty if the service has no such operation.
+	Service, StartOp, DescribeOp, StopOp string
+
+	Scope Scope
+	// Source and DetailType are those of the kind's events, empty if it has none. Several kinds may have
+	// one source.
 	Source, DetailType string
+	// Delivery is how the service delivers the events, empty if it has none.
+	Delivery Delivery
 	// Once says why a repeated start is not a second one.
 	Once Once
 
@@ -23,6 +31,7 @@ type parts struct {
 	event    event
 	start    startSpec
 	describe describeSpec
+	stop     stopSpec
 	rights   rights
 }
 
@@ -32,16 +41,23 @@ const (
 	KindCallback  = "callback"  // nothing is started: the job is that a callback arrives
 )
 
-// kinds is the table, in the order of names.
-var kinds = []Kind{
-	batchJob,
-	{Name: KindCallback, Once: OnceNot, parts: &parts{}},
-	dmsTask,
-	sfnExecution,
-	{Name: KindSimulated, Once: OnceNot, parts: &parts{}},
-	snsMessage,
-	sqsMessage,
-	transcribeJob,
+var _, _ = add(&callbackKind), add(&simulatedKind)
+
+var (
+	callbackKind  = Kind{Name: KindCallback, Once: OnceNot, parts: &parts{}}
+	simulatedKind = Kind{Name: KindSimulated, Once: OnceNot, parts: &parts{}}
+)
+
+// kinds is the table, in the order of names. The file of a kind adds it when the program starts, so that
+// a new kind is a new file and changes no other. Nothing else writes the table.
+var kinds []Kind
+
+// add puts the kind at its place in the table, and returns that. A kind is a variable of its own because the
+// program then holds it as data: a literal here would be built at each start.
+func add(kind *Kind) int {
+	at, _ := slices.BinarySearchFunc(kinds, kind.Name, func(k Kind, name string) int { return strings.Compare(k.Name, name) })
+	kinds = slices.Insert(kinds, at, *kind)
+	return at
 }
 
 // Scope says what a key names.
@@ -64,8 +80,21 @@ const (
 	OnceNot Once = "none"
 	// OnceByName: no two jobs have the name that [Kind.StartParams] gives.
 	OnceByName Once = "our name"
+	// OnceByToken: the service returns the first job again for the token that [Kind.StartParams] gives.
+	OnceByToken Once = "client token"
 	// OnceBusy: a resource has one run at a time.
 	OnceBusy Once = "resource busy"
+)
+
+// Delivery is how a service delivers its events to EventBridge, as its reference says.
+type Delivery string
+
+// The deliveries.
+const (
+	// DeliveryDurable: at least once.
+	DeliveryDurable Delivery = "durable"
+	// DeliveryBestEffort: an event may be lost.
+	DeliveryBestEffort Delivery = "best effort"
 )
 
 // Kinds returns all kinds, in the order of their names.

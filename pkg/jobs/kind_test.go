@@ -11,11 +11,14 @@ import (
 
 func TestKinds(t *testing.T) {
 	t.Parallel()
-	var names, sources []string
+	var names, types []string
 	for _, row := range Kinds() {
 		names = append(names, row.Name)
-		if row.Source != "" {
-			sources = append(sources, row.Source)
+		for _, detailType := range row.DetailTypes() {
+			types = append(types, row.Source+" "+detailType)
+		}
+		if row.HasEvents() != (row.Delivery != "") || row.HasEvents() != (row.Source != "") {
+			t.Errorf("%s: source %q, delivery %q", row.Name, row.Source, row.Delivery)
 		}
 		if back, ok := Find(row.Name); !ok || back != row {
 			t.Errorf("%s is not found", row.Name)
@@ -25,13 +28,11 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%s: %s:%s is %q, %t", row.Name, row.Service, row.StartOp, found.Name, ok)
 		}
 	}
-	want := []string{"batch-job", "callback", "dms-task", "sfn-execution", "simulated", "sns-message", "sqs-message", "transcribe-job"}
-	if !slices.Equal(names, want) {
-		t.Errorf("got %q, want %q", names, want)
+	if distinct := slices.Compact(slices.Sorted(slices.Values(names))); !slices.Equal(names, distinct) {
+		t.Errorf("the names are not in order, or one is there twice: %q", names)
 	}
-	slices.Sort(sources)
-	if distinct := slices.Compact(slices.Clone(sources)); !slices.Equal(distinct, sources) {
-		t.Errorf("two rows of one source need one pattern: %q", sources)
+	if distinct := slices.Compact(slices.Sorted(slices.Values(types))); len(distinct) != len(types) {
+		t.Errorf("two kinds have one detail-type of one source: %q", types)
 	}
 	if _, ok := Find("no-such"); ok {
 		t.Error("found what is not there")
@@ -85,6 +86,11 @@ func TestStartParams(t *testing.T) {
 			"transcribe without a name", "transcribe-job", `{"Media":{}}`, "", "",
 			"params.TranscriptionJobName is missing: StartTranscriptionJob of transcribe needs TranscriptionJobName, Media",
 		},
+		{
+			"a crawler with a space", "glue-crawler", `{"Name":"my crawler"}`, "u", "",
+			`params.Name is string "my crawler": want the name of a crawler, without spaces`,
+		},
+		{"a crawler with a number", "glue-crawler", `{"name":3}`, "u", "", "params.name is number 3: want the name of a crawler, without spaces"},
 		{"params a list", "batch-job", ` [1]`, "u", "", "params is array [1]: want an object"},
 		{"params no JSON", "batch-job", `{`, "u", "", "params is invalid JSON (unexpected end of JSON input): want an object"},
 	}
@@ -357,6 +363,7 @@ func TestPath(t *testing.T) {
 	t.Parallel()
 	document, err := decode([]byte(`{"detail":{
 		"build-id":"b","State":"S","state":"s","list":["x","y"],"n":null,
+		"all":[{"code":"0"},{},{"code":"1"}],"inner":"{\"deep\":\"d\"}","seconds":1772600767.5,
 		"at":1772600767000,"far":1772600767000000000,"early":"0000-01-01T00:00:00+01:00"
 	}}`))
 	if err != nil {
@@ -376,6 +383,19 @@ func TestPath(t *testing.T) {
 		if got := p.in(document); got != want {
 			t.Errorf("%s: got %v, want %v", p, got, want)
 		}
+	}
+	if got := path("code").all(document, "detail.all"); !slices.Equal(got, []any{"0", nil, "1"}) {
+		t.Errorf("got %v of all", got)
+	}
+	for p, want := range map[path]string{
+		"detail.build-id/detail.State": "b/S", "detail.build-id/nothing": "", "detail.inner.deep": "d", "detail.build-id": "b",
+	} {
+		if got := p.text(document); got != want {
+			t.Errorf("%s: got text %q, want %q", p, got, want)
+		}
+	}
+	if got := path("detail.seconds").time(document); !got.Equal(time.UnixMilli(1772600767500)) {
+		t.Errorf("got %v of seconds", got)
 	}
 	if got := path("detail.at").time(document); !got.Equal(time.UnixMilli(1772600767000)) {
 		t.Errorf("got %v", got)

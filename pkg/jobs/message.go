@@ -12,6 +12,8 @@ import (
 
 // A message has no end: its start is all there is. The vendor's topics are those of SNS here, and its
 // queues those of SQS.
+var _, _ = add(&snsMessage), add(&sqsMessage)
+
 var (
 	snsMessage = Kind{
 		Name: "sns-message", Service: "sns", StartOp: "Publish", Once: OnceNot,

@@ -10,11 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // StartRequest is the request of StartJob: {"kind","params"} and at most one of "taskToken" (Step
 // Functions), "callbackId" (a Lambda durable function) and "token" (a step of a flow), with
-// "timeoutSeconds" for the first two, or else "idempotencyKey".
+// "timeoutSeconds" for the first two, or else "idempotencyKey"; and "account".
 type StartRequest struct {
 	// Kind is "simulated" if the request names none. If nothing waits for a simulated job, Params are
 	// the whole request, unchanged: the tutorial's function ignores what it does not know.
@@ -24,16 +25,21 @@ type StartRequest struct {
 	CallbackID     string
 	Token          string
 	TimeoutSeconds int64
+	// StopJob says that the job is stopped if the execution of the step with Token stops first.
+	StopJob bool
 	// IdempotencyKey is the same text for the same start if there is no token, which is one itself.
 	IdempotencyKey string
+	// Account is the account of AWS that the job runs in, empty for the caller's.
+	Account string
 }
 
-// StatusRequest is the request of GetJobStatus: {"job_id","kind"}, as StartJob returned them. Other
+// StatusRequest is the request of GetJobStatus: {"job_id","kind","account"}, as StartJob returned them. Other
 // members are ignored, so that a step without mappings can pass on its whole input. For kind
 // "simulated" it has the kind only: the tutorial's function reads the rest.
 type StatusRequest struct {
-	ID   string
-	Kind string
+	ID      string
+	Kind    string
+	Account string // empty for the caller's
 }
 
 // StartResult is what StartJob returns.
@@ -41,6 +47,7 @@ type StartResult struct {
 	ID          string `json:"job_id"`
 	Kind        string `json:"kind"`
 	Key         string `json:"job_key"`
+	Account     string `json:"account,omitempty"`      // if the request named one
 	CallbackURL string `json:"callback_url,omitempty"` // of kind callback
 }
 
@@ -94,7 +101,7 @@ func ParseStart(input []byte) (StartRequest, error) {
 		r.Params = input
 		return r, nil
 	}
-	for _, step := range []func(map[string]json.RawMessage) error{onlyMembers, r.readParams, r.readTexts, r.readTimeout} {
+	for _, step := range []func(map[string]json.RawMessage) error{onlyMembers, r.readParams, r.readTexts, r.readTimeout, r.readStop, r.readAccount} {
 		if err := step(members); err != nil {
 			return StartRequest{}, err
 		}
@@ -110,7 +117,7 @@ func checkKind(members map[string]json.RawMessage) error {
 	}
 	params := []string{"params"}
 	for _, kind := range kinds {
-		params = append(params, kind.start.required...)
+		params = append(params, slices.DeleteFunc(slices.Clone(kind.start.required), isCommon)...)
 	}
 	for _, param := range params {
 		if name, ok := findMember(members, param); ok {
@@ -119,6 +126,10 @@ func checkKind(members map[string]json.RawMessage) error {
 	}
 	return nil
 }
+
+// isCommon reports whether the param has a name of one word, such as Name, which the input of the tutorial's
+// function may have, too.
+func isCommon(param string) bool { return !strings.ContainsFunc(param[1:], unicode.IsUpper) }
 
 func given(members map[string]json.RawMessage, name string) bool {
 	raw, ok := members[name]
@@ -142,7 +153,8 @@ func ParseStatus(input []byte) (StatusRequest, error) {
 		what := fmt.Sprintf("job_id is %s: want the job_id that StartJob returned", Found(members["job_id"]))
 		return StatusRequest{}, &RequestError{Name: ErrorNotFound, What: what}
 	}
-	return StatusRequest{ID: id, Kind: kind.Name}, nil
+	account, err := readAccount(members)
+	return StatusRequest{ID: id, Kind: kind.Name, Account: account}, err
 }
 
 // readKind splits a request. If it is not an object, or names no kind, it is for the simulated
@@ -168,7 +180,7 @@ func kindNames() string {
 }
 
 func onlyMembers(members map[string]json.RawMessage) error {
-	allowed := []string{"callbackId", "idempotencyKey", "kind", "params", "taskToken", "timeoutSeconds", "token"}
+	allowed := []string{"account", "callbackId", "idempotencyKey", "kind", "params", "stopJob", "taskToken", "timeoutSeconds", "token"}
 	var unknown []string
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if !slices.Contains(allowed, name) {
@@ -233,16 +245,46 @@ func (r *StartRequest) readTimeout(members map[string]json.RawMessage) error {
 	return nil
 }
 
+func (r *StartRequest) readAccount(members map[string]json.RawMessage) (err error) {
+	r.Account, err = readAccount(members)
+	return err
+}
+
+func readAccount(members map[string]json.RawMessage) (string, error) {
+	if !given(members, "account") {
+		return "", nil
+	}
+	account := textOf(members["account"])
+	if !accountForm.MatchString(account) {
+		return "", invalid(`account is %s: want the twelve digits of an account, as a text`, Found(members["account"]))
+	}
+	return account, nil
+}
+
+func (r *StartRequest) readStop(members map[string]json.RawMessage) error {
+	if raw, ok := members["stopJob"]; ok && json.Unmarshal(raw, &r.StopJob) != nil {
+		return invalid("stopJob is %s: want true or false", Found(raw))
+	}
+	return nil
+}
+
 func (r *StartRequest) hasToken() bool {
 	return r.TaskToken != "" || r.CallbackID != "" || r.Token != ""
 }
 
-// checkWait rejects a wait for a message, which has no end, and a callback without a wait.
+// checkWait rejects a wait for a message, which has no end, a callback without a wait, and the account of what is no job of a
+// service.
 func (r *StartRequest) checkWait(kind Kind) error {
 	params, _ := ObjectMembers("params", r.Params) // it was read before
 	switch {
+	case r.StopJob && !kind.CanStop():
+		return invalid("stopJob is true for kind %s, whose jobs cannot be stopped: their service has no such operation", kind.Name)
+	case r.StopJob && r.Token == "":
+		return invalid("stopJob is true without token: only a step of a flow stops its job; an engine of another kind stops it itself")
 	case !kind.HasEnd() && r.hasToken():
 		return invalid("a request of kind %s has a token: want none, for a message has no end; the receiver of the message can close a token in its body", r.Kind)
+	case r.Account != "" && (kind.StartOp == "" || !kind.HasEnd()):
+		return invalid("a request of kind %s has an account: want none, for only jobs of services run in other accounts", r.Kind)
 	case r.Kind != KindCallback:
 		return nil
 	case !r.hasToken():

@@ -63,7 +63,7 @@ func TestRequestsOfKindSimulatedStayAsTheyAre(t *testing.T) {
 func TestParseStartRefuses(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 81)
-	kinds := "want one of batch-job, callback, dms-task, sfn-execution, simulated, sns-message, sqs-message, transcribe-job"
+	kinds := "want one of " + kindNames()
 	noKind := ` and no kind: want "params" with the parameters of the job, and "kind", ` + strings.TrimPrefix(kinds, "want ")
 	tests := []struct{ input, want string }{
 		{`{"jobName":"n","wait_time":60}`, `the request has jobName` + noKind},
@@ -75,11 +75,11 @@ func TestParseStartRefuses(t *testing.T) {
 		{`{"kind":5}`, `kind is number 5: ` + kinds},
 		{
 			`{"kind":"dms-task","b":1,"a":2}`,
-			`a request of kind dms-task has "a", "b": want callbackId, idempotencyKey, kind, params, taskToken, timeoutSeconds, token`,
+			`a request of kind dms-task has "a", "b": want account, callbackId, idempotencyKey, kind, params, stopJob, taskToken, timeoutSeconds, token`,
 		},
 		{
 			`{"kind":"dms-task","tasktoken":"` + secret + `"}`,
-			`a request of kind dms-task has "tasktoken": want callbackId, idempotencyKey, kind, params, taskToken, timeoutSeconds, token`,
+			`a request of kind dms-task has "tasktoken": want account, callbackId, idempotencyKey, kind, params, stopJob, taskToken, timeoutSeconds, token`,
 		},
 		{`{"kind":"dms-task","params":[1]}`, `params is array [1]: want an object`},
 		{`{"kind":"dms-task","taskToken":["` + secret + `"]}`, `taskToken is array: want a text of 1 to 2048 bytes`},
@@ -105,6 +105,16 @@ func TestParseStartRefuses(t *testing.T) {
 			`{"kind":"dms-task","idempotencyKey":"k","token":"` + secret + `"}`,
 			`the request has idempotencyKey and token: want one of them at most`,
 		},
+		{`{"kind":"dms-task","account":123456789012}`, `account is number 123456789012: want the twelve digits of an account, as a text`},
+		{`{"kind":"dms-task","account":""}`, `account is string "": want the twelve digits of an account, as a text`},
+		{
+			`{"kind":"sqs-message","account":"123456789012"}`,
+			`a request of kind sqs-message has an account: want none, for only jobs of services run in other accounts`,
+		},
+		{
+			`{"kind":"callback","account":"123456789012","token":"` + secret + `"}`,
+			`a request of kind callback has an account: want none, for only jobs of services run in other accounts`,
+		},
 		{`{"kind":"callback"}`, `a request of kind callback has no token: want one of callbackId, taskToken, token`},
 		{`{"kind":"callback","token":"` + secret + `","params":{"a":1}}`, `params is object {"a":1}: want none, for a callback starts nothing`},
 	}
@@ -124,14 +134,19 @@ func TestParseStatus(t *testing.T) {
 	t.Parallel()
 	for _, rest := range []string{``, `,"job_key":"` + batchARN + `"`, `,"job_key":7,"params":{"jobName":"n"},"wait_time":60,"token":"t"`} {
 		got, err := ParseStatus([]byte(`{"job_id":"` + batchID + `","kind":"batch-job"` + rest + `}`))
-		if want := (StatusRequest{batchID, "batch-job"}); err != nil || got != want {
+		if want := (StatusRequest{batchID, "batch-job", ""}); err != nil || got != want {
 			t.Errorf("%s: got %+v, %v, want %+v", rest, got, err, want)
 		}
+	}
+	withAccount, err := ParseStatus([]byte(`{"job_id":"j","kind":"batch-job","account":"210987654321"}`))
+	if want := (StatusRequest{"j", "batch-job", "210987654321"}); err != nil || withAccount != want {
+		t.Errorf("got %+v, %v, want %+v", withAccount, err, want)
 	}
 	for _, tt := range []struct{ input, name, want string }{
 		{`{"kind":"batch-job"}`, ErrorNotFound, `job_id is missing: want the job_id that StartJob returned`},
 		{`{"kind":"batch-job","job_id":7}`, ErrorNotFound, `job_id is number 7: want the job_id that StartJob returned`},
 		{`{"kind":"batch-job","job_id":""}`, ErrorNotFound, `job_id is string "": want the job_id that StartJob returned`},
+		{`{"kind":"batch-job","job_id":"j","account":"1"}`, ErrorInvalid, `account is string "1": want the twelve digits of an account, as a text`},
 		{`{"kind":"batch-job","job_id":null}`, ErrorNotFound, `job_id is null: want the job_id that StartJob returned`},
 	} {
 		_, err := ParseStatus([]byte(tt.input))

@@ -7,7 +7,10 @@ import (
 )
 
 // rights are the least rights that a kind needs.
-type rights struct{ start, describe []right }
+type rights struct {
+	start, describe, stop []right
+	roleTo                string // the service that a start gives a role to, which the job runs with; empty if it gives none
+}
 
 // right is an action of IAM with the resources that it is for: ARNs without their partition. They are
 // nil if the service knows no resources for the action.
@@ -16,17 +19,26 @@ type right struct {
 	resources []string
 }
 
+var passRole = right{"iam:PassRole", []string{"iam::ACCOUNT:role/*"}}
+
 // Statement is a statement of an IAM policy.
 type Statement struct {
-	Effect   string
-	Action   []string
-	Resource []string
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]map[string]string `json:",omitempty"`
 }
 
 // StartStatements returns the least rights for starting jobs of this kind. A resource replaces the
 // wildcards that match it.
 func (k Kind) StartStatements(account, region string, resources ...string) []Statement {
-	return statementsOf(k.rights.start, account, region, resources)
+	statements := statementsOf(k.rights.start, account, region, resources)
+	if k.rights.roleTo == "" {
+		return statements
+	}
+	pass := statementsOf([]right{passRole}, account, region, resources)
+	pass[0].Condition = map[string]map[string]string{"StringEquals": {"iam:PassedToService": k.rights.roleTo}}
+	return append(statements, pass...)
 }
 
 // DescribeStatements returns the least rights for describing jobs of this kind, none if the kind has no
@@ -35,9 +47,18 @@ func (k Kind) DescribeStatements(account, region string, resources ...string) []
 	return statementsOf(k.rights.describe, account, region, resources)
 }
 
+// StopStatements returns the least rights for stopping jobs of this kind, none if they cannot be stopped.
+func (k Kind) StopStatements(account, region string, resources ...string) []Statement {
+	return statementsOf(k.rights.stop, account, region, resources)
+}
+
 // Grants reports whether a right of this kind can be for the resource, an ARN.
 func (k Kind) Grants(arn string) bool {
-	for _, right := range slices.Concat(k.rights.start, k.rights.describe) {
+	all := slices.Concat(k.rights.start, k.rights.describe, k.rights.stop)
+	if k.rights.roleTo != "" {
+		all = append(all, passRole)
+	}
+	for _, right := range all {
 		for _, pattern := range right.resources {
 			if matches(pattern, arn) {
 				return true

@@ -1,6 +1,8 @@
 package jobs
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,11 +14,29 @@ type Simulated struct {
 	Params []byte // of its start
 	Began  time.Time
 	Ended  time.Time // zero while it runs
-	Event  []byte    // of its end; without one it succeeded
+	Event  []byte    // of its end; without one it succeeded, unless it was stopped
+	// Stopped says that a stop ended it.
+	Stopped bool
 }
 
 // Simulates reports whether the service of the kind can be simulated.
 func (k Kind) Simulates() bool { return k.DescribeOp != "" }
+
+// InventedID returns the job_id that the service makes up for a start with these params. Unique is what it
+// does not repeat.
+func (k Kind) InventedID(account, region string, params []byte, unique string) string {
+	given, _ := decode(params) // they were read before
+	document := map[string]any{"params": given}
+	var texts []string
+	for _, part := range k.start.id.parts() {
+		text := part.text(document)
+		if !strings.HasPrefix(string(part), "params.") {
+			text = filled(cmp.Or(k.start.invented, "ID"), account, region, unique)
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "/")
+}
 
 // Started returns the service's response to the start of the job.
 func (k Kind) Started(j Simulated) []byte {
@@ -44,14 +64,17 @@ func (k Kind) Described(j Simulated) []byte {
 	switch {
 	case j.Ended.IsZero():
 		d.status.put(job, "RUNNING")
+	case j.Stopped:
+		d.status.put(job, slices.Concat(d.stopped, d.failure)[0])
 	case j.Event == nil:
 		d.status.put(job, d.success[0])
-		for p, value := range d.simulated {
-			p.put(job, value)
-		}
+		d.putSuccess(job)
 	default:
-		document, _ := decode(j.Event) // it was read before
-		k.putEvent(job, path("detail").in(document))
+		document, _ := readMessage(j.Event) // it was read before
+		k.putEvent(job, document)
+		if k.event.hint && slices.Contains(d.success, k.event.word(document)) {
+			d.putSuccess(job) // which the event lacks
+		}
 	}
 	if !j.Ended.IsZero() {
 		d.at.put(job, j.Ended)
@@ -62,12 +85,24 @@ func (k Kind) Described(j Simulated) []byte {
 	return encode(map[string]any{string(d.job): job})
 }
 
+// putSuccess adds what a success has, unless it is there.
+func (d *describeSpec) putSuccess(job map[string]any) {
+	for p, value := range d.simulated {
+		if p.in(job) == nil {
+			p.put(job, value)
+		}
+	}
+}
+
 // putEvent copies what the detail of an event says.
-func (k Kind) putEvent(job map[string]any, detail any) {
-	k.describe.status.put(job, k.event.word(detail))
-	for _, f := range append(k.describe.causes, k.describe.output...) {
-		if value := f.path.in(detail); value != nil {
-			f.path.put(job, value)
+func (k Kind) putEvent(job map[string]any, document any) {
+	detail := path("detail").in(document)
+	k.describe.status.put(job, k.event.word(document))
+	members, _ := detail.(map[string]any)
+	for _, f := range slices.Concat(k.describe.causes, k.describe.output) {
+		first, _, _ := strings.Cut(string(f.path), ".")
+		if found, ok := findMember(members, first); ok && f.path.in(detail) != nil {
+			job[first] = members[found] // with all elements of a list
 		}
 	}
 	stop := k.describe.stop
@@ -80,8 +115,15 @@ func (k Kind) putEvent(job map[string]any, detail any) {
 	}
 }
 
-// put sets the value at the path.
+// put sets the value at the path, or the parts of a text at each of several paths.
 func (p path) put(document map[string]any, value any) {
+	if text, ok := value.(string); ok && strings.Contains(string(p), "/") {
+		parts := p.parts()
+		for i, text := range strings.SplitN(text, "/", len(parts)) {
+			parts[i].put(document, text)
+		}
+		return
+	}
 	names := strings.Split(string(p), ".")
 	for _, name := range names[:len(names)-1] {
 		inner, ok := document[name].(map[string]any)

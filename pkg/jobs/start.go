@@ -14,14 +14,22 @@ import (
 
 // startSpec says how a job of a kind is started.
 type startSpec struct {
-	key, id path   // in the response
+	// key and id are in the response, or below "params" in the params of the start. Without a path of the
+	// id, the name of the job is its id.
+	key, id path
 	began   []path // in the response: the first one that exists
+	refused path   // in the response: why nothing was started although the call succeeded
+	// invented is the form of the ids that the service makes up, as [filled] takes it, for its simulation:
+	// "ID" if it is empty.
+	invented string
 
-	required      []string          // the params that a start needs
-	defaults      map[string]string // the params that a start gets unless they are given
-	textParam     string            // the param that is JSON in a text
-	nameParam     string            // the param that makes a repeated start the same one
+	required      []string       // the params that a start needs
+	defaults      map[string]any // the params that a start gets unless they are given
+	textParam     string         // the param that is JSON in a text
+	single        string         // the param that may ask for one job only: a count, or a list
+	nameParam     string         // the param that makes a repeated start the same one: a name, or a client token
 	nameForm      *form
+	nameIsUUID    bool
 	resourceParam string // the param that [ForResource] fills
 	resource      *form  // of the resource; what it has in parentheses is the param
 
@@ -57,12 +65,41 @@ func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
 	if name, ok := findMember(members, k.start.textParam); ok && members[name][0] != '"' {
 		members[name] = quote(string(members[name]))
 	}
+	if name, ok := findMember(members, k.start.single); ok && !isOne(members[name]) {
+		return nil, invalid("params.%s is %s: want one job for each start", name, Found(members[name]))
+	}
 	for _, name := range k.start.required {
 		if _, ok := findMember(members, name); !ok {
 			return nil, invalid("params.%s is missing: %s of %s needs %s", name, k.StartOp, k.Service, strings.Join(k.start.required, ", "))
 		}
 	}
+	if err := k.checkID(members); err != nil {
+		return nil, err
+	}
 	return encode(members), nil
+}
+
+// checkID checks the form of an id that the params have: after the call the job would run, and its step fail.
+func (k Kind) checkID(members map[string]json.RawMessage) error {
+	param, ok := strings.CutPrefix(string(k.start.id), "params.")
+	name, found := findMember(members, param)
+	if !ok || !found {
+		return nil
+	}
+	var id string
+	if json.Unmarshal(members[name], &id) != nil || !k.describe.idForm.MatchString(id) {
+		return invalid("params.%s is %s: want %s", name, Found(members[name]), k.describe.idMeans)
+	}
+	return nil
+}
+
+// isOne reports whether the value is the number 1, or a list of one element.
+func isOne(value json.RawMessage) bool {
+	var list []json.RawMessage
+	if json.Unmarshal(value, &list) == nil {
+		return len(list) == 1
+	}
+	return string(value) == "1"
 }
 
 // NamedByUs reports whether the job with that job_id has the name that [Kind.StartParams] gives to
@@ -77,13 +114,17 @@ func (s *startSpec) onceName(unique string) string {
 	if s.nameForm.MatchString(unique) {
 		return unique
 	}
-	hash := sha256.Sum256([]byte(unique))
-	return hex.EncodeToString(hash[:])
+	sum := sha256.Sum256([]byte(unique))
+	hash := hex.EncodeToString(sum[:])
+	if s.nameIsUUID {
+		return strings.Join([]string{hash[:8], hash[8:12], hash[12:16], hash[16:20], hash[20:32]}, "-")
+	}
+	return hash[:min(len(hash), s.nameForm.most)]
 }
 
-func setDefault(members map[string]json.RawMessage, name, value string) {
+func setDefault(members map[string]json.RawMessage, name string, value any) {
 	if _, ok := findMember(members, name); !ok {
-		members[name] = quote(value)
+		members[name] = encode(value)
 	}
 }
 
@@ -101,7 +142,13 @@ func (k Kind) ReadStart(account, region string, params, response []byte) (Starte
 	if err != nil {
 		return Started{}, k.responseError(k.StartOp, "invalid JSON: "+err.Error())
 	}
-	id := k.start.id.text(document)
+	if members, ok := document.(map[string]any); ok {
+		members["params"], _ = decode(params) // StartParams returned them
+	}
+	if reason := k.start.refused.text(document); reason != "" {
+		return Started{}, &RequestError{Name: ErrorFailed, What: fmt.Sprintf("%s of %s started nothing: %s", k.StartOp, k.Service, reason)}
+	}
+	id := k.startedID(document)
 	if k.start.silent != nil && k.start.silent.MatchString(id) {
 		return Started{}, invalid("%s of %s started %s, %s", k.StartOp, k.Service, id, k.start.silentMeans)
 	}
@@ -110,6 +157,14 @@ func (k Kind) ReadStart(account, region string, params, response []byte) (Starte
 	}
 	key := k.makeKey(account, region, k.keyName(k.start.key.text(document), account, region, id))
 	return Started{ID: id, Key: key, BeginText: beginText(firstTime(k.start.began, document))}, nil
+}
+
+// startedID returns the id of the job that the response names, or else the params.
+func (k Kind) startedID(response any) string {
+	if k.start.id != "" {
+		return k.start.id.text(response)
+	}
+	return path("params." + k.start.nameParam).text(response)
 }
 
 // startedBefore returns the job that the params of its start name.
@@ -124,7 +179,7 @@ func (k Kind) startedBefore(account, region string, params []byte) (Started, err
 	} else if resource != "" {
 		id = resource
 	}
-	if !k.describe.idForm.MatchString(id) {
+	if k.Once == OnceByToken || !k.describe.idForm.MatchString(id) { // a token looks like an id
 		return Started{}, fmt.Errorf("jobs: %s: the params of the start do not name a job", k.Name)
 	}
 	return Started{ID: id, Key: k.makeKey(account, region, k.keyName(id, account, region, id))}, nil

@@ -1,8 +1,10 @@
 package jobs
 
+var _ = add(&sfnExecution)
+
 var sfnExecution = Kind{
-	Name: "sfn-execution", Service: "sfn", StartOp: "StartExecution", DescribeOp: "DescribeExecution", Scope: ScopeRun,
-	Source: "aws.states", DetailType: "Step Functions Execution Status Change", Once: OnceByName,
+	Name: "sfn-execution", Service: "sfn", StartOp: "StartExecution", DescribeOp: "DescribeExecution", StopOp: "StopExecution", Scope: ScopeRun,
+	Source: "aws.states", DetailType: "Step Functions Execution Status Change", Delivery: DeliveryBestEffort, Once: OnceByName,
 	parts: &parts{
 		event: event{key: "detail.executionArn", id: "detail.executionArn", status: "status"},
 		start: startSpec{
@@ -24,9 +26,11 @@ var sfnExecution = Kind{
 			output:   []field{{"name", "Name"}, {"state_machine_arn", "StateMachineArn"}, {"output", "Output"}},
 			jsonText: "output", simulated: map[path]any{"Output": "{}"},
 		},
+		stop: stopSpec{params: `{"ExecutionArn":ID}`, over: []string{"ExecutionDoesNotExist"}},
 		rights: rights{
 			start:    []right{{"states:StartExecution", []string{"states:REGION:ACCOUNT:stateMachine:*"}}},
 			describe: []right{{"states:DescribeExecution", []string{"states:REGION:ACCOUNT:execution:*"}}},
+			stop:     []right{{"states:StopExecution", []string{"states:REGION:ACCOUNT:execution:*"}}},
 		},
 	},
 }

@@ -1,8 +1,10 @@
 package jobs
 
+var _ = add(&transcribeJob)
+
 var transcribeJob = Kind{
 	Name: "transcribe-job", Service: "transcribe", StartOp: "StartTranscriptionJob", DescribeOp: "GetTranscriptionJob", Scope: ScopeResource,
-	Source: "aws.transcribe", DetailType: "Transcribe Job State Change", Once: OnceByName,
+	Source: "aws.transcribe", DetailType: "Transcribe Job State Change", Delivery: DeliveryBestEffort, Once: OnceByName,
 	parts: &parts{
 		event: event{key: "detail.TranscriptionJobName", id: "detail.TranscriptionJobName", status: "TranscriptionJobStatus"},
 		start: startSpec{

@@ -19,8 +19,10 @@ func (s *System) newJobs() {
 	account := cmp.Or(s.config.Account, Account{simulated.Account, simulated.Region})
 	s.services = services{simulated: &simulatedServices{clock: s.config.Clock}, aws: s.config.AWS, own: s.own}
 	s.jobs = resume.JobsConfig{
-		JobDescriber: resume.JobDescriber{Services: s.services, Account: account.ID, Region: account.Region, Now: s.config.Clock.Now},
-		Tokens:       s.Tokens, Rendezvous: s.config.Store, Polls: polls{s}, Warn: s.config.Warn,
+		JobDescriber: resume.JobDescriber{
+			Services: s.services, Account: account.ID, Region: account.Region, Now: s.config.Clock.Now, Elsewhere: s.services.elsewhere,
+		},
+		Tokens: s.Tokens, Rendezvous: s.config.Store, Polls: polls{s}, Warn: s.config.Warn,
 		CallbackBase: s.config.CallbackBase, CallbackHint: s.config.Limits.Hints.CallbackBase,
 	}
 	s.observer = resume.NewJobObserver(s.jobs)
@@ -70,7 +72,7 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 func (s *System) starterFor(key string) *resume.JobStarter {
 	config, services := s.jobs, s.services
 	services.key = key
-	config.Services = services
+	config.Services, config.Elsewhere = services, services.elsewhere
 	return resume.NewJobStarter(config)
 }
 
@@ -91,7 +93,7 @@ func failedJob(call machine.Call, err error) token.Outcome {
 
 // thrown returns the exception of a function, or the service's error if the task is an action.
 func thrown(call machine.Call, name, message string) token.Outcome {
-	if call.Resource.Kind != "" {
+	if call.Resource.OfService() {
 		return token.Failure(name, message)
 	}
 	return token.Thrown(name, message)
@@ -131,6 +133,9 @@ func (s *System) pollAgain(ctx context.Context) error {
 	}) {
 		if err != nil {
 			return err
+		}
+		if poll.Waiter.Claims { // its start is repeated
+			continue
 		}
 		s.services.simulated.remember(poll)
 		poll.Number, poll.Receives, poll.Due = 1, 0, poll.Waiter.Run.Since.Add(resume.FirstPoll)

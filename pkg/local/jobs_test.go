@@ -62,6 +62,12 @@ func (r jobRun) closedBy() token.Closer {
 // runJob runs a flow to its end in virtual time, as the script says.
 func runJob(t *testing.T, providers map[string]string, flow, input, script string) jobRun {
 	t.Helper()
+	return runFlow(t, jobSystem(t, providers, script), "flow", flow, input)
+}
+
+// jobSystem is a system in memory and in virtual time.
+func jobSystem(t *testing.T, providers map[string]string, script string) *local.System {
+	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
 	tasks, err := local.NewTasks(clock, providers)
 	if err != nil {
@@ -71,8 +77,13 @@ func runJob(t *testing.T, providers map[string]string, flow, input, script strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Script: played, CallbackBase: "http://127.0.0.1:8787"})
-	put, err := s.Client.PutFlow(t.Context(), "flow", []byte(flow))
+	return local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Script: played, CallbackBase: "http://127.0.0.1:8787"})
+}
+
+// runFlow runs the flow of that name until nothing is left to do.
+func runFlow(t *testing.T, s *local.System, name, flow, input string) jobRun {
+	t.Helper()
+	put, err := s.Client.PutFlow(t.Context(), name, []byte(flow))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +97,11 @@ func runJob(t *testing.T, providers map[string]string, flow, input, script strin
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "run"))
+	state, err := s.Client.Describe(t.Context(), engine.NewID(name, "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	history, err := s.Client.History(t.Context(), engine.NewID("flow", "run"))
+	history, err := s.Client.History(t.Context(), engine.NewID(name, "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,6 +122,53 @@ func dmsEvent(seconds string) string {
 		"      detail-type: DMS Replication Task State Change\n      account: '123456789012'\n      region: us-east-1\n" +
 		"      time: '2001-01-01T00:00:00Z'\n      resources: ['{job_key}']\n" +
 		"      detail: {eventType: REPLICATION_TASK_STOPPED, detailMessage: Stop Reason NORMAL}"
+}
+
+// TestStopJob: a job is stopped with its execution if the flow says so, by the poll that is under way. The time limit of a flow
+// stops the execution as an operator does.
+func TestStopJob(t *testing.T) {
+	t.Parallel()
+	const ask = "version: v1\ntype: flow\nsteps:\n  - {type: task, name: Ask, resourceArn: 'acs:fc:::services/s/functions/GetJobStatus'}\n"
+	stopping := batchJob + "    stopJob: true\n"
+	limited := func(flow string) string {
+		return strings.Replace(flow, "type: flow\n", "type: flow\ntimeoutSeconds: 100\n", 1)
+	}
+	for name, tt := range map[string]struct {
+		flow   string
+		delay  string
+		status machine.Status
+		want   string
+	}{
+		"of a stopped execution":              {limited(stopping), "100000", machine.StatusTimedOut, "failed"},
+		"of one that leaves it alone":         {limited(batchJob), "100000", machine.StatusTimedOut, "running"},
+		"of an execution that ends by itself": {limited(stopping), "50", machine.StatusSucceeded, "success"},
+		"of a step that reached its limit":    {stopping + "    timeoutSeconds: 100\n", "100000", machine.StatusFailed, "running"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := jobSystem(t, simulated, "")
+			r := runFlow(t, s, "work", tt.flow, `{"delay":`+tt.delay+`}`)
+			if r.state.Status != tt.status {
+				t.Errorf("the execution: %s %s %s", r.state.Status, r.state.Error, r.state.Cause)
+			}
+			asked := runFlow(t, s, "ask", ask, r.started(t))
+			if got := asked.state.Output.Get("job_status").Text(); got != tt.want {
+				t.Errorf("the job: %s, want %s", asked.state.Output, tt.want)
+			}
+		})
+	}
+}
+
+// started is what StartJob returned for the first job.
+func (r jobRun) started(t *testing.T) string {
+	t.Helper()
+	for _, e := range r.history {
+		if e.Type == machine.TaskSubmitted {
+			return e.Output.JSON()
+		}
+	}
+	t.Fatal("no job was started")
+	return ""
 }
 
 func TestJobsInVirtualTime(t *testing.T) {

@@ -26,6 +26,7 @@ type services struct {
 	simulated *simulatedServices
 	aws       resume.Services // nil means there is no provider on AWS
 	own       *Tasks
+	other     string // another account than that of the provider on AWS, "" for the same
 	key       string // the same for repetitions of a start
 }
 
@@ -34,6 +35,8 @@ func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]b
 	switch provider := s.own.provider(kind.Name); {
 	case provider == providerSimulated:
 		return s.simulated.start(kind, params, s.key)
+	case provider == providerAWS && s.other != "":
+		return nil, s.notThere(kind)
 	case provider == providerAWS && s.aws != nil:
 		return s.aws.Start(ctx, kind, params)
 	}
@@ -46,10 +49,39 @@ func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) (
 	switch provider := s.own.provider(kind.Name); {
 	case provider == providerSimulated:
 		return s.simulated.describe(kind, params)
+	case provider == providerAWS && s.other != "":
+		return nil, s.notThere(kind)
 	case provider == providerAWS && s.aws != nil:
 		return s.aws.Describe(ctx, kind, params)
 	}
 	return nil, notProvided(kind, true)
+}
+
+// Stop implements [resume.Services].
+func (s services) Stop(ctx context.Context, kind jobs.Kind, params []byte) error {
+	switch provider := s.own.provider(kind.Name); {
+	case provider == providerSimulated:
+		return s.simulated.stop(kind, params)
+	case provider == providerAWS && s.other != "":
+		return s.notThere(kind)
+	case provider == providerAWS && s.aws != nil:
+		return s.aws.Stop(ctx, kind, params)
+	}
+	return notProvided(kind, true)
+}
+
+// elsewhere returns the services of another account. Simulated jobs run in any.
+func (s services) elsewhere(account string) (resume.Services, bool) {
+	s.other = account
+	return s, true
+}
+
+func (s services) notThere(kind jobs.Kind) error {
+	return &resume.ServiceError{
+		Name: kind.Service + ".NotProvided",
+		Message: fmt.Sprintf("a job of account %s is not that of your credentials; use credentials of that account, or --task '%s=simulated'",
+			s.other, action(kind)),
+	}
 }
 
 func notProvided(kind jobs.Kind, again bool) error {
@@ -79,6 +111,12 @@ func (s *simulatedServices) describe(kind jobs.Kind, params []byte) ([]byte, err
 	defer s.mu.Unlock()
 	response, err := s.played.Describe(kind, params, s.clock.Now())
 	return response, refusalOf(kind, err)
+}
+
+func (s *simulatedServices) stop(kind jobs.Kind, params []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return refusalOf(kind, s.played.Stop(kind, params, s.clock.Now()))
 }
 
 func refusalOf(kind jobs.Kind, err error) error {

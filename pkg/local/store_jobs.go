@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -98,6 +99,11 @@ func (s *KeyedStore) expireJobs(ctx context.Context, now time.Time) error {
 	return err
 }
 
+// JobRecord implements [resume.Rendezvous].
+func (s *KeyedStore) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord, error) {
+	return jobRecordForm.read(ctx, s, "read what waits for job "+key.Name, jobKey(key))
+}
+
 // Release implements [resume.Rendezvous].
 func (s *KeyedStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
 	_, err := s.changeJobRecord(ctx, "release the waiters of", key, func(m resume.JobRecord) resume.JobRecord { return m.Released(handles) })
@@ -110,9 +116,9 @@ func (s *KeyedStore) changeJobRecord(
 	return jobRecordForm.change(ctx, s, what+" job "+key.Name, jobKey(key), apply)
 }
 
-// Waiting returns who waits for jobs with tokens that are open, each as the poll that asks for its
-// job, without its number and instant: at most limit, those behind the given one. The zero Poll
-// begins. Call it before anything is written, when no poll of an earlier process is left. It takes
+// Waiting returns who waits for jobs with tokens that are open, and who is to stop the job because the token was closed by a
+// stop. Each is the poll that asks for its job, without its number and instant: at most limit, those behind the given one. The
+// zero Poll begins. Call it before anything is written, when no poll of an earlier process is left. It takes
 // jobs without waiters off the list.
 func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
 	return read(ctx, s, operation{name: "list the waiters of jobs"}, func() (polls []resume.Poll, err error) {
@@ -139,7 +145,7 @@ func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) 
 	})
 }
 
-// waitingFor returns who waits for a job with tokens that are open.
+// waitingFor returns who needs the polls of a job; see [KeyedStore.Waiting].
 func (s *KeyedStore) waitingFor(job []byte) (polls []resume.Poll, err error) {
 	d := value.NewDecoder(job[1:])
 	key := resume.DecodeKey(d)
@@ -155,7 +161,7 @@ func (s *KeyedStore) waitingFor(job []byte) (polls []resume.Poll, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if record.Open() {
+		if record.Open() || waiter.StopJob && record.ClosedBy == token.ClosedByStop {
 			polls = append(polls, resume.Poll{Key: key, Waiter: waiter})
 		}
 	}

@@ -73,6 +73,11 @@ type Config struct {
 	// is no such provider.
 	AWS     resume.Services
 	Account Account
+	// Operations calls an operation of a service of AWS for a task with the runner aws, with the input of CallService; nil means
+	// that there is no such runner.
+	Operations func(ctx context.Context, input []byte) (output []byte, err error)
+	// Check returns what package fdl cannot know to be wrong in a definition that is put; nil finds nothing.
+	Check func(*fdl.Flow) fdl.Problems
 	// Warn receives errors of jobs and of removals that are retried; nil discards them.
 	Warn func(error)
 	// Applied sees each wake after its application; nil discards it. It returns quickly and is safe for concurrent use.
@@ -149,7 +154,7 @@ func New(config Config) *System {
 	}
 	if given != nil {
 		own := *given // several systems may share the tasks
-		own.callJobs, own.output = s.callJobs, config.Output
+		own.callJobs, own.callOperation, own.output = s.callJobs, config.Operations, config.Output
 		config.Tasks = &own
 	}
 	if ok {
@@ -212,6 +217,7 @@ func (s *System) compose() {
 	s.Client = must(engine.NewClient(engine.ClientConfig{
 		Log: store, Flows: store, TokenStore: store, Stops: store, LargeValues: store, Wakes: s.queue, Keys: keys,
 		Now: now, Limits: config.Limits, Observer: observer, Notify: config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces,
+		Check: config.Check,
 	}))
 	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)
 	s.newJobs()

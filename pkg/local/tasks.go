@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
@@ -27,12 +28,14 @@ type Tasks struct {
 	providers map[string]provider
 	// callJobs calls functions that start or describe jobs of services; nil means there are none.
 	callJobs func(context.Context, machine.Call) (outcome token.Outcome, ok bool, err error)
-	output   func(machine.Call, string)
+	// callOperation calls operations of services on AWS; nil means there are none.
+	callOperation func(ctx context.Context, input []byte) (output []byte, err error)
+	output        func(machine.Call, string)
 }
 
 // NewTasks returns tasks with these definitions: "exec:./check.sh --fast", "https://example.com/check" or
-// "lambda:check" by the name of a function, "simulated" or "aws" by action. The error names each invalid
-// definition.
+// "lambda:check" by the name of a function or the action of an operation, "simulated" by the action of jobs, "aws" by any action. The
+// error names each invalid definition.
 func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
 	t := &Tasks{clock: clock, runners: make(map[string]runner, len(definitions)), providers: map[string]provider{}}
 	return t, t.Add("", definitions)
@@ -58,6 +61,10 @@ func (t *Tasks) define(name, definition, dir string) error {
 			return nil
 		}
 		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", Hidden(definition))
+	}
+	if resource, _ := fdl.ParseResource(name); resource.Operation != "" && definition == string(providerAWS) {
+		t.runners[name] = operationOnAWS{}
+		return nil
 	}
 	r, err := parseRunner(definition, dir)
 	if err == nil {
@@ -121,14 +128,22 @@ func (t *Tasks) provider(kind string) provider {
 	return t.providers[kind]
 }
 
-// NeedAWS reports whether jobs are started on AWS.
+// NeedAWS reports whether jobs are started, or operations called, on AWS.
 func (t *Tasks) NeedAWS() bool {
+	return t.NeedJobs() || slices.Contains(slices.Collect(maps.Values(t.runners)), runner(operationOnAWS{}))
+}
+
+// NeedJobs reports whether jobs are started on AWS.
+func (t *Tasks) NeedJobs() bool {
 	return slices.Contains(slices.Collect(maps.Values(t.providers)), providerAWS)
 }
 
-// TaskName returns the name of a resource's function in definitions, or the action that starts a job:
+// TaskName returns the name of a resource's function in definitions, or the action that starts a job or is an operation:
 // "batch:SubmitJob".
 func TaskName(resource fdl.Resource) string {
+	if resource.Operation != "" {
+		return resource.Operation
+	}
 	if kind, ok := jobs.Find(resource.Kind); ok {
 		return action(kind)
 	}
@@ -142,7 +157,7 @@ func TaskNames(resource fdl.Resource) []string {
 	case resource.Service != "":
 		return []string{resource.Service + "/" + resource.Function, resource.Function}
 	case resource.Kind == "": // a search of the kinds of jobs takes longer than a call of a built-in function
-		return []string{resource.Function}
+		return []string{TaskName(resource)}
 	}
 	if place, ok := jobs.MessagePlace(resource.Text); ok {
 		return []string{place, TaskName(resource)}
@@ -189,7 +204,8 @@ func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 // unknown returns the error for a resource with these names that has no runner.
 func (t *Tasks) unknown(flow *fdl.Flow, step *fdl.Step, resource fdl.Resource, names []string) error {
 	unknown := &UnknownFunctionError{
-		Function: TaskName(resource), IsAction: resource.Kind != "", Step: step.Name, Position: step.Position, Known: t.names(),
+		Function: TaskName(resource), IsAction: resource.Kind != "", IsOperation: resource.Operation != "",
+		Step: step.Name, Position: step.Position, Known: t.names(),
 	}
 	switch {
 	case resource.Kind != "" && len(names) > 1:
@@ -207,6 +223,9 @@ func (t *Tasks) knows(resource fdl.Resource) bool {
 	if resource.Kind != "" {
 		return t.provider(resource.Kind) != ""
 	}
+	if resource.Operation != "" {
+		return false
+	}
 	_, isBuiltIn := simulated.Lookup(resource.Function)
 	return isBuiltIn
 }
@@ -220,11 +239,13 @@ func (t *Tasks) names() []string {
 // UnknownFunctionError reports a function without a runner.
 type UnknownFunctionError struct {
 	Function string
-	IsAction bool         // it is one, and starts a job
-	Place    string       // the queue or the topic that it sends to, if it names one
-	Step     string       // the first step that calls it
-	Position fdl.Position // of that step
-	Known    []string     // the functions that there are
+	IsAction bool // it is one, and starts a job
+	// IsOperation reports that it is an action that calls an operation.
+	IsOperation bool
+	Place       string       // the queue or the topic that it sends to, if it names one
+	Step        string       // the first step that calls it
+	Position    fdl.Position // of that step
+	Known       []string     // the functions that there are
 }
 
 func (e *UnknownFunctionError) Error() string {
@@ -235,8 +256,35 @@ func (e *UnknownFunctionError) Error() string {
 	if e.IsAction {
 		return fmt.Sprintf("step %s: no runner for action %q (simulated or aws)", e.Step, e.Function)
 	}
+	if e.IsOperation {
+		return fmt.Sprintf("step %s: no runner for operation %q (aws, exec:COMMAND, http(s)://... or lambda:...)", e.Step, e.Function)
+	}
 	return fmt.Sprintf("step %s: no runner for function %q%s (known: %s)",
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
+}
+
+// operationOnAWS is the runner of an operation that AWS carries out. [Tasks.Call] knows how.
+type operationOnAWS struct{}
+
+func (operationOnAWS) call(context.Context, machine.Call, time.Time) (token.Outcome, error) {
+	return token.Outcome{}, errors.New("an operation is called by its tasks")
+}
+
+func (operationOnAWS) timeLimit(context.Context) time.Duration { return 0 }
+
+// onAWS calls an operation on AWS.
+func (t *Tasks) onAWS(ctx context.Context, call machine.Call) (token.Outcome, error) {
+	if t.callOperation == nil {
+		return token.Failure(token.ErrorFunctionNotFound, "nothing calls "+call.Resource.Operation+" on AWS here"), nil
+	}
+	output, err := t.callOperation(ctx, []byte(call.Input.JSON()))
+	switch {
+	case err == nil:
+		return engine.ParseReply(output, "operation "+call.Resource.Operation), nil
+	case ctx.Err() != nil:
+		return token.Outcome{}, ctx.Err()
+	}
+	return failedJob(call, err), nil
 }
 
 // TimeLimits implements [engine.Caller]. Built-in functions return at once.
@@ -293,7 +341,10 @@ func (t *Tasks) classOf(call machine.Call) callClass {
 // Call implements [engine.Caller].
 func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if r, ok := t.runnerOf(call.Resource); ok {
-		if call.Resource.Kind != "" { // the runner of a queue gets the message, not the input of StartJob
+		if _, isOnAWS := r.(operationOnAWS); isOnAWS {
+			return t.onAWS(ctx, call)
+		}
+		if call.Resource.OfService() { // the runner gets the message or the params, not the input of StartJob or CallService
 			call.Input = call.Input.Get("params")
 		}
 		if c, isCommand := r.(command); isCommand {

@@ -94,10 +94,16 @@ func (r *run) params(task *fdl.Task, input value.Value) value.Value {
 
 // callInput is what the function is called with. The call that starts a job gets the token of the
 // attempt, which is in neither the flow nor the log, or the key of the attempt if the step does not
-// wait for the job.
+// wait for the job. The call of an operation gets the key.
 func (r *run) callInput(task *fdl.Task, waiting *Waiting, call Call) value.Value {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
-	if task.Resource.Kind == "" {
+	switch {
+	case task.Resource.Operation != "":
+		return value.Object(
+			value.Member{Key: "operation", Value: value.String(task.Resource.Operation)}, value.Member{Key: "params", Value: params},
+			value.Member{Key: "idempotencyKey", Value: value.String(call.Key())},
+		)
+	case task.Resource.Kind == "":
 		return params
 	}
 	var once value.Member
@@ -106,9 +112,24 @@ func (r *run) callInput(task *fdl.Task, waiting *Waiting, call Call) value.Value
 	} else {
 		once = value.Member{Key: "idempotencyKey", Value: value.String(call.Key())}
 	}
-	return value.Object(
-		value.Member{Key: "kind", Value: value.String(task.Resource.Kind)}, value.Member{Key: "params", Value: params}, once,
-	)
+	request := []value.Member{{Key: "kind", Value: value.String(task.Resource.Kind)}, {Key: "params", Value: params}, once}
+	if !task.Account.IsMissing() {
+		request = append(request, value.Member{Key: "account", Value: r.account(task, waiting.Input)})
+	}
+	if task.StopJob {
+		request = append(request, value.Member{Key: "stopJob", Value: value.Bool(true)})
+	}
+	return value.Object(request...)
+}
+
+// account is where a job runs. A path without a value is an empty text, which StartJob rejects: without it, the job would run in
+// the account of the stack.
+func (r *run) account(task *fdl.Task, input value.Value) value.Value {
+	account := r.lookup.Complete(task.Account.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}))
+	if account.IsMissing() || account.Kind() == value.KindNull {
+		return value.String("")
+	}
+	return account
 }
 
 // jobToken is the text of a job's token. Without it, the end of the job could not be reported, so

@@ -143,8 +143,14 @@ type waitlessDev struct {
 }
 
 func (w waitlessDev) Start(ctx context.Context, workload, name string) error {
-	body := fmt.Sprintf(`{"name":%q,"input":{"name":%q,"delay":30}}`, name, name)
-	return w.do(ctx, http.MethodPost, "/flows/"+workload+"/executions", body, nil)
+	if workload == polling {
+		return nil // Wait starts it
+	}
+	return w.do(ctx, http.MethodPost, "/flows/"+workload+"/executions", startOf(name), nil)
+}
+
+func startOf(name string) string {
+	return fmt.Sprintf(`{"name":%q,"input":{"name":%q,"delay":30}}`, name, name)
 }
 
 func (w waitlessDev) Signal(ctx context.Context, name string) error {
@@ -157,9 +163,13 @@ func (w waitlessDev) Signal(ctx context.Context, name string) error {
 
 func (w waitlessDev) Wait(ctx context.Context, name string) error {
 	workload := workloadOf(name)
+	method, path, body := http.MethodGet, "/flows/"+workload+"/executions/"+name, ""
+	if workload == polling { // a start of an execution that runs waits for its end
+		method, path, body = http.MethodPost, "/flows/"+workload+"/executions", startOf(name)
+	}
 	for {
 		var execution struct{ Status string }
-		err := w.do(ctx, http.MethodGet, "/flows/"+workload+"/executions/"+name+"?wait=30", "", &execution)
+		err := w.do(ctx, method, path+"?wait=30", body, &execution)
 		if err != nil || execution.Status == string(machine.StatusSucceeded) {
 			return err
 		}

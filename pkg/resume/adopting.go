@@ -48,15 +48,21 @@ func (s *startCall) adopt(ctx context.Context, params []byte, refused *ServiceEr
 }
 
 // claim binds the waiter to a contested run, unless another token waits for that run:
-// then another caller started it. The binding comes first, so that a refused caller
-// does not learn of the end.
+// then another caller started it. It is bound first with a claim, which no event closes, so
+// that a refused caller does not learn of the end. What ended meanwhile is in the record that
+// claim returns.
 func (s *startCall) claim(ctx context.Context) (JobRecord, error) {
-	record, err := s.bind(ctx)
-	if err == nil && (s.boundBefore(record.Waiters) || len(s.releaseClosed(ctx, record.Waiters)) > 0) {
+	claimant := s.waiter()
+	claimant.Claims = true
+	record, err := s.bind(ctx, claimant)
+	switch {
+	case err != nil:
+		return JobRecord{}, err
+	case s.boundBefore(record.Waiters) || len(s.releaseClosed(ctx, record.Waiters)) > 0:
 		s.warn(s.Rendezvous.Release(ctx, s.started.Key, []string{s.token.handle}))
 		return JobRecord{}, s.refusal(s.contested)
 	}
-	return record, err
+	return s.bind(ctx, s.waiter())
 }
 
 // boundBefore reports whether another token was bound to a job whose name is unique. That
@@ -67,15 +73,15 @@ func (s *startCall) boundBefore(waiters []Waiter) bool {
 	})
 }
 
-// releaseClosed releases the other waiters that waited for an earlier run of a
-// resource and are closed. It returns the rest of the other waiters.
+// releaseClosed releases the other waiters of a resource that are over. It returns the
+// rest of the other waiters.
 func (s *startCall) releaseClosed(ctx context.Context, waiters []Waiter) []Waiter {
 	var others []Waiter
 	var closed []string
 	for _, other := range waiters {
 		switch {
 		case other.Handle == s.token.handle:
-		case s.kind.Scope == jobs.ScopeResource && s.isClosed(ctx, other.Handle):
+		case s.kind.Scope == jobs.ScopeResource && s.isOver(ctx, other):
 			closed = append(closed, other.Handle)
 		default:
 			others = append(others, other)
@@ -87,14 +93,17 @@ func (s *startCall) releaseClosed(ctx context.Context, waiters []Waiter) []Waite
 	return others
 }
 
-// isClosed reports whether the token is closed or expired.
-func (s *startCall) isClosed(ctx context.Context, handle string) bool {
-	if id, ok := token.HandleID(handle); !ok || !s.Now().Before(id.Expires) {
+// isOver reports whether the waiter's token is expired or closed. If this run is contested, the
+// waiter is not over if it was closed with the end of the run: then the run was its own.
+func (s *startCall) isOver(ctx context.Context, other Waiter) bool {
+	if id, ok := token.HandleID(other.Handle); !ok || !s.Now().Before(id.Expires) {
 		return true
 	}
-	record, err := s.Tokens.config.Store.Record(ctx, handle)
+	record, err := s.Tokens.config.Store.Record(ctx, other.Handle)
 	s.warn(err)
-	return err == nil && !record.Open()
+	byEnd := record.ClosedBy == token.ClosedByEvent || record.ClosedBy == token.ClosedByReconcile
+	owner := s.contested != nil && byEnd && s.kind.SameRun(s.run, other.Run)
+	return err == nil && !record.Open() && !owner
 }
 
 // expose fails the other waiters that adopted this run before its starter was bound.
@@ -102,7 +111,7 @@ func (s *startCall) isClosed(ctx context.Context, handle string) bool {
 // own polls send a lost wake again.
 func (s *startCall) expose(ctx context.Context, waiters []Waiter) {
 	others := s.releaseClosed(ctx, waiters)
-	if s.kind.Once == jobs.OnceNot {
+	if s.kind.Once == jobs.OnceNot || s.kind.Once == jobs.OnceByToken { // the run is the caller's own, or shared by its token
 		return
 	}
 	for _, other := range others {

@@ -65,13 +65,32 @@ func (c JobsConfig) warn(err error) {
 	}
 }
 
-// JobDescriber describes jobs. All fields are required. It is safe for concurrent
-// use.
+// JobDescriber describes jobs. The fields are required, but for Elsewhere. It is safe for
+// concurrent use.
 type JobDescriber struct {
 	Services Services
 	// Account and Region are the caller's, for the keys of jobs.
 	Account, Region string
 	Now             func() time.Time
+	// Elsewhere returns the services of another account, and reports whether jobs may run there. With
+	// nil they run in Account only.
+	Elsewhere func(account string) (Services, bool)
+}
+
+// in returns the describer of jobs of that account; empty means Account. The error is a
+// [*jobs.RequestError].
+func (d JobDescriber) in(account string) (JobDescriber, error) {
+	if account == "" || account == d.Account {
+		return d, nil
+	}
+	if d.Elsewhere != nil {
+		if services, ok := d.Elsewhere(account); ok {
+			d.Services, d.Account = services, account
+			return d, nil
+		}
+	}
+	what := fmt.Sprintf("account %s is not one of those whose jobs are started and described here; name it in JobAccounts of the stack", account)
+	return JobDescriber{}, &jobs.RequestError{Name: jobs.ErrorInvalid, What: what}
 }
 
 // GetJobStatus is the function of that name: JSON in, JSON out. Its errors are a
@@ -83,6 +102,10 @@ func (d JobDescriber) GetJobStatus(ctx context.Context, input []byte) ([]byte, e
 	}
 	if request.Kind == jobs.KindSimulated {
 		return simulated.GetJobStatus(input, d.Now())
+	}
+	d, err = d.in(request.Account)
+	if err != nil {
+		return nil, err
 	}
 	kind, _ := jobs.Find(request.Kind)
 	seen, err := d.describe(ctx, kind, request.ID)

@@ -36,7 +36,8 @@ func NewJobObserver(config JobsConfig) *JobObserver {
 
 // Observe handles a job event, as EventBridge delivers it.
 //
-//   - [jobs.ErrNoEnd] and [ErrUnusableEvent]: discard the event.
+//   - [jobs.ErrNoEnd] and [ErrUnusableEvent]: discard the event. The latter is also that for an event of an account whose jobs are
+//     not described.
 //   - After any other error, deliver the same event again.
 //
 // If the key names one run, the event decides. If the key names a resource that runs again, the
@@ -55,6 +56,9 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	}
 	if now := o.config.Now(); end.At.After(now.Add(maxAhead)) || now.Sub(end.At) > maxAge {
 		return fmt.Errorf("%w: job %s ended at %s, and it is %s now", ErrUnusableEvent, key.Name, end.At.Format(time.RFC3339), now.UTC().Format(time.RFC3339))
+	}
+	if _, err := o.config.in(key.Account); err != nil {
+		return fmt.Errorf("%w: job %s: %w", ErrUnusableEvent, key.Name, err)
 	}
 	record, err := o.config.Rendezvous.Note(ctx, key, shortened(end), o.config.Now().Add(keptWithoutWaiter))
 	if err != nil {
@@ -95,7 +99,7 @@ func (o *JobObserver) closeWaiters(ctx context.Context, key jobs.Key, end jobs.S
 	}
 	var failed []error
 	for _, waiter := range waiters {
-		if outcome, done := outcomeFor(kind, key.Name, waiter.Run, seen); done {
+		if outcome, done := outcomeFor(kind, key.Name, waiter.Run, seen); done && !waiter.Claims {
 			failed = append(failed, o.config.Tokens.closeFromQueue(ctx, waiter.Handle, outcome, token.ClosedByEvent))
 		}
 	}
@@ -107,5 +111,9 @@ func (c JobsConfig) decidingSighting(ctx context.Context, kind jobs.Kind, key jo
 	if kind.Scope == jobs.ScopeRun && !end.IsHint() {
 		return end, nil
 	}
-	return c.describe(ctx, kind, key.Name)
+	there, err := c.in(key.Account)
+	if err != nil {
+		return jobs.Sighting{}, err
+	}
+	return there.describe(ctx, kind, key.Name)
 }

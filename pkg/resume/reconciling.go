@@ -64,6 +64,9 @@ const (
 	LongestPoll = 15 * time.Minute
 )
 
+// longestStop is the longest pause before a poll that may have to stop the job.
+const longestStop = 5 * time.Minute
+
 // errorTimeout is the name of a time-out in flows.
 const errorTimeout = "FnF.TaskTimeout"
 
@@ -105,6 +108,8 @@ func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 		return o.poll(ctx, poll, record)
 	case poll.mayClose(record.ClosedBy):
 		return tokens.wake(ctx, id, handle) // the closer may have died before its wake
+	case poll.Waiter.StopJob && record.ClosedBy == token.ClosedByStop:
+		return o.stopJob(ctx, poll)
 	}
 	return nil
 }
@@ -182,7 +187,11 @@ func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcom
 	case kind.Name == jobs.KindCallback: // which no service describes
 		return outcome, false, nil
 	}
-	seen, err := o.config.describe(ctx, kind, poll.Waiter.JobID)
+	there, err := o.config.in(poll.Key.Account)
+	if err != nil {
+		return outcome, false, err
+	}
+	seen, err := there.describe(ctx, kind, poll.Waiter.JobID)
 	if err != nil {
 		return outcome, false, err
 	}
@@ -206,6 +215,9 @@ func (c JobsConfig) sendPoll(ctx context.Context, poll Poll) error {
 // due returns when a poll is useful that is sent now.
 func (p Poll) due(now time.Time) time.Time {
 	pause := min(FirstPoll<<(min(p.Number, 10)-1), LongestPoll)
+	if p.Waiter.StopJob {
+		pause = min(pause, longestStop)
+	}
 	switch p.Key.Kind {
 	case jobs.KindSimulated: // whose end is known
 		if end, err := simulated.End(p.Waiter.JobID); err == nil {

@@ -21,6 +21,9 @@ type Rendezvous interface {
 	// counts only if nothing was stored of the job: otherwise the waiters decide.
 	Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (JobRecord, error)
 
+	// JobRecord returns what is stored of the job; the zero value means nothing is.
+	JobRecord(ctx context.Context, key jobs.Key) (JobRecord, error)
+
 	// Release removes the waiters with these handles. Releasing the waiters of an unknown job
 	// stores nothing.
 	Release(ctx context.Context, key jobs.Key, handles []string) error
@@ -32,6 +35,11 @@ type Waiter struct {
 	Run    jobs.Run
 	// JobID describes the job, for polls that are sent again.
 	JobID string
+	// Claims: the service refused the waiter's start, and it is not decided yet whether the run is its
+	// own. The end of the run does not close the token.
+	Claims bool `json:",omitempty"`
+	// StopJob says that the job is stopped once the engine closed the token because the execution stopped.
+	StopJob bool `json:",omitempty"`
 }
 
 // JobRecord is what a [Rendezvous] stores of a job.

@@ -9,7 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Services starts and describes jobs where they run. If the service rejects a call, the error is a
+// Services starts, describes and stops jobs where they run. If the service rejects a call, the error is a
 // [*ServiceError]. After any other error, the result of the call is unknown.
 type Services interface {
 	// Start starts a job of that kind and returns the service's response, as JSON.
@@ -17,6 +17,9 @@ type Services interface {
 
 	// Describe describes a job of that kind and returns the service's response, as JSON.
 	Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)
+
+	// Stop stops a job of that kind. A repeated call has no other effect.
+	Stop(ctx context.Context, kind jobs.Kind, params []byte) error
 }
 
 // ServiceError is the error code and the message of a service.

@@ -31,6 +31,7 @@ func NewJobStarter(config JobsConfig) *JobStarter {
 //
 //   - [jobs.OnceByName]: the service rejects it, and StartJob waits for the first job,
 //     which it finds by its name.
+//   - [jobs.OnceByToken]: the service returns the first job.
 //   - [jobs.OnceBusy]: the service rejects it, and StartJob waits for a run that began
 //     just now, unless another token waits for that run.
 //   - Any other: the service starts a second run, and the first end is the outcome.
@@ -41,6 +42,9 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 	}
 	now := j.config.Now()
 	s := &startCall{JobsConfig: j.config, request: request, run: jobs.Run{Since: now}}
+	if s.JobDescriber, err = s.in(request.Account); err != nil {
+		return nil, err
+	}
 	s.kind, _ = jobs.Find(request.Kind)
 	if err := s.openToken(ctx); err != nil {
 		return nil, err
@@ -58,7 +62,7 @@ func (j *JobStarter) StartJob(ctx context.Context, input []byte) ([]byte, error)
 		return nil, err
 	}
 	response := s.started.Result()
-	response.CallbackURL = s.callbackURL
+	response.CallbackURL, response.Account = s.callbackURL, request.Account
 	return json.Marshal(response)
 }
 
@@ -131,7 +135,22 @@ func (s *startCall) begin(ctx context.Context) error {
 	}
 	s.started, err = s.kind.ReadStart(s.Account, s.Region, params, response)
 	s.run.BeginText = s.started.BeginText
+	if err == nil {
+		s.learnBegin(ctx)
+	}
 	return err
+}
+
+// learnBegin asks when the run began, if the response to its start does not say so. Otherwise only clocks tell
+// it from an earlier job of the same name. The description of a name that was in use names its only run, while that
+// of a resource may still be about the run before.
+func (s *startCall) learnBegin(ctx context.Context) {
+	if s.kind.Scope != jobs.ScopeResource || s.kind.Once != jobs.OnceByName || s.run.BeginText != "" || !s.waits() {
+		return
+	}
+	seen, err := s.describe(ctx, s.kind, s.started.ID)
+	s.warn(err)
+	s.run.BeginText = seen.BeginText
 }
 
 // sendMessage sends a message, which has no end to wait for. A repeated call sends a
@@ -198,7 +217,7 @@ func (s *startCall) arrangeWait(ctx context.Context) (err error) {
 		return fmt.Errorf("job %s was started, but its end would not be noticed: %w", s.started.Key.Name, err)
 	}
 	if s.contested == nil && s.kind.HasEvents() {
-		record, err = s.bind(ctx)
+		record, err = s.bind(ctx, s.waiter())
 		s.warn(err)
 		s.expose(ctx, record.Waiters)
 	}
@@ -209,12 +228,12 @@ func (s *startCall) arrangeWait(ctx context.Context) (err error) {
 }
 
 func (s *startCall) waiter() Waiter {
-	return Waiter{Handle: s.token.handle, Run: s.run, JobID: s.started.ID}
+	return Waiter{Handle: s.token.handle, Run: s.run, JobID: s.started.ID, StopJob: s.request.StopJob}
 }
 
 // bind has the job's event find the waiter.
-func (s *startCall) bind(ctx context.Context) (JobRecord, error) {
-	record, err := s.Rendezvous.Bind(ctx, s.started.Key, s.waiter(), s.token.ID.Expires)
+func (s *startCall) bind(ctx context.Context, waiter Waiter) (JobRecord, error) {
+	record, err := s.Rendezvous.Bind(ctx, s.started.Key, waiter, s.token.ID.Expires)
 	if err != nil {
 		return JobRecord{}, fmt.Errorf("bind a token to job %s: %w", s.started.Key.Name, err)
 	}

@@ -110,6 +110,9 @@ func (w *world) mostLive() int {
 	if w.tries {
 		most += 2 * len(w.calls.all) // the timers of an attempt may be alive when it is tried again
 	}
+	if w.outage.drawn() {
+		most += w.failed
+	}
 	if lanes := len(w.store.order) - 1; lanes > 0 {
 		most += lanes * (2 + w.failed + w.forged + w.innerEnds()) // each of these may start or stop all lanes again
 	}
@@ -158,7 +161,7 @@ func (l *log) check() []*attempt {
 	seen := l.attempts(events)
 	l.checkAttempts(seen)
 	l.checkPace()
-	if state.Error == machine.ErrorInternal && !l.defect.drawn() {
+	if state.Error == machine.ErrorInternal && !l.mayGiveUp() {
 		l.violate(GivenUp, "nothing was wrong with the execution: %s", state.Cause)
 	}
 	if state.Status.Final() && state.Events != len(events) {

@@ -97,7 +97,7 @@ func (w *world) slack() time.Duration {
 // waits for has happened, and each token is closed by its deadline. A definition
 // that cannot be had keeps the execution for as long.
 func (l *log) checkPace() {
-	if l.defect.drawn() || l.violated(TooManyMessages) {
+	if l.mayGiveUp() || l.violated(TooManyMessages) {
 		return
 	}
 	if l.lane != nil && len(l.items) > 0 {

@@ -970,6 +970,43 @@ var mutants = []mutant{
 		caught: sim.Stuck, edits: one("engine/rearm.go",
 			`		return done, h.sendWake(ctx, base.Execution, machine.CauseJoined(waiting.Attempt.Number))`, `		return done, nil`),
 	},
+	{
+		name: "janitor: nothing ends", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go",
+			`return AbandonedExecution, h.abandonNeeded(ctx, base, state, cause)`, `return AbandonedExecution, nil`),
+	},
+	{
+		name: "janitor: an end is not reported", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go", `case h.endedByWake(state): //`, `case state.Status == "": //`),
+	},
+	{
+		name: "janitor: a lane does not begin", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go",
+			`return h.wake.Cause == machine.CauseStart || h.isRearm(), nil`, `return h.isRearm(), nil`),
+	},
+	{
+		name: "janitor: lanes have no messages", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go", `		return len(lost) > 0, err`, `		return len(lost) < 0, err`),
+	},
+	{
+		name: "janitor: the wake of a signal is dropped", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go", `	return signal != nil, err`, `	return signal != nil && false, err`),
+	},
+	{
+		name: "janitor: the wake of a join is dropped", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go",
+			`		return all || record.Failed != NoLane && state.Ending == nil, err`,
+			`		return all && record.Failed < NoLane, err`),
+	},
+	{
+		name: "janitor: a call that nothing else makes is dropped", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go",
+			`		return !w.Submitted() && w.Token.Phase != machine.TokenQueued, nil`, `		return false, nil`),
+	},
+	{
+		name: "janitor: a lane that was not begun is not stopped", from: undead + 1,
+		caught: sim.Stuck, edits: one("engine/abandon.go", `return AbandonedExecution, h.stopBeforeStart(ctx, *state.Lane)`, `return AbandonedExecution, nil`),
+	},
 }
 
 func one(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }

@@ -9,6 +9,9 @@
 // it has in its memory. A definition is gone for a while or for good. The same
 // seed always gives the same run, down to its trace.
 //
+// In some runs a kind of effects fails for long, also for ever. Then wakes are dead-lettered, and a janitor sends each again, twice,
+// and then abandons what depends on it.
+//
 // Flows have forks and sub-flows: each lane has a log of its own, each sub-flow is an execution of its own,
 // and the invariants read all logs.
 //

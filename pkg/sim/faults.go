@@ -191,6 +191,9 @@ func (a *actor) struck(fault fault, what string, do func() error) error {
 		return errDied
 	}
 	w := a.world
+	if w.outage.strikes(a, what) {
+		fault = fails
+	}
 	a.sleep(w.leg())
 	switch {
 	case a.dead:

@@ -85,6 +85,12 @@ func (s services) Describe(_ context.Context, kind jobs.Kind, params []byte) (an
 	return answer, err
 }
 
+func (s services) Stop(_ context.Context, kind jobs.Kind, params []byte) error {
+	return s.a.effect("stop a "+kind.Name, func() error {
+		return refusal(kind, s.a.world.jobs.services.Stop(kind, params, s.a.world.rightClock()))
+	})
+}
+
 func refusal(kind jobs.Kind, err error) error {
 	if refused, ok := errors.AsType[*simulated.Refusal](err); ok {
 		return &resume.ServiceError{Name: kind.Service + "." + refused.Code, Message: refused.Message}
@@ -106,6 +112,11 @@ func (r rendezvous) Bind(_ context.Context, key jobs.Key, waiter resume.Waiter, 
 
 func (r rendezvous) Note(_ context.Context, key jobs.Key, end jobs.Sighting, _ time.Time) (resume.JobRecord, error) {
 	return r.step("note the end of a job", key, func(m resume.JobRecord) resume.JobRecord { return m.Noted(end) })
+}
+
+func (r rendezvous) JobRecord(_ context.Context, key jobs.Key) (met resume.JobRecord, err error) {
+	err = r.a.read("read what waits for a job", func() error { met = r.a.world.jobs.meetings[key]; return nil })
+	return met, err
 }
 
 func (r rendezvous) Release(_ context.Context, key jobs.Key, handles []string) error {

@@ -37,7 +37,7 @@ func (a *actor) checkGivenUp(item engine.Item) {
 	if a.kind == kindWorker && a.receives >= poisonReceives {
 		a.world.defectTold = true // to the lanes, and to the log that waits for this one
 	}
-	if a.kind != kindWorker || !a.world.defect.drawn() || a.world.defectTold {
+	if a.kind != kindWorker || a.world.abandons > 0 || !a.world.defect.drawn() || a.world.defectTold {
 		return
 	}
 	state, _, err := machine.Decode(machine.ItemOrigin(item.Execution, item.Seq), item.Body)

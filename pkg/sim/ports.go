@@ -309,7 +309,7 @@ func (p batchWakes) SendAll(_ context.Context, all []engine.Wake) error {
 		send(all)
 		return nil
 	})
-	if err != nil && !sent && !p.a.dead {
+	if err != nil && !sent && !p.a.dead && !p.a.world.outage.strikes(p.a, "send") {
 		some := p.a.world.rand.IntN(len(all) + 1)
 		p.a.note("%d of them are sent", some)
 		send(all[:some])

@@ -15,6 +15,9 @@ type message struct {
 	causes     []string // of the wake; of a task also of the wake whose worker queued it
 	deleted    bool
 	receives   int
+	failures   int           // of deliveries, since it was sent or replayed
+	replays    int           // by the janitor
+	wake       *engine.Wake  // nil for others
 	generation uint64        // of the process whose memory it may be in
 	losses     int           // of the queue, before this wake was sent
 	life       time.Duration // of the worker that handles it
@@ -38,7 +41,7 @@ func (l *log) send(wake engine.Wake) {
 	if l.sends[cause]++; l.starters != nil && wake.Cause == machine.CauseStart && l.sends[cause] > 1 {
 		l.copies[cause]++ // another start, another wake
 	}
-	m := &message{name: l.wakeName(wake), kind: kindWorker, causes: []string{cause}, life: workerLife}
+	m := &message{name: l.wakeName(wake), kind: kindWorker, causes: []string{cause}, life: workerLife, wake: &wake}
 	m.handle = func(a *actor) (time.Time, error) {
 		received := wake
 		received.Receives = a.receives
@@ -152,6 +155,10 @@ func (w *world) settle(a *actor, m *message, putBack time.Time, err error) {
 	}
 	if a.dead || err != nil {
 		w.failed++
+		if m.failures++; w.isDead(m) {
+			w.bury(m)
+			return
+		}
 		w.deliverAfter(m, w.between(time.Millisecond, visibility))
 	}
 }

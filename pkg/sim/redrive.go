@@ -18,7 +18,7 @@ func drawsRedrive(seed uint64) bool { return seed > redriveSeeds && seed%4 != 3 
 // redrive has a client redrive the execution once it has ended without success. It reports whether it did.
 func (w *world) redrive() bool {
 	state := w.own().last()
-	if !state.Status.Final() || state.Status == machine.StatusSucceeded || len(w.subflows) > 0 || w.defect.drawn() {
+	if !state.Status.Final() || state.Status == machine.StatusSucceeded || len(w.subflows) > 0 || w.mayGiveUp() {
 		return false
 	}
 	again := w.newExecution(w.ref, state.RedriveName())

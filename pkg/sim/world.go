@@ -48,6 +48,8 @@ type shared struct {
 	notifies    bool // executions have targets; see drawsNotices
 	generation  uint64
 	losses      int // of the queue of wakes; see drawsLoss
+	outage      outage
+	abandons    int // how often the janitor abandoned what depends on a wake
 	offsets     []time.Duration
 
 	jobs       jobWorld
@@ -109,6 +111,9 @@ func (w *world) run(seed uint64) {
 	w.begin()
 	if w.more {
 		w.drawOther(seed).start(w.between(0, 5*time.Second), startTries)
+	}
+	if drawsOutage(seed) {
+		w.drawOutage()
 	}
 	if drawsLoss(seed) {
 		w.beginLoss()
@@ -290,10 +295,11 @@ type actor struct {
 
 // The kinds of actors.
 const (
-	kindWorker = "worker"
-	kindRunner = "runner" // of tasks
-	kindCloser = "closer"
-	kindClient = "client"
+	kindWorker  = "worker"
+	kindRunner  = "runner" // of tasks
+	kindCloser  = "closer"
+	kindClient  = "client"
+	kindJanitor = "janitor"
 )
 
 // act begins an actor after a pause. It lives for so long.

@@ -41,6 +41,13 @@ func (t *Totals) Add(m *Metric, reason string, value float64) {
 	t.numbers[key{m, reason}] = total{had.sum + value, had.count + 1}
 }
 
+// Set sets the number of a gauge.
+func (t *Totals) Set(m *Metric, value float64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.numbers[key{m, ""}] = total{sum: value, count: 1}
+}
+
 // ServeHTTP implements [http.Handler].
 func (t *Totals) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
@@ -81,7 +88,12 @@ func (m *Metric) exposed() (name, kind string) {
 		}
 		text.WriteRune(unicode.ToLower(r))
 	}
-	if m.Unit == count {
+	switch {
+	case m.IsGauge && m.Unit == count:
+		return text.String(), "gauge"
+	case m.IsGauge:
+		return text.String() + "_" + strings.ToLower(m.Unit), "gauge"
+	case m.Unit == count:
 		return text.String() + "_total", "counter"
 	}
 	return text.String() + "_" + strings.ToLower(m.Unit), "summary"

@@ -26,6 +26,7 @@ type Metric struct {
 	Unit     string
 	Help     string
 	HasLabel bool // its numbers are kept apart by a reason
+	IsGauge  bool // its number goes up and down
 }
 
 // The metrics.
@@ -44,9 +45,10 @@ var (
 	WakesReplayed       = &Metric{Name: "WakesReplayed", Unit: count, Help: "Dead-lettered wakes that the janitor sent again."}
 	ExecutionsAbandoned = &Metric{Name: "ExecutionsAbandoned", Unit: count, Help: "Executions that the janitor failed, because a wake was dead-lettered again."}
 	DeadLettersLeft     = &Metric{Name: "DeadLettersLeft", Unit: count, Help: "Dead letters that an operator has to replay or drop."}
-	Rearmed             = &Metric{Name: "Rearmed", Unit: count, Help: "Overdue executions and waits that the janitor sent a message."}
-	OpenWaits           = &Metric{Name: "OpenWaits", Unit: count, Help: "Waits for a callback, a job or a long call."}
-	OldestOpenWait      = &Metric{Name: "OldestOpenWait", Unit: seconds, Help: "Age of the oldest of them, 0 without one."}
+	Overdue             = &Metric{Name: "Overdue", Unit: count, Help: "Executions and waits that are over ten minutes overdue."}
+	OpenWaits           = &Metric{Name: "OpenWaits", Unit: count, Help: "Waits for a callback, a job or a long call.", IsGauge: true}
+	OldestOpenWait      = &Metric{Name: "OldestOpenWait", Unit: seconds, Help: "Age of the oldest open wait, 0 without one.", IsGauge: true}
+	JobEventsUnmatched  = &Metric{Name: "JobEventsUnmatched", Unit: count, Help: "Job events that found no wait for their job."}
 	CallbackRefusals    = &Metric{Name: "CallbackRefusals", Unit: count, Help: "Requests of callbacks that were rejected.", HasLabel: true}
 	SpansDropped        = &Metric{Name: "SpansDropped", Unit: count, Help: "Spans that found no room, or that the collector rejected."}
 )
@@ -55,8 +57,8 @@ var (
 func All() []*Metric {
 	return []*Metric{
 		ExecutionsStarted, ExecutionsSucceeded, ExecutionsFailed, ExecutionsStopped, ExecutionsTimedOut, Retries, Conflicts, WakeAge,
-		MessagesFailed, MessagesDiscarded, DeliveryFailures, CallbackRefusals,
-		WakesReplayed, ExecutionsAbandoned, DeadLettersLeft, Rearmed, OpenWaits, OldestOpenWait, SpansDropped,
+		MessagesFailed, MessagesDiscarded, DeliveryFailures, JobEventsUnmatched, CallbackRefusals,
+		WakesReplayed, ExecutionsAbandoned, DeadLettersLeft, Overdue, OpenWaits, OldestOpenWait, SpansDropped,
 	}
 }
 

@@ -6,27 +6,21 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"os"
-	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/aws/smithy-go"
+
+	"github.com/waitless/waitless/pkg/aws/call/botocore"
 )
 
 // vendor runs cases by the vendor's library.
 func vendor(t *testing.T, cases []map[string]any, results any) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), tools+"/bin/python", "testdata/vendor.py")
-	cmd.Stdin, cmd.Stderr = strings.NewReader(marshal(cases)), os.Stderr
-	out, err := cmd.Output()
-	if err == nil {
-		err = json.Unmarshal(out, results)
-	}
-	if err != nil {
-		t.Fatalf("%v: `make test` installs the vendor's library, `make unit` runs the tests that need none", err)
+	if err := botocore.Run(t.Context(), cases, results); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -63,7 +57,7 @@ func operationOf(t *testing.T, name string) (o Operation, folder string) {
 		}
 	}
 	m := readModel(t, more[name])
-	return m.row(t, m.service(nil), name), more[name]
+	return rowIn(t, m, serviceOf(m, nil), name), more[name]
 }
 
 // TestRequests: each row, and operations with all that REST-JSON has, are written as the vendor's library writes them.
@@ -83,7 +77,7 @@ func TestRequests(t *testing.T) {
 	vendor(t, cases, &wants)
 	for i, tt := range requests {
 		o, _ := operationOf(t, tt.operation)
-		got, err := messageOf(o, []byte(tt.params))
+		got, err := messageOf(o, []byte(tt.params), "")
 		if err != nil {
 			t.Errorf("%s: %v", tt.operation, err)
 			continue
@@ -195,7 +189,7 @@ func TestResponses(t *testing.T) {
 			}
 			continue
 		}
-		body, err := result(o, []byte(tt.body))
+		body, err := result(o, tt.status, http.Header{}, []byte(tt.body))
 		var got map[string]any
 		if err := errors.Join(err, json.Unmarshal(body, &got)); err != nil {
 			t.Errorf("%s: %v in %s", tt.operation, err, body)
@@ -247,7 +241,7 @@ func TestEndpoints(t *testing.T) {
 		}
 		for key, want := range wants[i] {
 			region, _, _ := strings.Cut(key, " ")
-			if got := seen[id].url(region, strings.Contains(key, " fips"), strings.HasSuffix(key, " dual")); got != want {
+			if got, _ := seen[id].URL(region, strings.Contains(key, " fips"), strings.HasSuffix(key, " dual")); got != want {
 				t.Errorf("%s: %s: %s, want %s", id, key, got, want)
 			}
 		}
@@ -265,7 +259,7 @@ func FuzzResults(f *testing.F) {
 		if err := refusal(o.Service.Protocol, http.StatusBadRequest, http.Header{"X-Amzn-Errortype": {errorType}}, body); err == nil {
 			t.Error("no error")
 		}
-		text, err := result(o, body)
+		text, err := result(o, http.StatusOK, http.Header{}, body)
 		var members map[string]any
 		if err == nil && (json.Unmarshal(text, &members) != nil || members == nil || !bytes.HasPrefix(text, []byte("{"))) {
 			t.Errorf("%s is no object", text)

@@ -25,7 +25,7 @@ var labels = Operation{
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	m, err := messageOf(labels, []byte(`{"name":"a/b?c#d e%2f","Rest":"x/y z","Header":"h","Query":["1&2","3"],
-		"clientToken":"c","at":"2026-01-01T00:00:00.5Z","any":{"A":[1]}}`))
+		"clientToken":"c","at":"2026-01-01T00:00:00.5Z","any":{"A":[1]}}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestPlaces(t *testing.T) {
 		`{"Name":"a","at":"today"}`:            "at: found a text, want an instant",
 		`{"Name":"a","naem":1}`:                `unknown field "naem"`,
 	} {
-		_, err := messageOf(labels, []byte(params))
+		_, err := messageOf(labels, []byte(params), "")
 		if wrong, ok := errors.AsType[*ParamsError](err); !ok || !strings.Contains(wrong.Error(), want) {
 			t.Errorf("%s: error %v, want %q", params, err, want)
 		}
@@ -62,8 +62,8 @@ func TestPlaces(t *testing.T) {
 func TestIdempotencyTokens(t *testing.T) {
 	t.Parallel()
 	form := regexp.MustCompile(`"clientToken":"[0-9a-f-]{36}"`)
-	one, err1 := messageOf(labels, []byte(`{"Name":"a","Rest":"b"}`))
-	other, err2 := messageOf(labels, []byte(`{"Name":"a","Rest":"b"}`))
+	one, err1 := messageOf(labels, []byte(`{"Name":"a","Rest":"b"}`), "")
+	other, err2 := messageOf(labels, []byte(`{"Name":"a","Rest":"b"}`), "")
 	if errors.Join(err1, err2) != nil || !form.Match(one.body) || string(one.body) == string(other.body) {
 		t.Errorf("%s and %s, errors %v, %v", one.body, other.body, err1, err2)
 	}
@@ -109,12 +109,12 @@ func TestEndpointOfTheConfiguration(t *testing.T) {
 			Region: "us-east-1", ConfigSources: []any{sources{fips: aws.FIPSEndpointStateEnabled, dual: aws.DualStackEndpointStateEnabled}},
 		},
 	} {
-		if got, err := New(config).endpoint(t.Context(), DMS); err != nil || got != want {
+		if got, err := New(config).endpoint(t.Context(), DMS, ""); err != nil || got != want {
 			t.Errorf("%s, want %s; error %v", got, want, err)
 		}
 	}
 	for _, region := range []string{"", "us-east-1.evil.com/", "us_east", "-", "US-EAST-1", strings.Repeat("a", 64), "us-east-1\n"} {
-		if _, err := New(aws.Config{Region: region, BaseEndpoint: aws.String("http://all")}).endpoint(t.Context(), DMS); err == nil {
+		if _, err := New(aws.Config{Region: region, BaseEndpoint: aws.String("http://all")}).endpoint(t.Context(), DMS, ""); err == nil {
 			t.Errorf("region %q is accepted", region)
 		}
 	}
@@ -172,7 +172,7 @@ func FuzzParams(f *testing.F) {
 	f.Add([]byte(`{"name":"../","any":[[{}]],"at":null}`))
 	shape := regexp.MustCompile(`^/v1/[^/?#]+/of/[^?#]*$`)
 	f.Fuzz(func(t *testing.T, params []byte) {
-		m, err := messageOf(labels, params)
+		m, err := messageOf(labels, params, "")
 		if err == nil && (!shape.MatchString(m.path) || strings.Contains(m.path+"/", "/../")) {
 			t.Errorf("path %s", m.path)
 		}

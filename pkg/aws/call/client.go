@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -26,6 +27,7 @@ type Operation struct {
 	Service       Service
 	Name          string
 	Method, Path  string // of REST-JSON
+	HostPrefix    string // before the host of the service, unless the configuration has the endpoint
 	Input, Output string // shapes; the output of JSON protocols needs only the instants
 }
 
@@ -40,11 +42,12 @@ type Client struct {
 	config  aws.Config
 	retryer aws.Retryer
 	signer  *v4.Signer
+	skew    *atomic.Int64 // nanoseconds that the clock of the services is ahead
 }
 
 // New returns a client with the region, endpoints, credentials, retries and transport of the configuration.
 func New(config aws.Config) *Client {
-	c := &Client{config: config.Copy(), signer: v4.NewSigner()}
+	c := &Client{config: config.Copy(), signer: v4.NewSigner(), skew: &atomic.Int64{}}
 	if c.config.HTTPClient == nil {
 		c.config.HTTPClient = awshttp.NewBuildableClient()
 	}
@@ -64,11 +67,17 @@ func New(config aws.Config) *Client {
 
 // Call makes a call with params, a JSON object. Empty params are those without members.
 func (c *Client) Call(ctx context.Context, o Operation, params []byte) (Response, error) {
-	m, err := messageOf(o, params)
+	return c.CallOnce(ctx, o, params, "")
+}
+
+// CallOnce is [Client.Call] with idempotency tokens that are the same for the same text, so that a repeated call does nothing
+// twice where the service has such tokens. For the empty text they are random.
+func (c *Client) CallOnce(ctx context.Context, o Operation, params []byte, once string) (Response, error) {
+	m, err := messageOf(o, params, once)
 	if err != nil {
 		return Response{}, err
 	}
-	base, err := c.endpoint(ctx, o.Service)
+	base, err := c.endpoint(ctx, o.Service, o.HostPrefix)
 	if err != nil {
 		return Response{}, err
 	}
@@ -103,7 +112,7 @@ func (c *Client) stack(o Operation, base string, m message) (*middleware.Stack, 
 		awsmiddleware.AddClientRequestIDMiddleware(stack),
 		awsmiddleware.AddRequestUserAgentMiddleware(stack),
 		awsmiddleware.AddRecursionDetection(stack),
-		stack.Finalize.Add(c.signing(o.Service.signing(), m.body), middleware.After),
+		stack.Finalize.Add(c.signing(o.Service, m.body), middleware.After),
 		retry.AddRetryMiddlewares(stack, retry.AddRetryMiddlewaresOptions{Retryer: c.retryer}),
 		stack.Deserialize.Add(reading(o), middleware.After),
 		awsmiddleware.AddRequestIDRetrieverMiddleware(stack),
@@ -138,8 +147,8 @@ func writing(base string, m message) middleware.SerializeMiddleware {
 	})
 }
 
-// signing signs each try.
-func (c *Client) signing(service string, body []byte) middleware.FinalizeMiddleware {
+// signing signs each try, at the time of the services' clock as the last response told it.
+func (c *Client) signing(service Service, body []byte) middleware.FinalizeMiddleware {
 	hash := sha256.Sum256(body)
 	return middleware.FinalizeMiddlewareFunc(stepSign, func(
 		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
@@ -154,15 +163,35 @@ func (c *Client) signing(service string, body []byte) middleware.FinalizeMiddlew
 		if c.config.Credentials == nil {
 			return out, metadata, &v4.SigningError{Err: errors.New("there are no credentials")}
 		}
-		credentials, err := c.config.Credentials.Retrieve(ctx)
-		if err == nil {
-			err = c.signer.SignHTTP(ctx, credentials, request.Request, hex.EncodeToString(hash[:]), service, c.config.Region, time.Now())
-		}
-		if err != nil {
+		if err := c.sign(ctx, request.Request, service, hex.EncodeToString(hash[:])); err != nil {
 			return out, metadata, &v4.SigningError{Err: err}
 		}
-		return next.HandleFinalize(ctx, in)
+		out, metadata, err = next.HandleFinalize(ctx, in)
+		if skew, ok := awsmiddleware.GetAttemptSkew(metadata); ok {
+			c.skew.Store(int64(skew))
+		}
+		return out, metadata, err
 	})
+}
+
+func (c *Client) sign(ctx context.Context, request *http.Request, service Service, hash string) error {
+	credentials, err := c.config.Credentials.Retrieve(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now().Add(time.Duration(c.skew.Load()))
+	return c.signer.SignHTTP(ctx, credentials, request, hash, service.signing(), service.region(c.config.Region), now)
+}
+
+// maxResponse is the largest response in bytes. No value of a flow is larger.
+const maxResponse = 16 << 20
+
+// ResponseSizeError is an error for a response that is too large. What was asked for may be done.
+type ResponseSizeError struct{ Operation string }
+
+// Error implements error.
+func (e *ResponseSizeError) Error() string {
+	return fmt.Sprintf("%s returned more than %d MiB: ask for less, for example with a smaller page", e.Operation, maxResponse>>20)
 }
 
 // reading reads the response.
@@ -175,14 +204,17 @@ func reading(o Operation) middleware.DeserializeMiddleware {
 		if err != nil || !ok {
 			return out, metadata, err
 		}
-		body, err := io.ReadAll(response.Body)
+		body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+		if err == nil && len(body) > maxResponse {
+			err = &ResponseSizeError{o.Name}
+		}
 		if err = errors.Join(err, response.Body.Close()); err != nil {
 			return out, metadata, err
 		}
 		if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
 			return out, metadata, refusal(o.Service.Protocol, response.StatusCode, response.Header, body)
 		}
-		text, err := result(o, body)
+		text, err := result(o, response.StatusCode, response.Header, body)
 		if err != nil {
 			return out, metadata, &smithy.DeserializationError{Err: fmt.Errorf("the response: %w", err)}
 		}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -20,9 +21,16 @@ type Service struct {
 	Signing  string // the name in signatures, if it is another
 	Protocol Protocol
 	Target   string // the prefix of X-Amz-Target, or the version of the query protocol
-	// hosts are exceptions: what is before the suffix, by region or partition with " fips" or " dual".
-	hosts map[string]string
+	HadQuery bool   // it had the query protocol before JSON, and returns the error codes of that
+	// Hosts are exceptions: what is before the suffix, or a whole host with a dot behind it, by region or partition with " fips"
+	// or " dual". [NoHost] is in the place of a host that does not exist.
+	Hosts map[string]string
+	// Regions are those in signatures, by partition, if they are not those of the hosts.
+	Regions map[string]string
 }
+
+// NoHost says that a service has no host.
+const NoHost = "-"
 
 func (s Service) signing() string { return cmp.Or(s.Signing, s.Prefix) }
 
@@ -47,39 +55,55 @@ var partitions = []partition{
 // regionForm is that of a label of a host, so that no region makes another host.
 var regionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`) })
 
-// endpoint returns the URL of a service: that of the configuration, or else that of the region.
-func (c *Client) endpoint(ctx context.Context, s Service) (string, error) {
+// endpoint returns the URL of a service: that of the configuration, or else that of the region with a prefix before its host.
+func (c *Client) endpoint(ctx context.Context, s Service, prefix string) (string, error) {
 	if !regionForm().MatchString(c.config.Region) {
 		return "", fmt.Errorf("region %q: want one such as us-east-1; set AWS_REGION", c.config.Region)
 	}
-	sources := c.config.ConfigSources
-	ignored := first(sources, func(p interface {
-		GetIgnoreConfiguredEndpoints(ctx context.Context) (bool, bool, error)
-	}) (bool, bool, error) {
-		return p.GetIgnoreConfiguredEndpoints(ctx)
-	})
-	own := first(sources, func(p interface {
-		GetServiceBaseEndpoint(ctx context.Context, sdkID string) (string, bool, error)
-	}) (string, bool, error) {
-		return p.GetServiceBaseEndpoint(ctx, s.ID)
-	})
-	if own != "" && !ignored {
-		return own, nil
+	if found := c.configured(ctx, s.ID); found != "" {
+		return found, nil
 	}
-	if c.config.BaseEndpoint != nil {
-		return *c.config.BaseEndpoint, nil
-	}
-	fips := first(sources, func(p interface {
+	fips := first(c.config.ConfigSources, func(p interface {
 		GetUseFIPSEndpoint(ctx context.Context) (aws.FIPSEndpointState, bool, error)
 	}) (aws.FIPSEndpointState, bool, error) {
 		return p.GetUseFIPSEndpoint(ctx)
 	})
-	dual := first(sources, func(p interface {
+	dual := first(c.config.ConfigSources, func(p interface {
 		GetUseDualStackEndpoint(ctx context.Context) (aws.DualStackEndpointState, bool, error)
 	}) (aws.DualStackEndpointState, bool, error) {
 		return p.GetUseDualStackEndpoint(ctx)
 	})
-	return s.url(c.config.Region, fips == aws.FIPSEndpointStateEnabled, dual == aws.DualStackEndpointStateEnabled), nil
+	found, ok := s.URL(c.config.Region, fips == aws.FIPSEndpointStateEnabled, dual == aws.DualStackEndpointStateEnabled)
+	if !ok {
+		return "", fmt.Errorf("service %s has no such endpoint in region %s; set AWS_REGION, or AWS_ENDPOINT_URL_%s", s.ID, c.config.Region, variable(s.ID))
+	}
+	return strings.Replace(found, "https://", "https://"+prefix, 1), nil
+}
+
+// variable is the id of a service in names of variables of the environment.
+func variable(id string) string { return strings.ToUpper(strings.ReplaceAll(id, " ", "_")) }
+
+// configured returns the endpoint of the configuration, empty for none. One for all services in the environment comes before one of
+// the service in a profile, as in the SDK.
+func (c *Client) configured(ctx context.Context, id string) string {
+	_, forAll := os.LookupEnv("AWS_ENDPOINT_URL")
+	_, forService := os.LookupEnv("AWS_ENDPOINT_URL_" + variable(id))
+	ignored := first(c.config.ConfigSources, func(p interface {
+		GetIgnoreConfiguredEndpoints(ctx context.Context) (bool, bool, error)
+	}) (bool, bool, error) {
+		return p.GetIgnoreConfiguredEndpoints(ctx)
+	})
+	if !ignored && (forService || !forAll) {
+		own := first(c.config.ConfigSources, func(p interface {
+			GetServiceBaseEndpoint(ctx context.Context, sdkID string) (string, bool, error)
+		}) (string, bool, error) {
+			return p.GetServiceBaseEndpoint(ctx, id)
+		})
+		if own != "" {
+			return own
+		}
+	}
+	return aws.ToString(c.config.BaseEndpoint)
 }
 
 // first returns the value of the first source that has one, the zero value if none has.
@@ -94,8 +118,8 @@ func first[P, V any](sources []any, get func(P) (V, bool, error)) (value V) {
 	return value
 }
 
-// url returns the URL of the service in the region.
-func (s Service) url(region string, fips, dual bool) string {
+// URL returns the URL of the service in the region, and whether it has one.
+func (s Service) URL(region string, fips, dual bool) (found string, ok bool) {
 	in := partitionOf(region)
 	suffix, host, variant := in.suffix, s.Prefix+"."+region, ""
 	if fips {
@@ -104,10 +128,18 @@ func (s Service) url(region string, fips, dual bool) string {
 	if dual {
 		suffix, variant = in.dualstack, variant+" dual"
 	}
-	if other := cmp.Or(s.hosts[region+variant], s.hosts[in.name+variant]); other != "" {
+	if other := cmp.Or(s.Hosts[region+variant], s.Hosts[in.name+variant]); other != "" {
 		host = strings.Replace(other, "REGION", region, 1)
 	}
-	return "https://" + host + "." + suffix
+	if whole, ok := strings.CutSuffix(host, "."); ok {
+		return "https://" + whole, true
+	}
+	return "https://" + host + "." + suffix, host != NoHost
+}
+
+// region returns the region in signatures.
+func (s Service) region(region string) string {
+	return cmp.Or(s.Regions[partitionOf(region).name], region)
 }
 
 func partitionOf(region string) partition {

@@ -3,10 +3,13 @@ package call
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
+	rand2 "math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
@@ -24,7 +27,8 @@ func wrong(format string, args ...any) error { return &ParamsError{fmt.Sprintf(f
 
 // readParams returns the params with the names of the service. It rejects members that the operation does not have: ignored,
 // they would make another job than the one that was meant.
-func readParams(s *shape, params []byte) (map[string]any, error) {
+// Idempotency tokens are made of once, or are random if it is empty.
+func readParams(s *shape, params []byte, once string) (map[string]any, error) {
 	members := map[string]any{}
 	if len(params) == 0 {
 		params = []byte("{}")
@@ -33,7 +37,10 @@ func readParams(s *shape, params []byte) (map[string]any, error) {
 	if err := json.NewDecoder(bytes.NewReader(params)).Decode(&whole); err != nil {
 		return nil, wrong("%v", err)
 	}
-	r := paramsReader{decoder: json.NewDecoder(bytes.NewReader(whole))}
+	r := paramsReader{decoder: json.NewDecoder(bytes.NewReader(whole)), random: rand.Reader}
+	if once != "" {
+		r.random = rand2.NewChaCha8(sha256.Sum256([]byte(once)))
+	}
 	r.decoder.UseNumber()
 	value, err := r.value(s, "")
 	found, ok := value.(map[string]any)
@@ -54,6 +61,7 @@ func readParams(s *shape, params []byte) (map[string]any, error) {
 type paramsReader struct {
 	decoder *json.Decoder
 	missing []string
+	random  io.Reader // for idempotency tokens
 }
 
 // value reads one value of the shape, nil for null.
@@ -68,7 +76,7 @@ func (r *paramsReader) value(s *shape, path string) (any, error) {
 		return nil, err
 	}
 	switch {
-	case token == json.Delim('{') && s.kind == '{':
+	case token == json.Delim('{') && (s.kind == '{' || s.kind == '('):
 		return r.structure(s, path)
 	case token == json.Delim('{') && s.kind == '<':
 		return r.mapping(s, path)
@@ -91,9 +99,10 @@ func prefix(path string) string {
 
 // kinds are what users call them.
 var kinds = map[byte]string{
-	'{': "an object", '<': "an object", '[': "an array", 's': "a text", 'i': "an integer of 32 bits", 'l': "an integer of 64 bits",
+	'{': "an object", '(': "an object", '<': "an object", '[': "an array", 's': "a text", 'i': "an integer of 32 bits", 'l': "an integer of 64 bits",
 	'd': "a number", 'b': "true or false",
-	't': "an instant as a text of RFC 3339", 'B': "a text in base64",
+	't': "an instant as a text of RFC 3339", 'h': "an instant as a text of RFC 3339", 'u': "an instant as a text of RFC 3339",
+	'B': "a text in base64",
 }
 
 func nameOf(token any) string {
@@ -119,21 +128,47 @@ func (r *paramsReader) structure(s *shape, path string) (any, error) {
 			return nil, err
 		}
 		m := s.find(name)
-		if m == nil {
+		if m == nil && s.kind == '(' {
+			m = &member{name: name, shape: anything}
+		} else if m == nil {
 			return nil, wrong("unknown field %q", name)
 		}
-		value, err := r.value(m.shape, join(path, m.name))
+		value, err := r.member(m, path)
 		if err != nil {
 			return nil, err
 		}
 		if value != nil {
-			members[m.name] = value
+			members[m.keyAt(path)] = value
 		}
 	}
 	_, err := r.decoder.Token()
 	r.complete(s, path, members)
 	return members, err
 }
+
+// member reads the value of a member. A payload of bytes may be JSON instead of a text in base64.
+func (r *paramsReader) member(m *member, path string) (any, error) {
+	if m.place != placePayload || m.shape.kind != 'B' {
+		return r.value(m.shape, join(path, m.name))
+	}
+	var payload json.RawMessage
+	err := r.decoder.Decode(&payload)
+	switch {
+	case err != nil, string(payload) == "null":
+		return nil, err
+	case payload[0] != '"':
+		return []byte(payload), nil
+	}
+	var text string
+	_ = json.Unmarshal(payload, &text) // is one
+	if blob, ok := scalar('B', text); ok {
+		return blob, nil
+	}
+	return nil, wrong("%s: want %s, or JSON that is no text", m.name, kinds['B'])
+}
+
+// anything is the shape of members that pass as they are.
+var anything = &shape{kind: '*'}
 
 func join(path, name string) string { return strings.TrimPrefix(path+"."+name, ".") }
 
@@ -146,11 +181,11 @@ func (r *paramsReader) name() (string, error) {
 // complete notes what is missing, and makes idempotency tokens. A token is made once for all tries.
 func (r *paramsReader) complete(s *shape, path string, members map[string]any) {
 	for _, m := range s.members {
-		_, ok := members[m.name]
+		_, ok := members[m.keyAt(path)]
 		switch {
 		case ok:
 		case m.token:
-			members[m.name], _ = smithyrand.NewUUID(rand.Reader).GetUUID() // that reader does not fail
+			members[m.keyAt(path)], _ = smithyrand.NewUUID(r.random).GetUUID() // no reader of these fails
 		case m.required:
 			r.missing = append(r.missing, "missing required field "+join(path, m.name))
 		}
@@ -196,7 +231,7 @@ func scalar(kind byte, token any) (any, bool) {
 		switch kind {
 		case 's':
 			return value, true
-		case 't':
+		case 't', 'h', 'u':
 			at, err := time.Parse(time.RFC3339, value)
 			return at, err == nil
 		case 'B':

@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,8 +39,8 @@ type message struct {
 }
 
 // messageOf writes the params in the protocol of the operation.
-func messageOf(o Operation, params []byte) (message, error) {
-	members, err := readParams(shapeOf(o.Input), params)
+func messageOf(o Operation, params []byte, once string) (message, error) {
+	members, err := readParams(shapeOf(o.Input), params, once)
 	if err != nil {
 		return message{}, err
 	}
@@ -47,7 +49,10 @@ func messageOf(o Operation, params []byte) (message, error) {
 	case JSON10, JSON11:
 		m.header.Set("Content-Type", "application/x-amz-json-"+string(o.Service.Protocol))
 		m.header.Set("X-Amz-Target", o.Service.Target+"."+o.Name)
-		m.body, err = writeJSON(members)
+		if o.Service.HadQuery {
+			m.header.Set("X-Amzn-Query-Mode", "true")
+		}
+		m.body, err = writeJSON(inBody(shapeOf(o.Input), members))
 	case Query:
 		m.header.Set("Content-Type", "application/x-www-form-urlencoded")
 		m.body, err = writeForm(o, members)
@@ -57,6 +62,18 @@ func messageOf(o Operation, params []byte) (message, error) {
 		err = errors.New("the row has no protocol")
 	}
 	return m, err
+}
+
+// inBody gives members the names that they have in the body.
+func inBody(s *shape, members map[string]any) map[string]any {
+	renamed := map[string]any{}
+	for name, value := range members {
+		if m := s.find(name); m != nil && m.name == name {
+			name = m.key()
+		}
+		renamed[name] = value
+	}
+	return renamed
 }
 
 // writeJSON writes members: instants as seconds, blobs in base64.
@@ -147,11 +164,11 @@ func (m *message) writeREST(o Operation, members map[string]any) error {
 	var body any
 	for _, each := range shapeOf(o.Input).members {
 		value, ok := members[each.name]
-		if !ok || each.place == "" {
+		if !ok || each.place == "" || each.place == placeBody {
 			continue
 		}
 		delete(members, each.name)
-		if each.place == "payload" {
+		if each.place == placePayload {
 			body = value
 		} else if err := place(encoder, each, value); err != nil {
 			return err
@@ -161,49 +178,103 @@ func (m *message) writeREST(o Operation, members map[string]any) error {
 	if err != nil {
 		return err
 	}
+	for name, value := range fixedHeaders[o.Service.ID] {
+		if request.Header.Get(name) == "" {
+			request.Header.Set(name, value)
+		}
+	}
 	m.method, m.path, m.rawQuery, m.header = o.Method, request.URL.EscapedPath(), request.URL.RawQuery, request.Header
 	return m.writeBody(shapeOf(o.Input), members, body)
+}
+
+// fixedHeaders are headers that a service needs in all requests, by its id. The vendor's clients have them in their code.
+var fixedHeaders = map[string]map[string]string{
+	"API Gateway": {"Accept": "application/json"},
+	"Glacier":     {"X-Amz-Glacier-Version": "2012-06-01"},
 }
 
 // place puts a value into path, query or headers. A label cannot lead out of its place in the path.
 func place(encoder *httpbinding.Encoder, m member, value any) error {
 	switch m.place {
-	case "uri":
-		label := text(value)
+	case placeURI:
+		label := textAs(m.shape.kind, value)
 		if label == "" || slices.Contains(strings.Split(label, "/"), ".") || slices.Contains(strings.Split(label, "/"), "..") {
 			return wrong("%s is %q, which no path has", m.name, label)
 		}
-		return encoder.SetURI(m.name).String(label)
-	case "header":
-		if strings.ContainsFunc(text(value), func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return encoder.SetURI(cmp.Or(m.in, m.name)).String(label)
+	case placeHeader:
+		header := headerText(m.shape.kind, value)
+		if strings.ContainsFunc(header, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 			return wrong("%s has a control character", m.name)
 		}
-		encoder.SetHeader(m.in).String(text(value))
+		encoder.SetHeader(m.in).String(header)
 		return nil
 	}
+	addQuery(encoder, m, value)
+	return nil
+}
+
+// addQuery adds a value, each item of a list, or each entry of a map, to the query.
+func addQuery(encoder *httpbinding.Encoder, m member, value any) {
+	switch value := value.(type) {
+	case []any:
+		for _, each := range value {
+			addQuery(encoder, m, each)
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			addQuery(encoder, member{in: name, shape: anything}, value[name])
+		}
+	default:
+		encoder.AddQuery(m.in).String(textAs(m.shape.kind, value))
+	}
+}
+
+// headerText writes a value in a header, and the items of a list with commas between them.
+func headerText(kind byte, value any) string {
 	list, ok := value.([]any)
 	if !ok {
-		list = []any{value}
+		return textAs(kind, value)
 	}
-	for _, each := range list {
-		encoder.AddQuery(m.in).String(text(each))
+	items := make([]string, len(list))
+	for i, each := range list {
+		items[i] = textAs(kind, each)
+		if strings.ContainsAny(items[i], `",`) {
+			items[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(items[i]) + `"`
+		}
 	}
-	return nil
+	return strings.Join(items, ",")
+}
+
+// textAs writes a value outside of a body.
+func textAs(kind byte, value any) string {
+	at, isInstant := value.(time.Time)
+	switch {
+	case isInstant && kind == 'h':
+		return smithytime.FormatHTTPDate(at)
+	case isInstant && kind == 'u':
+		return strconv.FormatInt(at.Unix(), 10)
+	}
+	return text(value)
 }
 
 func (m *message) writeBody(s *shape, members map[string]any, body any) (err error) {
 	if blob, ok := body.([]byte); ok {
-		m.header.Set("Content-Type", "application/octet-stream")
+		if m.header.Get("Content-Type") == "" { // a member may be that
+			m.header.Set("Content-Type", "application/octet-stream")
+		}
 		m.body = blob
 		return nil
 	}
-	if body == nil && !s.lies("payload") && slices.ContainsFunc(s.members, func(m member) bool { return m.place == "" }) {
-		body = members
+	if body == nil && !s.lies(placePayload) && slices.ContainsFunc(s.members, func(m member) bool { return m.place == "" || m.place == placeBody }) {
+		body = inBody(s, members)
 	}
 	if body == nil {
 		return nil
 	}
-	m.header.Set("Content-Type", "application/json")
+	if m.header.Get("Content-Type") == "" {
+		m.header.Set("Content-Type", "application/json")
+	}
 	m.body, err = writeJSON(body)
 	return err
 }

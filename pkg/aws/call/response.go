@@ -3,11 +3,15 @@ package call
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,27 +22,92 @@ import (
 )
 
 // result returns the body of a response as a JSON object with the names of the service.
-func result(o Operation, body []byte) ([]byte, error) {
+func result(o Operation, status int, header http.Header, body []byte) ([]byte, error) {
 	if o.Service.Protocol == Query {
 		return readXML(o, body)
 	}
-	if len(bytes.TrimSpace(body)) == 0 {
-		return []byte("{}"), nil
+	s := anything
+	if o.Output != "" {
+		s = shapeOf(o.Output)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.UseNumber()
-	var members map[string]any
-	if err := decoder.Decode(&members); err != nil {
+	members, err := readBody(s, header, body)
+	if err != nil {
 		return nil, err
 	}
-	if members == nil {
-		return nil, errors.New("null is no object")
-	}
-	if o.Output != "" {
-		withInstants(shapeOf(o.Output), members)
+	withInstants(s, members)
+	for _, m := range s.members {
+		if value := readPlaced(m, status, header); value != nil {
+			members[m.name] = value
+		}
 	}
 	return writeJSON(members)
 }
+
+// readBody reads the members in a body.
+func readBody(s *shape, header http.Header, body []byte) (map[string]any, error) {
+	var payload *member
+	if i := slices.IndexFunc(s.members, func(m member) bool { return m.place == placePayload }); i >= 0 {
+		payload = &s.members[i]
+	}
+	members := map[string]any{}
+	switch {
+	case payload != nil && (payload.shape.kind == 'B' || payload.shape.kind == 's'):
+		members[payload.name] = readPayload(payload.shape.kind, header, body)
+		return members, nil
+	case len(bytes.TrimSpace(body)) == 0:
+		return members, nil
+	}
+	value, err := decodeNumbers(body)
+	if err != nil {
+		return nil, err
+	}
+	if payload != nil {
+		members[payload.name] = value
+		return members, nil
+	}
+	members, ok := value.(map[string]any)
+	if !ok {
+		return nil, errors.New("it is no object")
+	}
+	return members, nil
+}
+
+// readPayload returns a body of bytes: JSON as it is, if the header says so, and other bytes in base64.
+func readPayload(kind byte, header http.Header, body []byte) any {
+	if kind == 's' {
+		return string(body)
+	}
+	media, _, _ := mime.ParseMediaType(header.Get("Content-Type")) // without one it is no JSON
+	if media == "application/json" || strings.HasSuffix(media, "+json") {
+		if value, err := decodeNumbers(body); err == nil {
+			return value
+		}
+	}
+	return base64.StdEncoding.EncodeToString(body)
+}
+
+// decodeNumbers decodes JSON, with numbers as they are.
+func decodeNumbers(body []byte) (value any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
+
+// readPlaced reads a member that is not in the body, nil if it is missing.
+func readPlaced(m member, status int, header http.Header) any {
+	text := header.Get(m.in)
+	switch {
+	case m.place == placeStatus:
+		return status
+	case m.place != placeHeader || text == "":
+		return nil
+	}
+	return parsed(m.shape.kind, text)
+}
+
+// lastSecond is that of the year 9999, the last that RFC 3339 has.
+const lastSecond = 253402300799
 
 // withInstants turns the seconds of instants into texts. It leaves all that the shape does not know.
 func withInstants(s *shape, value any) any {
@@ -59,7 +128,6 @@ func withInstants(s *shape, value any) any {
 		}
 	case json.Number:
 		seconds, err := value.Float64()
-		const lastSecond = 253402300799 // of the year 9999, the last that RFC 3339 has
 		if s.kind == 't' && err == nil && seconds >= 0 && seconds <= lastSecond {
 			return smithytime.ParseEpochSeconds(seconds).UTC().Format(time.RFC3339Nano)
 		}
@@ -185,6 +253,14 @@ func parsed(kind byte, text string) any {
 	case 't':
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			return at.UTC().Format(time.RFC3339Nano)
+		}
+	case 'h':
+		if at, err := smithytime.ParseHTTPDate(text); err == nil {
+			return at.UTC().Format(time.RFC3339Nano)
+		}
+	case 'u':
+		if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds >= 0 && seconds <= lastSecond {
+			return smithytime.ParseEpochSeconds(seconds).UTC().Format(time.RFC3339Nano)
 		}
 	}
 	return text

@@ -9,18 +9,30 @@ import (
 // A shape is a type of an API. Its text is short, because there are many:
 //
 //	s string   i integer   l long   d double   b boolean   t instant   B blob   * anything
+//	h and u    instants outside of a body: as in HTTP, and in seconds
 //	[s]        list of strings
 //	<s>        map of strings; <Name Value s> names the members of its entries in the query protocol
 //	{a!:s b:i} structure; ! marks a required member, ? one that gets a random value if it is missing
+//	(a:t)      structure that may have other members, which pass as they are
 //
-// A member of REST-JSON that is not in the body has its place behind its name: @uri, @query=NAME, @header=NAME, or @payload for
-// the body itself.
+// A member of REST-JSON that is not in the body has its place behind its name: @uri or @uri=NAME, @query=NAME, @header=NAME,
+// @status, or @payload for the body itself. A member with @body=NAME has another name in the body.
 type shape struct {
 	kind       byte // the first character
 	members    []member
 	item       *shape
 	key, value string // of entries
 }
+
+// The places of members.
+const (
+	placeBody    = "body"
+	placeURI     = "uri"
+	placeQuery   = "query"
+	placeHeader  = "header"
+	placeStatus  = "status"
+	placePayload = "payload"
+)
 
 // member is a member of a structure.
 type member struct {
@@ -29,15 +41,34 @@ type member struct {
 	shape           *shape
 }
 
-// find returns the member with the name in any case, the exact one first.
+// key is the name of the member in the body.
+func (m member) key() string {
+	if m.place == placeBody {
+		return m.in
+	}
+	return m.name
+}
+
+// keyAt is the name of the member among those that were read. The input itself gets the names of the body last, because one of
+// them may be that of a member in another place.
+func (m member) keyAt(path string) string {
+	if path == "" {
+		return m.name
+	}
+	return m.key()
+}
+
+// find returns the member with the name, or with the name in its place, in any case. The exact one comes first.
 func (s *shape) find(name string) *member {
 	var found *member
 	for i := range s.members {
-		if s.members[i].name == name {
-			return &s.members[i]
+		m := &s.members[i]
+		if m.name == name {
+			return m
 		}
-		if found == nil && strings.EqualFold(s.members[i].name, name) {
-			found = &s.members[i]
+		isOther := (m.place == placeBody || m.place == placeURI) && strings.EqualFold(m.in, name)
+		if found == nil && (isOther || strings.EqualFold(m.name, name)) {
+			found = m
 		}
 	}
 	return found
@@ -74,8 +105,9 @@ type reader struct{ text string }
 func (r *reader) shape() *shape {
 	s := &shape{kind: r.next()}
 	switch s.kind {
-	case '{':
-		for r.space(); !r.skip('}'); r.space() {
+	case '{', '(':
+		end := map[byte]byte{'{': '}', '(': ')'}[s.kind]
+		for r.space(); !r.skip(end); r.space() {
 			s.members = append(s.members, r.member())
 		}
 	case '[':
@@ -83,14 +115,14 @@ func (r *reader) shape() *shape {
 		r.want(']')
 	case '<':
 		s.key, s.value = "key", "value"
-		if before, rest, ok := strings.Cut(r.text, " "); ok && !strings.ContainsAny(before, "<>[]{}") {
+		if before, rest, ok := strings.Cut(r.text, " "); ok && !strings.ContainsAny(before, "<>[](){}") {
 			s.key = before
 			s.value, r.text, _ = strings.Cut(rest, " ")
 		}
 		s.item = r.shape()
 		r.want('>')
 	default:
-		if !strings.ContainsRune("sildbtB*", rune(s.kind)) {
+		if !strings.ContainsRune("sildbtBhu*", rune(s.kind)) {
 			panic(fmt.Sprintf("call: shape: %q before %s", s.kind, r.text))
 		}
 	}

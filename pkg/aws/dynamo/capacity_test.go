@@ -296,6 +296,11 @@ func (p playedServices) Describe(_ context.Context, kind jobs.Kind, params []byt
 	return p.played.Describe(kind, params, p.now)
 }
 
+// Stop implements [resume.Services].
+func (p playedServices) Stop(_ context.Context, kind jobs.Kind, params []byte) error {
+	return p.played.Stop(kind, params, p.now)
+}
+
 // polls counts polls, and keeps the last one.
 type polls struct{ *flowRun }
 

@@ -26,7 +26,7 @@ const (
 )
 
 // addEntry has the item listed.
-func addEntry(attributes item, execution engine.ID, head machine.Head) {
+func (l *Log) addEntry(attributes item, execution engine.ID, head machine.Head) {
 	if head.Flow.Name == "" || head.Started.IsZero() { // a log that nothing is known of
 		return
 	}
@@ -34,7 +34,7 @@ func addEntry(attributes item, execution engine.ID, head machine.Head) {
 	if !status.Final() {
 		status = machine.StatusRunning
 	}
-	attributes[attrShard] = shardKey(int(execution[0]) % shards) // an id is a hash
+	attributes[attrShard] = shardKey(int(execution[0]) % l.shards) // an id is a hash
 	attributes[attrOrder] = binaryOf(orderKey(head.Started, execution[:]))
 	attributes[attrFlow] = textValue(head.Flow.Name)
 	attributes[attrStatus] = textValue(string(status))
@@ -97,7 +97,7 @@ func (l *Log) executions(flow string, from, to []byte, limit int) *indexReader {
 		*query.FilterExpression += " AND f = :f"
 		values[":f"] = textValue(flow)
 	}
-	entries := l.index(query, values, from, to)
+	entries := l.index(query, values, from, to, l.shards)
 	entries.ahead = 1
 	return entries
 }

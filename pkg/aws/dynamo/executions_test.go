@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -63,5 +64,40 @@ func TestListReadsItsRangeOfTime(t *testing.T) {
 			t.Errorf("%+v: %d found in %d entries with %d queries, %v; want %d in %d with %d",
 				tt.of, len(ids), counted.entries, counted.queries, err, tt.found, tt.entries, shards)
 		}
+	}
+}
+
+// Executions that began before the number of partitions was raised are listed once, with the status of their end.
+func TestListAfterTheIndexIsSpread(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	const executions = 40
+	before, after := store.Log, dynamo.NewLog(store.client, store.log, atEpoch).Spread(dynamo.MostShards)
+	for i := range executions {
+		id := fmt.Sprintf("flow/run-%d", i)
+		if err := before.Append(t.Context(), itemOf(id, 0, machine.StatusStarting, time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if err := after.Append(t.Context(), itemOf(id, 1, machine.StatusSucceeded, time.Duration(i)*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var listed []engine.ID
+	for next := ""; len(listed) == 0 || next != ""; {
+		var ids []engine.ID
+		var err error
+		if ids, next, err = after.Executions(t.Context(), engine.Selection{Statuses: []machine.Status{machine.StatusSucceeded}}, next, 7); err != nil {
+			t.Fatal(err)
+		}
+		listed = append(listed, ids...)
+	}
+	for i, id := range listed {
+		if want := engine.NewID("flow", fmt.Sprintf("run-%d", executions-1-i)); id != want {
+			t.Fatalf("%d: another execution than the latest one", i)
+		}
+	}
+	running, _, err := after.Executions(t.Context(), engine.Selection{Statuses: []machine.Status{machine.StatusRunning}}, "", executions)
+	if err != nil || len(listed) != executions || len(running) != 0 {
+		t.Errorf("%d ended, want %d; %d run, want 0; %v", len(listed), executions, len(running), err)
 	}
 }

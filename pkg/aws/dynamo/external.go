@@ -37,7 +37,7 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ExternalWai
 }
 
 // shardOf spreads waits over the index.
-func shardOf(handle string) int { return int(crc32.ChecksumIEEE([]byte(handle)) % shards) }
+func shardOf(handle string) int { return int(crc32.ChecksumIEEE([]byte(handle)) % LeastShards) }
 
 // ExternalWait implements [resume.ExternalWaits].
 func (w *Waits) ExternalWait(ctx context.Context, handle string) (resume.ExternalWait, token.Record, error) {
@@ -74,7 +74,7 @@ func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.Ext
 	if err != nil {
 		return nil, err
 	}
-	entries := w.index(dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit)}, item{}, append(last, 0), lastPlace)
+	entries := w.index(dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit)}, item{}, append(last, 0), lastPlace, LeastShards)
 	var waits []resume.ExternalWait
 	for len(waits) < limit {
 		page, err := oldest(ctx, entries, limit-len(waits))

@@ -231,6 +231,10 @@ var faulty = []faultsOf{
 		return err
 	}},
 	{name: "Waits.Open", call: openWait},
+	{name: "Waits.JobRecord", reads: true, before: bind, call: func(ctx context.Context, to tables) error {
+		_, err := to.JobRecord(ctx, faultyJob)
+		return err
+	}},
 	{name: "Waits.ExternalWait", reads: true, before: openWait, call: func(ctx context.Context, to tables) error {
 		_, _, err := to.ExternalWait(ctx, faultyHandle)
 		return err
@@ -248,6 +252,10 @@ var faulty = []faultsOf{
 	{name: "Waits.Bind", call: bind},
 	{name: "Waits.Note", before: bind, call: func(ctx context.Context, to tables) error {
 		_, err := to.Note(ctx, faultyJob, jobs.Sighting{Status: jobs.StatusSuccess, At: epoch}, epoch.Add(time.Hour))
+		return err
+	}},
+	{name: "Waits.JobRecord", reads: true, before: bind, call: func(ctx context.Context, to tables) error {
+		_, err := to.JobRecord(ctx, faultyJob)
 		return err
 	}},
 	{name: "Waits.Release", before: bind, call: func(ctx context.Context, to tables) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -262,7 +263,10 @@ func (l *Log) flowUpdate(flow machine.FlowRef, expression string, values item) *
 func (l *Log) changeNewest(
 	ctx context.Context, op, name string, change func(newest string, at types.AttributeValue) (string, *types.Update, error),
 ) error {
-	for {
+	for try := 0; ; try++ {
+		if err := pauseBefore(ctx, try); err != nil {
+			return l.wrap(op, err)
+		}
 		before, stored, err := l.newest(ctx, op, name)
 		if err != nil {
 			return err
@@ -279,6 +283,17 @@ func (l *Log) changeNewest(
 			return l.wrap(op, err)
 		}
 	}
+}
+
+// pauseBefore waits before a transaction that another change preceded is tried again: so that many at once do not refuse each other, up
+// to 20 milliseconds, then twice as long each time, and a second at most.
+func pauseBefore(ctx context.Context, try int) error {
+	if try == 0 {
+		return nil
+	}
+	const doublings = 6
+	most := min(10*time.Millisecond<<min(try, doublings+1), time.Second)
+	return engine.Sleep(ctx, rand.N(most)) //nolint:gosec // spreads callers, guards nothing
 }
 
 func (l *Log) newestUpdate(name, newest string, at types.AttributeValue, before time.Time, stored bool) *types.Update {

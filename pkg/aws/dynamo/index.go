@@ -19,9 +19,14 @@ const (
 	attrOrder = "t" // an instant, then what tells entries of one instant apart
 )
 
-// shards is over how many partitions an index is spread: DynamoDB takes a
-// thousand writes a second in each, and those beyond hold up the table.
-const shards = 8
+// Over how many partitions an index is spread: DynamoDB takes a thousand writes a second in each, and those beyond hold up the
+// table.
+const (
+	// LeastShards is the number for a table that says nothing else ([Log.Spread]).
+	LeastShards = 8
+	// MostShards is the greatest number: a page of a list queries each.
+	MostShards = 64
+)
 
 func shardKey(shard int) types.AttributeValue { return numberValue(int64(shard)) }
 
@@ -40,7 +45,7 @@ type indexReader struct {
 	client     *dynamodb.Client
 	descending bool
 	ahead      int // entries that must be known behind the next one
-	shards     [shards]*shardReader
+	shards     []*shardReader
 }
 
 type shardReader struct {
@@ -49,12 +54,12 @@ type shardReader struct {
 	ended   bool   // nothing is left to read
 }
 
-// index returns a reader of the entries from the first place to the last one.
-func (t table) index(query dynamodb.QueryInput, values item, first, last []byte) *indexReader {
+// index returns a reader of the entries of so many partitions from the first place to the last one.
+func (t table) index(query dynamodb.QueryInput, values item, first, last []byte, shards int) *indexReader {
 	query.TableName, query.KeyConditionExpression = &t.name, aws.String("x = :x AND t BETWEEN :first AND :last")
 	values[":first"], values[":last"] = binaryOf(first), binaryOf(last)
-	r := &indexReader{client: t.client, descending: query.ScanIndexForward != nil}
-	for shard := range shards {
+	r := &indexReader{client: t.client, descending: query.ScanIndexForward != nil, shards: make([]*shardReader, shards)}
+	for shard := range r.shards {
 		values[":x"] = shardKey(shard)
 		r.shards[shard] = &shardReader{input: query}
 		r.shards[shard].input.ExpressionAttributeValues = maps.Clone(values)
@@ -62,7 +67,8 @@ func (t table) index(query dynamodb.QueryInput, values item, first, last []byte)
 	return r
 }
 
-// next returns the next entry, with those of the same place, and nil at the end.
+// next returns the next entry, with those of the same place, and nil at the end. Those of one place are in two partitions if the
+// number of partitions was raised between them.
 func (r *indexReader) next(ctx context.Context) (entries []item, err error) {
 	var first *shardReader
 	for _, s := range r.shards {
@@ -76,12 +82,21 @@ func (r *indexReader) next(ctx context.Context) (entries []item, err error) {
 	if first == nil {
 		return nil, nil
 	}
-	n := 1
-	for n < len(first.entries) && bytes.Equal(placeOf(first.entries[n]), placeOf(first.entries[0])) {
+	place := placeOf(first.entries[0])
+	for _, s := range r.shards {
+		entries = append(entries, s.take(place)...)
+	}
+	return entries, nil
+}
+
+// take removes and returns the entries of the place, if they are the next ones.
+func (s *shardReader) take(place []byte) (entries []item) {
+	n := 0
+	for n < len(s.entries) && bytes.Equal(placeOf(s.entries[n]), place) {
 		n++
 	}
-	entries, first.entries = first.entries[:n], first.entries[n:]
-	return entries, nil
+	entries, s.entries = s.entries[:n], s.entries[n:]
+	return entries
 }
 
 func (r *indexReader) fill(ctx context.Context, s *shardReader) error {

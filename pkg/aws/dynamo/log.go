@@ -23,11 +23,19 @@ type Log struct {
 	table
 	flows   engine.ParsedFlows
 	presets sync.Map // by [machine.FlowRef]: the [preset] that was read last
+	shards  int      // of the index of executions
 }
 
 // NewLog returns the table of that name. The clock decides what has expired.
 func NewLog(client *dynamodb.Client, name string, now func() time.Time) *Log {
-	return &Log{table: table{client, "Log", name, now}}
+	return &Log{table: table{client, "Log", name, now}, shards: LeastShards}
+}
+
+// Spread spreads the index of executions over so many partitions, [LeastShards] to [MostShards], and returns the table. All workers use
+// the same number. It may be raised; a lower one hides executions until they have expired.
+func (l *Log) Spread(shards int) *Log {
+	l.shards = shards
+	return l
 }
 
 // Attributes of table Log. Each byte of a name is paid for with each item.
@@ -124,7 +132,7 @@ const (
 // Append implements [engine.Log]. It does not check for a gap, which would take a read: the engine continues from the latest item.
 func (l *Log) Append(ctx context.Context, put engine.Item) error {
 	op := "append to the log of execution " + put.Execution.String()
-	existing, ok, err := l.put(ctx, op, encodeItem(put), absentOrExpired, item{":now": secondOf(l.now())})
+	existing, ok, err := l.put(ctx, op, l.encodeItem(put), absentOrExpired, item{":now": secondOf(l.now())})
 	if err == nil && !ok {
 		err = &engine.ConflictError{Nonce: textOf(existing[attrNonce])}
 	}
@@ -164,7 +172,7 @@ func (l *Log) extend(ctx context.Context, expires time.Time, key engine.ItemKey)
 
 // encodeItem is the item with what the table needs to know of its body. A body
 // that [machine.Encode] did not write has no expiry and is not listed.
-func encodeItem(put engine.Item) item {
+func (l *Log) encodeItem(put engine.Item) item {
 	attributes := item{
 		attrPartition: binaryOf(put.Execution[:]),
 		attrSort:      seqKey(put.Seq),
@@ -179,7 +187,7 @@ func encodeItem(put engine.Item) item {
 		attributes[attrExpires] = expiryOf(head.Expires)
 	}
 	if !head.Lane && (put.Seq == 0 || head.Status.Final()) {
-		addEntry(attributes, put.Execution, head)
+		l.addEntry(attributes, put.Execution, head)
 	}
 	return attributes
 }

@@ -52,6 +52,11 @@ func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expir
 	}
 }
 
+// JobRecord implements [resume.Rendezvous].
+func (w *Waits) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord, error) {
+	return jobRecordOf(w.get(ctx, "read what waits for job "+key.Name, jobKey(key)))
+}
+
 // Release implements [resume.Rendezvous].
 func (w *Waits) Release(ctx context.Context, key jobs.Key, handles []string) error {
 	const together = 100 // an expression has a limit of 4 KB

@@ -31,6 +31,13 @@ func DMS(tb testing.TB) aws.Config {
 	return ConfigOf(besides.endpoint())
 }
 
+// Moto is the configuration of clients of the other services that the emulator lacks, such as SageMaker. The
+// first call starts their emulator.
+func Moto(tb testing.TB) aws.Config {
+	tb.Helper()
+	return ConfigOf(migrations.get(tb, moto).endpoint)
+}
+
 // StopReason has a replication task tell why it stopped, as soon as it did: a
 // reason is the service's own, and no request has it.
 func StopReason(taskARN, reason string) { stopReasons.Store(taskARN, reason) }

@@ -42,6 +42,15 @@ func TestBinaries(t *testing.T) {
 		f.stop()
 		f.wantLog(fmt.Sprintf(`"request_id":"request-1","kind":"simulated","job_id":%q,"status":"started"}`, started["job_id"]))
 	})
+	t.Run("callservice", func(t *testing.T) {
+		t.Parallel()
+		f := startFunction(t, filepath.Join(dir, "callservice"))
+		checkError(t, f.call(`{"operation":"dynamodb:PutItems","params":{}}`), "dynamodb.InvalidArgument", `service "dynamodb" has no operation "PutItems"`)
+		checkError(t, f.call(`{"operation":"dynamodb:GetItem","params":{"TableName":"a"}}`), "dynamodb.InvalidArgument",
+			`the params: missing required field Key`)
+		checkError(t, f.call(`[1]`), "CallService.InvalidArgument", `the input is not an object with operation, params and idempotencyKey`)
+		f.stop()
+	})
 	t.Run("getjobstatus", func(t *testing.T) {
 		t.Parallel()
 		f := startFunction(t, filepath.Join(dir, "getjobstatus"))
@@ -144,7 +153,7 @@ func buildFunctions(t *testing.T) string {
 	const functions = "github.com/waitless/waitless/functions/"
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "lambda.norpc", "-o", dir+string(filepath.Separator),
-		functions+"startjob", functions+"getjobstatus", functions+"echo")
+		functions+"startjob", functions+"getjobstatus", functions+"callservice", functions+"echo")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", build, err, out)

@@ -29,7 +29,9 @@ var variables = []string{
 // that of an empty handler of the same build, and 3 ms more.
 func BenchmarkColdStart(b *testing.B) {
 	dir := b.TempDir()
-	for _, function := range []string{"empty", "echo", "getjobstatus", "startjob", "jobevents", "callback", "fnf", "api", "taskrunner", "janitor", "interpreter"} {
+	for _, function := range []string{
+		"empty", "echo", "getjobstatus", "startjob", "callservice", "jobevents", "callback", "fnf", "api", "taskrunner", "janitor", "interpreter",
+	} {
 		binary := buildForStart(b, dir, function)
 		b.Run(function, func(b *testing.B) {
 			for b.Loop() {

@@ -144,6 +144,25 @@ func refuse(status int, code string) http.HandlerFunc {
 	}
 }
 
+// TestACallHasNoSecretsOfItsRequest: an error about a signature repeats the request, and an execution's history keeps the cause.
+func TestACallHasNoSecretsOfItsRequest(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"The signature does not match.\n\nThe Canonical String for this request should have been\n'POST\nx-amz-security-token:SECRET": "does not match.",
+		"'k=v' not a valid key=value pair in Authorization header: Authorization=AWS4 SECRET":                                         "valid key=value pair",
+	} {
+		_, f := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Amzn-ErrorType", "InvalidSignatureException")
+			w.WriteHeader(http.StatusForbidden)
+			_ = json.NewEncoder(w).Encode(map[string]string{"message": message})
+		})
+		outcome, err := f.Call(t.Context(), callOf("f"))
+		if err != nil || strings.Contains(outcome.Cause, "SECRET") || !strings.Contains(outcome.Cause, want) {
+			t.Errorf("outcome %+v, error %v; want %q and no secret", outcome, err, want)
+		}
+	}
+}
+
 // fails answers as Lambda does for a function that failed.
 func fails(payload string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {

@@ -42,7 +42,7 @@ type target struct {
 // that only flows of the same stack may call.
 var (
 	services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback", "fnf"}
-	starters = []string{"StartJob", "GetJobStatus"}
+	starters = []string{"StartJob", "GetJobStatus", "CallService"}
 )
 
 // isReserved reports whether the function, <stack>-<name>, may be a service

@@ -35,11 +35,18 @@ func refusal(function target, err error) token.Outcome {
 		status = response.HTTPStatusCode()
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+api.ErrorMessage()
+		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+withoutRequest(api.ErrorMessage())
 	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
 		name = engine.StatusError(status, "")
 	}
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
+}
+
+// withoutRequest cuts the request off a message about a signature: it has the session token.
+func withoutRequest(message string) string {
+	message, _, _ = strings.Cut(message, "The Canonical String")
+	message, _, _ = strings.Cut(message, "Authorization=")
+	return strings.TrimSpace(message)
 }
 
 // apiErrors are the errors of a call by the codes of Lambda's API.
@@ -75,7 +82,7 @@ func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) to
 }
 
 // thrown is the exception that the function ended with; of a function that starts a
-// job the service's error. What Lambda reports for it in its place is none of them.
+// job or calls an operation the service's error. What Lambda reports for it in its place is none of them.
 func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	var e struct {
 		Type    string `json:"errorType"`
@@ -94,7 +101,7 @@ func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	case e.Message == "":
 		e.Message = fmt.Sprintf("function %s failed and did not say why", function.name)
 	}
-	if call.Resource.Kind != "" {
+	if call.Resource.OfService() {
 		return token.Failure(e.Type, e.Message)
 	}
 	return token.Thrown(e.Type, e.Message)

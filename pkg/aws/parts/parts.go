@@ -99,7 +99,8 @@ func (p *Parts) WaitsTable() *dynamo.Waits {
 
 // LogTable returns the table of executions and flows.
 func (p *Parts) LogTable() *dynamo.Log {
-	return dynamo.NewLog(p.tables, p.Text("WAITLESS_LOG_TABLE"), time.Now)
+	shards := p.Int("WAITLESS_INDEX_SHARDS", dynamo.LeastShards, dynamo.MostShards)
+	return dynamo.NewLog(p.tables, p.Text("WAITLESS_LOG_TABLE"), time.Now).Spread(shards)
 }
 
 // Keys returns the token keys.

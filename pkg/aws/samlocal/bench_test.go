@@ -35,6 +35,7 @@ const clientKey, clientSecret = "a-client", "a secret of 24 bytes or more"
 var functions = map[string]string{
 	"startjob":     "StartJobFunction",
 	"getjobstatus": "GetJobStatusFunction",
+	"callservice":  "CallServiceFunction",
 	"echo":         "EchoFunction",
 	"interpreter":  "InterpreterFunction",
 	"taskrunner":   "TaskRunnerFunction",

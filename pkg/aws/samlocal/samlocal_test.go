@@ -88,6 +88,7 @@ var answers = map[string]string{
 	"polling/getjobstatus":      `{"job_id":"JOB","job_status":"success","try_count":2}`,
 	"batch-poller/startjob":     `{"job_id":"JOB"}`,
 	"batch-poller/getjobstatus": `{"job_id":"JOB","job_status":"success","try_count":1}`,
+	"callback/callservice":      `{"QueueUrls":[]}`,
 	"callback/echo":             `{"taskToken":"the token of the step"}`,
 	"orders/echo":               `{"line":0,"sku":"tea","since":"2026-01-31T10:00:00Z","ready_after":0,"reserved":true}`,
 	"third-party-callback/echo": `{"answerTo":"https://example.com/callbacks/the-token-of-the-step"}`,

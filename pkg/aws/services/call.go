@@ -69,7 +69,7 @@ func Refusal(service string, err error) error {
 		return err
 	}
 	return &resume.ServiceError{
-		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: api.ErrorMessage(),
+		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: call.Message(api),
 		Again: throttled.IsErrorThrottle(err).Bool() || failedInside(err),
 	}
 }

@@ -6,13 +6,16 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/waitless/waitless/pkg/aws/faults"
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
 )
 
 // TestFaultTable: a start that may have reached its service is requested once, a description until there is one.
@@ -35,28 +38,58 @@ func TestFaultTable(t *testing.T) {
 		if !ok {
 			t.Fatal(kind)
 		}
-		entries = append(entries,
-			entryOf(func(ctx context.Context, s *services.Services) error {
-				_, err := s.Start(ctx, row, []byte(params.start))
-				return err
-			}, true),
-			entryOf(func(ctx context.Context, s *services.Services) error {
-				_, err := s.Describe(ctx, row, []byte(params.describe))
-				return err
-			}, false),
-		)
+		for name, made := range map[string]func(config aws.Config) resume.Services{
+			"services.New":       func(config aws.Config) resume.Services { return services.New(config) },
+			"services.Elsewhere": elsewhere,
+		} {
+			entries = append(entries,
+				entryOf(name, made, func(ctx context.Context, s resume.Services) error {
+					_, err := s.Start(ctx, row, []byte(params.start))
+					return err
+				}, true),
+				entryOf(name, made, func(ctx context.Context, s resume.Services) error {
+					_, err := s.Describe(ctx, row, []byte(params.describe))
+					return err
+				}, false),
+			)
+		}
 	}
 	faults.Compare(t, server.URL, "Services of jobs", entries...)
 }
 
-func entryOf(call func(ctx context.Context, s *services.Services) error, starts bool) faults.Entry {
-	return faults.Entry{Name: "services.New", New: func(t *testing.T, p *faults.Proxy) faults.Call {
+func entryOf(
+	name string, made func(aws.Config) resume.Services, call func(ctx context.Context, s resume.Services) error, starts bool,
+) faults.Entry {
+	return faults.Entry{Name: name, New: func(t *testing.T, p *faults.Proxy) faults.Call {
 		t.Helper()
-		s := services.New(p.Config(aws.Config{Region: "us-east-1", Credentials: aws.AnonymousCredentials{}}))
+		s := made(p.Config(aws.Config{Region: "us-east-1", Credentials: aws.AnonymousCredentials{}}))
 		made := faults.Call{Do: func(ctx context.Context) error { return call(ctx, s) }}
 		if starts {
 			made.State = p.Carried
 		}
 		return made
 	}}
+}
+
+// elsewhere returns the services of another account. The faults are those of the services, and not of STS, whose requests are the
+// SDK's.
+func elsewhere(config aws.Config) resume.Services {
+	if config.HTTPClient == nil {
+		config.HTTPClient = awshttp.NewBuildableClient()
+	}
+	config.HTTPClient = assumed{config.HTTPClient}
+	there, _ := services.Elsewhere(config, []string{otherAccount}, "arn:aws:iam::ACCOUNT:role/jobs", externalID)(otherAccount)
+	return there
+}
+
+// assumed responds to AssumeRole, the only request with a form.
+type assumed struct{ aws.HTTPClient }
+
+func (a assumed) Do(request *http.Request) (*http.Response, error) {
+	if request.Header.Get("Content-Type") != "application/x-www-form-urlencoded" {
+		return a.HTTPClient.Do(request)
+	}
+	const credentials = "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>A</AccessKeyId><SecretAccessKey>s</SecretAccessKey>" +
+		"<SessionToken>t</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>"
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(credentials)), Request: request}, nil
 }

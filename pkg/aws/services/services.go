@@ -10,12 +10,16 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/waitless/waitless/pkg/aws/call"
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // Services are the clients of all services that run jobs. It implements
 // [resume.Services].
-type Services struct{ operations Operations }
+type Services struct {
+	operations        Operations
+	starts, describes *call.Client // of the operations that are in the catalogue only
+}
 
 // Operations make calls, by service and name: "batch:SubmitJob".
 type Operations map[string]Operation
@@ -26,7 +30,8 @@ type Operation func(ctx context.Context, service string, params []byte) ([]byte,
 
 // New makes the clients, which have more operations than their own.
 func New(config aws.Config, more ...Operations) *Services {
-	s := &Services{own(config)}
+	s := &Services{starts: call.New(Starts(config)), describes: call.New(config)}
+	s.operations = own(s.starts, s.describes)
 	for _, operations := range more {
 		maps.Copy(s.operations, operations)
 	}
@@ -42,8 +47,7 @@ func Starts(config aws.Config) aws.Config {
 	return starts
 }
 
-func own(config aws.Config) Operations {
-	starts, describes := call.New(Starts(config)), call.New(config)
+func own(starts, describes *call.Client) Operations {
 	return Operations{
 		"batch:SubmitJob":    through(starts, call.SubmitJob),
 		"batch:DescribeJobs": through(describes, call.DescribeJobs),
@@ -73,18 +77,29 @@ func unkept(client aws.HTTPClient) aws.HTTPClient {
 
 // Start implements [resume.Services].
 func (s *Services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	return s.call(ctx, kind.Service, kind.StartOp, params)
+	return s.call(ctx, s.starts, kind.Service, kind.StartOp, params)
 }
 
 // Describe implements [resume.Services].
 func (s *Services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	return s.call(ctx, kind.Service, kind.DescribeOp, params)
+	return s.call(ctx, s.describes, kind.Service, kind.DescribeOp, params)
 }
 
-func (s *Services) call(ctx context.Context, service, name string, params []byte) ([]byte, error) {
+// Stop implements [resume.Services].
+func (s *Services) Stop(ctx context.Context, kind jobs.Kind, params []byte) error {
+	_, err := s.call(ctx, s.describes, kind.Service, kind.StopOp, params)
+	return err
+}
+
+// call makes a call of an operation: of one that was given to New, or else of one in the catalogue.
+func (s *Services) call(ctx context.Context, client *call.Client, service, name string, params []byte) ([]byte, error) {
 	made, ok := s.operations[service+":"+name]
 	if !ok {
-		return nil, fmt.Errorf("operation %s of service %s: this release has no client for it", name, service)
+		row, err := catalogue.Lookup(service, name)
+		if err != nil {
+			return nil, fmt.Errorf("operation %s of service %s: this release has no client for it: %w", name, service, err)
+		}
+		made = through(client, row)
 	}
 	answer, err := made(ctx, service, params)
 	if err != nil {

@@ -165,6 +165,26 @@ func TestParamsThatNeverLeave(t *testing.T) {
 	}
 }
 
+// Operations without a row are in the catalogue, under both names of their service.
+func TestOperationsOfTheCatalogue(t *testing.T) {
+	t.Parallel()
+	asked := make(chan string, 2)
+	s := at(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		asked <- r.Header.Get("X-Amz-Target") + " " + string(body)
+		answers(http.StatusOK, "", `{"JobRunId":"r","JobRun":{"StartedOn":1767225600}}`)(w, r)
+	})
+	kind := jobs.Kind{Service: "glue", StartOp: "StartJobRun", DescribeOp: "GetJobRun"}
+	answer, err := s.Start(t.Context(), kind, []byte(`{"jobName":"n","Arguments":{"--a":"b"}}`))
+	if got, want := <-asked, `AWSGlue.StartJobRun {"Arguments":{"--a":"b"},"JobName":"n"}`; err != nil || got != want {
+		t.Errorf("%s, want %s; %s, error %v", got, want, answer, err)
+	}
+	answer, err = s.Describe(t.Context(), kind, []byte(`{"JobName":"n","RunId":"r"}`))
+	if want := `"StartedOn":"2026-01-01T00:00:00Z"`; err != nil || !strings.Contains(string(answer), want) {
+		t.Errorf("%s, want %s; error %v", answer, want, err)
+	}
+}
+
 func hangsUp(t *testing.T) http.HandlerFunc {
 	t.Helper()
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -239,8 +259,8 @@ func TestStartsAreRepeatedOnlyIfTheyDidNotArrive(t *testing.T) {
 
 func TestAnUnknownOperation(t *testing.T) {
 	t.Parallel()
-	_, err := services.New(config("http://127.0.0.1:1")).Start(t.Context(), jobs.Kind{Service: "glue", StartOp: "StartJobRun"}, nil)
-	if err == nil || !strings.Contains(err.Error(), "StartJobRun of service glue: this release has no client for it") {
+	_, err := services.New(config("http://127.0.0.1:1")).Start(t.Context(), jobs.Kind{Service: "glue", StartOp: "StartJobRuns"}, nil)
+	if err == nil || !strings.Contains(err.Error(), "StartJobRuns of service glue: this release has no client for it") {
 		t.Errorf("error %v", err)
 	}
 	if _, ok := errors.AsType[*resume.ServiceError](err); ok {

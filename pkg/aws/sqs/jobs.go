@@ -38,20 +38,22 @@ type pollPayload struct {
 	Number    int       `json:"number"`
 	Due       time.Time `json:"due"`
 	Deadline  time.Time `json:"deadline,omitzero"`
+	StopJob   bool      `json:"stopJob,omitempty"`
 	MAC       string    `json:"mac"`
 }
 
 func payloadOfPoll(p resume.Poll) pollPayload {
 	return pollPayload{
 		Kind: p.Key.Kind, Account: p.Key.Account, Region: p.Key.Region, Name: p.Key.Name, Handle: p.Waiter.Handle,
-		BeginText: p.Waiter.Run.BeginText, Since: p.Waiter.Run.Since, JobID: p.Waiter.JobID, Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC,
+		BeginText: p.Waiter.Run.BeginText, Since: p.Waiter.Run.Since, JobID: p.Waiter.JobID, Number: p.Number, Due: p.Due, Deadline: p.Deadline,
+		StopJob: p.Waiter.StopJob, MAC: p.MAC,
 	}
 }
 
 func (p pollPayload) poll() resume.Poll {
 	return resume.Poll{
 		Key:    jobs.Key{Kind: p.Kind, Account: p.Account, Region: p.Region, Name: p.Name},
-		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{BeginText: p.BeginText, Since: p.Since}, JobID: p.JobID},
+		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{BeginText: p.BeginText, Since: p.Since}, JobID: p.JobID, StopJob: p.StopJob},
 		Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC,
 	}
 }
@@ -92,20 +94,32 @@ type JobHandlers struct {
 	Reconcile func(ctx context.Context, poll resume.Poll) error
 }
 
-// jobEvent is the part of an event of EventBridge that tells it from a message of this package.
+// jobEvent is the part of an event of EventBridge, or of a notification of SNS, that tells it from a message of this package.
 type jobEvent struct {
 	ID         string `json:"id"`
 	Source     string `json:"source"`
 	DetailType string `json:"detail-type"`
 	Version    int    `json:"v"`
+
+	Type      string `json:"Type"`
+	MessageID string `json:"MessageId"`
+	TopicARN  string `json:"TopicArn"`
 }
 
-// DecodeJobs decodes job events and polls. It discards forged polls.
+// is reports whether the message is an event or a notification. It names a notification as an event.
+func (e *jobEvent) is() bool {
+	if e.Type == "Notification" && e.TopicARN != "" {
+		e.ID, e.Source, e.DetailType = e.MessageID, e.TopicARN, e.Type
+	}
+	return e.Version == 0 && e.Source != "" && e.DetailType != ""
+}
+
+// DecodeJobs decodes job events, notifications and polls. It discards forged polls.
 func DecodeJobs(h JobHandlers) Decode {
 	polls := kinds{kindPoll: payloadOf(h.reconcile)}
 	return func(m Message) (Work, error) {
 		var event jobEvent
-		if err := json.Unmarshal([]byte(m.Body), &event); err == nil && event.Version == 0 && event.Source != "" && event.DetailType != "" {
+		if err := json.Unmarshal([]byte(m.Body), &event); err == nil && event.is() {
 			return h.observe(m, event), nil
 		}
 		return polls.decode(m)

@@ -60,9 +60,11 @@ func TestPollRoundTrip(t *testing.T) {
 	t.Parallel()
 	bare := somePoll()
 	bare.Waiter.Run.BeginText, bare.Deadline = "", time.Time{}
-	odd := somePoll()
-	odd.Key.Name = "\ufffe\uffff\u2028<&>"
-	for name, poll := range map[string]resume.Poll{"with all it may have": somePoll(), "with the least": bare, "with an odd name": odd} {
+	odd, stopping := somePoll(), somePoll()
+	odd.Key.Name, stopping.Waiter.StopJob = "\ufffe\uffff\u2028<&>", true
+	for name, poll := range map[string]resume.Poll{
+		"with all it may have": stopping, "of a job that goes on": somePoll(), "with the least": bare, "with an odd name": odd,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			u := &useCases{}
@@ -232,6 +234,22 @@ func TestEventIsPassedOnUnchanged(t *testing.T) {
 			f.wantLog(t, map[string]int{tt.log: 1, "\n": 1})
 		})
 	}
+}
+
+// A notification is passed on as SNS delivers it. What is no notification of a topic is discarded.
+func TestNotificationIsPassedOnUnchanged(t *testing.T) {
+	t.Parallel()
+	const notification = `{"Type":"Notification","MessageId":"m-1","TopicArn":"arn:aws:sns:us-east-1:1:done","Message":"{\"JobId\":\"j\"}"}`
+	u := &useCases{}
+	f := u.fixture()
+	kept := f.receive(t, notification,
+		`{"Type":"SubscriptionConfirmation","MessageId":"m-2","TopicArn":"arn:aws:sns:us-east-1:1:done"}`, `{"Type":"Notification","MessageId":"m-3"}`)
+	if kept != 0 || len(u.events) != 1 || u.events[0] != notification {
+		t.Errorf("%d are kept, observed %q", kept, u.events)
+	}
+	f.wantLog(t, map[string]int{
+		`"event":"m-1","source":"arn:aws:sns:us-east-1:1:done","detail_type":"Notification","outcome":"done"`: 1, `"outcome":"discarded"`: 2,
+	})
 }
 
 func TestBatchOfJobs(t *testing.T) {

@@ -34,8 +34,8 @@ func queuePolicies(t *testing.T) map[string][]*yaml.Node {
 // serviceTag is on the queues and service functions of a stack.
 const serviceTag = "waitless:service"
 
-// Who may put messages into a queue: of events the stack's own rules, of
-// everything else the stack's own roles.
+// Only the stack's own rules and its topic may put events into a queue, and only the stack's own roles
+// everything else.
 func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 	t.Parallel()
 	policies, read := queuePolicies(t), readTemplate(t)
@@ -59,7 +59,7 @@ func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 			case "Deny":
 				denied[at(node, "Sid").Value] = at(node, "Condition")
 			case "Allow":
-				checkRuleARNs(t, read, at(node, "Condition", "ArnEquals", "aws:SourceArn"))
+				checkSource(t, read, at(node, "Principal", "Service").Value, at(node, "Condition", "ArnEquals", "aws:SourceArn"))
 			}
 		}
 		if tags := at(&r.Properties, "Tags"); tags == nil || at(tags.Content[0], "Key").Value != serviceTag {
@@ -82,6 +82,21 @@ func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 				t.Errorf("%s takes messages of %q, and %q send any", id, roles, senders)
 			}
 		}
+	}
+}
+
+// checkSource checks for which of its resources a service may send to a queue.
+func checkSource(t *testing.T, read template, service string, source *yaml.Node) {
+	t.Helper()
+	switch service {
+	case "events.amazonaws.com":
+		checkRuleARNs(t, read, source)
+	case "sns.amazonaws.com":
+		if source.Tag != "!Ref" || source.Value != "JobTopic" {
+			t.Errorf("notifications are accepted of %s %s, want those of JobTopic", source.Tag, source.Value)
+		}
+	default:
+		t.Errorf("%q may send to a queue", service)
 	}
 }
 
@@ -131,9 +146,9 @@ func TestServiceFunctionsAreTagged(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"echo": "", "StartJob": "waitless:jobs", "GetJobStatus": "waitless:jobs", "interpreter": "waitless:service", "taskrunner": "waitless:service",
-		"jobevents": "waitless:service", "api": "waitless:service", "callback": "waitless:service", "fnf": "waitless:service",
-		"sfn": "waitless:service", "janitor": "waitless:service",
+		"echo": "", "StartJob": "waitless:jobs", "CallService": "waitless:jobs", "GetJobStatus": "waitless:jobs",
+		"interpreter": "waitless:service", "taskrunner": "waitless:service", "jobevents": "waitless:service", "api": "waitless:service",
+		"callback": "waitless:service", "fnf": "waitless:service", "sfn": "waitless:service", "janitor": "waitless:service",
 	}
 	for name, tag := range want {
 		if tags[name] != tag {

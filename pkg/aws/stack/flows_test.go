@@ -94,7 +94,7 @@ func TestAFlowLooksAtItsReplication(t *testing.T) {
 	s.wantEnd(t, "replication", "untold", input, report{Status: "Succeeded"}, "reconcile")
 }
 
-// An event that users send for a source of their own goes the way of a service's:
+// An event that users send for a source of their own, to a bus of their own, goes the way of a service's:
 // bus, rule, queue. It says that something ended, and the service says how.
 func TestAnEventOfOnesOwnSource(t *testing.T) {
 	t.Parallel()
@@ -106,8 +106,9 @@ func TestAnEventOfOnesOwnSource(t *testing.T) {
 	job.stop(t, "NORMAL")
 	answer, err := eventbridge.NewFromConfig(emulator.Config(t)).PutEvents(t.Context(), &eventbridge.PutEventsInput{
 		Entries: []types.PutEventsRequestEntry{{
-			Source: aws.String("jobs." + s.name), DetailType: aws.String("DMS Replication Task State Change"), Resources: []string{job.arn},
-			Detail: aws.String(`{"eventType":"REPLICATION_TASK_FAILED","detailMessage":"Replication task has failed."}`),
+			EventBusName: aws.String(busOf(s.name)), Source: aws.String("jobs." + s.name), Resources: []string{job.arn},
+			DetailType: aws.String("DMS Replication Task State Change"),
+			Detail:     aws.String(`{"eventType":"REPLICATION_TASK_FAILED","detailMessage":"Replication task has failed."}`),
 		}},
 	})
 	if err != nil || answer.FailedEntryCount > 0 {

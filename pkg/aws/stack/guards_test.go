@@ -104,7 +104,7 @@ func TestEndpoints(t *testing.T) {
 
 // sharing are the functions that share the concurrency of the account: interpreters and task runners call them, and wait. A schedule
 // calls the janitor, every 15 minutes.
-var sharing = []string{"StartJobFunction", "GetJobStatusFunction", "EchoFunction", "JanitorFunction"}
+var sharing = []string{"StartJobFunction", "CallServiceFunction", "GetJobStatusFunction", "EchoFunction", "JanitorFunction"}
 
 // Each function that begins by itself can have concurrency of its own.
 func TestConcurrencyIsReserved(t *testing.T) {
@@ -123,7 +123,9 @@ func TestConcurrencyIsReserved(t *testing.T) {
 // Lambda stops other functions than those in the loops of flows that poll.
 func TestOnlyLoopsMayLoop(t *testing.T) {
 	t.Parallel()
-	want := []string{"EchoFunction", "GetJobStatusFunction", "InterpreterFunction", "JobEventsFunction", "StartJobFunction", "TaskRunnerFunction"}
+	want := []string{
+		"CallServiceFunction", "EchoFunction", "GetJobStatusFunction", "InterpreterFunction", "JobEventsFunction", "StartJobFunction", "TaskRunnerFunction",
+	}
 	var got []string
 	for id, r := range readTemplate(t).Resources {
 		if loop := at(&r.Properties, "RecursiveLoop"); loop != nil && loop.Value == "Allow" {

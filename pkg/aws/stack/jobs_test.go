@@ -41,16 +41,21 @@ steps:
 func (f *following) submitted(s stack, execution string) jobs.StartResult {
 	f.t.Helper()
 	f.await("Job waits for a callback")
+	return s.submittedJob(f.t, execution)
+}
+
+func (s stack) submittedJob(t *testing.T, execution string) jobs.StartResult {
+	t.Helper()
 	for again := time.NewTicker(look); ; {
-		for _, e := range s.history(f.t, execution) {
+		for _, e := range s.history(t, execution) {
 			if e.Type == "TaskSubmitted" {
-				return answerIn(f.t, e)
+				return answerIn(t, e)
 			}
 		}
 		select {
 		case <-again.C:
-		case <-f.t.Context().Done():
-			f.t.Fatal("it never submits")
+		case <-t.Context().Done():
+			t.Fatal("it never submits")
 		}
 	}
 }

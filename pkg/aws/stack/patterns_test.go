@@ -26,11 +26,26 @@ var examples = map[string]struct{ accepted, rejected []string }{
 		[]string{"", aFunction, aFunction + ":live, " + aFunction, "arn:aws:lambda:*:123456789012:function:orders-*", "arn:aws-cn:lambda:cn-north-1:1:function:f?"},
 		[]string{"greet", "*", aFunction + ",", aFunction + " " + aFunction, aQueue, "arn:aws:lambda:eu-west-1:123456789012:layer:greet"},
 	},
+	"Memory": {
+		[]string{"0", "128", "129", "130", "200", "999", "1000", "9999", "10000", "10199", "10239", "10240"},
+		[]string{"", "1", "12", "64", "127", "0128", "-1", "10241", "10300", "20000", "100000", "1024MB"},
+	},
 	"JobPolicies":      policyExamples,
 	"DescribePolicies": policyExamples,
 	"KeyPolicies":      policyExamples,
-	"EventSource":      {[]string{"", "com.example.jobs", "jobs"}, []string{"com.example.*", "two words", "a,b"}},
-	"EventBus":         {[]string{"default", "team/jobs-1"}, []string{"", "two words", "arn:aws:events:eu-west-1:123456789012:event-bus/jobs"}},
+	"ActionPolicies":   policyExamples,
+	"JobEvents": {
+		[]string{"", "aws.batch", "aws.batch,aws.dms", "aws.batch, aws.states"},
+		[]string{"batch", "aws.batch,", "aws.batch aws.dms", "aws.nosuch", "aws.*"},
+	},
+	"JobTopic": {
+		[]string{"", "arn:aws:sns:eu-west-1:123456789012:AmazonTextractJobs", "arn:aws-us-gov:sns:us-gov-west-1:123456789012:a_b"},
+		[]string{"jobs", "*", "arn:aws:sns:eu-west-1:123456789012:jobs.fifo", "arn:aws:sns:eu-west-1:123456789012:*", aQueue},
+	},
+	"JobAccounts": {[]string{"", "123456789012", "123456789012, 210987654321"}, []string{"1", "123456789012,", "123456789012 210987654321", "a"}},
+	"JobRole":     {[]string{"waitless-jobs", "team/jobs"}, []string{"", "two words", "/jobs", "*", "arn:aws:iam::123456789012:role/jobs"}},
+	"EventSource": {[]string{"", "com.example.jobs", "jobs"}, []string{"com.example.*", "two words", "a,b"}},
+	"EventBus":    {[]string{"default", "team/jobs-1"}, []string{"", "two words", "arn:aws:events:eu-west-1:123456789012:event-bus/jobs"}},
 	"StateMachines": {
 		[]string{"", aMachine, aMachine + ", " + aMachine + "-*"},
 		[]string{"orders", "*", aMachine + ",", "arn:aws:states:*:123456789012:stateMachine:orders", "arn:aws:states:eu-west-1:123456789012:execution:orders:1"},

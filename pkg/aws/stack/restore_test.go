@@ -3,6 +3,7 @@ package stack_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -28,13 +29,18 @@ import (
 
 // restored is the stack that loses its tables.
 var restored = deployment{name: freshName(), parameters: []string{
-	"LongestDelay=30", "WakeVisibility=30", "PointInTimeRecovery=on", "DeletionProtection=on",
-}, prepare: withJobs, build: shipped}
+	"LongestDelay=30", "WakeVisibility=30", "PointInTimeRecovery=on", "DeletionProtection=on", "DataLimit=6291456",
+}, prepare: withJobs, build: shipped, withoutTLS: true}
 
 const (
 	journeyFlow = "pkg/aws/stack/testdata/restore/journey.yaml"
 	briefFlow   = "pkg/aws/stack/testdata/restore/brief.yaml"
+	nestingFlow = "pkg/aws/stack/testdata/restore/nesting.yaml"
+	nestedFlow  = "pkg/aws/stack/testdata/restore/nested.yaml"
 )
+
+// nestedExecution is the sub-flow of the execution nesting/one.
+const nestedExecution = "nested/one"
 
 // A toldCall is a call that the function `tell` reports.
 type toldCall struct{ Step, Key, Token string }
@@ -214,77 +220,135 @@ func (s stack) notice(t *testing.T, queues *sqs.Client, url, execution string) (
 	return aws.ToString(message.MessageAttributes["webhook-id"].StringValue)
 }
 
-// Executions go on from a backup after both tables, all messages and all schedules are lost, by the commands of the page about
-// recovery. What happened between the backup and the loss happens again with the same keys and tokens, and nothing else does.
-func TestRestore(t *testing.T) {
-	t.Parallel()
-	if !*faults {
-		t.Skip("has a stack of its own: `make test-faults` runs it")
-	}
-	s := restored.get(t)
-	// The emulator asks for a right to batches of messages, which on AWS is that to messages.
-	if err := s.allow(t.Context(), emulator.Config(t), "ApiRole", "SendWakes", `"sqs:SendMessageBatch"`, s.queueARN(t, "WakeQueue")); err != nil {
+// A loss is a stack that loses what it has stored since a backup, and everything else. Calls are by their keys.
+type loss struct {
+	stack
+
+	calls    *ledger
+	job      replication
+	external externalWait
+	queues   *sqs.Client
+	notices  string // the URL of the queue
+	dir      string // of the files that the commands of the page write
+	large    string // a value that is not in the tables
+
+	tokens       map[string]string // by step
+	before, lost map[string]toldCall
+	notified     string // the id of the notice that was sent before the loss
+
+	pause, backUp, restore []shown
+	resume, rearm          shown
+}
+
+// lossOf makes what the executions need, and reads the page.
+func lossOf(t *testing.T, s stack) *loss {
+	t.Helper()
+	s.newFunction(t, "tell", filepath.Join("testdata", "restore", "tell.mjs"))
+	l := &loss{stack: s, calls: newLedger(t), job: newReplication(t), dir: t.TempDir(), large: strings.Repeat("0123456789", 20_000), tokens: map[string]string{}}
+	l.queues, l.notices = makeToldQueue(t, s)
+	pause, restore := s.page(t, "Pause"), s.page(t, "Restore")
+	l.backUp = s.page(t, "Back up")
+	l.resume, l.pause = pause[len(pause)-1], pause[:len(pause)-1]
+	l.rearm, l.restore = restore[len(restore)-1], restore[:len(restore)-1]
+	return l
+}
+
+func (l *loss) start(t *testing.T, flow, name string, more ...string) {
+	t.Helper()
+	input, err := json.Marshal(map[string]string{"url": l.calls.server.URL, "task": l.job.arn, "text": l.large, "name": name})
+	file := filepath.Join(l.dir, "input.json")
+	if err := errors.Join(err, os.WriteFile(file, input, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	s.newFunction(t, "tell", filepath.Join("testdata", "restore", "tell.mjs"))
-	queues, url := makeToldQueue(t, s)
-	calls, job, dir := newLedger(t), newReplication(t), t.TempDir()
-	input := `{"url":"` + calls.server.URL + `","task":"` + job.arn + `"}`
-	start := func(flow, name string, more ...string) {
-		s.check(t, cli.ExitSucceeded, name, append([]string{"start", flow, "--name", name, "--input", input}, more...)...)
-	}
-	pause, backUp, restore := s.page(t, "Pause"), s.page(t, "Back up"), s.page(t, "Restore")
-	resume, pause := pause[len(pause)-1], pause[:len(pause)-1]
-	rearm, restore := restore[len(restore)-1], restore[:len(restore)-1]
+	l.check(t, cli.ExitSucceeded, name, append([]string{"start", flow, "--name", name, "--input", "@" + file}, more...)...)
+}
 
-	start(journeyFlow, "one")
-	start(briefFlow, "one", "--notify", toldQueue(s.name))
-	tokens := map[string]string{}
-	for _, step := range []string{"Ask", "Approve", "Short"} {
-		tokens[step] = calls.await(t, step).Token
+// begin starts executions, and waits until they wait.
+func (l *loss) begin(t *testing.T) {
+	t.Helper()
+	l.check(t, cli.ExitSucceeded, "", "flows", "put", nestedFlow)
+	l.start(t, journeyFlow, "one")
+	l.start(t, briefFlow, "one", "--notify", toldQueue(l.name))
+	l.start(t, nestingFlow, "one")
+	l.external = l.waitElsewhere(t)
+	for _, step := range []string{"Ask", "Approve", "Short", "Nested"} {
+		l.tokens[step] = l.calls.await(t, step).Token
 	}
-	job.awaitStart(t)
-	s.await(t, "Sleep until", "show", "journey/one")
-	s.awaitSubmitted(t, "journey/one", 3)
-	s.awaitSubmitted(t, "brief/one", 1)
-	s.operate(t, dir, slices.Concat(pause, backUp)...)
-	before := calls.take(t)
-	if diff := cmp.Diff([]string{"Approve", "Ask", "First", "Short"}, steps(before)); diff != "" {
+	l.job.awaitStart(t)
+	l.await(t, "Sleep until", "show", "journey/one")
+	l.awaitSubmitted(t, "journey/one", 3)
+	l.awaitSubmitted(t, "brief/one", 1)
+	l.await(t, " TaskSubmitted ", "history", nestedExecution)
+}
+
+// backedUp takes the backup.
+func (l *loss) backedUp(t *testing.T) {
+	t.Helper()
+	l.operate(t, l.dir, slices.Concat(l.pause, l.backUp)...)
+	l.before = l.calls.take(t)
+	if diff := cmp.Diff([]string{"Approve", "Ask", "First", "Nested", "Short"}, steps(l.before)); diff != "" {
 		t.Errorf("calls before the backup:\n%s", diff)
 	}
+	l.operate(t, l.dir, append(slices.Clone(l.pause[:3]), l.resume)...)
+}
 
-	s.operate(t, dir, append(slices.Clone(pause[:3]), resume)...)
-	succeed(t, s, tokens["Ask"], `{"first":true}`)
-	succeed(t, s, tokens["Short"], `{}`)
-	tokens["Again"] = calls.await(t, "Again").Token
-	told := s.notice(t, queues, url, "one")
-	start(briefFlow, "late")
-	s.awaitSubmitted(t, "brief/late", 1)
-	s.operate(t, dir, pause...)
-	lost := calls.take(t)
-	s.lose(t)
-	job.stop(t, "FULL_LOAD_ONLY_FINISHED")
-	printed := s.operate(t, dir, slices.Concat(pause, restore, []shown{resume, rearm})...)
-	if !strings.Contains(printed, "journey/one") || !strings.Contains(printed, "lanes") || strings.Contains(printed, "brief/late") {
-		t.Errorf("rearmed:\n%s", printed)
-	}
+// continueAndLose lets the executions go on, and then loses everything.
+func (l *loss) continueAndLose(t *testing.T) {
+	t.Helper()
+	succeed(t, l.stack, l.tokens["Ask"], `{"first":true}`)
+	succeed(t, l.stack, l.tokens["Short"], `{}`)
+	l.tokens["Again"] = l.calls.await(t, "Again").Token
+	l.notified = l.notice(t, l.queues, l.notices, "one")
+	l.start(t, briefFlow, "late")
+	l.awaitSubmitted(t, "brief/late", 1)
+	l.operate(t, l.dir, l.pause...)
+	l.lost = l.calls.take(t)
+	l.lose(t)
+	l.job.stop(t, "FULL_LOAD_ONLY_FINISHED")
+}
 
-	s.check(t, cli.ExitUsage, "there is no execution", "show", "brief/late")
-	start(briefFlow, "late")
-	for _, step := range []string{"Ask", "Again", "Approve", "Short"} { // that of Again is reported before the step is reached
-		succeed(t, s, tokens[step], `{"second":true}`)
+// recover restores the backup, and sends the messages that were lost.
+func (l *loss) recover(t *testing.T) {
+	t.Helper()
+	printed := l.operate(t, l.dir, slices.Concat(l.pause, l.restore, []shown{l.resume, l.rearm})...)
+	for _, rearmed := range []string{"journey/one", "lanes", "nesting/one", "subflow", nestedExecution, "poll"} {
+		if !strings.Contains(printed, rearmed) {
+			t.Errorf("%s is not rearmed:\n%s", rearmed, printed)
+		}
 	}
-	s.tell(t, job.stopped(t, "durable-callback", "FULL_LOAD_ONLY_FINISHED"))
-	for _, execution := range []string{"journey/one", "brief/one"} {
-		s.await(t, "Succeeded", "show", execution)
+	if strings.Contains(printed, "brief/late") {
+		t.Errorf("an execution that is not in the backup is rearmed:\n%s", printed)
 	}
-	if again := s.notice(t, queues, url, "one"); again != told {
-		t.Errorf("the end was notified with the id %q and then %q", told, again)
+	l.check(t, cli.ExitUsage, "there is no execution", "show", "brief/late")
+}
+
+// end lets all executions end.
+func (l *loss) end(t *testing.T) {
+	t.Helper()
+	l.start(t, briefFlow, "late")
+	for _, step := range []string{"Ask", "Again", "Approve", "Short", "Nested"} { // that of Again is reported before the step is reached
+		succeed(t, l.stack, l.tokens[step], `{"second":true}`)
 	}
-	s.awaitSubmitted(t, "brief/late", 1)
-	after := calls.take(t)
-	all := merged(lost, after)
-	for key, call := range lost {
+	l.tell(t, l.job.stopped(t, "durable-callback", "FULL_LOAD_ONLY_FINISHED"))
+	for _, execution := range []string{"journey/one", "brief/one", "nesting/one"} {
+		l.await(t, "Succeeded", "show", execution)
+	}
+	if got := l.do(t, "show", "nesting/one", "--json"); !strings.Contains(got.stdout, l.large) {
+		t.Errorf("the output lacks the large value: exit %d, %.500s", got.exit, got.stdout)
+	}
+	l.external.end(t, l.stack)
+	if again := l.notice(t, l.queues, l.notices, "one"); again != l.notified {
+		t.Errorf("the end was notified with the id %q and then %q", l.notified, again)
+	}
+	l.awaitSubmitted(t, "brief/late", 1)
+}
+
+// checkCalls compares the calls after the restore with those that were made before it.
+func (l *loss) checkCalls(t *testing.T) {
+	t.Helper()
+	after := l.calls.take(t)
+	all := merged(l.lost, after)
+	for key, call := range l.lost {
 		repeated := after[key].Step == call.Step
 		if repeated == (call.Step == "Again") { // its outcome was there when the step was reached
 			t.Errorf("%+v was lost, and %+v is there after the restore", call, after[key])
@@ -292,19 +356,65 @@ func TestRestore(t *testing.T) {
 		delete(after, key)
 	}
 	for key := range after {
-		if before[key] != (toldCall{}) {
-			t.Errorf("%s was called again", before[key].Step)
+		if l.before[key] != (toldCall{}) {
+			t.Errorf("%s was called again", l.before[key].Step)
 		}
 	}
 	if diff := cmp.Diff([]string{"Again", "Last", "Short", "Slept", "Told"}, slices.Compact(steps(all))); diff != "" {
 		t.Errorf("calls since the backup:\n%s", diff)
 	}
+}
+
+// Executions, and the wait of a state machine of Step Functions, go on from a backup after both tables, all messages and all
+// schedules are lost, by the commands of the page about recovery. What happened between the backup and the loss happens again with
+// the same keys and tokens, and nothing else does.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	if !*faults {
+		t.Skip("has a stack of its own: `make test-faults` runs it")
+	}
+	l := lossOf(t, restored.get(t))
+	l.begin(t)
+	l.backedUp(t)
+	l.continueAndLose(t)
+	l.recover(t)
+	l.end(t)
+	l.checkCalls(t)
 	for _, queue := range []string{"WakeQueue", "TaskQueue", "NoticeQueue", "JobQueue"} {
-		if dead := s.awaitQuiet(t, queue); dead > 0 {
+		if dead := l.awaitQuiet(t, queue); dead > 0 {
 			t.Errorf("%s: %d dead letters", queue, dead)
 		}
 	}
-	s.operate(t, dir, s.page(t, "Rearm")...)
+}
+
+// An externalWait is a state machine that waits for a job, and then for a person.
+type externalWait struct {
+	job    replication
+	person *reviewer
+	look   func() (verdict, bool)
+}
+
+// waitElsewhere starts a state machine, and waits until it waits for its job.
+func (s stack) waitElsewhere(t *testing.T) externalWait {
+	t.Helper()
+	const folder = "step-functions-task-token"
+	w := externalWait{job: newReplication(t), person: newReviewer(t)}
+	machine := newMachine(t, s, filepath.Join(root, "events", folder))
+	w.look = machine.start(t, "one", w.person.input(t, folder, w.job))
+	w.job.awaitStart(t)
+	return w
+}
+
+// end ends the job, reports the outcome as the person, and waits for the end.
+func (w externalWait) end(t *testing.T, s stack) {
+	t.Helper()
+	const reason = "FULL_LOAD_ONLY_FINISHED"
+	w.job.stop(t, reason)
+	s.tell(t, w.job.stopped(t, "step-functions-task-token", reason))
+	s.checkPosts(t, posted{w.person.asked(t), `{"approved":true}`, 200, `"outcome":"success"`})
+	if got := soon(t, "the end of the state machine", w.look); got.status != "SUCCEEDED" {
+		t.Errorf("the state machine ended as %+v", got)
+	}
 }
 
 func merged(a, b map[string]toldCall) map[string]toldCall {

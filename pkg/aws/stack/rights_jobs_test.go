@@ -34,6 +34,11 @@ func rightsOfJobs() map[string]right {
 		"StartJob/SendWakes":       {try: meets("token"), teller: "StartJob", action: "sqs:SendMessage", says: "send a wake"},
 		"StartJob/Tokens":          {try: opens, says: "open the external wait"},
 		"StartJob/WriteLogs":       logs("StartJob"),
+		"StartJob/JobAccounts":     {try: anew("StartJob", startsElsewhere), says: "sts:AssumeRole"},
+		"GetJobStatus/JobAccounts": {try: describesElsewhere, says: "sts:AssumeRole"},
+		"JobEvents/JobAccounts": {
+			try: anew("JobEvents", observesElsewhere), teller: "JobEvents", action: "sts:AssumeRole", says: "describe job",
+		},
 
 		"JobEvents/QueueDeliveries": {try: observes("taskToken"), teller: "JobEvents", action: "sqs:SendMessage", says: "queue a delivery"},
 		"JobEvents/ReceiveJobs": {
@@ -370,4 +375,49 @@ func observes(member string) func(trial) error {
 		}
 		return x.await(ended)
 	}
+}
+
+// elsewhere starts a job of the other account, for a task token if there is one.
+func (x trial) elsewhere(taskToken string) (job []byte, err error) {
+	request := map[string]any{"kind": "transcribe-job", "account": otherAccount, "params": map[string]any{
+		"TranscriptionJobName": x.theirToken(), "LanguageCode": "en-US", "Media": map[string]string{"MediaFileUri": "s3://b/k"},
+	}}
+	if taskToken != "" {
+		request["taskToken"] = taskToken
+	}
+	text, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	return x.ask("StartJob", string(text))
+}
+
+func startsElsewhere(x trial) error {
+	_, err := x.elsewhere("")
+	return err
+}
+
+func describesElsewhere(x trial) error {
+	job, err := x.elsewhere("")
+	if err == nil {
+		err = x.anew("GetJobStatus")
+	}
+	if err == nil {
+		_, err = x.ask("GetJobStatus", string(job))
+	}
+	return err
+}
+
+// observesElsewhere sends the event of a job of the other account.
+func observesElsewhere(x trial) error {
+	if _, err := x.elsewhere(x.theirToken()); err != nil {
+		return err
+	}
+	event := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":"Transcribe Job State Change","source":"aws.transcribe","account":%q,"time":%q,`+
+		`"region":%q,"resources":[],"detail":{"TranscriptionJobName":%[1]q,"TranscriptionJobStatus":"COMPLETED"}}`,
+		x.theirToken(), otherAccount, time.Now().UTC().Format(time.RFC3339), emulator.Region)
+	if err := x.stack.putMessage(x.T, "JobQueue", event); err != nil {
+		return err
+	}
+	return x.await(x.delivered())
 }

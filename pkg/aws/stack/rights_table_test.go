@@ -150,6 +150,9 @@ func rightsOf(f called) map[string]right {
 		"Janitor/SendWakes":        {try: sweepsLetters(""), says: "perform: sqs:SendMessage"},
 		"Janitor/QueueNotices":     {try: sweepsLetters("2"), says: "queue a notice"},
 		"Janitor/ReceiveDeadWakes": {try: sweeps, says: "perform: sqs:ReceiveMessage"},
+		"Janitor/ReadItems":        {try: sweepsSubflow(4096), says: "perform: dynamodb:BatchGetItem"},
+		"Janitor/LargeValues":      {try: sweepsSubflow(largeInput), says: "perform: s3:GetObject"},
+		"Janitor/FindLargeValues":  findsLargeValues,
 		"Janitor/CountDeadLetters": {try: sweeps, says: "perform: sqs:GetQueueAttributes"},
 		"Janitor/WriteLogs":        logs("Janitor"),
 
@@ -175,6 +178,7 @@ func rightsOf(f called) map[string]right {
 
 		"Echo/WriteLogs":         logs("Echo"),
 		"GetJobStatus/WriteLogs": logs("GetJobStatus"),
+		"CallService/WriteLogs":  logs("CallService"),
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudformation"
-	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
@@ -75,8 +74,6 @@ type stack struct {
 	name      string
 	resources map[string]string // physical ids by logical ids
 	outputs   map[string]string
-	// answersTasks says that it may answer task tokens of Step Functions.
-	answersTasks bool
 }
 
 // standard is the stack as it is shipped, but for where the delays of messages
@@ -95,7 +92,9 @@ var hasty = deployment{name: freshName(), parameters: []string{
 
 // guarded are service functions of another stack, which the parameters let the hasty stack call.
 func guarded() (arns []string) {
-	for _, name := range []string{"api", "callback", "fnf", "sfn", "interpreter", "taskrunner", "janitor", "jobevents", "StartJob", "GetJobStatus"} {
+	for _, name := range []string{
+		"api", "callback", "fnf", "sfn", "interpreter", "taskrunner", "janitor", "jobevents", "StartJob", "GetJobStatus", "CallService",
+	} {
 		arns = append(arns, "arn:aws:lambda:"+emulator.Region+":"+emulator.Account+":function:"+standard.name+"-"+name)
 	}
 	return arns
@@ -159,7 +158,6 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 			return stack{}, err
 		}
 		parameters = append(parameters, prepared...)
-		s.answersTasks = true
 	}
 	err = inRoot(sam(), variables(config),
 		"deploy", "--template-file", template, "--stack-name", s.name,
@@ -172,17 +170,28 @@ func (d *deployment) deploy(ctx context.Context, config aws.Config) (stack, erro
 	if err := s.look(ctx, config); err != nil {
 		return stack{}, err
 	}
-	if d.withoutTLS {
-		python := filepath.Join(filepath.Dir(sam()), "python")
-		environment := append(variables(config), "AWS_DEFAULT_REGION="+config.Region)
-		if err := inRoot(python, environment, filepath.Join(".ci", "allow_without_tls.py"), s.name, *config.BaseEndpoint); err != nil {
-			return stack{}, err
-		}
+	if err := d.allowOnEmulator(config); err != nil {
+		return stack{}, err
 	}
 	deployed.Lock()
 	defer deployed.Unlock()
 	deployed.stacks = append(deployed.stacks, s)
-	return s, s.letEmulatorAllow(ctx, config)
+	return s, nil
+}
+
+// allowOnEmulator runs the scripts that `make stack` runs after it deployed.
+func (d *deployment) allowOnEmulator(config aws.Config) error {
+	scripts := []string{"allow_on_emulator.py"}
+	if d.withoutTLS {
+		scripts = append(scripts, "allow_without_tls.py")
+	}
+	python, environment := filepath.Join(filepath.Dir(sam()), "python"), append(variables(config), "AWS_DEFAULT_REGION="+config.Region)
+	for _, script := range scripts {
+		if err := inRoot(python, environment, filepath.Join(".ci", script), d.name, *config.BaseEndpoint); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bucketsOf is a client of S3 on the emulator.
@@ -284,36 +293,6 @@ func (s *stack) look(ctx context.Context, config aws.Config) error {
 		s.outputs[*o.OutputKey] = *o.OutputValue
 	}
 	return nil
-}
-
-// letEmulatorAllow gives roles the rights that they need on the emulator only:
-// it takes every schedule for one of the group "default", and answers to task
-// tokens for ones to no state machine. Each bears the name of the statement that
-// it stands in for.
-func (s *stack) letEmulatorAllow(ctx context.Context, config aws.Config) error {
-	const schedules = "arn:aws:scheduler:*:*:schedule/default/*"
-	err := s.allow(ctx, config, "InterpreterRole", "StartTimers", `"scheduler:CreateSchedule"`, schedules)
-	if err == nil {
-		err = s.allow(ctx, config, "JobEventsRole", "StartTimers", `"scheduler:CreateSchedule"`, schedules)
-	}
-	for _, role := range []string{"ApiRole", "FnfRole"} {
-		if err == nil && s.resources[role] != "" {
-			err = s.allow(ctx, config, role, "SetSchedules", `["scheduler:CreateSchedule","scheduler:UpdateSchedule","scheduler:DeleteSchedule"]`, schedules)
-		}
-	}
-	if err != nil || !s.answersTasks {
-		return err
-	}
-	return s.allow(ctx, config, "TaskRunnerRole", "AnswerTasks", `["states:SendTaskSuccess","states:SendTaskFailure","states:SendTaskHeartbeat"]`, "*")
-}
-
-func (s *stack) allow(ctx context.Context, config aws.Config, role, statement, actions, resource string) error {
-	_, err := iam.NewFromConfig(config).PutRolePolicy(ctx, &iam.PutRolePolicyInput{
-		RoleName: aws.String(s.resources[role]), PolicyName: aws.String("emulator"),
-		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Sid":"` + statement + `","Effect":"Allow","Action":` + actions +
-			`,"Resource":"` + resource + `"}]}`),
-	})
-	return err
 }
 
 // result is what a run of the command left.

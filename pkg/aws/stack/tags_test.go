@@ -78,7 +78,7 @@ func TestTypesWithoutTags(t *testing.T) {
 	t.Parallel()
 	want := []string{ // as the page of parameters says
 		"AWS::ApiGatewayV2::ApiMapping", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route", "AWS::Lambda::Permission",
-		"AWS::Route53::RecordSet", "AWS::S3::BucketPolicy", "AWS::SQS::QueuePolicy", "AWS::Scheduler::Schedule",
+		"AWS::Route53::RecordSet", "AWS::S3::BucketPolicy", "AWS::SNS::Subscription", "AWS::SQS::QueuePolicy", "AWS::Scheduler::Schedule",
 	}
 	schemas := filepath.Join(filepath.Dir(sam()), "..", "lib", "python3*", "site-packages", "cfnlint", "data", "schemas")
 	var files map[string]string

@@ -321,15 +321,18 @@ func texts(node *yaml.Node) []string {
 	return all
 }
 
-// bounded are the resources that may end with a wildcard: functions of the
-// stack, schedules of its group, objects of its bucket, and the versions of named functions.
-var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/((schedule|poll)-)?|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:)\*$`)
+// bounded are the resources that may end with a wildcard: functions and the janitor's schedule of the stack, schedules of its group,
+// objects of its bucket, what its tables and APIs have, and the versions of named functions.
+var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/((schedule|poll)-)?|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:` +
+	`|:schedule/default/\$\{AWS::StackName\}-|::/apis/\$\{(Management|Callback)Api\}/|^\$\{(Log|Waits)Table\.Arn\}/)\*$` +
+	`|^arn:\$\{AWS::Partition\}:iam::\*:role/\$\{JobRole\}$`) // in the accounts of JobAccounts, which a condition names
 
 // attachedTo are the parameters with the user's policies, by the roles that get
 // them: for the kinds of jobs that he uses, and for the keys that encrypt what is his.
 var attachedTo = map[string]string{
-	"StartJobRole": "JobPolicies,DescribePolicies", "GetJobStatusRole": "DescribePolicies", "JobEventsRole": "DescribePolicies",
-	"CallbackRole": "KeyPolicies", "FnfRole": "KeyPolicies", "SfnRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
+	"StartJobRole": "JobPolicies,DescribePolicies", "GetJobStatusRole": "DescribePolicies", "CallServiceRole": "ActionPolicies",
+	"JobEventsRole": "DescribePolicies",
+	"CallbackRole":  "KeyPolicies", "FnfRole": "KeyPolicies", "SfnRole": "KeyPolicies", "TaskRunnerRole": "KeyPolicies",
 	"DeploymentRole": "AWSCodeDeployRoleForLambda", // shifts the aliases and reads the alarms
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
@@ -33,11 +34,23 @@ const (
 // and describe jobs, the least that the table of kinds knows, and secrets.
 func withJobs(ctx context.Context, config aws.Config, name string) (parameters []string, err error) {
 	parameters = []string{
-		"BatchEvents=on", "DmsEvents=on", "StepFunctionsEvents=on", "TranscribeEvents=on", "EventSource=jobs." + name,
+		`JobEvents="` + strings.Join(jobs.Sources(), ",") + `"`, "EventSource=jobs." + name, "EventBus=" + busOf(name),
+		"JobAccounts=" + otherAccount, "JobRole=" + jobRoleOf(name),
 		"NotifyTargets=" + toldQueue(name),
 		`StateMachines="` + strings.Join(machinesOf(name), ", ") + `"`,
 		`DurableFunctions="` + strings.Join(durableFunctionsOf(name), ", ") + `"`,
 	}
+	if err := newJobRole(ctx, config, name); err != nil {
+		return nil, err
+	}
+	if _, err := eventbridge.NewFromConfig(config).CreateEventBus(ctx, &eventbridge.CreateEventBusInput{Name: aws.String(busOf(name))}); err != nil {
+		return nil, err
+	}
+	topic, err := newJobTopic(ctx, config, name)
+	if err != nil {
+		return nil, err
+	}
+	parameters = append(parameters, "JobTopic="+topic)
 	for parameter, statements := range map[string]func(jobs.Kind) []jobs.Statement{"JobPolicies": starting, "DescribePolicies": describing} {
 		policy, err := newJobPolicy(ctx, config, name, parameter, statements)
 		if err != nil {
@@ -45,6 +58,11 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		}
 		parameters = append(parameters, parameter+"="+policy)
 	}
+	policy, err := newActionPolicy(ctx, config, name)
+	if err != nil {
+		return nil, err
+	}
+	parameters = append(parameters, "ActionPolicies="+policy)
 	for parameter, text := range map[string]string{"FnfKeys": fnfKeys, "SfnKeys": fnfKeys, "CallbackSecret": callbackSecrets, "NotifySecret": signingSecret} {
 		made, err := secretsmanager.NewFromConfig(config).CreateSecret(ctx, &secretsmanager.CreateSecretInput{
 			Name: aws.String(name + "-" + strings.ToLower(parameter)), SecretString: &text,
@@ -56,6 +74,9 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 	}
 	return parameters, nil
 }
+
+// busOf is the event bus of the source of the user's own.
+func busOf(name string) string { return name + "/jobs" }
 
 // machinesOf are the state machines that the stack of that name answers.
 func machinesOf(name string) []string {

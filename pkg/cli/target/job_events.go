@@ -52,6 +52,9 @@ type ReceivedEvent struct {
 	Text string `json:"text,omitempty"`
 }
 
+// IsUnmatched reports whether no wait was found for the event, or it failed.
+func (e ReceivedEvent) IsUnmatched() bool { return e.Result == eventParked || e.Result == eventFailed }
+
 // What became of events, beside EventIgnored.
 const (
 	eventMatched = "matched"

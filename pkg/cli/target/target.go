@@ -84,6 +84,8 @@ type AWS interface {
 	Lambdas(ctx context.Context, onAWS bool, now func() time.Time) local.Lambdas
 	// Jobs returns the services that run jobs, and the account that they belong to.
 	Jobs(ctx context.Context) (resume.Services, local.Account, error)
+	// CallOperation calls an operation of a service, with the input of CallService.
+	CallOperation(ctx context.Context, input []byte) (output []byte, err error)
 }
 
 // StackReader finds stacks of an account.

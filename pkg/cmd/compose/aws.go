@@ -122,6 +122,11 @@ func (a account) Jobs(ctx context.Context) (resume.Services, local.Account, erro
 }
 
 // signed is a transport that signs requests with Signature Version 4.
+// CallOperation implements [target.AWS].
+func (a account) CallOperation(ctx context.Context, input []byte) ([]byte, error) {
+	return services.NewActions(a.Config).Call(ctx, input)
+}
+
 type signed struct {
 	credentials aws.CredentialsProvider
 	region      string

@@ -83,7 +83,7 @@ func brief(err error) error {
 	var unsent *url.Error
 	switch {
 	case errors.As(err, &refused):
-		return &target.Refused{Code: refused.ErrorCode(), Message: refused.ErrorMessage()}
+		return &target.Refused{Code: refused.ErrorCode(), Message: call.Message(refused)}
 	case errors.As(err, &unsent):
 		return unsent.Err
 	}
@@ -225,6 +225,13 @@ func (h *health) table(ctx context.Context, name string) (state target.State, er
 	return target.State{Name: string(found.Table.TableStatus)}, nil
 }
 
+// isAlarmOf reports whether CloudFormation gave an alarm of the stack that name: STACK-LOGICALID-RANDOM, as in "orders-StopsAlarm-1N5K". An
+// alarm of the stack orders-test has one hyphen more.
+func isAlarmOf(stack, name string) bool {
+	rest, ok := strings.CutPrefix(name, stack+"-")
+	return ok && strings.Count(rest, "-") == 1
+}
+
 // Alarms implements [target.Health].
 func (h *health) Alarms(ctx context.Context, stack string) (found []string, err error) {
 	pages := cloudwatch.NewDescribeAlarmsPaginator(h.metrics(), &cloudwatch.DescribeAlarmsInput{
@@ -236,6 +243,9 @@ func (h *health) Alarms(ctx context.Context, stack string) (found []string, err 
 			return nil, brief(err)
 		}
 		for _, alarm := range page.MetricAlarms {
+			if !isAlarmOf(stack, aws.ToString(alarm.AlarmName)) {
+				continue
+			}
 			found = append(found, aws.ToString(alarm.AlarmName)+" ("+aws.ToString(alarm.AlarmDescription)+")")
 		}
 	}

@@ -23,7 +23,7 @@ func TestGoInstallsTheVersion(t *testing.T) {
 	if testing.Short() {
 		t.Skip("compiles the command as a module, which takes seconds: run without -short")
 	}
-	m := module.Version{Path: "github.com/waitless/waitless", Version: "v" + release.Version}
+	m := module.Version{Path: repository, Version: "v" + release.Version}
 	proxy := proxyOf(t, m)
 	cache := strings.TrimSpace(goTool(t, nil, "env", "GOMODCACHE"))
 	bin := t.TempDir()

@@ -12,12 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/release"
 )
+
+// repository is the address of the repository without its scheme, which is also the path of the Go module.
+const repository = "github.com/waitless/waitless"
 
 // platforms are those of the archives of the command.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
@@ -82,15 +86,15 @@ func (b *build) command(work, platform string) error {
 	if goos == "windows" {
 		program, ending = "waitless.exe", ".zip"
 	}
-	binary := filepath.Join(work, goos+"-"+goarch, program)
-	if err := b.compile(platform, binary, "./pkg/cmd/waitless"); err != nil {
+	folder := filepath.Join(work, goos+"-"+goarch)
+	if err := b.compile(platform, folder, []string{"./pkg/cmd/waitless"}); err != nil {
 		return err
 	}
 	files, err := b.texts()
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile(binary) //nolint:gosec // G304: what was just built
+	content, err := b.built(filepath.Join(folder, program))
 	if err != nil {
 		return err
 	}
@@ -98,33 +102,55 @@ func (b *build) command(work, platform string) error {
 	return b.archive("waitless_"+release.Version+"_"+goos+"_"+goarch, ending, files)
 }
 
-// texts are in each archive.
+// texts are in each archive. Their links work outside of the tree.
 func (b *build) texts() (files []file, err error) {
-	for _, name := range []string{"CHANGELOG.md", "LICENSE", "README.md"} {
+	names := []string{"CHANGELOG.md", "LICENSE", "README.md"}
+	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(b.root, name)) //nolint:gosec // G304: a file of the tree
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, file{name, content, false})
+		files = append(files, file{name, []byte(b.absoluteLinks(string(content), names)), false})
 	}
 	return files, nil
 }
 
-// compile builds a program. What Go records of version control is left out, because it differs with the tags of a clone.
-func (b *build) compile(platform, binary, source string, flags ...string) error {
+// relativeLink matches a link of Markdown to a file of the tree.
+var relativeLink = regexp.MustCompile(`\]\(([^):#]+)(#[^)]*)?\)`)
+
+// absoluteLinks makes links to files that are not in the archive links to the commit in the repository.
+func (b *build) absoluteLinks(text string, inArchive []string) string {
+	return relativeLink.ReplaceAllStringFunc(text, func(link string) string {
+		parts := relativeLink.FindStringSubmatch(link)
+		if slices.Contains(inArchive, parts[1]) {
+			return link
+		}
+		return "](https://" + repository + "/blob/" + b.commit + "/" + parts[1] + parts[2] + ")"
+	})
+}
+
+// compile builds programs into a folder, all at once: what they have in common is loaded once. What Go records of version control
+// is left out, because it differs with the tags of a clone.
+func (b *build) compile(platform, folder string, sources []string, flags ...string) error {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	args := []string{
-		"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X github.com/waitless/waitless/pkg/release.commit=" + b.commit, "-o", binary,
+		"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X " + repository + "/pkg/release.commit=" + b.commit,
+		"-o", folder + string(filepath.Separator),
 	}
-	cmd := exec.Command("go", slices.Concat(args, flags, []string{source})...) //nolint:gosec,noctx // G204: a package of the tree
+	cmd := exec.Command("go", slices.Concat(args, flags, sources)...) //nolint:gosec,noctx // G204: packages of the tree
 	cmd.Dir = b.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOFLAGS=", "GOWORK=off",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s for %s: %w\n%s", source, platform, err, out)
+		return fmt.Errorf("build %s for %s: %w\n%s", strings.Join(sources, " "), platform, err, out)
 	}
-	b.binaries = append(b.binaries, binary)
 	return nil
+}
+
+// built returns a program that compile built, and adds it to the list of what is linked.
+func (b *build) built(program string) ([]byte, error) {
+	b.binaries = append(b.binaries, program)
+	return os.ReadFile(program) //nolint:gosec // G304: in a folder of this program
 }
 
 // checksums writes the file that `sha256sum --check` reads.
@@ -142,5 +168,5 @@ func (b *build) checksums() error {
 		}
 		lines = fmt.Appendf(lines, "%x  %s\n", sha256.Sum256(content), entry.Name())
 	}
-	return os.WriteFile(filepath.Join(b.out, name), lines, 0o600) //nolint:gosec // G703: the folder is the caller's
+	return os.WriteFile(filepath.Join(b.out, name), lines, 0o644) //nolint:gosec // G306, G703: published, in the caller's folder
 }

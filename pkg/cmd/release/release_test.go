@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -93,6 +94,30 @@ func checkArchive(t *testing.T, out string) {
 	names := slices.Sorted(maps.Keys(files))
 	if diff := cmp.Diff([]string{name + "/CHANGELOG.md", name + "/LICENSE", name + "/README.md", name + "/waitless"}, names); diff != "" {
 		t.Error(diff)
+	}
+	checkLinks(t, name, files)
+}
+
+// checkLinks follows the links of the texts in an archive: to another file of it, or to a file of the commit in the repository.
+func checkLinks(t *testing.T, folder string, files map[string][]byte) {
+	t.Helper()
+	inTree := 0
+	for _, name := range []string{"README.md", "CHANGELOG.md"} {
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(string(files[folder+"/"+name]), -1) {
+			file, ok := strings.CutPrefix(link[1], "https://"+repository+"/blob/0123456789/")
+			switch {
+			case ok:
+				inTree++
+				if _, err := os.Stat(filepath.Join(root, file)); err != nil {
+					t.Errorf("%s: link %s: %v", name, link[1], err)
+				}
+			case !strings.HasPrefix(link[1], "https://") && files[folder+"/"+link[1]] == nil:
+				t.Errorf("%s: the archive does not have %s", name, link[1])
+			}
+		}
+	}
+	if inTree < 20 {
+		t.Errorf("only %d links to the tree", inTree)
 	}
 }
 

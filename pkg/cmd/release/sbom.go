@@ -57,7 +57,7 @@ func componentOf(module *debug.Module) (cyclonedx.Component, error) {
 }
 
 func (b *build) write(components []cyclonedx.Component) error {
-	purl := "pkg:golang/github.com/waitless/waitless@v" + release.Version
+	purl := "pkg:golang/" + repository + "@v" + release.Version
 	refs := make([]string, len(components))
 	for i := range components {
 		refs[i] = components[i].BOMRef

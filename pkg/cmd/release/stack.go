@@ -31,12 +31,15 @@ func (b *build) stack(work, arch string) error {
 		return err
 	}
 	files = append(files, file{"template.yaml", []byte(template), false}, file{"samconfig.toml", settings, false})
+	folder, sources := filepath.Join(work, arch), make([]string, len(names))
+	for i, name := range names {
+		sources[i] = "./functions/" + name
+	}
+	if err := b.compile(processors[arch], folder, sources, "-tags", "lambda.norpc"); err != nil {
+		return err
+	}
 	for _, name := range names {
-		binary := filepath.Join(work, arch, name, "bootstrap")
-		if err := b.compile(processors[arch], binary, "./functions/"+name, "-tags", "lambda.norpc"); err != nil {
-			return err
-		}
-		content, err := os.ReadFile(binary) //nolint:gosec // G304: what was just built
+		content, err := b.built(filepath.Join(folder, name))
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/cli"
 	_ "github.com/waitless/waitless/pkg/cmd/collector"
 	"github.com/waitless/waitless/pkg/cmd/compose"
@@ -14,5 +15,6 @@ import (
 func main() {
 	command := cli.System()
 	command.Stores, command.AWS = compose.Stores{}, compose.Loader(config.LoadDefaultConfig).Open
+	command.Check, command.Right = catalogue.Check, catalogue.Right
 	os.Exit(command.Main())
 }

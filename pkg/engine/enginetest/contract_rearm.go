@@ -8,6 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // rearmCases are those of wakes for messages that may be lost.
@@ -53,6 +54,72 @@ var rearmCases = []ruleCase{
 		b.overdue(25*time.Hour, time.Hour)
 		b.advance(b.close(success))
 		b.overdue(25*time.Hour, 0)
+	}},
+	{"rearm: a timer of a lane is overdue after its instant, and the wake rearms the lane", func(b *fixture) {
+		_, lanes := b.fork(waitText("A", 10), waitText("B", 3000))
+		b.advance(lanes[0])
+		b.advance(lanes[1])
+		b.wakes = nil
+		b.overdue(10*time.Second, 0)
+		b.overdue(time.Minute, 50*time.Second)
+		b.rearm(engine.RearmRequest{}, "lanes")
+		b.drain()
+		b.overdue(time.Minute, 0)
+	}},
+	{"rearm: a timer of a lane in a lane is overdue", func(b *fixture) {
+		_, lanes := b.fork(inner("Inner", waitText("A", 10), waitText("B", 3000)), waitText("C", 3000))
+		b.advance(lanes[0])
+		for _, lane := range append(b.takeAll(), lanes[1]) {
+			b.advance(lane)
+		}
+		b.overdue(10*time.Second, 0)
+		b.overdue(time.Minute, 50*time.Second)
+	}},
+	{"rearm: a lane that has not begun is overdue when the worker that wakes it is dead for certain", func(b *fixture) {
+		b.fork(waitText("A", 3000), waitText("B", 3000))
+		b.overdue(workerDeadAfter, 0)
+		b.overdue(time.Hour, time.Hour-workerDeadAfter)
+	}},
+	{"rearm: a fork is overdue whose lanes have all ended", func(b *fixture) {
+		b.answer("A", `{}`)
+		b.answer("B", `{}`)
+		_, lanes := b.fork(taskText("A"), taskText("B"))
+		b.advance(lanes[0])
+		b.at(time.Minute)
+		b.advance(lanes[1])
+		b.wakes = nil
+		b.overdue(time.Hour, time.Hour-time.Minute-workerDeadAfter)
+		b.rearm(engine.RearmRequest{}, "lanes")
+		b.drain()
+		b.wantSucceeded()
+	}},
+	{"rearm: a fork is overdue that one lane has failed", func(b *fixture) {
+		b.script("A", answer{outcome: token.Failure("No", "")})
+		_, lanes := b.fork(taskText("A"), waitText("B", 3000))
+		b.advance(lanes[1])
+		b.advance(lanes[0])
+		b.wakes = nil
+		b.overdue(workerDeadAfter, 0)
+		b.overdue(time.Hour, time.Hour-workerDeadAfter)
+	}},
+	{"rearm: an execution that is ending is overdue when its worker is dead for certain", func(b *fixture) {
+		b.fork(waitText("A", 3000), waitText("B", 3000))
+		b.advance(b.stop())
+		b.wakes = nil
+		b.overdue(workerDeadAfter, 0)
+		b.overdue(time.Hour, time.Hour-workerDeadAfter)
+	}},
+	{"rearm: a wait for a sub-flow is overdue whose end was not reported", func(b *fixture) {
+		b.answer("A", `{}`)
+		b.advance(b.withChild(taskFlow("A"), awaited, named))
+		b.overdue(time.Hour, 0)
+		child := b.takeFirst()
+		b.sendFails = 1
+		b.wantError(child, engine.CodeInternal)
+		b.overdue(2*time.Hour, time.Hour-workerDeadAfter)
+		b.rearm(engine.RearmRequest{}, "subflow")
+		b.drain()
+		b.wantSucceeded()
 	}},
 	{"rearm: an execution is overdue after the time limit although its definition cannot be read", func(b *fixture) {
 		b.Limits.Duration = 24 * time.Hour

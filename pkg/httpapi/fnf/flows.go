@@ -220,7 +220,10 @@ func (h handler) putDefinition(ctx context.Context, given parameters, listed []e
 	if text == "" {
 		return listed[0], nil
 	}
-	flow, _, err := engine.ParseFlow(given["Name"], []byte(text))
+	flow, parsed, err := engine.ParseFlow(given["Name"], []byte(text))
+	if err == nil {
+		err = engine.CheckFlow(flow.Name, parsed, h.Check)
+	}
 	if err != nil {
 		return current, err
 	}

@@ -72,6 +72,8 @@ type Config struct {
 	Executions Executions
 	Index      Index
 	Flows      Flows
+	// Check returns what package fdl cannot know to be wrong in a definition; nil finds nothing.
+	Check func(*fdl.Flow) fdl.Problems
 	// Schedules manages the schedules of flows.
 	Schedules cron.Manager
 	// Await returns the state of an execution once it has ended, or when ctx ends. It may return earlier.

@@ -61,8 +61,8 @@ type Config struct {
 	Schedules cron.Manager
 	// External lists waits of external engines; nil means there are none.
 	External resume.ExternalWaits
-	// Polls sends the polls of those waits; it is required if there is External.
-	Polls resume.Polls
+	// Rearmer rearms those waits, and jobs of steps; it is required if there is External.
+	Rearmer resume.Rearmer
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
 	// shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int

@@ -55,8 +55,8 @@ type Rearmed struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// rearmAtOnce is how many executions or waits one request rearms, one read each.
-const rearmAtOnce = 100
+// rearmAtOnce is how many executions or waits one request rearms. It reads their lanes, too.
+const rearmAtOnce = 25
 
 func (h handler) rearm(r *http.Request) (int, any, error) {
 	var form Rearm
@@ -100,14 +100,14 @@ func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (
 		return needs, nil // its wake finds out that the definition is gone
 	case err != nil:
 		return needs, err
-	case !slices.ContainsFunc(flow.All, isJob):
+	case !slices.ContainsFunc(flow.All, mayAwaitJob):
 		return needs, nil
 	}
 	waiting, err := h.Engine.Waiting(ctx, f.State, math.MaxInt)
 	for _, state := range waiting.States {
-		if err == nil && waitsFor(flow, state.Waiting) == "job" {
+		if waits := waitsFor(flow, state.Waiting); err == nil && (waits == "job" || waits == "callback") {
 			var sent string
-			if sent, err = h.rearmJob(ctx, state, dryRun); sent != "" && !slices.Contains(needs, sent) {
+			if sent, err = h.rearmJob(ctx, flow, state, dryRun); sent != "" && !slices.Contains(needs, sent) {
 				needs = append(needs, sent)
 			}
 		}
@@ -115,12 +115,13 @@ func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (
 	return needs, err
 }
 
-func isJob(step *fdl.Step) bool {
+// mayAwaitJob reports whether a step starts a job, or calls a function that may pass its token to StartJob.
+func mayAwaitJob(step *fdl.Step) bool {
 	task, ok := step.Kind.(*fdl.Task)
-	return ok && task.Pattern == fdl.PatternSync && task.Resource.Kind != ""
+	return ok && (task.Pattern == fdl.PatternWaitForCallback || task.Pattern == fdl.PatternSync && task.Resource.Kind != "")
 }
 
-func (h handler) rearmJob(ctx context.Context, state machine.State, dryRun bool) (needs string, err error) {
+func (h handler) rearmJob(ctx context.Context, flow *fdl.Flow, state machine.State, dryRun bool) (needs string, err error) {
 	reply, err := h.Engine.Submission(ctx, state.ID())
 	if err != nil {
 		return "", err
@@ -129,7 +130,11 @@ func (h handler) rearmJob(ctx context.Context, state machine.State, dryRun bool)
 	if err := json.Unmarshal([]byte(reply.JSON()), &started); err != nil {
 		return "", nil //nolint:nilerr // the start was not recorded yet: it is made again
 	}
-	return resume.Rearmer{Tokens: h.Tokens, Polls: h.Polls}.RearmStep(ctx, state.Waiting.Handle(), started, dryRun)
+	wait := resume.StepWait{Handle: state.Waiting.Handle(), Started: started, Called: waitsFor(flow, state.Waiting) == "callback"}
+	if task, ok := flow.All[state.Waiting.Attempt.Step].Kind.(*fdl.Task); ok {
+		wait.StopJob = task.StopJob
+	}
+	return h.Rearmer.RearmStep(ctx, wait, dryRun)
 }
 
 func (f Rearm) selection() (engine.Selection, error) {
@@ -165,7 +170,7 @@ func (h handler) rearmExternal(r *http.Request, after string, dryRun bool) (int,
 	p := RearmedPage{Rearmed: []Rearmed{}}
 	for _, wait := range waits {
 		var needs string
-		if needs, err = (resume.Rearmer{Tokens: h.Tokens, Polls: h.Polls}).Rearm(r.Context(), wait, dryRun); err != nil {
+		if needs, err = h.Rearmer.Rearm(r.Context(), wait, dryRun); err != nil {
 			break
 		}
 		p.Rearmed = append(p.Rearmed, Rearmed{Recipient: string(wait.Recipient), Token: token.Mask(wait.Handle), Needs: []string{needs}})

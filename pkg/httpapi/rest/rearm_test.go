@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -56,24 +58,49 @@ func (s *sentPolls) Send(_ context.Context, poll resume.Poll) error {
 	return nil
 }
 
-// The polls of jobs of steps are sent again, those of branches too. A callback has no poll, whatever its function returned.
+// bindJob has the token of the execution wait for the job, as StartJob does.
+func (a *api) bindJob() {
+	a.t.Helper()
+	id := engine.NewID("jobs", "e")
+	found, err := a.system.Client.Rearm(a.t.Context(), []engine.ID{id}, engine.RearmRequest{DryRun: true})
+	if err != nil || found[0].State.Waiting == nil {
+		a.t.Fatalf("found %+v, error %v", found, err)
+	}
+	key := jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "us-east-1", Name: "arn:aws:batch:us-east-1:123456789012:job/j"}
+	if _, err := a.store.Bind(a.t.Context(), key, resume.Waiter{Handle: found[0].State.Waiting.Handle(), JobID: "j"}, a.now.Add(time.Hour)); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// The polls of jobs of steps are sent again, those of branches too. Of a callback, if its
+// token is bound to the job that its function returned.
 func TestRearmSendsPollsOfSteps(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]struct {
+	for _, want := range []struct {
+		text  string
+		bound bool
 		needs []string
 		polls int
-	}{twoJobs: {[]string{"lanes", resume.NeedsPoll}, 2}, notPolled: {[]string{"token"}, 0}} {
+	}{
+		{twoJobs, false, []string{"lanes", resume.NeedsPoll}, 2},
+		{notPolled, false, []string{"token"}, 0},
+		{notPolled, true, []string{"token", resume.NeedsPoll}, 1},
+	} {
 		a := newAPI(t)
 		a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Tasks: jobStarts{}})
 		polls := &sentPolls{}
 		a.config.Engine, a.config.Tokens, a.config.Start = a.system.Client, a.system.Tokens, a.system.Start
-		a.config.External, a.config.Polls = resumetest.WithExternalWaits(a.store), polls
+		a.config.External = resumetest.WithExternalWaits(a.store)
+		a.config.Rearmer = resume.Rearmer{Tokens: a.system.Tokens, Polls: polls, Rendezvous: a.store, Account: "123456789012", Region: "us-east-1"}
 		a.serve()
-		flow := a.put("jobs", text)
+		flow := a.put("jobs", want.text)
 		if _, _, err := a.Start(t.Context(), "jobs", rest.Start{Name: "e", Hash: flow.Hash, Input: object(t, `{}`)}); err != nil {
 			t.Fatal(err)
 		}
 		a.run()
+		if want.bound {
+			a.bindJob()
+		}
 		for _, dryRun := range []bool{true, false} {
 			page, err := a.Rearm(t.Context(), rest.Rearm{DryRun: dryRun})
 			if err != nil || len(page.Rearmed) != 1 || !slices.Equal(page.Rearmed[0].Needs, want.needs) {

@@ -22,7 +22,7 @@ const (
 // seconds, 60 by default. The zero Services have no jobs. Services are not safe for concurrent use.
 type Services struct {
 	byKey    map[jobs.Key]*job
-	byParams map[string]*job // of their descriptions
+	byParams map[string]*job // of their descriptions, and of their stops
 }
 
 // job is one run of a job.
@@ -91,7 +91,7 @@ func (j *job) name(kind jobs.Kind, unique string) error {
 	}
 	started, err := kind.ReadStart(Account, Region, params, nil)
 	if err != nil { // the service invents the id
-		j.ID = inventedID(unique)
+		j.ID = kind.InventedID(Account, Region, params, inventedID(unique))
 		started, err = kind.ReadStart(Account, Region, params, kind.Started(j.Simulated))
 	}
 	j.ID, j.Key, j.Params = started.ID, started.Key, params
@@ -110,6 +110,10 @@ func (s *Services) add(kind jobs.Kind, j *job) {
 	}
 	params, _ := kind.DescribeParams(j.ID) // it has the form of an id
 	s.byKey[j.Key], s.byParams[string(params)] = j, j
+	if kind.CanStop() {
+		params, _ = kind.StopParams(j.ID)
+		s.byParams[stopOf(kind, params)] = j
+	}
 }
 
 func notPlayed(kind jobs.Kind) error {
@@ -129,6 +133,23 @@ func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byt
 	}
 	return []byte("{}"), nil
 }
+
+// Stop plays the call that stops a job at the instant now. A job that has ended stays as it is. The error is a [*Refusal].
+func (s *Services) Stop(kind jobs.Kind, params []byte, now time.Time) error {
+	j := s.byParams[stopOf(kind, params)]
+	switch {
+	case !kind.Simulates():
+		return notPlayed(kind)
+	case j == nil:
+		return &Refusal{cmp.Or(kind.NoJob(), "ValidationException"), "there is no such job"}
+	case j.runs(now):
+		j.Ended, j.Stopped = now, true
+	}
+	return nil
+}
+
+// stopOf returns the params of a stop as a key beside those of descriptions, which may be the same.
+func stopOf(kind jobs.Kind, params []byte) string { return kind.StopOp + string(params) }
 
 // Observe ends the job of an event, unless the event is about an earlier run.
 func (s *Services) Observe(text []byte, now time.Time) {

@@ -48,7 +48,12 @@ func bind(t *testing.T, store *disk.Store, job, waiter int) resume.JobRecord {
 
 func closeToken(t *testing.T, store *disk.Store, handle string) {
 	t.Helper()
-	if _, err := store.Close(t.Context(), handle, token.CloseOp{Outcome: token.Success(value.Null()), By: token.ClosedByEvent, At: epoch}); err != nil {
+	closeTokenBy(t, store, handle, token.ClosedByEvent)
+}
+
+func closeTokenBy(t *testing.T, store *disk.Store, handle string, by token.Closer) {
+	t.Helper()
+	if _, err := store.Close(t.Context(), handle, token.CloseOp{Outcome: token.Success(value.Null()), By: by, At: epoch}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -82,7 +87,7 @@ func TestWaitsSurviveARestart(t *testing.T) {
 	}
 }
 
-// TestPollsCanBeSentAgainAfterARestart: those of tokens that are open.
+// TestPollsCanBeSentAgainAfterARestart: those of tokens that are open, and those that stop a job.
 func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 	t.Parallel()
 	const each = 3 // jobs with one waiter, two and three
@@ -96,6 +101,19 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 			want = append(want, resume.Poll{Key: jobOf(job), Waiter: waiter})
 		}
 	}
+	for i, by := range map[int]token.Closer{31: token.ClosedByStop, 32: token.ClosedByReconcile} {
+		stopping := waiterOf(i)
+		stopping.StopJob = true
+		if _, err := store.Bind(t.Context(), jobOf(2), stopping, epoch.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		closeTokenBy(t, store, stopping.Handle, by)
+		if by == token.ClosedByStop {
+			want = append(want, resume.Poll{Key: jobOf(2), Waiter: stopping})
+		}
+	}
+	bind(t, store, 2, 33)
+	closeTokenBy(t, store, waiterOf(33).Handle, token.ClosedByStop)
 	bind(t, store, 1, 19)
 	closeToken(t, store, waiterOf(19).Handle)
 	bind(t, store, 2, 29)
@@ -167,6 +185,41 @@ func TestJobEndedBetweenTwoProcesses(t *testing.T) {
 			p.runToEnd(t)
 			p.want(t, machine.StatusSucceeded, "", later)
 		})
+	}
+}
+
+// TestStopJobOfTheNextProcess: the execution was stopped, and its process ended before the poll that stops the job.
+func TestStopJobOfTheNextProcess(t *testing.T) {
+	t.Parallel()
+	const flow = "version: v1\ntype: flow\nsteps:\n  - {type: task, name: Job, action: 'batch:SubmitJob', pattern: sync, stopJob: true,\n" +
+		"    serviceParams: {jobName: job, jobQueue: queue, jobDefinition: definition, delay: 100000}}\n"
+	dir := filepath.Join(t.TempDir(), "store")
+	p := beginJobs(t, dir, 0)
+	put, err := p.store.Put(t.Context(), "flow", []byte(flow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Start(t.Context(), engine.StartRequest{Flow: put, Execution: "one", Input: value.Object()}); err != nil {
+		t.Fatal(err)
+	}
+	p.runUntil(t, func(state machine.State) bool { return state.Waiting != nil && state.Waiting.Submitted() })
+	p = beginJobs(t, dir, 0)
+	if err := p.Stop(t.Context(), engine.NewID("flow", "one"), "Operator", ""); err != nil {
+		t.Fatal(err)
+	}
+	p.runUntil(t, func(state machine.State) bool { return state.Status == machine.StatusStopped })
+	p = beginJobs(t, dir, time.Minute)
+	wantWaiting(t, p.store, 1)
+	if err := p.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantWaiting(t, p.store, 0)
+}
+
+func wantWaiting(t *testing.T, store *disk.Store, want int) {
+	t.Helper()
+	if polls, err := store.Waiting(t.Context(), resume.Poll{}, 10); err != nil || len(polls) != want {
+		t.Errorf("polls %+v, error %v; want %d", polls, err, want)
 	}
 }
 

@@ -213,7 +213,7 @@ func (n *Naive) attempt(step *fdl.Step, task *fdl.Task, input value.Value, at ti
 	if task.Resource.IsSubflow() {
 		return n.subflow(step, task, input, at)
 	}
-	if task.Resource.Kind != "" { // a job
+	if task.Resource.OfService() { // a job or an operation
 		input = task.Params.Eval(&expr.Scope{Self: input})
 	}
 	end := n.call(step, input, at)

@@ -26,6 +26,7 @@ type fixture struct {
 	raw      JobsStore
 	keys     token.Keys
 	services *fakeServices
+	other    *fakeServices // of otherAccount
 	// external: the waiters are external.
 	external bool
 
@@ -45,6 +46,8 @@ type fixture struct {
 	// dieAfter, unless 0, ends the process after so many effects more.
 	dieAfter int
 	trace    []string
+	// onBind, unless nil, is called once a waiter is bound and before its starter hears of it.
+	onBind func()
 	// parked is until when the latest event is stored while there is no waiter.
 	parked time.Time
 }
@@ -66,6 +69,7 @@ func newFixture(t *testing.T, store JobsStore, external bool) *fixture {
 		keys: token.Keys{Current: token.Key{ID: 7, Secret: []byte(strings.Repeat("k", token.SecretSize))}},
 	}
 	d.services = &fakeServices{fixture: d, jobs: map[string]*job{}}
+	d.other = &fakeServices{fixture: d, jobs: map[string]*job{}}
 	d.open("https://example.org")
 	return d
 }
@@ -83,7 +87,7 @@ func (d *fixture) open(callbacks string) { d.jobs = d.jobsWith(true, callbacks) 
 // jobsWith makes the jobs, with or without external waits.
 func (d *fixture) jobsWith(external bool, callbacks string) fixtureJobs {
 	config := resume.JobsConfig{
-		JobDescriber: resume.JobDescriber{Services: d.services, Account: account, Region: region, Now: d.clock},
+		JobDescriber: resume.JobDescriber{Services: d.services, Account: account, Region: region, Now: d.clock, Elsewhere: d.servicesOf},
 		Tokens:       d.tokens(), Rendezvous: fixtureStore{d}, Polls: fixturePolls{d},
 		Warn:         func(err error) { d.warns = append(d.warns, err) },
 		CallbackBase: callbacks, CallbackHint: "set the base", Random: func() [10]byte { return [10]byte{1, 2, 3} },
@@ -176,6 +180,10 @@ func (s fixtureStore) Poll(ctx context.Context, handle string, polling token.Pol
 
 func (s fixtureStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (m resume.JobRecord, err error) {
 	err = s.effect("bind", func() (err error) { m, err = s.raw.Bind(ctx, key, waiter, expires); return err })
+	if then := s.onBind; then != nil {
+		s.onBind = nil
+		then()
+	}
 	return m, err
 }
 
@@ -183,6 +191,10 @@ func (s fixtureStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting,
 	s.parked = expires
 	err = s.effect("note", func() (err error) { m, err = s.raw.Note(ctx, key, end, expires); return err })
 	return m, err
+}
+
+func (s fixtureStore) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord, error) {
+	return s.raw.JobRecord(ctx, key)
 }
 
 func (s fixtureStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
@@ -270,7 +282,13 @@ type caller struct {
 	// text is the token of a step of ours; theirs that of an external wait.
 	text, theirs string
 	handle       string
-	answer       jobs.StartResult
+	// account, unless empty, is where the job runs.
+	account string
+	// stopJob says that the job is stopped with the execution.
+	stopJob bool
+	answer  jobs.StartResult
+	// called says that a function of the user's started the job, with the token of a callback.
+	called bool
 }
 
 // caller returns the caller with that number.
@@ -294,6 +312,12 @@ func (p *caller) request(kind, params string, seconds int) []byte {
 		}
 	} else {
 		request["token"] = p.text
+	}
+	if p.stopJob {
+		request["stopJob"] = true
+	}
+	if p.account != "" {
+		request["account"] = p.account
 	}
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -461,6 +485,8 @@ type fakeServices struct {
 	jobs map[string]*job // by job_id
 	// starts counts them.
 	starts int
+	// stops are the job_ids that were stopped.
+	stops []string
 	// nextID, unless empty, is the id of the next job.
 	nextID string
 	// answered is how much later than it began a task's run began by the answer to
@@ -579,6 +605,18 @@ func (c *fakeServices) Describe(_ context.Context, kind jobs.Kind, params []byte
 		return c.describeExecution(names.ExecutionArn)
 	}
 	return c.describeBatch(names.Jobs[0])
+}
+
+// Stop implements [resume.Services].
+func (c *fakeServices) Stop(_ context.Context, _ jobs.Kind, params []byte) error {
+	var names struct{ JobID, ReplicationTaskArn, ExecutionArn string }
+	return c.effect("stop", func() error {
+		if err := json.Unmarshal(params, &names); err != nil {
+			return err
+		}
+		c.stops = append(c.stops, names.JobID+names.ReplicationTaskArn+names.ExecutionArn)
+		return nil
+	})
 }
 
 func (c *fakeServices) describeBatch(id string) ([]byte, error) {

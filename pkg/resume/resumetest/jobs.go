@@ -71,6 +71,9 @@ var orderings = map[string]func(*fixture){
 	"a poll repairs a lost wake of a forgotten job":              lostWakeForgotten,
 	"two executions on one task in the same moment":              twoAtTheSameMoment,
 	"a refused start does not learn of the end of the run":       claimedRun,
+	"a refused start does not learn of an end during its claim":  claimedRunEnds,
+	"a start repeated: the run ends during its claim":            adoptedRunEnds,
+	"two executions on one job: both learn of its end":           twoOnOneExecution,
 	"an output that is too large fails the wait":                 largeOutput,
 	"the description is denied: the event is not redelivered":    deniedEvent,
 	"a start fails whose first poll cannot be sent":              unsentFirstPoll,
@@ -79,6 +82,9 @@ var orderings = map[string]func(*fixture){
 	"tokens in a service's text are masked in causes and errors": maskedTexts,
 	"a forged poll closes nothing":                               forgedPoll,
 	"a forged event ends no job":                                 forgedEvent,
+	"a job of another account: its event":                        eventOfOtherAccount,
+	"a job of another account: its poll":                         pollOfOtherAccount,
+	"a job of another account: a start repeated":                 repeatedElsewhere,
 }
 
 // Jobs is the suite of [resume.Jobs] and [resume.Deliveries] over a store: a
@@ -96,6 +102,14 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 	}
 	for name, test := range map[string]func(*fixture){
 		"the event for an unknown job is parked":                               unknownJob,
+		"a job is stopped once after the stop of its execution":                stoppedJob,
+		"a job goes on after the stop of its execution unless it is to stop":   unstoppedJob,
+		"a job that ended before its execution is not stopped":                 endedBeforeStop,
+		"a later run of the resource is not stopped":                           laterRunGoesOn,
+		"a job is stopped after its poll was rearmed":                          stopAfterRearm(false),
+		"a job is stopped after its poll and its binding were rearmed":         stopAfterRearm(true),
+		"a stop that fails is repeated with the next poll":                     repeatedStop,
+		"an external wait stops no job":                                        externalStop,
 		"a malformed event has no effect":                                      malformedEvent,
 		"an expired execution is left alone":                                   longOver,
 		"an event without an end has no effect":                                noEnd,
@@ -117,6 +131,12 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"rearm: a lost delivery":                                               rearmedDelivery,
 		"rearm: a lost poll of a step":                                         rearmedStep,
 		"rearm: the poll of a step is not lost":                                rearmedStepInVain,
+		"rearm: a lost poll of a task for an external wait, which ran again":   rearmedTooLate,
+		"rearm: a lost poll of a task":                                         rearmedTask,
+		"rearm: a lost poll and a lost binding":                                reboundStep,
+		"rearm: a lost poll and a lost binding of an external wait":            reboundWait,
+		"rearm: a function started the job":                                    rearmedFunction,
+		"rearm: a function whose binding is lost":                              rearmedNoFunction,
 		"rearm: steps without a poll that can be sent":                         rearmedNoStep,
 		"rearm: nothing is lost, and one chain of polls is left":               rearmedInVain,
 		"an external wait may end as any value":                                externalValues,
@@ -135,6 +155,8 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"keys were replaced while polls were under way":                        replacedPollKeys,
 		"a poll that comes early is sent again":                                earlyPoll,
 		"a forged message is neither a heartbeat nor an outcome":               forgedDelivery,
+		"a job of another account: its status":                                 statusElsewhere,
+		"an account that is not served":                                        unlistedAccount,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

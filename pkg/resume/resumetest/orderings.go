@@ -278,6 +278,73 @@ func claimedRun(d *fixture) {
 	}
 }
 
+// claimedRunEnds: the run ends after the second caller was bound, and before it knows that the run is another one's.
+func claimedRunEnds(d *fixture) {
+	one, two := d.caller(1), d.caller(2)
+	one.start("dms-task", dmsJob)
+	d.pass(time.Second)
+	d.onBind = func() { d.endTask("NORMAL") }
+	err := two.tryStart("dms-task", dmsJob, 0)
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "dms.InvalidResourceStateFault" {
+		d.Fatalf("error %v", err)
+	}
+	if slices.ContainsFunc(d.wakes, func(w wake) bool { return w.handle != one.handle }) {
+		d.Errorf("wakes %+v: it was refused, and was told of the other one's end", d.wakes)
+	}
+	d.wantWaiters(one)
+	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+// adoptedRunEnds: the run ends after its starter, whose call is repeated, was bound, and before it is known that the run is its own.
+func adoptedRunEnds(d *fixture) {
+	p := d.caller(1)
+	d.dieAfter = 1 // with the start
+	if err := process(func() error { return p.tryStart("dms-task", dmsJob, 0) }); !errors.Is(err, errDied) {
+		d.Fatal(err)
+	}
+	d.pass(time.Minute)
+	d.onBind = func() { d.endTask("NORMAL") }
+	p.start("dms-task", dmsJob)
+	p.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
+}
+
+// twoOnOneExecution: the service returns the execution that runs with that name to both.
+func twoOnOneExecution(d *fixture) {
+	const named = `{"StateMachineArn":"` + machineARN + `","Name":"mine"}`
+	id := strings.Replace(machineARN, ":stateMachine:", ":execution:", 1) + ":mine"
+	for number, by := range []token.Closer{token.ClosedByEvent, token.ClosedByReconcile} {
+		one, two := d.caller(2*number), d.caller(2*number+1)
+		delete(d.services.jobs, id)
+		one.start("sfn-execution", named)
+		two.start("sfn-execution", named)
+		if one.answer != two.answer {
+			d.Fatalf("answers %+v and %+v", one.answer, two.answer)
+		}
+		if by == token.ClosedByEvent {
+			one.observed(id)
+		} else {
+			one.polled(id)
+		}
+		wakes := slices.Clone(d.wakes)
+		one.ended(by, id)
+		d.wakes = wakes
+		two.ended(by, id)
+		d.pass(time.Hour)
+		mustRelease(d, id, one, two)
+	}
+}
+
+// mustRelease forgets who waited, as the expiry of the job's record does.
+func mustRelease(d *fixture, id string, callers ...*caller) {
+	d.Helper()
+	key := jobs.Key{Kind: "sfn-execution", Account: account, Region: region, Name: id}
+	for _, p := range callers {
+		if err := d.raw.Release(d.Context(), key, []string{p.handle}); err != nil {
+			d.Fatal(err)
+		}
+	}
+}
+
 // largeOutput: a job may have an output that is larger than its waiter accepts.
 func largeOutput(d *fixture) {
 	limit := resume.DefaultLimit

@@ -35,6 +35,7 @@ func Rendezvous(t *testing.T, open func(t *testing.T) resume.Rendezvous) {
 		"the same waiter again is one waiter":                       (*rendezvousFixture).again,
 		"the same end again changes nothing":                        (*rendezvousFixture).endAgain,
 		"a released waiter is gone and the others stay":             (*rendezvousFixture).release,
+		"what is stored is read, and nothing of another job":        (*rendezvousFixture).read,
 		"a release leaves the end":                                  (*rendezvousFixture).releaseKeepsEnd,
 		"releasing the waiters of an unknown job stores nothing":    (*rendezvousFixture).releaseUnknown,
 		"50 waiters come back in the order of their handles":        (*rendezvousFixture).many,
@@ -152,6 +153,24 @@ func compact(output json.RawMessage) string {
 func (m *rendezvousFixture) alone() {
 	m.want(m.bind(someJob, waiterOf(1), epoch.Add(day)), nil, waiterOf(1))
 	m.want(m.note(otherJob, endAt(0), epoch.Add(day)), endAt(0))
+}
+
+func (m *rendezvousFixture) read() {
+	read := func(key jobs.Key) resume.JobRecord {
+		record, err := m.store.JobRecord(m.Context(), key)
+		if err != nil {
+			m.Fatal(err)
+		}
+		return record
+	}
+	m.want(read(someJob), nil)
+	m.bind(someJob, waiterOf(1), epoch.Add(day))
+	m.bind(someJob, waiterOf(0), epoch.Add(day))
+	m.want(read(someJob), nil, waiterOf(0), waiterOf(1))
+	m.note(someJob, endAt(0), epoch.Add(day))
+	m.mustRelease(someJob, waiterOf(1).Handle)
+	m.want(read(someJob), endAt(0), waiterOf(0))
+	m.want(read(otherJob), nil)
 }
 
 func (m *rendezvousFixture) eventFirst() {
@@ -408,6 +427,9 @@ func (m *rendezvousFixture) cancelled() {
 	}
 	if _, err := m.store.Note(ctx, someJob, *endAt(0), epoch.Add(day)); err == nil {
 		m.Error("note: no error")
+	}
+	if _, err := m.store.JobRecord(ctx, someJob); err == nil {
+		m.Error("read: no error")
 	}
 	if err := m.store.Release(ctx, someJob, []string{waiterOf(1).Handle}); err == nil {
 		m.Error("release: no error")

@@ -1,0 +1,59 @@
+package catalogue_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// A name that there is not has the nearest one, and params are compared with the operation's.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ action, params, want string }{
+		{"dynamodb:PutItem", "{TableName: a, Item: $.item}", ""},
+		{"dynamodb:PutItem", "{tableName: a, item: $.item}", ""},
+		{"dynamodb:PutItems", "{}", `f:6:13: action "dynamodb:PutItems": service "dynamodb" has no operation "PutItems"; did you mean "dynamodb:PutItem"?`},
+		{"dynamodv:PutItem", "{}", `f:6:13: action "dynamodv:PutItem": service "dynamodv" is not in the catalogue of AWS; did you mean "dynamodb"?`},
+		{"batch:SubmitJobs", "{}", `f:6:13: action "batch:SubmitJobs": service "batch" has no operation "SubmitJobs"; did you mean "batch:SubmitJob"?`},
+		{"fnf:StartExecutions", "{}", `f:6:13: action "fnf:StartExecutions": service "fnf" is not in the catalogue of AWS; did you mean "fnf:StartExecution"?`},
+		{"ocr:RecognizeIdentityCard", "{}", `f:6:13: action "ocr:RecognizeIdentityCard": service "ocr" is not in the catalogue of AWS; did you mean "ecr"?`},
+		{"dynamodb:DescribeTable", "{}", `f:7:20: serviceParams has no "TableName", which dynamodb:DescribeTable requires`},
+		{"dynamodb:DescribeTable", "{TabelName: a, TableName: b}",
+			`f:7:20: serviceParams has "TabelName", which dynamodb:DescribeTable does not have; did you mean "TableName"? (allowed: TableName)`},
+		{"dynamodb:DescribeLimits", "{a: b}", `f:7:20: serviceParams has "a", which dynamodb:DescribeLimits does not have (allowed: none)`},
+		{"kinesis:SubscribeToShard", "{}", `f:6:13: action "kinesis:SubscribeToShard": operation kinesis:SubscribeToShard cannot be called: `},
+	} {
+		flow, problems := fdl.Parse([]byte("version: v1\ntype: flow\nsteps:\n  - type: task\n    name: A\n    action: " +
+			row.action + "\n    serviceParams: " + row.params + "\n"))
+		if flow == nil {
+			t.Fatal(row.action, problems)
+		}
+		var lines []string
+		for _, p := range catalogue.Check(flow) {
+			lines = append(lines, p.Format("f"))
+		}
+		got := strings.Join(lines, "\n")
+		if got != row.want && (!strings.HasSuffix(row.want, ": ") || !strings.HasPrefix(got, row.want)) {
+			t.Errorf("%s %s: got %s\nwant %s", row.action, row.params, got, row.want)
+		}
+	}
+}
+
+func TestRight(t *testing.T) {
+	t.Parallel()
+	for operation, want := range map[string]string{
+		"dynamodb:PutItem": "dynamodb:PutItem", "stepfunctions:DescribeExecution": "states:DescribeExecution",
+		"dynamodb:PutItems":     `action "dynamodb:PutItems": service "dynamodb" has no operation "PutItems"; did you mean "dynamodb:PutItem"?`,
+		"dynamodb:BatchGetItem": "dynamodb:BatchGetItem",
+	} {
+		got, err := catalogue.Right(operation)
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", operation, got, want)
+		}
+	}
+}

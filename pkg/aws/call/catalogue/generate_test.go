@@ -1,0 +1,378 @@
+package catalogue
+
+import (
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/aws/call"
+	"github.com/waitless/waitless/pkg/aws/call/botocore"
+)
+
+var update = flag.Bool("update", false, "write the catalogue instead of comparing with it")
+
+// TestCatalogue: the file is what the vendor's models and rules say. A short test compares some services.
+func TestCatalogue(t *testing.T) {
+	t.Parallel()
+	folders, err := botocore.Folders()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(Services(), folders) && !*update {
+		t.Errorf("services %v, want %v", Services(), folders)
+	}
+	if testing.Short() && !*update {
+		folders = compared
+	}
+	made := generate(t, folders)
+	if *update {
+		if err := os.WriteFile("catalogue.bin", fileOf(made), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, each := range made {
+		e, _ := find(each.name)
+		if each.block != index().blocks[e.begin:e.end] || each.id != e.id || each.refused != e.refused {
+			t.Errorf("the catalogue of %s is not that of the model: go test ./pkg/aws/call/catalogue -run TestCatalogue -update", each.name)
+		}
+		for _, hosts := range each.hosts {
+			checkHosts(t, each.name, hosts)
+		}
+	}
+	if !testing.Short() && string(fileOf(made)) != packed {
+		t.Error("the file has more than the services")
+	}
+}
+
+// made is a service for the file.
+type made struct {
+	name, id, refused, block string
+	hosts                    []found
+}
+
+func fileOf(services []made) []byte {
+	var head, blocks bytes.Buffer
+	for _, each := range services {
+		fmt.Fprintf(&head, "%s\t%s\t%d\t%s\n", each.name, each.id, len(each.block), each.refused)
+		blocks.WriteString(each.block)
+	}
+	return append(append(head.Bytes(), '\n'), blocks.Bytes()...)
+}
+
+// found is what the vendor's library finds for operations of a service.
+type found struct {
+	Operations []string
+	URLs       map[string][3]string // URL, region and name in signatures, by partition and region
+}
+
+// generate makes services of their models.
+func generate(t *testing.T, folders []string) (services []made) {
+	t.Helper()
+	var cases []map[string]any
+	for _, folder := range folders {
+		cases = append(cases, map[string]any{"what": "hosts", "service": folder})
+	}
+	var hosts [][]found
+	if err := botocore.Run(t.Context(), cases, &hosts); err != nil {
+		t.Fatal(err)
+	}
+	policies := iamActions(t)
+	for i, folder := range folders {
+		m, err := botocore.Read(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		each := made{name: folder, refused: refusedService(folder, m), hosts: hosts[i]}
+		each.id = strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(m.Metadata.ServiceID))
+		if each.refused == "" {
+			each.block = pack(t, blockOf(folder, m, hosts[i], policies))
+		}
+		services = append(services, each)
+	}
+	return services
+}
+
+// checkHosts compares the hosts of an operation in all regions with those of the vendor's rules.
+func checkHosts(t *testing.T, folder string, want found) {
+	t.Helper()
+	o, err := Lookup(folder, want.Operations[0])
+	if err != nil { // one that is not called
+		return
+	}
+	for key, url := range want.URLs {
+		_, region, _ := strings.Cut(key, " ")
+		region, variant, _ := strings.Cut(region, " ")
+		if got, ok := o.Service.URL(region, strings.Contains(variant, "fips"), strings.Contains(variant, "dual")); got != url[0] || !ok {
+			t.Errorf("%s:%s: %s: %s, want %s", folder, o.Name, key, got, url[0])
+		}
+	}
+}
+
+func pack(t *testing.T, text string) string {
+	t.Helper()
+	var packed bytes.Buffer
+	w, err := flate.NewWriterDict(&packed, flate.BestCompression, []byte(dictionary))
+	if err == nil {
+		_, err = w.Write([]byte(text))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packed.String()
+}
+
+// protocolOf returns the protocol of the service that package call speaks, empty for none.
+func protocolOf(m botocore.Model) call.Protocol {
+	d := m.Metadata
+	spoken := append([]string{d.Protocol}, d.Protocols...)
+	switch {
+	case slices.Contains(spoken, "rest-json"):
+		return call.RESTJSON
+	case slices.Contains(spoken, "json"):
+		return call.Protocol(d.JSONVersion)
+	}
+	return ""
+}
+
+// refusedService returns why no operation of a service is called, empty if they are.
+func refusedService(folder string, m botocore.Model) string {
+	protocol := m.Metadata.Protocol
+	switch {
+	case folder == "iam" || folder == "sts":
+		return "it gives rights"
+	case protocolOf(m) == "":
+		return "its protocol is " + protocol + ", and this release speaks JSON"
+	case m.Metadata.Signature == "bearer":
+		return "its requests have bearer tokens instead of signatures"
+	}
+	return ""
+}
+
+// refusedOperation returns why an operation is not called, empty if it is.
+func refusedOperation(m botocore.Model, folder, name string) string {
+	o := m.Operations[name]
+	switch {
+	case o.AuthType == "none":
+		return "its requests are not signed, so no right bounds them"
+	case o.Discovery.Required:
+		return "its host is asked of the service first, which this release does not"
+	case strings.Contains(o.Endpoint.HostPrefix, "{") || folder == "machinelearning" && name == "Predict":
+		return "its params name a host"
+	case streams(m, o.Input) || streams(m, o.Output):
+		return "it streams its input or output"
+	case other(m, o.Input) || other(m, o.Output):
+		return "its params or response have headers of any names"
+	}
+	return ""
+}
+
+// streams reports whether an input or output is or has a stream.
+func streams(m botocore.Model, io *botocore.Member) bool {
+	return io != nil && slices.ContainsFunc(slices.Collect(maps.Values(m.Shapes[io.Shape].Members)), func(each botocore.Member) bool {
+		s := m.Shapes[each.Shape]
+		return each.Streaming || s.Streaming || s.EventStream
+	})
+}
+
+// other reports whether an input or output has members in places that rows do not have.
+func other(m botocore.Model, io *botocore.Member) bool {
+	return io != nil && slices.ContainsFunc(slices.Collect(maps.Values(m.Shapes[io.Shape].Members)), func(each botocore.Member) bool {
+		return each.Location == "headers" || each.Location == "header" && each.JSONValue
+	})
+}
+
+// blockOf returns the block of a service as parse reads it.
+func blockOf(folder string, m botocore.Model, hosts []found, policies map[string]map[string]bool) string {
+	d := m.Metadata
+	s := call.Service{ID: d.ServiceID, Prefix: d.EndpointPrefix, Protocol: protocolOf(m), Target: d.TargetPrefix}
+	signing := cmp.Or(signingName(hosts), d.SigningName)
+	if signing != d.EndpointPrefix {
+		s.Signing = signing
+	}
+	iam, actions := iamOf(m, folder, signing, policies)
+	hadQuery := ""
+	if d.HadQuery != nil {
+		hadQuery = "q"
+	}
+	text := strings.Join([]string{s.ID, s.Prefix, s.Signing, string(s.Protocol), s.Target, iam, hadQuery}, "\t") + "\n"
+	variants, variantOf := []string{}, map[string]int{}
+	for _, each := range hosts {
+		line := hostsOf(s, each.URLs)
+		i := slices.Index(variants, line)
+		if i < 0 {
+			i = len(variants)
+			variants = append(variants, line)
+		}
+		for _, name := range each.Operations {
+			variantOf[name] = i
+		}
+	}
+	text += strings.Join(variants, "\n") + "\n\n"
+	for _, name := range slices.Sorted(maps.Keys(m.Operations)) {
+		text += name + "\t" + operationLine(m, folder, name, s.Protocol, variantOf[name], actions) + "\n"
+	}
+	return text
+}
+
+func operationLine(m botocore.Model, folder, name string, protocol call.Protocol, variant int, actions map[string]bool) string {
+	if reason := refusedOperation(m, folder, name); reason != "" {
+		return "!" + reason
+	}
+	o := m.Operations[name]
+	fields := []string{"", "{}", "", o.Endpoint.HostPrefix, "", ""}
+	if protocol == call.RESTJSON {
+		fields[0] = o.HTTP.Method + " " + o.HTTP.RequestURI
+	}
+	if o.Input != nil {
+		fields[1] = m.Shape(o.Input.Shape, botocore.Outline)
+	}
+	if o.Output != nil {
+		fields[2] = m.Shape(o.Output.Shape, botocore.Instants)
+	}
+	if variant > 0 {
+		fields[4] = fmt.Sprint(variant)
+	}
+	if !actions[strings.ToLower(name)] {
+		fields[5] = noAction
+	}
+	return strings.Join(fields, "\t")
+}
+
+// signingName returns the name in signatures that the rules have, empty if they have none.
+func signingName(hosts []found) string {
+	for _, each := range hosts {
+		for _, url := range each.URLs {
+			if url[2] != "" {
+				return url[2]
+			}
+		}
+	}
+	return ""
+}
+
+var variants = []string{"", " fips", " dual", " fips dual"}
+
+// hostsOf returns the exceptions of a service in hosts and regions.
+func hostsOf(s call.Service, urls map[string][3]string) string {
+	byPartition := map[string][]string{}
+	for key := range urls {
+		partition, region, _ := strings.Cut(key, " ")
+		region, _, _ = strings.Cut(region, " ")
+		byPartition[partition] = append(byPartition[partition], region)
+	}
+	hosts, regions := map[string]string{}, map[string]string{}
+	for _, partition := range partitions {
+		names := byPartition[partition]
+		slices.Sort(names)
+		names = slices.Compact(names)
+		for _, variant := range variants {
+			exceptions(s, hosts, urls, partition, variant, names)
+		}
+		for _, region := range names {
+			if signed := urls[partition+" "+region][1]; signed != "" && signed != region {
+				regions[partition] = signed
+			}
+		}
+	}
+	return joined(hosts) + "\t" + joined(regions)
+}
+
+// partitions are those of package call.
+var partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"}
+
+// exceptions adds the hosts of a partition: the most frequent one for the partition, others by region.
+func exceptions(s call.Service, hosts map[string]string, urls map[string][3]string, partition, variant string, regions []string) {
+	count, hostOf := map[string]int{}, map[string]string{}
+	for _, region := range regions {
+		url := urls[partition+" "+region+variant][0]
+		host := call.NoHost
+		if url != "" {
+			host = strings.Replace(strings.TrimPrefix(url, "https://")+".", region, "REGION", 1)
+			plain, _ := s.URL(region, strings.Contains(variant, "fips"), strings.Contains(variant, "dual"))
+			if url == plain {
+				host = ""
+			}
+		}
+		hostOf[region] = host
+		count[host]++
+	}
+	most := slices.SortedFunc(maps.Keys(count), func(a, b string) int { return cmp.Or(count[b]-count[a], cmp.Compare(a, b)) })
+	if len(most) == 0 {
+		hosts[partition+variant] = call.NoHost
+		return
+	}
+	if most[0] != "" {
+		hosts[partition+variant] = most[0]
+	}
+	for _, region := range regions {
+		if host := hostOf[region]; host != most[0] {
+			plain, _ := s.URL(region, strings.Contains(variant, "fips"), strings.Contains(variant, "dual"))
+			hosts[region+variant] = cmp.Or(host, strings.TrimPrefix(plain, "https://")+".")
+		}
+	}
+}
+
+func joined(pairs map[string]string) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		texts = append(texts, name+"="+pairs[name])
+	}
+	return strings.Join(texts, ";")
+}
+
+// iamActions returns the actions that policies may have, in lower case, by service. They are those of the linter of the template.
+func iamActions(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	files, err := filepath.Glob("../../../../.tools/sam/lib/python3*/site-packages/cfnlint/data/AdditionalSpecs/Policies.json")
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the linter of templates is not installed: `make test` installs it (%v)", err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var services map[string]struct{ Actions map[string]any }
+	if err := json.Unmarshal(text, &services); err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]map[string]bool{}
+	for service, each := range services {
+		all[service] = map[string]bool{}
+		for action := range each.Actions {
+			all[service][action] = true
+		}
+	}
+	return all
+}
+
+// iamOf returns the prefix of a service in policies, which has the most operations of the service, and its actions.
+func iamOf(m botocore.Model, folder, signing string, policies map[string]map[string]bool) (prefix string, actions map[string]bool) {
+	count := func(prefix string) (n int) {
+		for name := range m.Operations {
+			if policies[prefix][strings.ToLower(name)] {
+				n++
+			}
+		}
+		return n
+	}
+	prefix, most := signing, 0
+	for _, each := range append([]string{signing, folder, m.Metadata.EndpointPrefix}, slices.Sorted(maps.Keys(policies))...) {
+		if n := count(each); n > most {
+			prefix, most = each, n
+		}
+	}
+	return prefix, policies[prefix]
+}

@@ -1,0 +1,109 @@
+package services
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// Together describes jobs with fewer calls. A service accepts a number of descriptions a second, and some services describe many
+// jobs in one call. Descriptions of one kind that are asked for within Pause share a call, up to the number that the service
+// describes at once.
+type Together struct {
+	resume.Services
+
+	// Pause is how long a description waits for others.
+	Pause time.Duration
+
+	mu    sync.Mutex
+	calls map[string]*sharedCall // by the name of the kind: those that others may join
+}
+
+// sharedCall is a call for several descriptions.
+type sharedCall struct {
+	params   [][]byte
+	full     chan struct{} // is closed when no more fit
+	done     chan struct{} // is closed when response and err are known
+	response []byte
+	err      error
+	alone    bool // the params cannot be joined
+}
+
+// Describe implements [resume.Services].
+func (t *Together) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	if kind.DescribedTogether() == 1 {
+		return t.Services.Describe(ctx, kind, params)
+	}
+	shared, first := t.join(kind, params)
+	if first {
+		t.carryOut(ctx, kind, shared)
+	}
+	select {
+	case <-shared.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	switch {
+	case len(shared.params) == 1:
+		return shared.response, shared.err
+	case shared.alone, isRejected(shared.err): // the latter perhaps for one of the others
+		return t.Services.Describe(ctx, kind, params)
+	case shared.err != nil:
+		return nil, shared.err
+	}
+	return kind.SplitDescription(shared.response, params)
+}
+
+// isRejected reports whether the service rejected a call for what it asked. A throttled call is not repeated once for each job.
+func isRejected(err error) bool {
+	refused, ok := errors.AsType[*resume.ServiceError](err)
+	return ok && !refused.Again
+}
+
+// join adds a description to the call that others may join. It reports true to the one that carries the call out.
+func (t *Together) join(kind jobs.Kind, params []byte) (shared *sharedCall, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	shared = t.calls[kind.Name]
+	if first = shared == nil; first {
+		shared = &sharedCall{full: make(chan struct{}), done: make(chan struct{})}
+		if t.calls == nil {
+			t.calls = map[string]*sharedCall{}
+		}
+		t.calls[kind.Name] = shared
+	}
+	shared.params = append(shared.params, params)
+	if len(shared.params) == kind.DescribedTogether() {
+		delete(t.calls, kind.Name)
+		close(shared.full)
+	}
+	return shared, first
+}
+
+// carryOut waits for others, and makes the call.
+func (t *Together) carryOut(ctx context.Context, kind jobs.Kind, shared *sharedCall) {
+	defer close(shared.done)
+	pause := time.NewTimer(t.Pause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-shared.full:
+	case <-ctx.Done(): // the call fails
+	}
+	t.mu.Lock()
+	if t.calls[kind.Name] == shared {
+		delete(t.calls, kind.Name)
+	}
+	t.mu.Unlock()
+	params, ok := shared.params[0], true
+	if len(shared.params) > 1 {
+		params, ok = kind.JoinDescriptions(shared.params)
+	}
+	if shared.alone = !ok; ok {
+		shared.response, shared.err = t.Services.Describe(ctx, kind, params)
+	}
+}

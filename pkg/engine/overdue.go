@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+// mostLanesRead is how many lanes of an execution are read to find out whether it is overdue: a fork, and one in the first of its lanes.
+const mostLanesRead = 2 * machine.MaxLanes
+
+// otherLanes is after which time a reader that cannot read all lanes begins with the next one.
+const otherLanes = 15 * time.Minute
+
+// due is when an execution is to continue without a signal from outside, or has to end. It also reads the lanes.
+type due struct {
+	*core
+	now   time.Time
+	at    time.Time // the earliest of all, zero for none
+	lanes []machine.State
+	left  int // how many lanes may be read
+}
+
+// dueAt reads when an execution or lane is due.
+func (c *core) dueAt(ctx context.Context, s machine.State, now time.Time) (due, error) {
+	d := due{core: c, now: now, left: mostLanesRead}
+	err := d.add(ctx, s)
+	if err == nil && !s.Status.Final() {
+		err = d.addTimeLimit(ctx, s)
+	}
+	return d, err
+}
+
+// overdue returns by how much the instant has passed; 0 if it has not.
+func (d *due) overdue() time.Duration {
+	if d.at.IsZero() {
+		return 0
+	}
+	return max(0, d.now.Sub(d.at))
+}
+
+func (d *due) earlier(at time.Time) {
+	if d.at.IsZero() || at.Before(d.at) {
+		d.at = at
+	}
+}
+
+// dead adds when a worker is dead for certain that was to do something at once.
+func (d *due) dead(since time.Time) { d.earlier(since.Add(defaultWorkerDeadAfter)) }
+
+// add adds the instants of an execution or lane, and of all that it waits for.
+func (d *due) add(ctx context.Context, s machine.State) error {
+	if s.Status.Final() {
+		return nil
+	}
+	if s.Timer.Tag != "" {
+		d.earlier(s.Timer.Due)
+	}
+	if s.Status == machine.StatusStarting {
+		d.dead(s.Started)
+	}
+	entered, pending := pendingEntry(s)
+	switch w := s.Waiting; {
+	case s.Ending != nil:
+		d.dead(s.Ending.Since)
+	case pending && slices.Contains(Needs(s), "submit"):
+		d.dead(entered.Since)
+	case w != nil && w.For == machine.WaitingForLanes:
+		return d.addLanes(ctx, s.ID(), w)
+	case w != nil && w.Child != nil:
+		return d.addChild(ctx, w.Child.ID())
+	}
+	return nil
+}
+
+// addChild adds when a sub-flow has to have reported its end.
+func (d *due) addChild(ctx context.Context, id ID) error {
+	child, err := d.latestState(ctx, id)
+	switch {
+	case errors.Is(err, ErrNotFound), CodeOf(err) == CodeDefect, CodeOf(err) == CodeTooNew:
+		return nil
+	case err == nil && child.Status.Final():
+		d.dead(child.At)
+	}
+	return err
+}
+
+// addLanes adds the instants of the lanes of a fork. If all have ended, or one has failed, the fork is to continue.
+func (d *due) addLanes(ctx context.Context, id ID, w *machine.Waiting) error {
+	lanes, ended, last := lanesOf(id, w.Attempt.Number, w.Lanes), 0, w.Since
+	first := int(d.now.Unix()/int64(otherLanes.Seconds())) % len(lanes)
+	for _, lane := range slices.Concat(lanes[first:], lanes[:first]) {
+		if d.left == 0 {
+			return nil
+		}
+		d.left--
+		s, err := d.latestState(ctx, lane.ID())
+		switch {
+		case errors.Is(err, ErrNotFound), CodeOf(err) == CodeDefect: // the wake that begins or ends it is lost
+			d.dead(w.Since)
+		case CodeOf(err) == CodeTooNew: // for a worker of that release
+		case err != nil:
+			return err
+		case !s.Status.Final():
+			d.lanes = append(d.lanes, s)
+			if err := d.add(ctx, s); err != nil {
+				return err
+			}
+		default:
+			ended++
+			if last = later(last, s.At); s.Status == machine.StatusFailed {
+				d.dead(s.At)
+			}
+		}
+	}
+	if ended == len(lanes) {
+		d.dead(last)
+	}
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// addTimeLimit adds the time limit of an execution. A lane has none of its own (rule 23).
+func (d *due) addTimeLimit(ctx context.Context, s machine.State) error {
+	if s.Lane != nil || d.now.Before(d.limits.EndsAt(s, nil)) {
+		return nil
+	}
+	flow, err := d.flows.Flow(ctx, s.Flow)
+	if errors.Is(err, ErrNotFound) || CodeOf(err) == CodeInvalid { // any wake ends the execution (rule 13)
+		flow, err = nil, nil
+	}
+	d.earlier(d.limits.EndsAt(s, flow))
+	return err
+}
+
+// latestState returns the state in the latest item of a log.
+func (c *core) latestState(ctx context.Context, id ID) (machine.State, error) {
+	item, err := c.log.Latest(ctx, id)
+	if err != nil {
+		return machine.State{}, err
+	}
+	return decodeState(item)
+}

@@ -1,0 +1,79 @@
+package fdl_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/fdl"
+)
+
+// The mistakes that a check finds have the positions of the name, or of the params.
+func TestCheckOperations(t *testing.T) {
+	t.Parallel()
+	flow, problems := fdl.Parse([]byte(`version: v1
+type: flow
+steps:
+  - type: task
+    name: Put
+    action: dynamodb:PutItem
+    serviceParams: {TableName: orders, Item: $.item}
+  - type: task
+    name: Start
+    action: batch:SubmitJob
+    serviceParams: {jobName: a}
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.all, item: one}
+    steps:
+      - type: task
+        name: Get
+        action: dynamodb:GetItems
+        serviceParams: {}
+`))
+	if len(problems) > 0 {
+		t.Fatal(text(problems))
+	}
+	var asked []string
+	got := flow.CheckOperations(func(operation string, params []string) []fdl.OperationMistake {
+		asked = append(asked, fmt.Sprint(operation, params))
+		return []fdl.OperationMistake{{Message: "a param of " + operation, InParams: true}, {Message: operation + " is\nunknown"}}
+	})
+	if want := "dynamodb:PutItem[Item TableName] dynamodb:GetItems[]"; strings.Join(asked, " ") != want {
+		t.Errorf("asked for %q, want %s", asked, want)
+	}
+	want := "f:6:13: dynamodb:PutItem is unknown; f:7:20: a param of dynamodb:PutItem; " +
+		"f:18:17: dynamodb:GetItems is unknown; f:19:24: a param of dynamodb:GetItems"
+	if found := text(got); found != want {
+		t.Errorf("got %s\nwant %s", found, want)
+	}
+}
+
+func text(problems fdl.Problems) string {
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.Format("f")
+	}
+	return strings.Join(lines, "; ")
+}
+
+// An operation has one pattern, and params. It has no account.
+func TestTaskWithAnOperation(t *testing.T) {
+	t.Parallel()
+	task := "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: A\n    action: dynamodb:PutItem\n"
+	for fields, want := range map[string]string{
+		"    serviceParams: {}\n":                                    "",
+		"    serviceParams: {}\n    pattern: requestResponse\n":      "",
+		"    serviceParams: {}\n    pattern: sync\n":                 `operation, whose response is its end (allowed with it: requestResponse)`,
+		"    serviceParams: {}\n    pattern: waitForCallback\n":      `pattern "waitForCallback" does not go with an operation`,
+		"    serviceParams: {}\n    account: '123456789012'\n":       "account needs an action or the resourceArn of a job",
+		"    pattern: requestResponse\n":                             `has an action and no field "serviceParams"`,
+		"    serviceParams: {a: $.b}\n    timeoutSeconds: 5\n":       "",
+		"    serviceParams: {a: $x}\n    pattern: requestResponse\n": `path $x: found`,
+	} {
+		_, problems := fdl.Parse([]byte(task + fields))
+		if found := text(problems); want == "" && len(problems) > 0 || !strings.Contains(found, want) {
+			t.Errorf("%s: got %s, want %s", fields, found, want)
+		}
+	}
+}

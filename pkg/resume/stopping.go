@@ -1,0 +1,61 @@
+package resume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+// stopJob stops the job of a step whose execution stopped, if the run of the step still goes on. Until the service accepts
+// that, or the job has ended, the next poll tries again: the service may not respond, lack the right, or refuse to stop a job
+// that only begins.
+//
+// The token was closed before, so the stop of the execution is durable. The description comes first, because a resource may
+// run for another token by now.
+func (o *JobObserver) stopJob(ctx context.Context, poll Poll) error {
+	kind, ok := jobs.Find(poll.Key.Kind)
+	if !ok {
+		return fmt.Errorf("stop job %s: this release does not know kind %q", poll.Key.Name, poll.Key.Kind)
+	}
+	there, err := o.config.in(poll.Key.Account)
+	var seen jobs.Sighting
+	if err == nil {
+		seen, err = there.describe(ctx, kind, poll.Waiter.JobID)
+	}
+	switch {
+	case err == nil && !kind.Runs(poll.Waiter.Run, seen), isNotFound(err) && poll.Number >= firstBelievedPoll:
+		return o.released(ctx, poll)
+	case err == nil:
+		err = there.stop(ctx, kind, poll.Waiter.JobID)
+	}
+	if err == nil {
+		return o.released(ctx, poll)
+	}
+	o.config.warn(fmt.Errorf("stop job %s, and try again later: %w", poll.Key.Name, err))
+	next := poll
+	next.Number, next.Receives = poll.Number+1, 0
+	return o.config.sendPoll(ctx, next)
+}
+
+// released releases the poll's waiter: otherwise a process that starts later sends the poll again.
+func (o *JobObserver) released(ctx context.Context, poll Poll) error {
+	if err := o.config.Rendezvous.Release(ctx, poll.Key, []string{poll.Waiter.Handle}); err != nil {
+		return fmt.Errorf("release the waiter of job %s, which was stopped: %w", poll.Key.Name, err)
+	}
+	return nil
+}
+
+// stop asks the service to stop the job.
+func (d JobDescriber) stop(ctx context.Context, kind jobs.Kind, id string) error {
+	params, err := kind.StopParams(id)
+	if err != nil {
+		return err
+	}
+	err = d.Services.Stop(ctx, kind, params)
+	if refused, ok := errors.AsType[*ServiceError](err); ok && kind.Over(refused.code()) {
+		return nil
+	}
+	return masked(err)
+}
