@@ -71,6 +71,7 @@ func TestDevSendsNotices(t *testing.T) {
 	if waits.Type != "execution.waiting" || waits.Data["execution"] != "asked" || waits.Data["step"] == nil || waits.Data["token"] != nil {
 		t.Errorf("the notice of the wait is %+v", waits)
 	}
+	d.until(`callback/asked +timer, token, notice\nrearmed 1, notices of open waits: 1`, "rearm", "--notices")
 	d.do("tokens", "succeed", d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask"), "--output", `{"paid":true}`)
 	if end := next(t, notices); end.Type != "execution.ended" || end.Data["status"] != "Succeeded" || end.Data["output"] == nil {
 		t.Errorf("the notice of the end is %+v", end)

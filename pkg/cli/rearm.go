@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -18,6 +19,7 @@ func rearmCommand(c Command) *cobra.Command {
 	cmd := helpOf("rearm", arguments(0, 0))
 	cmd.Flags().BoolVar(&request.DryRun, "dry-run", false, "print what would be sent, and send nothing")
 	cmd.Flags().BoolVar(&request.Calls, "calls", false, "the task queue lost messages, too: queue long calls again; one that is under way is made twice")
+	cmd.Flags().BoolVar(&request.Notices, "notices", false, "notices were lost, too: send those of open waits again; a receiver discards the second one of an id")
 	cmd.Flags().StringVar(&endedSince, "ended-since", "", "also report again the ends of executions that started since then: 24h, 7d, or an instant")
 	return c.remote(cmd, func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
 		since, err := parseInstant(endedSince, time.Now())
@@ -77,8 +79,9 @@ func rearmRows(found []rest.Rearmed) (rows [][]string) {
 }
 
 func rearmSummary(found []rest.Rearmed, dryRun bool) string {
-	sent, failed := 0, 0
+	sent, failed, notices := 0, 0, 0
 	for _, f := range found {
+		notices += f.Notices
 		if f.Problem != "" {
 			failed++
 		} else {
@@ -89,9 +92,12 @@ func rearmSummary(found []rest.Rearmed, dryRun bool) string {
 	if dryRun {
 		verb = "would rearm"
 	}
-	text := view.Line("%s %d", verb, sent)
-	if failed > 0 {
-		text = view.Line("%s %d, and %d cannot be rearmed", verb, sent, failed)
+	text := fmt.Sprintf("%s %d", verb, sent)
+	if notices > 0 {
+		text += fmt.Sprintf(", notices of open waits: %d", notices)
 	}
-	return text
+	if failed > 0 {
+		text += fmt.Sprintf(", and %d cannot be rearmed", failed)
+	}
+	return view.Line("%s", text)
 }

@@ -24,10 +24,10 @@ func (h *handler) lane() *machine.Lane {
 
 // laneNotFound handles a wake of a lane without a log. Its timer is early: the commit is on its way.
 func (h *handler) laneNotFound(ctx context.Context, lane machine.Lane) error {
-	switch h.wake.Cause {
-	case machine.CauseStart, machine.CauseRearm, machine.CauseRearmCalls:
+	switch {
+	case h.wake.Cause == machine.CauseStart, h.isRearm():
 		return h.startLane(ctx, lane)
-	case machine.CauseStop:
+	case h.wake.Cause == machine.CauseStop:
 		return h.stopBeforeStart(ctx, lane)
 	}
 	if h.young(commitPatience) {

@@ -120,15 +120,22 @@ func (c *core) notifyEnd(ctx context.Context, state machine.State) error {
 // notifyWait tells the target of an execution, before the call, that the step of the call waits for a callback. A worker
 // that dies before the call is recorded leaves both to the next one.
 func (h *handler) notifyWait(ctx context.Context, d *draft, call machine.Call) error {
-	step, waiting := d.env.Flow.All[call.Attempt.Step], d.state.Waiting
-	task, isTask := step.Kind.(*fdl.Task)
-	_, isMade := h.results[call.Attempt]
-	if !d.state.Notify.Waits || !h.notifies(d.state.Notify) || !isTask || task.Pattern != fdl.PatternWaitForCallback || waiting == nil || isMade {
+	if _, isMade := h.results[call.Attempt]; isMade {
 		return nil
 	}
+	return h.notifyWaiting(ctx, d)
+}
+
+// notifyWaiting tells the target of an execution what it waits for, if that is a callback. Each time the notice is the same.
+func (h *handler) notifyWaiting(ctx context.Context, d *draft) error {
+	if !h.notifies(d.state.Notify) || !tellsWait(d.env.Flow, d.state) {
+		return nil
+	}
+	waiting := d.state.Waiting
+	step := d.env.Flow.All[waiting.Attempt.Step]
 	data := append(noticeData(d.state, machine.StatusRunning), member("step", machine.StepIn(step.Name, machine.Iterations(step, d.state.Items()))))
-	if !waiting.Due.IsZero() {
-		data = append(data, member("until", instant(waiting.Due)))
+	if !waiting.Deadline.IsZero() { // not Due, which heartbeats change
+		data = append(data, member("until", instant(waiting.Deadline)))
 	}
 	question, err := h.loader.question(ctx, step, *waiting)
 	if err != nil {
@@ -137,7 +144,16 @@ func (h *handler) notifyWait(ctx context.Context, d *draft, call machine.Call) e
 	if question != nil {
 		data = append(data, value.Member{Key: "question", Value: question.Value()})
 	}
-	return h.sendNotice(ctx, d.state, "wait-"+call.Key(), "execution.waiting", waiting.Since, data)
+	return h.sendNotice(ctx, d.state, "wait-"+d.state.WaitingKey(step), "execution.waiting", waiting.Since, data)
+}
+
+// tellsWait reports whether a state waits for a callback that its target is told of.
+func tellsWait(flow *fdl.Flow, state machine.State) bool {
+	if w := state.Waiting; state.Notify.Waits && w != nil && w.For == machine.WaitingForToken && state.Ending == nil {
+		task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
+		return isTask && task.Pattern == fdl.PatternWaitForCallback
+	}
+	return false
 }
 
 func member(key, text string) value.Member { return value.Member{Key: key, Value: value.String(text)} }

@@ -45,7 +45,9 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 	default:
 		var next machine.Next
 		next, err = h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, executed) })
-		d.commands = next.Commands
+		if d.commands = next.Commands; err == nil && len(d.commands) == 0 && h.wake.Cause == machine.CauseRearmNotices {
+			err = h.notifyWaiting(ctx, d)
+		}
 	}
 	if err != nil {
 		return Disposition{}, err

@@ -72,7 +72,8 @@ type Wake struct {
 	Lane *machine.Lane
 	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
 	// timer, the handle of a token, [machine.CauseReply] of one, [machine.CauseJoined],
-	// [machine.CauseLaneFailed], [machine.CauseParent], [machine.CauseRearm] or [machine.CauseRearmCalls].
+	// [machine.CauseLaneFailed], [machine.CauseParent], [machine.CauseRearm],
+	// [machine.CauseRearmCalls] or [machine.CauseRearmNotices].
 	Cause string
 	// Due is the instant before which the wake has no effect.
 	Due time.Time

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -16,6 +17,8 @@ type RearmRequest struct {
 	// Calls says that long calls may be lost, too. They are queued again: one that is under way is made twice, unless it is to
 	// be made at most once.
 	Calls bool
+	// Notices says that notices of waits may be lost, too. Those of waits that are open are sent again, with the same ids and bodies.
+	Notices bool
 	// DryRun only reads.
 	DryRun bool
 }
@@ -34,6 +37,8 @@ type Rearmed struct {
 	Lanes []machine.State
 	// Overdue is by how much Due has passed; 0 if it has not.
 	Overdue time.Duration
+	// Notices counts the waits whose notices are sent again, of the lanes that were read.
+	Notices int
 	// Err is why no message was sent; nil if one was.
 	Err error
 }
@@ -58,12 +63,17 @@ func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]R
 	now := c.clock()
 	for _, id := range ids {
 		r, err := c.needs(ctx, id, now)
+		if err == nil && request.Notices {
+			err = c.countNotices(ctx, &r)
+		}
 		if err != nil {
 			return nil, wrap("rearm execution "+id.String(), err)
 		}
 		found = append(found, r)
 		if r.Err == nil {
-			wakes = append(wakes, Wake{Execution: id, Cause: request.cause(), Due: now, Sent: now})
+			for _, cause := range request.causes() {
+				wakes = append(wakes, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
+			}
 		}
 	}
 	if request.DryRun || len(wakes) == 0 {
@@ -72,11 +82,37 @@ func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]R
 	return found, wrap("rearm executions", c.sendAll(ctx, wakes))
 }
 
-func (r RearmRequest) cause() string {
+func (r RearmRequest) causes() (causes []string) {
 	if r.Calls {
-		return machine.CauseRearmCalls
+		causes = append(causes, machine.CauseRearmCalls)
 	}
-	return machine.CauseRearm
+	if r.Notices {
+		causes = append(causes, machine.CauseRearmNotices)
+	}
+	if len(causes) == 0 {
+		causes = []string{machine.CauseRearm}
+	}
+	return causes
+}
+
+// countNotices adds the notices of waits to what an execution needs.
+func (c *Client) countNotices(ctx context.Context, r *Rearmed) error {
+	if !r.State.Notify.Waits || r.State.Status.Final() {
+		return nil
+	}
+	flow, err := c.flows.Flow(ctx, r.State.Flow)
+	if errors.Is(err, ErrNotFound) || CodeOf(err) == CodeInvalid { // any wake ends the execution (rule 13)
+		return nil
+	}
+	for _, s := range append(r.Lanes, r.State) {
+		if err == nil && tellsWait(flow, s) {
+			r.Notices++
+		}
+	}
+	if r.Notices > 0 {
+		r.Needs = append(r.Needs, "notice")
+	}
+	return err
 }
 
 // needs reads what an execution depends on. A damaged one gets a wake too, which ends it (rule 13).
@@ -146,7 +182,7 @@ func Needs(s machine.State) (needs []string) {
 }
 
 func (h *handler) isRearm() bool {
-	return h.wake.Cause == machine.CauseRearm || h.wake.Cause == machine.CauseRearmCalls
+	return slices.Contains([]string{machine.CauseRearm, machine.CauseRearmCalls, machine.CauseRearmNotices}, h.wake.Cause)
 }
 
 // rearm does what the messages of a log would do, which may be lost. Those that are sent twice change nothing.

@@ -204,6 +204,12 @@ func (StartLanes) command() {}
 func (StopLanes) command()  {}
 func (WakeChild) command()  {}
 
+// WaitingKey returns the idempotency key of the call for which a state waits in the step, which it must.
+func (s State) WaitingKey(step *fdl.Step) string {
+	call := Call{Attempt: s.Waiting.Attempt, Log: s.ID(), Place: s.WaitingPlace(), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
+	return call.Key()
+}
+
 // Key returns the idempotency key of the call, 32 hexadecimal digits. Repeated calls of an attempt
 // or of a poll have the same key.
 func (c Call) Key() string {

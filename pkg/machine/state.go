@@ -287,6 +287,8 @@ const (
 	CauseRearm = "rearm"
 	// CauseRearmCalls is CauseRearm if long calls may be lost, too, which are queued again.
 	CauseRearmCalls = "rearm-calls"
+	// CauseRearmNotices is CauseRearm if notices of waits may be lost, too, which are sent again.
+	CauseRearmNotices = "rearm-notices"
 )
 
 // CauseReply returns the cause of the wake for the reply to a submission that the task queue made.

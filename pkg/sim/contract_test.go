@@ -963,7 +963,7 @@ var mutants = []mutant{
 	{
 		name: "rearm: a lane without a log does not begin", from: kept + 1,
 		caught: sim.Stuck, edits: one("engine/lanes.go",
-			`case machine.CauseStart, machine.CauseRearm, machine.CauseRearmCalls:`, `case machine.CauseStart:`),
+			`	case h.wake.Cause == machine.CauseStart, h.isRearm():`, `	case h.wake.Cause == machine.CauseStart:`),
 	},
 	{
 		name: "rearm: no wake of a join", from: kept + 1,

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -141,6 +142,72 @@ var rearmCases = []ruleCase{
 			b.t.Errorf("tasks %v, want one", b.tasks)
 		}
 	}},
+	{"rearm: the notice of a wait is sent again, the same, and only if notices are lost", func(b *fixture) {
+		n := b.notices()
+		start := b.beginNotified(flowHead + callbackText("timeoutSeconds: 600", "heartbeatSeconds: 60"))
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		b.at(time.Minute)
+		b.rearm(engine.RearmRequest{}, "timer", "token")
+		b.wakes = b.wakes[len(b.wakes)-1:]
+		b.advance(b.take())
+		b.wantTrace("read", "no request to stop", "wake timer in 0s", "look: open")
+		b.rearm(engine.RearmRequest{Notices: true, DryRun: true}, "timer", "token", "notice")
+		b.rearm(engine.RearmRequest{Notices: true}, "timer", "token", "notice")
+		b.wakes = b.wakes[len(b.wakes)-1:]
+		b.advance(b.take())
+		b.wantTrace("read", "no request to stop", "wake timer in 0s", "look: open", "notice execution.waiting")
+		if len(n.got) != 2 || n.got[0] != n.got[1] {
+			b.t.Errorf("told %+v", n.got)
+		}
+	}},
+	{"rearm: the notice of a wait that ends is not sent again", func(b *fixture) {
+		n := b.notices()
+		start := b.beginNotified(askFlow)
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		b.close(success)
+		b.wakes = nil
+		b.at(time.Hour)
+		b.rearm(engine.RearmRequest{Notices: true}, "token", "notice")
+		b.advance(b.take())
+		b.wantSucceeded()
+		if len(n.got) != 2 || !n.got[1].Ended {
+			b.t.Errorf("told %+v", n.got)
+		}
+	}},
+	{"rearm: the notices of the waits of lanes are sent again, beside calls", func(b *fixture) {
+		n := b.notices()
+		request := b.request(flowHead+"  - type: foreach\n    name: Each\n    iterationMapping: {collection: $.list, item: one}\n    steps:\n"+
+			strings.ReplaceAll("\n"+callbackText(), "\n", "\n    ")[1:], `{"list":[1,2]}`)
+		request.Notify = testNotify
+		b.wantStart(request, engine.StartedNew)
+		b.answer("Ask", `{}`)
+		b.answer("Ask", `{}`)
+		b.drain()
+		b.at(time.Hour)
+		b.rearm(engine.RearmRequest{Notices: true, Calls: true}, "lanes", "notice")
+		b.drain()
+		if len(n.got) != 4 || !sameNotices(n.got[:2], n.got[2:]) {
+			b.t.Errorf("told %+v", n.got)
+		}
+	}},
+	{"rearm: a target that is not told of waits needs no notice of one", func(b *fixture) {
+		b.notices()
+		b.ask(askFlow)
+		b.at(time.Hour)
+		b.rearm(engine.RearmRequest{Notices: true}, "token")
+	}},
+}
+
+// sameNotices reports whether the notices are the same, in any order.
+func sameNotices(a, b []engine.Notice) bool {
+	for _, n := range a {
+		if !slices.Contains(b, n) {
+			return false
+		}
+	}
+	return len(a) == len(b)
 }
 
 // brokenFlows have definitions that this release cannot read.

@@ -22,6 +22,8 @@ import (
 type Rearm struct {
 	// Calls says that long calls may be lost, too: one that is under way is made twice.
 	Calls bool `json:"calls,omitempty"`
+	// Notices says that notices of waits may be lost, too. A receiver discards the second one of the same id.
+	Notices bool `json:"notices,omitempty"`
 	// DryRun only reads.
 	DryRun bool `json:"dryRun,omitempty"`
 	// EndedSince selects the executions that ended, of those that started since this instant, in place of those that have not ended. Each
@@ -46,9 +48,11 @@ type Rearmed struct {
 	// Recipient is the external engine that waits, and Token its token, masked.
 	Recipient string `json:"recipient,omitempty"`
 	Token     string `json:"token,omitempty"`
-	// Needs are the messages that it depends on: start, timer, token, call, submit, subflow, lanes, end, delivery, poll; wake if its
-	// state cannot be read.
+	// Needs are the messages that it depends on: start, timer, token, call, submit, subflow, lanes, end, notice, delivery, poll; wake if
+	// its state cannot be read.
 	Needs []string `json:"needs"`
+	// Notices counts the open waits whose notices are sent again, of at most 200 branches and iterations.
+	Notices int `json:"notices,omitempty"`
 	// OverdueSeconds is by how much the instant has passed at which it was to continue.
 	OverdueSeconds int `json:"overdueSeconds,omitempty"`
 	// Problem is why no message was sent.
@@ -60,7 +64,7 @@ const rearmAtOnce = 25
 
 func (h handler) rearm(r *http.Request) (int, any, error) {
 	var form Rearm
-	if err := h.readJSON(r, &form, "calls", "dryRun", "endedSince", "after"); err != nil {
+	if err := h.readJSON(r, &form, "calls", "notices", "dryRun", "endedSince", "after"); err != nil {
 		return 0, nil, err
 	}
 	of, err := form.selection()
@@ -75,7 +79,7 @@ func (h handler) rearm(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	found, err := h.Engine.Rearm(r.Context(), ids, engine.RearmRequest{Calls: form.Calls, DryRun: form.DryRun})
+	found, err := h.Engine.Rearm(r.Context(), ids, engine.RearmRequest{Calls: form.Calls, Notices: form.Notices, DryRun: form.DryRun})
 	for _, f := range found {
 		if err == nil && h.External != nil {
 			f.Needs, err = h.rearmJobs(r.Context(), f, form.DryRun)
@@ -153,7 +157,7 @@ func (f Rearm) selection() (engine.Selection, error) {
 func rearmedOf(f engine.Rearmed) Rearmed {
 	r := Rearmed{
 		Flow: f.State.Flow.Name, Execution: f.State.Execution, ID: f.Execution.String(), Needs: append([]string{}, f.Needs...),
-		OverdueSeconds: int(math.Ceil(f.Overdue.Seconds())),
+		Notices: f.Notices, OverdueSeconds: int(math.Ceil(f.Overdue.Seconds())),
 	}
 	if f.Err != nil {
 		r.Problem = f.Err.Error()
