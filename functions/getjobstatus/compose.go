@@ -18,7 +18,10 @@ func compose(getenv func(string) string) (function.Call, error) {
 	config := env.AWS()
 	describer := resume.JobDescriber{
 		Services: services.New(config), Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now,
-		Elsewhere: services.Elsewhere(config, env.List("WAITLESS_JOB_ACCOUNTS"), env.Optional("WAITLESS_JOB_ROLE"), env.Optional("WAITLESS_EXTERNAL_ID")),
+		Elsewhere: services.Elsewhere(config, services.Role{
+			Accounts: env.List("WAITLESS_JOB_ACCOUNTS"), ARN: env.Optional("WAITLESS_JOB_ROLE"), ExternalID: env.Optional("WAITLESS_EXTERNAL_ID"),
+			Only: services.Describing,
+		}),
 	}
 	return function.NewCall(describer.GetJobStatus, attrs), env.Err()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"log/slog"
 	"time"
 
@@ -27,8 +28,12 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	config := p.JobsConfig(p.WaitsTable(), &services.Together{Services: services.New(p.Config), Pause: together})
 	config.Polls = polls(p)
-	config.Elsewhere = services.Elsewhere(p.Config, p.List("WAITLESS_JOB_ACCOUNTS"), p.Optional("WAITLESS_JOB_ROLE"), p.Optional("WAITLESS_EXTERNAL_ID"))
+	config.Elsewhere = services.Elsewhere(p.Config, services.Role{
+		Accounts: p.List("WAITLESS_JOB_ACCOUNTS"), ARN: p.Optional("WAITLESS_JOB_ROLE"), ExternalID: p.Optional("WAITLESS_EXTERNAL_ID"),
+		Only: services.DescribingAndStopping,
+	})
 	config.Noted = unmatched(p.Metrics(), p.Log)
+	config.Warn = countStops(p.Metrics(), config.Warn)
 	observer := resume.NewJobObserver(config)
 	receiver := p.Receiver("job", "WAITLESS_JOB_QUEUE", "WAITLESS_POLL_QUEUE")
 	receiver.MinTime = minTime
@@ -45,6 +50,16 @@ func unmatched(metrics telemetry.Sink, log *slog.Logger) func(jobs.Key, resume.J
 		}
 		metrics.Add(telemetry.JobEventsUnmatched, "", 1)
 		log.Info("job event unmatched", "kind", key.Kind, "account", key.Account, "region", key.Region, "job", key.Name)
+	}
+}
+
+// countStops returns warn, which counts the failed attempts to stop jobs too: such a job goes on, and costs.
+func countStops(metrics telemetry.Sink, warn func(error)) func(error) {
+	return func(err error) {
+		if _, ok := errors.AsType[*resume.StopError](err); ok {
+			metrics.Add(telemetry.JobStopFailures, "", 1)
+		}
+		warn(err)
 	}
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -31,5 +33,20 @@ func TestUnmatchedEventsAreVisible(t *testing.T) {
 	want := `msg="job event unmatched" kind=batch-job account=123456789012 region=eu-west-1 job=arn:of:the:job` + "\n"
 	if len(got) != 1 || got["JobEventsUnmatched"] != 1 || !strings.HasSuffix(lines.String(), want) {
 		t.Errorf("got %v and %swant 1 and %s", got, lines.String(), want)
+	}
+}
+
+// TestFailedStopsAreCounted: a job that could not be stopped is counted, another warning is not, and both are told.
+func TestFailedStopsAreCounted(t *testing.T) {
+	t.Parallel()
+	got, told := counts{}, 0
+	warn := countStops(got, func(error) { told++ })
+	warn(errors.New("describe job n: throttled"))
+	if len(got) != 0 {
+		t.Errorf("another warning: %v", got)
+	}
+	warn(fmt.Errorf("poll: %w", &resume.StopError{Job: "n", Err: errors.New("refused")}))
+	if got["JobStopFailures"] != 1 || told != 2 {
+		t.Errorf("got %v, told of %d", got, told)
 	}
 }

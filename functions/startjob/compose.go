@@ -25,7 +25,9 @@ func compose(getenv func(string) string) (function.Call, error) {
 	table := p.WaitsTable()
 	config := p.JobsConfig(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)))
 	config.External, config.CallbackBase, config.CallbackHint = table, p.Optional("WAITLESS_CALLBACK_URL"), "set WAITLESS_CALLBACK_URL"
-	config.Elsewhere = services.Elsewhere(p.Config, p.List("WAITLESS_JOB_ACCOUNTS"), p.Optional("WAITLESS_JOB_ROLE"), p.Optional("WAITLESS_EXTERNAL_ID"))
+	config.Elsewhere = services.Elsewhere(p.Config, services.Role{
+		Accounts: p.List("WAITLESS_JOB_ACCOUNTS"), ARN: p.Optional("WAITLESS_JOB_ROLE"), ExternalID: p.Optional("WAITLESS_EXTERNAL_ID"),
+	})
 	starter := resume.NewJobStarter(config)
 	return function.NewCall(starter.StartJob, attrs), p.Err()
 }

@@ -33,7 +33,7 @@ func (o *JobObserver) stopJob(ctx context.Context, poll Poll) error {
 	if err == nil {
 		return o.released(ctx, poll)
 	}
-	o.config.warn(fmt.Errorf("stop job %s, and try again later: %w", poll.Key.Name, err))
+	o.config.warn(&StopError{Job: poll.Key.Name, Err: err})
 	next := poll
 	next.Number, next.Receives = poll.Number+1, 0
 	return o.config.sendPoll(ctx, next)
@@ -59,3 +59,16 @@ func (d JobDescriber) stop(ctx context.Context, kind jobs.Kind, id string) error
 	}
 	return masked(err)
 }
+
+// StopError is an attempt to stop a job that failed. A later poll tries again.
+type StopError struct {
+	Job string // the name of its key
+	Err error
+}
+
+func (e *StopError) Error() string {
+	return fmt.Sprintf("stop job %s, and try again later: %v", e.Job, e.Err)
+}
+
+// Unwrap returns the error of the service.
+func (e *StopError) Unwrap() error { return e.Err }

@@ -49,6 +49,7 @@ var (
 	OpenWaits           = &Metric{Name: "OpenWaits", Unit: count, Help: "Waits for a callback, a job or a long call.", IsGauge: true}
 	OldestOpenWait      = &Metric{Name: "OldestOpenWait", Unit: seconds, Help: "Age of the oldest open wait, 0 without one.", IsGauge: true}
 	JobEventsUnmatched  = &Metric{Name: "JobEventsUnmatched", Unit: count, Help: "Job events that found no wait for their job."}
+	JobStopFailures     = &Metric{Name: "JobStopFailures", Unit: count, Help: "Failed attempts to stop a job with its execution."}
 	CallbackRefusals    = &Metric{Name: "CallbackRefusals", Unit: count, Help: "Requests of callbacks that were rejected.", HasLabel: true}
 	SpansDropped        = &Metric{Name: "SpansDropped", Unit: count, Help: "Spans that found no room, or that the collector rejected."}
 )
@@ -57,7 +58,7 @@ var (
 func All() []*Metric {
 	return []*Metric{
 		ExecutionsStarted, ExecutionsSucceeded, ExecutionsFailed, ExecutionsStopped, ExecutionsTimedOut, Retries, Conflicts, WakeAge,
-		MessagesFailed, MessagesDiscarded, DeliveryFailures, JobEventsUnmatched, CallbackRefusals,
+		MessagesFailed, MessagesDiscarded, DeliveryFailures, JobEventsUnmatched, JobStopFailures, CallbackRefusals,
 		WakesReplayed, ExecutionsAbandoned, DeadLettersLeft, Overdue, OpenWaits, OldestOpenWait, SpansDropped,
 	}
 }

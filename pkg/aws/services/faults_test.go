@@ -78,7 +78,9 @@ func elsewhere(config aws.Config) resume.Services {
 		config.HTTPClient = awshttp.NewBuildableClient()
 	}
 	config.HTTPClient = assumed{config.HTTPClient}
-	there, _ := services.Elsewhere(config, []string{otherAccount}, "arn:aws:iam::ACCOUNT:role/jobs", externalID)(otherAccount)
+	there, _ := services.Elsewhere(config, services.Role{
+		Accounts: []string{otherAccount}, ARN: "arn:aws:iam::ACCOUNT:role/jobs", ExternalID: externalID,
+	})(otherAccount)
 	return there
 }
 

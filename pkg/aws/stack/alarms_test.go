@@ -99,6 +99,7 @@ func TestAlarmsAreComplete(t *testing.T) {
 	var want []string
 	for _, m := range []*telemetry.Metric{
 		telemetry.DeliveryFailures, telemetry.MessagesFailed, telemetry.WakeAge, telemetry.ExecutionsAbandoned, telemetry.Overdue, telemetry.OldestOpenWait,
+		telemetry.JobStopFailures,
 	} {
 		want = append(want, m.Name+" AWS::StackName")
 	}

@@ -51,7 +51,7 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 		return nil, err
 	}
 	parameters = append(parameters, "JobTopic="+topic)
-	for parameter, statements := range map[string]func(jobs.Kind) []jobs.Statement{"JobPolicies": starting, "DescribePolicies": describing} {
+	for parameter, statements := range map[string]func(jobs.Kind) []jobs.Statement{"JobPolicies": starting, "DescribePolicies": describingAndStopping(name)} {
 		policy, err := newJobPolicy(ctx, config, name, parameter, statements)
 		if err != nil {
 			return nil, err
@@ -118,6 +118,20 @@ func starting(kind jobs.Kind) []jobs.Statement {
 
 func describing(kind jobs.Kind) []jobs.Statement {
 	return kind.DescribeStatements(emulator.Account, emulator.Region)
+}
+
+// stoppable begins the names of the state machines whose executions the stack of that name may stop.
+func stoppable(name string) string { return name + "-stoppable" }
+
+// describingAndStopping are the statements of DescribePolicies, with what `jobs iam sfn-execution --resource ARN` prints for stop.
+func describingAndStopping(name string) func(jobs.Kind) []jobs.Statement {
+	executions := "arn:aws:states:" + emulator.Region + ":" + emulator.Account + ":execution:" + stoppable(name) + "*"
+	return func(kind jobs.Kind) []jobs.Statement {
+		if kind.Name != "sfn-execution" {
+			return describing(kind)
+		}
+		return append(describing(kind), kind.StopStatements(emulator.Account, emulator.Region, executions)...)
+	}
 }
 
 func newJobPolicy(ctx context.Context, config aws.Config, name, parameter string, of func(jobs.Kind) []jobs.Statement) (arn string, err error) {

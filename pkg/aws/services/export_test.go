@@ -1,0 +1,4 @@
+package services
+
+// SessionPolicy is for tests.
+var SessionPolicy = sessionPolicy
