@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -49,6 +50,8 @@ type Command struct {
 	AWS func(context.Context, target.AWSOptions) (target.AWS, error)
 	// Check returns what package fdl cannot know to be wrong in a flow; nil finds nothing.
 	Check func(*fdl.Flow) fdl.Problems
+	// CheckStart returns the error for params of a simulated start that the service would reject; nil finds nothing.
+	CheckStart func(kind jobs.Kind, params []byte) error
 	// Right returns the action of IAM that an operation of a service needs; nil means that the program knows none.
 	Right func(operation string) (action string, err error)
 	// pause is how long to wait before a request to a stack is tried again, by

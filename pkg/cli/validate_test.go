@@ -183,3 +183,27 @@ func TestVersion(t *testing.T) {
 		t.Errorf("got %q: %v", got.stdout, err)
 	}
 }
+
+// What a service would reject is rejected before: by validate and run at its place, and by the start of a simulated job whose params
+// are known only then.
+func TestParamsOfJobsAreChecked(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: n\nsteps:\n  - type: task\n    name: Work\n    action: batch:SubmitJob\n    pattern: sync\n"+
+		"    serviceParams: {jobName: a, jobQueue: b, jobDefinition: c, timeout: {attemptDurationSecond: 5}}\n")
+	const want = `:9:74: serviceParams.timeout has "attemptDurationSecond", which batch:SubmitJob does not have; did you mean "attemptDurationSeconds"?`
+	for _, args := range [][]string{{"validate", file}, {"run", file, "--skip-time", "--task", "batch:SubmitJob=simulated"}} {
+		if got := do(t, args...); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
+	called := writeFile(t, "called.yaml", "version: v1\ntype: flow\nname: n\nsteps:\n  - {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/StartJob'}\n")
+	for params, want := range map[string]string{
+		`{"jobName":"a","jobQueue":"b","jobDefinition":"c","jobQeue":"d"}`: `InvalidArgument: params has "jobQeue", which batch:SubmitJob does not have; did you mean "jobQueue"?`,
+		`{"jobName":"a","jobDefinition":"c"}`:                              "InvalidArgument: params.JobQueue is missing",
+	} {
+		got := do(t, "run", called, "--skip-time", "--task", "batch:SubmitJob=simulated", "--input", `{"kind":"batch-job","params":`+params+`}`)
+		if got.exit != ExitFailed || !strings.Contains(got.stderr+got.stdout, want) {
+			t.Errorf("%s: %+v", params, got)
+		}
+	}
+}

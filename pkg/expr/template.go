@@ -79,6 +79,14 @@ func (t Template) Eval(scope *Scope) value.Value {
 // Has reports whether the template has a member, whose path may lead nowhere.
 func (t Template) Has(key string) bool { return !t.constant.Get(key).IsMissing() }
 
+// Source returns the value that the template was read from, with paths as texts.
+func (t Template) Source() value.Value {
+	if t.path.root != "" {
+		return value.String(t.path.String())
+	}
+	return t.constant
+}
+
 // Path returns the path that the whole template is, and false for others.
 func (t Template) Path() (p Path, ok bool) { return t.path, t.path.root != "" }
 

@@ -85,8 +85,9 @@ type (
 		// Params are those that a job is started with, or an operation is called with, evaluated on the step's
 		// input.
 		Params expr.Template
-		// ActionAt and ParamsAt are where a task with an operation names it, and has its params.
-		ActionAt, ParamsAt Position
+		// actionAt is where the task names its action or resource, and params are what the text has for Params.
+		actionAt Position
+		params   *node
 		// Account is the account of AWS that the job runs in, missing for the stack's. It is evaluated as Params are.
 		Account expr.Template
 		Pattern Pattern

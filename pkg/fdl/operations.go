@@ -1,44 +1,84 @@
 package fdl
 
-// places keeps where a task with an operation names it and its params.
+import (
+	"strconv"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// places keeps where a task with an action names it and its params.
 func (t *Task) places(f *fields) {
-	if t.Resource.Operation == "" {
-		return
-	}
-	for _, field := range []struct {
-		name string
-		at   *Position
-	}{{"action", &t.ActionAt}, {"serviceParams", &t.ParamsAt}} {
-		if n := f.get(field.name); n != nil {
-			*field.at = n.pos
+	for _, field := range []string{"action", "resourceArn"} {
+		if n := f.get(field); n != nil {
+			t.actionAt = n.pos
 		}
 	}
+	t.params = f.get("serviceParams")
 }
 
-// OperationMistake is a mistake in a task with an operation.
-type OperationMistake struct {
+// action returns the action that the task calls, starts a job with or sends a message with; "" for a function.
+func (t *Task) action() string {
+	if kind, ok := jobs.Find(t.Resource.Kind); ok {
+		return kind.Action()
+	}
+	return t.Resource.Operation
+}
+
+// ActionMistake is a mistake in a task with an action.
+type ActionMistake struct {
 	// Message has what was found and what is allowed, or what is missing.
 	Message string
-	// InParams reports that the mistake is in the names of the params, and not in the name of the operation.
+	// InParams reports that the mistake is in the params, and not in the name of the action.
 	InParams bool
+	// Path leads to the mistake in the params: names of members and indices of elements.
+	Path []string
+	// Warning reports that the flow runs on one machine all the same.
+	Warning bool
 }
 
-// CheckOperations returns the problems of the operations that the tasks of a flow name, in the order of their positions. Check returns
-// the mistakes of an operation, "dynamodb:PutItem", with params of these names: this package does not know the operations of services.
-func (f *Flow) CheckOperations(check func(operation string, params []string) []OperationMistake) Problems {
+// CheckActions returns the problems of the actions that the tasks of a flow name, in the order of their positions. Check returns the
+// mistakes of an action, "dynamodb:PutItem", with these params, in which texts that begin with "$" are paths: this package does not
+// know the operations of services.
+func (f *Flow) CheckActions(check func(action string, params value.Value) []ActionMistake) Problems {
 	var problems Problems
 	for _, task := range f.Tasks() {
-		if task.Resource.Operation == "" {
+		action := task.action()
+		if action == "" {
 			continue
 		}
-		for _, mistake := range check(task.Resource.Operation, task.Params.Names()) {
-			at := task.ActionAt
-			if mistake.InParams {
-				at = task.ParamsAt
+		for _, mistake := range check(action, task.Params.Source()) {
+			severity, at := SeverityError, task.actionAt
+			if mistake.Warning {
+				severity = SeverityWarning
 			}
-			problems = append(problems, newProblem(SeverityError, at, "%s", mistake.Message))
+			if mistake.InParams && task.params != nil {
+				at = task.params.at(mistake.Path)
+			}
+			problems = append(problems, newProblem(severity, at, "%s", mistake.Message))
 		}
 	}
 	problems.sort()
 	return problems.limited()
+}
+
+// at returns the position of what the path leads to: of the key of a member. Where it leaves the text, it is the position before.
+func (n *node) at(path []string) Position {
+	at := n.pos
+	for _, part := range path {
+		var next *node
+		for _, e := range n.entries {
+			if e.key == part {
+				next, at = e.value, e.pos
+			}
+		}
+		if i, err := strconv.Atoi(part); err == nil && i < len(n.items) {
+			next, at = n.items[i], n.items[i].pos
+		}
+		if next == nil {
+			return at
+		}
+		n = next
+	}
+	return at
 }

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // The mistakes that a check finds have the positions of the name, or of the params.
-func TestCheckOperations(t *testing.T) {
+func TestCheckActions(t *testing.T) {
 	t.Parallel()
 	flow, problems := fdl.Parse([]byte(`version: v1
 type: flow
@@ -35,15 +36,19 @@ steps:
 		t.Fatal(text(problems))
 	}
 	var asked []string
-	got := flow.CheckOperations(func(operation string, params []string) []fdl.OperationMistake {
-		asked = append(asked, fmt.Sprint(operation, params))
-		return []fdl.OperationMistake{{Message: "a param of " + operation, InParams: true}, {Message: operation + " is\nunknown"}}
+	got := flow.CheckActions(func(operation string, params value.Value) []fdl.ActionMistake {
+		asked = append(asked, fmt.Sprint(operation, params.JSON()))
+		return []fdl.ActionMistake{
+			{Message: "a param of " + operation, InParams: true, Path: []string{"TableName"}}, {Message: operation + " is\nunknown"},
+			{Message: "lead", Warning: true, InParams: true, Path: []string{"Item", "a"}},
+		}
 	})
-	if want := "dynamodb:PutItem[Item TableName] dynamodb:GetItems[]"; strings.Join(asked, " ") != want {
+	if want := `dynamodb:PutItem{"Item":"$.item","TableName":"orders"} batch:SubmitJob{"jobName":"a"} dynamodb:GetItems{}`; strings.Join(asked, " ") != want {
 		t.Errorf("asked for %q, want %s", asked, want)
 	}
-	want := "f:6:13: dynamodb:PutItem is unknown; f:7:20: a param of dynamodb:PutItem; " +
-		"f:18:17: dynamodb:GetItems is unknown; f:19:24: a param of dynamodb:GetItems"
+	want := "f:6:13: dynamodb:PutItem is unknown; f:7:21: a param of dynamodb:PutItem; f:7:40: warning: lead; " +
+		"f:10:13: batch:SubmitJob is unknown; f:11:20: a param of batch:SubmitJob; f:11:20: warning: lead; " +
+		"f:18:17: dynamodb:GetItems is unknown; f:19:24: a param of dynamodb:GetItems; f:19:24: warning: lead"
 	if found := text(got); found != want {
 		t.Errorf("got %s\nwant %s", found, want)
 	}

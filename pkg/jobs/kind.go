@@ -120,6 +120,14 @@ func ForResource(arn string) (kind Kind, params []byte, ok bool) {
 	return kind, encode(map[string]string{kind.start.resourceParam: kind.start.resource.part(arn)}), true
 }
 
+// Action returns the flow's action that starts a job of the kind, "" if nothing does.
+func (k Kind) Action() string {
+	if k.StartOp == "" {
+		return ""
+	}
+	return k.Service + ":" + k.StartOp
+}
+
 // MessagePlace returns the name of the queue or of the topic that a resource names, such as
 // acs:mns:::/queues/orders/messages.
 func MessagePlace(resource string) (name string, ok bool) {

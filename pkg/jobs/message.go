@@ -64,6 +64,11 @@ const (
 	paramAttributes = "MessageAttributes"
 )
 
+// MessageParamNames returns the names of the params of a message that are not the service's.
+func (k Kind) MessageParamNames() []string {
+	return []string{k.start.message.name, paramBody, paramDelay, paramPriority, paramTag, paramAttributes}
+}
+
 // Sent is what StartJob returns for a message: the fields of the vendor's topics.
 type Sent struct {
 	MessageID string `json:"MessageId"`

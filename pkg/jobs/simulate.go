@@ -19,6 +19,9 @@ type Simulated struct {
 	Stopped bool
 }
 
+// ParamDelay is the param that only a simulated job has: the seconds until it ends.
+const ParamDelay = "delay"
+
 // Simulates reports whether the service of the kind can be simulated.
 func (k Kind) Simulates() bool { return k.DescribeOp != "" }
 

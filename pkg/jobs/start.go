@@ -79,6 +79,20 @@ func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
 	return encode(members), nil
 }
 
+// RequiredParams returns the names of the params that a start needs.
+func (k Kind) RequiredParams() []string { return slices.Clone(k.start.required) }
+
+// Supplies reports whether a start of a step gets the param by itself.
+func (k Kind) Supplies(param string) bool {
+	_, ok := findMember(k.start.defaults, param)
+	return ok || k.start.nameParam != "" && strings.EqualFold(param, k.start.nameParam)
+}
+
+// Converts reports whether the param is JSON in a text that may be given as JSON.
+func (k Kind) Converts(param string) bool {
+	return k.start.textParam != "" && strings.EqualFold(param, k.start.textParam)
+}
+
 // checkID checks the form of an id that the params have: after the call the job would run, and its step fail.
 func (k Kind) checkID(members map[string]json.RawMessage) error {
 	param, ok := strings.CutPrefix(string(k.start.id), "params.")

@@ -17,7 +17,7 @@ import (
 // newJobs composes what observes and describes jobs.
 func (s *System) newJobs() {
 	account := cmp.Or(s.config.Account, Account{simulated.Account, simulated.Region})
-	s.services = services{simulated: &simulatedServices{clock: s.config.Clock}, aws: s.config.AWS, own: s.own}
+	s.services = services{simulated: &simulatedServices{clock: s.config.Clock, check: s.config.CheckStart}, aws: s.config.AWS, own: s.own}
 	s.jobs = resume.JobsConfig{
 		JobDescriber: resume.JobDescriber{
 			Services: s.services, Account: account.ID, Region: account.Region, Now: s.config.Clock.Now, Elsewhere: s.services.elsewhere,

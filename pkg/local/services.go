@@ -94,12 +94,18 @@ func notProvided(kind jobs.Kind, again bool) error {
 // simulatedServices are simulated services for concurrent use.
 type simulatedServices struct {
 	clock *Clock
+	check func(jobs.Kind, []byte) error // of starts; nil finds nothing
 
 	mu     sync.Mutex
 	played simulated.Services
 }
 
 func (s *simulatedServices) start(kind jobs.Kind, params []byte, key string) ([]byte, error) {
+	if s.check != nil {
+		if err := s.check(kind, params); err != nil {
+			return nil, err
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	response, err := s.played.Start(kind, params, key, s.clock.Now())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -78,6 +79,8 @@ type Config struct {
 	Operations func(ctx context.Context, input []byte) (output []byte, err error)
 	// Check returns what package fdl cannot know to be wrong in a definition that is put; nil finds nothing.
 	Check func(*fdl.Flow) fdl.Problems
+	// CheckStart returns the error for params of a simulated start that the service would reject; nil finds nothing.
+	CheckStart func(kind jobs.Kind, params []byte) error
 	// Warn receives errors of jobs and of removals that are retried; nil discards them.
 	Warn func(error)
 	// Applied sees each wake after its application; nil discards it. It returns quickly and is safe for concurrent use.

@@ -1,23 +1,123 @@
 package call
 
-// Compare compares the names of params with the members of an operation. It returns the required members that are missing, the
-// names that are not members, and the names of all members. The case of names does not count, as in [Client.Call].
-func (o Operation) Compare(names []string) (missing, unknown, members []string) {
-	s := shapeOf(o.Input)
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// Mistake is a place where params differ from the input of an operation: an unknown member, a required one that is missing, or a
+// value of another type.
+type Mistake struct {
+	// Path leads to the unknown member, to the object that lacks one, or to the value: names of members and indices of elements.
+	Path []string
+	// Unknown and Missing are the names of such members. One of Unknown, Missing and Wrong is set.
+	Unknown, Missing string
+	// Wrong says what a value is, and what it has to be.
+	Wrong string
+	// Known are the names of the members that the object may have, if one is unknown.
+	Known []string
+}
+
+// Compare compares params with the input of an operation, where "$" begins a path to a value that is not known yet. The case of names
+// does not count, as in [Client.Call]. Of nested members it finds what the row of the operation has.
+func (o Operation) Compare(params value.Value) []Mistake {
+	c := comparison{}
+	c.structure(shapeOf(o.Input), params, nil)
+	return c.mistakes
+}
+
+// Members returns the names of the members of the input.
+func (o Operation) Members() []string { return shapeOf(o.Input).names() }
+
+func (s *shape) names() []string {
+	var names []string
+	for _, m := range s.members {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+type comparison struct{ mistakes []Mistake }
+
+func (c *comparison) add(path []string, m Mistake) {
+	m.Path = slices.Clone(path)
+	c.mistakes = append(c.mistakes, m)
+}
+
+func (c *comparison) structure(s *shape, params value.Value, path []string) {
 	given := map[string]bool{}
-	for _, name := range names {
-		switch m := s.find(name); {
+	for _, each := range params.Members() {
+		at := append(slices.Clip(path), each.Key)
+		switch m := s.find(each.Key); {
 		case m != nil:
 			given[m.name] = true
+			if m.place != placePayload {
+				c.value(m.shape, each.Value, at)
+			}
 		case s.kind == '{':
-			unknown = append(unknown, name)
+			c.add(at, Mistake{Unknown: each.Key, Known: s.names()})
 		}
 	}
 	for _, m := range s.members {
-		members = append(members, m.name)
 		if m.required && !m.token && !given[m.name] {
-			missing = append(missing, m.name)
+			c.add(path, Mistake{Missing: m.name})
 		}
 	}
-	return missing, unknown, members
+}
+
+func (c *comparison) value(s *shape, v value.Value, path []string) {
+	token := tokenOf(v)
+	switch {
+	case s.kind == '*' || token == nil || isPath(v):
+	case !fits(s.kind, token):
+		c.add(path, Mistake{Wrong: "found " + nameOf(token) + ", want " + kinds[s.kind]})
+	case s.kind == '{' || s.kind == '(':
+		c.structure(s, v, path)
+	case s.kind == '[' || s.kind == '<':
+		for i, each := range v.Members() {
+			key := each.Key
+			if s.kind == '[' {
+				key = strconv.Itoa(i)
+			}
+			c.value(s.item, each.Value, append(slices.Clip(path), key))
+		}
+	}
+}
+
+func isPath(v value.Value) bool {
+	return v.Kind() == value.KindString && strings.HasPrefix(v.Text(), "$")
+}
+
+// tokenOf returns the first token of the JSON of a value.
+func tokenOf(v value.Value) any {
+	switch v.Kind() {
+	case value.KindObject:
+		return json.Delim('{')
+	case value.KindArray:
+		return json.Delim('[')
+	case value.KindBool:
+		return v.IsTrue()
+	case value.KindNumber:
+		return json.Number(v.Text())
+	case value.KindString:
+		return v.Text()
+	case value.KindMissing, value.KindNull:
+	}
+	return nil
+}
+
+// fits reports whether a value with that first token has the type of a shape.
+func fits(kind byte, token any) bool {
+	switch token {
+	case json.Delim('{'):
+		return kind == '{' || kind == '(' || kind == '<'
+	case json.Delim('['):
+		return kind == '['
+	}
+	_, ok := scalar(kind, token)
+	return ok
 }

@@ -45,10 +45,10 @@ func TestBinaries(t *testing.T) {
 	t.Run("callservice", func(t *testing.T) {
 		t.Parallel()
 		f := startFunction(t, filepath.Join(dir, "callservice"))
-		checkError(t, f.call(`{"operation":"dynamodb:PutItems","params":{}}`), "dynamodb.InvalidArgument", `service "dynamodb" has no operation "PutItems"`)
-		checkError(t, f.call(`{"operation":"dynamodb:GetItem","params":{"TableName":"a"}}`), "dynamodb.InvalidArgument",
+		checkError(t, f.call(`{"operation":"dynamodb:PutItems","params":{}}`), "InvalidArgument", `service "dynamodb" has no operation "PutItems"`)
+		checkError(t, f.call(`{"operation":"dynamodb:GetItem","params":{"TableName":"a"}}`), "InvalidArgument",
 			`the params: missing required field Key`)
-		checkError(t, f.call(`[1]`), "CallService.InvalidArgument", `the input is not an object with operation, params and idempotencyKey`)
+		checkError(t, f.call(`[1]`), "InvalidArgument", `the input is not an object with operation, params and idempotencyKey`)
 		f.stop()
 	})
 	t.Run("getjobstatus", func(t *testing.T) {

@@ -34,12 +34,12 @@ type request struct {
 func (a *Actions) Call(ctx context.Context, input []byte) ([]byte, error) {
 	var r request
 	if err := json.Unmarshal(input, &r); err != nil {
-		return nil, invalid("CallService", "the input is not an object with operation, params and idempotencyKey")
+		return nil, Invalid("the input is not an object with operation, params and idempotencyKey")
 	}
 	service, name, _ := strings.Cut(r.Operation, ":")
 	row, err := catalogue.Lookup(service, name)
 	if err != nil {
-		return nil, invalid(service, err.Error())
+		return nil, Invalid(err.Error())
 	}
 	response, err := a.client.CallOnce(ctx, row, r.Params, r.Once)
 	if tooLong, ok := errors.AsType[*call.ResponseSizeError](err); ok {

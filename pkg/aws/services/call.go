@@ -16,6 +16,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/waitless/waitless/pkg/aws/call"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
@@ -32,24 +33,22 @@ func through(client *call.Client, row call.Operation) Operation {
 
 // Decode reads the params of an operation, a JSON object. It rejects members that the operation does not have: ignored, they would
 // make another job than the one that was meant. The error is a [*resume.ServiceError].
-func Decode(service string, params []byte, input any) error {
+func Decode(params []byte, input any) error {
 	if len(params) == 0 {
 		return nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(params))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(input); err != nil {
-		return invalid(service, "the params: "+strings.TrimPrefix(err.Error(), "json: "))
+		return Invalid("the params: " + strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return nil
 }
 
-// errorInvalid stands behind the service's name in the error for params that
-// never got as far as the service.
-const errorInvalid = "InvalidArgument"
-
-func invalid(service, what string) error {
-	return &resume.ServiceError{Name: service + "." + errorInvalid, Message: what}
+// Invalid returns the error for params that were not sent to a service. Its name is that of [jobs.RequestError]: only what a
+// service said has the name of the service before it.
+func Invalid(what string) error {
+	return &resume.ServiceError{Name: jobs.ErrorInvalid, Message: what}
 }
 
 // queryPrefix is before the codes of SQS, which are those of its older protocol.
@@ -59,10 +58,10 @@ const queryPrefix = "AWS.SimpleQueueService."
 // anything happened.
 func Refusal(service string, err error) error {
 	if wrong, ok := errors.AsType[*call.ParamsError](err); ok {
-		return invalid(service, wrong.Error())
+		return Invalid(wrong.Error())
 	}
 	if wrong, ok := errors.AsType[smithy.InvalidParamsError](err); ok { // of a client of SQS
-		return invalid(service, "the params: "+oneLine(wrong.Errs()))
+		return Invalid("the params: " + oneLine(wrong.Errs()))
 	}
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok {

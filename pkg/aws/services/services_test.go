@@ -158,8 +158,8 @@ func TestParamsThatNeverLeave(t *testing.T) {
 			t.Parallel()
 			_, err := s.Start(t.Context(), batchJob, []byte(params))
 			got, ok := errors.AsType[*resume.ServiceError](err)
-			if !ok || got.Name != "batch.InvalidArgument" || got.Again || !strings.Contains(got.Message, want) || strings.Contains(got.Message, "\n") {
-				t.Errorf("error %v, want batch.InvalidArgument with %q", err, want)
+			if !ok || got.Name != "InvalidArgument" || got.Again || !strings.Contains(got.Message, want) || strings.Contains(got.Message, "\n") {
+				t.Errorf("error %v, want InvalidArgument with %q", err, want)
 			}
 		})
 	}

@@ -15,6 +15,6 @@ import (
 func main() {
 	command := cli.System()
 	command.Stores, command.AWS = compose.Stores{}, compose.Loader(config.LoadDefaultConfig).Open
-	command.Check, command.Right = catalogue.Check, catalogue.Right
+	command.Check, command.CheckStart, command.Right = catalogue.Check, catalogue.CheckStart, catalogue.Right
 	os.Exit(command.Main())
 }

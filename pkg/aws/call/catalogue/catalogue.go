@@ -4,8 +4,8 @@
 // A service has two names: that in the AWS CLI ("stepfunctions", "dms"), and the SDK's id in lower case and without spaces
 // ("sfn", "databasemigrationservice").
 //
-// Of the params of an operation the catalogue has the members with their types, but not the members of those: the service itself
-// checks them. It has what must be converted at any depth.
+// Of the params of an operation that starts jobs the catalogue has all members. Of other operations it has the members with their
+// types, but not the members of those: the service itself checks them. It has what must be converted at any depth.
 //
 // This package may change between releases.
 package catalogue

@@ -7,32 +7,129 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/value"
 )
 
-// Check returns the problems of the operations that a flow names: those that there are not, that cannot be called, or whose
-// params have other names or lack a required one.
-func Check(flow *fdl.Flow) fdl.Problems { return flow.CheckOperations(mistakesOf) }
+// Check returns the problems of the actions that a flow names: operations that there are not, or that cannot be called, and params of
+// operations, jobs and messages that have other names or types, or lack a required one.
+func Check(flow *fdl.Flow) fdl.Problems { return flow.CheckActions(mistakesOf) }
 
-func mistakesOf(operation string, params []string) (mistakes []fdl.OperationMistake) {
-	service, name, _ := strings.Cut(operation, ":")
+// CheckStart returns an error if the params of a job's start have other names or types than its service accepts, or lack a required
+// one. It is a [*jobs.RequestError].
+func CheckStart(kind jobs.Kind, params []byte) error {
+	v, err := value.ParseJSON(params)
+	if err != nil {
+		return nil //nolint:nilerr // the start reports it
+	}
+	for _, m := range startMistakes(kind, v) {
+		if !m.Warning {
+			return &jobs.RequestError{Name: jobs.ErrorInvalid, What: strings.Replace(m.Message, "serviceParams", "params", 1)}
+		}
+	}
+	return nil
+}
+
+func mistakesOf(action string, params value.Value) []fdl.ActionMistake {
+	if kind, ok := jobs.ForAction(action); ok {
+		return startMistakes(kind, params)
+	}
+	service, name, _ := strings.Cut(action, ":")
 	row, err := Lookup(service, name)
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
-		return []fdl.OperationMistake{{Message: fmt.Sprintf("action %q: %s%s", operation, err, meant(operation, unknown))}}
+		return []fdl.ActionMistake{{Message: fmt.Sprintf("action %q: %s%s", action, err, meant(action, unknown))}}
 	}
 	if err != nil {
-		return []fdl.OperationMistake{{Message: fmt.Sprintf("action %q: %s", operation, err)}}
+		return []fdl.ActionMistake{{Message: fmt.Sprintf("action %q: %s", action, err)}}
 	}
-	missing, unknown, known := row.Compare(params)
-	for _, param := range unknown {
-		mistakes = append(mistakes, fdl.OperationMistake{InParams: true, Message: fmt.Sprintf("serviceParams has %q, which %s does not have%s (allowed: %s)",
-			param, operation, fdl.DidYouMean(param, known), cmp.Or(strings.Join(known, ", "), "none"))})
+	return explained(action, row.Compare(params))
+}
+
+// startMistakes returns those of the params of a job or a message.
+func startMistakes(kind jobs.Kind, params value.Value) []fdl.ActionMistake {
+	if !kind.HasEnd() {
+		return messageMistakes(kind, params)
 	}
-	for _, param := range missing {
-		mistakes = append(mistakes, fdl.OperationMistake{InParams: true, Message: fmt.Sprintf("serviceParams has no %q, which %s requires", param, operation)})
+	row, err := Lookup(kind.Service, kind.StartOp)
+	if err != nil {
+		return nil // the kind has no service
 	}
-	return mistakes
+	var mistakes []fdl.ActionMistake
+	if !slices.Contains(row.Members(), jobs.ParamDelay) && !params.Get(jobs.ParamDelay).IsMissing() {
+		mistakes = []fdl.ActionMistake{{InParams: true, Warning: true, Path: []string{jobs.ParamDelay}, Message: fmt.Sprintf(
+			"serviceParams has %q, which only a simulated job has: on AWS the start fails; remove it before you deploy", jobs.ParamDelay)}}
+		params = without(params, jobs.ParamDelay)
+	}
+	found := slices.DeleteFunc(row.Compare(params), func(m call.Mistake) bool {
+		return len(m.Path) == 0 && kind.Supplies(m.Missing) || len(m.Path) == 1 && m.Wrong != "" && kind.Converts(m.Path[0])
+	})
+	for _, name := range kind.RequiredParams() {
+		isFound := func(m call.Mistake) bool { return len(m.Path) == 0 && strings.EqualFold(m.Missing, name) }
+		if !has(params, name) && !kind.Supplies(name) && !slices.ContainsFunc(found, isFound) {
+			found = append(found, call.Mistake{Missing: name})
+		}
+	}
+	return append(mistakes, explained(kind.Action(), found)...)
+}
+
+// messageMistakes returns the unknown params of a message, which are those of the service and of the vendor.
+func messageMistakes(kind jobs.Kind, params value.Value) []fdl.ActionMistake {
+	row := call.Publish
+	if kind.Service != "sns" {
+		row, _ = Lookup(kind.Service, kind.StartOp) // a test has it
+	}
+	known := slices.Concat(row.Members(), kind.MessageParamNames())
+	slices.Sort(known)
+	known = slices.Compact(known)
+	var found []call.Mistake
+	for _, m := range params.Members() {
+		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, m.Key) }) {
+			found = append(found, call.Mistake{Path: []string{m.Key}, Unknown: m.Key, Known: known})
+		}
+	}
+	return explained(kind.Action(), found)
+}
+
+func has(params value.Value, name string) bool {
+	return slices.ContainsFunc(params.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, name) })
+}
+
+func without(params value.Value, name string) value.Value {
+	return value.Object(slices.DeleteFunc(slices.Clone(params.Members()), func(m value.Member) bool { return m.Key == name })...)
+}
+
+// explained returns the mistakes with their messages.
+func explained(action string, mistakes []call.Mistake) []fdl.ActionMistake {
+	var all []fdl.ActionMistake
+	for _, m := range mistakes {
+		one := fdl.ActionMistake{InParams: true, Path: m.Path}
+		switch {
+		case m.Unknown != "":
+			one.Message = fmt.Sprintf("%s has %q, which %s does not have%s (allowed: %s)", placeOf(m.Path[:len(m.Path)-1]), m.Unknown, action,
+				fdl.DidYouMean(m.Unknown, m.Known), cmp.Or(strings.Join(m.Known, ", "), "none"))
+		case m.Missing != "":
+			one.Message = fmt.Sprintf("%s has no %q, which %s requires", placeOf(m.Path), m.Missing, action)
+		default:
+			one.Message = placeOf(m.Path) + ": " + m.Wrong
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// placeOf returns a place in the params: serviceParams.containerOverrides.environment[0].
+func placeOf(path []string) string {
+	place := "serviceParams"
+	for _, part := range path {
+		if strings.Trim(part, "0123456789") == "" {
+			place += "[" + part + "]"
+		} else {
+			place += "." + part
+		}
+	}
+	return place
 }
 
 // meant suggests the action that a name means: of a job or a message, or an operation.
@@ -56,7 +153,7 @@ func meant(operation string, unknown *UnknownError) string {
 // Right returns the action of IAM that an operation needs: "states:DescribeExecution" for "stepfunctions:DescribeExecution". The error
 // says that there is no such operation, or that IAM has no action of its name.
 func Right(operation string) (action string, err error) {
-	if mistakes := mistakesOf(operation, nil); len(mistakes) > 0 && !mistakes[0].InParams {
+	if mistakes := mistakesOf(operation, value.Value{}); len(mistakes) > 0 && !mistakes[0].InParams {
 		return "", errors.New(mistakes[0].Message)
 	}
 	service, name, _ := strings.Cut(operation, ":")

@@ -21,8 +21,29 @@ func TestCheck(t *testing.T) {
 		{"ocr:RecognizeIdentityCard", "{}", `f:6:13: action "ocr:RecognizeIdentityCard": service "ocr" is not in the catalogue of AWS; did you mean "ecr"?`},
 		{"dynamodb:DescribeTable", "{}", `f:7:20: serviceParams has no "TableName", which dynamodb:DescribeTable requires`},
 		{"dynamodb:DescribeTable", "{TabelName: a, TableName: b}",
-			`f:7:20: serviceParams has "TabelName", which dynamodb:DescribeTable does not have; did you mean "TableName"? (allowed: TableName)`},
-		{"dynamodb:DescribeLimits", "{a: b}", `f:7:20: serviceParams has "a", which dynamodb:DescribeLimits does not have (allowed: none)`},
+			`f:7:21: serviceParams has "TabelName", which dynamodb:DescribeTable does not have; did you mean "TableName"? (allowed: TableName)`},
+		{"dynamodb:DescribeLimits", "{a: b}", `f:7:21: serviceParams has "a", which dynamodb:DescribeLimits does not have (allowed: none)`},
+		{"dynamodb:DescribeTable", "{TableName: 1}", `f:7:21: serviceParams.TableName: found a number, want a text`},
+		{"batch:SubmitJob", "{jobName: a, jobQueue: $.queue, jobDefinition: b, delay: 5}",
+			`f:7:70: warning: serviceParams has "delay", which only a simulated job has: on AWS the start fails; remove it before you deploy`},
+		{"batch:SubmitJob", "{jobName: a, jobQeue: $.queue}", `f:7:20: serviceParams has no "jobDefinition", which batch:SubmitJob requires
+f:7:20: serviceParams has no "jobQueue", which batch:SubmitJob requires
+f:7:33: serviceParams has "jobQeue", which batch:SubmitJob does not have; did you mean "jobQueue"? (allowed: arrayProperties, ` +
+			`consumableResourcePropertiesOverride, containerOverrides, dependsOn, ecsPropertiesOverride, eksPropertiesOverride, jobDefinition, jobName, ` +
+			`jobQueue, nodeOverrides, parameters, propagateTags, retryStrategy, schedulingPriorityOverride, shareIdentifier, tags, timeout)`},
+		{"batch:SubmitJob", "{jobName: a, jobQueue: b, jobDefinition: c, timeout: {attemptDurationSecond: 5}}",
+			`f:7:74: serviceParams.timeout has "attemptDurationSecond", which batch:SubmitJob does not have; did you mean "attemptDurationSeconds"? ` +
+				`(allowed: attemptDurationSeconds)`},
+		{"batch:SubmitJob", "{jobName: a, jobQueue: b, jobDefinition: c, containerOverrides: {resourceRequirements: [{type: GPU}], vcpus: two, command: $.c}}",
+			`f:7:108: serviceParams.containerOverrides.resourceRequirements[0] has no "value", which batch:SubmitJob requires
+f:7:122: serviceParams.containerOverrides.vcpus: found a text, want an integer of 32 bits`},
+		{"dms:StartReplicationTask", "{ReplicationTaskArn: a}", ""},
+		{"sfn:StartExecution", "{stateMachineArn: a, input: {b: $.c}}", ""},
+		{"codedeploy:CreateDeployment", "{}", `f:7:20: serviceParams has no "applicationName", which codedeploy:CreateDeployment requires`},
+		{"transcribe:StartTranscriptionJob", "{LanguageCode: en-US}", `f:7:20: serviceParams has no "Media", which transcribe:StartTranscriptionJob requires`},
+		{"sqs:SendMessage", "{QueueName: q, MessageBody: a, MesageTag: b}", `f:7:51: serviceParams has "MesageTag", which sqs:SendMessage does not have; ` +
+			`did you mean "MessageTag"? (allowed: DelaySeconds, MessageAttributes, MessageBody, MessageDeduplicationId, ` +
+			`MessageGroupId, MessageSystemAttributes, MessageTag, Priority, QueueName, QueueUrl)`},
 		{"kinesis:SubscribeToShard", "{}", `f:6:13: action "kinesis:SubscribeToShard": operation kinesis:SubscribeToShard cannot be called: `},
 	} {
 		flow, problems := fdl.Parse([]byte("version: v1\ntype: flow\nsteps:\n  - type: task\n    name: A\n    action: " +

@@ -16,6 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/call/botocore"
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 var update = flag.Bool("update", false, "write the catalogue instead of comparing with it")
@@ -237,7 +238,7 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		fields[0] = o.HTTP.Method + " " + o.HTTP.RequestURI
 	}
 	if o.Input != nil {
-		fields[1] = m.Shape(o.Input.Shape, botocore.Outline)
+		fields[1] = m.Shape(o.Input.Shape, formOf(folder, name))
 	}
 	if o.Output != nil {
 		fields[2] = m.Shape(o.Output.Shape, botocore.Instants)
@@ -249,6 +250,17 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		fields[5] = noAction
 	}
 	return strings.Join(fields, "\t")
+}
+
+// formOf returns the form of the input of an operation: all members if it starts jobs, whose params are checked at any depth.
+func formOf(folder, name string) botocore.Form {
+	starts := func(k jobs.Kind) bool {
+		return k.HasEnd() && k.StartOp == name && (k.Service == folder || k.Service == "sfn" && folder == "stepfunctions")
+	}
+	if slices.ContainsFunc(jobs.Kinds(), starts) {
+		return botocore.Full
+	}
+	return botocore.Outline
 }
 
 // signingName returns the name in signatures that the rules have, empty if they have none.

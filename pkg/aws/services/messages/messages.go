@@ -54,7 +54,7 @@ type queueMessage struct {
 
 func (q *queues) send(ctx context.Context, service string, params []byte) ([]byte, error) {
 	var input queueMessage
-	if err := services.Decode(service, params, &input); err != nil {
+	if err := services.Decode(params, &input); err != nil {
 		return nil, err
 	}
 	if input.QueueName != "" {
@@ -88,7 +88,7 @@ var ofStack = sync.OnceValue(func() *regexp.Regexp {
 func (q *queues) check(queue string) error {
 	parsed, err := url.Parse(queue)
 	if err != nil {
-		return &smithy.GenericAPIError{Code: "InvalidArgument", Message: "params.QueueUrl is no URL"}
+		return services.Invalid("params.QueueUrl is no URL")
 	}
 	for part := range strings.SplitSeq(parsed.Path, "/") {
 		if slices.Contains(q.own, part) || ofStack().MatchString(part) {

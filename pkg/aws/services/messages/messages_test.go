@@ -110,7 +110,7 @@ func TestMessagesThatAreRefused(t *testing.T) {
 	for params, want := range map[string]string{
 		`{"QueueName":"missing","MessageBody":"b"}`: "sqs.NonExistentQueue: there is none",
 		`{"QueueUrl":"http://x","MessageBody":"b","QueueNameOfMine":"x"}`: "" +
-			`sqs.InvalidArgument: the params: unknown field "QueueNameOfMine"`,
+			`InvalidArgument: the params: unknown field "QueueNameOfMine"`,
 	} {
 		_, err := start(t, s, "sqs-message", params)
 		refused, ok := errors.AsType[*resume.ServiceError](err)
@@ -140,7 +140,7 @@ func TestNoMessageGoesToOnesOwnQueues(t *testing.T) {
 		}
 	}
 	_, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/%zz","MessageBody":"b"}`)
-	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.InvalidArgument" {
+	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "InvalidArgument" {
 		t.Errorf("no URL: error %v", err)
 	}
 	for _, asked := range e.asked {
