@@ -113,7 +113,7 @@ func (q *queue) signal() {
 // under way. The error is that of ctx.
 func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	for ctx.Err() == nil {
-		w, pause, ok := q.next()
+		w, pause, ok := q.next(ctx)
 		if ok {
 			return w, nil
 		}
@@ -122,13 +122,14 @@ func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	return engine.Wake{}, ctx.Err()
 }
 
-// next removes and returns a due wake, or returns the longest time to wait, 0 for no limit.
-func (q *queue) next() (w engine.Wake, pause time.Duration, ok bool) {
+// next removes and returns a due wake, or returns the longest time to wait, 0 for no limit. It delivers nothing after the end
+// of ctx: a wake that was put back by the worker that ended the run is left to the next run, and the clock does not move.
+func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
 		turn, first, ok := q.waiting.Min()
-		if !ok || q.acting {
+		if !ok || q.acting || ctx.Err() != nil {
 			return w, 0, false
 		}
 		if len(q.busy) == 0 && q.background == 0 {

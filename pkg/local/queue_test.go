@@ -17,8 +17,8 @@ var testEpoch = time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC)
 // queueEnds are both ends of a queue, as enginetest wants them.
 type queueEnds struct{ *queue }
 
-func (q queueEnds) Receive(*testing.T) (engine.Wake, bool) {
-	w, _, ok := q.next()
+func (q queueEnds) Receive(t *testing.T) (engine.Wake, bool) {
+	w, _, ok := q.next(t.Context())
 	return w, ok
 }
 
@@ -75,7 +75,7 @@ func send(t *testing.T, q *queue, execution engine.ID, tag string, after time.Du
 // shows so much after the epoch.
 func wantNext(t *testing.T, q *queue, tag string, after time.Duration) engine.Wake {
 	t.Helper()
-	w, _, ok := q.next()
+	w, _, ok := q.next(t.Context())
 	if ok != (tag != "") || w.Cause != tag || !q.clock.Now().Equal(testEpoch.Add(after)) {
 		t.Fatalf("next wake %q (%v) at %s, want %q at %s", w.Cause, ok, q.clock.Now().Sub(testEpoch), tag, after)
 	}
@@ -234,7 +234,7 @@ func TestReceiverSignalsTheNextReceiver(t *testing.T) {
 		default:
 			t.Fatalf("no signal with %d wakes left", left+1)
 		}
-		if _, _, ok := q.next(); !ok {
+		if _, _, ok := q.next(t.Context()); !ok {
 			t.Fatalf("no wake with %d left", left+1)
 		}
 	}
@@ -261,7 +261,7 @@ func TestRealClockIsLookedAtEveryMinute(t *testing.T) {
 	if err := q.Send(t.Context(), engine.Wake{Due: time.Now().Add(8 * time.Hour)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, pause, ok := q.next(); ok || pause <= 0 || pause > time.Minute {
+	if _, pause, ok := q.next(t.Context()); ok || pause <= 0 || pause > time.Minute {
 		t.Errorf("a pause of %s", pause)
 	}
 }

@@ -52,6 +52,7 @@ type report struct {
 	cases  map[string]map[string]string // by case and package
 	output map[string]string            // of tests that have not ended
 	failed string                       // the output of failed tests and packages
+	hung   string                       // the tests that were under way when their packages ended
 	fails  int
 }
 
@@ -78,6 +79,9 @@ func (r *report) add(e event, progress io.Writer) {
 	case "fail", "build-fail":
 		r.failed += r.output[key]
 		r.fails++
+		if e.Test == "" {
+			r.addUnfinished(e.Package)
+		}
 	case "pass", "skip":
 	default:
 		return
@@ -95,6 +99,25 @@ func (r *report) add(e event, progress io.Writer) {
 		r.cases[e.Test] = map[string]string{}
 	}
 	r.cases[e.Test][store] = e.Action
+}
+
+// addUnfinished adds what tests of a package printed that have no result, because their process ended.
+func (r *report) addUnfinished(path string) {
+	for _, key := range slices.Sorted(maps.Keys(r.output)) {
+		if !strings.HasPrefix(key, path+" ") {
+			continue
+		}
+		for text := range strings.Lines(r.output[key]) {
+			if !strings.HasPrefix(text, "=== ") { // RUN, PAUSE, CONT
+				r.failed += text
+			}
+		}
+		if _, running, ok := strings.Cut(r.output[key], "running tests:\n"); ok {
+			names, _, _ := strings.Cut(running, "\n\n")
+			r.hung += "unfinished in " + path + ":\n" + names + "\n"
+		}
+		delete(r.output, key)
+	}
 }
 
 // write prints the table and the output of failed tests. It returns an error if a test failed, or if a store
@@ -121,7 +144,7 @@ func (r *report) write(out io.Writer, differences bool) error {
 	}
 	err := table.Flush()
 	if err == nil {
-		_, err = io.WriteString(out, r.failed)
+		_, err = io.WriteString(out, r.failed+r.hung)
 	}
 	switch {
 	case err != nil:

@@ -60,3 +60,21 @@ func TestWhatAFailedTestPrintedIsShown(t *testing.T) {
 		t.Errorf("error %v, printed:\n%s", err, out.String())
 	}
 }
+
+// A package that takes too long ends with a panic, in the output of a test that has no result. What hung is the last
+// that is printed.
+func TestUnfinishedTestsAreNamed(t *testing.T) {
+	t.Parallel()
+	output := func(test, text string) string {
+		return fmt.Sprintf(`{"Action":"output","Package":"p","Test":%q,"Output":%q}`+"\n", test, text)
+	}
+	input := output("TestA", "=== RUN   TestA\n") + output("TestB", "panic: test timed out after 1s\n") + output("TestB", "\trunning tests:\n") +
+		output("TestB", "\t\tTestA (1s)\n") + output("TestB", "\t\tTestB/one (1s)\n") + output("TestB", "\n") + output("TestB", "goroutine 1:\n") +
+		`{"Action":"fail","Package":"p"}`
+	var out strings.Builder
+	err := run(strings.NewReader(input), &out, true)
+	printed := out.String()
+	if err == nil || !strings.Contains(printed, "goroutine 1:\n") || !strings.HasSuffix(printed, "unfinished in p:\n\t\tTestA (1s)\n\t\tTestB/one (1s)\n") {
+		t.Errorf("error %v, printed:\n%s", err, printed)
+	}
+}
