@@ -67,7 +67,7 @@ func failureOf(err error) *view.Failure {
 // apiFailure returns an error of the management API as it is shown.
 func apiFailure(refused *rest.Error) *view.Failure {
 	if isGateways(refused) {
-		return view.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use")
+		return view.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use; waitless doctor names the rights they lack")
 	}
 	f := view.Usage(refused.Message, "")
 	switch refused.Code {

@@ -65,8 +65,8 @@ func rightsOfJobs() map[string]right {
 		"TaskRunner/AnswerTasks":  {try: delivers, teller: "TaskRunner", action: "states:SendTaskSuccess", says: "deliver the outcome"},
 		"TaskRunner/ReadTokenKey": {try: anew("TaskRunner", delivers), teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the token key"},
 
-		"Api/QueueDeliveries":         {try: succeedsExternal, says: failedInside},
-		"Api/SendPolls":               {try: rearmsExternal, says: failedInside},
+		"Api/QueueDeliveries":         {try: succeedsExternal, says: lacksRight},
+		"Api/SendPolls":               {try: rearmsExternal, says: lacksRight},
 		"Callback/QueueDeliveries":    {try: delivers, teller: "Callback", action: "sqs:SendMessage", says: "queue a delivery"},
 		"Callback/ReadCallbackSecret": {try: postsUnsigned, says: "the server has no secret to verify it with"},
 

@@ -63,19 +63,19 @@ var usesKey = right{notEnforced: "the emulator encrypts nothing", actions: []str
 // rightsOf is what each statement of each role is for.
 func rightsOf(f called) map[string]right {
 	return map[string]right{
-		"Api/ListExecutions": {try: manages("list"), says: failedInside},
-		"Api/ListWaits":      {try: manages("tokens", "list"), says: failedInside},
-		"Api/ReadAndAppend":  {try: manages("flows", "list"), says: failedInside},
-		"Api/ReadItems":      {try: refers, says: failedInside},
+		"Api/ListExecutions": {try: manages("list"), says: lacksRight},
+		"Api/ListWaits":      {try: manages("tokens", "list"), says: lacksRight},
+		"Api/ReadAndAppend":  {try: manages("flows", "list"), says: lacksRight},
+		"Api/ReadItems":      {try: refers, says: lacksRight},
 		"Api/ReadTokenKey":   {try: beginsAnew("Api"), says: noBeginning},
-		"Api/ReadWaits":      {try: lists, says: failedInside},
-		"Api/SendWakes":      {try: starts, says: failedInside},
-		"Api/Tokens":         {try: succeedsExternal, says: failedInside},
+		"Api/ReadWaits":      {try: lists, says: lacksRight},
+		"Api/SendWakes":      {try: starts, says: lacksRight},
+		"Api/Tokens":         {try: succeedsExternal, says: lacksRight},
 		"Api/WriteLogs":      logs("Api"),
 
-		"Api/SetSchedules":    {try: setsSchedules, says: failedInside},
+		"Api/SetSchedules":    {try: setsSchedules, says: lacksRight},
 		"Api/PassTimerRole":   {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
-		"Api/LargeValues":     {try: startsLarge, says: failedInside},
+		"Api/LargeValues":     {try: startsLarge, says: lacksRight},
 		"Api/FindLargeValues": findsLargeValues,
 
 		"Callback/ReadTokenKey": {
@@ -183,8 +183,8 @@ func rightsOf(f called) map[string]right {
 }
 
 const (
-	// failedInside is what the management API says.
-	failedInside = "something inside failed"
+	// lacksRight is what the management API says, before the name of the right.
+	lacksRight = "the role of the API's function lacks the right "
 	// noBeginning is what Lambda says of a function that ends before it asks
 	// for work.
 	noBeginning = "Unhandled"

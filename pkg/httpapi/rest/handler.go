@@ -341,7 +341,7 @@ func (e *Error) write(w http.ResponseWriter) {
 }
 
 // refusal is the error that the caller gets: all of what the caller can correct, and what failed
-// inside only if Reasons says so.
+// inside only if Reasons says so, or if the function lacks a right.
 func (h handler) refusal(r *http.Request, err error) *Error {
 	var refused *Error
 	var report *resume.ReportError
@@ -362,6 +362,9 @@ func (h handler) refusal(r *http.Request, err error) *Error {
 		return unavailable(err.Error())
 	case h.Reasons:
 		return refuse(engine.CodeInternal, "%s", err)
+	}
+	if right, denied := deniedRight(err); denied {
+		return refuse(engine.CodeInternal, "the role of the API's function lacks %s; deploy the template again, and look for a policy that denies it", right)
 	}
 	return refuse(engine.CodeInternal, "something inside failed; see the log")
 }

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -308,7 +309,7 @@ func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 	a := newAPI(t)
 	var log strings.Builder
 	a.server.Config.Handler = checkedHandler(t, rest.Config{
-		Engine: a.system.Client, Tokens: a.system.Tokens, Index: brokenIndex{}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Engine: a.system.Client, Tokens: a.system.Tokens, Index: brokenIndex{errors.New("secret detail")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	_, err := a.Executions(t.Context(), rest.Filter{})
 	wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, "something inside failed")
@@ -317,10 +318,49 @@ func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 	}
 }
 
-type brokenIndex struct{}
+type brokenIndex struct{ err error }
 
-func (brokenIndex) Executions(context.Context, engine.Selection, string, int) ([]engine.ID, string, error) {
-	return nil, "", errors.New("secret detail")
+func (b brokenIndex) Executions(context.Context, engine.Selection, string, int) ([]engine.ID, string, error) {
+	return nil, "", b.err
+}
+
+// awsError is an error of an AWS client.
+type awsError struct{ code, message string }
+
+func (e awsError) Error() string        { return "secret detail: " + e.code + ": " + e.message }
+func (e awsError) ErrorCode() string    { return e.code }
+func (e awsError) ErrorMessage() string { return e.message }
+
+// The operator of a stack learns which right the role of the API's function lacks, and nothing else of the error.
+func TestRefusedRightsAreNamed(t *testing.T) {
+	t.Parallel()
+	const role = "User: arn:aws:sts::123456789012:assumed-role/orders-Api/secret is not authorized to perform: "
+	for name, tt := range map[string]struct {
+		err  awsError
+		want string
+	}{
+		"a queue": {
+			awsError{"AccessDenied", role + "sqs:sendmessage on resource: arn:aws:sqs:eu-west-1:123456789012:orders-Wakes because no policy allows it"},
+			"lacks the right sqs:sendmessage on arn:aws:sqs:eu-west-1:123456789012:orders-Wakes; deploy the template again",
+		},
+		"quoted":      {awsError{"AccessDeniedException", role + `s3:GetObject on resource: "arn:aws:s3:::b/k" because`}, "s3:GetObject on arn:aws:s3:::b/k;"},
+		"no resource": {awsError{"AccessDeniedException", role + "kms:Decrypt"}, "lacks the right kms:Decrypt; deploy"},
+		"no right":    {awsError{"AccessDenied", "Access Denied"}, "lacks a right, which the log names; deploy"},
+		"another":     {awsError{"Throttled", role}, "something inside failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPI(t)
+			a.server.Config.Handler = checkedHandler(t, rest.Config{
+				Engine: a.system.Client, Tokens: a.system.Tokens, Log: slog.New(slog.DiscardHandler), Index: brokenIndex{fmt.Errorf("rearm: %w", tt.err)},
+			})
+			_, err := a.Rearm(t.Context(), rest.Rearm{})
+			wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, tt.want)
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("it says %v", err)
+			}
+		})
+	}
 }
 
 // A caller that hangs up is not an internal error.
