@@ -28,10 +28,11 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Schedules: schedules.NewManager(p, store), Log: p.Log,
 		MaxInput: clients.Limits.Data, MaxResponse: function.MaxResponse,
 	}
+	polls := &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now}
 	config.Rearmer = resume.Rearmer{
-		Tokens: config.Tokens, Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now}, Rendezvous: waits,
-		Account: p.Text("WAITLESS_ACCOUNT"), Region: p.Config.Region,
+		Tokens: config.Tokens, Polls: polls, Rendezvous: waits, Account: p.Text("WAITLESS_ACCOUNT"), Region: p.Config.Region,
 	}
+	config.JobEvents = rest.UnmatchedEvents{Events: waits, Record: waits.JobRecord, Handle: polls.Replay}
 	log := function.AuditLog(getenv)
 	handler := func(ctx context.Context, request *function.Request) (_ http.Handler, err error) {
 		config := config

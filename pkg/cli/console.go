@@ -77,11 +77,13 @@ func (s consoleServer) serve(ctx context.Context, a *target.Client, place, callb
 // jobEvents are those of the process that holds a store.
 type jobEvents struct{ client *target.Client }
 
-// JobEvents implements [console.JobEvents].
+// JobEvents implements [console.JobEvents]. The first page has the events that arrived since the process began.
 func (j jobEvents) JobEvents(ctx context.Context) (events []console.JobEvent, err error) {
-	received, err := j.client.JobEvents(ctx)
-	for _, e := range received {
-		events = append(events, console.JobEvent(e))
+	received, err := j.client.JobEvents(ctx, "")
+	for _, e := range received.Events {
+		events = append(events, console.JobEvent{
+			ID: e.ID, Time: e.Time, Result: e.Result, Problem: e.Problem, Kind: e.Kind, Name: e.Name, Executions: e.Executions, Text: e.Text,
+		})
 	}
 	return events, err
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -22,43 +22,75 @@ func jobEventsCommand(c Command) *cobra.Command {
 	return group(helpOf("job-events", nil), jobEventsSendCommand(c), jobEventsListCommand(c), jobEventsReplayCommand(c))
 }
 
+// mostEvents is how many job events are listed unless --limit says otherwise.
+const mostEvents = 100
+
 func jobEventsListCommand(c Command) *cobra.Command {
 	var all bool
+	limit := mostEvents
 	cmd := helpOf("job-events list", arguments(0, 0))
-	cmd.Flags().BoolVar(&all, "all", false, "also events that a wait matched, and those that were ignored")
+	cmd.Flags().BoolVar(&all, "all", false, "also events that a wait matched, and those that were ignored; a stack lists neither")
+	cmd.Flags().IntVar(&limit, "limit", mostEvents, "how many; 0 means all")
 	return c.remote(cmd, func(ctx context.Context, a *target.Client, _ []string) (view.Result, error) {
-		events, err := a.JobEvents(ctx)
+		if limit < 0 {
+			return view.Result{}, view.Usage("--limit is "+strconv.Itoa(limit)+"; allowed: 0 or more", "--limit 100")
+		}
+		events, more, err := listEvents(ctx, a, all, limit)
 		if err != nil {
 			return view.Result{}, eventError(err)
 		}
-		if !all {
-			events = slices.DeleteFunc(events, func(e target.ReceivedEvent) bool { return !e.IsUnmatched() })
-		}
-		rows := [][]string{}
-		for _, e := range events {
-			rows = append(rows, []string{strconv.Itoa(e.ID), e.Time.UTC().Format(time.RFC3339), e.Result, cmp.Or(e.Kind, "-"), cmp.Or(e.Name, e.Problem, "-")})
-		}
-		text := view.Columns(rows)
-		if len(rows) == 0 {
+		text := view.Columns(eventRows(events))
+		switch {
+		case more:
+			text += "there are more; --limit 0 lists all\n"
+		case len(events) == 0:
 			text = "no unmatched job events\n"
 		}
-		return view.Result{Form: "job-events", JSON: map[string]any{"events": append([]target.ReceivedEvent{}, events...)}, Text: text}, nil
+		return view.Result{Form: "job-events", JSON: map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}, Text: text}, nil
 	})
+}
+
+// eventRows returns a row for each event. The id of an event that a store keeps names the job.
+func eventRows(events []rest.JobEvent) (rows [][]string) {
+	for _, e := range events {
+		about := []string{cmp.Or(e.Kind, "-"), cmp.Or(e.Name, e.Problem, "-")}
+		if e.ID == e.Key().ID() {
+			about = []string{e.Status, e.Error}
+		}
+		rows = append(rows, append([]string{e.ID, e.Time.UTC().Format(time.RFC3339), e.Result}, about...))
+	}
+	return rows
+}
+
+// listEvents reads pages until there are limit events, or all for 0. More reports whether there are further ones.
+func listEvents(ctx context.Context, a *target.Client, all bool, limit int) (events []rest.JobEvent, more bool, err error) {
+	for after := ""; ; {
+		page, err := a.JobEvents(ctx, after)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, e := range page.Events {
+			switch {
+			case !all && !e.IsUnmatched():
+			case limit > 0 && len(events) == limit:
+				return events, true, nil
+			default:
+				events = append(events, e)
+			}
+		}
+		if after = page.Next; after == "" {
+			return events, false, nil
+		}
+	}
 }
 
 func jobEventsReplayCommand(c Command) *cobra.Command {
 	return c.remote(helpOf("job-events replay", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		events, err := a.JobEvents(ctx)
-		if err != nil {
-			return view.Result{}, eventError(err)
+		result, err := a.ReplayJobEvent(ctx, args[0])
+		if refused, ok := errors.AsType[*rest.Error](err); ok && refused.Code == engine.CodeNotFound {
+			return view.Result{}, view.Usage(refused.Message, "waitless job-events list --all")
 		}
-		i := slices.IndexFunc(events, func(e target.ReceivedEvent) bool { return strconv.Itoa(e.ID) == args[0] })
-		if i < 0 || events[i].Text == "" {
-			return view.Result{}, view.Usage(
-				"the process keeps no job event "+strconv.Quote(args[0])+", or its text is too large to be kept", "waitless job-events list --all",
-			)
-		}
-		return c.sendEvent(ctx, a, []byte(events[i].Text))
+		return sentEvent(result, err)
 	})
 }
 
@@ -68,18 +100,21 @@ func jobEventsSendCommand(c Command) *cobra.Command {
 		if err != nil {
 			return view.Result{}, err
 		}
-		return c.sendEvent(ctx, a, event)
+		return sentEvent(a.SendEvent(ctx, event))
 	})
 }
 
-func (Command) sendEvent(ctx context.Context, a *target.Client, event []byte) (view.Result, error) {
-	sent, err := a.SendEvent(ctx, event)
+// sentEvent returns the result of a command that sent an event.
+func sentEvent(sent rest.JobEventResult, err error) (view.Result, error) {
 	if err != nil {
 		return view.Result{}, eventError(err)
 	}
 	text := view.Line("%s", sent.Result)
-	if sent.Result == target.EventIgnored {
+	switch sent.Result {
+	case rest.EventIgnored:
 		text = "ignored: it does not report the end of a job of a known kind\n"
+	case rest.EventParked:
+		text = "parked: no token waits for the job; `waitless rearm` binds the waits of steps to their jobs again\n"
 	}
 	return view.Result{Form: "job-event", JSON: sent, Text: text}, nil
 }
@@ -99,7 +134,7 @@ func eventError(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
-	if refused.Status == http.StatusNotFound || isGateways(refused) {
+	if refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed || isGateways(refused) {
 		return view.Usage("the API takes no job events: on AWS the services send their own to the event bus", "waitless dev, and --store DIR")
 	}
 	f := apiFailure(refused)

@@ -33,6 +33,7 @@ import (
 type stack struct {
 	t        *testing.T
 	system   *local.System
+	store    *local.MemoryStore
 	api      http.Handler
 	gateway  *httptest.Server
 	requests atomic.Int32 // that came in
@@ -51,7 +52,7 @@ const region = "eu-west-1"
 func newStack(t *testing.T) *stack {
 	t.Helper()
 	store := &local.MemoryStore{}
-	s := &stack{t: t, system: local.New(local.Config{Store: store})}
+	s := &stack{t: t, system: local.New(local.Config{Store: store}), store: store}
 	s.api = target.API(s.system, store, target.Unfired(store))
 	s.gateway = httptest.NewServer(s)
 	ctx, stop := context.WithCancel(t.Context())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +21,7 @@ type JobEvents interface {
 
 // JobEvent is a job event that arrived.
 type JobEvent struct {
-	ID         int
+	ID         string
 	Time       time.Time
 	Result     string // matched, parked, ignored or failed
 	Problem    string // why it failed
@@ -109,7 +108,7 @@ func (c *console) sendJobEvent(r *http.Request) (page, error) {
 func (c *console) keptEvent(r *http.Request, id string) ([]byte, error) {
 	events, err := c.JobEvents.JobEvents(r.Context())
 	for _, e := range events {
-		if strconv.Itoa(e.ID) == id && e.Text != "" {
+		if e.ID == id && e.Text != "" {
 			return []byte(e.Text), nil
 		}
 	}

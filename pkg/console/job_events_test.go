@@ -27,8 +27,8 @@ func (l *eventList) SendJobEvent(_ context.Context, event []byte) error {
 func TestJobEventsAreShownSentAndReplayed(t *testing.T) {
 	t.Parallel()
 	list := &eventList{kept: []JobEvent{
-		{ID: 7, Time: time.Now(), Result: "matched", Kind: "batch-job", Name: hostile, Executions: []string{"flow/one"}, Text: `{"a":"` + hostile + `"}`},
-		{ID: 6, Result: "failed", Problem: "not an event", Text: ""},
+		{ID: "7", Time: time.Now(), Result: "matched", Kind: "batch-job", Name: hostile, Executions: []string{"flow/one"}, Text: `{"a":"` + hostile + `"}`},
+		{ID: "6", Result: "failed", Problem: "not an event", Text: ""},
 	}}
 	f := newFixture(t, func(config *Config) { config.JobEvents = list })
 	shown := f.get("/job-events")

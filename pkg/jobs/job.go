@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,25 @@ type Key struct {
 // "batch-job 123456789012:eu-central-1:arn:aws:batch:...".
 func (k Key) String() string {
 	return k.Kind + " " + k.Account + ":" + k.Region + ":" + k.Name
+}
+
+// ID returns the key as a text that [ParseKey] reads: "batch-job:123456789012:eu-central-1:arn:aws:batch:...". No part but the
+// last one has a colon, so it differs for each key.
+func (k Key) ID() string {
+	escape := strings.NewReplacer("%", "%25", ":", "%3A").Replace
+	return escape(k.Kind) + ":" + escape(k.Account) + ":" + escape(k.Region) + ":" + k.Name
+}
+
+// ParseKey reads what [Key.ID] returned. It reports false for any other text.
+func ParseKey(id string) (key Key, ok bool) {
+	const parts = 4
+	part := strings.SplitN(id, ":", parts)
+	if len(part) < parts {
+		return Key{}, false
+	}
+	read := strings.NewReplacer("%3A", ":", "%25", "%").Replace
+	key = Key{Kind: read(part[0]), Account: read(part[1]), Region: read(part[2]), Name: part[3]}
+	return key, key.ID() == id
 }
 
 // Status is the status of a job in the public JSON.

@@ -14,3 +14,24 @@ func TestKeyAsText(t *testing.T) {
 		}
 	}
 }
+
+// A key is the same after it was a text, and no two keys have one text.
+func TestKeyOfAText(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, key := range []Key{
+		{}, {Kind: "batch-job", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:batch:eu-central-1:123456789012:job/a%3Ab"},
+		{Kind: "a:", Account: "b", Region: "c"}, {Kind: "a", Account: ":b", Region: "c"}, {Kind: "a%3A", Account: "b", Region: "c"},
+	} {
+		id := key.ID()
+		if back, ok := ParseKey(id); !ok || back != key || seen[id] {
+			t.Errorf("%q is read as %+v, %t; want %+v, and only it", id, back, ok, key)
+		}
+		seen[id] = true
+	}
+	for _, id := range []string{"", "7", "a:b:c", "%:b:c:d", "a:%3a:c:d"} {
+		if key, ok := ParseKey(id); ok {
+			t.Errorf("%q is read as %+v", id, key)
+		}
+	}
+}

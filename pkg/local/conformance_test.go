@@ -84,6 +84,11 @@ func TestRendezvous(t *testing.T) {
 	resumetest.Rendezvous(t, as[resume.Rendezvous])
 }
 
+func TestUnmatchedEvents(t *testing.T) {
+	t.Parallel()
+	resumetest.UnmatchedEvents(t, as[resumetest.UnmatchedStore])
+}
+
 // startCounter is a store that knows which executions were started in it, without those that are sub-flows or redrives.
 type startCounter struct {
 	enginetest.Store

@@ -46,6 +46,19 @@ func (s *System) Observe(ctx context.Context, event []byte) (job jobs.Key, handl
 	return job, handles, err
 }
 
+// Replay handles the stored end of a job again; see [resume.JobObserver.Replay].
+func (s *System) Replay(ctx context.Context, key jobs.Key) error { return s.observer.Replay(ctx, key) }
+
+// Unmatched implements [resume.UnmatchedEvents].
+func (s *System) Unmatched(ctx context.Context, after string, limit int) ([]resume.UnmatchedEvent, string, error) {
+	return s.config.Store.Unmatched(ctx, after, limit)
+}
+
+// JobRecord returns what is stored of a job; see [resume.Rendezvous].
+func (s *System) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord, error) {
+	return s.config.Store.JobRecord(ctx, key)
+}
+
 // callJobs calls a built-in function that starts or describes a job of a service. Ok is false for any
 // other function.
 func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token.Outcome, ok bool, err error) {

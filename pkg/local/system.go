@@ -24,6 +24,7 @@ type Store interface {
 	Recovery
 	resume.TokenStore
 	resume.Rendezvous
+	resume.UnmatchedEvents
 }
 
 // Executions are the ports of an engine's store.

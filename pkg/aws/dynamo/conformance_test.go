@@ -113,6 +113,12 @@ func TestRendezvous(t *testing.T) {
 	resumetest.Rendezvous(t, func(t *testing.T) resume.Rendezvous { t.Helper(); return meetings{newTables(t, atEpoch)} })
 }
 
+func TestUnmatchedEvents(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	resumetest.UnmatchedEvents(t, func(t *testing.T) resumetest.UnmatchedStore { t.Helper(); return newTables(t, atEpoch).Waits })
+}
+
 func TestExternalWaits(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)

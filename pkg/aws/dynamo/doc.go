@@ -17,7 +17,8 @@
 //	"J" and a job's key    the waiters of the job, and its latest end
 //
 // Index [WaitsIndex] on x (a shard, number) and t (binary) has the waits of
-// external recipients whose outcome was not delivered, by age.
+// external recipients whose outcome was not delivered, by age, and in other shards
+// the jobs that have an end and no waiter, by their ends.
 //
 // The attribute expires is the time to live of both tables, in seconds. DynamoDB may delete an item days later. Reads of Log
 // ignore an expired item. Items of tokens are not read any more when they expire, because the token expires at the same second.

@@ -14,9 +14,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// WaitsIndex is the name of the index that lists the waits of external recipients. Its attributes are x and t, as in
-// [ExecutionsIndex]; t is the instant when the wait was opened, then its handle. It projects nothing, because closing a token
-// would then be two writes.
+// WaitsIndex is the name of the index that lists the waits of external recipients, and job events that match no wait. Its
+// attributes are x and t, as in [ExecutionsIndex]. For a wait, t is the instant when it was opened, then its handle; for an event,
+// the end of the job, then a hash of the job's key. It projects nothing, because closing a token would then be two writes.
 const WaitsIndex = "Waits"
 
 // Open implements [resume.ExternalWaits]. It is one write, and one of the index.
@@ -116,17 +116,23 @@ func oldest(ctx context.Context, entries *indexReader, limit int) (page []item, 
 	return page, nil
 }
 
-// undelivered returns the waits of those entries that are still not delivered.
-func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ExternalWait, error) {
+// itemsOf returns the items of those entries, by their keys.
+func (w *Waits) itemsOf(ctx context.Context, entries []item) (map[string]item, error) {
 	keys := make([]item, len(entries))
 	for i, entry := range entries {
 		keys[i] = item{attrKey: entry[attrKey]}
 	}
 	found := map[string]item{}
-	if err := w.batch(ctx, keys, func(each item) error {
+	return found, w.batch(ctx, keys, func(each item) error {
 		found[textOf(each[attrKey])] = each
 		return nil
-	}); err != nil {
+	})
+}
+
+// undelivered returns the waits of those entries that are still not delivered.
+func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ExternalWait, error) {
+	found, err := w.itemsOf(ctx, entries)
+	if err != nil {
 		return nil, err
 	}
 	var waits []resume.ExternalWait

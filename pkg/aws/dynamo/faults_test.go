@@ -85,6 +85,11 @@ func bind(ctx context.Context, to tables) error {
 	return err
 }
 
+func note(ctx context.Context, to tables) error {
+	_, err := to.Note(ctx, faultyJob, jobs.Sighting{Status: jobs.StatusSuccess, At: epoch}, epoch.Add(time.Hour))
+	return err
+}
+
 func requestStop(ctx context.Context, to tables) error {
 	return to.RequestStop(ctx, faultyItem.Execution, engine.StopRequest{Error: "Stopped", Cause: "asked"}, epoch.Add(time.Hour))
 }
@@ -250,8 +255,10 @@ var faulty = []faultsOf{
 		return err
 	}},
 	{name: "Waits.Bind", call: bind},
-	{name: "Waits.Note", before: bind, call: func(ctx context.Context, to tables) error {
-		_, err := to.Note(ctx, faultyJob, jobs.Sighting{Status: jobs.StatusSuccess, At: epoch}, epoch.Add(time.Hour))
+	{name: "Waits.Note", before: bind, call: note},
+	{name: "Waits.Note", call: note},
+	{name: "Waits.Unmatched", reads: true, before: note, call: func(ctx context.Context, to tables) error {
+		_, _, err := to.Unmatched(ctx, "", 10)
 		return err
 	}},
 	{name: "Waits.JobRecord", reads: true, before: bind, call: func(ctx context.Context, to tables) error {

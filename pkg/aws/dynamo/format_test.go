@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
@@ -45,6 +46,20 @@ func TestFormOfTables(t *testing.T) {
 	releasetest.Stored(t, "testdata/tables.v1.txt", text.String())
 }
 
+// TestFormOfUnmatchedEvents: the function of one release lists what another one stored.
+func TestFormOfUnmatchedEvents(t *testing.T) {
+	t.Parallel()
+	store, key := newTables(t, atEpoch), jobs.Key{Kind: "dms-task", Name: "other"}
+	if _, err := store.Note(t.Context(), key, sampleEnd, epoch.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := store.client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &store.waits, Key: dynamo.JobKey(key)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	releasetest.Stored(t, "testdata/unmatched.v1.txt", shown(t, found.Item)+"\n")
+}
+
 // fillLog stores an item of each kind in the table of logs.
 func fillLog(t *testing.T, store tables) error {
 	t.Helper()
@@ -74,9 +89,12 @@ func fillWaits(t *testing.T, store tables) error {
 	_, closeErr := store.Close(ctx, handle, token.CloseOp{By: token.ClosedByHand, At: epoch, Outcome: token.Success(value.String("ok"))})
 	_, openErr := store.Open(ctx, wait.Handle, wait)
 	_, bindErr := store.Bind(ctx, batchJob, waiterOf(3), epoch.Add(time.Hour))
-	_, noteErr := store.Note(ctx, jobs.Key{Kind: "dms-task", Name: "other"}, sampleEnd, epoch.Add(time.Hour))
+	other := jobs.Key{Kind: "dms-task", Name: "other"}
+	_, otherErr := store.Bind(ctx, other, waiterOf(4), epoch.Add(time.Hour))
+	_, noteErr := store.Note(ctx, other, sampleEnd, epoch.Add(time.Hour))
 	return errors.Join(
-		beginErr, replyErr, pollErr, beatErr, closeErr, openErr, bindErr, noteErr,
+		beginErr, replyErr, pollErr, beatErr, closeErr, openErr, bindErr, otherErr, noteErr,
+		store.Release(ctx, other, []string{waiterOf(4).Handle}),
 		store.Deliver(ctx, wait.Handle, resume.DeliverySent),
 		store.RequestStop(ctx, engine.NewID("flow", "run"), engine.StopRequest{Error: "Operator", Cause: "enough"}, epoch.Add(time.Hour)),
 	)

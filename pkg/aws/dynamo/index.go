@@ -54,13 +54,18 @@ type shardReader struct {
 	ended   bool   // nothing is left to read
 }
 
-// index returns a reader of the entries of so many partitions from the first place to the last one.
+// index returns a reader of the entries of partitions 0 to shards-1 from the first place to the last one.
 func (t table) index(query dynamodb.QueryInput, values item, first, last []byte, shards int) *indexReader {
+	return t.indexFrom(0, query, values, first, last, shards)
+}
+
+// indexFrom is index for so many partitions from that one on.
+func (t table) indexFrom(from int, query dynamodb.QueryInput, values item, first, last []byte, shards int) *indexReader {
 	query.TableName, query.KeyConditionExpression = &t.name, aws.String("x = :x AND t BETWEEN :first AND :last")
 	values[":first"], values[":last"] = binaryOf(first), binaryOf(last)
 	r := &indexReader{client: t.client, descending: query.ScanIndexForward != nil, shards: make([]*shardReader, shards)}
 	for shard := range r.shards {
-		values[":x"] = shardKey(shard)
+		values[":x"] = shardKey(from + shard)
 		r.shards[shard] = &shardReader{input: query}
 		r.shards[shard].input.ExpressionAttributeValues = maps.Clone(values)
 	}

@@ -93,15 +93,52 @@ func TestAWaitOnAJobIsOneWriteForTheWaiterOneForTheEventAndOneForTheOutcome(t *t
 	want("the release", store.Release(t.Context(), batchJob, []string{waiterOf(1).Handle}), oneWrite)
 }
 
-func TestAnEventBeforeItsWaiterIsOneWriteToo(t *testing.T) {
+func TestAnEventBeforeItsWaiterTakesAWriteMoreAndTwoOfTheIndex(t *testing.T) {
 	t.Parallel()
 	store, want := metered(t)
 	_, err := store.Note(t.Context(), batchJob, sampleEnd, epoch.Add(24*time.Hour))
-	want("the event", err, oneWrite)
+	want("the event", err, capacity{write: 2, index: 1})
 	_, err = store.Bind(t.Context(), batchJob, waiterOf(1), tokenOf(1, 0).Expires)
-	want("the waiter", err, oneWrite)
+	want("the waiter", err, capacity{write: 1, index: 1})
 	_, err = store.Bind(t.Context(), batchJob, waiterOf(2), tokenOf(2, 0).Expires.Add(-time.Hour))
 	want("one who is to be kept less long", err, capacity{write: 2})
+}
+
+// Most jobs of an account have no waiter.
+func TestAnUnmatchedEventIsTwoWritesAndOneOfTheIndex(t *testing.T) {
+	t.Parallel()
+	store, want := metered(t)
+	note := func(what string, after time.Duration, cost capacity) {
+		t.Helper()
+		end := sampleEnd
+		end.At = end.At.Add(after)
+		_, err := store.Note(t.Context(), batchJob, end, epoch.Add(24*time.Hour))
+		want(what, err, cost)
+	}
+	note("the event", 0, capacity{write: 2, index: 1})
+	note("the event again", 0, oneWrite)
+	note("an earlier event", -time.Second, oneWrite)
+	note("a later event", time.Second, capacity{write: 2, index: 2})
+	events, _, err := store.Unmatched(t.Context(), "", 10)
+	if err != nil || len(events) != 1 {
+		t.Errorf("%d events, error %v", len(events), err)
+	}
+}
+
+// An item that has expired is swept some time later.
+func TestAnExpiredEventIsNotListed(t *testing.T) {
+	t.Parallel()
+	now := epoch
+	store := newTables(t, func() time.Time { return now })
+	if _, err := store.Note(t.Context(), batchJob, sampleEnd, epoch.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range map[time.Duration]int{0: 1, time.Hour: 1, time.Hour + 2*time.Second: 0} {
+		now = epoch.Add(after)
+		if events, _, err := store.Unmatched(t.Context(), "", 10); err != nil || len(events) != want {
+			t.Errorf("after %s: %d events, error %v; want %d", after, len(events), err, want)
+		}
+	}
 }
 
 // What has expired is swept some time later, and until then it is not what an

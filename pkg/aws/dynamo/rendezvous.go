@@ -19,20 +19,32 @@ const (
 	waiterPrefix = "w" // and a handle
 )
 
-// Bind implements [resume.Rendezvous]. It takes a second write if an earlier wait expires later.
+// Bind implements [resume.Rendezvous]. It takes a second write if an earlier wait expires later. It removes an unmatched event from
+// the index.
 func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.JobRecord, error) {
 	change := update{
 		op: "bind a token to job " + key.Name, names: map[string]string{"#w": waiterPrefix + waiter.Handle},
 		values: item{":waiter": binaryOf(resume.Encode(waiter)), ":expires": expiryOf(expires)},
 	}
 	later, earlier := change, change
-	later.expression, later.condition = "SET #w = :waiter, expires = :expires", "attribute_not_exists(expires) OR expires <= :expires"
-	earlier.expression, earlier.condition = "SET #w = :waiter", "expires > :expires"
+	later.expression, later.condition = "SET #w = :waiter, expires = :expires REMOVE x, t", "attribute_not_exists(expires) OR expires <= :expires"
+	earlier.expression, earlier.condition = "SET #w = :waiter REMOVE x, t", "expires > :expires"
 	return jobRecordOf(w.updateFirst(ctx, jobKey(key), later, earlier))
 }
 
-// Note implements [resume.Rendezvous]. It takes a second write if the job's item has expired and DynamoDB has not deleted it.
+// Note implements [resume.Rendezvous]. It takes a second write if the job's item has expired and DynamoDB has not deleted it, and
+// one more, with one of the index, to list an event that matches no wait.
 func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.JobRecord, error) {
+	after, err := w.note(ctx, key, end, expires)
+	record, err := jobRecordOf(after, err)
+	if err != nil || !record.IsUnmatched() {
+		return record, err
+	}
+	return record, w.listUnmatched(ctx, key, *record.End, after)
+}
+
+// note stores the end, unless a later one is stored, and returns the item as it then is.
+func (w *Waits) note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (after item, err error) {
 	now := w.now()
 	change := update{op: "note the end of job " + key.Name, values: item{
 		":end": binaryOf(resume.Encode(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires), ":now": secondOf(now),
@@ -44,10 +56,10 @@ func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expir
 	for { // again only if the expiry changed between the two
 		after, ok, err := w.update(ctx, jobKey(key), kept)
 		if second, expires := numberOf(after[attrExpires]); err != nil || ok || !expires || second >= now.Unix() {
-			return jobRecordOf(after, err)
+			return after, err
 		}
 		if after, ok, err = w.update(ctx, jobKey(key), expired); err != nil || ok {
-			return jobRecordOf(after, err)
+			return after, err
 		}
 	}
 }
@@ -77,16 +89,10 @@ func (w *Waits) Release(ctx context.Context, key jobs.Key, handles []string) err
 	return nil
 }
 
-// jobKey differs for each job: no part but the last one has a colon.
-func jobKey(key jobs.Key) item {
-	text := "J"
-	for _, part := range []string{key.Kind, key.Account, key.Region} {
-		text += colons.Replace(part) + ":"
-	}
-	return item{attrKey: textValue(text + key.Name)}
-}
+// jobPrefix is what the key of a job's item begins with.
+const jobPrefix = "J"
 
-var colons = strings.NewReplacer("%", "%25", ":", "%3A")
+func jobKey(key jobs.Key) item { return item{attrKey: textValue(jobPrefix + key.ID())} }
 
 // jobRecordOf decodes the attributes of a job's item.
 func jobRecordOf(attributes item, err error) (resume.JobRecord, error) {

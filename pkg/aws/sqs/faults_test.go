@@ -56,6 +56,9 @@ var senders = map[string]func(ctx context.Context, to sqs.Queue) error{
 	"sqs.Notices.Notify": func(ctx context.Context, to sqs.Queue) error {
 		return (&sqs.Notices{Target: to}).Notify(ctx, engine.Notice{Execution: faultyWake.Execution, ID: "id", Target: "https://example.com", Body: "{}"})
 	},
+	"sqs.Polls.Replay": func(ctx context.Context, to sqs.Queue) error {
+		return (&sqs.Polls{Target: to, Now: atNow}).Replay(ctx, jobs.Key{Name: "job"})
+	},
 	"sqs.Polls.Send": func(ctx context.Context, to sqs.Queue) error {
 		return (&sqs.Polls{Target: to, Now: atNow}).Send(ctx, resume.Poll{Key: jobs.Key{Name: "job"}, Waiter: resume.Waiter{Handle: handle}, Due: now})
 	},

@@ -39,3 +39,12 @@ func TestFormOfAllMessages(t *testing.T) {
 	}
 	releasetest.Stored(t, "testdata/messages.v1.txt", strings.Join(append(f.bodies, firing), "\n")+"\n")
 }
+
+func TestFormOfReplays(t *testing.T) {
+	t.Parallel()
+	f := newFixture(nil)
+	if err := polls(f).Replay(t.Context(), somePoll().Key); err != nil {
+		t.Fatal(err)
+	}
+	releasetest.Stored(t, "testdata/replay.v1.txt", strings.Join(f.bodies, "\n")+"\n")
+}

@@ -71,6 +71,22 @@ func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 	return nil
 }
 
+// replayPayload is the [jobs.Key] of the job whose stored end is to be handled again.
+type replayPayload struct {
+	Kind    string `json:"kind"`
+	Account string `json:"account"`
+	Region  string `json:"region"`
+	Name    string `json:"name"`
+}
+
+// Replay has the receiver handle the stored end of a job again; see [resume.JobObserver.Replay].
+func (q *Polls) Replay(ctx context.Context, key jobs.Key) error {
+	if err := q.Target.send(ctx, kindReplay, replayPayload{key.Kind, key.Account, key.Region, key.Name}); err != nil {
+		return fmt.Errorf("send a replay of the event of job %s: %w", key.Name, err)
+	}
+	return nil
+}
+
 func (q *Polls) send(ctx context.Context, p resume.Poll) error {
 	body, err := encode(kindPoll, payloadOfPoll(p))
 	if err != nil {
@@ -87,11 +103,12 @@ func pollName(p resume.Poll) string {
 	return "poll-" + hex.EncodeToString(sum[:20])
 }
 
-// JobHandlers do what messages of the job and poll queues ask for. Both fields are required.
+// JobHandlers do what messages of the job and poll queues ask for. All fields are required. They are the methods of
+// [resume.JobObserver].
 type JobHandlers struct {
-	// Observe is [resume.JobObserver.Observe], and Reconcile is [resume.JobObserver.Reconcile].
 	Observe   func(ctx context.Context, event []byte) error
 	Reconcile func(ctx context.Context, poll resume.Poll) error
+	Replay    func(ctx context.Context, key jobs.Key) error
 }
 
 // jobEvent is the part of an event of EventBridge, or of a notification of SNS, that tells it from a message of this package.
@@ -114,9 +131,10 @@ func (e *jobEvent) is() bool {
 	return e.Version == 0 && e.Source != "" && e.DetailType != ""
 }
 
-// DecodeJobs decodes job events, notifications and polls. It discards forged polls.
+// DecodeJobs decodes job events, notifications, polls and replays. It discards forged polls. A replay needs no MAC: it handles an
+// event again that came by the event bus.
 func DecodeJobs(h JobHandlers) Decode {
-	polls := kinds{kindPoll: payloadOf(h.reconcile)}
+	polls := kinds{kindPoll: payloadOf(h.reconcile), kindReplay: payloadOf(h.replay)}
 	return func(m Message) (Work, error) {
 		var event jobEvent
 		if err := json.Unmarshal([]byte(m.Body), &event); err == nil && event.is() {
@@ -149,6 +167,15 @@ func (h JobHandlers) observe(m Message, event jobEvent) Work {
 			return []slog.Attr{slog.String("note", note)}
 		},
 	}
+}
+
+func (h JobHandlers) replay(_ Message, payload replayPayload) (Work, error) {
+	key := jobs.Key{Kind: payload.Kind, Account: payload.Account, Region: payload.Region, Name: payload.Name}
+	do := func(ctx context.Context) (time.Time, error) { return time.Time{}, h.Replay(ctx, key) }
+	return Work{Do: do, Attrs: []slog.Attr{
+		slog.String("kind", key.Kind), slog.String("account", key.Account), slog.String("region", key.Region), slog.String("job", key.Name),
+		slog.Bool("replay", true),
+	}}, nil
 }
 
 func (h JobHandlers) reconcile(m Message, payload pollPayload) (Work, error) {

@@ -33,7 +33,15 @@ type useCases struct {
 	mu         sync.Mutex
 	events     []string
 	reconciled []resume.Poll
+	replayed   []jobs.Key
 	err        error
+}
+
+func (u *useCases) replay(_ context.Context, key jobs.Key) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.replayed = append(u.replayed, key)
+	return u.err
 }
 
 func (u *useCases) observe(_ context.Context, event []byte) error {
@@ -51,7 +59,7 @@ func (u *useCases) reconcile(_ context.Context, poll resume.Poll) error {
 }
 
 func (u *useCases) fixture() *fixture {
-	return newFixture(sqs.DecodeJobs(sqs.JobHandlers{Observe: u.observe, Reconcile: u.reconcile}))
+	return newFixture(sqs.DecodeJobs(sqs.JobHandlers{Observe: u.observe, Reconcile: u.reconcile, Replay: u.replay}))
 }
 
 func polls(f *fixture) *sqs.Polls { return &sqs.Polls{Target: f.queue(), Now: f.Now} }
@@ -83,6 +91,24 @@ func TestPollRoundTrip(t *testing.T) {
 				t.Errorf("got %+v, want %+v", u.reconciled, poll)
 			}
 		})
+	}
+}
+
+// A replay is redelivered after an error, and carries the key of the job as it was given.
+func TestReplayRoundTrip(t *testing.T) {
+	t.Parallel()
+	key := jobs.Key{Kind: "dms-task", Account: "123456789012", Region: "eu-central-1", Name: "arn:aws:dms:\ufffe\u2028<&>"}
+	for _, fails := range []error{nil, errors.New("throttled")} {
+		u := &useCases{err: fails}
+		f := u.fixture()
+		if err := polls(f).Replay(t.Context(), key); err != nil {
+			t.Fatal(err)
+		}
+		kept := f.receive(t, f.bodies[0], `{"v":1,"kind":"replay"}`, `{"v":1,"kind":"replay","payload":7}`)
+		if (kept == 0) != (fails == nil) || len(u.replayed) != 1 || u.replayed[0] != key || f.delays[0] != 0 {
+			t.Errorf("after %v: %d are kept, replayed %+v, delay %d", fails, kept, u.replayed, f.delays[0])
+		}
+		f.wantLog(t, map[string]int{`"job":"arn:aws:dms:`: 1, `"replay":true`: 1, `"outcome":"discarded"`: 2})
 	}
 }
 

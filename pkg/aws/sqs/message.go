@@ -26,6 +26,7 @@ const (
 	kindDelivery  = "delivery"
 	kindHeartbeat = "heartbeat"
 	kindPoll      = "poll"
+	kindReplay    = "replay"
 	kindFiring    = "firing"
 	kindNotice    = "notice"
 )

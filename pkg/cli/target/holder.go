@@ -33,16 +33,12 @@ func (c *Client) Holder(ctx context.Context) (h Holder, err error) {
 // Handler returns what the holder of a store serves to this machine: the management API, job events, and
 // what the holder is, "dev" or "run".
 func Handler(system *local.System, lists Lists, schedules cron.Manager, log *slog.Logger, holder string) http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/", API(system, lists, schedules))
+	mux, events := http.NewServeMux(), &eventLog{system: system, stored: storedEvents(system), log: log}
+	mux.Handle("/", apiWith(events, system, lists, schedules))
 	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase(), release.Version}))
-	events := &eventLog{system: system, log: log}
 	mux.HandleFunc("POST "+EventPath, func(w http.ResponseWriter, r *http.Request) {
-		status, result := events.accept(r)
+		status, result := events.receive(r)
 		Responding(status, result).ServeHTTP(w, r)
-	})
-	mux.HandleFunc("GET "+EventPath, func(w http.ResponseWriter, r *http.Request) {
-		Responding(http.StatusOK, receivedEvents{events.latest()}).ServeHTTP(w, r)
 	})
 	return mux
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,72 +19,30 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// EventResult says what became of a job event.
-type EventResult struct {
-	Result string `json:"result"` // accepted or ignored
-}
-
-// The results.
-const (
-	EventAccepted = "accepted"
-	EventIgnored  = "ignored"
-)
-
 // EventPath is where job events are posted.
 const EventPath = "/job-events"
 
 // SendEvent posts a job event to the process that works on a store.
-func (c *Client) SendEvent(ctx context.Context, event []byte) (result EventResult, err error) {
+func (c *Client) SendEvent(ctx context.Context, event []byte) (result rest.JobEventResult, err error) {
 	return result, c.Do(ctx, http.MethodPost, EventPath, event, &result)
-}
-
-// ReceivedEvent is a job event that arrived since the process began.
-type ReceivedEvent struct {
-	ID   int       `json:"id"`
-	Time time.Time `json:"time"`
-	// Result is what became of it: matched, parked until its job has a waiter, or ignored; or failed, and Problem says why.
-	Result  string `json:"result"`
-	Problem string `json:"problem,omitempty"`
-	// Kind and Name are those of the job.
-	Kind string `json:"kind,omitempty"`
-	Name string `json:"name,omitempty"`
-	// Executions waited for the job, FLOW/EXECUTION each, if it was matched.
-	Executions []string `json:"executions,omitempty"`
-	// Text is the event, left out if it is large.
-	Text string `json:"text,omitempty"`
-}
-
-// IsUnmatched reports whether no wait was found for the event, or it failed.
-func (e ReceivedEvent) IsUnmatched() bool { return e.Result == eventParked || e.Result == eventFailed }
-
-// What became of events, beside EventIgnored.
-const (
-	eventMatched = "matched"
-	eventParked  = "parked"
-	eventFailed  = "failed"
-)
-
-type receivedEvents struct {
-	Events []ReceivedEvent `json:"events"`
-}
-
-// JobEvents returns the latest job events that the process got, the latest first. A stack has none: its services send them to the
-// event bus.
-func (c *Client) JobEvents(ctx context.Context) ([]ReceivedEvent, error) {
-	var received receivedEvents
-	return received.Events, c.Do(ctx, http.MethodGet, EventPath, nil, &received)
 }
 
 // maxEvent is the largest job event: EventBridge's limit of one.
 const maxEvent = 1 << 20
 
-// eventLog accepts job events and keeps the latest ones in memory.
+// storedEvents are the job events that a system's store keeps.
+func storedEvents(system *local.System) rest.JobEvents {
+	return rest.UnmatchedEvents{Events: system, Record: system.JobRecord, Handle: system.Replay}
+}
+
+// eventLog accepts job events and keeps the latest ones in memory. It implements [rest.JobEvents]: those events have numbers as ids.
 type eventLog struct {
 	system *local.System
+	stored rest.JobEvents
 	log    *slog.Logger
 
 	mu     sync.Mutex
-	events []ReceivedEvent // the latest last
+	events []rest.JobEvent // the latest last
 	last   int             // id
 }
 
@@ -92,76 +52,122 @@ const (
 	keptText   = 64 << 10
 )
 
+// storedPage is what the positions begin with of pages of events that the store keeps.
+const storedPage = "stored"
+
+// List implements [rest.JobEvents]. The first page has the events since the process began, and further pages the other ones that the
+// store keeps.
+func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobEventPage, error) {
+	arrived := l.latest()
+	if after == "" {
+		return rest.JobEventPage{Events: arrived, Next: storedPage}, ctx.Err()
+	}
+	place, ok := strings.CutPrefix(after, storedPage)
+	if !ok {
+		return rest.JobEventPage{}, resume.ErrPage
+	}
+	page, err := l.stored.List(ctx, place, limit)
+	page.Events = slices.DeleteFunc(page.Events, func(stored rest.JobEvent) bool {
+		return slices.ContainsFunc(arrived, func(e rest.JobEvent) bool { return e.Key() == stored.Key() })
+	})
+	if page.Next != "" {
+		page.Next = storedPage + page.Next
+	}
+	return page, err
+}
+
+// Replay implements [rest.JobEvents].
+func (l *eventLog) Replay(ctx context.Context, id string) (rest.JobEventResult, error) {
+	if _, err := strconv.Atoi(id); err != nil {
+		return l.stored.Replay(ctx, id)
+	}
+	events := l.latest()
+	i := slices.IndexFunc(events, func(e rest.JobEvent) bool { return e.ID == id })
+	if i < 0 || events[i].Text == "" {
+		return rest.JobEventResult{}, rest.ErrNoEvent
+	}
+	result, refused := l.accept(ctx, []byte(events[i].Text))
+	if refused != nil {
+		return result, refused
+	}
+	return result, nil
+}
+
 // latest returns the events, the latest first.
-func (l *eventLog) latest() []ReceivedEvent {
+func (l *eventLog) latest() []rest.JobEvent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	events := slices.Clone(l.events)
+	events := append([]rest.JobEvent{}, l.events...)
 	slices.Reverse(events)
 	return events
 }
 
 // keep adds an event.
-func (l *eventLog) keep(e ReceivedEvent) {
+func (l *eventLog) keep(e rest.JobEvent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
-	e.ID = l.last
+	e.ID = strconv.Itoa(l.last)
 	if len(e.Text) > keptText {
 		e.Text = ""
 	}
 	l.events = append(l.events[max(0, len(l.events)+1-keptEvents):], e)
 }
 
-// accept handles a request with a job event.
-func (l *eventLog) accept(r *http.Request) (int, any) {
+// receive handles a request with a job event.
+func (l *eventLog) receive(r *http.Request) (int, any) {
 	event, err := resume.ReadBody(r.Body, r.ContentLength, maxEvent)
 	if err != nil {
 		return http.StatusRequestEntityTooLarge, rest.Error{Code: engine.CodeInvalid, Message: err.Error()}
 	}
-	job, handles, err := l.system.Observe(r.Context(), event)
-	status, body := l.response(r, err)
-	e := ReceivedEvent{Time: time.Now(), Kind: job.Kind, Name: job.Name, Text: string(event)}
-	switch result := body.(type) {
-	case rest.Error:
-		e.Result, e.Problem = eventFailed, result.Message
-	case EventResult:
-		e.Result = result.Result
-		if result.Result == EventAccepted {
-			e.Result, e.Executions = eventParked, l.executions(r, handles)
-		}
+	result, refused := l.accept(r.Context(), event)
+	if refused != nil {
+		return refused.Status, refused
+	}
+	return http.StatusOK, result
+}
+
+// accept observes an event and keeps it.
+func (l *eventLog) accept(ctx context.Context, event []byte) (result rest.JobEventResult, refused *rest.Error) {
+	job, handles, err := l.system.Observe(ctx, event)
+	e := rest.JobEvent{Time: time.Now(), Kind: job.Kind, Account: job.Account, Region: job.Region, Name: job.Name, Text: string(event)}
+	switch {
+	case err == nil:
+		result.Result, e.Result, e.Executions = rest.EventAccepted, rest.EventParked, l.executions(ctx, handles)
 		if len(handles) > 0 {
-			e.Result = eventMatched
+			e.Result = rest.EventMatched
 		}
+	case errors.Is(err, jobs.ErrNoEnd):
+		result.Result, e.Result = rest.EventIgnored, rest.EventIgnored
+	default:
+		refused = l.refusal(ctx, err)
+		e.Result, e.Problem = rest.EventFailed, refused.Message
 	}
 	l.keep(e)
-	return status, body
+	return result, refused
 }
 
 // executions returns the names of the executions that have these tokens.
-func (l *eventLog) executions(r *http.Request, handles []string) (names []string) {
+func (l *eventLog) executions(ctx context.Context, handles []string) (names []string) {
 	for _, handle := range handles {
 		id, _ := token.HandleID(handle)
-		if state, err := l.system.Client.Describe(r.Context(), id.Execution); err == nil {
+		if state, err := l.system.Client.Describe(ctx, id.Execution); err == nil {
 			names = append(names, state.Flow.Name+"/"+state.Execution)
 		}
 	}
 	return names
 }
 
-// response is that for an event that was observed with err.
-func (l *eventLog) response(r *http.Request, err error) (int, any) {
+// refusal is the response for an event that was observed with err.
+func (l *eventLog) refusal(ctx context.Context, err error) *rest.Error {
 	var service *resume.ServiceError
 	switch {
-	case err == nil:
-		return http.StatusOK, EventResult{EventAccepted}
-	case errors.Is(err, jobs.ErrNoEnd):
-		return http.StatusOK, EventResult{EventIgnored}
 	case errors.Is(err, resume.ErrUnusableEvent):
-		return http.StatusBadRequest, rest.Error{Code: engine.CodeInvalid, Message: err.Error()}
+		return &rest.Error{Status: http.StatusBadRequest, Code: engine.CodeInvalid, Message: err.Error()}
 	case errors.As(err, &service):
-		return http.StatusBadGateway, rest.Error{Code: engine.CodeInternal, Message: "the service that was to confirm it answered " + service.Error()}
+		message := "the service that was to confirm it answered " + service.Error()
+		return &rest.Error{Status: http.StatusBadGateway, Code: engine.CodeInternal, Message: message}
 	}
-	l.log.ErrorContext(r.Context(), "job event failed", "error", token.MaskAll(err.Error()))
-	return http.StatusInternalServerError, rest.Error{Code: engine.CodeInternal, Message: "something inside failed; see the log"}
+	l.log.ErrorContext(ctx, "job event failed", "error", token.MaskAll(err.Error()))
+	return &rest.Error{Status: http.StatusInternalServerError, Code: engine.CodeInternal, Message: "something inside failed; see the log"}
 }

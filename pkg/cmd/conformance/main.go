@@ -29,7 +29,7 @@ const module = "github.com/waitless/waitless/"
 // suites are the tests that run a suite in each of these packages.
 var suites = []string{
 	"TestLog", "TestFlows", "TestOutcomes", "TestContract", "TestCrashes", "TestInterleavings", "TestTokens", "TestResumeOutcomes",
-	"TestRendezvous", "TestJobs",
+	"TestRendezvous", "TestUnmatchedEvents", "TestJobs",
 }
 
 func main() {

@@ -41,6 +41,16 @@ func IsWrite(action string) bool {
 	return action != "" && !slices.ContainsFunc([]string{"Describe", "Get", "List"}, reads)
 }
 
+// nameKey is the key of the name that [Name] sets.
+type nameKey struct{}
+
+// Name names what a request to a [Handler] is about, if its path does not. It has no effect elsewhere.
+func Name(ctx context.Context, name string) {
+	if noted, ok := ctx.Value(nameKey{}).(*string); ok {
+		*noted = " " + name
+	}
+}
+
 // Handler logs the requests to the handler that are not GET or HEAD, rejected ones too. The operation is the pattern of the route.
 func Handler(log *slog.Logger, caller string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,13 +59,14 @@ func Handler(log *slog.Logger, caller string, next http.Handler) http.Handler {
 			return
 		}
 		noted := &statusWriter{w, http.StatusOK}
-		path := r.URL.Path
+		path, name := r.URL.Path, ""
+		r = r.WithContext(context.WithValue(r.Context(), nameKey{}, &name))
 		next.ServeHTTP(noted, r)
 		operation := r.Pattern // which the handler's mux has set
 		if operation == "" {
 			operation = r.Method + " of an unknown path"
 		}
-		Log(r.Context(), log, Entry{Caller: caller, Source: r.RemoteAddr, Operation: operation, Object: path, Status: noted.status})
+		Log(r.Context(), log, Entry{Caller: caller, Source: r.RemoteAddr, Operation: operation, Object: path + name, Status: noted.status})
 	})
 }
 

@@ -83,6 +83,16 @@ func (c *Client) Rearm(ctx context.Context, rearm Rearm) (page RearmedPage, err 
 	return page, c.Do(ctx, http.MethodPost, "/rearm", rearm, &page)
 }
 
+// JobEvents returns a page of job events, the latest first: those after next of the previous page, or "" for the first one.
+func (c *Client) JobEvents(ctx context.Context, after string) (page JobEventPage, err error) {
+	return page, c.get(ctx, "/job-events", false, &page, "after", after)
+}
+
+// ReplayJobEvent has a job event handled again.
+func (c *Client) ReplayJobEvent(ctx context.Context, id string) (result JobEventResult, err error) {
+	return result, c.Do(ctx, http.MethodPost, "/job-events/replay", Replay{id}, &result)
+}
+
 // Filter selects executions. The zero Filter selects all.
 type Filter struct {
 	Flow     string

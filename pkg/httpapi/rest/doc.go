@@ -22,6 +22,8 @@
 //	GET  /flows/{flow}/schedules/{schedule}             schedule
 //	DELETE /flows/{flow}/schedules/{schedule}           schedule: the deleted one
 //	POST /flows/{flow}/schedules/{schedule}/enable      -> schedule; /disable likewise: it is kept and starts nothing
+//	GET  /job-events?after=                             {"events":[event],"next"}: job events that match no wait, the latest first
+//	POST /job-events/replay                             {"id"} -> {"result"}: the event is handled again; 404 for one that is not kept
 //	GET  /tokens?flow=&execution=                       {"tokens":[token]}: the open ones
 //	GET  /tokens/{token}                                token
 //	POST /tokens/{token}/success                        output -> token; 200 first or the same, 409 another outcome

@@ -63,6 +63,8 @@ type Config struct {
 	External resume.ExternalWaits
 	// Rearmer rearms those waits, and jobs of steps; it is required if there is External.
 	Rearmer resume.Rearmer
+	// JobEvents are those that are kept; nil means that none is.
+	JobEvents JobEvents
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
 	// shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int
@@ -170,6 +172,8 @@ func (h handler) masking() []route {
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
 		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
 		{pattern: "POST /rearm", respond: h.rearm},
+		{pattern: "GET /job-events", respond: h.listJobEvents, parameters: []string{"after"}},
+		{pattern: "POST /job-events/replay", respond: h.replayJobEvent},
 		{pattern: "GET /schedules", respond: h.listSchedules, parameters: []string{"flow", "after"}, large: true},
 		{pattern: "PUT " + ofSchedule, respond: h.putSchedule},
 		{pattern: "GET " + ofSchedule, respond: h.showSchedule},

@@ -88,6 +88,11 @@ func TestRendezvous(t *testing.T) {
 	resumetest.Rendezvous(t, as[resume.Rendezvous])
 }
 
+func TestUnmatchedEvents(t *testing.T) {
+	t.Parallel()
+	resumetest.UnmatchedEvents(t, as[resumetest.UnmatchedStore])
+}
+
 // skipInShort leaves out of -short the runs of all orders of effects.
 func skipInShort(t *testing.T) {
 	t.Helper()

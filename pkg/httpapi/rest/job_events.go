@@ -1,0 +1,156 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/audit"
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/resume"
+)
+
+// JobEvents lists job events, and handles one again.
+type JobEvents interface {
+	// List returns a page of at most limit events, the latest first: at least those that match no wait. After is the text
+	// next of the previous page; for any other text the error is [resume.ErrPage].
+	List(ctx context.Context, after string, limit int) (JobEventPage, error)
+
+	// Replay handles an event again as if it had just arrived. The error is [ErrNoEvent] if it is not kept.
+	Replay(ctx context.Context, id string) (JobEventResult, error)
+}
+
+// ErrNoEvent says that no job event has an id.
+var ErrNoEvent = errors.New("no job event is kept with this id; an event that matches no wait is kept for a day")
+
+// JobEventPage is a page of job events.
+type JobEventPage struct {
+	Events []JobEvent `json:"events"`
+	Next   string     `json:"next,omitempty"` // left out on the last page
+}
+
+// JobEvent is a job event that is kept.
+type JobEvent struct {
+	ID string `json:"id"`
+	// Time is when the job ended; of an event that arrived since the process of a local store began, when it arrived.
+	Time time.Time `json:"time"`
+	// Result is what became of it: matched, parked until its job has a waiter, or ignored; or failed, and Problem says why.
+	Result  string `json:"result"`
+	Problem string `json:"problem,omitempty"`
+	// Kind, Account, Region and Name are those of the job.
+	Kind    string `json:"kind,omitempty"`
+	Account string `json:"account,omitempty"`
+	Region  string `json:"region,omitempty"`
+	Name    string `json:"name,omitempty"`
+	// Status is success or failed, or running if the service is asked how the job ended. Error is that of a failure.
+	Status string `json:"status,omitempty"`
+	Error  string `json:"error,omitempty"`
+	// Executions waited for the job, FLOW/EXECUTION each, if it was matched.
+	Executions []string `json:"executions,omitempty"`
+	// Text is the event, left out if it is large or kept by a stack.
+	Text string `json:"text,omitempty"`
+}
+
+// What became of events.
+const (
+	EventAccepted = "accepted"
+	EventIgnored  = "ignored"
+	EventMatched  = "matched"
+	EventParked   = "parked"
+	EventFailed   = "failed"
+)
+
+// IsUnmatched reports whether no wait was found for the event, or it failed.
+func (e JobEvent) IsUnmatched() bool { return e.Result == EventParked || e.Result == EventFailed }
+
+// Key returns the key of the job.
+func (e JobEvent) Key() jobs.Key {
+	return jobs.Key{Kind: e.Kind, Account: e.Account, Region: e.Region, Name: e.Name}
+}
+
+// JobEventResult says what became of a job event.
+type JobEventResult struct {
+	// Result is accepted; ignored, if it does not report the end of a job of a known kind; or parked, if no token waits for
+	// the job of an event that was replayed.
+	Result string `json:"result"`
+}
+
+// Replay names an event to handle again.
+type Replay struct {
+	ID string `json:"id"`
+}
+
+// UnmatchedEvents are the job events of a store that match no wait. It implements [JobEvents]. All fields are required.
+type UnmatchedEvents struct {
+	Events resume.UnmatchedEvents
+	// Record returns what is stored of a job; see [resume.Rendezvous].
+	Record func(ctx context.Context, key jobs.Key) (resume.JobRecord, error)
+	// Handle handles the stored end of a job again, or has another function do it; see [resume.JobObserver.Replay].
+	Handle func(ctx context.Context, key jobs.Key) error
+}
+
+// List implements [JobEvents].
+func (u UnmatchedEvents) List(ctx context.Context, after string, limit int) (JobEventPage, error) {
+	found, next, err := u.Events.Unmatched(ctx, after, limit)
+	page := JobEventPage{Events: []JobEvent{}, Next: next}
+	for _, e := range found {
+		page.Events = append(page.Events, JobEvent{
+			ID: e.Key.ID(), Time: e.End.At.UTC(), Result: EventParked,
+			Kind: e.Key.Kind, Account: e.Key.Account, Region: e.Key.Region, Name: e.Key.Name, Status: string(e.End.Status), Error: e.End.Error,
+		})
+	}
+	return page, err
+}
+
+// Replay implements [JobEvents]. An event is kept after a waiter was bound to its job.
+func (u UnmatchedEvents) Replay(ctx context.Context, id string) (JobEventResult, error) {
+	key, ok := jobs.ParseKey(id)
+	if !ok {
+		return JobEventResult{}, ErrNoEvent
+	}
+	switch record, err := u.Record(ctx, key); {
+	case err != nil:
+		return JobEventResult{}, err
+	case record.End == nil:
+		return JobEventResult{}, ErrNoEvent
+	case record.IsUnmatched():
+		return JobEventResult{EventParked}, nil
+	}
+	return JobEventResult{EventAccepted}, u.Handle(ctx, key)
+}
+
+// eventsAtOnce is how many job events a page has.
+const eventsAtOnce = 100
+
+var errNoJobEvents = notFound("no job events are kept here")
+
+func (h handler) listJobEvents(r *http.Request) (int, any, error) {
+	if h.JobEvents == nil {
+		return 0, nil, errNoJobEvents
+	}
+	page, err := h.JobEvents.List(r.Context(), r.URL.Query().Get("after"), eventsAtOnce)
+	if errors.Is(err, resume.ErrPage) {
+		err = errPageToken
+	}
+	return http.StatusOK, page, err
+}
+
+func (h handler) replayJobEvent(r *http.Request) (int, any, error) {
+	var form Replay
+	if err := h.readJSON(r, &form, "id"); err != nil {
+		return 0, nil, err
+	}
+	audit.Name(r.Context(), form.ID)
+	switch {
+	case h.JobEvents == nil:
+		return 0, nil, errNoJobEvents
+	case form.ID == "":
+		return 0, nil, invalid("the body has no id; GET /job-events lists the ids of events")
+	}
+	result, err := h.JobEvents.Replay(r.Context(), form.ID)
+	if errors.Is(err, ErrNoEvent) {
+		err = notFound("replay job event %q: %s", form.ID, err)
+	}
+	return http.StatusOK, result, err
+}
