@@ -106,12 +106,13 @@ var house = []row{
 	{path: "pkg/aws/sqs", ours: append([]string{"pkg/telemetry"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/s3", ours: []string{"pkg/engine"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/scheduler", modules: []string{awsSDK}},
-	{path: "pkg/aws/lambda", ours: useCases, modules: []string{awsSDK}},
+	{path: "pkg/aws/lambda", ours: append([]string{"pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/xray", ours: []string{"pkg/telemetry", "pkg/tracing"}, modules: []string{awsSDK}},
-	{path: "pkg/aws/call", modules: []string{awsSDK}},
+	{path: "pkg/aws/call", ours: []string{"pkg/value"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/call/botocore", testing: true},
-	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/aws/call", "pkg/fdl", "pkg/jobs"}},
-	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue"}, useCases...), modules: []string{awsSDK}},
+	{path: "pkg/aws/call/redact"}, // of those that link no package call, too
+	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/aws/call", "pkg/fdl", "pkg/jobs", "pkg/value"}},
+	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/call", "pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/secrets", ours: core, modules: []string{awsSDK}},
@@ -145,7 +146,8 @@ var house = []row{
 	{
 		path: "pkg/cmd/compose", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/call", "pkg/aws/lambda", "pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs",
+			"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/call", "pkg/aws/call/redact", "pkg/aws/lambda",
+			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs",
 		}, useCases...),
 	},
 	{path: "pkg/cmd/collector"},

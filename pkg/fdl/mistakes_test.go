@@ -12,7 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-var update = flag.Bool("update", false, "write what the flows of mistakes are answered instead of comparing it")
+var update = flag.Bool("update", false, "write the answers to the flows of mistakes and the actions of the schema instead of comparing them")
 
 const mistakes = "../cli/testdata/mistakes"
 

@@ -3,7 +3,9 @@ package fdl_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +79,11 @@ func TestSchemaAgreesWithTheCode(t *testing.T) {
 	}
 	slices.Sort(actions)
 	if got := schema.Definitions["task"].Properties["action"].AnyOf[0].Enum; !slices.Equal(got, actions) {
-		t.Errorf("the schema has the actions %q, want %q", got, actions)
+		if *update {
+			writeActions(t, actions)
+			return
+		}
+		t.Errorf("the schema has the actions %q, want %q; run the test with -update", got, actions)
 	}
 	of := func(element, name string) field { return schema.Definitions[element].Properties[name] }
 	year, day := int64(fdl.MaxTimeout/time.Second), int64(fdl.MaxInterval/time.Second)
@@ -99,6 +105,23 @@ func TestSchemaAgreesWithTheCode(t *testing.T) {
 	}
 	if got, want := schema.Definitions["name"].Pattern, fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_-]{0,%d}$", fdl.MaxName-1); got != want {
 		t.Errorf("the schema has the name %s, want %s", got, want)
+	}
+}
+
+// writeActions writes the actions into the schema, in place of those on the line of that member.
+func writeActions(t *testing.T, actions []string) {
+	t.Helper()
+	text, err := json.Marshal(actions)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enum := regexp.MustCompile(`("action": \{"anyOf": \[\{"enum": )\[[^]]*\]`)
+	if !enum.Match(fdl.Schema()) {
+		t.Fatal("schema.json has no line of actions")
+	}
+	list := strings.ReplaceAll(string(text), `","`, `", "`)
+	if err := os.WriteFile("schema.json", enum.ReplaceAll(fdl.Schema(), []byte("${1}"+list)), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/waitless/waitless/pkg/aws/call/redact"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -35,18 +36,11 @@ func refusal(function target, err error) token.Outcome {
 		status = response.HTTPStatusCode()
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+withoutRequest(api.ErrorMessage())
+		name, text = apiError(api.ErrorCode(), status), api.ErrorCode()+": "+redact.Message(api.ErrorMessage())
 	} else if status >= http.StatusMultipleChoices { // a success that broke off leaves open what became of the call
 		name = engine.StatusError(status, "")
 	}
 	return token.Failure(name, fmt.Sprintf("call function %s: %s", function.name, text))
-}
-
-// withoutRequest cuts the request off a message about a signature: it has the session token.
-func withoutRequest(message string) string {
-	message, _, _ = strings.Cut(message, "The Canonical String")
-	message, _, _ = strings.Cut(message, "Authorization=")
-	return strings.TrimSpace(message)
 }
 
 // apiErrors are the errors of a call by the codes of Lambda's API.

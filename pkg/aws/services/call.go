@@ -16,6 +16,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/waitless/waitless/pkg/aws/call"
+	"github.com/waitless/waitless/pkg/aws/call/redact"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -68,7 +69,7 @@ func Refusal(service string, err error) error {
 		return err
 	}
 	return &resume.ServiceError{
-		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: call.Message(api),
+		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: redact.Message(api.ErrorMessage()),
 		Again: throttled.IsErrorThrottle(err).Bool() || failedInside(err),
 	}
 }

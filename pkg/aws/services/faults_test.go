@@ -54,7 +54,19 @@ func TestFaultTable(t *testing.T) {
 			)
 		}
 	}
-	faults.Compare(t, server.URL, "Services of jobs", entries...)
+	faults.Compare(t, server.URL, "Services of jobs", append(entries, actionsEntry())...)
+}
+
+// actionsEntry is the call of an operation for a step, which is requested once if it may have reached its service.
+func actionsEntry() faults.Entry {
+	return faults.Entry{Name: "services.Actions.Call", New: func(t *testing.T, p *faults.Proxy) faults.Call {
+		t.Helper()
+		actions := services.NewActions(p.Config(aws.Config{Region: "us-east-1", Credentials: aws.AnonymousCredentials{}}))
+		return faults.Call{State: p.Carried, Do: func(ctx context.Context) error {
+			_, err := actions.Call(ctx, []byte(`{"operation":"dynamodb:PutItem","params":{"TableName":"t","Item":{"id":{"S":"a"}}},"idempotencyKey":"k"}`))
+			return err
+		}}
+	}}
 }
 
 func entryOf(

@@ -2,6 +2,8 @@ package stack_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -381,20 +383,26 @@ func anonymous(method, path string) func(*testing.T, *attacked) string {
 
 func (s stack) manage(t *testing.T, method, path string, signer *aws.Config) string {
 	t.Helper()
+	return s.manageWith(t, method, path, "", signer)
+}
+
+// manageWith makes a request of the management API with a body.
+func (s stack) manageWith(t *testing.T, method, path, body string, signer *aws.Config) string {
+	t.Helper()
 	endpoint, err := url.Parse(s.outputs["ApiEndpoint"])
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), method, *emulator.Config(t).BaseEndpoint+path, http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), method, *emulator.Config(t).BaseEndpoint+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Host = endpoint.Host
 	if signer != nil {
-		const emptyHash = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+		sum := sha256.Sum256([]byte(body))
 		who, err := signer.Credentials.Retrieve(t.Context())
 		if err == nil {
-			err = v4.NewSigner().SignHTTP(t.Context(), who, request, emptyHash, "execute-api", signer.Region, time.Now())
+			err = v4.NewSigner().SignHTTP(t.Context(), who, request, hex.EncodeToString(sum[:]), "execute-api", signer.Region, time.Now())
 		}
 		if err != nil {
 			t.Fatal(err)

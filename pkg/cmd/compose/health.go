@@ -26,6 +26,7 @@ import (
 	"github.com/aws/smithy-go/transport/http/protocol/awsjson"
 
 	"github.com/waitless/waitless/pkg/aws/call"
+	"github.com/waitless/waitless/pkg/aws/call/redact"
 	"github.com/waitless/waitless/pkg/cli/target"
 )
 
@@ -83,7 +84,7 @@ func brief(err error) error {
 	var unsent *url.Error
 	switch {
 	case errors.As(err, &refused):
-		return &target.Refused{Code: refused.ErrorCode(), Message: call.Message(refused)}
+		return &target.Refused{Code: refused.ErrorCode(), Message: redact.Message(refused.ErrorMessage())}
 	case errors.As(err, &unsent):
 		return unsent.Err
 	}

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // create makes a flow with that definition, and further parameters in the form "Name=value Name=value".
@@ -156,6 +158,28 @@ func TestPagesOfLargeFlowsAreSmall(t *testing.T) {
 		flows, _ := m.want("ListFlows NextToken=" + next)["Flows"].([]any)
 		if len(flows) != 6 {
 			t.Errorf("behind %q: %d", next, len(flows))
+		}
+	}
+}
+
+// TestPutsCheckOperations: what is wrong with the names of a definition is rejected with its line and column, by both actions that
+// take one.
+func TestPutsCheckOperations(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.config.Check = func(flow *fdl.Flow) fdl.Problems {
+		return flow.CheckActions(func(action string, _ value.Value) []fdl.ActionMistake {
+			return []fdl.ActionMistake{{Message: "action " + action + " does not exist"}}
+		})
+	}
+	m.api = fnf.Handler(m.config)
+	m.put("f", onePass)
+	wrong := "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: A\n    action: dynamodb:PutItme\n    serviceParams: {}\n"
+	for action, row := range map[string]struct{ name, more string }{"CreateFlow": {"g", "Type=FDL Description="}, "UpdateFlow": {"f", ""}} {
+		a := m.ofFlow(action, row.name, wrong, row.more)
+		a.want(t, 400, "InvalidArgument")
+		if !strings.Contains(a.body.Message, row.name+":6:13: action dynamodb:PutItme does not exist") {
+			t.Errorf("%s: %q", action, a.body.Message)
 		}
 	}
 }

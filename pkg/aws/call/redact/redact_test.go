@@ -1,11 +1,9 @@
-package call_test
+package redact_test
 
 import (
 	"testing"
 
-	"github.com/aws/smithy-go"
-
-	"github.com/waitless/waitless/pkg/aws/call"
+	"github.com/waitless/waitless/pkg/aws/call/redact"
 )
 
 func TestMessageHasNoSecrets(t *testing.T) {
@@ -16,7 +14,7 @@ func TestMessageHasNoSecrets(t *testing.T) {
 			"should have been\n'POST\n/\n\nx-amz-security-token:FwoGZXIvYXdzEBYaD": "The request signature we calculated does not match the signature you provided.",
 		"Authorization header requires 'Signature' parameter. Authorization=AWS4-HMAC-SHA256 Credential=A": "Authorization header requires 'Signature' parameter.",
 	} {
-		if got := call.Message(&smithy.GenericAPIError{Code: "SignatureDoesNotMatch", Message: message}); got != want {
+		if got := redact.Message(message); got != want {
 			t.Errorf("%q\nwant %q", got, want)
 		}
 	}
