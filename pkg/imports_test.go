@@ -87,7 +87,7 @@ var house = []row{
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 	{path: "pkg/sim/mutation", testing: true},
 
-	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/schedule/cron"}, useCases...)},
+	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/httpapi/audit", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/audit", ours: []string{"pkg/token"}},
 	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/fdl", "pkg/value"}},
 	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
