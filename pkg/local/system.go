@@ -23,6 +23,11 @@ type Store interface {
 	engine.LargeValues
 	Recovery
 	resume.TokenStore
+	Jobs
+}
+
+// Jobs is what a store keeps of jobs.
+type Jobs interface {
 	resume.Rendezvous
 	resume.UnmatchedEvents
 }

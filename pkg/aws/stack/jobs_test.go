@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -79,10 +78,7 @@ func TestAJobEventResumesAStep(t *testing.T) {
 	if started.Kind != "batch-job" || started.ID == "" || !strings.HasSuffix(started.Key, ":job/"+started.ID) {
 		t.Fatalf("started %+v", started)
 	}
-	event := fmt.Sprintf(`{"version":"0","id":"e-1","detail-type":"Batch Job State Change","source":"aws.batch","account":%q,"time":%q,"region":%q,`+
-		`"resources":[%q],"detail":{"jobArn":%q,"jobId":%q,"jobName":"n","status":"FAILED","statusReason":"Essential container exited"}}`,
-		emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, started.Key, started.Key, started.ID)
-	s.put(t, "JobQueue", event)
+	s.put(t, "JobQueue", batchFailed(started, "Essential container exited"))
 	if exit := run.wait(); exit != cli.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}

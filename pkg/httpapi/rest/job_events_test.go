@@ -104,7 +104,8 @@ func TestReplayOfAJobEvent(t *testing.T) {
 		t.Errorf("before a waiter is bound: %+v, error %v, handled %v", result, err, handled.keys)
 	}
 	a.bind(1)
-	if result, err := a.ReplayJobEvent(t.Context(), id); err != nil || result.Result != rest.EventAccepted || !slices.Equal(handled.keys, []jobs.Key{jobNumber(1)}) {
+	result, err := a.ReplayJobEvent(t.Context(), id)
+	if err != nil || result.Result != rest.EventAccepted || !slices.Equal(handled.keys, []jobs.Key{jobNumber(1)}) {
 		t.Errorf("after it was bound: %+v, error %v, handled %v", result, err, handled.keys)
 	}
 	a.bind(2)
@@ -112,7 +113,7 @@ func TestReplayOfAJobEvent(t *testing.T) {
 		_, err := a.ReplayJobEvent(t.Context(), unknown)
 		wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "no job event is kept")
 	}
-	_, err := a.ReplayJobEvent(t.Context(), "")
+	_, err = a.ReplayJobEvent(t.Context(), "")
 	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, "the body has no id")
 	handled.err = errors.New("the queue is gone")
 	_, err = a.ReplayJobEvent(t.Context(), id)
