@@ -11,7 +11,8 @@ import (
 type UnmatchedEvents interface {
 	// Unmatched returns a page of the jobs that have an end and no waiter, the latest end first: at most limit. After is
 	// the text next of the previous page, empty for the first one; for any other text the error is [ErrPage]. Next is empty
-	// on the last page; pages before it may be short. An event may be missing for a moment after its Note.
+	// on the last page; pages before it may be short. An event may be missing for a moment after its Note. It may also be
+	// missing if its waiters were released: it matched a wait.
 	Unmatched(ctx context.Context, after string, limit int) (events []UnmatchedEvent, next string, err error)
 }
 

@@ -12,6 +12,7 @@
 //	heartbeat  [DeliveryRequests]  the handle of a token whose heartbeat goes there
 //	notice     [Notices]           what the target of an execution is told; see [engine.Notice]
 //	poll       [Polls]             a job to ask about; see [resume.Poll]
+//	replay     [Polls.Replay]      a job whose stored end is handled again
 //
 // The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token by its handle, the part of
 // its text before the dot. It never has the text.
