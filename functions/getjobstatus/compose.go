@@ -16,8 +16,9 @@ import (
 func compose(getenv func(string) string) (function.Call, error) {
 	env := environment.New(getenv)
 	config := env.AWS()
+	kinds := environment.Parsed(env, "WAITLESS_JOB_KINDS", jobs.ParseTable)
 	describer := resume.JobDescriber{
-		Services: services.New(config), Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now,
+		Services: services.New(config).With(kinds), Account: env.Text("WAITLESS_ACCOUNT"), Region: config.Region, Now: time.Now,
 		Elsewhere: services.Elsewhere(config, services.Role{
 			Accounts: env.List("WAITLESS_JOB_ACCOUNTS"), ARN: env.Optional("WAITLESS_JOB_ROLE"), ExternalID: env.Optional("WAITLESS_EXTERNAL_ID"),
 			Only: services.Describing,

@@ -26,8 +26,8 @@ const together = 10 * time.Millisecond
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	config := p.JobsConfig(p.WaitsTable(), &services.Together{Services: services.New(p.Config), Pause: together})
-	config.Polls = polls(p)
+	config := p.JobsConfig(p.WaitsTable(), &services.Together{Services: services.New(p.Config).With(p.Kinds()), Pause: together})
+	config.Polls, config.Kinds = polls(p), p.Kinds()
 	config.Elsewhere = services.Elsewhere(p.Config, services.Role{
 		Accounts: p.List("WAITLESS_JOB_ACCOUNTS"), ARN: p.Optional("WAITLESS_JOB_ROLE"), ExternalID: p.Optional("WAITLESS_EXTERNAL_ID"),
 		Only: services.DescribingAndStopping,

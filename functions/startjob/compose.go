@@ -23,7 +23,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 		ownQueues = append(ownQueues, p.Text(queue))
 	}
 	table := p.WaitsTable()
-	config := p.JobsConfig(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)))
+	config := p.JobsConfig(table, services.New(p.Config, messages.Operations(p.Config, ownQueues...)).With(p.Kinds()))
 	config.External, config.CallbackBase, config.CallbackHint = table, p.Optional("WAITLESS_CALLBACK_URL"), "set WAITLESS_CALLBACK_URL"
 	config.Elsewhere = services.Elsewhere(p.Config, services.Role{
 		Accounts: p.List("WAITLESS_JOB_ACCOUNTS"), ARN: p.Optional("WAITLESS_JOB_ROLE"), ExternalID: p.Optional("WAITLESS_EXTERNAL_ID"),

@@ -17,8 +17,12 @@ func (t *Task) places(f *fields) {
 	t.params = f.get("serviceParams")
 }
 
-// action returns the action that the task calls, starts a job with or sends a message with; "" for a function.
+// action returns the action that the task calls, starts a job with or sends a message with; "" for a function, and for a custom kind,
+// whose params only its function knows.
 func (t *Task) action() string {
+	if jobs.IsCustom(t.Resource.Kind) {
+		return ""
+	}
 	if kind, ok := jobs.Find(t.Resource.Kind); ok {
 		return kind.Action()
 	}

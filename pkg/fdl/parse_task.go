@@ -132,7 +132,7 @@ func (p *parser) action(n *node, f *fields) Resource {
 	text, _ := n.text()
 	actions, pattern := f.names("action"), f.get("pattern")
 	isJob := pattern != nil && pattern.scalar.Text() != "requestResponse" && Closest(text, actions) != ""
-	if isJob || !operationForm().MatchString(text) {
+	if !jobs.IsCustom(text) && (isJob || !operationForm().MatchString(text)) {
 		text = f.oneOf("action", "action")
 	}
 	resource, _ := ParseResource(text)
@@ -183,7 +183,7 @@ func (p *parser) account(f *fields, resource Resource) expr.Template {
 	if n == nil {
 		return expr.Template{}
 	}
-	if resource.Text != "" && (resource.Kind == "" || resource.isMessage()) {
+	if resource.Text != "" && (resource.Kind == "" || resource.isMessage() || jobs.IsCustom(resource.Kind)) {
 		p.problem(n.pos, "account needs an action or the resourceArn of a job; functions, messages and sub-flows have no account of their own")
 	}
 	return read(f, "account", expr.Template{}, func(v value.Value) (expr.Template, bool) {

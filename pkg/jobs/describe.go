@@ -26,6 +26,9 @@ type describeSpec struct {
 	// busy is the status of a resource whose status is that of its last run, and idle its value while no run goes on.
 	busy path
 	idle string
+	// running is the only status of a job that goes on, empty if any other than the final ones is.
+	running string
+	noJob   string // the status that means: there is no such job
 
 	success, failure, stopped []string                                    // the statuses that are final
 	stop                      *stopReasons                                // what a success means, if its reason decides
@@ -116,14 +119,23 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 		job = k.describe.job.in(document)
 	}
 	word := k.describe.word(job)
-	if word == "" {
+	switch {
+	case word == "" && k.describe.running == "", word != "" && word == k.describe.noJob:
 		return Key{}, Sighting{}, k.notFound(id)
+	case !k.describe.hasStatus(word):
+		what := fmt.Sprintf("%q as status: want running, succeeded, failed, stopped or unknown", Shortened(word))
+		return Key{}, Sighting{}, k.responseError(k.DescribeOp, what)
 	}
 	key := k.makeKey(account, region, k.keyName(k.describe.key.text(job), account, region, id))
 	seen := Sighting{At: k.describe.at.time(job), Word: word, Began: firstTime(k.describe.began, job)}
 	seen.BeginText = beginText(seen.Began)
 	k.read(&seen, key, id, report{job, false})
 	return key, seen, nil
+}
+
+// hasStatus reports whether a description can have the status.
+func (d *describeSpec) hasStatus(word string) bool {
+	return d.running == "" || word == d.running || slices.Contains(d.finals(), word)
 }
 
 // word returns the service's word for the status. A resource that is busy has the run before in its description.

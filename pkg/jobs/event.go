@@ -62,7 +62,10 @@ var (
 //     the right to send events chooses the content, or if it is a notification, for the same reason, or if the
 //     output was left out, or if the reason of a stop does not decide.
 //   - The account of the event must be that of the job.
-func ReadEvent(text []byte) (Key, Sighting, error) {
+func ReadEvent(text []byte) (Key, Sighting, error) { return Table{}.ReadEvent(text) }
+
+// ReadEvent is [ReadEvent] for the kinds of the table. The source of an event of a custom kind is the declared one.
+func (t Table) ReadEvent(text []byte) (Key, Sighting, error) {
 	document, err := readMessage(text)
 	if err != nil {
 		return Key{}, Sighting{}, fmt.Errorf("the event is not valid JSON: %w", err)
@@ -71,9 +74,7 @@ func ReadEvent(text []byte) (Key, Sighting, error) {
 	if source == "" || detailType == "" {
 		return Key{}, Sighting{}, errors.New("source and detail-type must be texts that are not empty")
 	}
-	kind, ok := first(func(k Kind) bool {
-		return slices.Contains(k.DetailTypes(), detailType) && (k.Source == source || !strings.HasPrefix(source, "aws."))
-	})
+	kind, ok := t.forEvent(source, detailType)
 	if !ok {
 		return Key{}, Sighting{}, ErrNoEnd
 	}
@@ -128,10 +129,10 @@ func (k Kind) makeKey(account, region, name string) Key {
 // DetailTypes returns the detail-types of the kind's events, none if it has no events.
 func (k Kind) DetailTypes() []string {
 	switch {
-	case k.HasEvents() && k.event.status == "":
+	case k.DetailType == "":
+		return nil
+	case k.event.status == "":
 		return slices.Sorted(maps.Keys(k.event.words))
-	case k.HasEvents():
-		return []string{k.DetailType}
 	}
-	return nil
+	return []string{k.DetailType}
 }

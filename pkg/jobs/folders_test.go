@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,10 +29,40 @@ var update = flag.Bool("update", false, "write the expected.txt of each kind ins
 // All files of a folder are about one job.
 const kindsFolder = "testdata/kinds"
 
+// folderOf returns the folder of a kind. A custom kind has a declaration.json beside the other files, and no round trip.
+func folderOf(kind string) string {
+	if name, ok := strings.CutPrefix(kind, "custom:"); ok {
+		return filepath.Join("testdata/custom", name)
+	}
+	return filepath.Join(kindsFolder, kind)
+}
+
+// declared returns the kinds of this package and the custom ones that have a folder.
+func declared(t *testing.T) Table {
+	t.Helper()
+	entries, err := os.ReadDir("testdata/custom")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declarations := map[string]json.RawMessage{}
+	for _, entry := range entries {
+		declarations["custom:"+entry.Name()] = file(t, "custom:"+entry.Name(), "declaration.json")
+	}
+	text, err := json.Marshal(declarations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := ParseTable(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
 // folder is what the files of one kind's folder are called.
 func folder(t *testing.T, kind string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(kindsFolder, kind))
+	entries, err := os.ReadDir(folderOf(kind))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +76,7 @@ func folder(t *testing.T, kind string) []string {
 // file returns a file of a kind's folder.
 func file(t *testing.T, kind, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(kindsFolder, kind, name))
+	text, err := os.ReadFile(filepath.Join(folderOf(kind), name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +105,16 @@ func TestEachKindHasItsFolder(t *testing.T) {
 
 func TestFolders(t *testing.T) {
 	t.Parallel()
-	for _, kind := range Kinds() {
+	table := declared(t)
+	for _, kind := range table.Kinds() {
 		if !kind.HasEvents() && kind.DescribeOp == "" {
 			continue
 		}
 		t.Run(kind.Name, func(t *testing.T) {
 			t.Parallel()
-			r := &reader{T: t, kind: kind}
+			r := &reader{T: t, table: table, kind: kind}
 			r.readAll()
-			golden := filepath.Join(kindsFolder, kind.Name, "expected.txt")
+			golden := filepath.Join(folderOf(kind.Name), "expected.txt")
 			if *update {
 				if err := os.WriteFile(golden, r.text.Bytes(), 0o600); err != nil {
 					t.Fatal(err)
@@ -99,6 +131,7 @@ func TestFolders(t *testing.T) {
 type reader struct {
 	*testing.T
 
+	table   Table
 	kind    Kind
 	key     Key    // of all files
 	id      string // the job_id
@@ -120,7 +153,7 @@ func (r *reader) readAll() {
 			r.readEvent(name)
 		case strings.HasPrefix(name, "described.") && strings.HasSuffix(name, ".json"):
 			r.readDescription(name)
-		case !slices.Contains(r.required(), name) && name != "expected.txt" && name != "roundtrip.json":
+		case !slices.Contains(r.required(), name) && name != "expected.txt" && name != "roundtrip.json" && name != "declaration.json":
 			r.Errorf("%s is not read", name)
 		}
 	}
@@ -195,7 +228,7 @@ func (r *reader) writeParams(operation string, of func(id string) ([]byte, error
 
 func (r *reader) readEvent(name string) {
 	text := file(r.T, r.kind.Name, name)
-	key, seen, err := ReadEvent(text)
+	key, seen, err := r.table.ReadEvent(text)
 	what, _, _ := strings.Cut(name, ".")
 	if errors.Is(err, ErrNoEnd) {
 		if what == "success" || what == "failure" {

@@ -176,6 +176,16 @@ func decode(text []byte) (any, error) {
 	return value, nil
 }
 
+// decodeStrictly reads an object into a struct, which has all of its members.
+func decodeStrictly(text []byte, into any) error {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return nil
+}
+
 // encode writes what was read from JSON. It does not escape < > &, because no web page has the text.
 func encode(value any) []byte {
 	var text bytes.Buffer

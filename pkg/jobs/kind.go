@@ -22,6 +22,8 @@ type Kind struct {
 	Delivery Delivery
 	// Once says why a repeated start is not a second one.
 	Once Once
+	// Function is the ARN of the Lambda function of a custom kind, empty for other kinds and for one that names none.
+	Function string
 
 	*parts
 }
@@ -100,13 +102,19 @@ const (
 // Kinds returns all kinds, in the order of their names.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// Find returns the kind of that name.
+// Find returns the kind of that name. Any custom kind is known, without what a [Table] knows of a declared one.
 func Find(name string) (kind Kind, ok bool) {
+	if IsCustom(name) {
+		return customKind(name), true
+	}
 	return first(func(k Kind) bool { return k.Name == name })
 }
 
 // ForAction returns the kind that a flow's action starts: "batch:SubmitJob".
 func ForAction(action string) (kind Kind, ok bool) {
+	if IsCustom(action) {
+		return customKind(action), true
+	}
 	return first(func(k Kind) bool { return k.StartOp != "" && k.Service+":"+k.StartOp == action })
 }
 
@@ -146,8 +154,8 @@ func first(is func(Kind) bool) (Kind, bool) {
 	return kinds[i], true
 }
 
-// HasEvents reports whether the service sends events when jobs of this kind end.
-func (k Kind) HasEvents() bool { return k.DetailType != "" }
+// HasEvents reports whether events may tell that jobs of this kind ended. Those of a custom kind depend on its declaration.
+func (k Kind) HasEvents() bool { return k.DetailType != "" || k.Custom() }
 
 // HasEnd reports whether jobs of this kind have an end to wait for. A message has none.
 func (k Kind) HasEnd() bool { return k.start.message == nil }

@@ -283,7 +283,7 @@ func (r *StartRequest) checkWait(kind Kind) error {
 		return invalid("stopJob is true without token: only a step of a flow stops its job; an engine of another kind stops it itself")
 	case !kind.HasEnd() && r.hasToken():
 		return invalid("a request of kind %s has a token: want none, for a message has no end; the receiver of the message can close a token in its body", r.Kind)
-	case r.Account != "" && (kind.StartOp == "" || !kind.HasEnd()):
+	case r.Account != "" && (kind.StartOp == "" || !kind.HasEnd() || kind.Custom()):
 		return invalid("a request of kind %s has an account: want none, for only jobs of services run in other accounts", r.Kind)
 	case r.Kind != KindCallback:
 		return nil

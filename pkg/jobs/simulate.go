@@ -66,7 +66,7 @@ func (k Kind) Described(j Simulated) []byte {
 	}
 	switch {
 	case j.Ended.IsZero():
-		d.status.put(job, "RUNNING")
+		d.status.put(job, cmp.Or(d.running, "RUNNING"))
 	case j.Stopped:
 		d.status.put(job, slices.Concat(d.stopped, d.failure)[0])
 	case j.Event == nil:

@@ -21,6 +21,8 @@ type JobsConfig struct {
 	Tokens     *Tokens
 	Rendezvous Rendezvous
 	Polls      Polls
+	// Kinds has the events of custom kinds. The zero Table has none: then only polls find the ends of such jobs.
+	Kinds jobs.Table
 
 	// Warn is told of errors that a later poll repairs; nil ignores them.
 	Warn func(error)

@@ -47,7 +47,7 @@ func NewJobObserver(config JobsConfig) *JobObserver {
 // redelivery after a crash must find them, to send their wakes again, and StartJob must see that
 // another token waited for the run.
 func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
-	key, end, err := jobs.ReadEvent(event)
+	key, end, err := o.config.Kinds.ReadEvent(event)
 	switch {
 	case errors.Is(err, jobs.ErrNoEnd):
 		return err

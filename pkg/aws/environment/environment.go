@@ -97,6 +97,15 @@ func (e *Environment) List(name string) []string {
 	return strings.FieldsFunc(e.Optional(name), func(r rune) bool { return r == ',' || r == ' ' })
 }
 
+// Parsed returns an optional variable as parse reads it.
+func Parsed[T any](e *Environment, name string, parse func(text string) (T, error)) T {
+	value, err := parse(e.Optional(name))
+	if err != nil {
+		e.report("environment variable %s: %v", name, err)
+	}
+	return value
+}
+
 // Pairs returns an optional variable such as "name=value,name=value".
 func (e *Environment) Pairs(name string) map[string]string {
 	pairs := map[string]string{}

@@ -24,6 +24,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/telemetry"
@@ -169,6 +170,11 @@ func (p *Parts) TokensConfig(table resume.TokenStore) resume.TokensConfig {
 	return resume.TokensConfig{
 		Keys: p.Keys(), Store: table, Wakes: p.TokenWakes(), Beats: p.Deliveries(), Now: time.Now, Limit: min(p.Limits().Data, machine.MaxData),
 	}
+}
+
+// Kinds returns the kinds of jobs, with the custom ones of the stack.
+func (p *Parts) Kinds() jobs.Table {
+	return environment.Parsed(p.Environment, "WAITLESS_JOB_KINDS", jobs.ParseTable)
 }
 
 // JobsConfig returns what jobs are started and observed with.

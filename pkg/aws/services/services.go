@@ -19,6 +19,7 @@ import (
 type Services struct {
 	operations        Operations
 	starts, describes *call.Client // of the operations that are in the catalogue only
+	kinds             jobs.Table
 }
 
 // Operations make calls, by service and name: "batch:SubmitJob".
@@ -35,6 +36,12 @@ func New(config aws.Config, more ...Operations) *Services {
 	for _, operations := range more {
 		maps.Copy(s.operations, operations)
 	}
+	return s
+}
+
+// With has the services call the functions of these custom kinds, and returns them.
+func (s *Services) With(kinds jobs.Table) *Services {
+	s.kinds = kinds
 	return s
 }
 
@@ -77,16 +84,26 @@ func unkept(client aws.HTTPClient) aws.HTTPClient {
 
 // Start implements [resume.Services].
 func (s *Services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	if kind.Custom() {
+		return s.invoke(ctx, s.starts, kind, kind.CustomStart(params))
+	}
 	return s.call(ctx, s.starts, kind.Service, kind.StartOp, params)
 }
 
 // Describe implements [resume.Services].
 func (s *Services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
+	if kind.Custom() {
+		return s.invoke(ctx, s.describes, kind, params)
+	}
 	return s.call(ctx, s.describes, kind.Service, kind.DescribeOp, params)
 }
 
 // Stop implements [resume.Services].
 func (s *Services) Stop(ctx context.Context, kind jobs.Kind, params []byte) error {
+	if kind.Custom() {
+		_, err := s.invoke(ctx, s.describes, kind, params)
+		return err
+	}
 	_, err := s.call(ctx, s.describes, kind.Service, kind.StopOp, params)
 	return err
 }

@@ -21,6 +21,9 @@ const (
 // ended, or until its delay has passed, and then it succeeds. The delay is the param "delay", in
 // seconds, 60 by default. The zero Services have no jobs. Services are not safe for concurrent use.
 type Services struct {
+	// Kinds has the events of custom kinds.
+	Kinds jobs.Table
+
 	byKey    map[jobs.Key]*job
 	byParams map[string]*job // of their descriptions, and of their stops
 }
@@ -153,7 +156,7 @@ func stopOf(kind jobs.Kind, params []byte) string { return kind.StopOp + string(
 
 // Observe ends the job of an event, unless the event is about an earlier run.
 func (s *Services) Observe(text []byte, now time.Time) {
-	key, seen, err := jobs.ReadEvent(text)
+	key, seen, err := s.Kinds.ReadEvent(text)
 	j := s.byKey[key]
 	if err != nil || j == nil || !j.Ended.IsZero() {
 		return

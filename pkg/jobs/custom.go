@@ -1,0 +1,260 @@
+package jobs
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// CustomService is the service of custom kinds, behind which a Lambda function of the user stands. The name of such a kind is also
+// the action that starts its jobs: "custom:render-video". A kind of this package never has such a name, so a later release cannot take it.
+const CustomService = "custom"
+
+// CustomForm is the form of the names of custom kinds.
+const CustomForm = `^custom:[a-z][a-z0-9-]{0,56}$`
+
+var customForm = formOf(CustomForm, 64)
+
+// IsCustom reports whether the name is that of a custom kind, declared or not.
+func IsCustom(name string) bool {
+	return strings.HasPrefix(name, CustomService+":") && customForm.MatchString(name)
+}
+
+// Custom reports whether the jobs of this kind are started and described by a Lambda function of the user.
+func (k Kind) Custom() bool { return k.Service == CustomService }
+
+// The statuses of custom jobs.
+const (
+	customRunning   = "running"
+	customSucceeded = "succeeded"
+	customFailed    = "failed"
+	customStopped   = "stopped"
+	customUnknown   = "unknown"
+)
+
+var (
+	customIDForm  = formOf(`^[!-~]+$`, 512)
+	customKeyForm = formOf(`^[!-~]+$`, 128)
+)
+
+// customKind returns the row of a custom kind. Those of all of them differ in their names, and in what a [Declaration] adds.
+func customKind(name string) Kind {
+	request := func(action string) string {
+		return fmt.Sprintf(`{"action":%q,"kind":%q,"job_id":ID}`, action, name)
+	}
+	_, start, _ := strings.Cut(name, ":")
+	return Kind{
+		Name: name, Service: CustomService, StartOp: start, DescribeOp: "describe", StopOp: "stop", Scope: ScopeRun, Once: OnceByToken,
+		parts: &parts{
+			start: startSpec{key: "job_id", id: "job_id", nameParam: "idempotencyKey", nameForm: customKeyForm},
+			describe: describeSpec{
+				params: request("describe"), keyFromID: "ID", idForm: customIDForm, idMeans: "the job_id that the function returned: 1 to 512 visible ASCII characters",
+				status: "status", running: customRunning, noJob: customUnknown,
+				success: []string{customSucceeded}, failure: []string{customFailed}, stopped: []string{customStopped},
+				causes: []field{{"", "message"}}, output: []field{{"output", "output"}},
+			},
+			stop: stopSpec{params: request("stop")},
+			rights: rights{
+				start: []right{invokeFunction}, describe: []right{invokeFunction}, stop: []right{invokeFunction},
+			},
+		},
+	}
+}
+
+var invokeFunction = right{"lambda:InvokeFunction", []string{"lambda:REGION:ACCOUNT:function:*"}}
+
+// CustomStart returns the request with which the function of a custom kind starts a job with these params.
+func (k Kind) CustomStart(params []byte) []byte {
+	return encode(struct {
+		Action string          `json:"action"`
+		Kind   string          `json:"kind"`
+		Params json.RawMessage `json:"params"`
+	}{"start", k.Name, params})
+}
+
+// Declaration declares a custom kind.
+type Declaration struct {
+	// Function is the Lambda function that starts, describes and stops the jobs: its ARN, with or without a version or an alias.
+	Function string `json:"function,omitempty"`
+	// Event says how the end of a job is told by an event, nil if no event tells it.
+	Event *DeclaredEvent `json:"event,omitempty"`
+}
+
+// DeclaredEvent is an event that tells that a job of a custom kind may have ended. The function is asked whether it did, because
+// anybody who may send events chooses their content.
+type DeclaredEvent struct {
+	Source     string `json:"source"`
+	DetailType string `json:"detail-type"`
+	// ID is the path of the job_id: "detail.job".
+	ID string `json:"id"`
+	// Status is the path of the status below the detail, "detail.state". Without it each event tells an end.
+	Status string `json:"status,omitempty"`
+	// Succeeded, Failed and Stopped are the statuses that tell an end. Events with others are ignored.
+	Succeeded []string `json:"succeeded,omitempty"`
+	Failed    []string `json:"failed,omitempty"`
+	Stopped   []string `json:"stopped,omitempty"`
+}
+
+// Table has the kinds that there are: those of this package, and the custom ones that a user declared. The zero Table has no custom kind.
+type Table struct{ custom []Kind }
+
+// NewTable returns the kinds of this package with these custom ones, by their names. The error names each mistake.
+func NewTable(declared map[string]Declaration) (Table, error) {
+	var t Table
+	var wrong []string
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		kind, mistakes := declared[name].kind(name)
+		wrong = append(wrong, mistakes...)
+		if other, ok := t.clash(kind); ok {
+			wrong = append(wrong, fmt.Sprintf("%s: %s has events of the same source and detail-type; declare one kind for both, or another detail-type", name, other))
+		}
+		t.custom = append(t.custom, kind)
+	}
+	if len(wrong) > 0 {
+		return Table{}, invalid("%s", strings.Join(wrong, "; "))
+	}
+	return t, nil
+}
+
+// ParseTable reads the declarations of a deployed stack: an object with the name of each kind and its [Declaration]. Each names its
+// function. Empty text declares none.
+func ParseTable(text string) (Table, error) {
+	members, err := ObjectMembers("the declaration of the kinds", []byte(text))
+	if err != nil {
+		return Table{}, err
+	}
+	declared := map[string]Declaration{}
+	for name, raw := range members {
+		d, err := ParseDeclaration(name, raw)
+		if err != nil {
+			return Table{}, err
+		}
+		if d.Function == "" {
+			return Table{}, invalid("%s: function is missing; write the ARN of the Lambda function that starts and describes the jobs", name)
+		}
+		declared[name] = d
+	}
+	return NewTable(declared)
+}
+
+// ParseDeclaration reads the declaration of a kind, an object.
+func ParseDeclaration(name string, text []byte) (Declaration, error) {
+	var d Declaration
+	if err := decodeStrictly(text, &d); err != nil {
+		return d, invalid("%s: %v; allowed: function, event with source, detail-type, id, status, succeeded, failed, stopped", name, err)
+	}
+	return d, nil
+}
+
+var functionForm = formOf(`^arn:[a-z-]+:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?$`, 256)
+
+// kind returns the row of the declared kind, and what is wrong with the declaration.
+func (d Declaration) kind(name string) (Kind, []string) {
+	var wrong []string
+	if !IsCustom(name) {
+		wrong = append(wrong, fmt.Sprintf("%q is not the name of a custom kind; write custom: and small letters, digits and -, such as custom:render-video", Shortened(name)))
+	}
+	if d.Function != "" && !functionForm.MatchString(d.Function) {
+		wrong = append(wrong, fmt.Sprintf("%s: function is %q; write the ARN of a Lambda function", name, Shortened(d.Function)))
+	}
+	kind := customKind(name)
+	kind.Function = d.Function
+	if d.Event == nil {
+		return kind, wrong
+	}
+	for _, mistake := range d.Event.mistakes() {
+		wrong = append(wrong, name+": event: "+mistake)
+	}
+	kind.Source, kind.DetailType, kind.Delivery, kind.event = d.Event.Source, d.Event.DetailType, DeliveryBestEffort, d.Event.paths()
+	return kind, wrong
+}
+
+var (
+	sourceForm    = formOf(`^[A-Za-z0-9._/-]+$`, 256)
+	pathForm      = formOf(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`, 256)
+	inDetailsForm = formOf(`^detail(\.[A-Za-z0-9_-]+)+$`, 256)
+)
+
+func (e *DeclaredEvent) mistakes() (wrong []string) {
+	words := slices.Concat(e.Succeeded, e.Failed, e.Stopped)
+	for _, check := range []struct {
+		fails bool
+		what  string
+	}{
+		{!sourceForm.MatchString(e.Source), `source is not that of events; write it as the events have it, such as "com.example.render"`},
+		{e.DetailType == "" || len(e.DetailType) > 128, "detail-type is missing or longer than 128 bytes"},
+		{isDetailType(e.DetailType), fmt.Sprintf("detail-type %q is that of a kind of this release; give the events another one", e.DetailType)},
+		{!pathForm.MatchString(e.ID), `id is not a path of the event; write where the job_id is, such as "detail.job"`},
+		{e.Status != "" && !inDetailsForm.MatchString(e.Status), `status is not a path below detail; write where the status is, such as "detail.state"`},
+		{e.Status == "" && len(words) > 0, "succeeded, failed and stopped need status, the path of the status"},
+		{e.Status != "" && len(words) == 0, "status needs succeeded, failed or stopped: the statuses that tell an end"},
+		{len(slices.Compact(slices.Sorted(slices.Values(words)))) < len(words), "a status is in two places; write it in one of succeeded, failed and stopped"},
+	} {
+		if check.fails {
+			wrong = append(wrong, check.what)
+		}
+	}
+	return wrong
+}
+
+func isDetailType(text string) bool {
+	_, ok := first(func(k Kind) bool { return slices.Contains(k.DetailTypes(), text) })
+	return ok
+}
+
+// paths returns where the event has what. An event without a status tells an end by its detail-type.
+func (e *DeclaredEvent) paths() event {
+	at := event{key: path(e.ID), id: path(e.ID), hint: true, words: map[string]string{}}
+	if e.Status == "" {
+		at.words[e.DetailType] = customSucceeded
+		return at
+	}
+	at.status = path(strings.TrimPrefix(e.Status, "detail."))
+	for meaning, words := range map[string][]string{customSucceeded: e.Succeeded, customFailed: e.Failed, customStopped: e.Stopped} {
+		for _, word := range words {
+			at.words[word] = meaning
+		}
+	}
+	return at
+}
+
+// clash returns the name of a kind with the events of another one.
+func (t Table) clash(kind Kind) (name string, ok bool) {
+	i := slices.IndexFunc(t.custom, func(k Kind) bool {
+		return k.DetailType != "" && k.Source == kind.Source && k.DetailType == kind.DetailType
+	})
+	if i < 0 {
+		return "", false
+	}
+	return t.custom[i].Name, true
+}
+
+// Kinds returns all kinds, in the order of their names.
+func (t Table) Kinds() []Kind {
+	return slices.SortedFunc(slices.Values(slices.Concat(kinds, t.custom)), func(a, b Kind) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// Custom returns the declared kinds, in the order of their names.
+func (t Table) Custom() []Kind { return slices.Clone(t.custom) }
+
+// Find returns the kind of that name. A custom kind that is not declared has no function and no events.
+func (t Table) Find(name string) (kind Kind, ok bool) {
+	if i := slices.IndexFunc(t.custom, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return t.custom[i], true
+	}
+	return Find(name)
+}
+
+// forEvent returns the kind of events of that source and detail-type.
+func (t Table) forEvent(source, detailType string) (kind Kind, ok bool) {
+	i := slices.IndexFunc(t.custom, func(k Kind) bool { return k.DetailType != "" && k.Source == source && k.DetailType == detailType })
+	if i >= 0 {
+		return t.custom[i], true
+	}
+	return first(func(k Kind) bool {
+		return slices.Contains(k.DetailTypes(), detailType) && (k.Source == source || !strings.HasPrefix(source, "aws."))
+	})
+}
