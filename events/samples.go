@@ -10,7 +10,7 @@ import (
 	"path"
 )
 
-//go:embed */flow.yaml */flow.test.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json */waitless.yaml */echo.sh
+//go:embed */flow.yaml */flow.test.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json */waitless.yaml */echo.sh */render.py
 //go:embed */template.yaml
 var files embed.FS
 
@@ -38,6 +38,7 @@ var descriptions = map[string]string{
 	"batch-callback":       "start a job of AWS Batch and wait for its end, without polling",
 	"batch-poller":         "start a job of AWS Batch and ask for its status in a loop",
 	"callback":             "call a function and wait until another program reports the outcome",
+	"custom-job":           "start a job by a function of your own and wait for its end, without polling",
 	"dms-callback":         "start a task of AWS DMS and wait until it has stopped",
 	"dms-callback-failed":  "the same task fails, and so does the flow",
 	"orders":               "reserve the items of an order side by side while a person approves it",

@@ -385,7 +385,7 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 func (s *server) signedAPIs(system *local.System, store target.Store, schedules cron.Manager) http.Handler {
 	running := executions{system.Client, system}
 	ofFnf := fnf.Handler(fnf.Config{
-		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Check: s.Check, Await: system.Await, Pause: target.Pause, Schedules: schedules,
+		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Check: s.checkFlow, Await: system.Await, Pause: target.Pause, Schedules: schedules,
 		Region: "local", Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 	})
 	ofStepFunctions := sfn.Handler(sfn.Config{

@@ -21,8 +21,9 @@ import (
 const testFiles = ".test.yaml"
 
 func flowTestCommand(c Command) *cobra.Command {
-	var junit string
+	var junit, config string
 	cmd := helpOf("test", arguments(0, 1))
+	registerConfig(cmd.Flags(), &config)
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to this file, as JUnit XML")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.test(cmd.Context(), append(args, ".")[0], junit)
@@ -39,6 +40,7 @@ func (c Command) test(ctx context.Context, path, junit string) error {
 	var outcomes []flowtest.Outcome
 	failed := 0
 	for _, one := range cases {
+		one.Kinds = c.kinds
 		o := outcomeOf(ctx, one)
 		if ctx.Err() != nil {
 			return view.Interrupted("the other tests did not run")

@@ -26,10 +26,13 @@ type jobKind struct {
 }
 
 func jobsListCommand(c Command) *cobra.Command {
-	return c.plain(helpOf("jobs list", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
+	var config string
+	cmd := helpOf("jobs list", arguments(0, 0))
+	registerConfig(cmd.Flags(), &config)
+	return c.plain(cmd, func(context.Context, []string) (view.Result, error) {
 		var kinds []jobKind
 		var rows [][]string
-		for _, k := range jobs.Kinds() {
+		for _, k := range c.kinds.Kinds() {
 			kind := jobKind{Kind: k.Name, Source: k.Source, Once: string(k.Once)}
 			if k.Service != "" {
 				kind.Action = k.Service + ":" + k.StartOp
@@ -77,6 +80,9 @@ func findKind(name string) (jobs.Kind, error) {
 	case !ok:
 		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
 		return kind, view.Usage(why, "waitless jobs list")
+	case kind.Custom():
+		return kind, view.Usage("a function of yours starts and describes jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",
+			"sam deploy --parameter-overrides JobKindFunctions=ARN")
 	case kind.Service == "":
 		return kind, view.Usage("no service stands behind this kind, so it needs no rights", "waitless jobs list")
 	default:

@@ -23,6 +23,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -45,6 +46,7 @@ type settings struct {
 	tasks  map[string]taskSetting
 	vars   map[string]string // of placeholders
 	flows  map[string]string // the files of sub-flows
+	kinds  jobs.Table        // with the custom kinds
 }
 
 // taskSetting is a definition of a task, and where it stands.
@@ -88,6 +90,7 @@ var settingKeys = map[string]string{
 const (
 	tasksKey = "tasks"
 	flowsKey = "flows"
+	kindsKey = "kinds"
 	varsKey  = "vars"
 )
 
@@ -164,7 +167,7 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 			problems = append(problems, fdl.Problem{Position: positionOf(node), Message: err.Error()})
 		}
 	}
-	var file, tasks, vars, flows map[string]yaml.Node
+	var file, tasks, vars, flows, kinds map[string]yaml.Node
 	if err := yaml.Load(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
 		report(unreadable(err))
 	}
@@ -177,6 +180,10 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 		case key == flowsKey:
 			if node.Load(&flows) != nil {
 				report(node, errors.New(`flows are no mapping; allowed: names of flows with their files, like "payment: payment.yaml"`))
+			}
+		case key == kindsKey:
+			if node.Load(&kinds) != nil {
+				report(node, errors.New(`kinds are no mapping; allowed: names of custom kinds with their declarations, see waitless docs jobs`))
 			}
 		case key != tasksKey:
 			report(node, s.set(key, node))
@@ -197,6 +204,7 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 	for name, node := range vars {
 		report(node, s.setVar(name, node))
 	}
+	problems = append(problems, s.declare(file[kindsKey], kinds)...)
 	slices.SortFunc(problems, func(a, b fdl.Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return problems
 }
@@ -234,7 +242,7 @@ func (s *settings) set(key string, node yaml.Node) error {
 	variable, known := settingKeys[key]
 	if !known {
 		all := slices.Sorted(maps.Keys(settingKeys))
-		all = append(all, tasksKey, varsKey, flowsKey)
+		all = append(all, tasksKey, varsKey, flowsKey, kindsKey)
 		return fmt.Errorf("setting %q is not known%s (known: %s)", key, didYouMean(key, all), strings.Join(all, ", "))
 	}
 	text, tag, err := textOf(key, node)
@@ -431,6 +439,7 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool) e
 		dir = ""
 	}
 	var lines []string
+	tasks.Declare(s.kinds)
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
 		if !wanted(name) {
 			continue

@@ -49,7 +49,7 @@ type template struct {
 
 // template reads the flags. They take precedence over the file with settings.
 func (c Command) template(flags templateFlags) (*template, error) {
-	t := &template{values: maps.Clone(c.vars), imported: flags.imported, note: c.out().Note, check: c.Check}
+	t := &template{values: maps.Clone(c.vars), imported: flags.imported, note: c.out().Note, check: c.checkFlow}
 	if t.values == nil {
 		t.values = map[string]string{}
 	}

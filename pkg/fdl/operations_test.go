@@ -82,3 +82,40 @@ func TestTaskWithAnOperation(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckKinds: a custom kind that is not declared is reported where the flow names it.
+func TestCheckKinds(t *testing.T) {
+	t.Parallel()
+	flow, problems := fdl.Parse([]byte(`version: v1
+type: flow
+steps:
+  - {type: task, name: A, action: "custom:render-video", pattern: sync, stopJob: true, serviceParams: {n: 1}}
+  - {type: task, name: B, action: "custom:rendr-video", serviceParams: {}}
+  - {type: task, name: C, action: "batch:SubmitJob", serviceParams: {jobName: a}}
+`))
+	if len(problems) > 0 {
+		t.Fatal(text(problems))
+	}
+	if task, _ := flow.All[0].Kind.(*fdl.Task); task == nil || task.Resource.Kind != "custom:render-video" || task.Resource.Function != fdl.StartJob || !task.Resource.IsAction() {
+		t.Errorf("got %+v", task)
+	}
+	got := text(flow.CheckKinds([]string{"custom:render-video"}, "kinds of waitless.yaml"))
+	want := `f:5:35: kind "custom:rendr-video" is not declared in kinds of waitless.yaml; did you mean "custom:render-video"? (declared: custom:render-video)`
+	if got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
+// TestCustomKindsHaveNoAccount: the function decides where its jobs run.
+func TestCustomKindsHaveNoAccount(t *testing.T) {
+	t.Parallel()
+	for action, want := range map[string]string{
+		`custom:render-video, account: "123456789012"`: "account needs an action or the resourceArn of a job",
+		"custom:Render": `action "custom:Render" is not the name of a custom kind`,
+	} {
+		_, problems := fdl.Parse([]byte("version: v1\ntype: flow\nsteps:\n  - {type: task, name: A, pattern: sync, serviceParams: {}, action: " + action + "}\n"))
+		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
+			t.Errorf("%s: got %s, want %s", action, text(problems), want)
+		}
+	}
+}

@@ -27,6 +27,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -50,6 +51,8 @@ type Test struct {
 	// Actions are the actions whose jobs are simulated: "batch:SubmitJob". Their ends come from Events, or
 	// from the simulated job.
 	Actions []string
+	// Kinds has the events of custom kinds.
+	Kinds jobs.Table
 	// Answers and Events are outcomes of callbacks and events of jobs.
 	Answers []Answer
 	Events  []Event
@@ -259,6 +262,7 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	if tasks, err = local.NewTasks(r.clock, actions); err != nil {
 		return nil, err
 	}
+	tasks.Declare(r.Kinds)
 	used := map[string]bool{}
 	for step, task := range r.all.Tasks() {
 		if task.Resource.Kind != "" || task.Resource.IsSubflow() {

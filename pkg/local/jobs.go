@@ -17,12 +17,16 @@ import (
 // newJobs composes what observes and describes jobs.
 func (s *System) newJobs() {
 	account := cmp.Or(s.config.Account, Account{simulated.Account, simulated.Region})
-	s.services = services{simulated: &simulatedServices{clock: s.config.Clock, check: s.config.CheckStart}, aws: s.config.AWS, own: s.own}
+	kinds := s.own.declared()
+	s.services = services{
+		simulated: &simulatedServices{clock: s.config.Clock, check: s.config.CheckStart, played: simulated.Services{Kinds: kinds}},
+		aws:       s.config.AWS, own: s.own, output: s.config.Output,
+	}
 	s.jobs = resume.JobsConfig{
 		JobDescriber: resume.JobDescriber{
 			Services: s.services, Account: account.ID, Region: account.Region, Now: s.config.Clock.Now, Elsewhere: s.services.elsewhere,
 		},
-		Tokens: s.Tokens, Rendezvous: s.config.Store, Polls: polls{s}, Warn: s.config.Warn,
+		Tokens: s.Tokens, Rendezvous: s.config.Store, Polls: polls{s}, Kinds: kinds, Warn: s.config.Warn,
 		CallbackBase: s.config.CallbackBase, CallbackHint: s.config.Limits.Hints.CallbackBase,
 	}
 	s.observer = resume.NewJobObserver(s.jobs)

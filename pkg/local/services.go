@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
@@ -19,6 +20,8 @@ type provider string
 const (
 	providerSimulated provider = "simulated"
 	providerAWS       provider = "aws"
+	// providerRunner: the jobs of a custom kind have a runner of their own.
+	providerRunner provider = "runner"
 )
 
 // services start and describe jobs at the provider that the tasks of a system name for each kind.
@@ -28,6 +31,7 @@ type services struct {
 	own       *Tasks
 	other     string // another account than that of the provider on AWS, "" for the same
 	key       string // the same for repetitions of a start
+	output    func(machine.Call, string)
 }
 
 // Start implements [resume.Services].
@@ -38,7 +42,9 @@ func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]b
 	case provider == providerAWS && s.other != "":
 		return nil, s.notThere(kind)
 	case provider == providerAWS && s.aws != nil:
-		return s.aws.Start(ctx, kind, params)
+		return s.aws.Start(ctx, s.withFunction(kind), params)
+	case provider == providerRunner:
+		return s.run(ctx, kind, kind.CustomStart(params))
 	}
 	return nil, notProvided(kind, false)
 }
@@ -52,7 +58,9 @@ func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) (
 	case provider == providerAWS && s.other != "":
 		return nil, s.notThere(kind)
 	case provider == providerAWS && s.aws != nil:
-		return s.aws.Describe(ctx, kind, params)
+		return s.aws.Describe(ctx, s.withFunction(kind), params)
+	case provider == providerRunner:
+		return s.run(ctx, kind, params)
 	}
 	return nil, notProvided(kind, true)
 }
@@ -65,7 +73,10 @@ func (s services) Stop(ctx context.Context, kind jobs.Kind, params []byte) error
 	case provider == providerAWS && s.other != "":
 		return s.notThere(kind)
 	case provider == providerAWS && s.aws != nil:
-		return s.aws.Stop(ctx, kind, params)
+		return s.aws.Stop(ctx, s.withFunction(kind), params)
+	case provider == providerRunner:
+		_, err := s.run(ctx, kind, params)
+		return err
 	}
 	return notProvided(kind, true)
 }

@@ -26,6 +26,8 @@ type Tasks struct {
 	runners map[string]runner
 	// providers are the providers of kinds of jobs.
 	providers map[string]provider
+	// kinds has the functions and the events of custom kinds.
+	kinds jobs.Table
 	// callJobs calls functions that start or describe jobs of services; nil means there are none.
 	callJobs func(context.Context, machine.Call) (outcome token.Outcome, ok bool, err error)
 	// callOperation calls operations of services on AWS; nil means there are none.
@@ -60,6 +62,9 @@ func (t *Tasks) define(name, definition, dir string) error {
 			t.providers[kind.Name] = who
 			return nil
 		}
+		if kind.Custom() {
+			return t.defineCustom(name, definition, dir)
+		}
 		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", Hidden(definition))
 	}
 	if resource, _ := fdl.ParseResource(name); resource.Operation != "" && definition == string(providerAWS) {
@@ -71,6 +76,27 @@ func (t *Tasks) define(name, definition, dir string) error {
 		t.runners[name] = r
 	}
 	return err
+}
+
+// defineCustom has a runner start, describe and stop the jobs of a custom kind.
+func (t *Tasks) defineCustom(name, definition, dir string) error {
+	r, err := parseRunner(definition, dir)
+	if err != nil {
+		return fmt.Errorf("%w, simulated, aws", err)
+	}
+	t.runners[name], t.providers[name] = r, providerRunner
+	return nil
+}
+
+// Declare makes custom kinds of jobs known with their functions and events.
+func (t *Tasks) Declare(kinds jobs.Table) { t.kinds = kinds }
+
+// declared returns the kinds of jobs. No tasks have no custom ones.
+func (t *Tasks) declared() jobs.Table {
+	if t == nil {
+		return jobs.Table{}
+	}
+	return t.kinds
 }
 
 // AddFunction makes a function of this process the runner of a function. It returns at once, so a worker awaits it:
@@ -253,6 +279,9 @@ func (e *UnknownFunctionError) Error() string {
 		return fmt.Sprintf("step %s: no runner for %q (%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
 			e.Step, e.Place, e.Place, e.Function)
 	}
+	if e.IsAction && jobs.IsCustom(e.Function) {
+		return fmt.Sprintf("step %s: no runner for action %q (simulated, aws, exec:COMMAND, http(s)://... or lambda:...)", e.Step, e.Function)
+	}
 	if e.IsAction {
 		return fmt.Sprintf("step %s: no runner for action %q (simulated or aws)", e.Step, e.Function)
 	}
@@ -324,7 +353,7 @@ func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
 func (t *Tasks) classOf(call machine.Call) callClass {
 	r, ok := t.runnerOf(call.Resource)
 	switch {
-	case !ok && !call.Input.Get("kind").IsMissing() && t.NeedAWS():
+	case !ok && !call.Input.Get("kind").IsMissing() && (t.NeedAWS() || t.provider(call.Input.Get("kind").Text()) == providerRunner):
 		return classRemote
 	case !ok:
 		return classBuiltIn

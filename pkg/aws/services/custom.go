@@ -63,9 +63,18 @@ func (s *Services) invoke(ctx context.Context, client *call.Client, kind jobs.Ki
 		return nil, fmt.Errorf("invoke function %s of %s: %w", kind.Function, kind.Name, err)
 	}
 	if answer.FunctionError != "" {
-		return nil, thrown(kind, answer.Payload)
+		return nil, thrown(kind, answer.document())
 	}
-	return answer.Payload, nil
+	return answer.document(), nil
+}
+
+// document returns the JSON that the function returned. Without a Content-Type it is in base64.
+func (r reply) document() []byte {
+	var decoded []byte
+	if json.Unmarshal(r.Payload, &decoded) == nil && json.Valid(decoded) {
+		return decoded
+	}
+	return r.Payload
 }
 
 // thrown returns the exception of the function of a custom kind.

@@ -42,10 +42,19 @@ var examples = map[string]struct{ accepted, rejected []string }{
 		[]string{"", "arn:aws:sns:eu-west-1:123456789012:AmazonTextractJobs", "arn:aws-us-gov:sns:us-gov-west-1:123456789012:a_b"},
 		[]string{"jobs", "*", "arn:aws:sns:eu-west-1:123456789012:jobs.fifo", "arn:aws:sns:eu-west-1:123456789012:*", aQueue},
 	},
-	"JobAccounts": {[]string{"", "123456789012", "123456789012, 210987654321"}, []string{"1", "123456789012,", "123456789012 210987654321", "a"}},
-	"JobRole":     {[]string{"waitless-jobs", "team/jobs"}, []string{"", "two words", "/jobs", "*", "arn:aws:iam::123456789012:role/jobs"}},
-	"EventSource": {[]string{"", "com.example.jobs", "jobs"}, []string{"com.example.*", "two words", "a,b"}},
-	"EventBus":    {[]string{"default", "team/jobs-1"}, []string{"", "two words", "arn:aws:events:eu-west-1:123456789012:event-bus/jobs"}},
+	"JobKinds": {
+		[]string{"", "{}", `{"custom:render-video": {"function": "` + aFunction + `"}}`, "{\n}"},
+		[]string{"custom:render-video", "[]", "{"},
+	},
+	"JobKindFunctions": {
+		[]string{"", aFunction, aFunction + ":live, " + aFunction},
+		[]string{"greet", "*", aFunction + "*", aFunction + ",", "arn:aws:lambda:*:123456789012:function:greet", aQueue},
+	},
+	"JobKindSources": {[]string{"", "com.example.render", "com.example.render, aws.medialive"}, []string{"com.example.*", "two words", "a,"}},
+	"JobAccounts":    {[]string{"", "123456789012", "123456789012, 210987654321"}, []string{"1", "123456789012,", "123456789012 210987654321", "a"}},
+	"JobRole":        {[]string{"waitless-jobs", "team/jobs"}, []string{"", "two words", "/jobs", "*", "arn:aws:iam::123456789012:role/jobs"}},
+	"EventSource":    {[]string{"", "com.example.jobs", "jobs"}, []string{"com.example.*", "two words", "a,b"}},
+	"EventBus":       {[]string{"default", "team/jobs-1"}, []string{"", "two words", "arn:aws:events:eu-west-1:123456789012:event-bus/jobs"}},
 	"StateMachines": {
 		[]string{"", aMachine, aMachine + ", " + aMachine + "-*"},
 		[]string{"orders", "*", aMachine + ",", "arn:aws:states:*:123456789012:stateMachine:orders", "arn:aws:states:eu-west-1:123456789012:execution:orders:1"},

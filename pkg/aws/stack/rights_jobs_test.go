@@ -40,6 +40,10 @@ func rightsOfJobs() map[string]right {
 			try: anew("JobEvents", observesElsewhere), teller: "JobEvents", action: "sts:AssumeRole", says: "describe job",
 		},
 
+		"StartJob/CustomKinds":     {try: startsCustom, says: "lambda:InvokeFunction"},
+		"GetJobStatus/CustomKinds": {try: describesCustom, says: "lambda:InvokeFunction"},
+		"JobEvents/CustomKinds":    {try: observesCustom, teller: "JobEvents", action: "lambda:InvokeFunction", says: "describe job"},
+
 		"JobEvents/QueueDeliveries": {try: observes("taskToken"), teller: "JobEvents", action: "sqs:SendMessage", says: "queue a delivery"},
 		"JobEvents/ReceiveJobs": {
 			try: putsBack("JobEvents", "JobQueue"), teller: "JobEvents", action: "sqs:ChangeMessageVisibility", says: "visibility_error",

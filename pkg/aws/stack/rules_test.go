@@ -142,7 +142,7 @@ func TestRulesSendToTheQueue(t *testing.T) {
 		}
 		rules++
 		bus := at(&r.Properties, "EventBusName")
-		if own := bus != nil && bus.Value == "EventBus"; r.Condition == "" || own != (id == "OwnEventsRule") || !own && bus != nil {
+		if own := bus != nil && bus.Value == "EventBus"; r.Condition == "" || own != (id == "OwnEventsRule" || id == "CustomEventsRule") || !own && bus != nil {
 			t.Errorf("%s: condition %q, bus %+v", id, r.Condition, bus)
 		}
 		targets := at(&r.Properties, "Targets").Content
@@ -154,7 +154,7 @@ func TestRulesSendToTheQueue(t *testing.T) {
 			t.Errorf("%s matches events of %s, %v; want %s", id, got, err, listedAccounts)
 		}
 	}
-	if want := len(jobs.Rules()) + 1; rules != want {
+	if want := len(jobs.Rules()) + 2; rules != want {
 		t.Errorf("the template has %d rules, want %d", rules, want)
 	}
 }

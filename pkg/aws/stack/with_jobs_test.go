@@ -46,6 +46,11 @@ func withJobs(ctx context.Context, config aws.Config, name string) (parameters [
 	if _, err := eventbridge.NewFromConfig(config).CreateEventBus(ctx, &eventbridge.CreateEventBusInput{Name: aws.String(busOf(name))}); err != nil {
 		return nil, err
 	}
+	custom, err := newCustomKind(ctx, config, name)
+	if err != nil {
+		return nil, err
+	}
+	parameters = append(parameters, custom...)
 	topic, err := newJobTopic(ctx, config, name)
 	if err != nil {
 		return nil, err

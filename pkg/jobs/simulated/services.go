@@ -125,6 +125,9 @@ func notPlayed(kind jobs.Kind) error {
 
 // Describe plays the call that describes a job at the instant now. The error is a [*Refusal].
 func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byte, error) {
+	if kind.Custom() {
+		kind, _ = s.Kinds.Find(kind.Name) // with its events
+	}
 	j := s.byParams[string(params)]
 	switch {
 	case !kind.Simulates():

@@ -110,6 +110,7 @@ func simulatedActions() map[string]string {
 			definitions[kind.Service+":"+kind.StartOp] = "simulated"
 		}
 	}
+	definitions["custom:render-video"] = "simulated"
 	return definitions
 }
 
@@ -132,6 +133,13 @@ func runFlow(t *testing.T, store local.Store, file string, input value.Value) (m
 	if err != nil {
 		t.Fatal(err)
 	}
+	kinds, err := jobs.NewTable(map[string]jobs.Declaration{
+		"custom:render-video": {Event: &jobs.DeclaredEvent{Source: "com.example.render", DetailType: "Render Finished", ID: "detail.job"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks.Declare(kinds)
 	calls := &counter{count: map[string]int{}}
 	system := local.New(local.Config{
 		Store: store, Clock: clock, Tasks: tasks, Observer: calls, Workers: 2, Script: script(t, file), CallbackBase: "http://127.0.0.1:8787",

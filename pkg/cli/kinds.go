@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"encoding/json"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+// declare keeps the custom kinds of the file, whose nodes are those below whole.
+func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problems fdl.Problems) {
+	declared := map[string]jobs.Declaration{}
+	for name, node := range kinds {
+		d, err := declarationOf(name, node)
+		if err == nil {
+			_, err = jobs.NewTable(map[string]jobs.Declaration{name: d})
+		}
+		if err != nil {
+			problems = append(problems, fdl.Problem{Position: positionOf(node), Message: err.Error()})
+		}
+		declared[name] = d
+	}
+	if len(problems) > 0 {
+		return problems
+	}
+	table, err := jobs.NewTable(declared)
+	if err != nil { // each is right by itself
+		return fdl.Problems{{Position: positionOf(whole), Message: err.Error()}}
+	}
+	s.kinds = table
+	return nil
+}
+
+func declarationOf(name string, node yaml.Node) (jobs.Declaration, error) {
+	var members any
+	if err := node.Load(&members); err != nil {
+		return jobs.Declaration{}, err
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return jobs.Declaration{}, err
+	}
+	return jobs.ParseDeclaration(name, text)
+}
+
+// checkFlow returns what package fdl cannot know to be wrong in a flow: what [Command.Check] finds, and custom kinds that the file
+// with settings does not declare although it declares others.
+func (c Command) checkFlow(flow *fdl.Flow) fdl.Problems {
+	var problems fdl.Problems
+	if c.Check != nil {
+		problems = c.Check(flow)
+	}
+	if c.settings == nil || len(c.kinds.Custom()) == 0 {
+		return problems
+	}
+	var declared []string
+	for _, kind := range c.kinds.Custom() {
+		declared = append(declared, kind.Name)
+	}
+	return append(problems, flow.CheckKinds(declared, kindsKey+" of "+c.path)...)
+}

@@ -1,0 +1,51 @@
+package local
+
+import (
+	"context"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// withFunction returns the kind with the function that its declaration names.
+func (s services) withFunction(kind jobs.Kind) jobs.Kind {
+	if declared, ok := s.own.declared().Find(kind.Name); ok && kind.Custom() {
+		return declared
+	}
+	return kind
+}
+
+// run sends a request to the runner of a custom kind. A failure of the runner is a [*resume.ServiceError], whose code is the
+// exception or the last part of the error of the call.
+func (s services) run(ctx context.Context, kind jobs.Kind, request []byte) ([]byte, error) {
+	input, err := value.ParseJSON(request)
+	if err != nil {
+		return nil, err
+	}
+	call := machine.Call{Step: kind.Name, Input: input}
+	r := s.own.runners[kind.Name]
+	if c, isCommand := r.(command); isCommand {
+		c.output = s.output
+		r = c
+	}
+	outcome, err := r.call(ctx, call, s.simulated.clock.Now())
+	switch {
+	case err != nil:
+		return nil, err
+	case outcome.Error != "":
+		return nil, failedRun(kind, outcome)
+	}
+	return []byte(outcome.Output.JSON()), nil
+}
+
+func failedRun(kind jobs.Kind, outcome token.Outcome) error {
+	code := outcome.Error
+	if !outcome.Thrown {
+		code = code[strings.LastIndex(code, ".")+1:]
+	}
+	return &resume.ServiceError{Name: kind.Service + "." + code, Message: outcome.Cause}
+}
