@@ -53,7 +53,7 @@ steps:
 case "$request" in
 *'"action":"start"'*'"video":"none"'*) echo '{"errorType":"NoVideo","errorMessage":"no such video"}'; exit 1 ;;
 *'"action":"start"'*) echo '{"job_id":"render-1"}' ;;
-*'"action":"describe","kind":"custom:render","job_id":"render-1"'*) echo '{"status":"succeeded","output":{"file":"a.mp4"}}' ;;
+*'"action":"describe"'*'"job_id":"render-1"'*) echo '{"status":"succeeded","output":{"file":"a.mp4"}}' ;;
 esac
 `)
 	for input, want := range map[string]string{`{"video":"a"}`: `{"rendered":{"file":"a.mp4"}}`, `{"video":"none"}`: "custom.NoVideo"} {
