@@ -277,7 +277,7 @@ func TestMistakesInSettings(t *testing.T) {
 		"a key": {"stroe: x\n", []string{
 			`:1:8: setting "stroe" is not known; did you mean "store"? ` +
 				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, ` +
-				`retention-days, stack, store, workers, tasks, vars, flows)`,
+				`retention-days, stack, store, workers, tasks, vars, flows, kinds)`,
 		}},
 		"a secret": {"client-keys: x\n", []string{`:1:14: setting "client-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
