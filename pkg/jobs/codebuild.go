@@ -14,7 +14,7 @@ var codeBuild = Kind{
 			nameParam: "idempotencyToken", nameForm: formOf(`^[!-~]+$`, 64),
 		},
 		describe: describeSpec{
-			params: `{"ids":[ID1]}`,
+			params: `{"ids":[ID1]}`, together: together{most: 100, id: "id"},
 			idForm: formOf(`^arn:[a-z-]+:codebuild:[a-z0-9-]+:[0-9]{12}:build/([0-9A-Za-z_-]+:[0-9A-Za-z-]+)$`, maxARN), idMeans: "the ARN of a build",
 			job: "builds", key: "arn", status: "buildStatus", at: "endTime", began: []path{"startTime"},
 			success: []string{"SUCCEEDED"}, failure: []string{"FAILED", "FAULT", "TIMED_OUT"}, stopped: []string{"STOPPED"},

@@ -17,7 +17,7 @@ var ecsTask = Kind{
 			required: []string{"taskDefinition"}, nameParam: "clientToken", nameForm: formOf(`^[!-~]+$`, 64), single: "count",
 		},
 		describe: describeSpec{
-			params: `{"cluster":ID1,"tasks":[ID]}`,
+			params: `{"cluster":ID1,"tasks":[ID]}`, together: together{most: 100, id: "taskArn"}, // of one cluster
 			idForm: formOf(`^arn:[a-z-]+:ecs:[a-z0-9-]+:[0-9]{12}:task/([0-9A-Za-z_-]+)/[0-9A-Za-z-]+$`, maxARN), idMeans: "the ARN of a task, with its cluster",
 			job: "tasks", key: "taskArn", status: "lastStatus", at: "stoppedAt", began: []path{"createdAt"},
 			success: []string{"STOPPED"}, ending: endOfTask,

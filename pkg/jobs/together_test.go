@@ -23,13 +23,26 @@ func TestDescribedTogether(t *testing.T) {
 			`{"Filters":[{"Name":"replication-task-arn","Values":["arn:aws:dms:eu-central-1:111122223333:task:T-1",` +
 				`"arn:aws:dms:eu-central-1:111122223333:task:T-2"]}],"WithoutSettings":true}`,
 		},
+		{
+			"codebuild", "", `{"arn":"arn:aws:codebuild:eu-central-1:111122223333:build/app:NUMBER","id":"app:NUMBER","buildStatus":"FAILED",` +
+				`"logs":{"deepLink":"reason NUMBER"}}`,
+			`{"ids":["app:1","app:2"]}`,
+		},
+		{
+			"ecs-task", "", `{"taskArn":"arn:aws:ecs:eu-central-1:111122223333:task/main/NUMBER","lastStatus":"STOPPED","stoppedReason":"reason NUMBER"}`,
+			`{"cluster":"main","tasks":["arn:aws:ecs:eu-central-1:111122223333:task/main/1","arn:aws:ecs:eu-central-1:111122223333:task/main/2"]}`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.kind, func(t *testing.T) {
 			t.Parallel()
 			kind := find(t, tt.kind)
 			numbered := func(text string, n int) string { return strings.ReplaceAll(text, "NUMBER", fmt.Sprint(n)) }
-			ids := map[string]string{"batch-job": "id-NUMBER", "dms-task": "arn:aws:dms:eu-central-1:111122223333:task:T-NUMBER"}
+			ids := map[string]string{
+				"batch-job": "id-NUMBER", "dms-task": "arn:aws:dms:eu-central-1:111122223333:task:T-NUMBER",
+				"codebuild": "arn:aws:codebuild:eu-central-1:111122223333:build/app:NUMBER",
+				"ecs-task":  "arn:aws:ecs:eu-central-1:111122223333:task/main/NUMBER",
+			}
 			var params [][]byte
 			for _, n := range []int{2, 1, 2} {
 				each, err := kind.DescribeParams(numbered(ids[tt.kind], n))
@@ -42,7 +55,7 @@ func TestDescribedTogether(t *testing.T) {
 			if !ok || string(joined) != tt.joined {
 				t.Fatalf("got %s, %t\nwant %s", joined, ok, tt.joined)
 			}
-			list := map[string]string{"batch-job": "jobs", "dms-task": "ReplicationTasks"}[tt.kind]
+			list := map[string]string{"batch-job": "jobs", "dms-task": "ReplicationTasks", "codebuild": "builds", "ecs-task": "tasks"}[tt.kind]
 			response := fmt.Sprintf(`{%q:[%s,%s]}`, list, numbered(tt.job, 3), numbered(tt.job, 1))
 			one, err := kind.SplitDescription([]byte(response), params[1])
 			if err != nil {
@@ -73,6 +86,9 @@ func TestJoinDescriptionsRefuses(t *testing.T) {
 	t.Parallel()
 	batch, transcribe := find(t, "batch-job"), find(t, "transcribe-job")
 	one, _ := batch.DescribeParams("id-1")
+	ecs := find(t, "ecs-task")
+	here, _ := ecs.DescribeParams("arn:aws:ecs:eu-central-1:111122223333:task/main/1")
+	there, _ := ecs.DescribeParams("arn:aws:ecs:eu-central-1:111122223333:task/other/1")
 	many := make([][]byte, batch.DescribedTogether()+1)
 	for i := range many {
 		many[i] = one
@@ -85,6 +101,8 @@ func TestJoinDescriptionsRefuses(t *testing.T) {
 		"params of another call":          {batch, [][]byte{one, []byte(`{"JobQueue":"q"}`)}},
 		"a service that describes one":    {transcribe, [][]byte{[]byte(`{"TranscriptionJobName":"a"}`), []byte(`{"TranscriptionJobName":"b"}`)}},
 		"params with more than the job":   {batch, [][]byte{[]byte(`{"Jobs":["a","b"]}`)}},
+		"tasks of two clusters":           {ecs, [][]byte{here, there}},
+		"a task of another cluster":       {ecs, [][]byte{[]byte(strings.Replace(string(here), "main", "other", 1))}},
 		"params of a kind without params": {find(t, "callback"), [][]byte{nil, nil}},
 	}
 	for name, tt := range tests {

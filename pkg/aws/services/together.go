@@ -11,7 +11,7 @@ import (
 )
 
 // Together describes jobs with fewer calls. A service accepts a number of descriptions a second, and some services describe many
-// jobs in one call. Descriptions of one kind that are asked for within Pause share a call, up to the number that the service
+// jobs in one call. Descriptions of one kind, and for ECS of one cluster, that are asked for within Pause share a call, up to the number that the service
 // describes at once.
 type Together struct {
 	resume.Services
@@ -20,7 +20,7 @@ type Together struct {
 	Pause time.Duration
 
 	mu    sync.Mutex
-	calls map[string]*sharedCall // by the name of the kind: those that others may join
+	calls map[string]*sharedCall // those that others may join, by the name of the kind and what their params share
 }
 
 // sharedCall is a call for several descriptions.
@@ -38,9 +38,14 @@ func (t *Together) Describe(ctx context.Context, kind jobs.Kind, params []byte) 
 	if kind.DescribedTogether() == 1 {
 		return t.Services.Describe(ctx, kind, params)
 	}
-	shared, first := t.join(kind, params)
+	common, ok := kind.SharedDescription(params)
+	if !ok {
+		return t.Services.Describe(ctx, kind, params)
+	}
+	key := kind.Name + common
+	shared, first := t.join(key, kind, params)
 	if first {
-		t.carryOut(ctx, kind, shared)
+		t.carryOut(ctx, key, kind, shared)
 	}
 	select {
 	case <-shared.done:
@@ -65,27 +70,27 @@ func isRejected(err error) bool {
 }
 
 // join adds a description to the call that others may join. It reports true to the one that carries the call out.
-func (t *Together) join(kind jobs.Kind, params []byte) (shared *sharedCall, first bool) {
+func (t *Together) join(key string, kind jobs.Kind, params []byte) (shared *sharedCall, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	shared = t.calls[kind.Name]
+	shared = t.calls[key]
 	if first = shared == nil; first {
 		shared = &sharedCall{full: make(chan struct{}), done: make(chan struct{})}
 		if t.calls == nil {
 			t.calls = map[string]*sharedCall{}
 		}
-		t.calls[kind.Name] = shared
+		t.calls[key] = shared
 	}
 	shared.params = append(shared.params, params)
 	if len(shared.params) == kind.DescribedTogether() {
-		delete(t.calls, kind.Name)
+		delete(t.calls, key)
 		close(shared.full)
 	}
 	return shared, first
 }
 
 // carryOut waits for others, and makes the call.
-func (t *Together) carryOut(ctx context.Context, kind jobs.Kind, shared *sharedCall) {
+func (t *Together) carryOut(ctx context.Context, key string, kind jobs.Kind, shared *sharedCall) {
 	defer close(shared.done)
 	pause := time.NewTimer(t.Pause)
 	defer pause.Stop()
@@ -95,8 +100,8 @@ func (t *Together) carryOut(ctx context.Context, kind jobs.Kind, shared *sharedC
 	case <-ctx.Done(): // the call fails
 	}
 	t.mu.Lock()
-	if t.calls[kind.Name] == shared {
-		delete(t.calls, kind.Name)
+	if t.calls[key] == shared {
+		delete(t.calls, key)
 	}
 	t.mu.Unlock()
 	params, ok := shared.params[0], true

@@ -124,3 +124,28 @@ func TestTogetherEnds(t *testing.T) {
 		}
 	})
 }
+
+// Tasks of ECS are described together with those of their cluster.
+func TestTogetherByCluster(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kind, _ := jobs.Find("ecs-task")
+		service := &describer{}
+		together := &services.Together{Services: service, Pause: time.Millisecond}
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				params, err := kind.DescribeParams(fmt.Sprintf("arn:aws:ecs:eu-central-1:111122223333:task/c%d/id-%d", i%2, i))
+				if err == nil {
+					_, err = together.Describe(t.Context(), kind, params)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if all.Wait(); fmt.Sprint(service.calls) != "[3 3]" {
+			t.Errorf("calls of %v tasks, want [3 3]", service.calls)
+		}
+	})
+}
