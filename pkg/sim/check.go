@@ -48,6 +48,8 @@ const (
 	// Slow: each step takes as long as what it waits for, and a few lives of
 	// workers for each that failed.
 	Slow Invariant = "slow"
+	// Overdue: what is overdue by [engine.Lateness] and no message continues, continues by a sweep of the janitor.
+	Overdue Invariant = "overdue"
 	// Orphan: all lanes have ended and joined before the log that waits for them goes on or ends, and
 	// with the execution all of its lanes have ended.
 	Orphan Invariant = "orphan"
@@ -104,6 +106,10 @@ const forgedDeliveries = 20_000
 // mostLive is how many messages may be alive: one for each start, stop and
 // closing from outside, a timer for each commit that was tried and refused, a few
 // for each failure, and three for each step that names the sub-flow.
+//
+// A loss counts as two failures: its rearm wake sends the timer and the wakes of lanes again, and once more after it waited for the worker
+// that may live. A sweep that finds an execution overdue counts as one. An outage does not raise that: each delivery of a rearm wake that
+// fails is a failure already.
 func (w *world) mostLive() int {
 	most := 16 + w.outside + 10*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
 	most += 3 * len(w.starters) // a start, a timer, and that the step is left

@@ -90,7 +90,7 @@ func (w *world) slack() time.Duration {
 	if w.lateAtAll {
 		slack += latePace
 	}
-	return slack
+	return slack + w.sweptPace()
 }
 
 // checkPace: each item of the log follows the one before as soon as what that

@@ -1007,6 +1007,91 @@ var mutants = []mutant{
 		name: "janitor: a lane that was not begun is not stopped", from: undead + 1,
 		caught: sim.Stuck, edits: one("engine/abandon.go", `return AbandonedExecution, h.stopBeforeStart(ctx, *state.Lane)`, `return AbandonedExecution, nil`),
 	},
+	{
+		name: "rearm: no wake of a lane that failed", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/rearm.go",
+			`err = h.sendWake(ctx, base.Execution, machine.CauseLaneFailed(waiting.Attempt.Number))`, `err = nil`),
+	},
+	{
+		name: "rearm: the time limit is not checked", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/rearm.go",
+			`		return done, h.endIfOvertime(ctx, base, state)`, `		return done, nil`),
+	},
+	{
+		name: "rearm: the time limit of a fork is not checked", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/rearm.go",
+			`		err = h.endIfOvertime(ctx, base, state)`, `		err = nil`),
+	},
+	{
+		name: "rearm: a sub-flow that ended does not report that again", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/rearm.go",
+			`state.Waiting != nil && (state.Waiting.Child != nil || h.wake.Cause == machine.CauseRearmCalls)`, `state.Waiting != nil && h.wake.Cause == machine.CauseRearmCalls`),
+	},
+	{
+		name: "janitor: the stop of a lane whose ending was lost is dropped", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/abandon.go",
+			`case h.isDamaged(base), h.endingIsLost(state), h.wake`, `case h.isDamaged(base), h.wake`),
+	},
+	{
+		name: "janitor: a dead wake of a sweep ends nothing", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/abandon.go",
+			`		return due.overdue() > Lateness, err`, `		return due.overdue() < 0, err`),
+	},
+	{
+		name: "janitor: a dead wake of a sweep ends what is not overdue", from: unswept + 1,
+		caught: sim.GivenUp, edits: one("engine/abandon.go",
+			`		return due.overdue() > Lateness, err`, `		return due.overdue() >= 0, err`),
+	},
+	{
+		name: "sweep: a timer is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`		d.earlier(s.Timer.Due)`, `		d.earlier(d.now)`),
+	},
+	{
+		name: "sweep: a start is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`	if s.Status == machine.StatusStarting {`, `	if s.Status == "" {`),
+	},
+	{
+		name: "sweep: what is ending is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`		d.dead(s.Ending.Since)`, `		d.dead(d.now)`),
+	},
+	{
+		name: "sweep: a call that was not made is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`		d.dead(entered.Since)`, `		_ = entered`),
+	},
+	{
+		name: "sweep: lanes are not read", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`		return d.addLanes(ctx, s.ID(), w)`, `		return nil`),
+	},
+	{
+		name: "sweep: a lane without a log is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`			d.dead(w.Since)`, `			d.dead(d.now)`),
+	},
+	{
+		name: "sweep: a lane that failed is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`later(last, s.At); s.Status == machine.StatusFailed {`, `later(last, s.At); s.Status == "" {`),
+	},
+	{
+		name: "sweep: lanes that have all ended are not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`	if ended == len(lanes) {`, `	if ended > len(lanes) {`),
+	},
+	{
+		name: "sweep: a sub-flow that ended is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`	case err == nil && child.Status.Final():`, `	case err == nil && child.Status == "":`),
+	},
+	{
+		name: "sweep: the time limit is not overdue", from: unswept + 1,
+		caught: sim.Overdue, edits: one("engine/overdue.go",
+			`	d.earlier(d.limits.EndsAt(s, flow))`, `	_ = flow`),
+	},
 }
 
 func one(file, old, replacement string) []edit { return []edit{{file, old, replacement}} }

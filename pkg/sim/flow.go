@@ -84,6 +84,10 @@ func (w *world) drawPart(f *flow) {
 		}
 		return
 	}
+	if w.swept && w.chance(8) {
+		f.step("wait", fmt.Sprintf("duration: %d", w.drawWait()))
+		return
+	}
 	if w.tries && !w.chance(3) {
 		w.drawTry(f)
 		return
@@ -100,7 +104,7 @@ func (w *world) drawPart(f *flow) {
 	case 5, 10:
 		f.task(functionLong, w.drawLong()...)
 	case 6:
-		f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(20)))
+		f.step("wait", fmt.Sprintf("duration: %d", w.drawWait()))
 	case 7, 8:
 		w.drawLoop(f)
 	case 9:
@@ -111,6 +115,14 @@ func (w *world) drawPart(f *flow) {
 	default:
 		f.task(functionSubmit, w.drawCallback()...)
 	}
+}
+
+// drawWait returns how many seconds a wait lasts: longer than the sweeps at times.
+func (w *world) drawWait() int {
+	if w.swept && w.chance(2) {
+		return int(((mostSweeps + 1) * janitorPause).Seconds())
+	}
+	return w.rand.IntN(20)
 }
 
 // drawLoop polls until the function is done.

@@ -7,13 +7,16 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // outageSeeds are the last of the fixed seeds in whose runs all have an outage.
 const outageSeeds = 18_250
 
 // drawsOutage reports whether workers cannot do something for a long time in a seed's run, so that wakes are dead-lettered.
-func drawsOutage(seed uint64) bool { return seed > lossSeeds && (seed <= outageSeeds || seed%32 == 21) }
+func drawsOutage(seed uint64) bool {
+	return seed > lossSeeds && (seed <= outageSeeds || seed%32 == 21 || seed <= sweptSeeds && seed%2 == 1)
+}
 
 const (
 	// mostFailures is how often a wake fails until it is dead-lettered.
@@ -94,16 +97,22 @@ func (a *actor) handleLetter(m *message) (handled bool, err error) {
 		return true, a.effect("delete the letter", func() error { return nil })
 	}
 	a.world.abandons++
+	early := len(a.log.items) > 0 && a.log.dueInside() > a.world.now+lateness
 	abandoned, err := a.janitor().Abandon(a.ctx, *m.wake, errors.New("its wake cannot be applied"))
 	switch {
 	case err != nil && !a.isFault(err):
 		a.world.violate(Broken, "%s: %s", a.name, err)
+		return true, nil
+	case early && abandoned == engine.AbandonedExecution && isRearm(*m.wake) && !a.world.defect.drawn():
+		a.log.violate(GivenUp, "a dead wake of a sweep ends it, although its own messages can continue it")
 		return true, nil
 	case err != nil || abandoned == engine.AbandonedNot:
 		return false, err
 	}
 	return true, a.effect("delete the letter", func() error { return nil })
 }
+
+func isRearm(wake engine.Wake) bool { return strings.HasPrefix(wake.Cause, machine.CauseRearm) }
 
 func (*actor) isFault(err error) bool {
 	return slices.ContainsFunc([]error{errFault, errDied, engine.ErrConflict}, func(fault error) bool { return errors.Is(err, fault) })

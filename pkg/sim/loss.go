@@ -20,13 +20,20 @@ const rearmPatience = time.Minute
 // beginLoss has the queue of wakes lose all messages, and clients rearm all executions.
 func (w *world) beginLoss() {
 	w.after(w.between(0, 2*time.Minute), func() {
-		w.note("all wakes are lost")
-		w.losses++
+		w.lose()
 		for _, each := range w.worlds {
-			each.failed += 2 // their messages come again later, and then wait for the workers that may live
 			w.after(rearmPatience, each.rearm)
 		}
 	})
+}
+
+// lose has the queue of wakes lose all messages.
+func (w *world) lose() {
+	w.note("all wakes are lost")
+	w.losses++
+	for _, each := range w.worlds {
+		each.failed += 2 // their messages come again later, and then wait for the workers that may live
+	}
 }
 
 // rearm has a client rearm the execution, and again after an error.

@@ -74,6 +74,9 @@ func (w *world) queue(task engine.Task, causes []string) {
 // post delivers a message after the pause, perhaps more than once.
 func (w *world) post(m *message, pause time.Duration) {
 	m.generation, m.losses = w.generation, w.losses
+	if w.now < w.losesUntil {
+		m.losses--
+	}
 	w.live++
 	if most := w.mostLive(); w.live > most {
 		w.violate(TooManyMessages, "%d messages are alive, at most %d may be", w.live, most)

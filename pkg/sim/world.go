@@ -47,7 +47,9 @@ type shared struct {
 	longCalls   bool // a few calls take all the time of a worker
 	notifies    bool // executions have targets; see drawsNotices
 	generation  uint64
-	losses      int // of the queue of wakes; see drawsLoss
+	losses      int           // of the queue of wakes; see drawsLoss
+	swept       bool          // see drawsSweeps
+	losesUntil  time.Duration // wakes that are sent before are lost
 	outage      outage
 	abandons    int // how often the janitor abandoned what depends on a wake
 	offsets     []time.Duration
@@ -115,10 +117,17 @@ func (w *world) run(seed uint64) {
 	if drawsOutage(seed) {
 		w.drawOutage()
 	}
-	if drawsLoss(seed) {
+	switch {
+	case drawsLoss(seed):
 		w.beginLoss()
+	case w.swept:
+		w.beginSweeps()
 	}
 	w.turn()
+	if w.swept {
+		w.endOutage()
+		w.turn()
+	}
 	if drawsRedrive(seed) && w.redrive() {
 		w.turn()
 	}
@@ -139,6 +148,7 @@ func newWorld(seed uint64) *world {
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
 	w.longCalls = w.allPatterns && w.chance(4)
+	w.swept = drawsSweeps(seed) && !drawsLoss(seed)
 	w.draw(seed)
 	if w.forks && w.chance(3) {
 		w.aimAtCommits()
@@ -181,7 +191,7 @@ func (w *world) draw(seed uint64) {
 	if drawsShortLife(seed) {
 		w.limits.ShortLife, w.limits.Retention = shortLife, retention
 	}
-	if w.forks { // each has several lanes that may fail
+	if w.forks && !w.swept { // each has several lanes that may fail
 		w.failing *= 5
 	}
 	w.flow = w.drawFlow(0)
