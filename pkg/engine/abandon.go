@@ -132,6 +132,9 @@ func (h *handler) isNeeded(ctx context.Context, base Item, state machine.State) 
 		return all || record.Failed != NoLane && state.Ending == nil, err
 	}
 	signal, err := h.signal(ctx, base, state)
+	if CodeOf(err) == CodeDefect { // the record of the token is damaged: any wake that reads it ends the execution
+		return true, nil
+	}
 	return signal != nil, err
 }
 

@@ -75,6 +75,9 @@ func (h *handler) endWaiting(ctx context.Context, state machine.State, cause str
 	case waiting.For == machine.WaitingForToken:
 		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause), By: token.ClosedByStop, At: h.clock()}
 		record, err = h.tokens.Close(ctx, waiting.Handle(), closing)
+		if errors.Is(err, token.ErrDamaged) { // no closer can close it either, so nothing else was or will be reported
+			record, err = closing.Apply(token.Record{}), nil
+		}
 		if err == nil && waiting.Child != nil && record.ClosedBy != token.ClosedByChild {
 			err = h.sendWake(ctx, waiting.Child.ID(), machine.CauseParent)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Code tells callers what kind of error it is.
@@ -68,6 +70,10 @@ func CodeOf(err error) Code {
 		return coded.Code
 	case errors.As(err, &conflict):
 		return CodeConflict
+	case errors.Is(err, token.ErrNewer):
+		return CodeTooNew
+	case errors.Is(err, token.ErrDamaged):
+		return CodeDefect
 	}
 	return CodeInternal
 }

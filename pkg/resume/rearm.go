@@ -3,6 +3,7 @@ package resume
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -85,6 +86,9 @@ func (r Rearmer) RearmStep(ctx context.Context, wait StepWait, dryRun bool) (nee
 		return "", nil
 	}
 	record, err := r.Tokens.config.Store.Record(ctx, wait.Handle)
+	if errors.Is(err, token.ErrDamaged) { // the wake of the execution ends it
+		return "", nil
+	}
 	if err != nil || !record.Open() {
 		return "", err
 	}

@@ -1025,7 +1025,8 @@ var mutants = []mutant{
 	{
 		name: "rearm: a sub-flow that ended does not report that again", from: unswept + 1,
 		caught: sim.Overdue, edits: one("engine/rearm.go",
-			`state.Waiting != nil && (state.Waiting.Child != nil || h.wake.Cause == machine.CauseRearmCalls)`, `state.Waiting != nil && h.wake.Cause == machine.CauseRearmCalls`),
+			`state.Waiting != nil && (state.Waiting.Child != nil || h.wake.Cause == machine.CauseRearmCalls)`,
+			`state.Waiting != nil && h.wake.Cause == machine.CauseRearmCalls`),
 	},
 	{
 		name: "janitor: the stop of a lane whose ending was lost is dropped", from: unswept + 1,

@@ -84,18 +84,20 @@ func (w *world) drawPart(f *flow) {
 		}
 		return
 	}
-	if w.swept && w.chance(8) {
+	switch {
+	case w.swept && w.chance(8):
 		f.step("wait", fmt.Sprintf("duration: %d", w.drawWait()))
-		return
-	}
-	if w.tries && !w.chance(3) {
+	case w.tries && !w.chance(3):
 		w.drawTry(f)
-		return
-	}
-	if w.hasJobs && w.chance(3) {
+	case w.hasJobs && w.chance(3):
 		w.drawJob(f)
-		return
+	default:
+		w.drawStep(f)
 	}
+}
+
+// drawStep adds a step of any kind, or a loop.
+func (w *world) drawStep(f *flow) {
 	switch w.rand.IntN(17) {
 	case 0, 1, 2:
 		f.task(functionCall)

@@ -8,14 +8,14 @@ import (
 )
 
 // sweptSeeds are the last of the fixed seeds in whose runs all wakes are lost and only the sweeps of the janitor find that at first.
-const sweptSeeds = 19_450
+const sweptSeeds = 20_450
 
 // mostSweeps is how many sweeps come before clients rearm all executions.
 const mostSweeps = 12
 
 // drawsSweeps reports whether sweeps have to find what a loss left in a seed's run.
 func drawsSweeps(seed uint64) bool {
-	return seed > outageSeeds && (seed <= sweptSeeds || seed%32 == 13)
+	return seed > outageSeeds && (seed <= sweptSeeds || seed%32 == 17)
 }
 
 // beginSweeps has the queue of wakes lose all messages, and those that are sent within a minute, and the janitor sweep.
@@ -24,7 +24,11 @@ func (w *world) beginSweeps() {
 		w.swept = false
 		return
 	}
-	w.after(w.between(0, 2*time.Minute), func() {
+	first := w.between(0, 2*time.Minute)
+	if w.chance(2) {
+		first /= 8
+	}
+	w.after(first, func() {
 		w.lose()
 		w.losesUntil = w.now + w.between(0, time.Minute)
 		w.after(w.between(0, janitorPause), func() { w.sweepAll(1) })

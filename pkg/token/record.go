@@ -204,14 +204,18 @@ func (r Record) Encode() []byte {
 const recordFormat = 1
 
 // ErrDamaged says that bytes are not what [Record.Encode] wrote.
-var ErrDamaged = errors.New("token: record is damaged or of a newer release")
+var ErrDamaged = errors.New("token: record is damaged")
 
-// DecodeRecord reads what [Record.Encode] wrote.
+// ErrNewer says that a newer release wrote a record.
+var ErrNewer = errors.New("token: record is of a newer release")
+
+// DecodeRecord reads what [Record.Encode] wrote. The error is [ErrNewer] or [ErrDamaged].
 func DecodeRecord(data []byte) (Record, error) {
 	d := value.NewDecoder(data)
 	format := d.Uint()
 	r := Record{LastBeat: d.Time()}
 	parts := d.Uint()
+	isNewer := d.Err() == nil && (format > recordFormat || parts > allParts)
 	if parts&hasOutcome != 0 {
 		r.ClosedBy, r.ClosedAt = Closer(d.Text()), d.Time()
 		r.Outcome = &Outcome{Error: d.Text(), Cause: d.Text(), Output: d.Value(), Thrown: parts&isThrown != 0}
@@ -229,7 +233,10 @@ func DecodeRecord(data []byte) (Record, error) {
 		r.PolledJob, r.Polled = d.Text(), int(d.Int())
 	}
 	isPart := parts&(isThrown|hasChoice) != 0 // of an outcome
-	if d.Err() != nil || d.Rest() > 0 || format != recordFormat || parts > allParts || isPart && r.Open() {
+	switch {
+	case isNewer:
+		return Record{}, ErrNewer
+	case d.Err() != nil, d.Rest() > 0, format != recordFormat, isPart && r.Open():
 		return Record{}, ErrDamaged
 	}
 	return r, nil

@@ -259,15 +259,15 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 			t.Errorf("%s: with a byte more: error %v", name, err)
 		}
 		newer := append([]byte{whole[0] + 1}, whole[1:]...)
-		if _, err := token.DecodeRecord(newer); !errors.Is(err, token.ErrDamaged) {
+		if _, err := token.DecodeRecord(newer); !errors.Is(err, token.ErrNewer) {
 			t.Errorf("%s: of a newer release: error %v", name, err)
 		}
 	}
-	// What says which parts there are is the last byte of an open record.
+	// What says which parts there are is the last byte of an open record, which has no part of an outcome.
 	strange := token.Record{}.Encode()
 	strange[len(strange)-1] = 32
 	if r, err := token.DecodeRecord(strange); !errors.Is(err, token.ErrDamaged) {
-		t.Errorf("with an unknown part: %+v, error %v", r, err)
+		t.Errorf("with a part of no outcome: %+v, error %v", r, err)
 	}
 }
 

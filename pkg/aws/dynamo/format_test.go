@@ -122,6 +122,21 @@ func shown(t *testing.T, attributes map[string]types.AttributeValue) string {
 	return text.String()[1:]
 }
 
+// A damaged record is a defect, which ends its wait (rule 13).
+func TestDamagedRecordIsADefect(t *testing.T) {
+	t.Parallel()
+	store, handle := newTables(t, atEpoch), waiterOf(1).Handle
+	closing := token.CloseOp{By: token.ClosedByHand, At: epoch, Outcome: token.Success(value.String("ok"))}
+	store.set(t, keyOf("T"+handle), "o", &types.AttributeValueMemberB{Value: closing.Apply(token.Record{}).Encode()[:5]})
+	_, readErr := store.Record(t.Context(), handle)
+	_, closeErr := store.Close(t.Context(), handle, closing)
+	for call, err := range map[string]error{"read": readErr, "close": closeErr} {
+		if !errors.Is(err, token.ErrDamaged) || engine.CodeOf(err) != engine.CodeDefect {
+			t.Errorf("%s: error %v", call, err)
+		}
+	}
+}
+
 // A record of a newer release is an error that is not a defect, so its wake returns to the queue however often it comes. The
 // record stays as it is.
 func TestRecordOfNewerReleaseIsKept(t *testing.T) {
@@ -134,7 +149,7 @@ func TestRecordOfNewerReleaseIsKept(t *testing.T) {
 	_, readErr := store.Record(t.Context(), handle)
 	_, closeErr := store.Close(t.Context(), handle, closing)
 	for call, err := range map[string]error{"read": readErr, "close": closeErr} {
-		if !errors.Is(err, token.ErrDamaged) || engine.CodeOf(err) != engine.CodeInternal {
+		if !errors.Is(err, token.ErrNewer) || engine.CodeOf(err) != engine.CodeTooNew {
 			t.Errorf("%s: error %v", call, err)
 		}
 	}

@@ -68,7 +68,7 @@ type fixture struct {
 	queueFails   int                      // how many of the next tasks are not queued
 	tooLarge     bool                     // all tasks are, for the queue
 	updateFaults []Fault                  // of the next updates of tokens and of joins, one each
-	newerRecords bool                     // the records of tokens cannot be read: a newer release wrote them
+	recordsFail  error                    // the records of tokens cannot be read
 	lanes        map[engine.ID]string     // that were woken: " of lane 0", and " of lane 0.1" of a lane inside
 }
 
@@ -304,9 +304,9 @@ func (j notedJoins) Joined(ctx context.Context, fork engine.ForkID) (engine.Join
 type notedTokens struct{ *fixture }
 
 func (o notedTokens) Record(ctx context.Context, handle string) (token.Record, error) {
-	if o.newerRecords {
-		o.note("look: of a newer release")
-		return token.Record{}, token.ErrDamaged
+	if o.recordsFail != nil {
+		o.note("look: failed")
+		return token.Record{}, o.recordsFail
 	}
 	record, err := o.store.Record(ctx, handle)
 	o.note("look: %s", shownRecord(record))
@@ -314,6 +314,10 @@ func (o notedTokens) Record(ctx context.Context, handle string) (token.Record, e
 }
 
 func (o notedTokens) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+	if o.recordsFail != nil {
+		o.note("close by %s: failed", closing.By)
+		return token.Record{}, o.recordsFail
+	}
 	record, err := o.update(func() (token.Record, error) { return o.store.Close(ctx, handle, closing) })
 	o.note("close by %s: %s", closing.By, shownUpdate(record, err))
 	return record, err

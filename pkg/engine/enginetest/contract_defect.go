@@ -43,15 +43,57 @@ var defectCases = []ruleCase{
 	{"rule 13: a token's record of a newer release is no defect, however often", func(b *fixture) {
 		b.ask(askFlow)
 		wake := b.close(success)
-		wake.Receives, b.newerRecords = 99, true
-		b.wantError(wake, engine.CodeInternal)
-		b.wantTrace("read", "look: of a newer release")
-		b.abandonFails(wake)
-		b.wantTrace("read", "look: of a newer release")
-		b.newerRecords = false // the newer release
+		wake.Receives, b.recordsFail = 99, token.ErrNewer
+		b.wantError(wake, engine.CodeTooNew)
+		b.wantTrace("read", "look: failed")
+		b.abandon(wake, engine.AbandonedNot)
+		b.wantTrace("read", "look: failed")
+		b.recordsFail = nil // the newer release
 		b.advance(wake)
 		b.wantTrace("read", "look: closed by hand", "write 3")
 		b.wantSucceeded()
+	}},
+	{"rule 13: a token's record that is damaged fails the execution, by the token's wake", func(b *fixture) {
+		b.ask(askFlow)
+		wake := b.close(success)
+		b.recordsFail = token.ErrDamaged
+		wake.Receives = 4
+		b.wantError(wake, engine.CodeDefect)
+		b.wantTrace("read", "look: failed")
+		wake.Receives = 5
+		b.advance(wake)
+		b.wantTrace("read", "look: failed", "read", "close by stop: failed", "write 3")
+		b.wantHistory("Scheduled Started Submitted Failed ExecutionFailed")
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a token's record that is damaged fails the execution, by its deadline", func(b *fixture) {
+		start := b.begin(flowHead + callbackText("timeoutSeconds: 600"))
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		timer := b.take()
+		b.recordsFail = token.ErrDamaged
+		b.at(time.Hour)
+		timer.Receives = 5
+		b.advance(timer)
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a token's record that is damaged fails the execution, by rearm", func(b *fixture) {
+		b.ask(askFlow)
+		b.recordsFail = token.ErrDamaged
+		b.at(time.Hour)
+		b.rearm(engine.RearmRequest{}, "token")
+		wake := b.take()
+		b.wantError(wake, engine.CodeDefect)
+		wake.Receives = 5
+		b.advance(wake)
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
+	{"rule 13: a token's record that is damaged fails the execution, by the janitor", func(b *fixture) {
+		b.ask(askFlow)
+		wake := b.close(success)
+		b.recordsFail = token.ErrDamaged
+		b.abandon(wake, engine.AbandonedExecution)
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
 	{"rule 13: a process without token keys is no defect, however often", func(b *fixture) {
 		b.Keys = token.Keys{}
