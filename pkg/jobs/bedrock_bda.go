@@ -32,7 +32,8 @@ var bedrockBDA = Kind{
 		},
 		rights: rights{
 			start: []right{{"bedrock:InvokeDataAutomationAsync", []string{
-				"bedrock:REGION:ACCOUNT:data-automation-profile/*", "bedrock:REGION:ACCOUNT:data-automation-project/*", "bedrock:REGION:ACCOUNT:blueprint/*",
+				"bedrock:REGION:ACCOUNT:data-automation-profile/*", "bedrock:REGION:aws:data-automation-profile/*",
+				"bedrock:REGION:ACCOUNT:data-automation-project/*", "bedrock:REGION:ACCOUNT:blueprint/*",
 			}}},
 			describe: []right{{"bedrock:GetDataAutomationStatus", []string{"bedrock:REGION:ACCOUNT:data-automation-invocation/*"}}},
 		},

@@ -21,7 +21,9 @@ var omicsRun = Kind{
 		},
 		stop: stopSpec{params: `{"id":ID1}`, over: []string{"ConflictException", "ResourceNotFoundException"}},
 		rights: rights{
-			start:    []right{{"omics:StartRun", []string{"omics:REGION:ACCOUNT:run/*", "omics:REGION:ACCOUNT:workflow/*"}}},
+			start: []right{{"omics:StartRun", []string{
+				"omics:REGION:ACCOUNT:run/*", "omics:REGION:ACCOUNT:workflow/*", "omics:REGION:ACCOUNT:runGroup/*", "omics:REGION:ACCOUNT:runCache/*",
+			}}},
 			roleTo:   "omics.amazonaws.com",
 			describe: []right{{"omics:GetRun", []string{"omics:REGION:ACCOUNT:run/*"}}},
 			stop:     []right{{"omics:CancelRun", []string{"omics:REGION:ACCOUNT:run/*"}}},

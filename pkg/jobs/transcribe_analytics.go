@@ -26,7 +26,7 @@ var transcribeAnalytics = Kind{
 				{"s3:GetObject", []string{"s3:::*/*"}}, // Transcribe reads the media with the rights of its caller
 			},
 			roleTo:   "transcribe.amazonaws.com",
-			describe: []right{{"transcribe:GetCallAnalyticsJob", nil}},
+			describe: []right{{"transcribe:GetCallAnalyticsJob", []string{"transcribe:REGION:ACCOUNT:analytics/*"}}},
 		},
 	},
 }
