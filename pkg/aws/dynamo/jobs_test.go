@@ -125,6 +125,25 @@ func TestAnUnmatchedEventIsTwoWritesAndOneOfTheIndex(t *testing.T) {
 	}
 }
 
+// A release before the list of events binds a waiter and leaves the event in the index.
+func TestAnEventBoundByAnEarlierReleaseIsNotListed(t *testing.T) {
+	t.Parallel()
+	store := newTables(t, atEpoch)
+	later := batchJob
+	later.Name += "-later"
+	for _, key := range []jobs.Key{batchJob, later} {
+		if _, err := store.Note(t.Context(), key, sampleEnd, epoch.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	waiter := waiterOf(1)
+	store.set(t, dynamo.JobKey(batchJob), "w"+waiter.Handle, &types.AttributeValueMemberB{Value: resume.Encode(waiter)})
+	events, next, err := store.Unmatched(t.Context(), "", 1)
+	if err != nil || len(events) != 1 || events[0].Key != later {
+		t.Errorf("listed %+v, next %q, error %v; want %s", events, next, err, later)
+	}
+}
+
 // An item that has expired is swept some time later.
 func TestAnExpiredEventIsNotListed(t *testing.T) {
 	t.Parallel()
