@@ -138,9 +138,11 @@ func TestAnEventBoundByAnEarlierReleaseIsNotListed(t *testing.T) {
 	}
 	waiter := waiterOf(1)
 	store.set(t, dynamo.JobKey(batchJob), "w"+waiter.Handle, &types.AttributeValueMemberB{Value: resume.Encode(waiter)})
-	events, next, err := store.Unmatched(t.Context(), "", 1)
-	if err != nil || len(events) != 1 || events[0].Key != later {
-		t.Errorf("listed %+v, next %q, error %v; want %s", events, next, err, later)
+	for _, limit := range []int{1, 10} {
+		events, _, err := store.Unmatched(t.Context(), "", limit)
+		if err != nil || len(events) != 1 || events[0].Key != later {
+			t.Errorf("limit %d: listed %+v, error %v; want %s", limit, events, err, later)
+		}
 	}
 }
 
