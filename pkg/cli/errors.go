@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -51,11 +52,14 @@ func failureOf(err error) *view.Failure {
 	var f *view.Failure
 	var refused *rest.Error
 	var stuck *target.StuckError
+	var script *local.ScriptError
 	switch {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &refused):
 		return apiFailure(refused)
+	case errors.As(err, &script):
+		return view.Usage(err.Error(), "waitless docs script")
 	case errors.As(err, &stuck):
 		return view.Internal(err.Error(), fmt.Sprintf("kill -CONT %[1]d, or kill -9 %[1]d, which loses nothing", stuck.PID))
 	case engine.CodeOf(err) == engine.CodeInvalid:

@@ -66,6 +66,26 @@ func (f *Flow) CheckActions(check func(action string, params value.Value) []Acti
 	return problems.limited()
 }
 
+// PositionOf returns where the value is in a YAML text that names of members and indices of elements lead to. Where they leave the
+// text, it is the position of the last value before.
+func PositionOf(text []byte, path ...string) Position {
+	n := (&reader{}).read(text)
+	if n == nil {
+		return Position{Line: 1, Column: 1}
+	}
+	for _, part := range path {
+		next := n.get(part)
+		if i, err := strconv.Atoi(part); err == nil && i < len(n.items) {
+			next = n.items[i]
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return n.pos
+}
+
 // at returns the position of what the path leads to: of the key of a member. Where it leaves the text, it is the position before.
 func (n *node) at(path []string) Position {
 	at := n.pos

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +65,7 @@ type (
 		Output       any       `yaml:"output"`
 		Error        string    `yaml:"error"`
 		Cause        string    `yaml:"cause"`
-		Choice       yaml.Node `yaml:"choice"`
+		Choice       string    `yaml:"choice"`
 		Heartbeats   []seconds `yaml:"heartbeats"`
 	}
 	eventFields struct {
@@ -119,6 +120,9 @@ func ParseFile(path string) ([]Case, error) {
 	var cases []Case
 	for i, fields := range file.Tests {
 		c, err := file.caseOf(path, files, fields)
+		c.place = func(list string, entry int, field string) string {
+			return path + ":" + fdl.PositionOf(text, "tests", strconv.Itoa(i), list, strconv.Itoa(entry), field).String()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: test %d: %w", path, i+1, err)
 		}
@@ -194,13 +198,7 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 		}
 	}
 	for _, a := range fields.Answers {
-		answer := Answer{Step: a.Step, After: a.AfterSeconds.duration(), Output: a.Output, Error: a.Error, Cause: a.Cause}
-		if a.Choice.Line > 0 {
-			answer.choiceAt = fmt.Sprintf("%s:%d:%d", path, a.Choice.Line, a.Choice.Column)
-			if err := a.Choice.Decode(&answer.Choice); err != nil {
-				return c, errors.New(explained(err))
-			}
-		}
+		answer := Answer{Step: a.Step, After: a.AfterSeconds.duration(), Output: a.Output, Error: a.Error, Cause: a.Cause, Choice: a.Choice}
 		for _, s := range a.Heartbeats {
 			answer.Heartbeats = append(answer.Heartbeats, s.duration())
 		}

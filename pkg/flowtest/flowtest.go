@@ -58,6 +58,8 @@ type Test struct {
 	Events  []Event
 	// Files has the events that are named by a file; nil for none.
 	Files fs.FS
+
+	place func(list string, entry int, field string) string // in a file of tests; nil for a test of a program
 }
 
 // DefaultNow is when executions start.
@@ -95,8 +97,6 @@ type Answer struct {
 	Choice string
 	// Heartbeats come these times after the submission. An answer with heartbeats alone never closes the token.
 	Heartbeats []time.Duration
-
-	choiceAt string // where the choice stands in a file
 }
 
 // Event is an event of a job, as EventBridge delivers it, or the name of a file in Files.
@@ -139,7 +139,7 @@ func (t Test) Run(ctx context.Context) (Result, error) {
 	r := run{Test: t, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
 	input, err := r.prepare()
 	if err != nil {
-		return Result{}, err
+		return Result{}, t.placed(err)
 	}
 	ref, err := r.put(ctx)
 	if err != nil {
@@ -149,7 +149,7 @@ func (t Test) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	if err := r.system.Run(ctx); err != nil {
-		return Result{}, err
+		return Result{}, t.placed(err)
 	}
 	return r.result(ctx, engine.NewID(ref.Name, execution))
 }
@@ -232,11 +232,19 @@ func (r *run) script() (*local.Script, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = script.CheckSteps(r.all)
-	if wrong, ok := errors.AsType[*local.ChoiceError](err); ok {
-		err = fmt.Errorf("%s: %s", cmp.Or(r.Answers[wrong.Answer].choiceAt, fmt.Sprintf("answer %d", wrong.Answer+1)), wrong.Why)
+	return script, script.CheckSteps(r.all)
+}
+
+// placed returns an error of an entry with its place in the file of tests.
+func (t Test) placed(err error) error {
+	wrong, ok := errors.AsType[*local.ScriptError](err)
+	switch {
+	case !ok:
+		return err
+	case t.place == nil:
+		return fmt.Errorf("%s %d: %s", strings.TrimSuffix(wrong.List, "s"), wrong.Entry+1, wrong.Why)
 	}
-	return script, err
+	return fmt.Errorf("%s: %s", t.place(wrong.List, wrong.Entry, wrong.Field), wrong.Why)
 }
 
 // withSubflows is a flow with the steps of all flows of the test.

@@ -433,6 +433,28 @@ func refused(t *testing.T, path string, err error) {
 	}
 }
 
+// TestEntriesThatAreWrong: an answer or an event that does not fit has its line and column.
+func TestEntriesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", approval)
+	for entries, want := range map[string]string{
+		"answers: [{step: Approve, output: {}}, {output: {}, step: Aprove}]": `:1:63: the flow has no step "Aprove"; did you mean "Approve"?`,
+		"answers: [{step: Approve, output: {}, error: E}]":                   ":1:56: answer 1: it has both output and error",
+		"events: [{step: Approve, event: {source: aws.bach, detail-type: x}}]": `:1:43: event 1: the event has the source "aws.bach", which no kind of jobs has; ` +
+			`did you mean "aws.batch"?`,
+	} {
+		file := write(t, dir, "wrong.test.yaml", "tests: [{"+entries+"}]")
+		cases, err := flowtest.ParseFile(file)
+		if err == nil {
+			_, _, err = cases[0].Run(t.Context())
+		}
+		if err == nil || !strings.HasPrefix(err.Error(), file+want) {
+			t.Errorf("%s: error %v, want %s", entries, err, want)
+		}
+	}
+}
+
 // TestTimesThatAreWrong: each is a mistake of the file, and no test that runs with another time.
 func TestTimesThatAreWrong(t *testing.T) {
 	t.Parallel()

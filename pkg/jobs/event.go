@@ -81,6 +81,46 @@ func (t Table) ReadEvent(text []byte) (Key, Sighting, error) {
 	return kind.readEvent(document, source == kind.Source)
 }
 
+// UnknownEventError is the error for an event that no kind has. Names are those that its Found may mean.
+type UnknownEventError struct {
+	Member, Found string // "source" or "detail-type"
+	Names         []string
+}
+
+func (e *UnknownEventError) Error() string {
+	return fmt.Sprintf("the event has the %s %s, which no kind of jobs has", e.Member, strconv.Quote(Shortened(e.Found)))
+}
+
+// CheckEvent returns an error if the text is not an event, or an [*UnknownEventError] if no kind has events like it. An event that
+// does not say that a job ended has none.
+func CheckEvent(text []byte) error {
+	document, err := readMessage(text)
+	if err != nil {
+		return fmt.Errorf("the event is not valid JSON: %w", err)
+	}
+	source, detailType := path("source").text(document), path("detail-type").text(document)
+	var sources, types []string
+	for _, k := range kinds {
+		sources = append(sources, k.Source)
+		if k.Source != source && strings.HasPrefix(source, "aws.") {
+			continue
+		}
+		types = append(types, k.DetailTypes()...)
+		if k.HasEvents() && k.event.status == "" && k.Source == source {
+			types = append(types, detailType) // the service has others, which are not final
+		}
+	}
+	switch {
+	case source == "" || detailType == "":
+		return errors.New("the event has no source or no detail-type: both must be texts that are not empty")
+	case len(types) == 0:
+		return &UnknownEventError{"source", source, sources}
+	case !slices.Contains(types, detailType):
+		return &UnknownEventError{"detail-type", detailType, types}
+	}
+	return nil
+}
+
 func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 	detail := path("detail").in(document)
 	word := k.event.word(document)

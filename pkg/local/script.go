@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -25,6 +27,7 @@ import (
 
 // Script closes tokens and ends jobs in virtual time.
 type Script struct {
+	text  []byte
 	lists struct {
 		Answers []scriptAnswer `yaml:"answers"`
 		Events  []scriptEvent  `yaml:"events"`
@@ -49,7 +52,7 @@ type scriptAnswer struct {
 	Error  string `yaml:"error"`
 	Cause  string `yaml:"cause"`
 	// Choice is the label of a choice of the step, whose output is that of the success.
-	Choice label `yaml:"choice"`
+	Choice string `yaml:"choice"`
 	// By is what closes the token: "hand", the default, or "callback".
 	By token.Closer `yaml:"by"`
 	// Heartbeats are those of the attempt, in seconds after its submission. An answer with heartbeats
@@ -59,28 +62,28 @@ type scriptAnswer struct {
 	outcome token.Outcome
 }
 
-// label is the label of a choice, and where it stands.
-type label struct {
-	text         string
-	line, column int
+// ScriptError is the error of an entry of a script that is wrong, or does not fit the flow or the job.
+type ScriptError struct {
+	List  string // "answers" or "events"
+	Entry int    // its index
+	Field string // that is wrong, "" for the entry
+	At    fdl.Position
+	Why   string
 }
 
-// UnmarshalYAML implements [yaml.Unmarshaler].
-func (l *label) UnmarshalYAML(node *yaml.Node) error {
-	l.line, l.column = node.Line, node.Column
-	return node.Decode(&l.text)
+func (e *ScriptError) Error() string { return fmt.Sprintf("script.yaml:%s: %s", e.At, e.Why) }
+
+// wrong returns the error of an entry.
+func (s *Script) wrong(list string, entry int, field, format string, args ...any) error {
+	at := fdl.PositionOf(s.text, list, strconv.Itoa(entry), field)
+	return &ScriptError{List: list, Entry: entry, Field: field, At: at, Why: fmt.Sprintf(format, args...)}
 }
 
-// ChoiceError is the error of an answer with a choice that its step does not have. Answer is the index of the answer.
-type ChoiceError struct {
-	Answer       int
-	Line, Column int
-	Why          string
-}
-
-func (e *ChoiceError) Error() string {
-	return fmt.Sprintf("script.yaml:%d:%d: %s", e.Line, e.Column, e.Why)
-}
+// The lists of a script.
+const (
+	listAnswers = "answers"
+	listEvents  = "events"
+)
 
 // scriptEvent is a job event in a script.
 type scriptEvent struct {
@@ -96,7 +99,7 @@ type scriptEvent struct {
 // ParseScript reads a script: "answers", a list of step, afterSeconds and output, choice, or error and
 // cause, and "events", a list of step, afterSeconds and event. Files of events are in beside.
 func ParseScript(text []byte, beside fs.FS) (*Script, error) {
-	s := &Script{}
+	s := &Script{text: text}
 	if len(bytes.TrimSpace(text)) == 0 {
 		return s, nil
 	}
@@ -104,13 +107,13 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 		return nil, scriptError(err)
 	}
 	for i := range s.lists.Answers {
-		if err := s.lists.Answers[i].check(); err != nil {
-			return nil, fmt.Errorf("script: answer %d: %w", i+1, err)
+		if field, err := s.lists.Answers[i].check(); err != nil {
+			return nil, s.wrong(listAnswers, i, field, "answer %d: %s", i+1, err)
 		}
 	}
 	for i := range s.lists.Events {
-		if err := s.lists.Events[i].check(beside); err != nil {
-			return nil, fmt.Errorf("script: event %d: %w", i+1, err)
+		if field, err := s.lists.Events[i].check(beside); err != nil {
+			return nil, s.wrong(listEvents, i, field, "event %d: %s", i+1, err)
 		}
 	}
 	return s, nil
@@ -152,7 +155,7 @@ func scriptKind(name string) string {
 	switch {
 	case name == "seq" || strings.HasPrefix(name, "[]"):
 		return "a list"
-	case name == "str" || name == "string" || name == "token.Closer" || name == "local.label":
+	case name == "str" || name == "string" || name == "token.Closer":
 		return "a text"
 	case name == "int" || name == "float" || name == "float64":
 		return "a number"
@@ -167,29 +170,29 @@ func scriptKind(name string) string {
 // withoutIterations matches what follows the name of a step in a foreach.
 var withoutIterations = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[\d+\])+$`) })
 
-// CheckSteps returns an error if the script has an answer or an event for a step that the flow does not have, or a
-// [*ChoiceError] if it has a choice that the step does not have.
+// CheckSteps returns a [*ScriptError] if the script has an answer or an event for a step that the flow does not have, or a choice
+// that the step does not have.
 func (s *Script) CheckSteps(flow *fdl.Flow) error {
 	var names []string
 	for _, step := range flow.All {
 		names = append(names, step.Name)
 	}
-	check := func(kind string, i int, e scriptEntry) error {
+	check := func(list string, i int, e scriptEntry) error {
 		if slices.Contains(names, e.stepName()) {
 			return nil
 		}
-		return fmt.Errorf("script: %s %d: the flow has no step %q%s", kind, i+1, e.Step, fdl.DidYouMean(e.Step, names))
+		return s.wrong(list, i, "step", "the flow has no step %q%s", e.Step, fdl.DidYouMean(e.Step, names))
 	}
 	for i, a := range s.lists.Answers {
-		if err := check("answer", i, a.scriptEntry); err != nil {
+		if err := check(listAnswers, i, a.scriptEntry); err != nil {
 			return err
 		}
 		if why := a.checkChoice(flow); why != "" {
-			return &ChoiceError{Answer: i, Line: a.Choice.line, Column: a.Choice.column, Why: why}
+			return s.wrong(listAnswers, i, "choice", "%s", why)
 		}
 	}
 	for i, e := range s.lists.Events {
-		if err := check("event", i, e.scriptEntry); err != nil {
+		if err := check(listEvents, i, e.scriptEntry); err != nil {
 			return err
 		}
 	}
@@ -201,7 +204,7 @@ func (e scriptEntry) stepName() string { return withoutIterations().ReplaceAllSt
 
 // checkChoice says what is wrong with the choice of the answer, "" for nothing. Several flows may have a step of that name.
 func (a scriptAnswer) checkChoice(flow *fdl.Flow) string {
-	if a.Choice.text == "" {
+	if a.Choice == "" {
 		return ""
 	}
 	var labels []string
@@ -216,29 +219,30 @@ func (a scriptAnswer) checkChoice(flow *fdl.Flow) string {
 	switch {
 	case labels == nil:
 		return "step " + a.Step + " has no choices; write its output"
-	case !slices.Contains(labels, a.Choice.text):
-		return fmt.Sprintf("step %s has no choice %q%s; allowed: %s", a.Step, a.Choice.text, fdl.DidYouMean(a.Choice.text, labels), strings.Join(labels, ", "))
+	case !slices.Contains(labels, a.Choice):
+		return fmt.Sprintf("step %s has no choice %q%s; allowed: %s", a.Step, a.Choice, fdl.DidYouMean(a.Choice, labels), strings.Join(labels, ", "))
 	}
 	return ""
 }
 
-func (e scriptEntry) check() error {
+// check returns what is wrong with the entry, and with which field.
+func (e scriptEntry) check() (field string, err error) {
 	switch {
 	case e.Step == "":
-		return errors.New("it names no step")
+		return "step", errors.New("it names no step")
 	case e.AfterSeconds < 0:
-		return fmt.Errorf("afterSeconds is %v; allowed: 0 or more", e.AfterSeconds)
+		return "afterSeconds", fmt.Errorf("afterSeconds is %v; allowed: 0 or more", e.AfterSeconds)
 	}
-	return nil
+	return "", nil
 }
 
-func (e *scriptEvent) check(beside fs.FS) (err error) {
-	if err := e.scriptEntry.check(); err != nil {
-		return err
+func (e *scriptEvent) check(beside fs.FS) (field string, err error) {
+	if field, err := e.scriptEntry.check(); err != nil {
+		return field, err
 	}
 	switch event := e.Event.(type) {
 	case nil:
-		return errors.New("it has no event; write the event, or the name of a file with it")
+		return "", errors.New("it has no event; write the event, or the name of a file with it")
 	case string:
 		e.text, err = fs.ReadFile(beside, event)
 	default:
@@ -246,6 +250,18 @@ func (e *scriptEvent) check(beside fs.FS) (err error) {
 	}
 	if err == nil && !json.Valid(e.text) {
 		err = fmt.Errorf("%v is not JSON", e.Event)
+	}
+	if err == nil {
+		err = checkEvent(e.text)
+	}
+	return "event", err
+}
+
+// checkEvent returns an error if no service sends such an event about a job.
+func checkEvent(text []byte) error {
+	err := jobs.CheckEvent(text)
+	if unknown, ok := errors.AsType[*jobs.UnknownEventError](err); ok {
+		return fmt.Errorf("%w%s", err, fdl.DidYouMean(unknown.Found, unknown.Names))
 	}
 	return err
 }
@@ -277,41 +293,41 @@ func inText(v value.Value) []byte {
 	return quoted
 }
 
-func (a *scriptAnswer) check() error {
-	switch err := a.scriptEntry.check(); {
+func (a *scriptAnswer) check() (field string, err error) {
+	switch field, err := a.scriptEntry.check(); {
 	case err != nil:
-		return err
+		return field, err
 	case a.By != "" && a.By != token.ClosedByHand && a.By != token.ClosedByCallback:
-		return fmt.Errorf("by is %q; allowed: hand, callback", a.By)
+		return "by", fmt.Errorf("by is %q; allowed: hand, callback", a.By)
 	case a.Error != "" && a.Output != nil:
-		return errors.New("it has both output and error; write one of them")
-	case a.Choice.text != "" && a.Output != nil:
-		return errors.New("it has both output and choice; write one of them")
-	case a.Choice.text != "" && a.Error != "":
-		return errors.New("it has both error and choice; write one of them")
-	case a.Choice.text != "":
-		return nil
+		return "error", errors.New("it has both output and error; write one of them")
+	case a.Choice != "" && a.Output != nil:
+		return "choice", errors.New("it has both output and choice; write one of them")
+	case a.Choice != "" && a.Error != "":
+		return "choice", errors.New("it has both error and choice; write one of them")
+	case a.Choice != "":
+		return "", nil
 	case a.Error != "":
 		a.outcome = token.Failure(a.Error, a.Cause)
-		return nil
+		return "", nil
 	case !a.closes():
-		return nil
+		return "", nil
 	}
 	output, err := json.Marshal(a.Output)
 	if err != nil {
-		return fmt.Errorf("output: %w", err)
+		return "output", err
 	}
 	v, err := value.ParseJSON(bytes.TrimSpace(output))
 	if err == nil && v.Kind() != value.KindObject {
 		err = fmt.Errorf("output is %s; allowed: an object", v.Kind())
 	}
 	a.outcome = token.Success(v)
-	return err
+	return "output", err
 }
 
 // closes reports whether the answer closes the token.
 func (a *scriptAnswer) closes() bool {
-	return a.Output != nil || a.Error != "" || a.Choice.text != "" || len(a.Heartbeats) == 0
+	return a.Output != nil || a.Error != "" || a.Choice != "" || len(a.Heartbeats) == 0
 }
 
 // play carries out a script: an observer that closes the tokens it sees and sends job events.
@@ -336,7 +352,7 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 }
 
 // submitted closes the token that the state waits for, and sends the events of the job that its step
-// started, after their delays. A script may also test events that are discarded.
+// started, after their delays.
 func (p *play) submitted(state machine.State, started value.Value) {
 	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
 	if err != nil {
@@ -347,10 +363,18 @@ func (p *play) submitted(state machine.State, started value.Value) {
 	if text, ok := p.system.Client.Token(flow, state); ok {
 		p.close(flow, state, step, place, text)
 	}
-	for _, event := range p.script.lists.Events {
+	for i, event := range p.script.lists.Events {
 		if (event.Step == step || event.Step == place) && !started.Get("job_key").IsMissing() {
-			p.at(state, event.AfterSeconds, func(due time.Time) { _, _, _ = p.system.Observe(context.Background(), event.of(started, due)) })
+			p.at(state, event.AfterSeconds, func(due time.Time) { p.send(i, event.of(started, due)) })
 		}
+	}
+}
+
+// send sends a job event. One that cannot be about a job ends the run; one that does not report an end is discarded, as on AWS.
+func (p *play) send(entry int, event []byte) {
+	_, _, err := p.system.Observe(context.Background(), event)
+	if errors.Is(err, resume.ErrUnusableEvent) {
+		p.system.run.Load().stop(p.script.wrong(listEvents, entry, "event", "event %d: %s", entry+1, err))
 	}
 }
 
@@ -389,11 +413,11 @@ func (p *play) close(flow *fdl.Flow, state machine.State, step, place, text stri
 
 // outcome returns that of an answer for the step that the state waits for.
 func (p *play) outcome(flow *fdl.Flow, state machine.State, answer scriptAnswer) (token.Outcome, bool) {
-	if answer.Choice.text == "" {
+	if answer.Choice == "" {
 		return answer.outcome, true
 	}
 	asked, err := p.system.Client.Question(context.Background(), flow, state)
-	output, ok := asked.Output(answer.Choice.text)
+	output, ok := asked.Output(answer.Choice)
 	return token.Success(output), err == nil && ok
 }
 

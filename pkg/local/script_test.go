@@ -26,7 +26,7 @@ func TestParseScriptRefuses(t *testing.T) {
 		"an entry":          {"events: [3]\n", "script.yaml:1: found a number; allowed: a mapping with step, afterSeconds, event"},
 		"a mapping":         {"answers: {step: a}\n", "script.yaml:1: found a mapping; allowed: a list"},
 		"a list":            {"- a\n", "script.yaml:1: found a list; allowed: a mapping with answers, events"},
-		"no step":           {"answers:\n  - afterSeconds: 3\n", "answer 1: it names no step"},
+		"no step":           {"answers:\n  - afterSeconds: 3\n", "script.yaml:2:5: answer 1: it names no step"},
 		"a negative delay":  {"answers:\n  - step: a\n    afterSeconds: -1\n", "afterSeconds is -1; allowed: 0 or more"},
 		"both outcomes":     {"answers:\n  - step: a\n    output: {}\n    error: E\n", "both output and error"},
 		"two successes":     {"answers:\n  - step: a\n    output: {}\n    choice: Yes\n", "both output and choice"},
@@ -41,6 +41,15 @@ func TestParseScriptRefuses(t *testing.T) {
 		"an event's delay":  {"events:\n  - step: a\n    afterSeconds: -1\n    event: {a: 1}\n", "event 1: afterSeconds is -1"},
 		"no event's file":   {"events:\n  - step: a\n    event: none.json\n", "event 1: open none.json"},
 		"a file, no JSON":   {"events:\n  - step: a\n    event: broken.json\n", "event 1: broken.json is not JSON"},
+		"an event's source": {
+			"events:\n  - step: a\n    event: {source: aws.bach, detail-type: Batch Job State Change}\n",
+			`script.yaml:3:12: event 1: the event has the source "aws.bach", which no kind of jobs has; did you mean "aws.batch"?`,
+		},
+		"an event's type": {
+			"events:\n  - {step: a, event: {source: aws.batch, detail-type: Batch Job State Chnge}}\n",
+			`script.yaml:2:22: event 1: the event has the detail-type "Batch Job State Chnge", which no kind of jobs has; did you mean "Batch Job State Change"?`,
+		},
+		"no event of a bus": {"events:\n  - step: a\n    event: {a: 1}\n", "script.yaml:3:12: event 1: the event has no source"},
 		"the second answer": {"answers:\n  - step: a\n    output: {}\n  - step: b\n", "answer 2:"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,6 +143,37 @@ steps:
     pattern: waitForCallback
     end: true
 `
+
+// A step that the flow does not have is reported where the script names it.
+func TestScriptNamesStepsOfTheFlow(t *testing.T) {
+	t.Parallel()
+	parsed, _ := fdl.Parse([]byte(asksFlow))
+	for text, want := range map[string]string{
+		"answers:\n  - {step: Ask, output: {}}\n  - {output: {}, step: Asc}\n": `script.yaml:3:24: the flow has no step "Asc"; did you mean "Ask"?`,
+		"events:\n  - step: Othr\n    event: {source: aws.batch, detail-type: Batch Job State Change}\n": `script.yaml:2:11: ` +
+			`the flow has no step "Othr"; did you mean "Other"?`,
+	} {
+		script, err := local.ParseScript([]byte(text), nil)
+		if err == nil {
+			err = script.CheckSteps(parsed)
+		}
+		if err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+// An event that cannot be about a job ends the run; the service would send none.
+func TestAScriptsUnusableEventEndsTheRun(t *testing.T) {
+	t.Parallel()
+	wrong := strings.Replace(batchEvent("10", "{job_key}", "SUCCEEDED"), "'123456789012'", "'1234'", 1)
+	s := jobSystem(t, simulated, "events:"+wrong)
+	start(t, s, batchJob, "one")
+	want := `script.yaml:5:7: event 1: not an event of a job: batch-job event: account is "1234": want `
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
 
 // A choice is the output that the page of the callback reports with its button.
 func TestScriptChooses(t *testing.T) {
