@@ -52,6 +52,8 @@ type Command struct {
 	Check func(*fdl.Flow) fdl.Problems
 	// CheckStart returns the error for params of a simulated start that the service would reject; nil finds nothing.
 	CheckStart func(kind jobs.Kind, params []byte) error
+	// CheckOperation returns the error for an operation that there is not, or that cannot be called; nil finds nothing.
+	CheckOperation func(operation string) error
 	// Right returns the action of IAM that an operation of a service needs; nil means that the program knows none.
 	Right func(operation string) (action string, err error)
 	// pause is how long to wait before a request to a stack is tried again, by

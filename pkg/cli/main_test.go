@@ -155,7 +155,8 @@ func doWith(t *testing.T, stdin string, env map[string]string, args ...string) r
 	var stdout, stderr bytes.Buffer
 	c := Command{
 		Args: args, Stdin: strings.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, env),
-		Stores: compose.Stores{}, AWS: loader(config.LoadDefaultConfig), Check: catalogue.Check, CheckStart: catalogue.CheckStart, Right: catalogue.Right,
+		Stores: compose.Stores{}, AWS: loader(config.LoadDefaultConfig), Check: catalogue.Check, CheckStart: catalogue.CheckStart,
+		CheckOperation: catalogue.CheckOperation, Right: catalogue.Right,
 	}
 	exit := c.Run(t.Context())
 	return result{exit, stdout.String(), stderr.String()}

@@ -432,8 +432,8 @@ func (s *settings) namedByUser(setting, try string) error {
 	return view.Usage(why, try+", or --config "+s.path)
 }
 
-// addTasks adds the tasks of the file that wanted says are needed.
-func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool) error {
+// addTasks adds the tasks of the file that wanted says are needed, unless check finds a mistake.
+func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) error {
 	dir := filepath.Dir(s.path)
 	if dir == "." {
 		dir = ""
@@ -445,7 +445,7 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool) e
 			continue
 		}
 		task := s.tasks[name]
-		err := s.checkLambda(task.definition)
+		err := cmp.Or(s.checkLambda(task.definition), check(name, task.definition))
 		if err == nil {
 			err = tasks.Add(dir, map[string]string{name: task.definition})
 		}

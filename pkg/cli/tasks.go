@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -60,6 +61,9 @@ const tryMoreTasks = "the same command with"
 // newTasks makes the runners of --task, and those of the file for other names if wanted reports that they are needed.
 func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted func(name string) bool) (*local.Tasks, error) {
 	tasks, err := local.NewTasks(clock, byName)
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		err = errors.Join(err, c.checkOperation(name, byName[name]))
+	}
 	if err != nil {
 		return nil, unusableTasks(err)
 	}
@@ -67,7 +71,19 @@ func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted f
 		_, function, ofService := strings.Cut(name, "/")
 		isGiven := byName[name] != "" || ofService && byName[function] != ""
 		return !isGiven && wanted(name)
-	})
+	}, c.checkOperation)
+}
+
+// checkOperation rejects an operation on AWS that there is not: as a task it would never be called.
+func (c Command) checkOperation(name, definition string) error {
+	_, isJob := jobs.ForAction(name)
+	if resource, _ := fdl.ParseResource(name); isJob || definition != "aws" || resource.Operation == "" || c.CheckOperation == nil {
+		return nil
+	}
+	if err := c.CheckOperation(name); err != nil {
+		return fmt.Errorf("task %s: %w", name, err)
+	}
+	return nil
 }
 
 // serviceFunction is a function with its service: "shop/charge".

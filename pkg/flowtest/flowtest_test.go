@@ -439,9 +439,9 @@ func TestEntriesThatAreWrong(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "flow.yaml", approval)
 	for entries, want := range map[string]string{
-		"answers: [{step: Approve, output: {}}, {output: {}, step: Aprove}]": `:1:63: the flow has no step "Aprove"; did you mean "Approve"?`,
-		"answers: [{step: Approve, output: {}, error: E}]":                   ":1:56: answer 1: it has both output and error",
-		"events: [{step: Approve, event: {source: aws.bach, detail-type: x}}]": `:1:43: event 1: the event has the source "aws.bach", which no kind of jobs has; ` +
+		"answers: [{step: Approve, output: {}}, {output: {}, step: Aprove}]": `:1:68: the flow has no step "Aprove"; did you mean "Approve"?`,
+		"answers: [{step: Approve, output: {}, error: E}]":                   ":1:55: answer 1: it has both output and error",
+		"events: [{step: Approve, event: {source: aws.bach, detail-type: x}}]": `:1:42: event 1: the event has the source "aws.bach", which no kind of jobs has; ` +
 			`did you mean "aws.batch"?`,
 	} {
 		file := write(t, dir, "wrong.test.yaml", "tests: [{"+entries+"}]")

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -115,17 +116,38 @@ func checkKind(members map[string]json.RawMessage) error {
 	if given(members, "kind") {
 		return nil
 	}
-	params := []string{"params"}
-	for _, kind := range kinds {
-		params = append(params, slices.DeleteFunc(slices.Clone(kind.start.required), isCommon)...)
+	var names []string
+	for name, value := range members {
+		if !isNull(value) {
+			names = append(names, name)
+		}
 	}
-	for _, param := range params {
-		if name, ok := findMember(members, param); ok {
+	slices.Sort(names)
+	return CheckWithoutKind(names)
+}
+
+// CheckWithoutKind returns a [*RequestError] if a request with members of these names and no kind has params of a job.
+func CheckWithoutKind(names []string) error {
+	for _, name := range names {
+		if jobParams()[strings.ToLower(name)] {
 			return invalid(`the request has %s and no kind: want "params" with the parameters of the job, and "kind", one of %s`, name, kindNames())
 		}
 	}
 	return nil
 }
+
+// jobParams are the params that only jobs of services have, in lower case.
+var jobParams = sync.OnceValue(func() map[string]bool {
+	params := map[string]bool{"params": true}
+	for _, kind := range kinds {
+		for _, param := range kind.start.required {
+			if !isCommon(param) {
+				params[strings.ToLower(param)] = true
+			}
+		}
+	}
+	return params
+})
 
 // isCommon reports whether the param has a name of one word, such as Name, which the input of the tutorial's
 // function may have, too.

@@ -63,13 +63,19 @@ func (s *System) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord,
 	return s.config.Store.JobRecord(ctx, key)
 }
 
+// The functions that start jobs.
+const (
+	functionStart  = "StartJob"
+	functionSubmit = "SubmitJob"
+)
+
 // callJobs calls a built-in function that starts or describes a job of a service. Ok is false for any
 // other function.
 func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token.Outcome, ok bool, err error) {
 	input := []byte(call.Input.JSON())
 	var output []byte
 	switch call.Resource.Function {
-	case "StartJob", "SubmitJob":
+	case functionStart, functionSubmit:
 		output, err = s.starterFor(call.Key()).StartJob(ctx, input)
 	case "GetJobStatus", "CheckJob":
 		output, err = s.jobs.GetJobStatus(ctx, input)

@@ -199,11 +199,13 @@ func TestJobsInVirtualTime(t *testing.T) {
 			batchJob, `{}`, "events:" + batchEvent("10", "arn:aws:batch:us-east-1:123456789012:job/x", "FAILED"), 60, token.ClosedByReconcile, "",
 		},
 		// rules: J-21
-		"a delay that is not a number": {batchJob, `{"delay":"soon"}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
-		"the tutorial's job, told":     {told, `{"kind":"simulated","params":{"delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
-		"a function, told":             {told, batchStart, noEvent, 60, token.ClosedByReconcile, ""},
-		"a function, wrong params":     {told, `{"kind":"batch-job","params":{"jobName":"w"}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
-		"a function, unknown kind":     {told, `{"kind":"bach-job","params":{}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
+		"a delay that is not a number":   {batchJob, `{"delay":"soon"}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
+		"the tutorial's job, told":       {told, `{"kind":"simulated","params":{"delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
+		"a function, told":               {told, batchStart, noEvent, 60, token.ClosedByReconcile, ""},
+		"a function, wrong params":       {told, `{"kind":"batch-job","params":{"jobName":"w"}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
+		"a function, unknown kind":       {told, `{"kind":"bach-job","params":{}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
+		"a function, no kind":            {asked, `{"jobName":"w","jobQueue":"q","jobDefinition":"d"}`, noEvent, 0, "", "InvalidArgument"},
+		"a function, params and no kind": {told, `{"params":{"jobName":"w"}}`, noEvent, 0, token.ClosedBySubmit, "InvalidArgument"},
 		"a callback of StartJob": {
 			told, `{"kind":"callback"}`, "answers:\n  - {step: Work, afterSeconds: 10, by: callback, output: {}}", 10, token.ClosedByCallback, "",
 		},

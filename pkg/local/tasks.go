@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Tasks calls functions by their names: runners that the user defined, then built-in functions. It
@@ -65,7 +66,11 @@ func (t *Tasks) define(name, definition, dir string) error {
 		if kind.Custom() {
 			return t.defineCustom(name, definition, dir)
 		}
-		return fmt.Errorf("%q is not usable for an action; allowed: simulated, aws", Hidden(definition))
+		return fmt.Errorf("%q is not usable for an action%s; allowed: simulated, aws", Hidden(definition),
+			fdl.DidYouMean(definition, []string{string(providerSimulated), string(providerAWS)}))
+	}
+	if definition == string(providerSimulated) {
+		return fmt.Errorf("%q is no action that starts a job%s; see waitless jobs list", name, fdl.DidYouMean(name, actions()))
 	}
 	if resource, _ := fdl.ParseResource(name); resource.Operation != "" && definition == string(providerAWS) {
 		t.runners[name] = operationOnAWS{}
@@ -208,6 +213,16 @@ func Ambiguous(flow *fdl.Flow) map[string][]string {
 	return of
 }
 
+// actions returns the actions that start jobs or send messages.
+func actions() (names []string) {
+	for _, kind := range jobs.Kinds() {
+		if kind.StartOp != "" {
+			names = append(names, kind.Action())
+		}
+	}
+	return names
+}
+
 func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 
 // Resolve returns an error for each function of a flow without a runner, with the first step that calls
@@ -290,6 +305,20 @@ func (e *UnknownFunctionError) Error() string {
 	}
 	return fmt.Sprintf("step %s: no runner for function %q%s (known: %s)",
 		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
+}
+
+// checkWithoutKind rejects a start that has params of a job and no kind, as [jobs.ParseStart] does.
+func checkWithoutKind(call machine.Call) error {
+	if call.Resource.Function != functionStart && call.Resource.Function != functionSubmit {
+		return nil
+	}
+	var names []string
+	for _, m := range call.Input.Members() {
+		if m.Value.Kind() != value.KindNull {
+			names = append(names, m.Key)
+		}
+	}
+	return jobs.CheckWithoutKind(names)
 }
 
 // operationOnAWS is the runner of an operation that AWS carries out. [Tasks.Call] knows how.
@@ -392,6 +421,9 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 		if outcome, ok, err := t.callJobs(ctx, call); ok {
 			return outcome, err
 		}
+	}
+	if err := checkWithoutKind(call); err != nil {
+		return failedJob(call, err), nil
 	}
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails

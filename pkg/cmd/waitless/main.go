@@ -15,6 +15,7 @@ import (
 func main() {
 	command := cli.System()
 	command.Stores, command.AWS = compose.Stores{}, compose.Loader(config.LoadDefaultConfig).Open
+	command.CheckOperation = catalogue.CheckOperation
 	command.Check, command.CheckStart, command.Right = catalogue.Check, catalogue.CheckStart, catalogue.Right
 	os.Exit(command.Main())
 }

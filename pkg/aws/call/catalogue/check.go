@@ -150,11 +150,19 @@ func meant(operation string, unknown *UnknownError) string {
 	return fdl.DidYouMean(operation, others)
 }
 
+// CheckOperation returns an error if there is no such operation, or if it cannot be called.
+func CheckOperation(operation string) error {
+	if mistakes := mistakesOf(operation, value.Value{}); len(mistakes) > 0 && !mistakes[0].InParams {
+		return errors.New(mistakes[0].Message)
+	}
+	return nil
+}
+
 // Right returns the action of IAM that an operation needs: "states:DescribeExecution" for "stepfunctions:DescribeExecution". The error
 // says that there is no such operation, or that IAM has no action of its name.
 func Right(operation string) (action string, err error) {
-	if mistakes := mistakesOf(operation, value.Value{}); len(mistakes) > 0 && !mistakes[0].InParams {
-		return "", errors.New(mistakes[0].Message)
+	if err := CheckOperation(operation); err != nil {
+		return "", err
 	}
 	service, name, _ := strings.Cut(operation, ":")
 	action, ok := Action(service, name)
