@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -115,6 +116,10 @@ func sentEvent(sent rest.JobEventResult, err error) (view.Result, error) {
 		text = "ignored: it does not report the end of a job of a known kind\n"
 	case rest.EventParked:
 		text = "parked: no token waits for the job; `waitless rearm` binds the waits of steps to their jobs again\n"
+	case rest.EventAccepted:
+		if len(sent.Executions) > 0 {
+			text = view.Line("accepted: the job of %s", strings.Join(sent.Executions, ", "))
+		}
 	}
 	return view.Result{Form: "job-event", JSON: sent, Text: text}, nil
 }
@@ -139,5 +144,8 @@ func eventError(err error) error {
 	}
 	f := apiFailure(refused)
 	f.Try = "waitless job-events send event.json, while waitless run or waitless dev works on the store"
+	if refused.Code == engine.CodeInvalid { // the same event stays wrong
+		f.Try = "waitless docs jobs"
+	}
 	return f
 }

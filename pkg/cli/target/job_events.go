@@ -133,9 +133,10 @@ func (l *eventLog) accept(ctx context.Context, event []byte) (result rest.JobEve
 	e := rest.JobEvent{Time: time.Now(), Kind: job.Kind, Account: job.Account, Region: job.Region, Name: job.Name, Text: string(event)}
 	switch {
 	case err == nil:
-		result.Result, e.Result, e.Executions = rest.EventAccepted, rest.EventParked, l.executions(ctx, handles)
+		result.Result, e.Result = rest.EventParked, rest.EventParked
 		if len(handles) > 0 {
-			e.Result = rest.EventMatched
+			result = rest.JobEventResult{Result: rest.EventAccepted, Executions: l.executions(ctx, handles)}
+			e.Result, e.Executions = rest.EventMatched, result.Executions
 		}
 	case errors.Is(err, jobs.ErrNoEnd):
 		result.Result, e.Result = rest.EventIgnored, rest.EventIgnored

@@ -71,9 +71,11 @@ func (e JobEvent) Key() jobs.Key {
 
 // JobEventResult says what became of a job event.
 type JobEventResult struct {
-	// Result is accepted; ignored, if it does not report the end of a job of a known kind; or parked, if no token waits for
-	// the job of an event that was replayed.
+	// Result is accepted, if a token waits for the job; parked, if none does; or ignored, if it does not report the end of a job of
+	// a known kind.
 	Result string `json:"result"`
+	// Executions waited for the job, FLOW/EXECUTION each, as far as they are known.
+	Executions []string `json:"executions,omitempty"`
 }
 
 // Replay names an event to handle again.
@@ -115,9 +117,9 @@ func (u UnmatchedEvents) Replay(ctx context.Context, id string) (JobEventResult,
 	case record.End == nil:
 		return JobEventResult{}, ErrNoEvent
 	case record.IsUnmatched():
-		return JobEventResult{EventParked}, nil
+		return JobEventResult{Result: EventParked}, nil
 	}
-	return JobEventResult{EventAccepted}, u.Handle(ctx, key)
+	return JobEventResult{Result: EventAccepted}, u.Handle(ctx, key)
 }
 
 // eventsAtOnce is how many job events a page has.
