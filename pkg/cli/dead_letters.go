@@ -172,14 +172,14 @@ func deadLettersListCommand(c Command) *cobra.Command {
 			}
 			return !more, nil
 		})
-		text := view.Columns(letterRows(letters, time.Now()))
+		text := ""
 		if len(letters) == 0 {
 			text = view.Line("no dead letters")
 		}
 		if more {
 			text += view.Line("there are more; --limit 0 lists all")
 		}
-		return view.Result{Form: "dead-letters", JSON: map[string]any{"stack": m.stack, "letters": letters, "more": more}, Text: text}, err
+		return view.Result{Form: "dead-letters", JSON: map[string]any{"stack": m.stack, "letters": letters, "more": more}, Rows: letterRows(letters, time.Now()), Text: text}, err
 	})
 }
 

@@ -93,7 +93,9 @@ func flowsListCommand(c Command) *cobra.Command {
 		for _, f := range flows {
 			rows = append(rows, []string{f.Name, shortHash(f.Hash), view.LocalTime(f.CreatedTime), f.Notify})
 		}
-		return flowsOf(flows, view.Columns(rows)), err
+		result := flowsOf(flows, "")
+		result.Rows = rows
+		return result, err
 	})
 }
 

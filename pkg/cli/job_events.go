@@ -40,14 +40,14 @@ func jobEventsListCommand(c Command) *cobra.Command {
 		if err != nil {
 			return view.Result{}, eventError(err)
 		}
-		text := view.Columns(eventRows(events))
+		text := ""
 		switch {
 		case more:
-			text += "there are more; --limit 0 lists all\n"
+			text = "there are more; --limit 0 lists all\n"
 		case len(events) == 0:
 			text = "no unmatched job events\n"
 		}
-		return view.Result{Form: "job-events", JSON: map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}, Text: text}, nil
+		return view.Result{Form: "job-events", JSON: map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}, Rows: eventRows(events), Text: text}, nil
 	})
 }
 

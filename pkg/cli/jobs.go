@@ -43,7 +43,7 @@ func jobsListCommand(c Command) *cobra.Command {
 			kinds = append(kinds, kind)
 			rows = append(rows, []string{k.Name, cmp.Or(kind.Action, "-"), cmp.Or(k.Source, "-"), startedAgain(k)})
 		}
-		return view.Result{Form: "jobs", JSON: map[string]any{"kinds": kinds}, Text: view.Columns(rows)}, nil
+		return view.Result{Form: "jobs", JSON: map[string]any{"kinds": kinds}, Rows: rows}, nil
 	})
 }
 

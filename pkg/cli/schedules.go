@@ -83,7 +83,7 @@ func schedulesListCommand(c Command) *cobra.Command {
 		for _, s := range schedules {
 			rows = append(rows, scheduleRow(s))
 		}
-		return view.Result{Form: "schedules", JSON: map[string]any{"schedules": append([]rest.Schedule{}, schedules...)}, Text: view.Columns(rows)}, err
+		return view.Result{Form: "schedules", JSON: map[string]any{"schedules": append([]rest.Schedule{}, schedules...)}, Rows: rows}, err
 	})
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/cmd/compose"
+
+	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // hostile is what a third party may write into an error, an output or a cause: orders to a
@@ -178,6 +180,27 @@ func TestDefinitionIsPrintedUnchanged(t *testing.T) {
 	}
 	if got := doWith(t, "", env, "flows", "show", "odd"); got.stdout != text {
 		t.Errorf("%q", got.stdout)
+	}
+}
+
+// The lines of a table fit, and the names that commands take are whole.
+func TestTablesFitTheTerminal(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{80, 60} {
+		term := onTerminal(t, width, 60, nil, "jobs", "list")
+		if code := term.wait(); code != ExitSucceeded {
+			t.Errorf("exit code %d, %s", code, term.raw)
+		}
+		for _, kind := range jobs.Kinds() {
+			if !strings.Contains(string(term.raw), "\n"+kind.Name+"  ") && !strings.HasPrefix(string(term.raw), kind.Name+"  ") {
+				t.Errorf("%s is not shown", kind.Name)
+			}
+		}
+		for line := range strings.Lines(string(term.raw)) {
+			if line = strings.TrimRight(line, "\r\n"); utf8.RuneCountInString(line) > width {
+				t.Errorf("a line of %d cells: %q", utf8.RuneCountInString(line), line)
+			}
+		}
 	}
 }
 

@@ -19,6 +19,9 @@ type Printer struct{ Out, Err io.Writer }
 type Result struct {
 	Form string
 	JSON any
+	// Rows are a table before the text. On a terminal its cells are shortened to the width, but for those of the first column, which
+	// commands take.
+	Rows [][]string
 	Text string // lines
 }
 
@@ -27,7 +30,7 @@ func (p Printer) Result(r Result, asJSON bool) error {
 	if asJSON {
 		return p.JSON(r.Form, r.JSON)
 	}
-	return p.Text(r.Text)
+	return p.Text(Columns(fitted(r.Rows, p.Width())) + r.Text)
 }
 
 // JSON prints an object as indented JSON. It gets the member "schema" with the form and its version, which
@@ -106,9 +109,18 @@ func (p Printer) Width() int {
 
 // Shorten replaces the middle of a name that is longer than half a line of the terminal. Elsewhere it stays as it is.
 func (p Printer) Shorten(name string) string {
-	runes, most := []rune(name), p.Width()/2
-	if most == 0 || len(runes) <= most {
+	most := p.Width() / 2
+	if most == 0 {
 		return name
+	}
+	return shortened(name, most)
+}
+
+// shortened replaces the middle of a text that is longer than most runes.
+func shortened(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
 	}
 	return string(runes[:most-most/2-1]) + "…" + string(runes[len(runes)-most/2:])
 }

@@ -4,6 +4,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -77,6 +78,39 @@ func (t *Table) Page(rows [][]string) string {
 
 // Columns returns the rows as lines with aligned columns.
 func Columns(rows [][]string) string { return new(Table).Page(rows) }
+
+// leastCell is the fewest runes that a cell is shortened to.
+const leastCell = 8
+
+// fitted returns the rows with cells that are shortened until a line has at most width runes; 0 is any width. The widest column loses
+// first, and the first column nothing.
+func fitted(rows [][]string, width int) [][]string {
+	var table Table
+	table.Page(rows)
+	over := -width - len(gap)
+	for _, n := range table.widths {
+		over += n + len(gap)
+	}
+	if width == 0 || over <= 0 || len(table.widths) < 2 {
+		return rows
+	}
+	most := slices.Max(table.widths[1:])
+	for ; over > 0 && most > leastCell; most-- {
+		for _, n := range table.widths[1:] {
+			if n >= most {
+				over--
+			}
+		}
+	}
+	for _, row := range rows {
+		for i := range row {
+			if i > 0 {
+				row[i] = shortened(row[i], most)
+			}
+		}
+	}
+	return rows
+}
 
 // LocalTime shows an instant of the API on the user's clock.
 func LocalTime(text string) string {
