@@ -92,7 +92,7 @@ func (e *UnknownEventError) Error() string {
 }
 
 // CheckEvent returns an error if the text is not an event, or an [*UnknownEventError] if no kind has events like it. An event that
-// does not say that a job ended has none.
+// does not say that a job ended has none, nor has one of a source of the user's own, which a custom kind may have.
 func CheckEvent(text []byte) error {
 	document, err := readMessage(text)
 	if err != nil {
@@ -102,17 +102,18 @@ func CheckEvent(text []byte) error {
 	var sources, types []string
 	for _, k := range kinds {
 		sources = append(sources, k.Source)
-		if k.Source != source && strings.HasPrefix(source, "aws.") {
+		if k.Source != source {
 			continue
 		}
 		types = append(types, k.DetailTypes()...)
-		if k.HasEvents() && k.event.status == "" && k.Source == source {
+		if k.HasEvents() && k.event.status == "" {
 			types = append(types, detailType) // the service has others, which are not final
 		}
 	}
 	switch {
 	case source == "" || detailType == "":
 		return errors.New("the event has no source or no detail-type: both must be texts that are not empty")
+	case source != SourceTopic && !strings.HasPrefix(source, "aws."):
 	case len(types) == 0:
 		return &UnknownEventError{"source", source, sources}
 	case !slices.Contains(types, detailType):
