@@ -81,7 +81,7 @@ func findKind(name string) (jobs.Kind, error) {
 		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
 		return kind, view.Usage(why, "waitless jobs list")
 	case kind.Custom():
-		return kind, view.Usage("a function of yours starts and describes jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",
+		return kind, view.Usage("a function of yours starts jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",
 			"sam deploy --parameter-overrides JobKindFunctions=ARN")
 	case kind.Service == "":
 		return kind, view.Usage("no service stands behind this kind, so it needs no rights", "waitless jobs list")

@@ -31,7 +31,8 @@ func TestSettingsDeclareKinds(t *testing.T) {
 	if len(problems) != 1 || !strings.Contains(problems[0].Message, "custom:b: custom:a has events of the same source") {
 		t.Errorf("got %v", problems)
 	}
-	if problems := s.parse([]byte("kinds:\n  custom:a:\n    function: arn:aws:lambda:eu-west-1:123456789012:function:f\n")); len(problems) > 0 || s.kinds.Custom()[0].Function == "" {
+	problems = s.parse([]byte("kinds:\n  custom:a:\n    function: arn:aws:lambda:eu-west-1:123456789012:function:f\n"))
+	if len(problems) > 0 || s.kinds.Custom()[0].Function == "" {
 		t.Errorf("got %v, %+v", problems, s.kinds.Custom())
 	}
 }

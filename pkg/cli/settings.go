@@ -439,7 +439,6 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, c
 		dir = ""
 	}
 	var lines []string
-	tasks.Declare(s.kinds)
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
 		if !wanted(name) {
 			continue

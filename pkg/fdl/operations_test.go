@@ -96,8 +96,9 @@ steps:
 	if len(problems) > 0 {
 		t.Fatal(text(problems))
 	}
-	if task, _ := flow.All[0].Kind.(*fdl.Task); task == nil || task.Resource.Kind != "custom:render-video" || task.Resource.Function != fdl.StartJob || !task.Resource.IsAction() {
-		t.Errorf("got %+v", task)
+	task, _ := flow.All[0].Kind.(*fdl.Task)
+	if want := (fdl.Resource{Text: "custom:render-video", Kind: "custom:render-video", Function: fdl.StartJob}); task == nil || task.Resource != want {
+		t.Errorf("got %+v, want %+v", task, want)
 	}
 	got := text(flow.CheckKinds([]string{"custom:render-video"}, "kinds of waitless.yaml"))
 	want := `f:5:35: kind "custom:rendr-video" is not declared in kinds of waitless.yaml; did you mean "custom:render-video"? (declared: custom:render-video)`

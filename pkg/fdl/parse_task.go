@@ -131,7 +131,8 @@ func (p *parser) action(n *node, f *fields) Resource {
 	}
 	text, _ := n.text()
 	if strings.HasPrefix(text, jobs.CustomService+":") && !jobs.IsCustom(text) {
-		p.problem(n.pos, `action %q is not the name of a custom kind; write "custom:" and small letters, digits and "-", such as custom:render-video`, shortened(text))
+		p.problem(n.pos, `action %q is not the name of a custom kind; write "custom:" and small letters, digits and "-", such as custom:render-video`,
+			shortened(text))
 		return Resource{}
 	}
 	actions, pattern := f.names("action"), f.get("pattern")

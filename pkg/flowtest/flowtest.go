@@ -190,7 +190,7 @@ func (r *run) prepare() (input value.Value, err error) {
 		return input, err
 	}
 	r.system = local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: r.clock, Tasks: tasks, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
+		Store: &local.MemoryStore{}, Clock: r.clock, Tasks: tasks, Kinds: r.Kinds, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
 	})
 	return inputOf(r.Input)
 }
@@ -270,7 +270,6 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	if tasks, err = local.NewTasks(r.clock, actions); err != nil {
 		return nil, err
 	}
-	tasks.Declare(r.Kinds)
 	used := map[string]bool{}
 	for step, task := range r.all.Tasks() {
 		if task.Resource.Kind != "" || task.Resource.IsSubflow() {

@@ -155,7 +155,8 @@ var functionForm = formOf(`^arn:[a-z-]+:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-
 func (d Declaration) kind(name string) (Kind, []string) {
 	var wrong []string
 	if !IsCustom(name) {
-		wrong = append(wrong, fmt.Sprintf("%q is not the name of a custom kind; write custom: and small letters, digits and -, such as custom:render-video", Shortened(name)))
+		wrong = append(wrong, fmt.Sprintf(
+			"%q is not the name of a custom kind; write custom: and small letters, digits and -, such as custom:render-video", Shortened(name)))
 	}
 	if d.Function != "" && !functionForm.MatchString(d.Function) {
 		wrong = append(wrong, fmt.Sprintf("%s: function is %q; write the ARN of a Lambda function", name, Shortened(d.Function)))

@@ -11,6 +11,7 @@ import (
 func TestParseTableReportsMistakes(t *testing.T) {
 	t.Parallel()
 	const arn = `"function":"arn:aws:lambda:eu-central-1:111122223333:function:render"`
+	const same = `{"source":"s","detail-type":"T","id":"i"}`
 	event := func(members string) string {
 		return `{"custom:a":{` + arn + `,"event":{"source":"com.example","detail-type":"T","id":"detail.job"` + members + `}}}`
 	}
@@ -23,14 +24,14 @@ func TestParseTableReportsMistakes(t *testing.T) {
 		`{"custom:a":{"function":"render"}}`:    `custom:a: function is "render"; write the ARN`,
 		`{"custom:a":{"functions":"x"}}`:        `custom:a: unknown field "functions"; allowed: function, event`,
 		`{"custom:a":{` + arn + `,"event":{}}}`: "custom:a: event: source is not that of events",
-		strings.Replace(event(""), `"detail.job"`, `"$.job"`, 1):         "id is not a path of the event",
-		strings.Replace(event(""), `"T"`, `""`, 1):                       "detail-type is missing",
-		strings.Replace(event(""), `"T"`, `"Batch Job State Change"`, 1): `detail-type "Batch Job State Change" is that of a kind of this release`,
-		event(`,"succeeded":["a"]`):                                      "need status",
-		event(`,"status":"detail.s"`):                                    "status needs succeeded, failed or stopped",
-		event(`,"status":"state","failed":["a"]`):                        "status is not a path below detail",
-		event(`,"status":"detail.s","failed":["a"],"stopped":["a"]`):     "a status is in two places",
-		`{"custom:a":{` + arn + `,"event":{"source":"s","detail-type":"T","id":"i"}},"custom:b":{` + arn + `,"event":{"source":"s","detail-type":"T","id":"j"}}}`: "custom:b: custom:a has events of the same source",
+		strings.Replace(event(""), `"detail.job"`, `"$.job"`, 1):                                        "id is not a path of the event",
+		strings.Replace(event(""), `"T"`, `""`, 1):                                                      "detail-type is missing",
+		strings.Replace(event(""), `"T"`, `"Batch Job State Change"`, 1):                                `detail-type "Batch Job State Change" is that of a kind of this release`,
+		event(`,"succeeded":["a"]`):                                                                     "need status",
+		event(`,"status":"detail.s"`):                                                                   "status needs succeeded, failed or stopped",
+		event(`,"status":"state","failed":["a"]`):                                                       "status is not a path below detail",
+		event(`,"status":"detail.s","failed":["a"],"stopped":["a"]`):                                    "a status is in two places",
+		`{"custom:a":{` + arn + `,"event":` + same + `},"custom:b":{` + arn + `,"event":` + same + `}}`: "custom:b: custom:a has events of the same source",
 	} {
 		_, err := ParseTable(text)
 		if refused, ok := errors.AsType[*RequestError](err); !ok || refused.Name != ErrorInvalid || !strings.Contains(err.Error(), want) {

@@ -13,7 +13,7 @@ import (
 
 // withFunction returns the kind with the function that its declaration names.
 func (s services) withFunction(kind jobs.Kind) jobs.Kind {
-	if declared, ok := s.own.declared().Find(kind.Name); ok && kind.Custom() {
+	if declared, ok := s.kinds.Find(kind.Name); ok && kind.Custom() {
 		return declared
 	}
 	return kind

@@ -17,10 +17,10 @@ import (
 // newJobs composes what observes and describes jobs.
 func (s *System) newJobs() {
 	account := cmp.Or(s.config.Account, Account{simulated.Account, simulated.Region})
-	kinds := s.own.declared()
+	kinds := s.config.Kinds
 	s.services = services{
 		simulated: &simulatedServices{clock: s.config.Clock, check: s.config.CheckStart, played: simulated.Services{Kinds: kinds}},
-		aws:       s.config.AWS, own: s.own, output: s.config.Output,
+		aws:       s.config.AWS, own: s.own, kinds: kinds, output: s.config.Output,
 	}
 	s.jobs = resume.JobsConfig{
 		JobDescriber: resume.JobDescriber{

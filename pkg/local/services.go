@@ -29,8 +29,9 @@ type services struct {
 	simulated *simulatedServices
 	aws       resume.Services // nil means there is no provider on AWS
 	own       *Tasks
-	other     string // another account than that of the provider on AWS, "" for the same
-	key       string // the same for repetitions of a start
+	kinds     jobs.Table // with the functions of custom kinds
+	other     string     // another account than that of the provider on AWS, "" for the same
+	key       string     // the same for repetitions of a start
 	output    func(machine.Call, string)
 }
 

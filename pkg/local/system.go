@@ -80,6 +80,8 @@ type Config struct {
 	// is no such provider.
 	AWS     resume.Services
 	Account Account
+	// Kinds has the functions and the events of custom kinds.
+	Kinds jobs.Table
 	// Operations calls an operation of a service of AWS for a task with the runner aws, with the input of CallService; nil means
 	// that there is no such runner.
 	Operations func(ctx context.Context, input []byte) (output []byte, err error)

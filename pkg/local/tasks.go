@@ -27,8 +27,6 @@ type Tasks struct {
 	runners map[string]runner
 	// providers are the providers of kinds of jobs.
 	providers map[string]provider
-	// kinds has the functions and the events of custom kinds.
-	kinds jobs.Table
 	// callJobs calls functions that start or describe jobs of services; nil means there are none.
 	callJobs func(context.Context, machine.Call) (outcome token.Outcome, ok bool, err error)
 	// callOperation calls operations of services on AWS; nil means there are none.
@@ -62,6 +60,7 @@ func (t *Tasks) define(name, definition, dir string) error {
 		case providerSimulated, providerAWS:
 			t.providers[kind.Name] = who
 			return nil
+		case providerRunner: // which no definition names
 		}
 		if kind.Custom() {
 			return t.defineCustom(name, definition, dir)
@@ -91,17 +90,6 @@ func (t *Tasks) defineCustom(name, definition, dir string) error {
 	}
 	t.runners[name], t.providers[name] = r, providerRunner
 	return nil
-}
-
-// Declare makes custom kinds of jobs known with their functions and events.
-func (t *Tasks) Declare(kinds jobs.Table) { t.kinds = kinds }
-
-// declared returns the kinds of jobs. No tasks have no custom ones.
-func (t *Tasks) declared() jobs.Table {
-	if t == nil {
-		return jobs.Table{}
-	}
-	return t.kinds
 }
 
 // AddFunction makes a function of this process the runner of a function. It returns at once, so a worker awaits it:

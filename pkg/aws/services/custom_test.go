@@ -66,7 +66,10 @@ func TestErrorsOfCustomKinds(t *testing.T) {
 		want, says         string
 		again              bool
 	}{
-		"an exception":  {kind: "custom:render", failed: "Unhandled", body: `{"errorType":"NoVideo","errorMessage":"no such video"}`, want: "custom.NoVideo", says: "no such video"},
+		"an exception": {
+			kind: "custom:render", failed: "Unhandled", body: `{"errorType":"NoVideo","errorMessage":"no such video"}`,
+			want: "custom.NoVideo", says: "no such video",
+		},
 		"no exception":  {kind: "custom:render", failed: "Unhandled", body: `"oops"`, says: `the function of custom:render failed: "oops"`},
 		"no such right": {kind: "custom:render", status: 403, body: `{"Message":"not authorized"}`, want: "custom.AccessDeniedException", says: "not authorized"},
 		"throttled":     {kind: "custom:render", status: 429, body: `{"message":"slow"}`, want: "custom.AccessDeniedException", says: "slow", again: true},

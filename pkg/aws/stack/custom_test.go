@@ -179,7 +179,8 @@ func observesCustom(x trial) error {
 	if err := json.Unmarshal(text, &job); err != nil {
 		return err
 	}
-	event := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":"Render Finished","source":%q,"account":%q,"time":%q,"region":%q,"resources":[],"detail":{"job":%q}}`,
+	event := fmt.Sprintf(`{"version":"0","id":%q,"detail-type":"Render Finished","source":%q,"account":%q,"time":%q,"region":%q,`+
+		`"resources":[],"detail":{"job":%q}}`,
 		x.theirToken(), renderSource, emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, job.ID)
 	if err := x.stack.putMessage(x.T, "JobQueue", event); err != nil {
 		return err

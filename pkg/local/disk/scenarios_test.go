@@ -139,10 +139,9 @@ func runFlow(t *testing.T, store local.Store, file string, input value.Value) (m
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks.Declare(kinds)
 	calls := &counter{count: map[string]int{}}
 	system := local.New(local.Config{
-		Store: store, Clock: clock, Tasks: tasks, Observer: calls, Workers: 2, Script: script(t, file), CallbackBase: "http://127.0.0.1:8787",
+		Store: store, Clock: clock, Tasks: tasks, Kinds: kinds, Observer: calls, Workers: 2, Script: script(t, file), CallbackBase: "http://127.0.0.1:8787",
 	})
 	var flow machine.FlowRef
 	read(t, file, func(text []byte) error {
