@@ -68,6 +68,12 @@ func (f *timedTasks) end() {
 	f.running--
 }
 
+func (f *timedTasks) underWay() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.running
+}
+
 func (f *timedTasks) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
 	limits := map[string]time.Duration{}
 	for _, step := range flow.All {
@@ -477,8 +483,8 @@ func TestACallbackDuringItsSubmission(t *testing.T) {
 					t.Error(err)
 				}
 				time.Sleep(time.Second / 2)
-				if tasks.running != 1 {
-					t.Errorf("%d calls run; want 1", tasks.running)
+				if running := tasks.underWay(); running != 1 {
+					t.Errorf("%d calls run; want 1", running)
 				}
 				<-ended
 				wantEnd(t, s, "callback", machine.StatusSucceeded, "", at+time.Second)
