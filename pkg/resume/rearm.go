@@ -107,6 +107,35 @@ func (r Rearmer) RearmStep(ctx context.Context, wait StepWait, dryRun bool) (nee
 	return NeedsPoll, r.sendPoll(ctx, poll)
 }
 
+// RearmStop sends polls for a job that a step of an execution started which has stopped, in case they are lost, and returns their name.
+// It returns "" if the job is not to be stopped, or was stopped, or has ended: then no waiter is bound to it whose token the stop
+// closed. The jobs of kinds without events have no such waiters.
+func (r Rearmer) RearmStop(ctx context.Context, started jobs.StartResult, dryRun bool) (needs string, err error) {
+	poll, _, ok := r.pollOf(StepWait{Started: started})
+	if !ok {
+		return "", nil
+	}
+	known, err := r.Rendezvous.JobRecord(ctx, poll.Key)
+	if err != nil {
+		return "", fmt.Errorf("rearm the stop of %s: %w", poll.what(), err)
+	}
+	for _, waiter := range known.Waiters {
+		if !waiter.StopJob {
+			continue
+		}
+		record, err := r.Tokens.config.Store.Record(ctx, waiter.Handle)
+		if err == nil && record.ClosedBy == token.ClosedByStop {
+			if poll.Waiter, needs = waiter, NeedsPoll; !dryRun {
+				err = r.sendPoll(ctx, poll)
+			}
+		}
+		if err != nil {
+			return needs, err
+		}
+	}
+	return needs, nil
+}
+
 // pollOf returns the first poll of a step, without the run that it waits for.
 func (r Rearmer) pollOf(wait StepWait) (poll Poll, kind jobs.Kind, ok bool) {
 	started := wait.Started

@@ -116,13 +116,19 @@ func steps(calls map[string]toldCall) []string {
 // page returns the commands of a section of the page about recovery, for this stack.
 func (s stack) page(t *testing.T, title string) (commands []shown) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "pkg", "docs", "reference", "recovery.md"))
+	return s.commandsOf(t, "recovery.md", title)
+}
+
+// commandsOf returns the commands of a section of a reference page, for this stack.
+func (s stack) commandsOf(t *testing.T, page, title string) (commands []shown) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, "pkg", "docs", "reference", page))
 	if err != nil {
 		t.Fatal(err)
 	}
 	commands = section(string(text), title)
 	if len(commands) == 0 {
-		t.Fatalf("the page has no commands in %q", title)
+		t.Fatalf("%s has no commands in %q", page, title)
 	}
 	for i := range commands {
 		commands[i].command = strings.ReplaceAll(commands[i].command, "orders", s.name)

@@ -84,6 +84,9 @@ func (h handler) rearm(r *http.Request) (int, any, error) {
 		if err == nil && h.External != nil {
 			f.Needs, err = h.rearmJobs(r.Context(), f, form.DryRun)
 		}
+		if status := f.State.Status; err == nil && h.External != nil && status.Final() && status != machine.StatusSucceeded {
+			f.Needs, err = h.rearmStops(r.Context(), f, form.DryRun)
+		}
 		p.Rearmed = append(p.Rearmed, rearmedOf(f))
 	}
 	if p.Next = next; next == "" && h.External != nil && form.EndedSince == "" {
@@ -117,6 +120,43 @@ func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (
 		}
 	}
 	return needs, err
+}
+
+// rearmStops sends polls of jobs that are to be stopped with their execution, which has ended. They may be lost after that. The history
+// has the jobs, those of branches too; it is read only if a step of the flow stops its job.
+func (h handler) rearmStops(ctx context.Context, f engine.Rearmed, dryRun bool) (needs []string, err error) {
+	flow, err := h.Engine.Flow(ctx, f.State.Flow)
+	if err == nil && !slices.ContainsFunc(flow.All, stopsJob) {
+		return f.Needs, nil
+	}
+	var events []machine.Event
+	if err == nil {
+		events, err = h.Engine.History(ctx, f.Execution)
+	}
+	if code := engine.CodeOf(err); code == engine.CodeNotFound || code == engine.CodeDefect || code == engine.CodeTooNew {
+		return f.Needs, nil // gone, or not readable: it does not keep the others from their messages
+	}
+	needs = f.Needs
+	for _, e := range events {
+		var started jobs.StartResult
+		if e.Type != machine.TaskSubmitted || !stopsJob(flow.All[e.Step]) || json.Unmarshal([]byte(e.Output.JSON()), &started) != nil {
+			continue
+		}
+		sent, err := h.Rearmer.RearmStop(ctx, started, dryRun)
+		if err != nil {
+			return needs, err
+		}
+		if sent != "" && !slices.Contains(needs, sent) {
+			needs = append(needs, sent)
+		}
+	}
+	return needs, err
+}
+
+// stopsJob reports whether a step stops its job.
+func stopsJob(step *fdl.Step) bool {
+	task, ok := step.Kind.(*fdl.Task)
+	return ok && task.StopJob
 }
 
 // mayAwaitJob reports whether a step starts a job, or calls a function that may pass its token to StartJob.

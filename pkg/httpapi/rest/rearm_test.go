@@ -59,7 +59,7 @@ func (s *sentPolls) Send(_ context.Context, poll resume.Poll) error {
 }
 
 // bindJob has the token of the execution wait for the job, as StartJob does.
-func (a *api) bindJob() {
+func (a *api) bindJob(stopJob bool) (handle string) {
 	a.t.Helper()
 	id := engine.NewID("jobs", "e")
 	found, err := a.system.Client.Rearm(a.t.Context(), []engine.ID{id}, engine.RearmRequest{DryRun: true})
@@ -67,9 +67,11 @@ func (a *api) bindJob() {
 		a.t.Fatalf("found %+v, error %v", found, err)
 	}
 	key := jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "us-east-1", Name: "arn:aws:batch:us-east-1:123456789012:job/j"}
-	if _, err := a.store.Bind(a.t.Context(), key, resume.Waiter{Handle: found[0].State.Waiting.Handle(), JobID: "j"}, a.now.Add(time.Hour)); err != nil {
+	handle = found[0].State.Waiting.Handle()
+	if _, err := a.store.Bind(a.t.Context(), key, resume.Waiter{Handle: handle, JobID: "j", StopJob: stopJob}, a.now.Add(time.Hour)); err != nil {
 		a.t.Fatal(err)
 	}
+	return handle
 }
 
 // The polls of jobs of steps are sent again, those of branches too. Of a callback, if its
@@ -99,7 +101,7 @@ func TestRearmSendsPollsOfSteps(t *testing.T) {
 		}
 		a.run()
 		if want.bound {
-			a.bindJob()
+			a.bindJob(false)
 		}
 		for _, dryRun := range []bool{true, false} {
 			page, err := a.Rearm(t.Context(), rest.Rearm{DryRun: dryRun})
@@ -115,5 +117,42 @@ func TestRearmSendsPollsOfSteps(t *testing.T) {
 				t.Errorf("poll %+v", poll)
 			}
 		}
+	}
+}
+
+// The poll of a job that is to be stopped is sent again after its execution stopped, if only an ended execution is left that knows it.
+func TestRearmSendsPollsOfStoppedExecutions(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Tasks: jobStarts{}})
+	polls := &sentPolls{}
+	a.config.Engine, a.config.Tokens, a.config.Start, a.config.Stop = a.system.Client, a.system.Tokens, a.system.Start, a.system.Stop
+	a.config.External = resumetest.WithExternalWaits(a.store)
+	a.config.Rearmer = resume.Rearmer{Tokens: a.system.Tokens, Polls: polls, Rendezvous: a.store, Account: "123456789012", Region: "us-east-1"}
+	a.serve()
+	flow := a.put("jobs", `version: v1
+type: flow
+steps: [{type: task, name: A, action: "batch:SubmitJob", pattern: sync, stopJob: true, serviceParams: {job: a}}]
+`)
+	if _, _, err := a.Start(t.Context(), "jobs", rest.Start{Name: "e", Hash: flow.Hash, Input: object(t, `{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	a.run()
+	handle := a.bindJob(true)
+	if _, err := a.Stop(t.Context(), "jobs", "e", rest.Failure{Error: "Stopped"}); err != nil {
+		t.Fatal(err)
+	}
+	a.run()
+	for _, dryRun := range []bool{true, false} {
+		page, err := a.Rearm(t.Context(), rest.Rearm{DryRun: dryRun, EndedSince: "2020-01-01T00:00:00Z"})
+		if err != nil || len(page.Rearmed) != 1 || !slices.Equal(page.Rearmed[0].Needs, []string{"end", resume.NeedsPoll}) {
+			t.Errorf("rearmed %+v, error %v", page, err)
+		}
+		if sent := len(*polls); (sent == 0) != dryRun {
+			t.Errorf("dry run %t: %d polls", dryRun, sent)
+		}
+	}
+	if sent := *polls; len(sent) != 1 || sent[0].Waiter.Handle != handle || !sent[0].Waiter.StopJob {
+		t.Errorf("polls %+v", sent)
 	}
 }

@@ -107,6 +107,7 @@ func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
 		"a job that ended before its execution is not stopped":                 endedBeforeStop,
 		"a later run of the resource is not stopped":                           laterRunGoesOn,
 		"a job is stopped after its poll was rearmed":                          stopAfterRearm(false),
+		"a job is stopped after its poll was lost behind the stop":             stopRearmed,
 		"a job is stopped after its poll and its binding were rearmed":         stopAfterRearm(true),
 		"a stop that fails is repeated with the next poll":                     repeatedStop,
 		"an external wait stops no job":                                        externalStop,

@@ -78,6 +78,25 @@ func stopAfterRearm(lostBinding bool) func(d *fixture) {
 	}
 }
 
+// stopRearmed: the poll is lost after the execution stopped. After the job was stopped nothing is left to rearm.
+func stopRearmed(d *fixture) {
+	p := d.stopping("batch-job", batch)
+	p.stopExecution()
+	d.polls = nil
+	rearm := func(dryRun bool, want string) {
+		if needs, err := p.rearmer().RearmStop(d.Context(), p.answer, dryRun); err != nil || needs != want {
+			d.Errorf("dry run %t: it needs %q, error %v; want %q", dryRun, needs, err, want)
+		}
+	}
+	rearm(true, resume.NeedsPoll)
+	d.pass(day)
+	d.wantNoStop()
+	rearm(false, resume.NeedsPoll)
+	d.pass(day)
+	d.wantStops(p.answer.ID)
+	rearm(false, "")
+}
+
 func endedBeforeStop(d *fixture) {
 	p := d.stopping("batch-job", batch)
 	d.services.end(p.answer.ID, "", false)
