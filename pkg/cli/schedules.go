@@ -49,8 +49,10 @@ func schedulesPutCommand(c Command) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			before, _ := a.Schedule(ctx, flow, name) // there may be none
 			s, err := a.PutSchedule(ctx, flow, name, form)
 			if err == nil {
+				c.noteOfRemoved(before, s)
 				err = c.out().Result(scheduleResult(s, ""), o.json)
 			}
 			if err != nil {
@@ -85,6 +87,16 @@ func schedulesListCommand(c Command) *cobra.Command {
 		}
 		return view.Result{Form: "schedules", JSON: map[string]any{"schedules": append([]rest.Schedule{}, schedules...)}, Rows: rows}, err
 	})
+}
+
+// noteOfRemoved says what a schedule lost that was put without it.
+func (c Command) noteOfRemoved(before, after rest.Schedule) {
+	if !before.Payload.IsMissing() && after.Payload.IsMissing() {
+		c.out().Note("put replaced the whole schedule and removed its payload %s; put it with --payload to keep it", before.Payload.JSON())
+	}
+	if before.Description != "" && after.Description == "" {
+		c.out().Note("put replaced the whole schedule and removed its description %q; put it with --description to keep it", before.Description)
+	}
 }
 
 // onSchedule makes a command on one schedule. After is what its result says behind the name.

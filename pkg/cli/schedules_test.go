@@ -56,6 +56,26 @@ func TestDevFiresASchedulePutMeanwhile(t *testing.T) {
 	}
 }
 
+// put replaces the whole schedule, and says what was lost.
+func TestSchedulesPutSaysWhatItRemoves(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	if got := doWith(t, "", env, "flows", "put", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	put := []string{"schedules", "put", "pass/s", "--cron", "@every 1h"}
+	if got := doWith(t, "", env, append(put, "--payload", `{"n":7}`, "--description", "hourly")...); strings.Contains(got.stderr, "removed") {
+		t.Errorf("%+v", got)
+	}
+	got := doWith(t, "", env, put...)
+	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, `removed its payload {"n":7}`) || !strings.Contains(got.stderr, `removed its description "hourly"`) {
+		t.Errorf("%+v", got)
+	}
+	if got := doWith(t, "", env, put...); strings.Contains(got.stderr, "removed") {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestSchedulesAreManaged(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
