@@ -60,7 +60,7 @@ const storedPage = "stored"
 func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobEventPage, error) {
 	arrived := l.latest()
 	if after == "" {
-		return rest.JobEventPage{Events: arrived, Next: storedPage}, ctx.Err()
+		return rest.JobEventPage{Events: l.sinceMatched(ctx, arrived), Next: storedPage}, ctx.Err()
 	}
 	place, ok := strings.CutPrefix(after, storedPage)
 	if !ok {
@@ -74,6 +74,23 @@ func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobE
 		page.Next = storedPage + page.Next
 	}
 	return page, err
+}
+
+// sinceMatched returns the events with those matched whose job got a waiter after they were parked.
+func (l *eventLog) sinceMatched(ctx context.Context, events []rest.JobEvent) []rest.JobEvent {
+	for i, e := range events {
+		if e.Result != rest.EventParked {
+			continue
+		}
+		if record, err := l.system.JobRecord(ctx, e.Key()); err == nil && len(record.Waiters) > 0 {
+			var handles []string
+			for _, waiter := range record.Waiters {
+				handles = append(handles, waiter.Handle)
+			}
+			events[i].Result, events[i].Executions = rest.EventMatched, l.executions(ctx, handles)
+		}
+	}
+	return events
 }
 
 // Replay implements [rest.JobEvents].
