@@ -25,7 +25,7 @@ func TestAParkedEventIsMatchedLater(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		now := time.Now().UTC().Format(time.RFC3339)
 		event := strings.NewReplacer("{job_key}", "arn:aws:batch:us-east-1:123456789012:job/"+id, "{job_id}", id, "{time}", now).Replace(string(text))
-		if result, refused := l.accept(t.Context(), []byte(event)); refused != nil || result.Result != rest.EventAccepted {
+		if result, refused := l.accept(t.Context(), []byte(event)); refused != nil || result.Result != rest.EventParked {
 			t.Fatalf("%+v, %+v", result, refused)
 		}
 	}
