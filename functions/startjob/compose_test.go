@@ -26,3 +26,25 @@ func TestLogLineHoldsNoToken(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFunctionRejectsWrongKinds: a mistake in JobKinds is reported when the function begins, and not when a job of the kind is started.
+func TestTheFunctionRejectsWrongKinds(t *testing.T) {
+	t.Parallel()
+	kinds := ""
+	getenv := func(name string) string {
+		if name == "WAITLESS_JOB_KINDS" {
+			return kinds
+		}
+		return "1"
+	}
+	for text, want := range map[string]string{
+		"":                     "",
+		`{"custom:render":{}}`: "environment variable WAITLESS_JOB_KINDS: custom:render: function is missing",
+	} {
+		kinds = text
+		_, err := compose(getenv)
+		if got := fmt.Sprint(err); strings.Contains(got, "WAITLESS_JOB_KINDS") != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/faults"
 	"github.com/waitless/waitless/pkg/aws/services"
-	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
@@ -29,12 +28,13 @@ func TestFaultTable(t *testing.T) {
 		"dms-task": {
 			`{"ReplicationTaskArn":"a","StartReplicationTaskType":"start-replication"}`, `{"Filters":[{"Name":"replication-task-arn","Values":["a"]}]}`,
 		},
+		"custom:render": {start: `{"video":"a"}`}, // a description is the same operation, and is repeated as the others
 		"sfn-execution": {`{"stateMachineArn":"arn","name":"` + rand.Text() + `"}`, `{"executionArn":"arn"}`},
 		"transcribe-job": {
 			`{"TranscriptionJobName":"n","LanguageCode":"en-US","Media":{"MediaFileUri":"s3://bucket/key.wav"}}`, `{"TranscriptionJobName":"n"}`,
 		},
 	} {
-		row, ok := jobs.Find(kind)
+		row, ok := customTable(t).Find(kind)
 		if !ok {
 			t.Fatal(kind)
 		}
@@ -47,6 +47,11 @@ func TestFaultTable(t *testing.T) {
 					_, err := s.Start(ctx, row, []byte(params.start))
 					return err
 				}, true),
+			)
+			if params.describe == "" {
+				continue
+			}
+			entries = append(entries,
 				entryOf(name, made, func(ctx context.Context, s resume.Services) error {
 					_, err := s.Describe(ctx, row, []byte(params.describe))
 					return err
