@@ -179,7 +179,8 @@ func deadLettersListCommand(c Command) *cobra.Command {
 		if more {
 			text += view.Line("there are more; --limit 0 lists all")
 		}
-		return view.Result{Form: "dead-letters", JSON: map[string]any{"stack": m.stack, "letters": letters, "more": more}, Rows: letterRows(letters, time.Now()), Text: text}, err
+		report := map[string]any{"stack": m.stack, "letters": letters, "more": more}
+		return view.Result{Form: "dead-letters", JSON: report, Rows: letterRows(letters, time.Now()), Text: text}, err
 	})
 }
 

@@ -256,7 +256,8 @@ func (d *devProcess) resumesByCallback() {
 func (d *devProcess) resumesByEvent() {
 	d.t.Helper()
 	d.waitsForJob("posted")
-	if status, body := d.post(d.says.JobEvents, stoppedEvent(d.t)); status != http.StatusOK || body != `{"result":"accepted","executions":["dms-callback/posted"]}`+"\n" {
+	const accepted = `{"result":"accepted","executions":["dms-callback/posted"]}` + "\n"
+	if status, body := d.post(d.says.JobEvents, stoppedEvent(d.t)); status != http.StatusOK || body != accepted {
 		d.t.Errorf("%d %s", status, body)
 	}
 	d.endedBy("dms-callback/posted", "event")

@@ -47,7 +47,8 @@ func jobEventsListCommand(c Command) *cobra.Command {
 		case len(events) == 0:
 			text = "no unmatched job events\n"
 		}
-		return view.Result{Form: "job-events", JSON: map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}, Rows: eventRows(events), Text: text}, nil
+		report := map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}
+		return view.Result{Form: "job-events", JSON: report, Rows: eventRows(events), Text: text}, nil
 	})
 }
 

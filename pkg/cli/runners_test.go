@@ -339,15 +339,17 @@ func TestTasksWithMisspeltNames(t *testing.T) {
 	for task, want := range map[string]string{
 		"batch:SubmitJbo=simulated": `"batch:SubmitJbo" is no action that starts a job; did you mean "batch:SubmitJob"?`,
 		"batch:SubmitJob=simulatd":  `"simulatd" is not usable for an action; did you mean "simulated"?`,
-		"dynamodb:PutItme=aws":      `task dynamodb:PutItme: action "dynamodb:PutItme": service "dynamodb" has no operation "PutItme"; did you mean "dynamodb:PutItem"?`,
-		"batch:SubmtJob=aws":        `did you mean "batch:SubmitJob"?`,
+		"dynamodb:PutItme=aws": `task dynamodb:PutItme: action "dynamodb:PutItme": service "dynamodb" ` +
+			`has no operation "PutItme"; did you mean "dynamodb:PutItem"?`,
+		"batch:SubmtJob=aws": `did you mean "batch:SubmitJob"?`,
 	} {
 		if got := doWith(t, "", inStore(t), "dev", "--task", task); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", task, got)
 		}
 		name, definition, _ := strings.Cut(task, "=")
 		file := writeFile(t, "waitless.yaml", "tasks:\n  '"+name+"': "+definition+"\n")
-		if got := doWith(t, "", inStore(t), "dev", "--config", file); got.exit != ExitUsage || !strings.Contains(got.stderr, file+":2:") || !strings.Contains(got.stderr, want) {
+		got := doWith(t, "", inStore(t), "dev", "--config", file)
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, file+":2:") || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s in a file: %+v", task, got)
 		}
 	}

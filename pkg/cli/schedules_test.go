@@ -68,8 +68,10 @@ func TestSchedulesPutSaysWhatItRemoves(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := doWith(t, "", env, put...)
-	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, `removed its payload {"n":7}`) || !strings.Contains(got.stderr, `removed its description "hourly"`) {
-		t.Errorf("%+v", got)
+	for _, want := range []string{`removed its payload {"n":7}`, `removed its description "hourly"`} {
+		if got.exit != ExitSucceeded || !strings.Contains(got.stderr, want) {
+			t.Errorf("%+v, want %s", got, want)
+		}
 	}
 	if got := doWith(t, "", env, put...); strings.Contains(got.stderr, "removed") {
 		t.Errorf("%+v", got)

@@ -196,10 +196,12 @@ func TestParamsOfJobsAreChecked(t *testing.T) {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
-	called := writeFile(t, "called.yaml", "version: v1\ntype: flow\nname: n\nsteps:\n  - {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/StartJob'}\n")
+	called := writeFile(t, "called.yaml", "version: v1\ntype: flow\nname: n\nsteps:\n"+
+		"  - {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/StartJob'}\n")
 	for params, want := range map[string]string{
-		`{"jobName":"a","jobQueue":"b","jobDefinition":"c","jobQeue":"d"}`: `InvalidArgument: params has "jobQeue", which batch:SubmitJob does not have; did you mean "jobQueue"?`,
-		`{"jobName":"a","jobDefinition":"c"}`:                              "InvalidArgument: params.JobQueue is missing",
+		`{"jobName":"a","jobQueue":"b","jobDefinition":"c","jobQeue":"d"}`: "" +
+			`InvalidArgument: params has "jobQeue", which batch:SubmitJob does not have; did you mean "jobQueue"?`,
+		`{"jobName":"a","jobDefinition":"c"}`: "InvalidArgument: params.JobQueue is missing",
 	} {
 		got := do(t, "run", called, "--skip-time", "--task", "batch:SubmitJob=simulated", "--input", `{"kind":"batch-job","params":`+params+`}`)
 		if got.exit != ExitFailed || !strings.Contains(got.stderr+got.stdout, want) {
