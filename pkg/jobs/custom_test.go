@@ -26,7 +26,7 @@ func TestParseTableReportsMistakes(t *testing.T) {
 		`{"custom:a":{` + arn + `,"event":{}}}`: "custom:a: event: source is not that of events",
 		strings.Replace(event(""), `"detail.job"`, `"$.job"`, 1):                                        "id is not a path of the event",
 		strings.Replace(event(""), `"T"`, `""`, 1):                                                      "detail-type is missing",
-		strings.Replace(event(""), `"T"`, `"Batch Job State Change"`, 1):                                `detail-type "Batch Job State Change" is that of a kind of this release`,
+		strings.Replace(event(""), `"T"`, `"Batch Job State Change"`, 1):                                `"Batch Job State Change" is that of a kind`,
 		event(`,"succeeded":["a"]`):                                                                     "need status",
 		event(`,"status":"detail.s"`):                                                                   "status needs succeeded, failed or stopped",
 		event(`,"status":"state","failed":["a"]`):                                                       "status is not a path below detail",

@@ -38,7 +38,8 @@ func TestCustomKindsHaveRunners(t *testing.T) {
 		t.Error(err)
 	}
 	got, err := os.ReadFile(asked)
-	if want := `{"action":"start","kind":"custom:a","params":{"n":1}}` + "\n" + `{"action":"stop","job_id":"j","kind":"custom:a"}` + "\n"; err != nil || string(got) != want {
+	want := `{"action":"start","kind":"custom:a","params":{"n":1}}` + "\n" + `{"action":"stop","job_id":"j","kind":"custom:a"}` + "\n"
+	if err != nil || string(got) != want {
 		t.Errorf("asked %s, %v; want %s", got, err, want)
 	}
 	failing, _ := jobs.Find("custom:b")
