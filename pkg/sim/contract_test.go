@@ -6,7 +6,8 @@ import "github.com/waitless/waitless/pkg/sim"
 // its rules. Nothing can tell apart a claim renewed by its timer: only what has atMostOnce is
 // claimed. The answer to one poll is never mistaken for another's: nothing but the wake of a poll
 // applies it. Of rules 15 to 26 these are the clauses without which something is lost; the others
-// save messages.
+// save messages. That a janitor ends a lane whose ending was lost when the stop of the lane is dead-lettered, no run shows: an outage has to
+// begin between that stop and its handling. A case of package enginetest does.
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",
@@ -1027,11 +1028,6 @@ var mutants = []mutant{
 		caught: sim.Overdue, edits: one("engine/rearm.go",
 			`state.Waiting != nil && (state.Waiting.Child != nil || h.wake.Cause == machine.CauseRearmCalls)`,
 			`state.Waiting != nil && h.wake.Cause == machine.CauseRearmCalls`),
-	},
-	{
-		name: "janitor: the stop of a lane whose ending was lost is dropped", from: unswept + 1,
-		caught: sim.Overdue, edits: one("engine/abandon.go",
-			`case h.isDamaged(base), h.endingIsLost(state), h.wake`, `case h.isDamaged(base), h.wake`),
 	},
 	{
 		name: "janitor: a dead wake of a sweep ends nothing", from: unswept + 1,

@@ -38,6 +38,7 @@ func (w *world) beginSweeps() {
 // sweepAll has the janitor look at all executions, and at the end clients rearm them: no sweep finds a token that was closed without
 // a wake and has no deadline.
 func (w *world) sweepAll(number int) {
+	w.lastSweep = w.now
 	for _, each := range w.worlds {
 		each.checkSwept()
 		each.sweep()
@@ -82,8 +83,8 @@ func (w *world) checkSwept() {
 func (w *world) endOutage() {
 	for _, each := range w.worlds {
 		for _, l := range each.store.order {
-			if late := w.now - l.due(); late > 0 {
-				l.violate(Overdue, "nothing continues item %d of %q, which was to continue %s ago", len(l.items)-1, l.name, late)
+			if late := w.lastSweep - l.due(); late > engine.Lateness {
+				l.violate(Overdue, "nothing continues item %d of %q, which the last sweep found overdue by %s", len(l.items)-1, l.name, late)
 			}
 		}
 	}

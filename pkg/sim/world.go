@@ -50,6 +50,7 @@ type shared struct {
 	losses      int           // of the queue of wakes; see drawsLoss
 	swept       bool          // see drawsSweeps
 	losesUntil  time.Duration // wakes that are sent before are lost
+	lastSweep   time.Duration
 	outage      outage
 	abandons    int // how often the janitor abandoned what depends on a wake
 	offsets     []time.Duration
