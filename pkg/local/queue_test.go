@@ -18,6 +18,7 @@ var testEpoch = time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC)
 type queueEnds struct{ *queue }
 
 func (q queueEnds) Receive(t *testing.T) (engine.Wake, bool) {
+	t.Helper()
 	w, _, ok := q.next(t.Context())
 	return w, ok
 }
