@@ -259,7 +259,7 @@ func TestScriptForAnUnknownStep(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(filepath.Dir(flow), "script.yaml"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := `answer 1: the flow has no step "Aprove"; did you mean "Approve"?`
+	want := `script.yaml:2:12: the flow has no step "Aprove"; did you mean "Approve"?`
 	if got := do(t, "run", "--skip-time", flow); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}
