@@ -25,6 +25,7 @@ var notRun = map[string]string{
 	"README.md#Deploy to AWS": inTheStackTest,
 	"aws.md":                  "they need SAM and a stack: pkg/aws/stack and pkg/aws/samlocal test what they do",
 	"operations.md":           "they need an AWS account",
+	"metrics.md#Alarms":       inTheStackTest,
 	"recovery.md":             inTheStackTest,
 
 	"from-alibaba.md#On a stack":           inTheStackTest,
