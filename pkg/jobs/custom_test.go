@@ -108,3 +108,19 @@ func TestCustomDescriptions(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestCustomIDsDoNotNameTheAccount: the id of a custom job may be the ARN of anything, and its function runs in the account of the caller.
+func TestCustomIDsDoNotNameTheAccount(t *testing.T) {
+	t.Parallel()
+	const id = "arn:aws:mediaconvert:us-east-1:999988887777:jobs/1"
+	want := Key{Kind: "custom:render-video", Account: "111122223333", Region: "eu-central-1", Name: id}
+	kind, _ := Find(want.Kind)
+	started, err := kind.ReadStart(want.Account, want.Region, []byte(`{}`), []byte(`{"job_id":"`+id+`"}`))
+	if err != nil || started.Key != want {
+		t.Errorf("a start has the key %v, %v; want %v", started.Key, err, want)
+	}
+	event := strings.ReplaceAll(string(file(t, want.Kind, "success.event.json")), "render-42", id)
+	if key, _, err := declared(t).ReadEvent([]byte(event)); err != nil || key != want {
+		t.Errorf("an event has the key %v, %v; want %v", key, err, want)
+	}
+}

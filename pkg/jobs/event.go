@@ -159,9 +159,10 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 	return key, seen, nil
 }
 
-// makeKey returns the key with that name. An ARN has the account and the region in it.
+// makeKey returns the key with that name. An ARN has the account and the region in it, except that of a custom job: its function
+// chose the name, and is asked where it runs.
 func (k Kind) makeKey(account, region, name string) Key {
-	if parts := strings.SplitN(name, ":", 6); len(parts) == 6 && parts[0] == "arn" && parts[3] != "" && parts[4] != "" {
+	if parts := strings.SplitN(name, ":", 6); !k.Custom() && len(parts) == 6 && parts[0] == "arn" && parts[3] != "" && parts[4] != "" {
 		region, account = parts[3], parts[4]
 	}
 	return Key{Kind: k.Name, Account: account, Region: region, Name: name}
