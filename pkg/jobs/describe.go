@@ -128,6 +128,9 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 	}
 	key := k.makeKey(account, region, k.keyName(k.describe.key.text(job), account, region, id))
 	seen := Sighting{At: k.describe.at.time(job), Word: word, Began: firstTime(k.describe.began, job)}
+	if k.describe.isBusy(job) {
+		seen.Before, seen.Began = seen.Began, time.Time{}
+	}
 	seen.BeginText = beginText(seen.Began)
 	k.read(&seen, key, id, report{job, false})
 	return key, seen, nil
@@ -140,11 +143,15 @@ func (d *describeSpec) hasStatus(word string) bool {
 
 // word returns the service's word for the status. A resource that is busy has the run before in its description.
 func (d *describeSpec) word(job any) string {
-	state := d.busy.text(job)
-	if state != "" && state != d.idle {
-		return state
+	if d.isBusy(job) {
+		return d.busy.text(job)
 	}
-	return cmp.Or(d.status.text(job), state)
+	return cmp.Or(d.status.text(job), d.busy.text(job))
+}
+
+func (d *describeSpec) isBusy(job any) bool {
+	state := d.busy.text(job)
+	return state != "" && state != d.idle
 }
 
 // read fills in what the word of the sighting means.

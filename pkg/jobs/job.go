@@ -60,6 +60,9 @@ type Sighting struct {
 	// the run ([Run.BeginText]). For a key of [ScopeRun] they are not compared.
 	BeginText string    `json:",omitempty"`
 	Began     time.Time `json:",omitzero"`
+	// Before is when the run before began, in the description of a resource that tells nothing else of the run that goes on. It is
+	// not stored.
+	Before time.Time `json:"-"`
 	// Word is the service's word for the status, such as "RUNNABLE". GetJobStatus returns it; it is
 	// not stored.
 	Word string `json:"-"`

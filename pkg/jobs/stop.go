@@ -1,6 +1,9 @@
 package jobs
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // stopSpec says how a job of a kind is stopped.
 type stopSpec struct {
@@ -23,9 +26,27 @@ func (k Kind) StopParams(id string) ([]byte, error) {
 	return filledIn(k.stop.params, k.describe.idForm, id), nil
 }
 
+// beginsWithin is how long after its start was accepted a run begins at the latest, if only the time tells it from a later one.
+const beginsWithin = 10 * time.Minute
+
 // Runs reports whether a sighting says that the run goes on, and not an earlier or a later one of its resource.
+//
+// A resource that has one run at a time accepted the start of the run after the earlier runs. If the service names an earlier one
+// while a run goes on, its description is late, or of a kind that has the run before.
 func (k Kind) Runs(run Run, seen Sighting) bool {
-	return seen.Status == StatusRunning && (k.Scope == ScopeRun || k.compare(run, seen) == 0)
+	switch {
+	case seen.Status != StatusRunning:
+		return false
+	case k.Scope == ScopeRun:
+		return true
+	case !seen.Before.IsZero():
+		return k.compare(run, Sighting{Began: seen.Before, BeginText: beginText(seen.Before)}) < 0
+	case k.Once != OnceBusy:
+		return k.compare(run, seen) == 0
+	case run.BeginText == "" && seen.Began.Sub(run.Since) > beginsWithin:
+		return false
+	}
+	return k.compare(run, seen) <= 0
 }
 
 // Over reports whether the service's error code means that there is nothing to stop: the job has ended, or

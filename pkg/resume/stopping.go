@@ -6,37 +6,70 @@ import (
 	"fmt"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/token"
 )
 
-// stopJob stops the job of a step whose execution stopped, if the run of the step still goes on. Until the service accepts
-// that, or the job has ended, the next poll tries again: the service may not respond, lack the right, or refuse to stop a job
-// that only begins.
+// stopJob stops the job of a step whose execution stopped, if the run of the step still goes on and no other token waits for the
+// job. Until the service accepts that, or the job has ended, the next poll tries again: the service may not respond, lack the
+// right, or refuse to stop a job that only begins.
 //
 // The token was closed before, so the stop of the execution is durable. The description comes first, because a resource may
 // run for another token by now.
 func (o *JobObserver) stopJob(ctx context.Context, poll Poll) error {
-	kind, ok := jobs.Find(poll.Key.Kind)
-	if !ok {
-		return fmt.Errorf("stop job %s: this release does not know kind %q", poll.Key.Name, poll.Key.Kind)
-	}
-	there, err := o.config.in(poll.Key.Account)
-	var seen jobs.Sighting
-	if err == nil {
-		seen, err = there.describe(ctx, kind, poll.Waiter.JobID)
-	}
-	switch {
-	case err == nil && !kind.Runs(poll.Waiter.Run, seen), isNotFound(err) && poll.Number >= firstBelievedPoll:
-		return o.released(ctx, poll)
-	case err == nil:
-		err = there.stop(ctx, kind, poll.Waiter.JobID)
-	}
-	if err == nil {
+	stopped, err := o.tryStop(ctx, poll)
+	if stopped {
 		return o.released(ctx, poll)
 	}
-	o.config.warn(&StopError{Job: poll.Key.Name, Err: err})
+	if err != nil {
+		o.config.warn(&StopError{Job: poll.Key.Name, Err: err})
+	}
 	next := poll
 	next.Number, next.Receives = poll.Number+1, 0
 	return o.config.sendPoll(ctx, next)
+}
+
+// tryStop reports whether the run has ended or the service accepted to stop it. Without an error, another token waits for the job.
+func (o *JobObserver) tryStop(ctx context.Context, poll Poll) (stopped bool, err error) {
+	kind, ok := jobs.Find(poll.Key.Kind)
+	if !ok {
+		return false, fmt.Errorf("this release does not know kind %q", poll.Key.Kind)
+	}
+	there, err := o.config.in(poll.Key.Account)
+	if err != nil {
+		return false, err
+	}
+	seen, err := there.describe(ctx, kind, poll.Waiter.JobID)
+	switch {
+	case isNotFound(err) && poll.Number >= firstBelievedPoll:
+		return true, nil
+	case err != nil:
+		return false, err
+	case !kind.Runs(poll.Waiter.Run, seen):
+		return true, nil
+	}
+	if shared, err := o.isShared(ctx, poll); shared || err != nil {
+		return false, err
+	}
+	err = there.stop(ctx, kind, poll.Waiter.JobID)
+	return err == nil, err
+}
+
+// isShared reports whether another token that is open waits for the job.
+func (o *JobObserver) isShared(ctx context.Context, poll Poll) (bool, error) {
+	record, err := o.config.Rendezvous.JobRecord(ctx, poll.Key)
+	if err != nil {
+		return false, err
+	}
+	for _, other := range record.Waiters {
+		id, known := token.HandleID(other.Handle)
+		if other.Handle == poll.Waiter.Handle || other.Claims || !known || !o.config.Now().Before(id.Expires) {
+			continue
+		}
+		if wait, err := o.config.Tokens.config.Store.Record(ctx, other.Handle); err != nil || wait.Open() {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // released releases the poll's waiter: otherwise a process that starts later sends the poll again.

@@ -114,6 +114,43 @@ func laterRunGoesOn(d *fixture) {
 	d.wantStops()
 }
 
+// laterUnknownRunGoesOn: the response to the start did not say when the run began, so only the time tells the runs apart.
+func laterUnknownRunGoesOn(d *fixture) {
+	d.services.answered = unnamed
+	p := d.stopping("dms-task", dmsJob)
+	p.stopExecution()
+	d.now = d.now.Add(time.Hour)
+	d.services.jobs[dmsTask] = &job{began: d.now.Truncate(time.Second)}
+	d.pass(day)
+	d.wantStops()
+}
+
+// lateBegin: while a task starts, its description has the begin of the run before.
+func lateBegin(d *fixture) {
+	d.services.answered = unnamed
+	p := d.stopping("dms-task", dmsJob)
+	p.stopExecution()
+	d.services.jobs[dmsTask].began = d.now.Add(-day).Truncate(time.Second)
+	d.pass(day)
+	d.wantStops(dmsTask)
+}
+
+// sharedJobGoesOn: another execution waits for the same job, which goes on until that stops, too.
+func sharedJobGoesOn(d *fixture) {
+	d.services.nextID = "one-for-all"
+	p, other := d.stopping("batch-job", batch), d.caller(2)
+	other.start("batch-job", batch)
+	p.stopExecution()
+	d.pass(time.Hour)
+	other.waits()
+	if d.wantNoStop(); len(d.warns) > 0 {
+		d.Errorf("warned of %v", d.warns)
+	}
+	other.stopExecution()
+	d.pass(day)
+	d.wantStops(p.answer.ID)
+}
+
 func repeatedStop(d *fixture) {
 	p := d.stopping("batch-job", batch)
 	p.stopExecution()
