@@ -40,7 +40,7 @@ func (c Command) test(ctx context.Context, path, junit string) error {
 	var outcomes []flowtest.Outcome
 	failed := 0
 	for _, one := range cases {
-		one.Kinds = c.kinds
+		one.Kinds, one.Check = c.kinds, c.checkFlow
 		o := outcomeOf(ctx, one)
 		if ctx.Err() != nil {
 			return view.Interrupted("the other tests did not run")

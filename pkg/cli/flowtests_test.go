@@ -57,6 +57,40 @@ func TestTestsOfFlows(t *testing.T) {
 	}
 }
 
+// A test of a flow, or of a sub-flow, that `validate` rejects for a misspelt name of an operation, of its params or of a kind fails,
+// with the place.
+func TestTestsRejectMisspeltNames(t *testing.T) {
+	t.Parallel()
+	const begin = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Keep\n    "
+	const parent = begin + "resourceArn: acs:fnf:::flow/child\n    pattern: sync\n"
+	const right = begin + "action: dynamodb:DeleteTable\n    serviceParams: {TableName: t}\n"
+	for name, tt := range map[string]struct{ definition, problem string }{
+		"operation":        {strings.Replace(right, "DeleteTable", "DeleteTabel", 1), `:6:13: action "dynamodb:DeleteTabel": service "dynamodb" has no operation`},
+		"service":          {strings.Replace(right, "dynamodb:", "dynamo:", 1), `:6:13: action "dynamo:DeleteTable": service "dynamo" is not in the catalogue`},
+		"params":           {strings.Replace(right, "TableName", "TableNam", 1), `:7:21: serviceParams has "TableNam", which dynamodb:DeleteTable does not have`},
+		"params of a kind": {begin + "action: batch:SubmitJob\n    serviceParams: {JobNam: j, JobQueue: q, JobDefinition: d}\n", `:7:21: serviceParams has "JobNam"`},
+		"custom kind":      {begin + "action: custom:rendr\n    serviceParams: {}\n", `:6:13: kind "custom:rendr" is not declared in kinds of `},
+		"type of a param":  {strings.Replace(right, "{TableName: t}", "{TableName: 7}", 1), `:7:21: `},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			file := writeIn(t, dir, "child.yaml", tt.definition)
+			settings := writeIn(t, dir, "waitless.yaml", "kinds: {'custom:render': {event: {source: s, detail-type: T, id: i}}}\n")
+			writeIn(t, dir, "flow.yaml", parent)
+			writeIn(t, dir, "alone.test.yaml", "flow: child.yaml\ntests: [{name: alone, functions: {Keep: {output: {}}}}]\n")
+			writeIn(t, dir, "within.test.yaml", "subflows: {child: child.yaml}\ntests: [{name: within, functions: {Keep: {output: {}}}}]\n")
+			if got := do(t, "validate", "--config", settings, file); got.exit != ExitUsage || !strings.Contains(got.stderr, tt.problem) {
+				t.Errorf("validate: %+v; want %q", got, tt.problem)
+			}
+			got := do(t, "test", "--config", settings, dir)
+			if got.exit != ExitFailed || strings.Count(got.stdout, "child"+tt.problem) != 2 {
+				t.Errorf("%+v; want 2 times %q", got, tt.problem)
+			}
+		})
+	}
+}
+
 func TestTestsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -53,6 +54,8 @@ type Test struct {
 	Actions []string
 	// Kinds has the events of custom kinds.
 	Kinds jobs.Table
+	// Check returns what package fdl cannot know to be wrong in the flow or a sub-flow, whose errors end the test; nil finds nothing.
+	Check func(*fdl.Flow) fdl.Problems
 	// Answers and Events are outcomes of callbacks and events of jobs.
 	Answers []Answer
 	Events  []Event
@@ -180,6 +183,9 @@ func (r *run) prepare() (input value.Value, err error) {
 		}
 		return input, fmt.Errorf("the flow is not valid:\n%s", strings.Join(lines, "\n"))
 	}
+	if err := r.check(); err != nil {
+		return input, err
+	}
 	r.all = r.withSubflows()
 	script, err := r.script()
 	if err != nil {
@@ -194,6 +200,26 @@ func (r *run) prepare() (input value.Value, err error) {
 	})
 	return inputOf(r.Input)
 }
+
+// check checks the flow and its sub-flows. One that is not valid is reported when it is put.
+func (r *run) check() error {
+	if err := engine.CheckFlow(r.name(), r.flow, r.Check); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Subflows)) {
+		flow, _ := fdl.Parse(r.Subflows[name])
+		if flow == nil {
+			continue
+		}
+		if err := engine.CheckFlow(name, flow, r.Check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// name is that of the flow.
+func (r *run) name() string { return cmp.Or(r.Name, r.flow.Name, "flow") }
 
 func inputOf(input any) (value.Value, error) {
 	if input == nil {
@@ -354,7 +380,7 @@ func (r *run) put(ctx context.Context) (machine.FlowRef, error) {
 			return machine.FlowRef{}, err
 		}
 	}
-	return r.system.Client.PutFlow(ctx, cmp.Or(r.Name, r.flow.Name, "flow"), r.Flow)
+	return r.system.Client.PutFlow(ctx, r.name(), r.Flow)
 }
 
 func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {
