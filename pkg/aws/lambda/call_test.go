@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -287,6 +288,65 @@ func TestACallEndsAtTheFirstLimit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The call of an operation is awaited as long as the step's timeoutSeconds and the function CallService allow, whose time limit is
+// ActionTimeLimit of the stack, and no longer.
+func TestCallOfAnOperationIsAwaitedUntilItsLimit(t *testing.T) {
+	t.Parallel()
+	scan := fdl.Resource{Text: "dynamodb:Scan", Operation: "dynamodb:Scan", Function: fdl.CallService}
+	for name, tt := range map[string]struct {
+		step, function, took time.Duration
+		error                string
+	}{
+		"both are longer":       {time.Minute, 2 * time.Minute, 50 * time.Second, ""},
+		"the step is shorter":   {10 * time.Second, time.Minute, 10 * time.Second, "FnF.TaskTimeout"},
+		"the function, no step": {0, 10 * time.Second, 10 * time.Second, "FnF.TaskTimeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				f := lambda.New(lambda.Config{
+					Client: slow{limit: tt.function, took: 50 * time.Second}, Names: lambda.Names{Stack: "w"}, Now: time.Now, Longest: 15 * time.Minute,
+				})
+				if limit, err := f.TimeLimit(t.Context(), scan); err != nil || limit != tt.function {
+					t.Errorf("limit %s, error %v", limit, err)
+				}
+				outcome, err := f.Call(t.Context(), machine.Call{Step: "Scan", Resource: scan, Input: value.Object(), Limit: tt.step})
+				if took := time.Since(began); err != nil || outcome.Error != tt.error || took != tt.took {
+					t.Errorf("after %s: %+v, error %v; want %q after %s", took, outcome, err, tt.error, tt.took)
+				}
+			})
+		})
+	}
+}
+
+// slow is a client of Lambda whose functions respond late, or end at their time limit.
+type slow struct{ limit, took time.Duration }
+
+func (s slow) Invoke(ctx context.Context, _ *awslambda.InvokeInput, _ ...func(*awslambda.Options)) (*awslambda.InvokeOutput, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(min(s.limit, s.took)):
+	}
+	if s.limit < s.took {
+		return &awslambda.InvokeOutput{
+			StatusCode: http.StatusOK, FunctionError: aws.String("Unhandled"),
+			Payload: []byte(`{"errorType":"Sandbox.Timedout","errorMessage":"RequestId: r Error: Task timed out after 10.00 seconds"}`),
+		}, nil
+	}
+	return &awslambda.InvokeOutput{StatusCode: http.StatusOK, Payload: []byte(`{"Count":7}`)}, nil
+}
+
+func (s slow) GetFunctionConfiguration(
+	_ context.Context, input *awslambda.GetFunctionConfigurationInput, _ ...func(*awslambda.Options),
+) (*awslambda.GetFunctionConfigurationOutput, error) {
+	if *input.FunctionName != "w-CallService" {
+		return nil, errors.New("function " + *input.FunctionName + " was described")
+	}
+	return &awslambda.GetFunctionConfigurationOutput{Timeout: aws.Int32(int32(s.limit / time.Second))}, nil
 }
 
 // A function may have got a longer time limit than the one that is known.

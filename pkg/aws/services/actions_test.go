@@ -1,12 +1,19 @@
 package services_test
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/jobs"
@@ -75,3 +82,76 @@ func TestActionsAreCalledWithTheirKey(t *testing.T) {
 		}
 	}
 }
+
+// TestActionsAreAwaitedUntilTheTimeLimit: a call ends at the deadline of the invocation, which Lambda sets to ActionTimeLimit, and at no
+// limit of the client's own. One that the service may have received is not repeated.
+func TestActionsAreAwaitedUntilTheTimeLimit(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		limit, took time.Duration
+		timesOut    bool
+	}{
+		"the default":  {10 * time.Second, 10 * time.Second, true},
+		"longer":       {time.Minute, 50 * time.Second, false},
+		"still longer": {15 * time.Minute, 50 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var requests atomic.Int32
+				actions := inBubble(t, func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					requests.Add(1)
+					select {
+					case <-time.After(50 * time.Second):
+						answers(http.StatusOK, "", `{"Count":7}`)(w, r)
+					case <-r.Context().Done():
+					}
+				})
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), tt.limit)
+				defer cancel()
+				response, err := actions.Call(ctx, []byte(`{"operation":"dynamodb:Scan","params":{"TableName":"t"},"idempotencyKey":"k"}`))
+				if tt.timesOut != errors.Is(err, context.DeadlineExceeded) || tt.timesOut != (string(response) != `{"Count":7}`) {
+					t.Errorf("response %s, error %v", response, err)
+				}
+				if took := time.Since(began); took != tt.took || requests.Load() != 1 {
+					t.Errorf("took %s with %d requests, want %s with 1", took, requests.Load(), tt.took)
+				}
+			})
+		})
+	}
+}
+
+// inBubble returns actions with the SDK's client of HTTP, whose service is the handler, in the bubble of the test.
+func inBubble(t *testing.T, handler http.HandlerFunc) *services.Actions {
+	t.Helper()
+	connections := make(listener)
+	server := &http.Server{Handler: handler} //nolint:gosec // G112: of a test
+	go server.Serve(connections)             //nolint:errcheck // the end of the server
+	t.Cleanup(func() { _ = server.Close() })
+	c := config("http://dynamodb.test")
+	c.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(transport *http.Transport) {
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			client, service := net.Pipe()
+			connections <- service
+			return client, nil
+		}
+	})
+	return services.NewActions(c)
+}
+
+// listener accepts the connections that are sent to it.
+type listener chan net.Conn
+
+func (l listener) Accept() (net.Conn, error) {
+	connection, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return connection, nil
+}
+
+func (l listener) Close() error { close(l); return nil }
+
+func (l listener) Addr() net.Addr { return &net.TCPAddr{} }
