@@ -24,6 +24,8 @@ type Flow struct {
 	// Extensions are the places where the flow uses what FDL does not have, or maps a source that
 	// is always missing. They have [SeverityStrict].
 	Extensions Problems
+	// actions are where tasks name their actions.
+	actions map[*Task]actionText
 }
 
 // Tasks returns the steps of the type task, in the order of [Flow.All].
@@ -85,9 +87,6 @@ type (
 		// Params are those that a job is started with, or an operation is called with, evaluated on the step's
 		// input.
 		Params expr.Template
-		// actionAt is where the task names its action or resource, and params are what the text has for Params.
-		actionAt Position
-		params   *node
 		// Account is the account of AWS that the job runs in, missing for the stack's. It is evaluated as Params are.
 		Account expr.Template
 		Pattern Pattern

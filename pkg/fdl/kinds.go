@@ -13,7 +13,7 @@ func (f *Flow) CheckKinds(declared []string, where string) Problems {
 	var problems Problems
 	for _, task := range f.Tasks() {
 		if name := task.Resource.Kind; jobs.IsCustom(name) && !slices.Contains(declared, name) {
-			problems = append(problems, newProblem(SeverityError, task.actionAt, "kind %q is not declared in %s%s (declared: %s)",
+			problems = append(problems, newProblem(SeverityError, f.actions[task].at, "kind %q is not declared in %s%s (declared: %s)",
 				name, where, DidYouMean(name, declared), strings.Join(declared, ", ")))
 		}
 	}

@@ -7,14 +7,23 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// places keeps where a task with an action names it and its params.
-func (t *Task) places(f *fields) {
+// actionText is where a task names its action or resource, and what the text has for its params, nil for none.
+type actionText struct {
+	at     Position
+	params *node
+}
+
+func (p *parser) keepAction(task *Task, f *fields) {
+	text := actionText{params: f.get("serviceParams")}
 	for _, field := range []string{"action", "resourceArn"} {
 		if n := f.get(field); n != nil {
-			t.actionAt = n.pos
+			text.at = n.pos
 		}
 	}
-	t.params = f.get("serviceParams")
+	if p.flow.actions == nil {
+		p.flow.actions = map[*Task]actionText{}
+	}
+	p.flow.actions[task] = text
 }
 
 // action returns the action that the task calls, starts a job with or sends a message with; "" for a function, and for a custom kind,
@@ -52,12 +61,13 @@ func (f *Flow) CheckActions(check func(action string, params value.Value) []Acti
 			continue
 		}
 		for _, mistake := range check(action, task.Params.Source()) {
-			severity, at := SeverityError, task.actionAt
+			text := f.actions[task]
+			severity, at := SeverityError, text.at
 			if mistake.Warning {
 				severity = SeverityWarning
 			}
-			if mistake.InParams && task.params != nil {
-				at = task.params.at(mistake.Path)
+			if mistake.InParams && text.params != nil {
+				at = text.params.at(mistake.Path)
 			}
 			problems = append(problems, newProblem(severity, at, "%s", mistake.Message))
 		}

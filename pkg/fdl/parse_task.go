@@ -25,7 +25,7 @@ func (p *parser) task(step *Step, f *fields) *Task {
 	task.Signed, task.Sender = p.signed(f)
 	p.question(task, f)
 	task.Params = p.params(f, task.Resource)
-	task.places(f)
+	p.keepAction(task, f)
 	task.Account = p.account(f, task.Resource)
 	if task.Resource.IsSubflow() {
 		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.get("serviceParams")))
