@@ -9,6 +9,14 @@ import (
 	"github.com/waitless/waitless/pkg/aws/faults"
 )
 
+// lookUp are the entries that look up operations in the catalogue by their names, which the types of the code do not show. Each has rows
+// of some that it looks up.
+var lookUp = []faults.Site{
+	{Entry: "services.Actions.Call", Operation: "DynamoDB.PutItem"},
+	{Entry: "services.Elsewhere", Operation: "Lambda.Invoke"},
+	{Entry: "services.New", Operation: "Lambda.Invoke"},
+}
+
 // TestCallSites: each call of a client of AWS in the code has a row in a table of the page, and each row has a call.
 func TestCallSites(t *testing.T) {
 	t.Parallel()
@@ -21,7 +29,10 @@ func TestCallSites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sites = slices.DeleteFunc(sites, func(s faults.Site) bool { return strings.HasPrefix(s.Entry, "emulator.") }) // test code
+	sites = slices.DeleteFunc(sites, func(s faults.Site) bool { // test code, and what only reads rows
+		return strings.HasPrefix(s.Entry, "emulator.") || strings.HasPrefix(s.Entry, "catalogue.")
+	})
+	sites = append(sites, lookUp...)
 	rows := faults.SitesIn(string(page))
 	for _, site := range sites {
 		if !slices.Contains(rows, site) {
