@@ -3,7 +3,7 @@
 //
 // Input: {"operation":"SERVICE:Operation","params":{...},"idempotencyKey":K}.
 // Output: the response of the service.
-// Errors: those of the service with its name before them, InvalidArgument for an operation or params that there are not,
+// Errors: those of the service with its name before them, InvalidArgument for an unknown operation or wrong params,
 // FnF.InvalidLocal for a response that is too long, and FC.Unknown.
 package main
 

@@ -13,8 +13,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// pageSize is how many executions or waits one page has, and mostPages how many pages one run reads: the price of a run is bounded. With
-// the most lanes, a page has thousands of reads.
+// pageSize is the number of executions or waits of a page, and mostPages the number of pages that one run reads, which limits the cost
+// of a run. With the most lanes, a page takes thousands of reads.
 const pageSize, mostPages = 25, 80
 
 // sweeper reads all executions and external waits that have not ended, and rearms those that are overdue. A sweep that takes longer than
@@ -39,7 +39,7 @@ type sweeper struct {
 
 // place is where a sweep is, and what it and the one before found.
 type place struct {
-	// Began is when the sweep began, and Last when the one did that last found something overdue: see [isDue].
+	// Began is when the sweep began. Last is when the latest sweep that found something overdue began: see [isDue].
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 	// After is the page of executions, or the handle of an external wait if External is set.
@@ -49,7 +49,7 @@ type place struct {
 	Before   waits  `json:"before,omitzero"` // of the last sweep that came to its end
 }
 
-// first returns where the next sweep begins, after one that came to its end.
+// first returns the place at which the sweep after a complete one begins.
 func (p place) first() place {
 	next := place{Before: p.Waits, Last: p.Last}
 	if p.Waits.Overdue > 0 { // otherwise no message was sent since Last
@@ -202,9 +202,12 @@ func (s sweeper) rearmExternal(ctx context.Context, wait resume.ExternalWait, do
 // longestPause is the longest time between two messages to what stays overdue.
 const longestPause = 24 * time.Hour
 
-// isDue reports whether a sweep sends a message to what was to continue at due. It does when that is overdue by [engine.Lateness], by
-// twice and four times as much and so on, and then once a day: while no worker handles the messages, they add up in the queue. Each
-// sweep has the time from last, when the one before began, to its own beginning. So each instant has one sweep, whenever its runs are.
+// isDue reports whether a sweep sends a message to an execution or a wait that was due at that instant.
+//
+//   - A message is sent when it is overdue by [engine.Lateness], by twice as much, by four times as much and so on, and then
+//     once a day. More messages would add up in the queue while no worker handles them.
+//   - A sweep sends the messages of the instants between last, when the previous sweep began, and its own begin. So exactly one
+//     sweep sends each message, however long the sweeps take.
 func isDue(due, last, began time.Time) bool {
 	if due.IsZero() || !due.Add(engine.Lateness).Before(began) {
 		return false

@@ -48,11 +48,11 @@ type Command struct {
 	Stores target.Stores
 	// AWS opens AWS; nil means that the program cannot use it.
 	AWS func(context.Context, target.AWSOptions) (target.AWS, error)
-	// Check returns what package fdl cannot know to be wrong in a flow; nil finds nothing.
+	// Check returns the problems of a flow that package fdl cannot find. It may be nil.
 	Check func(*fdl.Flow) fdl.Problems
-	// CheckStart returns the error for params of a simulated start that the service would reject; nil finds nothing.
+	// CheckStart returns an error for params of a simulated start that the service would reject. It may be nil.
 	CheckStart func(kind jobs.Kind, params []byte) error
-	// CheckOperation returns the error for an operation that there is not, or that cannot be called; nil finds nothing.
+	// CheckOperation returns an error for an unknown or unsupported operation. It may be nil.
 	CheckOperation func(operation string) error
 	// Right returns the action of IAM that an operation of a service needs; nil means that the program knows none.
 	Right func(operation string) (action string, err error)

@@ -24,7 +24,7 @@ func TestSettingsDeclareKinds(t *testing.T) {
 			t.Fatalf("got %s, want %s", got, want[i])
 		}
 	}
-	if problems := s.parse([]byte("kinds: [a]\n")); len(problems) != 1 || !strings.Contains(problems[0].Message, "kinds are no mapping") {
+	if problems := s.parse([]byte("kinds: [a]\n")); len(problems) != 1 || !strings.Contains(problems[0].Message, "kinds are not a mapping") {
 		t.Errorf("got %v", problems)
 	}
 	problems = s.parse([]byte("kinds:\n  custom:a: {event: {source: s, detail-type: T, id: i}}\n  custom:b: {event: {source: s, detail-type: T, id: i}}\n"))

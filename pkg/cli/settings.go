@@ -175,20 +175,20 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 		switch {
 		case key == varsKey:
 			if node.Load(&vars) != nil {
-				report(node, errors.New(`vars are no mapping; allowed: names with their values, like "NAME: VALUE"`))
+				report(node, errors.New(`vars are not a mapping; allowed: names with their values, like "NAME: VALUE"`))
 			}
 		case key == flowsKey:
 			if node.Load(&flows) != nil {
-				report(node, errors.New(`flows are no mapping; allowed: names of flows with their files, like "payment: payment.yaml"`))
+				report(node, errors.New(`flows are not a mapping; allowed: names of flows with their files, like "payment: payment.yaml"`))
 			}
 		case key == kindsKey:
 			if node.Load(&kinds) != nil {
-				report(node, errors.New(`kinds are no mapping; allowed: names of custom kinds with their declarations, see waitless docs jobs`))
+				report(node, errors.New(`kinds are not a mapping; allowed: names of custom kinds with their declarations, see waitless docs jobs`))
 			}
 		case key != tasksKey:
 			report(node, s.set(key, node))
 		case node.Load(&tasks) != nil:
-			report(node, errors.New(`tasks are no mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`))
+			report(node, errors.New(`tasks are not a mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`))
 		}
 	}
 	for name, node := range tasks {
@@ -216,7 +216,7 @@ func unreadable(err error) (yaml.Node, error) {
 		at.Line, at.Column, why = max(broken.Mark.Line, 1), max(broken.Mark.Column, 1), broken.Message
 	}
 	if strings.HasPrefix(why, "cannot construct") { // the only type asked for is a mapping
-		return at, errors.New(`the settings are no mapping; allowed: keys with their values, like "store: .waitless"`)
+		return at, errors.New(`the settings are not a mapping; allowed: keys with their values, like "store: .waitless"`)
 	}
 	return at, errors.New("the settings cannot be read: " + why)
 }

@@ -74,7 +74,7 @@ func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted f
 	}, c.checkOperation)
 }
 
-// checkOperation rejects an operation on AWS that there is not: as a task it would never be called.
+// checkOperation rejects the runner `aws` of an unknown operation: no task could call it.
 func (c Command) checkOperation(name, definition string) error {
 	_, isJob := jobs.ForAction(name)
 	if resource, _ := fdl.ParseResource(name); isJob || definition != "aws" || resource.Operation == "" || c.CheckOperation == nil {

@@ -134,7 +134,7 @@ func TestTemplatePlaces(t *testing.T) {
 func TestSettingsCheckVars(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"vars: [1]":           ":1:7: vars are no mapping; allowed: names with their values, like \"NAME: VALUE\"",
+		"vars: [1]":           ":1:7: vars are not a mapping; allowed: names with their values, like \"NAME: VALUE\"",
 		"vars: {A: [1]}":      ":1:11: variable A is no text; allowed: a text or a number",
 		"vars:\n  A: |\n   x": ":2:6: the value of variable A is not one line of text; write a text of several lines in the flow",
 		"vars:\n  1: x":       ":2:6: variable name \"1\" is not valid; allowed: a letter or \"_\", then letters, digits and _ . : -",

@@ -161,7 +161,7 @@ type ClientConfig struct {
 	CheckTarget func(target string) error
 	// Traces says which executions are traced; nil means that none is.
 	Traces *Traces
-	// Check returns what package fdl cannot know to be wrong in a definition that is put; nil finds nothing.
+	// Check returns the problems of a definition that is put that package fdl cannot find. It may be nil.
 	Check func(*fdl.Flow) fdl.Problems
 }
 

@@ -9,13 +9,15 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// mostLanesRead is how many lanes of an execution are read to find out whether it is overdue: a fork, and one in the first of its lanes.
+// mostLanesRead is the most lanes of an execution that are read to find out whether it is overdue. It is enough for a fork and for
+// another fork in its first lane.
 const mostLanesRead = 2 * machine.MaxLanes
 
-// otherLanes is after which time a reader that cannot read all lanes begins with the next one.
+// otherLanes is the time after which a reader that cannot read all lanes begins with another lane.
 const otherLanes = 15 * time.Minute
 
-// due is when an execution is to continue without a signal from outside, or has to end. It also reads the lanes.
+// due finds the earliest instant at which an execution continues without a signal from outside, or reaches its time limit. It also
+// reads the lanes.
 type due struct {
 	*core
 	now   time.Time
@@ -34,7 +36,7 @@ func (c *core) dueAt(ctx context.Context, s machine.State, now time.Time) (due, 
 	return d, err
 }
 
-// overdue returns by how much the instant has passed; 0 if it has not.
+// overdue returns the time since the instant; 0 if it is in the future.
 func (d *due) overdue() time.Duration {
 	if d.at.IsZero() {
 		return 0
@@ -48,7 +50,7 @@ func (d *due) earlier(at time.Time) {
 	}
 }
 
-// dead adds when a worker is dead for certain that was to do something at once.
+// dead adds the instant at which a worker is certainly dead that had something to do at the instant since.
 func (d *due) dead(since time.Time) { d.earlier(since.Add(defaultWorkerDeadAfter)) }
 
 // add adds the instants of an execution or lane, and of all that it waits for.
@@ -76,7 +78,7 @@ func (d *due) add(ctx context.Context, s machine.State) error {
 	return nil
 }
 
-// addChild adds when a sub-flow has to have reported its end.
+// addChild adds the latest instant at which a sub-flow that ended reports that.
 func (d *due) addChild(ctx context.Context, id ID) error {
 	child, err := d.latestState(ctx, id)
 	switch {
@@ -88,7 +90,7 @@ func (d *due) addChild(ctx context.Context, id ID) error {
 	return err
 }
 
-// addLanes adds the instants of the lanes of a fork. If all have ended, or one has failed, the fork is to continue.
+// addLanes adds the instants of the lanes of a fork. The fork continues when all lanes have ended or one has failed.
 func (d *due) addLanes(ctx context.Context, id ID, w *machine.Waiting) error {
 	lanes, ended, last := lanesOf(id, w.Attempt.Number, w.Lanes), 0, w.Since
 	first := int(d.now.Unix()/int64(otherLanes.Seconds())) % len(lanes)

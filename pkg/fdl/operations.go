@@ -7,7 +7,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// actionText is where a task names its action or resource, and what the text has for its params, nil for none.
+// actionText is the position of a task's action or resource, and the node of its params, nil for none.
 type actionText struct {
 	at     Position
 	params *node
@@ -46,13 +46,13 @@ type ActionMistake struct {
 	InParams bool
 	// Path leads to the mistake in the params: names of members and indices of elements.
 	Path []string
-	// Warning reports that the flow runs on one machine all the same.
+	// Warning reports that the flow can run on one machine, but not on AWS.
 	Warning bool
 }
 
-// CheckActions returns the problems of the actions that the tasks of a flow name, in the order of their positions. Check returns the
-// mistakes of an action, "dynamodb:PutItem", with these params, in which texts that begin with "$" are paths: this package does not
-// know the operations of services.
+// CheckActions returns the problems of the actions of a flow's tasks, in the order of their positions. This package does not know
+// the operations of services: check returns the mistakes of an action, such as "dynamodb:PutItem", with its params. In params, texts
+// that begin with "$" are paths.
 func (f *Flow) CheckActions(check func(action string, params value.Value) []ActionMistake) Problems {
 	var problems Problems
 	for _, task := range f.Tasks() {
@@ -76,8 +76,8 @@ func (f *Flow) CheckActions(check func(action string, params value.Value) []Acti
 	return problems.limited()
 }
 
-// PositionOf returns where the value is in a YAML text that names of members and indices of elements lead to. Where they leave the
-// text, it is the position of the last value before.
+// PositionOf returns the position of a value in a YAML text. The path has names of members and indices of elements. If it leads to
+// no value, the position is that of the last value on the way.
 func PositionOf(text []byte, path ...string) Position {
 	n := (&reader{}).read(text)
 	if n == nil {
@@ -96,7 +96,8 @@ func PositionOf(text []byte, path ...string) Position {
 	return n.pos
 }
 
-// at returns the position of what the path leads to: of the key of a member. Where it leaves the text, it is the position before.
+// at returns the position of the value at the path; for a member, of its key. If the path leads to no value, the position is that
+// of the last value on the way.
 func (n *node) at(path []string) Position {
 	at := n.pos
 	for _, part := range path {

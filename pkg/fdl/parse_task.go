@@ -123,8 +123,8 @@ func (p *parser) placeholders(n *node, resource Resource) {
 	}
 }
 
-// action reads an action. A misspelt action of a job is used as the one that it means. One that has the form of operations is misspelt
-// only if its pattern is that of a job.
+// action reads an action. It corrects a misspelt action of a job after reporting it. A text in the form of operations is such a
+// misspelling only if the task has a pattern of jobs.
 func (p *parser) action(n *node, f *fields) Resource {
 	if n == nil {
 		return Resource{}

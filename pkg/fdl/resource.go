@@ -35,7 +35,7 @@ const StartJob = "StartJob"
 // CallService is the function that calls operations of services.
 const CallService = "CallService"
 
-// operationForm is the form of operations. Which there are, the checks of flows know; see [Flow.CheckActions].
+// operationForm is the form of operations. [Flow.CheckActions] checks that they exist.
 var operationForm = compiled(`^[a-z][a-z0-9-]*:[A-Z][A-Za-z0-9]*$`)
 
 // IsAction reports whether r is an action and not a resource that exists.

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// CustomService is the service of custom kinds, behind which a Lambda function of the user stands. The name of such a kind is also
-// the action that starts its jobs: "custom:render-video". A kind of this package never has such a name, so a later release cannot take it.
+// CustomService is the service of custom kinds, whose jobs a Lambda function of the user runs. The name of such a kind is also the
+// action that starts its jobs: "custom:render-video". No kind of this package has such a name, so no later release uses one.
 const CustomService = "custom"
 
 // CustomForm is the form of the names of custom kinds.
@@ -40,7 +40,7 @@ var (
 	customKeyForm = formOf(`^[!-~]+$`, 128)
 )
 
-// customKind returns the row of a custom kind. Those of all of them differ in their names, and in what a [Declaration] adds.
+// customKind returns the row of a custom kind without what its [Declaration] adds. Such rows differ in their names only.
 func customKind(name string) Kind {
 	request := func(action string) string {
 		return fmt.Sprintf(`{"action":%q,"kind":%q,"job_id":ID}`, action, name)
@@ -79,26 +79,26 @@ func (k Kind) CustomStart(params []byte) []byte {
 type Declaration struct {
 	// Function is the Lambda function that starts, describes and stops the jobs: its ARN, with or without a version or an alias.
 	Function string `json:"function,omitempty"`
-	// Event says how the end of a job is told by an event, nil if no event tells it.
+	// Event describes the event that reports the end of a job, nil if no event does.
 	Event *DeclaredEvent `json:"event,omitempty"`
 }
 
-// DeclaredEvent is an event that tells that a job of a custom kind may have ended. The function is asked whether it did, because
-// anybody who may send events chooses their content.
+// DeclaredEvent describes an event which reports that a job of a custom kind may have ended. The function is asked whether it did,
+// because every principal that may send events chooses their content.
 type DeclaredEvent struct {
 	Source     string `json:"source"`
 	DetailType string `json:"detail-type"`
 	// ID is the path of the job_id: "detail.job".
 	ID string `json:"id"`
-	// Status is the path of the status below the detail, "detail.state". Without it each event tells an end.
+	// Status is the path of the status below the detail, "detail.state". Without it each event reports an end.
 	Status string `json:"status,omitempty"`
-	// Succeeded, Failed and Stopped are the statuses that tell an end. Events with others are ignored.
+	// Succeeded, Failed and Stopped are the statuses of ended jobs. Events with other statuses are ignored.
 	Succeeded []string `json:"succeeded,omitempty"`
 	Failed    []string `json:"failed,omitempty"`
 	Stopped   []string `json:"stopped,omitempty"`
 }
 
-// Table has the kinds that there are: those of this package, and the custom ones that a user declared. The zero Table has no custom kind.
+// Table has the kinds of this package and the custom kinds that a user declared. The zero Table has no custom kind.
 type Table struct{ custom []Kind }
 
 // NewTable returns the kinds of this package with these custom ones, by their names. The error names each mistake.
@@ -206,7 +206,7 @@ func isDetailType(text string) bool {
 	return ok
 }
 
-// paths returns where the event has what. An event without a status tells an end by its detail-type.
+// paths returns the places of the members of the event. If the event has no status, its detail-type reports the end.
 func (e *DeclaredEvent) paths() event {
 	at := event{key: path(e.ID), id: path(e.ID), hint: true, words: map[string]string{}}
 	if e.Status == "" {
@@ -222,7 +222,7 @@ func (e *DeclaredEvent) paths() event {
 	return at
 }
 
-// clash returns the name of a kind with the events of another one.
+// clash returns the name of a kind that has the same events as another one, "" for none.
 func (t Table) clash(kind Kind) (name string, ok bool) {
 	i := slices.IndexFunc(t.custom, func(k Kind) bool {
 		return k.DetailType != "" && k.Source == kind.Source && k.DetailType == kind.DetailType

@@ -58,9 +58,9 @@ var (
 //
 //   - The source is that of the kind, or one of the user's own, which the rule admits. AWS accepts
 //     events from "aws." sources only from its services.
-//   - The sighting is a hint ([Sighting.IsHint]) if the source is the user's own, because anybody with
-//     the right to send events chooses the content, or if it is a notification, for the same reason, or if the
-//     output was left out, or if the reason of a stop does not decide.
+//   - The sighting is a hint ([Sighting.IsHint]) if the text is a notification or the source is the user's own,
+//     because every principal that may send them chooses the content. It is also a hint if the output was left
+//     out, or if the reason of a stop does not decide.
 //   - The account of the event must be that of the job.
 func ReadEvent(text []byte) (Key, Sighting, error) { return Table{}.ReadEvent(text) }
 

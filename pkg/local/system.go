@@ -85,7 +85,7 @@ type Config struct {
 	// Operations calls an operation of a service of AWS for a task with the runner aws, with the input of CallService; nil means
 	// that there is no such runner.
 	Operations func(ctx context.Context, input []byte) (output []byte, err error)
-	// Check returns what package fdl cannot know to be wrong in a definition that is put; nil finds nothing.
+	// Check returns the problems of a definition that is put that package fdl cannot find. It may be nil.
 	Check func(*fdl.Flow) fdl.Problems
 	// CheckStart returns the error for params of a simulated start that the service would reject; nil finds nothing.
 	CheckStart func(kind jobs.Kind, params []byte) error

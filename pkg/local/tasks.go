@@ -274,7 +274,7 @@ type UnknownFunctionError struct {
 	Place       string       // the queue or the topic that it sends to, if it names one
 	Step        string       // the first step that calls it
 	Position    fdl.Position // of that step
-	Known       []string     // the functions that there are
+	Known       []string     // the existing functions
 }
 
 func (e *UnknownFunctionError) Error() string {

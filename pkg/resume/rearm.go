@@ -162,7 +162,7 @@ func (r Rearmer) findBound(ctx context.Context, poll *Poll) (bound bool, err err
 	return false, nil
 }
 
-// bind has the event of the job find the token again.
+// bind binds the token to its job again, so that the event of the job closes it.
 func (r Rearmer) bind(ctx context.Context, poll Poll, expires time.Time) error {
 	if kind, _ := jobs.Find(poll.Key.Kind); !kind.HasEvents() {
 		return nil

@@ -285,8 +285,8 @@ func (l *Log) changeNewest(
 	}
 }
 
-// pauseBefore waits before a transaction that another change preceded is tried again: so that many at once do not refuse each other, up
-// to 20 milliseconds, then twice as long each time, and a second at most.
+// pauseBefore waits before a transaction is tried again that conflicted with another change: up to 20 milliseconds, then twice as
+// long each time, and a second at most. Without a pause, many concurrent changes would conflict again and again.
 func pauseBefore(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil

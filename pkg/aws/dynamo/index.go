@@ -19,12 +19,11 @@ const (
 	attrOrder = "t" // an instant, then what tells entries of one instant apart
 )
 
-// Over how many partitions an index is spread: DynamoDB takes a thousand writes a second in each, and those beyond hold up the
-// table.
+// The number of partitions of an index. DynamoDB accepts a thousand writes a second in each; more writes slow down the table.
 const (
-	// LeastShards is the number for a table that says nothing else ([Log.Spread]).
+	// LeastShards is the default; see [Log.Spread].
 	LeastShards = 8
-	// MostShards is the greatest number: a page of a list queries each.
+	// MostShards is the highest number: a page of a list queries each partition.
 	MostShards = 64
 )
 
@@ -59,7 +58,7 @@ func (t table) index(query dynamodb.QueryInput, values item, first, last []byte,
 	return t.indexFrom(0, query, values, first, last, shards)
 }
 
-// indexFrom is index for so many partitions from that one on.
+// indexFrom is index for the given number of partitions, beginning with the first one.
 func (t table) indexFrom(from int, query dynamodb.QueryInput, values item, first, last []byte, shards int) *indexReader {
 	query.TableName, query.KeyConditionExpression = &t.name, aws.String("x = :x AND t BETWEEN :first AND :last")
 	values[":first"], values[":last"] = binaryOf(first), binaryOf(last)

@@ -31,8 +31,8 @@ func NewLog(client *dynamodb.Client, name string, now func() time.Time) *Log {
 	return &Log{table: table{client, "Log", name, now}, shards: LeastShards}
 }
 
-// Spread spreads the index of executions over so many partitions, [LeastShards] to [MostShards], and returns the table. All workers use
-// the same number. It may be raised; a lower one hides executions until they have expired.
+// Spread sets the number of partitions of the index of executions, [LeastShards] to [MostShards], and returns the table. All workers
+// must use the same number. It may be raised; a lower one hides executions until they have expired.
 func (l *Log) Spread(shards int) *Log {
 	l.shards = shards
 	return l

@@ -30,7 +30,7 @@ type request struct {
 
 // Call calls an operation: {"operation":"dynamodb:PutItem","params":{...},"idempotencyKey":K}. The output is the response of the
 // service. Idempotency tokens of the operation that the params leave out are made of the key. An error of the service, or for an
-// operation or params that there are not, is a [*resume.ServiceError]; after another error the call may have had its effect.
+// unknown operation or wrong params, is a [*resume.ServiceError]; after another error the call may have had its effect.
 func (a *Actions) Call(ctx context.Context, input []byte) ([]byte, error) {
 	var r request
 	if err := json.Unmarshal(input, &r); err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// Together describes jobs with fewer calls. A service accepts a number of descriptions a second, and some services describe many
-// jobs in one call. Descriptions of one kind, and for ECS of one cluster, that are asked for within Pause share a call, up to the number that the service
-// describes at once.
+// Together describes jobs with fewer calls, because services limit the calls a second. Descriptions of one kind, and for ECS of one
+// cluster, that are requested within Pause share a call, up to the number of jobs that the service describes in one call.
 type Together struct {
 	resume.Services
 
@@ -63,13 +62,14 @@ func (t *Together) Describe(ctx context.Context, kind jobs.Kind, params []byte) 
 	return kind.SplitDescription(shared.response, params)
 }
 
-// isRejected reports whether the service rejected a call for what it asked. A throttled call is not repeated once for each job.
+// isRejected reports whether the service rejected the params of a call. It is false for a throttled call, which must not be
+// repeated once for each job.
 func isRejected(err error) bool {
 	refused, ok := errors.AsType[*resume.ServiceError](err)
 	return ok && !refused.Again
 }
 
-// join adds a description to the call that others may join. It reports true to the one that carries the call out.
+// join adds a description to the shared call, and reports whether the caller has to carry it out.
 func (t *Together) join(key string, kind jobs.Kind, params []byte) (shared *sharedCall, first bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

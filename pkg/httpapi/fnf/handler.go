@@ -72,7 +72,7 @@ type Config struct {
 	Executions Executions
 	Index      Index
 	Flows      Flows
-	// Check returns what package fdl cannot know to be wrong in a definition; nil finds nothing.
+	// Check returns the problems of a definition that package fdl cannot find. It may be nil.
 	Check func(*fdl.Flow) fdl.Problems
 	// Schedules manages the schedules of flows.
 	Schedules cron.Manager

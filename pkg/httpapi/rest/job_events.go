@@ -21,7 +21,7 @@ type JobEvents interface {
 	Replay(ctx context.Context, id string) (JobEventResult, error)
 }
 
-// ErrNoEvent says that no job event has an id.
+// ErrNoEvent is the error for an id that no stored job event has.
 var ErrNoEvent = errors.New("no job event is kept with this id; an event that matches no wait is kept for a day")
 
 // JobEventPage is a page of job events.
@@ -35,7 +35,7 @@ type JobEvent struct {
 	ID string `json:"id"`
 	// Time is when the job ended; of an event that arrived since the process of a local store began, when it arrived.
 	Time time.Time `json:"time"`
-	// Result is what became of it: matched, parked until its job has a waiter, or ignored; or failed, and Problem says why.
+	// Result is matched, parked until its job has a waiter, ignored, or failed, and Problem says why.
 	Result  string `json:"result"`
 	Problem string `json:"problem,omitempty"`
 	// Kind, Account, Region and Name are those of the job.
@@ -52,7 +52,7 @@ type JobEvent struct {
 	Text string `json:"text,omitempty"`
 }
 
-// What became of events.
+// The results of job events.
 const (
 	EventAccepted = "accepted"
 	EventIgnored  = "ignored"
@@ -69,7 +69,7 @@ func (e JobEvent) Key() jobs.Key {
 	return jobs.Key{Kind: e.Kind, Account: e.Account, Region: e.Region, Name: e.Name}
 }
 
-// JobEventResult says what became of a job event.
+// JobEventResult is the result of a job event.
 type JobEventResult struct {
 	// Result is accepted, if a token waits for the job; parked, if none does; or ignored, if it does not report the end of a job of
 	// a known kind.

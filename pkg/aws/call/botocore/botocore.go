@@ -1,5 +1,5 @@
 // Package botocore reads the vendor's descriptions of its services from its library for Python. The tests of package call compare
-// the rows with them, and the catalogue is made of them.
+// the rows with them, and the catalogue is generated from them.
 package botocore
 
 import (
@@ -148,9 +148,9 @@ type Form int
 const (
 	// Full has all members.
 	Full Form = iota
-	// Instants has only what is not the same in the JSON of a response and in a result: instants, and members out of the body.
+	// Instants has only what differs between the JSON of a response and a result: instants, and members outside of the body.
 	Instants
-	// Outline has the members of the input itself, and below them only instants, and names that are others in JSON.
+	// Outline has the members of the input itself. Below them it has only instants, and members whose name in JSON differs.
 	Outline
 )
 
@@ -195,7 +195,7 @@ func (m Model) shape(name string, form Form, within []string) string {
 	return ""
 }
 
-// open leaves out what is as it is in JSON, if the form does.
+// open returns the text of a member, empty if it needs no conversion and the form leaves out such members.
 func open(text string, form Form, within []string) string {
 	if form == Full || text == "t" || form == Outline && len(within) == 1 {
 		return text
@@ -211,7 +211,7 @@ func instant(format string) string {
 	return "t"
 }
 
-// item writes the items of a list or a map, which is a member of the input if it is within the input only.
+// item writes the items of a list or a map.
 func (m Model) item(name string, form Form, within []string) string {
 	text := m.shape(name, form, within)
 	if text == "" && form == Outline && len(within) == 2 {
@@ -279,7 +279,7 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 	return wire + flags + place + ":" + instantAt(m.Shapes[each.Shape], each.Location, text)
 }
 
-// instantAt returns the kind of a member out of the body, which has other defaults for instants.
+// instantAt returns the kind of a member outside of the body, where instants have other defaults.
 func instantAt(s Shape, location, text string) string {
 	switch {
 	case s.Type != "timestamp" || location == "":
@@ -292,7 +292,7 @@ func instantAt(s Shape, location, text string) string {
 	return "t"
 }
 
-// placed returns the kind of a member of a response that is out of the body.
+// placed returns the kind of a member of a response that is outside of the body.
 func (m Model) placed(shape string) string {
 	if kind := scalars[m.Shapes[shape].Type]; kind != "" {
 		return kind

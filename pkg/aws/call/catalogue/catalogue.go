@@ -1,11 +1,11 @@
-// Package catalogue has all operations of the services of AWS that speak JSON, as operations of package call. It is a file made of
-// the vendor's models: a test compares the two, and writes the file with -update.
+// Package catalogue has all operations of the services of AWS that speak JSON, as operations of package call. Its file is
+// generated from the vendor's models: a test compares the two, and writes the file with -update.
 //
 // A service has two names: that in the AWS CLI ("stepfunctions", "dms"), and the SDK's id in lower case and without spaces
 // ("sfn", "databasemigrationservice").
 //
-// Of the params of an operation that starts jobs the catalogue has all members. Of other operations it has the members with their
-// types, but not the members of those: the service itself checks them. It has what must be converted at any depth.
+// For operations that start jobs, the catalogue has the params with members at any depth. For other operations it has the params
+// with their types, and of nested members only those that must be converted: the service itself checks the others.
 //
 // This package may change between releases.
 package catalogue
@@ -146,10 +146,10 @@ func Operations(name string) []string {
 	return slices.Clone(e.read().names)
 }
 
-// UnknownError is the error for a service or an operation that there is not.
+// UnknownError is the error for a service or an operation that does not exist.
 type UnknownError struct {
 	Service, Operation string
-	// Names are those that there are: of operations, or of services if the service is unknown.
+	// Names are the existing ones: of operations, or of services if the service is unknown.
 	Names []string
 	// NoService reports that the service is unknown.
 	NoService bool
@@ -163,7 +163,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("service %q has no operation %q", e.Service, e.Operation)
 }
 
-// RefusedError is the error for an operation that is not called.
+// RefusedError is the error for an operation that exists and that the catalogue does not support.
 type RefusedError struct{ Service, Operation, Reason string }
 
 // Error implements error.

@@ -13,12 +13,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Check returns the problems of the actions that a flow names: operations that there are not, or that cannot be called, and params of
-// operations, jobs and messages that have other names or types, or lack a required one.
+// Check returns the problems of the actions of a flow: unknown and unsupported operations, and params of operations, jobs and
+// messages that are unknown, missing or of another type.
 func Check(flow *fdl.Flow) fdl.Problems { return flow.CheckActions(mistakesOf) }
 
-// CheckStart returns an error if the params of a job's start have other names or types than its service accepts, or lack a required
-// one. It is a [*jobs.RequestError].
+// CheckStart returns a [*jobs.RequestError] if params of a job's start are unknown, missing or of another type.
 func CheckStart(kind jobs.Kind, params []byte) error {
 	v, err := value.ParseJSON(params)
 	if err != nil {
@@ -47,7 +46,7 @@ func mistakesOf(action string, params value.Value) []fdl.ActionMistake {
 	return explained(action, row.Compare(params))
 }
 
-// startMistakes returns those of the params of a job or a message.
+// startMistakes returns the mistakes in the params of a job or a message.
 func startMistakes(kind jobs.Kind, params value.Value) []fdl.ActionMistake {
 	if !kind.HasEnd() {
 		return messageMistakes(kind, params)
@@ -150,7 +149,7 @@ func meant(operation string, unknown *UnknownError) string {
 	return fdl.DidYouMean(operation, others)
 }
 
-// CheckOperation returns an error if there is no such operation, or if it cannot be called.
+// CheckOperation returns an error if the operation does not exist or is not supported.
 func CheckOperation(operation string) error {
 	if mistakes := mistakesOf(operation, value.Value{}); len(mistakes) > 0 && !mistakes[0].InParams {
 		return errors.New(mistakes[0].Message)
@@ -158,8 +157,8 @@ func CheckOperation(operation string) error {
 	return nil
 }
 
-// Right returns the action of IAM that an operation needs: "states:DescribeExecution" for "stepfunctions:DescribeExecution". The error
-// says that there is no such operation, or that IAM has no action of its name.
+// Right returns the action of IAM that an operation needs: "states:DescribeExecution" for "stepfunctions:DescribeExecution". It
+// returns an error if the operation does not exist, or if IAM has no action of its name.
 func Right(operation string) (action string, err error) {
 	if err := CheckOperation(operation); err != nil {
 		return "", err
