@@ -309,6 +309,7 @@ func describe(e rest.Execution) string {
 	if e.Waiting != nil {
 		for _, w := range append([]rest.Waiting{*e.Waiting}, e.Waiting.Inside...) {
 			line("asks", question(w.Question))
+			line("job", jobText(w))
 		}
 	}
 	if e.Waiting != nil && e.Waiting.Progress != nil {
@@ -339,6 +340,18 @@ func describe(e rest.Execution) string {
 		line("notice", why)
 	}
 	return out.String()
+}
+
+// jobText names the job that a step waits for: "Load: batch-job 98a5 of account 123456789012".
+func jobText(w rest.Waiting) string {
+	if w.Job == nil {
+		return ""
+	}
+	text := machine.StepIn(w.Step, w.Iterations) + ": " + w.Job.Kind + " " + w.Job.ID
+	if w.Job.Account != "" {
+		text += " of account " + w.Job.Account
+	}
+	return strings.TrimSpace(text)
 }
 
 func stopCommand(c Command) *cobra.Command {

@@ -161,6 +161,13 @@ func TestJobEventsWhileNothingRuns(t *testing.T) {
 	}
 	history := doWith(t, "", env, "history", "batch-callback/one", "--json").stdout
 	id := regexp.MustCompile(`"job_id": "([^"]*)`).FindStringSubmatch(history)[1]
+	if shown := doWith(t, "", env, "show", "batch-callback/one").stdout; !regexp.MustCompile(`\njob +\w+: batch-job ` + id + `\n`).MatchString(shown) {
+		t.Errorf("the job %s is not shown:\n%s", id, shown)
+	}
+	shown := doWith(t, "", env, "show", "batch-callback/one", "--json").stdout
+	if conforms(t, "execution", shown); !strings.Contains(shown, `"id": "`+id+`"`) {
+		t.Errorf("the job %s is not in the JSON:\n%s", id, shown)
+	}
 	event, err := os.ReadFile("../../events/batch-callback/succeeded.json")
 	if err != nil {
 		t.Fatal(err)

@@ -85,7 +85,7 @@ func TestAJobEventIsReplayed(t *testing.T) {
 	if u.bind(); u.isListed() {
 		t.Error("the event is listed, and the job has a waiter")
 	}
-	s.check(t, cli.ExitSucceeded, "Running", "show", "unmatched/one")
+	s.check(t, cli.ExitSucceeded, "job       Job: "+started.Kind+" "+started.ID+"\n", "show", "unmatched/one")
 	for range 2 {
 		s.check(t, cli.ExitSucceeded, "accepted", "job-events", "replay", id)
 	}

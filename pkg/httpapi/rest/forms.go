@@ -98,6 +98,18 @@ type Waiting struct {
 	Progress *Progress `json:"progress,omitempty"`
 	// Question is what the step asks the person who reports its outcome. It is left out in lists.
 	Question *machine.Question `json:"question,omitempty"`
+	// Job is the job whose end the step waits for. It is left out in lists.
+	Job *AwaitedJob `json:"job,omitempty"`
+}
+
+// AwaitedJob is the job that a step waits for. Of a start that is not recorded it has only the kind.
+type AwaitedJob struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id,omitempty"`
+	// Key is the ARN of the job, or the equivalent of its kind.
+	Key string `json:"key,omitempty"`
+	// Account is the account that the step names, left out if it names none.
+	Account string `json:"account,omitempty"`
 }
 
 // Progress is how many branches or iterations of a step there are, have ended, and have begun and not ended.

@@ -624,7 +624,7 @@ func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int
 	}
 	one := h.waitingOf(flow, state)
 	if e.Waiting = &one; lanes == shownLanes {
-		if one.Question, err = h.Engine.Question(ctx, flow, state); err != nil {
+		if err := h.addAsked(ctx, flow, state, &one); err != nil {
 			return e, err
 		}
 	}
@@ -654,6 +654,14 @@ func (h handler) waitingOf(flow *fdl.Flow, state machine.State) Waiting {
 	}
 }
 
+// addAsked adds what the step asks a person, and the job that it started. Both are read.
+func (h handler) addAsked(ctx context.Context, flow *fdl.Flow, state machine.State, to *Waiting) (err error) {
+	if to.Question, err = h.Engine.Question(ctx, flow, state); err == nil {
+		to.Job, err = h.awaitedJob(ctx, loaded{state, flow})
+	}
+	return err
+}
+
 // mostInside is how many branches or iterations are told of.
 const mostInside = 3
 
@@ -670,7 +678,7 @@ func (h handler) addInside(ctx context.Context, flow *fdl.Flow, state machine.St
 	for _, state := range waits.States[:min(len(waits.States), mostInside)] {
 		one := h.waitingOf(flow, state)
 		if lanes == shownLanes {
-			if one.Question, err = h.Engine.Question(ctx, flow, state); err != nil {
+			if err := h.addAsked(ctx, flow, state, &one); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -72,6 +73,21 @@ func (h handler) jobOf(ctx context.Context, l loaded) (t Token, ok bool, err err
 	reply, err := h.Engine.Submission(ctx, l.ID())
 	t.Job = reply.Get("job_key").Text()
 	return t, true, err
+}
+
+// awaitedJob returns the job that a step of [fdl.StartJob] waits for, nil for other waits.
+func (h handler) awaitedJob(ctx context.Context, l loaded) (*AwaitedJob, error) {
+	task, isTask := l.flow.All[l.Waiting.Attempt.Step].Kind.(*fdl.Task)
+	if waits := waitsFor(l.flow, l.Waiting); !isTask || task.Resource.Function != fdl.StartJob || waits != "job" && waits != "callback" {
+		return nil, nil //nolint:nilnil // it waits for no job
+	}
+	reply, err := h.Engine.Submission(ctx, l.ID())
+	text := func(name string) string { return reply.Get(name).Text() }
+	job := AwaitedJob{Kind: cmp.Or(task.Resource.Kind, text("kind")), ID: text("job_id"), Key: text("job_key"), Account: text("account")}
+	if err != nil || job.Kind == "" {
+		return nil, err
+	}
+	return &job, nil
 }
 
 // tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may be closed already.
