@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Wait is a step that waits for its callback.
@@ -21,18 +22,11 @@ type Wait struct {
 // WaitFor returns the step of a log that waits for the token with that handle. Ok is false if the log waits for something else, or
 // does not exist.
 func (c *Client) WaitFor(ctx context.Context, log ID, handle string) (w Wait, ok bool, err error) {
-	item, err := c.log.Latest(ctx, log)
-	if errors.Is(err, ErrNotFound) {
-		return w, false, nil
-	}
-	var state machine.State
-	if err == nil {
-		state, err = decodeState(item)
+	state, ok, err := c.waitingFor(ctx, log, handle)
+	if !ok {
+		return w, false, err
 	}
 	waiting := state.Waiting
-	if err != nil || waiting == nil || waiting.Handle() != handle {
-		return w, false, wrap("read what "+log.String()+" waits for", err)
-	}
 	flow, err := c.flows.Flow(ctx, state.Flow)
 	if err != nil {
 		return w, false, err
@@ -44,6 +38,37 @@ func (c *Client) WaitFor(ctx context.Context, log ID, handle string) (w Wait, ok
 	}
 	w.Question, err = c.Question(ctx, flow, state)
 	return w, err == nil, err
+}
+
+// waitingFor returns the state of the log. Ok is false if it does not wait for the token with that handle.
+func (c *Client) waitingFor(ctx context.Context, log ID, handle string) (state machine.State, ok bool, err error) {
+	item, err := c.log.Latest(ctx, log)
+	if errors.Is(err, ErrNotFound) {
+		return state, false, nil
+	}
+	if err == nil {
+		state, err = decodeState(item)
+	}
+	ok = err == nil && state.Waiting != nil && state.Waiting.Handle() == handle
+	return state, ok, wrap("read what "+log.String()+" waits for", err)
+}
+
+// JobParams returns the params of the job whose start the log waits for by the token with that handle. They are missing if it
+// does not wait for that.
+func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params value.Value, err error) {
+	state, ok, err := c.waitingFor(ctx, log, handle)
+	if !ok {
+		return params, err
+	}
+	flow, err := c.flows.Flow(ctx, state.Flow)
+	if err != nil {
+		return params, err
+	}
+	input, loader := state.Waiting.Input, c.newValueLoader()
+	if err := loader.fill(ctx, &input); err != nil {
+		return params, err
+	}
+	return machine.JobParams(flow.All[state.Waiting.Attempt.Step], input), nil
 }
 
 // Question returns what is asked of the person who reports the outcome that an execution of the flow waits for, nil for nothing.

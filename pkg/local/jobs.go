@@ -125,7 +125,7 @@ func thrown(call machine.Call, name, message string) token.Outcome {
 // polls sends polls as timers of the queue.
 type polls struct{ system *System }
 
-// Send implements [resume.Polls]. It binds the waiter of a first poll to its job: the next process sends polls again that were not due at the end of
+// Send implements [resume.Polls]. The end of a simulated job has a poll of its own instant. Send binds the waiter of a first poll to its job: the next process sends polls again that were not due at the end of
 // this one, because the store has the waiters of each job.
 func (p polls) Send(ctx context.Context, poll resume.Poll) error {
 	if id, ok := token.HandleID(poll.Waiter.Handle); ok && poll.Number <= 1 {
@@ -133,8 +133,13 @@ func (p polls) Send(ctx context.Context, poll resume.Poll) error {
 			return err
 		}
 	}
-	p.system.queue.at(poll.Due, func() { p.carryOut(poll) })
+	poll.Due = p.system.services.due(poll)
+	p.enqueue(poll)
 	return nil
+}
+
+func (p polls) enqueue(poll resume.Poll) {
+	p.system.queue.at(poll.Due, func() { p.carryOut(poll) })
 }
 
 // carryOut makes the poll. A poll that fails ends the run, as a wake does, and is repeated in the
@@ -145,7 +150,7 @@ func (p polls) carryOut(poll resume.Poll) {
 	if err := p.system.observer.Reconcile(r.ctx, poll); err != nil {
 		r.stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect after the end of the run
 		poll.Due = p.system.config.Clock.Now().Add(retryDelay)
-		_ = p.Send(r.ctx, poll)
+		p.enqueue(poll)
 	}
 }
 
@@ -160,7 +165,7 @@ func (s *System) pollAgain(ctx context.Context) error {
 		if poll.Waiter.Claims { // its start is repeated
 			continue
 		}
-		s.services.simulated.remember(poll)
+		s.services.remember(poll, func() []byte { return s.paramsOf(ctx, poll) })
 		poll.Number, poll.Receives, poll.Due = 1, 0, poll.Waiter.Run.Since.Add(resume.FirstPoll)
 		if first := s.config.Clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
 			poll.Due = first // the clock of the earlier process was ahead
@@ -170,4 +175,18 @@ func (s *System) pollAgain(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// paramsOf returns the params of the job for which a step waits, nil if they are not known: the recovery of the execution reports what
+// cannot be read.
+func (s *System) paramsOf(ctx context.Context, poll resume.Poll) []byte {
+	id, ok := token.HandleID(poll.Waiter.Handle)
+	if !ok {
+		return nil
+	}
+	params, err := s.Client.JobParams(ctx, id.Execution, poll.Waiter.Handle)
+	if err != nil || params.IsMissing() {
+		return nil
+	}
+	return []byte(params.JSON())
 }

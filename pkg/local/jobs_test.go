@@ -1,6 +1,9 @@
 package local_test
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -180,9 +183,16 @@ func TestJobsInVirtualTime(t *testing.T) {
 		by                  token.Closer
 		failed              string
 	}{
-		"Batch, no event":           {batchJob, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
-		"Batch, done at once":       {batchJob, `{"delay":0}`, noEvent, 60, token.ClosedByReconcile, ""},
-		"Batch, slower":             {batchJob, `{"delay":200}`, noEvent, 60 + 120 + 240, token.ClosedByReconcile, ""},
+		"Batch, no event":     {batchJob, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
+		"Batch, done at once": {batchJob, `{"delay":0}`, noEvent, 0, token.ClosedByReconcile, ""},
+		"Batch, faster":       {batchJob, `{"delay":5}`, noEvent, 5, token.ClosedByReconcile, ""},
+		"Batch, slower":       {batchJob, `{"delay":200}`, noEvent, 200, token.ClosedByReconcile, ""},
+		"Batch, much slower":  {batchJob, `{"delay":10000}`, noEvent, 10_000, token.ClosedByReconcile, ""},
+		"DMS, slower":         {dmsTask, `{"delay":200}`, noEvent, 200, token.ClosedByReconcile, ""},
+		"the event before the delay": {
+			batchJob, `{"delay":200}`, "events:" + batchEvent("100", "{job_key}", "FAILED"), 100, token.ClosedByEvent, "Job.Failed",
+		},
+		"a function, with a delay":  {told, `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d","delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
 		"DMS, no event":             {dmsTask, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
 		"Step Functions, no event":  {execution, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
 		"Transcribe, no event":      {transcription, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
@@ -273,5 +283,92 @@ func TestActionsAreResolved(t *testing.T) {
 	}
 	if _, err := local.NewTasks(&local.Clock{}, map[string]string{"batch:SubmitJob": "exec:true"}); err == nil {
 		t.Error("a command stands behind an action")
+	}
+}
+
+// inForeach waits for the job of an iteration.
+const inForeach = `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    iterationMapping: {collection: $.list, item: one}
+    inputMappings: [{target: list, source: [a]}, {target: delay, source: $input.delay}]
+    steps:
+      - type: task
+        name: Work
+        action: batch:SubmitJob
+        pattern: sync
+        serviceParams: {jobName: w, jobQueue: q, jobDefinition: d, delay: $.delay}
+        inputMappings: [{target: delay, source: $input.delay}]
+`
+
+// systemAt is a system of the store with simulated jobs, in virtual time from that instant.
+func systemAt(t *testing.T, store local.Store, at time.Time, observer engine.Observer) *local.System {
+	t.Helper()
+	clock := local.NewVirtualClock(at)
+	tasks, err := local.NewTasks(clock, simulated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return local.New(local.Config{Store: store, Clock: clock, Tasks: tasks, Observer: observer})
+}
+
+// stopper ends a run once a job was submitted.
+type stopper struct{ context.CancelFunc }
+
+func (stopper) Calling(machine.Call, time.Time) {}
+
+func (s stopper) Committed(_ engine.ID, _ machine.State, events []machine.Event) {
+	if slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.TaskSubmitted }) {
+		s.CancelFunc()
+	}
+}
+
+// runUntilSubmitted runs an execution flow/run until its job was started.
+func runUntilSubmitted(t *testing.T, store local.Store, at time.Time, flow, input string) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := systemAt(t, store, at, stopper{cancel})
+	put, err := s.Client.PutFlow(ctx, "flow", []byte(flow))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := value.ParseJSON([]byte(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Start(ctx, engine.StartRequest{Flow: put, Execution: "run", Input: v}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the run ended with %v", err)
+	}
+}
+
+// TestARestartKeepsTheDelay: a simulated job ends after its delay also if the process is another one then.
+func TestARestartKeepsTheDelay(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ flow, input string }{
+		"an action":       {batchJob, `{"delay":200}`},
+		"a named job":     {dmsTask, `{"delay":200}`},
+		"a function":      {told, `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d","delay":200}}`},
+		"a large input":   {batchJob, `{"delay":200,"text":"` + strings.Repeat("long ", 2_000) + `"}`},
+		"in an iteration": {inForeach, `{"delay":200}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store, start := &local.MemoryStore{}, time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+			runUntilSubmitted(t, store, start, tt.flow, tt.input)
+			after := systemAt(t, store, start.Add(30*time.Second), nil)
+			if err := after.Run(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			state, err := after.Client.Describe(t.Context(), engine.NewID("flow", "run"))
+			if took := state.At.Sub(start); err != nil || took != 200*time.Second || state.Status != machine.StatusSucceeded {
+				t.Errorf("took %s, status %s (%s), error %v; want 200s", took, state.Status, state.Cause, err)
+			}
+		})
 	}
 }

@@ -150,13 +150,33 @@ func (s *simulatedServices) observe(event []byte) {
 	s.played.Observe(event, s.clock.Now())
 }
 
-func (s *simulatedServices) remember(poll resume.Poll) {
+// remember restores the simulated job of a poll of an earlier process.
+func (s services) remember(poll resume.Poll, params func() []byte) {
+	if s.own.provider(poll.Key.Kind) != providerSimulated {
+		return
+	}
 	run := poll.Waiter.Run
 	began, err := time.Parse(time.RFC3339Nano, run.BeginText) // as the service told it
 	if err != nil {
 		began = run.Since
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.played.Remember(poll.Key, poll.Waiter.JobID, began)
+	known := params()
+	s.simulated.mu.Lock()
+	defer s.simulated.mu.Unlock()
+	s.simulated.played.Remember(poll.Key, poll.Waiter.JobID, began, known)
+}
+
+// due returns when a poll finds the end of a simulated job, if that is earlier than the poll. A later poll of a job whose time is over
+// stays where it is: the poll before it did not find the end.
+func (s services) due(poll resume.Poll) time.Time {
+	if s.own.provider(poll.Key.Kind) != providerSimulated {
+		return poll.Due
+	}
+	s.simulated.mu.Lock()
+	defer s.simulated.mu.Unlock()
+	end, ok := s.simulated.played.End(poll.Key)
+	if !ok || !end.Before(poll.Due) || poll.Number > 1 && !s.simulated.clock.Now().Before(end) {
+		return poll.Due
+	}
+	return end
 }

@@ -27,6 +27,18 @@ func Asks(step *fdl.Step) bool {
 	return task != nil && (!task.Prompt.IsEmpty() || task.Choices != nil)
 }
 
+// JobParams returns the params of the job that the step starts with that input, which is complete. They are missing if it starts none.
+func JobParams(step *fdl.Step, input value.Value) value.Value {
+	task, isTask := step.Kind.(*fdl.Task)
+	switch {
+	case isTask && task.Resource.Kind != "":
+		return task.Params.Eval(&expr.Scope{Self: input})
+	case isTask && task.Resource.Function == fdl.StartJob:
+		return input.Get("params")
+	}
+	return value.Missing()
+}
+
 // QuestionOf returns what the step asks with that input, which is complete. It returns nil for a step that asks nothing.
 func QuestionOf(step *fdl.Step, input value.Value) *Question {
 	if !Asks(step) {

@@ -61,15 +61,14 @@ func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.
 	if err != nil {
 		return nil, err
 	}
-	delay, err := delayOf(raw["delay"])
+	delay, err := delayOf(raw[jobs.ParamDelay])
 	if err != nil {
 		return nil, err
 	}
 	if !kind.Simulates() {
 		return nil, notPlayed(kind)
 	}
-	delay = min(max(delay, 0), math.MaxInt32)
-	j := &job{jobs.Simulated{Params: params, Began: now}, time.Duration(delay * float64(time.Second))}
+	j := &job{jobs.Simulated{Params: params, Began: now}, durationOf(delay)}
 	if err := j.name(kind, unique); err != nil {
 		return nil, err
 	}
@@ -171,11 +170,31 @@ func (s *Services) Observe(text []byte, now time.Time) {
 	}
 }
 
-// Remember restores a job of an earlier process, without its params and its delay. It does not change a
-// known job.
-func (s *Services) Remember(key jobs.Key, id string, began time.Time) {
+// Remember restores a job of an earlier process, with its params if they are known. Without them its delay is the default. It does not
+// change a known job.
+func (s *Services) Remember(key jobs.Key, id string, began time.Time, params []byte) {
 	kind, _ := jobs.Find(key.Kind)
-	if kind.Simulates() && s.byKey[key] == nil {
-		s.add(kind, &job{jobs.Simulated{ID: id, Key: key, Began: began}, defaultDelay * time.Second})
+	if !kind.Simulates() || s.byKey[key] != nil {
+		return
 	}
+	raw, _ := jobs.ObjectMembers("params", params) // without params there is nothing to read
+	delay, err := delayOf(raw[jobs.ParamDelay])
+	if err != nil { // no start has that
+		delay = defaultDelay
+	}
+	s.add(kind, &job{jobs.Simulated{ID: id, Key: key, Params: params, Began: began}, durationOf(delay)})
+}
+
+// End returns when a running job ends by itself. Ok is false for an unknown job, and for one that an event or a stop ended.
+func (s *Services) End(key jobs.Key) (end time.Time, ok bool) {
+	j := s.byKey[key]
+	if j == nil || !j.Ended.IsZero() {
+		return end, false
+	}
+	return j.Began.Add(j.delay), true
+}
+
+// durationOf returns a delay that a timer can have.
+func durationOf(delay float64) time.Duration {
+	return time.Duration(min(max(delay, 0), math.MaxInt32) * float64(time.Second))
 }

@@ -252,10 +252,16 @@ func TestPlayedJobIsRemembered(t *testing.T) {
 		if refusal != nil && !row.Unknown(refusal.Code) {
 			t.Errorf("%s: code %q does not mean an unknown job", kind, refusal.Code)
 		}
-		s.Remember(started.Key, started.ID, start)
-		for seconds, want := range map[int]jobs.Status{59: jobs.StatusRunning, 60: jobs.StatusSuccess} {
-			if _, seen := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second)); seen.Status != want {
-				t.Errorf("%s: %s after %d seconds, want %s", kind, seen.Status, seconds, want)
+		for given, delay := range map[string]int{"": 60, "null": 60, `{"delay":"soon"}`: 60, `{"delay":200}`: 200} {
+			var s Services
+			s.Remember(started.Key, started.ID, start, []byte(given))
+			if end, ok := s.End(started.Key); !ok || !end.Equal(start.Add(time.Duration(delay)*time.Second)) {
+				t.Errorf("%s with %s: it ends at %s, %t", kind, given, end, ok)
+			}
+			for seconds, want := range map[int]jobs.Status{delay - 1: jobs.StatusRunning, delay: jobs.StatusSuccess} {
+				if _, seen := describePlayed(t, &s, row, started.ID, start.Add(time.Duration(seconds)*time.Second)); seen.Status != want {
+					t.Errorf("%s with %s: %s after %d seconds, want %s", kind, given, seen.Status, seconds, want)
+				}
 			}
 		}
 	}
