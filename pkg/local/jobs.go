@@ -125,8 +125,11 @@ func thrown(call machine.Call, name, message string) token.Outcome {
 // polls sends polls as timers of the queue.
 type polls struct{ system *System }
 
-// Send implements [resume.Polls]. The end of a simulated job has a poll of its own instant. Send binds the waiter of a first poll to its job: the next process sends polls again that were not due at the end of
-// this one, because the store has the waiters of each job.
+// Send implements [resume.Polls].
+//
+//   - A simulated job has a poll at the instant at which it ends.
+//   - The waiter of a first poll is bound to its job. The store has the waiters of each job, so the next process sends polls
+//     again that were not due at the end of this one.
 func (p polls) Send(ctx context.Context, poll resume.Poll) error {
 	if id, ok := token.HandleID(poll.Waiter.Handle); ok && poll.Number <= 1 {
 		if _, err := p.system.config.Store.Bind(ctx, poll.Key, poll.Waiter, id.Expires); err != nil {

@@ -192,7 +192,9 @@ func TestJobsInVirtualTime(t *testing.T) {
 		"the event before the delay": {
 			batchJob, `{"delay":200}`, "events:" + batchEvent("100", "{job_key}", "FAILED"), 100, token.ClosedByEvent, "Job.Failed",
 		},
-		"a function, with a delay":  {told, `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d","delay":5}}`, noEvent, 5, token.ClosedByReconcile, ""},
+		"a function, with a delay": {
+			told, `{"kind":"batch-job","params":{"jobName":"w","jobQueue":"q","jobDefinition":"d","delay":5}}`, noEvent, 5, token.ClosedByReconcile, "",
+		},
 		"DMS, no event":             {dmsTask, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
 		"Step Functions, no event":  {execution, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
 		"Transcribe, no event":      {transcription, `{}`, noEvent, 60, token.ClosedByReconcile, ""},
