@@ -82,10 +82,7 @@ func (r trip) checkRights(t *testing.T, kind jobs.Kind) {
 		t.Fatal("no job was started")
 	}
 	u.check(kind.DescribeStatements(limitedAccount, emulator.Region), func() string {
-		description, err := kind.DescribeParams(id)
-		if err == nil {
-			_, err = s.Describe(t.Context(), kind, description)
-		}
+		_, err := tryDescribe(t, s, kind, id)
 		return codeOrText(kind, err)
 	})
 	if kind.CanStop() {

@@ -199,13 +199,19 @@ func codeOf(kind jobs.Kind, err error) string {
 	return strings.TrimPrefix(refused.Name, kind.Service+".")
 }
 
-func describeOn(t *testing.T, s *services.Services, kind jobs.Kind, id string) (jobs.Key, jobs.Sighting) {
+// tryDescribe returns the response of the service, or its error.
+func tryDescribe(t *testing.T, s *services.Services, kind jobs.Kind, id string) ([]byte, error) {
 	t.Helper()
 	params, err := kind.DescribeParams(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := s.Describe(t.Context(), kind, params)
+	return s.Describe(t.Context(), kind, params)
+}
+
+func describeOn(t *testing.T, s *services.Services, kind jobs.Kind, id string) (jobs.Key, jobs.Sighting) {
+	t.Helper()
+	response, err := tryDescribe(t, s, kind, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,11 +258,7 @@ func (r trip) checkEnd(t *testing.T, s *services.Services, kind jobs.Kind, id st
 // checkUnknown describes a job that does not exist: the service says so, or its response has no job.
 func checkUnknown(t *testing.T, s *services.Services, kind jobs.Kind, id string) {
 	t.Helper()
-	params, err := kind.DescribeParams(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := s.Describe(t.Context(), kind, params)
+	response, err := tryDescribe(t, s, kind, id)
 	if err != nil {
 		if !kind.Unknown(codeOf(kind, err)) {
 			t.Errorf("a job that does not exist: %v", err)

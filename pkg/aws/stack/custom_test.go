@@ -145,15 +145,9 @@ func (s stack) rendered(t *testing.T, job string) {
 
 // startCustom starts a job that ends at once, for a task token if there is one.
 func (x trial) startCustom(taskToken string) (job []byte, err error) {
-	request := map[string]any{"kind": "custom:render-video", "params": map[string]any{"video": x.theirToken(), "seconds": "0"}}
-	if taskToken != "" {
-		request["taskToken"] = taskToken
-	}
-	text, err := json.Marshal(request)
-	if err != nil {
-		return nil, err
-	}
-	return x.ask("StartJob", string(text))
+	return x.startJob(map[string]any{
+		"kind": "custom:render-video", "params": map[string]any{"video": x.theirToken(), "seconds": "0"},
+	}, taskToken)
 }
 
 func startsCustom(x trial) error {

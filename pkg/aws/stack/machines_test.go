@@ -1,14 +1,11 @@
 package stack_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -171,23 +168,11 @@ func (s stack) askBefore(t *testing.T, folder string) {
 
 func zipped(t *testing.T, name, file string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(file)
+	code, err := zippedFile(name, file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var code bytes.Buffer
-	archive := zip.NewWriter(&code)
-	entry, err := archive.Create(name)
-	if err == nil {
-		_, err = entry.Write(text)
-	}
-	if err == nil {
-		err = archive.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return code.Bytes()
+	return code
 }
 
 // answerByAction does what the URL of an action does: it sends the action's outcome to Step Functions.

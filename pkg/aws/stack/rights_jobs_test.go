@@ -383,9 +383,13 @@ func observes(member string) func(trial) error {
 
 // elsewhere starts a job of the other account, for a task token if there is one.
 func (x trial) elsewhere(taskToken string) (job []byte, err error) {
-	request := map[string]any{"kind": "transcribe-job", "account": otherAccount, "params": map[string]any{
+	return x.startJob(map[string]any{"kind": "transcribe-job", "account": otherAccount, "params": map[string]any{
 		"TranscriptionJobName": x.theirToken(), "LanguageCode": "en-US", "Media": map[string]string{"MediaFileUri": "s3://b/k"},
-	}}
+	}}, taskToken)
+}
+
+// startJob asks StartJob for a job, for a task token if there is one.
+func (x trial) startJob(request map[string]any, taskToken string) (job []byte, err error) {
 	if taskToken != "" {
 		request["taskToken"] = taskToken
 	}

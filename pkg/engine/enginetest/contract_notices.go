@@ -91,13 +91,7 @@ var noticeCases = []ruleCase{
 	}},
 	{"rule 14: a target is told of the waits of lanes", func(b *fixture) {
 		n := b.notices()
-		request := b.request(flowHead+"  - type: foreach\n    name: Each\n    iterationMapping: {collection: $.list, item: one}\n    steps:\n"+
-			strings.ReplaceAll("\n"+callbackText(), "\n", "\n    ")[1:], `{"list":[1,2]}`)
-		request.Notify = testNotify
-		b.wantStart(request, engine.StartedNew)
-		b.answer("Ask", `{}`)
-		b.answer("Ask", `{}`)
-		b.drain()
+		b.askInLanes()
 		if len(n.got) != 2 || n.got[0].ID == n.got[1].ID || n.got[0].Execution != testID || n.got[1].Execution != testID {
 			b.t.Fatalf("told %+v", n.got)
 		}
@@ -185,6 +179,18 @@ func (b *fixture) beginNotified(flow string) engine.Wake {
 	b.wantStart(request, engine.StartedNew)
 	b.wantTrace("wake start in 0s", "write 0")
 	return b.take()
+}
+
+// askInLanes starts an execution with two lanes, each of which waits for a callback that its target is told of.
+func (b *fixture) askInLanes() {
+	b.t.Helper()
+	request := b.request(flowHead+"  - type: foreach\n    name: Each\n    iterationMapping: {collection: $.list, item: one}\n    steps:\n"+
+		strings.ReplaceAll("\n"+callbackText(), "\n", "\n    ")[1:], `{"list":[1,2]}`)
+	request.Notify = testNotify
+	b.wantStart(request, engine.StartedNew)
+	b.answer("Ask", `{}`)
+	b.answer("Ask", `{}`)
+	b.drain()
 }
 
 // notified notes what targets are told.

@@ -3,7 +3,6 @@ package enginetest
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -178,13 +177,7 @@ var rearmCases = []ruleCase{
 	}},
 	{"rearm: the notices of the waits of lanes are sent again, beside calls", func(b *fixture) {
 		n := b.notices()
-		request := b.request(flowHead+"  - type: foreach\n    name: Each\n    iterationMapping: {collection: $.list, item: one}\n    steps:\n"+
-			strings.ReplaceAll("\n"+callbackText(), "\n", "\n    ")[1:], `{"list":[1,2]}`)
-		request.Notify = testNotify
-		b.wantStart(request, engine.StartedNew)
-		b.answer("Ask", `{}`)
-		b.answer("Ask", `{}`)
-		b.drain()
+		b.askInLanes()
 		b.at(time.Hour)
 		b.rearm(engine.RearmRequest{Notices: true, Calls: true}, "lanes", "notice")
 		b.drain()
