@@ -38,9 +38,19 @@ func TestCommandTakesItsChildrenWithIt(t *testing.T) {
 		_, err := tasks.Call(ctx, machine.Call{Step: "Work", Resource: fdl.Resource{Function: "Work"}})
 		returned <- err
 	}()
-	file, err := os.Open(pipe)
-	if err != nil {
-		t.Fatal(err)
+	opened := make(chan *os.File, 1)
+	go func() { // it waits until the command opens the other end
+		file, err := os.Open(pipe)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- file
+	}()
+	var file *os.File
+	select {
+	case file = <-opened:
+	case err := <-returned:
+		t.Fatalf("the command ended before it opened the pipe: error %v", err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
 	lines := bufio.NewReader(file)

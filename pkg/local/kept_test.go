@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -63,6 +65,41 @@ func (s *rawServer) serve(conn net.Conn, text string, requests int) {
 	}
 }
 
+// awaitClose waits until the server has closed a connection. A call that failed may have left none to close.
+func (s *rawServer) awaitClose(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.closed:
+	case <-time.After(patience):
+		t.Fatalf("no connection was closed within %s", patience)
+	}
+}
+
+// awaitNoneOpen waits until the client sees that its idle connections were closed: the system may be late to tell it, and a call
+// until then fails.
+func awaitNoneOpen(t *testing.T, f *httpFunction) {
+	t.Helper()
+	kept := f.client.Transport.(*keptConnections) //nolint:forcetypeassert // what else
+	noneOpen := func() bool {
+		kept.mu.Lock()
+		defer kept.mu.Unlock()
+		for _, idle := range kept.idle {
+			if slices.ContainsFunc(idle, func(conn *keptConnection) bool { return isOpen(conn.Conn) }) {
+				return false
+			}
+		}
+		return true
+	}
+	for begin := time.Now(); !noneOpen(); runtime.Gosched() {
+		if time.Since(begin) > patience {
+			t.Fatalf("a connection that the server closed is open after %s", patience)
+		}
+	}
+}
+
+// patience is how long a test waits for what happens at once.
+const patience = time.Minute
+
 const many = 1 << 20
 
 func TestKeptConnectionsAreReused(t *testing.T) {
@@ -112,7 +149,8 @@ func TestClosedKeptConnections(t *testing.T) {
 	f := httpAt(t, server.address())
 	for range 3 {
 		wantOutput(t, post(t, f), `{}`)
-		<-server.closed
+		server.awaitClose(t)
+		awaitNoneOpen(t, f)
 	}
 	if server.requests.Load() != 3 {
 		t.Errorf("%d requests; want 3", server.requests.Load())
@@ -132,7 +170,7 @@ func TestIdleKeptConnectionsEnd(t *testing.T) {
 	}
 	kept.IdleConnTimeout = 0
 	kept.closeIdle()
-	<-server.closed
+	server.awaitClose(t)
 	if len(kept.idle) != 0 || kept.reap != nil {
 		t.Error("connections are kept after their time")
 	}
@@ -160,7 +198,7 @@ func TestKeptConnectionsEndWithTheCall(t *testing.T) {
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	<-server.closed
+	server.awaitClose(t)
 	if len(kept.idle) != 0 {
 		t.Error("the connection is kept")
 	}
