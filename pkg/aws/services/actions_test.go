@@ -127,8 +127,8 @@ func TestActionsAreAwaitedUntilTheTimeLimit(t *testing.T) {
 func inBubble(t *testing.T, handler http.HandlerFunc) *services.Actions {
 	t.Helper()
 	connections := make(listener)
-	server := &http.Server{Handler: handler} //nolint:gosec // G112: of a test
-	go server.Serve(connections)             //nolint:errcheck // the end of the server
+	server := &http.Server{Handler: handler}
+	go server.Serve(connections) //nolint:errcheck // the end of the server
 	t.Cleanup(func() { _ = server.Close() })
 	c := config("http://dynamodb.test")
 	c.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(transport *http.Transport) {

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -207,9 +208,13 @@ func reports2019(x trial) error {
 	return x.succeeds(vendorCall{"ReportTaskSucceeded", map[string]any{"TaskToken": path.Base(callback.Path), "Output": "{}"}})
 }
 
-// delivered is answered when the task runner has handed over an outcome.
+// delivered is answered when the task runner has handed over the outcome of the trial's wait. Late deliveries of other trials do not
+// count.
 func (x trial) delivered() <-chan error {
-	return x.awaitLine("TaskRunner", `"delivery":`, `"outcome":"done"`)
+	x.Helper()
+	hash := sha256.Sum256([]byte(string(resume.RecipientStepFunctions) + "\x00" + x.theirToken()))
+	handle := x.stack.keys(x.T).Handle(token.ID{Execution: [12]byte(hash[:12]), Flags: token.FlagExternal})
+	return x.awaitLine("TaskRunner", fmt.Sprintf(`"delivery":%q`, token.Mask(handle)), `"outcome":"done"`)
 }
 
 // delivers calls the URL.
