@@ -64,3 +64,22 @@ esac
 		}
 	}
 }
+
+// TestJobsListHasDeclaredKinds: the list has the kinds of the file with settings, and only those.
+func TestJobsListHasDeclaredKinds(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "waitless.yaml", "kinds:\n  custom:render: {event: {source: com.example.render, detail-type: Ended, id: detail.job}}\n")
+	for _, tt := range []struct {
+		args []string
+		want bool
+	}{
+		{[]string{"jobs", "list"}, false},
+		{[]string{"jobs", "list", "--config", file}, true},
+		{[]string{"jobs", "list", "--config", file, "--json"}, true},
+	} {
+		got := do(t, tt.args...)
+		if got.exit != ExitSucceeded || strings.Contains(got.stdout, "custom:render") != tt.want || strings.Contains(got.stdout, "com.example.render") != tt.want {
+			t.Errorf("%q: exit %d, %s%s", tt.args, got.exit, got.stdout, got.stderr)
+		}
+	}
+}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // StartRequest is the request of StartJob: {"kind","params"} and at most one of "taskToken" (Step
@@ -190,15 +192,17 @@ func readKind(input []byte) (members map[string]json.RawMessage, kind Kind, err 
 	if kind, ok := Find(name); ok {
 		return members, kind, nil
 	}
-	return nil, Kind{}, invalid("kind is %s: want one of %s", Found(members["kind"]), kindNames())
+	return nil, Kind{}, invalid("kind is %s: want one of %s%s", Found(members["kind"]), kindNames(), similar.DidYouMean(name, namesOfKinds()))
 }
 
-func kindNames() string {
+func kindNames() string { return strings.Join(namesOfKinds(), ", ") }
+
+func namesOfKinds() []string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
 		names[i] = kind.Name
 	}
-	return strings.Join(names, ", ")
+	return names
 }
 
 func onlyMembers(members map[string]json.RawMessage) error {

@@ -72,6 +72,7 @@ func TestParseStartRefuses(t *testing.T) {
 		{`{"stateMachineArn":"arn:aws:states:x"}`, `the request has stateMachineArn` + noKind},
 		{`{"delay":20,"params":{}}`, `the request has params` + noKind},
 		{`{"kind":"no-such"}`, `kind is string "no-such": ` + kinds},
+		{`{"kind":"bach-job"}`, `kind is string "bach-job": ` + kinds + `; did you mean "batch-job"?`},
 		{`{"kind":5}`, `kind is number 5: ` + kinds},
 		{
 			`{"kind":"dms-task","b":1,"a":2}`,
