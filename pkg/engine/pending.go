@@ -26,7 +26,7 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		executed = machine.ExecutedNever
 	case entered.Generation != h.generation:
 		executed = machine.ExecutedQueueLost
-	case mayLive && !inMemory && !stopsLanes(state):
+	case mayLive && !inMemory && !stopsLanes(state) && !h.onlyNotifies(state):
 		return Disposition{RetryAt: until}, nil
 	}
 	d, err := h.loadDraft(ctx, base, state)
@@ -53,6 +53,11 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		return Disposition{}, err
 	}
 	return done, h.runCommands(ctx, d)
+}
+
+// onlyNotifies reports whether the wake sends the notice of a wait again and repeats nothing else: the call was made.
+func (h *handler) onlyNotifies(state machine.State) bool {
+	return h.wake.Cause == machine.CauseRearmNotices && state.Ending == nil && state.Waiting.Submitted()
 }
 
 // wrote reports whether the item is this worker's own.

@@ -182,3 +182,28 @@ func TestAnEndThatWasNotToldIsToldByTheNextProcess(t *testing.T) {
 		}
 	})
 }
+
+// rules: NO-2 NO-8
+//
+// A notice that was given up is sent for another day if the engine sends it again, as `waitless rearm --notices` makes it do.
+func TestANoticeThatWasGivenUpIsSentAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, id := &MemoryStore{}, engine.NewID("flow", "run")
+		runNotified(t, store, &target{fails: 1, err: ErrTargetGone}, true, time.Minute)
+		list, err := store.NoticesOf(t.Context(), id)
+		if err != nil || len(list) != 1 || list[0].Failure == "" {
+			t.Fatalf("notices %+v, error %v", list, err)
+		}
+		since := time.Now()
+		stored, err := store.AddNotice(t.Context(), StoredNotice{Notice: list[0].Notice, Since: since})
+		if err != nil || stored.Failure != "" || !stored.Since.Equal(since) {
+			t.Errorf("stored %+v, error %v", stored, err)
+		}
+		again := &target{}
+		runNotified(t, store, again, false, time.Minute)
+		if left, err := store.NoticesOf(t.Context(), id); len(again.sent) != 1 || err != nil || len(left) != 0 {
+			t.Errorf("sent %d times, %d notices are left, error %v", len(again.sent), len(left), err)
+		}
+	})
+}

@@ -10,7 +10,7 @@ import (
 
 // Outbox keeps notices until they are sent, and those that were given up as long as their execution.
 type Outbox interface {
-	// AddNotice adds a notice and returns it. One that is there stays.
+	// AddNotice adds a notice and returns it. One that is there stays, unless it was given up: then it is to be sent again.
 	AddNotice(ctx context.Context, notice StoredNotice) (StoredNotice, error)
 	// SettleNotice removes a notice that was sent, or keeps the failure of one that was given up.
 	SettleNotice(ctx context.Context, notice StoredNotice) error
@@ -65,7 +65,7 @@ func untold(execution engine.ID) Entry {
 // AddNotice implements [Outbox].
 func (s *KeyedStore) AddNotice(ctx context.Context, notice StoredNotice) (StoredNotice, error) {
 	return noticeForm.change(ctx, s, "add a notice", notice.key(), func(there StoredNotice) StoredNotice {
-		if there.ID != "" {
+		if there.ID != "" && there.Failure == "" {
 			return there
 		}
 		return notice

@@ -160,6 +160,19 @@ var rearmCases = []ruleCase{
 			b.t.Errorf("told %+v", n.got)
 		}
 	}},
+	{"rearm: the notice of a wait is sent again at once, also while the worker that made the call may live", func(b *fixture) {
+		n := b.notices()
+		start := b.beginNotified(askFlow)
+		b.answer("Ask", `{}`)
+		b.advance(start)
+		b.at(time.Second)
+		b.rearm(engine.RearmRequest{Notices: true}, "token", "notice")
+		b.wakes = b.wakes[len(b.wakes)-1:]
+		b.advance(b.take())
+		if len(n.got) != 2 || n.got[0] != n.got[1] {
+			b.t.Errorf("told %+v", n.got)
+		}
+	}},
 	{"rearm: the notice of a wait that ends is not sent again", func(b *fixture) {
 		n := b.notices()
 		start := b.beginNotified(askFlow)
