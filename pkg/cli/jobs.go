@@ -79,7 +79,7 @@ func findKind(name string) (jobs.Kind, error) {
 	switch kind, ok := jobs.Find(name); {
 	case !ok:
 		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
-		return kind, view.Usage(why, "waitless jobs list")
+		return kind, view.Usage(why, "waitless jobs list, or waitless jobs iam dynamodb:PutItem for an operation")
 	case kind.Custom():
 		return kind, view.Usage("a function of yours starts jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",
 			"sam deploy --parameter-overrides JobKindFunctions=ARN")

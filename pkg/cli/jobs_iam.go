@@ -43,10 +43,14 @@ func jobsIAMCommand(c Command) *cobra.Command {
 	flags.StringVar(&place.region, "region", "", "the region of the jobs")
 	flags.StringArrayVar(&place.resources, "resource", nil, "an ARN that the rights are for (repeat for several)")
 	return c.plain(cmd, func(ctx context.Context, args []string) (view.Result, error) {
-		if _, isKind := jobs.Find(args[0]); !isKind && strings.Contains(args[0], ":") {
-			return c.operationPolicy(args[0], place.resources)
+		name := args[0]
+		if kind, isAction := jobs.ForAction(name); isAction {
+			name = kind.Name
 		}
-		kind, err := findKind(args[0])
+		if _, isKind := jobs.Find(name); !isKind && strings.Contains(name, ":") {
+			return c.operationPolicy(name, place.resources)
+		}
+		kind, err := findKind(name)
 		if err != nil {
 			return view.Result{}, err
 		}
@@ -69,11 +73,32 @@ func (c Command) operationPolicy(operation string, resources []string) (view.Res
 	if err != nil {
 		return view.Result{}, view.Usage(err.Error(), "waitless docs actions")
 	}
+	notes, err := notesOn(action, resources)
+	if err != nil {
+		return view.Result{}, err
+	}
 	if len(resources) == 0 {
 		resources = []string{"*"}
 	}
 	report := policyReport{Kind: operation, Start: policyOf([]jobs.Statement{{Effect: "Allow", Action: []string{action}, Resource: resources}})}
-	return view.Result{Form: "policy", JSON: report, Text: "call (ActionPolicies):\n" + report.Start.text()}, nil
+	return view.Result{Form: "policy", JSON: report, Text: "call (ActionPolicies):\n" + report.Start.text() + notes}, nil
+}
+
+// notesOn rejects resources that are no ARNs and notes those of other services. Some actions have such: a right of ssm is for instances
+// of ec2.
+func notesOn(action string, resources []string) (notes string, err error) {
+	service, _, _ := strings.Cut(action, ":")
+	for _, resource := range resources {
+		parts := strings.SplitN(resource, ":", 6)
+		switch {
+		case resource == "*":
+		case len(parts) < 6 || parts[0] != "arn":
+			return "", view.Usage(fmt.Sprintf("--resource %q is no ARN", resource), "--resource arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, or leave it out")
+		case parts[2] != service:
+			notes += view.Line("note: %s is of %s, and %s a right of %s: does the action have such resources?", resource, parts[2], action, service)
+		}
+	}
+	return notes, nil
 }
 
 func (r policyReport) text() string {

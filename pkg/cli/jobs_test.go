@@ -61,6 +61,36 @@ func TestJobsIAM(t *testing.T) {
 	}
 }
 
+// The rights of an action are those of the function that calls it: an action of a job or a message is that of its kind.
+func TestJobsIAMOfActions(t *testing.T) {
+	t.Parallel()
+	place := []string{"--account", "123456789012", "--region", "eu-west-1"}
+	for action, kind := range map[string]string{"sns:Publish": "sns-message", "batch:SubmitJob": "batch-job"} {
+		want := do(t, append([]string{"jobs", "iam", kind}, place...)...).stdout
+		if got := do(t, append([]string{"jobs", "iam", action}, place...)...); got.stdout != want || !strings.Contains(want, "start (JobPolicies)") {
+			t.Errorf("%s: %+v, want %s", action, got, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"lambda:Invoke":                             `"lambda:InvokeFunction"`,
+		"dynamodb":                                  "try: waitless jobs list, or waitless jobs iam dynamodb:PutItem for an operation",
+		"dynamodb:PutItem --resource orders":        `--resource "orders" is no ARN`,
+		"dynamodb:PutItem --resource *":             `"*"`,
+		"dynamodb:PutItem --resource " + queueARN:   "note: " + queueARN + " is of sqs, and dynamodb:PutItem a right of dynamodb",
+		"ssm:SendCommand --resource " + documentARN: documentARN,
+	} {
+		got := do(t, append([]string{"jobs", "iam"}, strings.Fields(args)...)...)
+		if !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("%s: %+v, want %s", args, got, want)
+		}
+	}
+}
+
+const (
+	queueARN    = "arn:aws:sqs:eu-west-1:123456789012:orders"
+	documentARN = "arn:aws:ssm:eu-west-1:123456789012:document/any"
+)
+
 // The account and region come from the configuration if nothing names them, and
 // are not guessed.
 func TestJobsIAMPlace(t *testing.T) {

@@ -163,6 +163,9 @@ func Right(operation string) (action string, err error) {
 	if err := CheckOperation(operation); err != nil {
 		return "", err
 	}
+	if operation == "lambda:Invoke" { // the operation with another name that flows call most
+		return "lambda:InvokeFunction", nil
+	}
 	service, name, _ := strings.Cut(operation, ":")
 	action, ok := Action(service, name)
 	if !ok {
