@@ -71,7 +71,7 @@ func TestTaskWithAnOperation(t *testing.T) {
 		"    serviceParams: {}\n    pattern: requestResponse\n":      "",
 		"    serviceParams: {}\n    pattern: sync\n":                 `operation, whose response is its end (allowed with it: requestResponse)`,
 		"    serviceParams: {}\n    pattern: waitForCallback\n":      `pattern "waitForCallback" does not go with an operation`,
-		"    serviceParams: {}\n    account: '123456789012'\n":       "account needs an action or the resourceArn of a job",
+		"    serviceParams: {}\n    account: '123456789012'\n":       "account does not go with operation ",
 		"    pattern: requestResponse\n":                             `has an action and no field "serviceParams"`,
 		"    serviceParams: {a: $.b}\n    timeoutSeconds: 5\n":       "",
 		"    serviceParams: {a: $x}\n    pattern: requestResponse\n": `path $x: found`,
@@ -111,7 +111,7 @@ steps:
 func TestCustomKindsHaveNoAccount(t *testing.T) {
 	t.Parallel()
 	for action, want := range map[string]string{
-		`custom:render-video, account: "123456789012"`: "account needs an action or the resourceArn of a job",
+		`custom:render-video, account: "123456789012"`: "account does not go with custom:render-video",
 		"custom:Render": `action "custom:Render" is not the name of a custom kind`,
 	} {
 		_, problems := fdl.Parse([]byte("version: v1\ntype: flow\nsteps:\n  - {type: task, name: A, pattern: sync, serviceParams: {}, action: " + action + "}\n"))

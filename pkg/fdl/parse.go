@@ -111,7 +111,7 @@ func (p *parser) tooDeep(n *node, what string, v value.Value) {
 func namesOf(allowed []string) string {
 	const most = 20
 	if len(allowed) > most {
-		return "those of waitless jobs list"
+		return "those of waitless jobs list, and operations: waitless docs actions"
 	}
 	return strings.Join(allowed, ", ")
 }

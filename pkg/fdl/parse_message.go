@@ -1,6 +1,8 @@
 package fdl
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/jobs"
@@ -14,6 +16,7 @@ func (r Resource) isMessage() bool {
 
 // messageBody reports a message without a text.
 func (p *parser) messageBody(params *node, resource Resource) {
+	kind, _ := jobs.Find(resource.Kind)
 	if !resource.isMessage() {
 		return
 	}
@@ -25,10 +28,26 @@ func (p *parser) messageBody(params *node, resource Resource) {
 			p.strict(e.pos, "Priority does nothing: neither SQS nor SNS has priorities")
 		}
 	}
+	const vendors = "MessageBody"
+	body, place, name := kind.MessageParts()
+	if !resource.IsAction() {
+		body = vendors
+	}
 	if !named["messagebody"] && !named["message"] {
-		p.problem(params.pos, `serviceParams has no "MessageBody"; write a text, or $ for the step's input as JSON`)
+		p.problem(params.pos, "serviceParams has no %q%s; write a text, or $ for the step's input as JSON", body, misspelt(params, body, vendors))
 	}
-	if resource.IsAction() && !named["queuename"] && !named["queueurl"] && !named["topicname"] && !named["topicarn"] {
-		p.problem(params.pos, `serviceParams names no queue or topic; write QueueName, QueueUrl, TopicName or TopicArn`)
+	if resource.IsAction() && !named[strings.ToLower(place)] && !named[strings.ToLower(name)] {
+		p.problem(params.pos, "serviceParams has no %q or %q%s, which %s requires", place, name, misspelt(params, place, name), kind.Action())
 	}
+}
+
+// misspelt returns a part of a message that names the first param that one of the names is meant by, "" for none.
+func misspelt(params *node, names ...string) string {
+	others := []string{"MessageStructure", "MessageAttributes", "MessageTag", "MessageGroupId", "MessageDeduplicationId", "MessageSystemAttributes"}
+	for _, e := range params.entries {
+		if slices.Contains(names, Closest(e.key, slices.Concat(names, others))) {
+			return fmt.Sprintf(" but %q", shortened(e.key))
+		}
+	}
+	return ""
 }

@@ -137,6 +137,10 @@ func (p *parser) action(n *node, f *fields) Resource {
 	}
 	actions, pattern := f.names("action"), f.get("pattern")
 	isJob := pattern != nil && pattern.scalar.Text() != "requestResponse" && Closest(text, actions) != ""
+	if meant := operationMeant(text); Closest(text, actions) == "" && meant != "" {
+		p.problem(n.pos, "action %q is unknown; did you mean %q?", shortened(text), shortened(meant))
+		return Resource{}
+	}
 	if !jobs.IsCustom(text) && (isJob || !operationForm().MatchString(text)) {
 		text = f.oneOf("action", "action")
 	}
@@ -149,7 +153,7 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 	n := f.get("serviceParams")
 	switch {
 	case n == nil && resource.IsAction():
-		f.missing(`%s has an action and no field "serviceParams", which is what the service is asked with`, f.title)
+		f.missing(`%s has an action and no field "serviceParams", the parameters of the request to the service`, f.title)
 	case n == nil && resource.isMessage():
 		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.title)
 	case n == nil:
@@ -188,7 +192,13 @@ func (p *parser) account(f *fields, resource Resource) expr.Template {
 	if n == nil {
 		return expr.Template{}
 	}
-	if resource.Text != "" && (resource.Kind == "" || resource.isMessage() || jobs.IsCustom(resource.Kind)) {
+	switch {
+	case resource.Text == "":
+	case resource.Operation != "":
+		p.problem(n.pos, "account does not go with operation %s, which is called in the account of the stack; remove account", resource.Operation)
+	case jobs.IsCustom(resource.Kind):
+		p.problem(n.pos, "account does not go with %s, whose jobs are those of a function; remove account", resource.Kind)
+	case resource.Kind == "" || resource.isMessage():
 		p.problem(n.pos, "account needs an action or the resourceArn of a job; functions, messages and sub-flows have no account of their own")
 	}
 	return read(f, "account", expr.Template{}, func(v value.Value) (expr.Template, bool) {
@@ -207,6 +217,8 @@ func (p *parser) stopJob(task *Task, f *fields) bool {
 	}
 	pos := f.get("stopJob").pos
 	switch kind, ok := jobs.Find(task.Resource.Kind); {
+	case task.Resource.Operation != "":
+		p.problem(pos, "stopJob does not go with operation %s, which starts no job that Waitless knows; remove stopJob", task.Resource.Operation)
 	case !ok || task.Resource.isMessage():
 		p.problem(pos, "stopJob needs an action or the resourceArn of a job; functions, messages and sub-flows have no job to stop")
 	case !kind.CanStop():

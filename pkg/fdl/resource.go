@@ -38,6 +38,24 @@ const CallService = "CallService"
 // operationForm is the form of operations. [Flow.CheckActions] checks that they exist.
 var operationForm = compiled(`^[a-z][a-z0-9-]*:[A-Z][A-Za-z0-9]*$`)
 
+// operationMeant returns the operation that a text in another spelling means, "" for none: "dynamodb:PutItem" for "DynamoDB:putItem"
+// and "dynamodb:put-item". It does not know which operations there are.
+func operationMeant(text string) string {
+	service, name, _ := strings.Cut(text, ":")
+	words := strings.FieldsFunc(name, func(c rune) bool { return c == '-' || c == '_' })
+	if service == jobs.CustomService || len(words) == 1 && strings.ToLower(name) == name { // where its words begin is not known
+		return ""
+	}
+	for i, word := range words {
+		words[i] = strings.ToUpper(word[:1]) + word[1:]
+	}
+	meant := strings.ToLower(service) + ":" + strings.Join(words, "")
+	if meant == text || !operationForm().MatchString(meant) {
+		return ""
+	}
+	return meant
+}
+
 // IsAction reports whether r is an action and not a resource that exists.
 func (r Resource) IsAction() bool {
 	return (r.Kind != "" || r.Operation != "" || r.Text == StartExecution) && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")

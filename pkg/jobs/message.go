@@ -69,6 +69,12 @@ func (k Kind) MessageParamNames() []string {
 	return []string{k.start.message.name, paramBody, paramDelay, paramPriority, paramTag, paramAttributes}
 }
 
+// MessageParts returns the names of the params with the body of a message, in the words of the service, and with its queue or topic, in
+// those of the service and of the vendor.
+func (k Kind) MessageParts() (body, place, name string) {
+	return k.start.message.body, k.start.message.place, k.start.message.name
+}
+
 // Sent is what StartJob returns for a message: the fields of the vendor's topics.
 type Sent struct {
 	MessageID string `json:"MessageId"`
@@ -120,7 +126,7 @@ func (m *messageParams) readBody() error {
 	}
 	switch {
 	case !ok:
-		return m.missing(paramBody)
+		return m.missing(m.body)
 	case string(body) == `""`:
 		return invalid("params.%s is empty: %s takes no message without a text", paramBody, m.kind.Service)
 	case body[0] != '"':
@@ -135,7 +141,11 @@ func (m *messageParams) readBody() error {
 }
 
 func (m *messageParams) missing(param string) error {
-	return invalid("params.%s is missing: %s of %s needs %s and %s", param, m.kind.StartOp, m.kind.Service, m.name, paramBody)
+	body := m.body
+	if body != paramBody {
+		body += " or " + paramBody
+	}
+	return invalid("params.%s is missing: %s of %s needs %s or %s, and %s", param, m.kind.StartOp, m.kind.Service, m.place, m.name, body)
 }
 
 // readNumbers drops a valid priority, because neither service has priorities, and a delay of 0.
@@ -214,7 +224,7 @@ func (m *messageParams) readPlace(account, region, unique string) error {
 	name := textOf(raw)
 	switch {
 	case !hasName && !hasPlace:
-		return m.missing(m.name)
+		return m.missing(m.place)
 	case hasName && hasPlace:
 		return invalid("params has %s and %s: want one of them", m.name, m.place)
 	case hasPlace:
