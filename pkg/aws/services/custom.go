@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
+	"github.com/waitless/waitless/pkg/aws/call/redact"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -77,7 +78,7 @@ func (r reply) document() []byte {
 	return r.Payload
 }
 
-// thrown returns the exception of the function of a custom kind.
+// thrown returns the exception of the function of a custom kind. Its message may be that of a client of AWS.
 func thrown(kind jobs.Kind, payload []byte) error {
 	var e struct {
 		Type    string `json:"errorType"`
@@ -87,5 +88,5 @@ func thrown(kind jobs.Kind, payload []byte) error {
 	if e.Type == "" {
 		return errors.New("the function of " + kind.Name + " failed: " + jobs.Shortened(string(payload)))
 	}
-	return &resume.ServiceError{Name: kind.Service + "." + e.Type, Message: e.Message}
+	return &resume.ServiceError{Name: kind.Service + "." + e.Type, Message: redact.Message(e.Message)}
 }
