@@ -25,7 +25,12 @@ func vendor(t *testing.T, cases []map[string]any, results any) {
 }
 
 // more are operations without a row, for what the rows have not: paths with labels, queries, headers and payloads.
-var more = map[string]string{"DescribeJobRun": "databrew", "StartBackupJob": "backup", "ListBackupJobs": "backup", "Invoke": "lambda"}
+// Those of the query protocol have other names of items and members.
+var more = map[string]string{
+	"DescribeJobRun": "databrew", "StartBackupJob": "backup", "ListBackupJobs": "backup", "Invoke": "lambda",
+	"DescribeDBInstances": "rds", "DescribeNodeConfigurationOptions": "redshift",
+	"ModifyReplicationGroup": "elasticache", "SetTopicAttributes": "sns", "PublishBatch": "sns", "CreateAutoScalingGroup": "autoscaling",
+}
 
 var requests = []struct{ operation, params string }{
 	{"SubmitJob", `{"jobName":"<n> & ü","jobQueue":"q","jobDefinition":"d","timeout":{"attemptDurationSeconds":60},"parameters":{"Key":"v"},"tags":{},
@@ -42,6 +47,12 @@ var requests = []struct{ operation, params string }{
 	{"DescribeStacks", `{"StackName":"s"}`},
 	{"ListStackResources", `{"StackName":"s","NextToken":"t/="}`},
 	{"GetCallerIdentity", `{}`},
+	{"DescribeDBInstances", `{"Filters":[{"Name":"n","Values":["a","b"]},{"Name":"m","Values":[]}],"MaxRecords":20}`},
+	{"DescribeNodeConfigurationOptions", `{"ActionType":"restore-cluster","Filters":[{"Name":"NumberOfNodes","Operator":"gt","Values":["3"]}]}`},
+	{"PublishBatch", `{"TopicArn":"t","PublishBatchRequestEntries":[{"Id":"1","Message":"m","MessageAttributes":{}}]}`},
+	{"CreateAutoScalingGroup", `{"AutoScalingGroupName":"g","MinSize":0,"MaxSize":1,"AvailabilityZones":[],"NewInstancesProtectedFromScaleIn":false,
+		"MixedInstancesPolicy":{"LaunchTemplate":{"Overrides":[{"InstanceRequirements":{"VCpuCount":{"Min":1},"MemoryMiB":{"Min":1},
+		"BaselinePerformanceFactors":{"Cpu":{"References":[{"InstanceFamily":"m6i"}]}}}}]}}}`},
 	{"DescribeJobRun", `{"Name":"a name/with?all#of=it%","RunId":"r"}`},
 	{"StartBackupJob", `{"BackupVaultName":"v","ResourceArn":"arn","IamRoleArn":"arn","IdempotencyToken":"once","RecoveryPointTags":{"a":"b"}}`},
 	{"ListBackupJobs", `{"ByState":"FAILED","MaxResults":7,"ByCreatedAfter":"2026-01-01T00:00:00Z","ByResourceArn":"arn:a/b?c&d"}`},
@@ -149,10 +160,20 @@ var responses = []struct {
 		<Capabilities/><StackStatus>CREATE_COMPLETE</StackStatus></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`},
 	{"GetCallerIdentity", 200, nil, `<GetCallerIdentityResponse><GetCallerIdentityResult>
 		<Arn>a</Arn><Account>0123</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`},
+	{"DescribeDBInstances", 200, nil, `<DescribeDBInstancesResponse xmlns="http://rds.amazonaws.com/doc/2014-10-31/"><DescribeDBInstancesResult><DBInstances>
+		<DBInstance><DBInstanceIdentifier>d</DBInstanceIdentifier><Endpoint><Port>5432</Port></Endpoint><MultiAZ>true</MultiAZ>
+		<VpcSecurityGroups><VpcSecurityGroupMembership><Status>active</Status></VpcSecurityGroupMembership></VpcSecurityGroups><DBParameterGroups/>
+		<InstanceCreateTime>2026-01-01T00:00:00.123Z</InstanceCreateTime></DBInstance></DBInstances></DescribeDBInstancesResult></DescribeDBInstancesResponse>`},
+	{"ModifyReplicationGroup", 200, nil, `<ModifyReplicationGroupResponse><ModifyReplicationGroupResult><ReplicationGroup><PendingModifiedValues>
+		<PendingLogDeliveryConfiguration><member><LogType>slow-log</LogType></member></PendingLogDeliveryConfiguration>
+		</PendingModifiedValues></ReplicationGroup></ModifyReplicationGroupResult></ModifyReplicationGroupResponse>`},
+	{"SetTopicAttributes", 200, nil, `<SetTopicAttributesResponse><ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></SetTopicAttributesResponse>`},
 	{"SubmitJob", 400, map[string]string{"X-Amzn-Errortype": "ClientException:http://internal.amazon.com/"}, `{"message":"no"}`},
 	{"StartReplicationTask", 400, nil, `{"__type":"com.amazonaws#InvalidResourceStateFault","message":"no"}`},
 	{"StartExecution", 400, nil, `{"__type":"ExecutionAlreadyExists","Message":"no"}`},
 	{"StartExecution", 400, map[string]string{"x-amzn-query-error": "Old.Code;Sender"}, `{"__type":"ExecutionAlreadyExists","message":"no"}`},
+	{"DescribeDBInstances", 404, nil, `<ErrorResponse xmlns="http://rds.amazonaws.com/doc/2014-10-31/"><Error><Type>Sender</Type>` +
+		`<Code>DBInstanceNotFound</Code><Message>DBInstance d not found.</Message></Error><RequestId>r</RequestId></ErrorResponse>`},
 	{"Publish", 404, nil, `<ErrorResponse><Error><Type>Sender</Type><Code>NotFound</Code><Message>no</Message></Error><RequestId>r</RequestId></ErrorResponse>`},
 }
 

@@ -108,15 +108,15 @@ func writeForm(o Operation, members map[string]any) ([]byte, error) {
 	form := encoder.Object()
 	form.Key("Action").String(o.Name)
 	form.Key("Version").String(o.Service.Target)
-	writeStructure(form, shapeOf(o.Input), members)
+	writeStructure(form, shapeOf(o.Input), inBody(shapeOf(o.Input), members))
 	err := encoder.Encode()
 	return body.Bytes(), err
 }
 
 func writeStructure(to *query.Object, s *shape, members map[string]any) {
 	for _, m := range s.members {
-		if value, ok := members[m.name]; ok {
-			writeValue(to.Key(m.name), m.shape, value)
+		if value, ok := members[m.key()]; ok {
+			writeValue(to.Key(m.key()), m.shape, value)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func writeValue(to query.Value, s *shape, value any) {
 			writeValue(entries.Key(name), s.item, value[name])
 		}
 	case []any:
-		items := to.Array("member")
+		items := to.Array(cmp.Or(s.value, "member"))
 		for _, item := range value {
 			writeValue(items.Value(), s.item, item)
 		}

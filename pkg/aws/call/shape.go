@@ -10,7 +10,7 @@ import (
 //
 //	s string   i integer   l long   d double   b boolean   t instant   B blob   * anything
 //	h and u    instants outside of a body: as in HTTP, and in seconds
-//	[s]        list of strings
+//	[s]        list of strings; [Name s] names its items in the query protocol
 //	<s>        map of strings; <Name Value s> names the members of its entries in the query protocol
 //	{a!:s b:i} structure; ! marks a required member, ? one that gets a random value if it is missing
 //	(a:t)      structure that may have other members, which pass as they are
@@ -21,7 +21,7 @@ type shape struct {
 	kind       byte // the first character
 	members    []member
 	item       *shape
-	key, value string // of entries
+	key, value string // the names of the key and value of an entry; value is also that of an item
 }
 
 // The places of members.
@@ -111,12 +111,15 @@ func (r *reader) shape() *shape {
 			s.members = append(s.members, r.member())
 		}
 	case '[':
+		if name, rest, ok := r.named(); ok {
+			s.value, r.text = name, rest
+		}
 		s.item = r.shape()
 		r.want(']')
 	case '<':
 		s.key, s.value = "key", "value"
-		if before, rest, ok := strings.Cut(r.text, " "); ok && !strings.ContainsAny(before, "<>[](){}") {
-			s.key = before
+		if name, rest, ok := r.named(); ok {
+			s.key = name
 			s.value, r.text, _ = strings.Cut(rest, " ")
 		}
 		s.item = r.shape()
@@ -127,6 +130,12 @@ func (r *reader) shape() *shape {
 		}
 	}
 	return s
+}
+
+// named returns the name before a shape and what is behind it.
+func (r *reader) named() (name, rest string, ok bool) {
+	name, rest, ok = strings.Cut(r.text, " ")
+	return name, rest, ok && !strings.ContainsAny(name, "<>[](){}")
 }
 
 func (r *reader) member() (m member) {

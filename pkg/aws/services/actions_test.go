@@ -15,6 +15,7 @@ import (
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
+	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
@@ -39,14 +40,15 @@ func TestActionsThatAreNotCalled(t *testing.T) {
 	t.Parallel()
 	actions, requests := actionsAt(t, http.StatusOK, `{}`)
 	for input, want := range map[string]string{
-		`{"operation":"iam:CreateRole","params":{}}`:                    "it gives rights",
-		`{"operation":"sts:AssumeRole","params":{}}`:                    "it gives rights",
-		`{"operation":"s3:GetObject","params":{}}`:                      "its protocol is rest-xml",
-		`{"operation":"cloudformation:DeleteStack","params":{}}`:        "its protocol is query",
-		`{"operation":"dynamodb:PutItme","params":{}}`:                  `service "dynamodb" has no operation "PutItme"`,
-		`{"operation":"dynamo:PutItem","params":{}}`:                    `service "dynamo" is not in the catalogue`,
-		`{"operation":"dynamodb","params":{}}`:                          "no operation",
-		`{"operation":"dynamodb:PutItem","params":{"Tables":"orders"}}`: `unknown field "Tables"`,
+		`{"operation":"iam:CreateRole","params":{}}`:                                              "it gives rights",
+		`{"operation":"sts:AssumeRole","params":{}}`:                                              "it gives rights",
+		`{"operation":"s3:GetObject","params":{}}`:                                                "its protocol is rest-xml",
+		`{"operation":"ec2:RunInstances","params":{}}`:                                            "its protocol is ec2",
+		`{"operation":"rds:DescribeDBInstances","params":{"Filters":[{"Name":"a","Value":"b"}]}}`: `unknown field "Value"`,
+		`{"operation":"dynamodb:PutItme","params":{}}`:                                            `service "dynamodb" has no operation "PutItme"`,
+		`{"operation":"dynamo:PutItem","params":{}}`:                                              `service "dynamo" is not in the catalogue`,
+		`{"operation":"dynamodb","params":{}}`:                                                    "no operation",
+		`{"operation":"dynamodb:PutItem","params":{"Tables":"orders"}}`:                           `unknown field "Tables"`,
 		`[]`: "the input is not an object",
 	} {
 		_, err := actions.Call(t.Context(), []byte(input))
@@ -155,3 +157,30 @@ func (l listener) Accept() (net.Conn, error) {
 func (l listener) Close() error { close(l); return nil }
 
 func (l listener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestActionsOfTheQueryProtocol: operations of services that speak the query protocol alone. Params with lists and maps arrive, results
+// have lists and booleans, and errors have the codes of the service.
+func TestActionsOfTheQueryProtocol(t *testing.T) {
+	t.Parallel()
+	actions := services.NewActions(emulator.Config(t))
+	name := strings.ToLower(t.Name())
+	topic := "arn:aws:sns:" + emulator.Region + ":" + account + ":" + name
+	for _, row := range []struct{ operation, params, want string }{
+		{"sns:CreateTopic", `{"Name":"` + name + `","Tags":[{"Key":"a","Value":"1"},{"Key":"b","Value":"2"}]}`, `{"TopicArn":"` + topic + `"}`},
+		{"sns:ListTagsForResource", `{"ResourceArn":"` + topic + `"}`, `{"Tags":[{"Key":"a","Value":"1"},{"Key":"b","Value":"2"}]}`},
+		{"sns:PublishBatch", `{"TopicArn":"` + topic + `-unknown","PublishBatchRequestEntries":[{"Id":"1","Message":"m"}]}`, "sns.NotFound"},
+		{"rds:CreateDBParameterGroup", `{"DBParameterGroupName":"` + name + `","DBParameterGroupFamily":"postgres16","Description":"d"}`, ""},
+		{"rds:ModifyDBParameterGroup", `{"DBParameterGroupName":"` + name + `","Parameters":[` +
+			`{"ParameterName":"work_mem","ParameterValue":"4096","ApplyMethod":"immediate"}]}`, `{"DBParameterGroupName":"` + name + `"}`},
+		{"rds:DescribeDBInstances", `{"DBInstanceIdentifier":"` + name + `"}`, "rds.DBInstanceNotFound"},
+		{"rds:DescribeDBSnapshots", `{"Filters":[{"Name":"db-instance-id","Values":["` + name + `"]}]}`, `{"DBSnapshots":[]}`},
+	} {
+		got, err := actions.Call(t.Context(), []byte(`{"operation":"`+row.operation+`","params":`+row.params+`}`))
+		if refused, ok := errors.AsType[*resume.ServiceError](err); ok {
+			got = []byte(refused.Name)
+		}
+		if row.want != "" && string(got) != row.want {
+			t.Errorf("%s: %s, error %v, want %s", row.operation, got, err, row.want)
+		}
+	}
+}

@@ -32,7 +32,7 @@ func newActionPolicy(ctx context.Context, config aws.Config, name string) (arn s
 	made, err := iam.NewFromConfig(config).CreatePolicy(ctx, &iam.CreatePolicyInput{
 		PolicyName: aws.String(name + "-ActionPolicies"),
 		PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Resource":"*","Action":["dynamodb:*","sqs:*",` +
-			`"lambda:*","secretsmanager:*","scheduler:*","s3:*","states:*","iam:*","sts:*","cloudformation:*"]}]}`),
+			`"lambda:*","secretsmanager:*","scheduler:*","s3:*","states:*","iam:*","sts:*","cloudformation:*","sns:*","rds:*"]}]}`),
 	})
 	if err != nil {
 		return "", err
@@ -71,11 +71,20 @@ func TestActionsCallOperations(t *testing.T) {
 		t.Fatal(err)
 	}
 	item := `{TableName: ` + table + `, Item: {id: {S: a}, total: {N: "7"}}, ConditionExpression: "attribute_not_exists(id)"}`
+	topic, err := newJobTopic(t.Context(), emulator.Config(t), s.name+"-of-a-user")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, row := range []struct{ action, params, status, failure, output string }{
 		{"dynamodb:PutItem", item, "Succeeded", "", `{"got":{}}`},
 		{"dynamodb:PutItem", item, "Failed", "dynamodb.ConditionalCheckFailedException", ""},
 		{"sqs:ListQueues", `{QueueNamePrefix: a-queue-that-does-not-exist}`, "Succeeded", "", `{"got":{"QueueUrls":[]}}`},
 		{"dynamodb:GetItem", `{tablename: ` + table + `, key: {id: {S: a}}}`, "Succeeded", "", `{"got":{"Item":{"id":{"S":"a"},"total":{"N":"7"}}}}`},
+		{"sns:Publish", `{TopicArn: "` + topic + `", Message: hello}`, "Succeeded", "", ""}, // a message, which StartJob sends
+		{"sns:TagResource", `{ResourceArn: "` + topic + `", Tags: [{Key: a, Value: b}, {Key: c, Value: d}]}`, "Succeeded", "", `{"got":{}}`},
+		{"sns:ListTagsForResource", `{ResourceArn: "` + topic + `"}`, "Succeeded", "", `{"got":{"Tags":[{"Key":"a","Value":"b"},{"Key":"c","Value":"d"}]}}`},
+		{"rds:DescribeDBInstances", `{DBInstanceIdentifier: ` + table + `}`, "Failed", "rds.DBInstanceNotFound", ""},
+		{"rds:DescribeDBSnapshots", `{DBInstanceIdentifier: ` + table + `}`, "Succeeded", "", `{"got":{"DBSnapshots":[]}}`},
 	} {
 		got := s.runsAction(t, row.action, row.params)
 		if got.Status != row.status || got.Error != row.failure || row.output != "" && !sameJSON(t, string(got.Output), row.output) {
@@ -88,23 +97,31 @@ func TestActionsCallOperations(t *testing.T) {
 func TestActionsReachNothingOfTheStack(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
+	other, err := newJobTopic(t.Context(), emulator.Config(t), s.name+"-beside")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topic := strings.Replace(other, "-beside", "", 1)
 	binary := `{p: {B: AAAA}, s: {B: AAAA}}`
 	for name, row := range map[string]struct{ action, params string }{
-		"an execution":      {"dynamodb:PutItem", `{TableName: ` + s.resources["LogTable"] + `, Item: ` + binary + `}`},
-		"executions":        {"dynamodb:BatchWriteItem", `{RequestItems: {` + s.resources["LogTable"] + `: [{DeleteRequest: {Key: ` + binary + `}}]}}`},
-		"a wait":            {"dynamodb:GetItem", `{TableName: ` + s.resources["WaitsTable"] + `, Key: {k: {S: a}}}`},
-		"its table":         {"dynamodb:DeleteTable", `{TableName: ` + s.resources["WaitsTable"] + `}`},
-		"a wake":            {"sqs:SendMessageBatch", `{QueueUrl: "` + s.resources["WakeQueue"] + `", Entries: [{Id: a, MessageBody: a}]}`},
-		"dead letters":      {"sqs:PurgeQueue", `{QueueUrl: "` + s.resources["TaskDeadLetters"] + `"}`},
-		"a function":        {"lambda:Invoke", `{FunctionName: ` + s.name + `-api}`},
-		"itself":            {"lambda:GetFunction", `{FunctionName: ` + s.name + `-CallService}`},
-		"the key of tokens": {"secretsmanager:GetSecretValue", `{SecretId: "` + s.resources["TokenKey"] + `"}`},
-		"its timers":        {"scheduler:DeleteScheduleGroup", `{Name: ` + s.resources["Timers"] + `}`},
-		"a user's secret":   {"secretsmanager:GetSecretValue", `{SecretId: ` + s.name + `-fnfkeys}`},
-		"its janitor":       {"scheduler:DeleteSchedule", `{Name: ` + s.resources["JanitorSchedule"] + `}`},
-		"its API":           {"apigatewayv2:DeleteApi", `{ApiId: ` + s.resources["ManagementApi"] + `}`},
-		"its rules":         {"events:DisableRule", `{Name: ` + s.resources["JobEventsRule1"] + `}`},
-		"its logs":          {"logs:DeleteLogGroup", `{logGroupName: ` + s.resources["ApiLogs"] + `}`},
+		"an execution":             {"dynamodb:PutItem", `{TableName: ` + s.resources["LogTable"] + `, Item: ` + binary + `}`},
+		"executions":               {"dynamodb:BatchWriteItem", `{RequestItems: {` + s.resources["LogTable"] + `: [{DeleteRequest: {Key: ` + binary + `}}]}}`},
+		"a wait":                   {"dynamodb:GetItem", `{TableName: ` + s.resources["WaitsTable"] + `, Key: {k: {S: a}}}`},
+		"its table":                {"dynamodb:DeleteTable", `{TableName: ` + s.resources["WaitsTable"] + `}`},
+		"a wake":                   {"sqs:SendMessageBatch", `{QueueUrl: "` + s.resources["WakeQueue"] + `", Entries: [{Id: a, MessageBody: a}]}`},
+		"dead letters":             {"sqs:PurgeQueue", `{QueueUrl: "` + s.resources["TaskDeadLetters"] + `"}`},
+		"a function":               {"lambda:Invoke", `{FunctionName: ` + s.name + `-api}`},
+		"itself":                   {"lambda:GetFunction", `{FunctionName: ` + s.name + `-CallService}`},
+		"the key of tokens":        {"secretsmanager:GetSecretValue", `{SecretId: "` + s.resources["TokenKey"] + `"}`},
+		"its timers":               {"scheduler:DeleteScheduleGroup", `{Name: ` + s.resources["Timers"] + `}`},
+		"a user's secret":          {"secretsmanager:GetSecretValue", `{SecretId: ` + s.name + `-fnfkeys}`},
+		"its janitor":              {"scheduler:DeleteSchedule", `{Name: ` + s.resources["JanitorSchedule"] + `}`},
+		"its API":                  {"apigatewayv2:DeleteApi", `{ApiId: ` + s.resources["ManagementApi"] + `}`},
+		"its rules":                {"events:DisableRule", `{Name: ` + s.resources["JobEventsRule1"] + `}`},
+		"its logs":                 {"logs:DeleteLogGroup", `{logGroupName: ` + s.resources["ApiLogs"] + `}`},
+		"its topic":                {"sns:SetTopicAttributes", `{TopicArn: "` + topic + `", AttributeName: DisplayName, AttributeValue: a}`},
+		"ends of its jobs":         {"sns:PublishBatch", `{TopicArn: "` + topic + `", PublishBatchRequestEntries: [{Id: a, Message: a}]}`},
+		"its CloudFormation stack": {"cloudformation:DeleteStack", `{StackName: "` + s.outputs["JobExternalId"] + `"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,7 +248,7 @@ func TestActionsAreDeniedAllOfTheStack(t *testing.T) {
 			t.Errorf("%s: the role of CallService does not deny %s", id, want)
 		}
 	}
-	for _, parameter := range []string{"CallbackSecret", "NotifySecret", "FnfKeys", "SfnKeys", "KmsKey"} { // resources of the user's
+	for _, parameter := range []string{"CallbackSecret", "NotifySecret", "FnfKeys", "SfnKeys", "KmsKey", "JobTopic", "AlarmTopic"} { // resources of the user's
 		if !slices.Contains(denied, parameter) {
 			t.Errorf("the role of CallService does not deny %s", parameter)
 		}

@@ -4,6 +4,7 @@ package botocore
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	_ "embed"
@@ -52,7 +53,7 @@ type Shape struct {
 	Members                                     map[string]Member
 	Member, Key, Value                          *Member
 	Required, Enum                              []string
-	Payload, TimestampFormat                    string
+	Payload, TimestampFormat, LocationName      string
 	Flattened, Document, EventStream, Streaming bool
 	Error                                       struct {
 		Code           string
@@ -168,7 +169,7 @@ func (m Model) shape(name string, form Form, within []string) string {
 	}
 	s := m.Shapes[name]
 	if s.Flattened && m.Metadata.Protocol == "query" {
-		return "flattened" // which no row can say, so the comparison fails
+		panic("botocore: " + name + " is flattened in the query protocol, which shapes cannot say")
 	}
 	inner := append(slices.Clone(within), name)
 	switch s.Type {
@@ -178,7 +179,11 @@ func (m Model) shape(name string, form Form, within []string) string {
 		}
 		return m.structure(s, form, inner)
 	case "list":
-		return around("[", m.item(s.Member.Shape, form, inner), "]")
+		name := ""
+		if other := m.wireName(*s.Member, "member"); other != "member" && m.Metadata.Protocol == "query" {
+			name = other + " "
+		}
+		return around("["+name, m.item(s.Member.Shape, form, inner), "]")
 	case "map":
 		names := ""
 		if s.Key.LocationName != "" && m.Metadata.Protocol == "query" {
@@ -251,7 +256,8 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 	each := s.Members[name]
 	text := m.shape(each.Shape, form, within)
 	place := m.place(s, name, len(within) == 1)
-	other := each.LocationName != "" && each.LocationName != name
+	inWire := m.wireName(each, name)
+	other := inWire != name
 	switch {
 	case text != "":
 	case place != "" && form == Instants:
@@ -270,13 +276,21 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 	}
 	wire := name
 	if other && each.Location == "" {
-		if form == Outline && !strings.EqualFold(name, each.LocationName) {
-			place = "@body=" + each.LocationName
+		if (form == Outline || m.Metadata.Protocol == "query") && !strings.EqualFold(name, inWire) {
+			place = "@body=" + inWire
 		} else {
-			wire = each.LocationName
+			wire = inWire
 		}
 	}
 	return wire + flags + place + ":" + instantAt(m.Shapes[each.Shape], each.Location, text)
+}
+
+// wireName returns the name of a member in requests and responses, which in the query protocol its shape may have.
+func (m Model) wireName(each Member, name string) string {
+	if m.Metadata.Protocol == "query" {
+		return cmp.Or(each.LocationName, m.Shapes[each.Shape].LocationName, name)
+	}
+	return cmp.Or(each.LocationName, name)
 }
 
 // instantAt returns the kind of a member outside of the body, where instants have other defaults.

@@ -1,11 +1,12 @@
-// Package catalogue has all operations of the services of AWS that speak JSON, as operations of package call. Its file is
-// generated from the vendor's models: a test compares the two, and writes the file with -update.
+// Package catalogue has all operations of the services of AWS that speak JSON or the query protocol, as operations of package call.
+// Its file is generated from the vendor's models: a test compares the two, and writes the file with -update.
 //
 // A service has two names: that in the AWS CLI ("stepfunctions", "dms"), and the SDK's id in lower case and without spaces
 // ("sfn", "databasemigrationservice").
 //
-// For operations that start jobs, the catalogue has the params with members at any depth. For other operations it has the params
-// with their types, and of nested members only those that must be converted: the service itself checks the others.
+// For operations that start jobs, and those of the query protocol, the catalogue has the params with members at any depth. For other
+// operations it has the params with their types, and of nested members only those that must be converted: the service itself checks
+// the others.
 //
 // This package may change between releases.
 package catalogue

@@ -35,6 +35,8 @@ func TestRefused(t *testing.T) {
 	for action, want := range map[string]string{
 		"s3:PutObject":                                  "rest-xml",
 		"ec2:RunInstances":                              "ec2",
+		"sdb:Select":                                    "version 2",
+		"importexport:ListJobs":                         "version 2",
 		"iam:CreateRole":                                "gives rights",
 		"sts:AssumeRole":                                "gives rights",
 		"codecatalyst:GetSpace":                         "bearer",
@@ -62,7 +64,9 @@ func TestActions(t *testing.T) {
 	for operation, want := range map[string]string{
 		"sfn:StartExecution": "states:StartExecution", "events:PutEvents": "events:PutEvents", "cloudwatch:PutMetricData": "cloudwatch:PutMetricData",
 		"dynamodb:PutItem": "dynamodb:PutItem", "sesv2:SendEmail": "ses:SendEmail", "lambda:Invoke": "", "s3:PutObject": "", "dynamodb:None": "",
-		"bedrock-runtime:InvokeModel": "bedrock:InvokeModel", "emr:RunJobFlow": "elasticmapreduce:RunJobFlow",
+		"sns:Publish": "sns:Publish", "rds:StartExportTask": "rds:StartExportTask", "docdb:StopDBCluster": "rds:StopDBCluster",
+		"elbv2:RegisterTargets": "elasticloadbalancing:RegisterTargets", "elasticloadbalancing:DescribeTags": "elasticloadbalancing:DescribeTags",
+		"sns:PublishBatch": "", "bedrock-runtime:InvokeModel": "bedrock:InvokeModel", "emr:RunJobFlow": "elasticmapreduce:RunJobFlow",
 	} {
 		service, name, _ := strings.Cut(operation, ":")
 		if got, ok := Action(service, name); ok != (want != "") || ok && got != want {

@@ -37,6 +37,8 @@ f:7:33: serviceParams has "jobQeue", which batch:SubmitJob does not have; did yo
 		{"batch:SubmitJob", "{jobName: a, jobQueue: b, jobDefinition: c, containerOverrides: {resourceRequirements: [{type: GPU}], vcpus: two, command: $.c}}",
 			`f:7:108: serviceParams.containerOverrides.resourceRequirements[0] has no "value", which batch:SubmitJob requires
 f:7:122: serviceParams.containerOverrides.vcpus: found a text, want an integer of 32 bits`},
+		{"rds:DescribeDBInstances", "{Filters: [{Name: a, Value: b}]}", `f:7:31: serviceParams.Filters[0] has no "Values", which rds:DescribeDBInstances requires
+f:7:41: serviceParams.Filters[0] has "Value", which rds:DescribeDBInstances does not have; did you mean "Values"? (allowed: Name, Values)`},
 		{"dms:StartReplicationTask", "{ReplicationTaskArn: a}", ""},
 		{"sfn:StartExecution", "{stateMachineArn: a, input: {b: $.c}}", ""},
 		{"codedeploy:CreateDeployment", "{}", `f:7:20: serviceParams has no "applicationName", which codedeploy:CreateDeployment requires`},

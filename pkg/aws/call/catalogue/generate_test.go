@@ -144,6 +144,8 @@ func protocolOf(m botocore.Model) call.Protocol {
 		return call.RESTJSON
 	case slices.Contains(spoken, "json"):
 		return call.Protocol(d.JSONVersion)
+	case slices.Contains(spoken, "query"):
+		return call.Query
 	}
 	return ""
 }
@@ -155,9 +157,11 @@ func refusedService(folder string, m botocore.Model) string {
 	case folder == "iam" || folder == "sts":
 		return "it gives rights"
 	case protocolOf(m) == "":
-		return "its protocol is " + protocol + ", and this release speaks JSON"
+		return "its protocol is " + protocol + ", and this release speaks JSON and query"
 	case m.Metadata.Signature == "bearer":
 		return "its requests have bearer tokens instead of signatures"
+	case m.Metadata.Signature == "v2":
+		return "its signatures are of version 2, and this release makes those of version 4"
 	}
 	return ""
 }
@@ -199,6 +203,9 @@ func other(m botocore.Model, io *botocore.Member) bool {
 func blockOf(folder string, m botocore.Model, hosts []found, policies map[string]map[string]bool) string {
 	d := m.Metadata
 	s := call.Service{ID: d.ServiceID, Prefix: d.EndpointPrefix, Protocol: protocolOf(m), Target: d.TargetPrefix}
+	if s.Protocol == call.Query {
+		s.Target = d.APIVersion
+	}
 	signing := cmp.Or(signingName(hosts), d.SigningName)
 	if signing != d.EndpointPrefix {
 		s.Signing = signing
@@ -238,10 +245,10 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		fields[0] = o.HTTP.Method + " " + o.HTTP.RequestURI
 	}
 	if o.Input != nil {
-		fields[1] = m.Shape(o.Input.Shape, formOf(folder, name))
+		fields[1] = m.Shape(o.Input.Shape, inputForm(protocol, folder, name))
 	}
 	if o.Output != nil {
-		fields[2] = m.Shape(o.Output.Shape, botocore.Instants)
+		fields[2] = m.Shape(o.Output.Shape, outputForm(protocol))
 	}
 	if variant > 0 {
 		fields[4] = fmt.Sprint(variant)
@@ -252,12 +259,21 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 	return strings.Join(fields, "\t")
 }
 
-// formOf returns the form of the input of an operation: all members if it starts jobs, whose params are checked at any depth.
-func formOf(folder, name string) botocore.Form {
+// outputForm returns the form of outputs: all members of XML, which tells neither lists nor numbers.
+func outputForm(protocol call.Protocol) botocore.Form {
+	if protocol == call.Query {
+		return botocore.Full
+	}
+	return botocore.Instants
+}
+
+// inputForm returns the form of the input of an operation: all members if it starts jobs, whose params are checked at any depth, and
+// in the query protocol, whose names of items are in the shapes.
+func inputForm(protocol call.Protocol, folder, name string) botocore.Form {
 	starts := func(k jobs.Kind) bool {
 		return k.HasEnd() && k.StartOp == name && (k.Service == folder || k.Service == "sfn" && folder == "stepfunctions")
 	}
-	if slices.ContainsFunc(jobs.Kinds(), starts) {
+	if protocol == call.Query || slices.ContainsFunc(jobs.Kinds(), starts) {
 		return botocore.Full
 	}
 	return botocore.Outline

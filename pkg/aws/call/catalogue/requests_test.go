@@ -23,6 +23,7 @@ var all = flag.Bool("all", false, "compare the requests of all services, which t
 // compared are services with all that the protocols have: instants, other names in the body, headers, queries, payloads and hosts of
 // their own.
 var compared = []string{
+	"sns", "rds", "redshift", "autoscaling", "cloudformation", "elasticache", // query
 	"dynamodb", "ecs", "glue", "secretsmanager", "events", "logs", "stepfunctions", "cloudwatch", // JSON 1.0 and 1.1
 	"lambda", "mediaconvert", "apigateway", "glacier", "iotsitewise", "bedrock-runtime", "entityresolution", "appconfig", "amp", "backup",
 }
@@ -36,9 +37,14 @@ type sample struct {
 		Headers      map[string]string
 		Body         any
 	}
+	Response struct { // in the query protocol
+		Body   string
+		Parsed map[string]any
+	}
 }
 
-// TestRequestsOfTheModels: with all members of its input, the request of an operation is that of the vendor's library.
+// TestRequestsOfTheModels: with all members of its input, the request of an operation is that of the vendor's library. In the query
+// protocol a response with all members of its output is read as that library reads it.
 func TestRequestsOfTheModels(t *testing.T) {
 	t.Parallel()
 	names := compared
@@ -46,10 +52,11 @@ func TestRequestsOfTheModels(t *testing.T) {
 		names = Services()
 	}
 	var got *http.Request
-	var body string
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	var body, response string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		got, body = r, string(text)
+		_, _ = io.WriteString(w, response)
 	}))
 	t.Cleanup(server.Close)
 	client := call.New(aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})
@@ -64,19 +71,23 @@ func TestRequestsOfTheModels(t *testing.T) {
 		}
 		for operation, want := range samples[0] {
 			o, err := Lookup(name, operation)
-			if _, refused := errors.AsType[*RefusedError](err); refused || want.Problem != "" {
+			if _, refused := errors.AsType[*RefusedError](err); refused || want.Problem != "" && o.Service.Protocol != call.Query {
 				continue
 			}
-			got = nil
-			if _, callErr := client.Call(t.Context(), o, want.Params); err != nil || got == nil {
-				t.Errorf("%s:%s: %v %v, params %s", name, operation, err, callErr, want.Params)
+			got, response = nil, want.Response.Body
+			result, callErr := client.Call(t.Context(), o, want.Params)
+			if err != nil || got == nil {
+				t.Errorf("%s:%s: %v %v, params %s %s", name, operation, err, callErr, want.Params, want.Problem)
 				continue
 			}
 			operations++
 			compare(t, name+":"+operation, got, body, want)
+			if o.Service.Protocol == call.Query {
+				compareResult(t, name+":"+operation, result.Body, want.Response.Parsed)
+			}
 		}
 	}
-	if operations < 500 {
+	if operations < 1500 {
 		t.Errorf("%d operations were compared", operations)
 	}
 	t.Logf("%d operations", operations)
@@ -108,9 +119,29 @@ func compare(t *testing.T, name string, got *http.Request, body string, want sam
 			t.Errorf("%s: header %s: %s, want %s", name, header, found, value)
 		}
 	}
+	if form, ok := want.Request.Body.(map[string]any); ok { // of the query protocol
+		values := url.Values{}
+		for name, value := range form {
+			values.Set(name, plain(value))
+		}
+		if body != values.Encode() {
+			t.Errorf("%s: sent %s, want %s", name, body, values.Encode())
+		}
+		return
+	}
 	text, _ := want.Request.Body.(string)
 	if body != text && !sameJSON(body, text) && (body != "" || text != "{}") {
 		t.Errorf("%s: sent %s, want %s", name, body, text)
+	}
+}
+
+// compareResult compares what was made of a response. The vendor's library writes instants in another form of RFC 3339.
+func compareResult(t *testing.T, name string, got []byte, want map[string]any) {
+	t.Helper()
+	text, err := json.Marshal(want)
+	wanted := strings.ReplaceAll(string(text), `"2026-01-02T03:04:05+00:00"`, `"2026-01-02T03:04:05Z"`)
+	if err != nil || !sameJSON(string(got), wanted) {
+		t.Errorf("%s: read %s, want %s, error %v", name, got, wanted, err)
 	}
 }
 
