@@ -70,12 +70,15 @@ def model_of(service):
 
 
 def sample(shape, most=3, depth=0):
-    """A value of a shape, and the same as JSON, with structures, lists and maps down to a depth."""
+    """A value of a shape, and the same as JSON, with structures, lists and maps that are not required down to a depth."""
     kind = shape.type_name
     if kind == "structure":
         if getattr(shape, "is_document_type", False):
             return {"any": ["document"]}, {"any": ["document"]}
-        pairs = {name: sample(each, most, depth + 1) for name, each in shape.members.items() if depth < most or each.type_name not in ("structure", "list", "map")}
+        pairs = {
+            name: sample(each, most, depth + 1) for name, each in shape.members.items()
+            if depth < most or each.type_name not in ("structure", "list", "map") or name in shape.required_members
+        }
         if getattr(shape, "is_tagged_union", False):
             pairs = dict(list(pairs.items())[:1])
         return {name: each[0] for name, each in pairs.items()}, {name: each[1] for name, each in pairs.items()}
