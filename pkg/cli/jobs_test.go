@@ -54,7 +54,6 @@ func TestJobsIAM(t *testing.T) {
 	for name, args := range map[string][]string{
 		"operation":     {"jobs", "iam", "stepfunctions:DescribeExecution"},
 		"query":         {"jobs", "iam", "docdb:DescribeDBClusters"},
-		"message":       {"jobs", "iam", "sns:Publish", "--account", "123456789012", "--region", "eu-west-1"}, // which StartJob sends
 		"batch-job":     {"jobs", "iam", "batch-job", "--account", "123456789012", "--region", "eu-west-1"},
 		"textract-text": {"jobs", "iam", "textract-text", "--account", "123456789012", "--region", "eu-west-1"},
 		"sqs-message":   {"jobs", "iam", "sqs-message", "--resource", "arn:aws:sqs:eu-west-1:123456789012:orders"},
