@@ -216,7 +216,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/pending.go",
-			`case mayLive && !inMemory && !stopsLanes(state):`, `case mayLive && !inMemory && until.IsZero():`),
+			`case mayLive && !inMemory && !stopsLanes(state) && !h.onlyNotifies(state):`, `case mayLive && !inMemory && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
