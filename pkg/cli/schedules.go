@@ -89,7 +89,7 @@ func schedulesListCommand(c Command) *cobra.Command {
 	})
 }
 
-// noteOfRemoved says what a schedule lost that was put without it.
+// noteOfRemoved says what a schedule lost that was put without it, and that one which was disabled is enabled.
 func (c Command) noteOfRemoved(before, after rest.Schedule) {
 	if !before.Payload.IsMissing() && after.Payload.IsMissing() {
 		c.out().Note("put replaced the whole schedule and removed its payload %s; put it with --payload to keep it", before.Payload.JSON())
@@ -97,7 +97,12 @@ func (c Command) noteOfRemoved(before, after rest.Schedule) {
 	if before.Description != "" && after.Description == "" {
 		c.out().Note("put replaced the whole schedule and removed its description %q; put it with --description to keep it", before.Description)
 	}
+	if isFalse(before.Enabled) && !isFalse(after.Enabled) {
+		c.out().Note("put replaced the whole schedule and enabled it; put it with --disabled to keep it disabled")
+	}
 }
+
+func isFalse(b *bool) bool { return b != nil && !*b }
 
 // onSchedule makes a command on one schedule. After is what its result says behind the name.
 func (c Command) onSchedule(

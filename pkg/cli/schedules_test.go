@@ -73,7 +73,14 @@ func TestSchedulesPutSaysWhatItRemoves(t *testing.T) {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
-	if got := doWith(t, "", env, put...); strings.Contains(got.stderr, "removed") {
+	if got := doWith(t, "", env, put...); strings.Contains(got.stderr, "removed") || strings.Contains(got.stderr, "enabled") {
+		t.Errorf("%+v", got)
+	}
+	if got := doWith(t, "", env, append(put, "--disabled")...); strings.Contains(got.stderr, "enabled it") {
+		t.Errorf("%+v", got)
+	}
+	got = doWith(t, "", env, put...)
+	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "enabled it; put it with --disabled to keep it disabled") {
 		t.Errorf("%+v", got)
 	}
 }
