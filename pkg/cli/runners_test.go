@@ -336,18 +336,27 @@ func TestUnusableURLs(t *testing.T) {
 // A name that is misspelt is rejected with the nearest one, also where no flow is known that calls it.
 func TestTasksWithMisspeltNames(t *testing.T) {
 	t.Parallel()
+	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Any\n")
 	for task, want := range map[string]string{
 		"batch:SubmitJbo=simulated": `"batch:SubmitJbo" is no action that starts a job; did you mean "batch:SubmitJob"?`,
 		"batch:SubmitJob=simulatd":  `"simulatd" is not usable for an action; did you mean "simulated"?`,
 		"dynamodb:PutItme=aws": `task dynamodb:PutItme: action "dynamodb:PutItme": service "dynamodb" ` +
 			`has no operation "PutItme"; did you mean "dynamodb:PutItem"?`,
-		"batch:SubmtJob=aws": `did you mean "batch:SubmitJob"?`,
+		"dynamodb:DeleteItm=exec:cat": `did you mean "dynamodb:DeleteItem"?`,
+		"dynamodb:PutItem=simulated":  `operation "dynamodb:PutItem" is not simulated; allowed: aws, exec:COMMAND`,
+		"custom:render=aws":           `task custom:render: the kind has no Lambda function; write its ARN as function of custom:render in kinds of `,
+		"batch:SubmtJob=aws":          `did you mean "batch:SubmitJob"?`,
 	} {
 		if got := doWith(t, "", inStore(t), "dev", "--task", task); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", task, got)
 		}
 		name, definition, _ := strings.Cut(task, "=")
 		file := writeFile(t, "waitless.yaml", "tasks:\n  '"+name+"': "+definition+"\n")
+		if strings.Contains(want, "did you mean") && !strings.Contains(task, "=sim") { // of an operation: also where no step calls it
+			if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitUsage || !strings.Contains(got.stderr, file+":2:") {
+				t.Errorf("%s in a file of run: %+v", task, got)
+			}
+		}
 		got := doWith(t, "", inStore(t), "dev", "--config", file)
 		if got.exit != ExitUsage || !strings.Contains(got.stderr, file+":2:") || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s in a file: %+v", task, got)

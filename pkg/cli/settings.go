@@ -440,12 +440,15 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, c
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
-		if !wanted(name) {
-			continue
+		task, isWanted := s.tasks[name], wanted(name)
+		var err error
+		if isOperation := strings.Contains(name, ":") && !jobs.IsCustom(name); isWanted || isOperation {
+			err = check(name, task.definition)
 		}
-		task := s.tasks[name]
-		err := cmp.Or(s.checkLambda(task.definition), check(name, task.definition))
-		if err == nil {
+		if isWanted {
+			err = cmp.Or(s.checkLambda(task.definition), err)
+		}
+		if isWanted && err == nil {
 			err = tasks.Add(dir, map[string]string{name: task.definition})
 		}
 		if err != nil {

@@ -74,10 +74,15 @@ func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted f
 	}, c.checkOperation)
 }
 
-// checkOperation rejects the runner `aws` of an unknown operation: no task could call it.
+// checkOperation rejects a runner of an unknown operation, which no flow can call, and the runner `aws` of a custom kind without a Lambda
+// function.
 func (c Command) checkOperation(name, definition string) error {
+	if kind, _ := c.kinds.Find(name); jobs.IsCustom(name) && definition == "aws" && kind.Function == "" {
+		return fmt.Errorf("task %s: the kind has no Lambda function; write its ARN as function of %s in %s of %s, or another runner",
+			name, name, kindsKey, cmp.Or(c.path, settingsFile))
+	}
 	_, isJob := jobs.ForAction(name)
-	if resource, _ := fdl.ParseResource(name); isJob || definition != "aws" || resource.Operation == "" || c.CheckOperation == nil {
+	if resource, _ := fdl.ParseResource(name); isJob || definition == "simulated" || resource.Operation == "" || c.CheckOperation == nil {
 		return nil
 	}
 	if err := c.CheckOperation(name); err != nil {

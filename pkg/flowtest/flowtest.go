@@ -291,6 +291,9 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	}
 	actions := map[string]string{}
 	for _, action := range r.Actions {
+		if _, ok := jobs.ForAction(action); !ok {
+			return nil, r.wrongAction(action)
+		}
 		actions[action] = "simulated"
 	}
 	if tasks, err = local.NewTasks(r.clock, actions); err != nil {
@@ -308,10 +311,8 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 			}
 		}
 	}
-	for name := range r.Functions {
-		if !used[name] {
-			return nil, fmt.Errorf("functions: the flow has neither a function nor a step %q", name)
-		}
+	if err := errors.Join(r.unused(used), missingActions(tasks.Resolve(r.flow))); err != nil {
+		return nil, err
 	}
 	for _, missing := range tasks.Resolve(r.all) {
 		if unknown, ok := errors.AsType[*local.UnknownFunctionError](missing); ok && !unknown.IsAction {
@@ -319,6 +320,50 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 		}
 	}
 	return tasks, nil
+}
+
+func (r *run) wrongAction(action string) error {
+	var names []string
+	for _, kind := range r.Kinds.Kinds() {
+		if kind.StartOp != "" {
+			names = append(names, kind.Action())
+		}
+	}
+	return fmt.Errorf("actions: %q starts no job and sends no message%s; the stand-in for an operation is one of functions",
+		action, fdl.DidYouMean(action, names))
+}
+
+// unused returns an error for the stand-ins that no step can call.
+func (r *run) unused(used map[string]bool) (err error) {
+	for _, name := range slices.Sorted(maps.Keys(r.Functions)) {
+		if !used[name] {
+			err = errors.Join(err, r.unusedFunction(name))
+		}
+	}
+	return err
+}
+
+func (r *run) unusedFunction(name string) error {
+	var names []string
+	for step, task := range r.all.Tasks() {
+		ofTask := append([]string{step.Name}, local.TaskNames(task.Resource)...)
+		if task.Resource.Kind != "" && slices.Contains(ofTask, name) {
+			action := local.TaskName(task.Resource)
+			return fmt.Errorf("functions: %q is or has the action %q, which no function stands for; write actions: [%q]", name, action, action)
+		}
+		names = append(names, ofTask...)
+	}
+	return fmt.Errorf("functions: the flow has neither a function nor a step %q%s", name, fdl.DidYouMean(name, names))
+}
+
+// missingActions returns an error for the actions of the flow that the test does not have.
+func missingActions(missing []error) (err error) {
+	for _, one := range missing {
+		if unknown, ok := errors.AsType[*local.UnknownFunctionError](one); ok && unknown.IsAction {
+			err = errors.Join(err, fmt.Errorf("step %s: the test does not have the action %q; write actions: [%q]", unknown.Step, unknown.Function, unknown.Function))
+		}
+	}
+	return err
 }
 
 // call makes a call of a stand-in: that of the step, or else that of the function, or else the built-in function.

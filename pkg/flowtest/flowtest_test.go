@@ -215,6 +215,21 @@ func TestTestsThatAreWrong(t *testing.T) {
 			},
 			"step Ship calls shop/ship, for which the test has no stand-in",
 		},
+		"a stand-in for a message": {
+			flowtest.Test{Flow: []byte(tells), Functions: map[string]flowtest.Function{"Tell": shipped, "sns:Publish": shipped, "dynamodb:PutItm": shipped}},
+			`functions: "Tell" is or has the action "sns:Publish", which no function stands for; write actions: ["sns:Publish"]` + "\n" +
+				`functions: the flow has neither a function nor a step "dynamodb:PutItm"`,
+		},
+		"a misspelt stand-in for an operation": {
+			flowtest.Test{Flow: []byte(tells), Functions: map[string]flowtest.Function{"dynamodb:PutItm": shipped}},
+			`neither a function nor a step "dynamodb:PutItm"; did you mean "dynamodb:PutItem"?` + "\n" +
+				`step Tell: the test does not have the action "sns:Publish"; write actions: ["sns:Publish"]`,
+		},
+		"an operation as an action": {
+			flowtest.Test{Flow: []byte(tells), Actions: []string{"dynamodb:PutItem"}},
+			`actions: "dynamodb:PutItem" starts no job and sends no message; the stand-in for an operation is one of functions`,
+		},
+		"a misspelt action":     {flowtest.Test{Flow: []byte(tells), Actions: []string{"sns:Publsh"}}, `did you mean "sns:Publish"?`},
 		"a broken stand-in":     {flowtest.Test{Functions: map[string]flowtest.Function{"ask": broken, "ship": shipped}}, "the stand-in for step Approve: broken"},
 		"an input of no object": {flowtest.Test{Functions: both, Input: 7}, "input"},
 	} {
@@ -229,6 +244,13 @@ func TestTestsThatAreWrong(t *testing.T) {
 		})
 	}
 }
+
+const tells = `version: v1
+type: flow
+steps:
+  - {type: task, name: Tell, action: "sns:Publish", serviceParams: {TopicName: a, Message: hi}}
+  - {type: task, name: Put, action: "dynamodb:PutItem", serviceParams: {TableName: t, Item: {}}}
+`
 
 func broken(flowtest.Call) (any, error) { return nil, errors.New("broken") }
 

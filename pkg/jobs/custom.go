@@ -181,6 +181,7 @@ var (
 
 func (e *DeclaredEvent) mistakes() (wrong []string) {
 	words := slices.Concat(e.Succeeded, e.Failed, e.Stopped)
+	repeated := firstRepeated(words)
 	for _, check := range []struct {
 		fails bool
 		what  string
@@ -192,13 +193,23 @@ func (e *DeclaredEvent) mistakes() (wrong []string) {
 		{e.Status != "" && !inDetailsForm.MatchString(e.Status), `status is not a path below detail; write where the status is, such as "detail.state"`},
 		{e.Status == "" && len(words) > 0, "succeeded, failed and stopped need status, the path of the status"},
 		{e.Status != "" && len(words) == 0, "status needs succeeded, failed or stopped: the statuses that tell an end"},
-		{len(slices.Compact(slices.Sorted(slices.Values(words)))) < len(words), "a status is in two places; write it in one of succeeded, failed and stopped"},
+		{repeated != "", fmt.Sprintf("status %q is in two places; write it in one of succeeded, failed and stopped", Shortened(repeated))},
 	} {
 		if check.fails {
 			wrong = append(wrong, check.what)
 		}
 	}
 	return wrong
+}
+
+// firstRepeated returns a word that is there twice, "" for none.
+func firstRepeated(words []string) string {
+	for i, word := range words {
+		if slices.Contains(words[:i], word) {
+			return word
+		}
+	}
+	return ""
 }
 
 func isDetailType(text string) bool {

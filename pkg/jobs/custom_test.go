@@ -30,7 +30,7 @@ func TestParseTableReportsMistakes(t *testing.T) {
 		event(`,"succeeded":["a"]`):                                                                     "need status",
 		event(`,"status":"detail.s"`):                                                                   "status needs succeeded, failed or stopped",
 		event(`,"status":"state","failed":["a"]`):                                                       "status is not a path below detail",
-		event(`,"status":"detail.s","failed":["a"],"stopped":["a"]`):                                    "a status is in two places",
+		event(`,"status":"detail.s","failed":["a"],"stopped":["a"]`):                                    `status "a" is in two places`,
 		`{"custom:a":{` + arn + `,"event":` + same + `},"custom:b":{` + arn + `,"event":` + same + `}}`: "custom:b: custom:a has events of the same source",
 	} {
 		_, err := ParseTable(text)
@@ -103,6 +103,10 @@ func TestCustomDescriptions(t *testing.T) {
 		if _, _, err := kind.ReadDescription(account, region, "j-1", []byte(response)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", response, err, want)
 		}
+	}
+	const noID = `jobs: custom:a: the function returned "" as job_id: want 1 to 512 visible ASCII characters`
+	if _, err := kind.ReadStart(account, region, []byte(`{}`), []byte(`{}`)); err == nil || err.Error() != noID {
+		t.Errorf("a start without a job_id: %v, want %s", err, noID)
 	}
 	if got, want := string(kind.CustomStart([]byte(`{"n":1}`))), `{"action":"start","kind":"custom:a","params":{"n":1}}`; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -166,6 +166,9 @@ func (k Kind) ReadStart(account, region string, params, response []byte) (Starte
 	if k.start.silent != nil && k.start.silent.MatchString(id) {
 		return Started{}, invalid("%s of %s started %s, %s", k.StartOp, k.Service, id, k.start.silentMeans)
 	}
+	if !k.describe.idForm.MatchString(id) && k.Custom() {
+		return Started{}, fmt.Errorf("jobs: %s: the function returned %q as job_id: want 1 to 512 visible ASCII characters", k.Name, Shortened(id))
+	}
 	if !k.describe.idForm.MatchString(id) {
 		return Started{}, k.responseError(k.StartOp, fmt.Sprintf("%q as %s: want %s", Shortened(id), k.start.id, k.describe.idMeans))
 	}

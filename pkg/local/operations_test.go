@@ -106,7 +106,8 @@ func TestOperationWithoutARunner(t *testing.T) {
 	if got := errors.Join(tasks.Resolve(flow)...); got == nil || got.Error() != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if _, err := local.NewTasks(local.NewVirtualClock(time.Time{}), map[string]string{"dynamodb:PutItem": "simulated"}); err == nil {
-		t.Error("an operation is simulated")
+	if _, err := local.NewTasks(local.NewVirtualClock(time.Time{}), map[string]string{"dynamodb:PutItem": "simulated"}); err == nil ||
+		!strings.Contains(err.Error(), `operation "dynamodb:PutItem" is not simulated; allowed: aws, exec:COMMAND`) {
+		t.Errorf("an operation is simulated: %v", err)
 	}
 }

@@ -68,10 +68,14 @@ func (t *Tasks) define(name, definition, dir string) error {
 		return fmt.Errorf("%q is not usable for an action%s; allowed: simulated, aws", Hidden(definition),
 			fdl.DidYouMean(definition, []string{string(providerSimulated), string(providerAWS)}))
 	}
-	if definition == string(providerSimulated) {
-		return fmt.Errorf("%q is no action that starts a job%s; see waitless jobs list", name, fdl.DidYouMean(name, actions()))
-	}
-	if resource, _ := fdl.ParseResource(name); resource.Operation != "" && definition == string(providerAWS) {
+	resource, _ := fdl.ParseResource(name)
+	meant := fdl.DidYouMean(name, actions())
+	switch {
+	case definition == string(providerSimulated) && resource.Operation != "" && meant == "":
+		return fmt.Errorf("operation %q is not simulated; allowed: aws, exec:COMMAND, http(s)://HOST/PATH, lambda:FUNCTION", name)
+	case definition == string(providerSimulated):
+		return fmt.Errorf("%q is no action that starts a job%s; see waitless jobs list", name, meant)
+	case resource.Operation != "" && definition == string(providerAWS):
 		t.runners[name] = operationOnAWS{}
 		return nil
 	}

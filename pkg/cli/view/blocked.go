@@ -24,7 +24,10 @@ func WithoutRunners(missing []error) string {
 		if unknown, ok := errors.AsType[*local.UnknownFunctionError](err); ok {
 			definition := TaskDefinition(unknown)
 			name, _, _ := strings.Cut(definition, "=")
-			names = append(names, name+fdl.DidYouMean(name, unknown.Known))
+			if !unknown.IsOperation { // whose name was checked, so what is misspelt is the runner
+				name += fdl.DidYouMean(name, unknown.Known)
+			}
+			names = append(names, name)
 			tasks = append(tasks, "--task "+definition)
 		}
 	}
