@@ -32,7 +32,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	config.Rearmer = resume.Rearmer{
 		Tokens: config.Tokens, Polls: polls, Rendezvous: waits, Account: p.Text("WAITLESS_ACCOUNT"), Region: p.Config.Region,
 	}
-	config.JobEvents = rest.UnmatchedEvents{Events: waits, Record: waits.JobRecord, Handle: polls.Replay}
+	config.JobEvents = rest.UnmatchedEvents{Events: waits, Record: waits.JobRecord, Token: waits.Record, Handle: polls.Replay}
 	log := function.AuditLog(getenv)
 	handler := func(ctx context.Context, request *function.Request) (_ http.Handler, err error) {
 		config := config

@@ -35,15 +35,17 @@ func (s *System) newJobs() {
 // Account is an account of AWS in a region.
 type Account struct{ ID, Region string }
 
-// Observe handles a job event; see [resume.JobObserver.Observe]. It returns the job, and the handles of the tokens that waited for
-// it. A simulated job then ends as its event says.
+// Observe handles a job event; see [resume.JobObserver.Observe]. It returns the job, and the handles of the open tokens that waited
+// for it. A simulated job then ends as its event says.
 func (s *System) Observe(ctx context.Context, event []byte) (job jobs.Key, handles []string, err error) {
 	s.services.simulated.observe(event)
 	config := s.jobs
 	config.Noted = func(key jobs.Key, record resume.JobRecord) {
 		job = key
 		for _, waiter := range record.Waiters {
-			handles = append(handles, waiter.Handle)
+			if record, err := s.TokenRecord(ctx, waiter.Handle); err != nil || record.Open() {
+				handles = append(handles, waiter.Handle)
+			}
 		}
 	}
 	err = resume.NewJobObserver(config).Observe(ctx, event)
@@ -56,6 +58,11 @@ func (s *System) Replay(ctx context.Context, key jobs.Key) error { return s.obse
 // Unmatched implements [resume.UnmatchedEvents].
 func (s *System) Unmatched(ctx context.Context, after string, limit int) ([]resume.UnmatchedEvent, string, error) {
 	return s.config.Store.Unmatched(ctx, after, limit)
+}
+
+// TokenRecord returns the record of a token; see [resume.TokenStore].
+func (s *System) TokenRecord(ctx context.Context, handle string) (token.Record, error) {
+	return s.config.Store.Record(ctx, handle)
 }
 
 // JobRecord returns what is stored of a job; see [resume.Rendezvous].

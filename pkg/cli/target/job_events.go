@@ -32,7 +32,7 @@ const maxEvent = 1 << 20
 
 // storedEvents are the job events that a system's store keeps.
 func storedEvents(system *local.System) rest.JobEvents {
-	return rest.UnmatchedEvents{Events: system, Record: system.JobRecord, Handle: system.Replay}
+	return rest.UnmatchedEvents{Events: system, Record: system.JobRecord, Token: system.TokenRecord, Handle: system.Replay}
 }
 
 // eventLog accepts job events and keeps the latest ones in memory. It implements [rest.JobEvents]: those events have numbers as ids.
@@ -76,21 +76,33 @@ func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobE
 	return page, err
 }
 
-// sinceMatched returns the events with those matched whose job got a waiter after they were parked.
+// sinceMatched returns the events with those matched whose job got a waiter after they were parked. A wait that ended before the event
+// came does not count.
 func (l *eventLog) sinceMatched(ctx context.Context, events []rest.JobEvent) []rest.JobEvent {
 	for i, e := range events {
 		if e.Result != rest.EventParked {
 			continue
 		}
-		if record, err := l.system.JobRecord(ctx, e.Key()); err == nil && len(record.Waiters) > 0 {
-			var handles []string
-			for _, waiter := range record.Waiters {
-				handles = append(handles, waiter.Handle)
-			}
+		if handles := l.waitersSince(ctx, e); len(handles) > 0 {
 			events[i].Result, events[i].Executions = rest.EventMatched, l.executions(ctx, handles)
 		}
 	}
 	return events
+}
+
+// waitersSince returns the handles of the tokens that wait for the job of an event, or waited for it when it came.
+func (l *eventLog) waitersSince(ctx context.Context, e rest.JobEvent) (handles []string) {
+	record, err := l.system.JobRecord(ctx, e.Key())
+	if err != nil {
+		return nil
+	}
+	for _, waiter := range record.Waiters {
+		closed, err := l.system.TokenRecord(ctx, waiter.Handle)
+		if err == nil && (closed.Open() || closed.ClosedAt.After(e.Time)) {
+			handles = append(handles, waiter.Handle)
+		}
+	}
+	return handles
 }
 
 // Replay implements [rest.JobEvents].

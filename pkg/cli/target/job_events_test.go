@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // An event that is parked when it arrives is matched once its job has a waiter.
@@ -41,7 +42,14 @@ func TestAParkedEventIsMatchedLater(t *testing.T) {
 	if _, err := store.Bind(t.Context(), events[1].Key(), resume.Waiter{Handle: "handle"}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	want(rest.EventParked, rest.EventMatched)
+	closing := token.CloseOp{Outcome: token.Failure("Stopped", ""), By: token.ClosedByHand, At: time.Now().Add(-time.Hour)}
+	if _, err := store.Close(t.Context(), "ended", closing); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Bind(t.Context(), events[0].Key(), resume.Waiter{Handle: "ended"}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	want(rest.EventParked, rest.EventMatched) // the wait of the first ended before its event came
 	if page, err := l.List(t.Context(), storedPage, 10); err != nil || len(page.Events) != 0 || page.Next != "" {
 		t.Errorf("events that the process received are listed twice: %+v, error %v", page, err)
 	}

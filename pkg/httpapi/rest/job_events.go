@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // JobEvents lists job events, and handles one again.
@@ -88,6 +89,8 @@ type UnmatchedEvents struct {
 	Events resume.UnmatchedEvents
 	// Record returns what is stored of a job; see [resume.Rendezvous].
 	Record func(ctx context.Context, key jobs.Key) (resume.JobRecord, error)
+	// Token returns the record of a token that waits for a job; see [resume.TokenStore].
+	Token func(ctx context.Context, handle string) (token.Record, error)
 	// Handle handles the stored end of a job again, or has another function do it; see [resume.JobObserver.Replay].
 	Handle func(ctx context.Context, key jobs.Key) error
 }
@@ -105,13 +108,15 @@ func (u UnmatchedEvents) List(ctx context.Context, after string, limit int) (Job
 	return page, err
 }
 
-// Replay implements [JobEvents]. An event is kept after a waiter was bound to its job.
+// Replay implements [JobEvents]. An event is kept after a waiter was bound to its job. It is also handled if no token is open: the
+// process that closed one may have died before it sent the wake.
 func (u UnmatchedEvents) Replay(ctx context.Context, id string) (JobEventResult, error) {
 	key, ok := jobs.ParseKey(id)
 	if !ok {
 		return JobEventResult{}, ErrNoEvent
 	}
-	switch record, err := u.Record(ctx, key); {
+	record, err := u.Record(ctx, key)
+	switch {
 	case err != nil:
 		return JobEventResult{}, err
 	case record.End == nil:
@@ -119,7 +124,24 @@ func (u UnmatchedEvents) Replay(ctx context.Context, id string) (JobEventResult,
 	case record.IsUnmatched():
 		return JobEventResult{Result: EventParked}, nil
 	}
+	open, err := u.anyOpen(ctx, record.Waiters)
+	switch {
+	case err != nil:
+		return JobEventResult{}, err
+	case !open:
+		return JobEventResult{Result: EventParked}, u.Handle(ctx, key)
+	}
 	return JobEventResult{Result: EventAccepted}, u.Handle(ctx, key)
+}
+
+// anyOpen reports whether one of the tokens has no outcome yet.
+func (u UnmatchedEvents) anyOpen(ctx context.Context, waiters []resume.Waiter) (bool, error) {
+	for _, waiter := range waiters {
+		if record, err := u.Token(ctx, waiter.Handle); err != nil || record.Open() {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // eventsAtOnce is how many job events a page has.

@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // replays are the keys of the jobs whose events are handled again.
@@ -32,7 +33,7 @@ func (r *replays) handle(_ context.Context, key jobs.Key) error {
 func (a *api) withEvents() *replays {
 	a.t.Helper()
 	handled := &replays{}
-	a.config.JobEvents = rest.UnmatchedEvents{Events: a.store, Record: a.store.JobRecord, Handle: handled.handle}
+	a.config.JobEvents = rest.UnmatchedEvents{Events: a.store, Record: a.store.JobRecord, Token: a.store.Record, Handle: handled.handle}
 	a.serve()
 	return handled
 }
@@ -108,6 +109,14 @@ func TestReplayOfAJobEvent(t *testing.T) {
 	if err != nil || result.Result != rest.EventAccepted || !slices.Equal(handled.keys, []jobs.Key{jobNumber(1)}) {
 		t.Errorf("after it was bound: %+v, error %v, handled %v", result, err, handled.keys)
 	}
+	closing := token.CloseOp{Outcome: token.Success(value.Object()), By: token.ClosedByHand, At: a.now}
+	if _, err := a.store.Close(t.Context(), "handle", closing); err != nil {
+		t.Fatal(err)
+	}
+	result, err = a.ReplayJobEvent(t.Context(), id)
+	if err != nil || result.Result != rest.EventParked || len(handled.keys) != 2 { // the wake may be lost
+		t.Errorf("after the wait ended: %+v, error %v, handled %v", result, err, handled.keys)
+	}
 	a.bind(2)
 	for _, unknown := range []string{jobNumber(2).ID(), jobNumber(3).ID(), "7"} {
 		_, err := a.ReplayJobEvent(t.Context(), unknown)
@@ -118,7 +127,7 @@ func TestReplayOfAJobEvent(t *testing.T) {
 	handled.err = errors.New("the queue is gone")
 	_, err = a.ReplayJobEvent(t.Context(), id)
 	wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, "")
-	if len(handled.keys) != 2 {
+	if len(handled.keys) != 3 {
 		t.Errorf("handled %v", handled.keys)
 	}
 }
