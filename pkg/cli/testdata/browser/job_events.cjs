@@ -18,6 +18,6 @@ open(async (page, { url, event }) => {
   await page.locator('.facts .Succeeded').waitFor()
   await page.goto(at('/job-events'))
   await page.getByRole('button', { name: /Replay event/ }).first().click()
-  await page.waitForFunction(() => document.querySelectorAll('td .matched').length === 2)
+  await page.locator('td .parked').first().waitFor() // the wait has ended
   await check(page, 'job-events')
 })
