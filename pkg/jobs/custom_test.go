@@ -97,7 +97,7 @@ func TestCustomDescriptions(t *testing.T) {
 	for response, want := range map[string]string{
 		`{"status":"done"}`:    `"done" as status: want running, succeeded, failed, stopped or unknown`,
 		`{}`:                   `"" as status`,
-		`{"status":"unknown"}`: `job_id is "j-1", which is not a job of kind custom:a`,
+		`{"status":"unknown"}`: `the function of custom:a says that there is no job "j-1"`,
 		`oops`:                 "invalid JSON",
 	} {
 		if _, _, err := kind.ReadDescription(account, region, "j-1", []byte(response)); err == nil || !strings.Contains(err.Error(), want) {

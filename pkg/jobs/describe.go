@@ -101,6 +101,9 @@ func (k Kind) notFound(id string) error {
 	if want == "" {
 		want = "the job_id that StartJob returned"
 	}
+	if k.Custom() && k.describe.idForm.MatchString(id) {
+		return &RequestError{Name: ErrorNotFound, What: fmt.Sprintf("the function of %s says that there is no job %q", k.Name, Shortened(id))}
+	}
 	return &RequestError{Name: ErrorNotFound, What: fmt.Sprintf("job_id is %q, which is not a job of kind %s: want %s", Shortened(id), k.Name, want)}
 }
 

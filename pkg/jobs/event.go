@@ -61,7 +61,7 @@ var (
 //   - The sighting is a hint ([Sighting.IsHint]) if the text is a notification or the source is the user's own,
 //     because every principal that may send them chooses the content. It is also a hint if the output was left
 //     out, or if the reason of a stop does not decide.
-//   - The account of the event must be that of the job.
+//   - The account and the region of the event must be those of the job.
 func ReadEvent(text []byte) (Key, Sighting, error) { return Table{}.ReadEvent(text) }
 
 // ReadEvent is [ReadEvent] for the kinds of the table. The source of an event of a custom kind is the declared one.
@@ -128,8 +128,8 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 	if !slices.Contains(k.describe.finals(), word) {
 		return Key{}, Sighting{}, ErrNoEnd
 	}
-	id, account := k.event.whole(k.event.id, document), path("account").text(document)
-	key := k.makeKey(account, path("region").text(document), k.event.whole(k.event.key, document))
+	id, account, region := k.event.whole(k.event.id, document), path("account").text(document), path("region").text(document)
+	key := k.makeKey(account, region, k.event.whole(k.event.key, document))
 	occurred := path("time").time(document)
 	for _, part := range []struct {
 		ok    bool
@@ -141,6 +141,7 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 		{nameForm.MatchString(key.Name), k.event.key, key.Name, "the name of the job"},
 		{accountForm.MatchString(key.Account), "account", key.Account, "twelve digits"},
 		{account == key.Account, "account", account, "the account of the job, " + key.Account},
+		{region == key.Region, "region", region, "the region of the job, " + key.Region},
 		{regionForm.MatchString(key.Region), "region", key.Region, "a region such as eu-central-1"},
 		{!occurred.IsZero(), "time", path("time").text(document), "an instant such as 2026-01-02T03:04:05Z"},
 	} {

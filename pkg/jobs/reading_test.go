@@ -117,6 +117,10 @@ func TestReadEventOfOtherSources(t *testing.T) {
 		!strings.Contains(err.Error(), `account is "999999999999": want the account of the job, 111122223333`) {
 		t.Errorf("an event of another account: %v", err)
 	}
+	if _, _, err := ReadEvent([]byte(strings.Replace(event, `"region": "eu-central-1"`, `"region": "us-west-2"`, 1))); err == nil ||
+		!strings.Contains(err.Error(), `region is "us-west-2": want the region of the job, eu-central-1`) {
+		t.Errorf("an event of another region: %v", err)
+	}
 	if _, _, err := ReadEvent([]byte(`{"source":"acme","detail-type":""}`)); err == nil || errors.Is(err, ErrNoEnd) {
 		t.Errorf("no detail-type: %v", err)
 	}
