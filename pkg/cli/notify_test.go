@@ -72,6 +72,9 @@ func TestDevSendsNotices(t *testing.T) {
 		t.Errorf("the notice of the wait is %+v", waits)
 	}
 	d.until(`callback/asked +timer, token, notice\nrearmed 1, notices of open waits: 1`, "rearm", "--notices")
+	if again := next(t, notices); again.Type != waits.Type || again.Data["step"] != waits.Data["step"] || again.Data["until"] != waits.Data["until"] {
+		t.Errorf("the notice of the wait is sent again as %+v; want %+v", again, waits)
+	}
 	d.do("tokens", "succeed", d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask"), "--output", `{"paid":true}`)
 	if end := next(t, notices); end.Type != "execution.ended" || end.Data["status"] != "Succeeded" || end.Data["output"] == nil {
 		t.Errorf("the notice of the end is %+v", end)
