@@ -69,12 +69,9 @@ func (t *Tasks) define(name, definition, dir string) error {
 			fdl.DidYouMean(definition, []string{string(providerSimulated), string(providerAWS)}))
 	}
 	resource, _ := fdl.ParseResource(name)
-	meant := fdl.DidYouMean(name, actions())
 	switch {
-	case definition == string(providerSimulated) && resource.Operation != "" && meant == "":
-		return fmt.Errorf("operation %q is not simulated; allowed: aws, exec:COMMAND, http(s)://HOST/PATH, lambda:FUNCTION", name)
 	case definition == string(providerSimulated):
-		return fmt.Errorf("%q is no action that starts a job%s; see waitless jobs list", name, meant)
+		return notSimulated(name, resource)
 	case resource.Operation != "" && definition == string(providerAWS):
 		t.runners[name] = operationOnAWS{}
 		return nil
@@ -84,6 +81,15 @@ func (t *Tasks) define(name, definition, dir string) error {
 		t.runners[name] = r
 	}
 	return err
+}
+
+// notSimulated returns the error for a name that is not an action of jobs.
+func notSimulated(name string, resource fdl.Resource) error {
+	meant := fdl.DidYouMean(name, actions())
+	if resource.Operation != "" && meant == "" {
+		return fmt.Errorf("operation %q is not simulated; allowed: aws, exec:COMMAND, http(s)://HOST/PATH, lambda:FUNCTION", name)
+	}
+	return fmt.Errorf("%q is no action that starts a job%s; see waitless jobs list", name, meant)
 }
 
 // defineCustom has a runner start, describe and stop the jobs of a custom kind.
