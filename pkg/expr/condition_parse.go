@@ -146,7 +146,7 @@ func (p *conditionParser) primary() operand {
 			p.fail(start, "text that begins with %.20s has no closing back-quote", p.text[start:])
 		}
 		return operand{constant: value.String(text)}
-	case p.next('-'), strings.IndexByte("0123456789", (p.rest() + " ")[0]) >= 0:
+	case p.next('-'), !p.done() && p.text[p.pos] >= '0' && p.text[p.pos] <= '9':
 		return p.number()
 	case word == "true", word == "false":
 		p.take(word)

@@ -102,8 +102,11 @@ var ErrNotDue = errors.New("the schedule was deleted, disabled or changed after 
 // IsFinal reports whether a retry of [Starter.Fire] after this error has no chance: the schedule does not ask for the
 // execution any more, or the execution cannot be started.
 func IsFinal(err error) bool {
-	code := engine.CodeOf(err)
-	return errors.Is(err, ErrNotDue) || code == engine.CodeNotFound || code == engine.CodeInvalid || code == engine.CodeDefect
+	switch engine.CodeOf(err) { //nolint:exhaustive // the others may pass
+	case engine.CodeNotFound, engine.CodeInvalid, engine.CodePaused, engine.CodeDefect:
+		return true
+	}
+	return errors.Is(err, ErrNotDue)
 }
 
 // Fire starts the execution of a schedule for an instant that was told. It returns [ErrNotDue] if the schedule does not

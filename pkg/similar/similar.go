@@ -18,14 +18,19 @@ func DidYouMean(found string, names []string) string {
 
 // Closest returns the name that found most likely means, or "".
 func Closest(found string, names []string) string {
+	if len(found) == 1 {
+		return Within(0, found, names) // of one letter only the case may differ
+	}
+	return Within(max(len(found)/3, 1), found, names)
+}
+
+// Within returns the name that at most that many changes turn found into, apart from the case of letters, or "".
+func Within(changes int, found string, names []string) string {
 	const tooLong = 64 // a word that long is not mistyped
 	if len(found) > tooLong {
 		return ""
 	}
-	best, distance := "", max(len(found)/3, 1)+1
-	if len(found) == 1 {
-		distance = 1 // of one letter only the case may differ
-	}
+	best, distance := "", changes+1
 	for _, name := range names {
 		if d := len(found) - len(name); max(d, -d) >= distance {
 			continue

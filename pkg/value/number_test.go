@@ -49,6 +49,36 @@ func TestCompareNumbers(t *testing.T) {
 	}
 }
 
+// The sum of an exponent and a shift is compared as math/big does it, where digits carry.
+func TestCompareExponents(t *testing.T) {
+	t.Parallel()
+	var exponents []string
+	for _, digits := range []string{
+		"0", "00", "7", "999999999999999999", "1000000000000000000", "1999999999999999999", "2000000000000000000", "9999999999999999999",
+		"10000000000000000000000000000000000000", "9999999999999999999999999999999999999", "100000000000000000001",
+	} {
+		exponents = append(exponents, digits, "-"+digits, "+"+digits)
+	}
+	type sum struct {
+		point point
+		want  *big.Int
+	}
+	var sums []sum
+	for _, exponent := range exponents {
+		for _, shift := range []int64{-11, -1, 0, 1, 11} {
+			want, _ := new(big.Int).SetString(exponent, 10)
+			sums = append(sums, sum{parsePoint(exponent, shift), want.Add(want, big.NewInt(shift))})
+		}
+	}
+	for _, a := range sums {
+		for _, b := range sums {
+			if got, want := a.point.compare(b.point), a.want.Cmp(b.want); got != want {
+				t.Errorf("%+v to %+v is %d, want %d of %s and %s", a.point, b.point, got, want, a.want, b.want)
+			}
+		}
+	}
+}
+
 // FuzzCompareNumbers takes math/big as the oracle, where the exponents are
 // small enough for it, and of whole numbers too.
 func FuzzCompareNumbers(f *testing.F) {

@@ -23,7 +23,7 @@ func CheckStart(kind jobs.Kind, params []byte) error {
 	if err != nil {
 		return nil //nolint:nilerr // the start reports it
 	}
-	for _, m := range startMistakes(kind, v) {
+	for _, m := range startMistakes(kind, v, fdl.DidYouMean) {
 		if !m.Warning {
 			return &jobs.RequestError{Name: jobs.ErrorInvalid, What: strings.Replace(m.Message, "serviceParams", "params", 1)}
 		}
@@ -31,25 +31,25 @@ func CheckStart(kind jobs.Kind, params []byte) error {
 	return nil
 }
 
-func mistakesOf(action string, params value.Value) []fdl.ActionMistake {
+func mistakesOf(action string, params value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
 	if kind, ok := jobs.ForAction(action); ok {
-		return startMistakes(kind, params)
+		return startMistakes(kind, params, suggest)
 	}
 	service, name, _ := strings.Cut(action, ":")
 	row, err := Lookup(service, name)
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
-		return []fdl.ActionMistake{{Message: fmt.Sprintf("action %q: %s%s", action, err, meant(action, unknown))}}
+		return []fdl.ActionMistake{{Message: fmt.Sprintf("action %q: %s%s", action, err, meant(action, unknown, suggest))}}
 	}
 	if err != nil {
 		return []fdl.ActionMistake{{Message: fmt.Sprintf("action %q: %s", action, err)}}
 	}
-	return explained(action, row.Compare(params))
+	return explained(action, row.Compare(params), suggest)
 }
 
 // startMistakes returns the mistakes in the params of a job or a message.
-func startMistakes(kind jobs.Kind, params value.Value) []fdl.ActionMistake {
+func startMistakes(kind jobs.Kind, params value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
 	if !kind.HasEnd() {
-		return messageMistakes(kind, params)
+		return messageMistakes(kind, params, suggest)
 	}
 	row, err := Lookup(kind.Service, kind.StartOp)
 	if err != nil {
@@ -70,11 +70,11 @@ func startMistakes(kind jobs.Kind, params value.Value) []fdl.ActionMistake {
 			found = append(found, call.Mistake{Missing: name})
 		}
 	}
-	return append(mistakes, explained(kind.Action(), found)...)
+	return append(mistakes, explained(kind.Action(), found, suggest)...)
 }
 
 // messageMistakes returns the unknown params of a message, which are those of the service and of the vendor.
-func messageMistakes(kind jobs.Kind, params value.Value) []fdl.ActionMistake {
+func messageMistakes(kind jobs.Kind, params value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
 	row := call.Publish
 	if kind.Service != "sns" {
 		row, _ = Lookup(kind.Service, kind.StartOp) // a test has it
@@ -88,7 +88,7 @@ func messageMistakes(kind jobs.Kind, params value.Value) []fdl.ActionMistake {
 			found = append(found, call.Mistake{Path: []string{m.Key}, Unknown: m.Key, Known: known})
 		}
 	}
-	return explained(kind.Action(), found)
+	return explained(kind.Action(), found, suggest)
 }
 
 func has(params value.Value, name string) bool {
@@ -100,14 +100,14 @@ func without(params value.Value, name string) value.Value {
 }
 
 // explained returns the mistakes with their messages.
-func explained(action string, mistakes []call.Mistake) []fdl.ActionMistake {
+func explained(action string, mistakes []call.Mistake, suggest fdl.Suggest) []fdl.ActionMistake {
 	var all []fdl.ActionMistake
 	for _, m := range mistakes {
 		one := fdl.ActionMistake{InParams: true, Path: m.Path}
 		switch {
 		case m.Unknown != "":
 			one.Message = fmt.Sprintf("%s has %q, which %s does not have%s (allowed: %s)", placeOf(m.Path[:len(m.Path)-1]), m.Unknown, action,
-				fdl.DidYouMean(m.Unknown, m.Known), cmp.Or(strings.Join(m.Known, ", "), "none"))
+				suggest(m.Unknown, m.Known), cmp.Or(strings.Join(m.Known, ", "), "none"))
 		case m.Missing != "":
 			one.Message = fmt.Sprintf("%s has no %q, which %s requires", placeOf(m.Path), m.Missing, action)
 		default:
@@ -132,26 +132,37 @@ func placeOf(path []string) string {
 }
 
 // meant suggests the action that a name means: of a job or a message, or an operation.
-func meant(operation string, unknown *UnknownError) string {
+func meant(operation string, unknown *UnknownError, suggest fdl.Suggest) string {
 	var names []string
 	for _, kind := range jobs.Kinds() {
 		if kind.Service != "" {
 			names = append(names, kind.Service+":"+kind.StartOp)
 		}
 	}
-	if hint := fdl.DidYouMean(operation, append(names, fdl.StartExecution)); hint != "" || unknown.NoService {
-		return cmp.Or(hint, fdl.DidYouMean(unknown.Service, unknown.Names))
+	if hint := suggest(operation, append(names, fdl.StartExecution)); hint != "" || unknown.NoService {
+		return cmp.Or(hint, serviceMeant(unknown))
 	}
 	others := slices.Clone(unknown.Names)
 	for i, name := range others {
 		others[i] = unknown.Service + ":" + name
 	}
-	return fdl.DidYouMean(operation, others)
+	return suggest(operation, others)
+}
+
+// serviceMeant suggests the service that an unknown one means. Names of three letters are all alike, so such a service is suggested
+// only if it has the operation: the flow may call a service of another cloud.
+func serviceMeant(unknown *UnknownError) string {
+	const short = 3
+	service := fdl.Closest(unknown.Service, unknown.Names)
+	if service == "" || len(service) <= short && !slices.Contains(Operations(service), unknown.Operation) {
+		return "; call a service of another cloud in a function"
+	}
+	return fmt.Sprintf("; did you mean %q?", service)
 }
 
 // CheckOperation returns an error if the operation does not exist or is not supported.
 func CheckOperation(operation string) error {
-	if mistakes := mistakesOf(operation, value.Value{}); len(mistakes) > 0 && !mistakes[0].InParams {
+	if mistakes := mistakesOf(operation, value.Value{}, fdl.DidYouMean); len(mistakes) > 0 && !mistakes[0].InParams {
 		return errors.New(mistakes[0].Message)
 	}
 	return nil

@@ -18,7 +18,12 @@ func TestCheck(t *testing.T) {
 		{"dynamodv:PutItem", "{}", `f:6:13: action "dynamodv:PutItem": service "dynamodv" is not in the catalogue of AWS; did you mean "dynamodb"?`},
 		{"batch:SubmitJobs", "{}", `f:6:13: action "batch:SubmitJobs": service "batch" has no operation "SubmitJobs"; did you mean "batch:SubmitJob"?`},
 		{"fnf:StartExecutions", "{}", `f:6:13: action "fnf:StartExecutions": service "fnf" is not in the catalogue of AWS; did you mean "fnf:StartExecution"?`},
-		{"ocr:RecognizeIdentityCard", "{}", `f:6:13: action "ocr:RecognizeIdentityCard": service "ocr" is not in the catalogue of AWS; did you mean "ecr"?`},
+		{"ocr:RecognizeIdentityCard", "{}", `f:6:13: action "ocr:RecognizeIdentityCard": service "ocr" is not in the catalogue of AWS; ` +
+			`call a service of another cloud in a function`},
+		{"sqz:ListQueues", "{}", `f:6:13: action "sqz:ListQueues": service "sqz" is not in the catalogue of AWS; did you mean "sqs"?`},
+		{"cloudwalk:Walk", "{}", `f:6:13: action "cloudwalk:Walk": service "cloudwalk" is not in the catalogue of AWS; did you mean "cloudwatch"?`},
+		{"imageprocessing:Ocr", "{}", `f:6:13: action "imageprocessing:Ocr": service "imageprocessing" is not in the catalogue of AWS; ` +
+			`call a service of another cloud in a function`},
 		{"dynamodb:DescribeTable", "{}", `f:7:20: serviceParams has no "TableName", which dynamodb:DescribeTable requires`},
 		{"dynamodb:DescribeTable", "{TabelName: a, TableName: b}",
 			`f:7:21: serviceParams has "TabelName", which dynamodb:DescribeTable does not have; did you mean "TableName"? (allowed: TableName)`},
