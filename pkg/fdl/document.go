@@ -118,6 +118,10 @@ func (n *node) value() value.Value {
 // other cannot fill the memory.
 const maxNodes = 100_000
 
+// MaxTexts bounds the texts of a document in the same way. It is more than the texts of [MaxSize] bytes can have:
+// an escape of two bytes may stand for a character of three.
+const MaxTexts = 2 * MaxSize
+
 // MaxSize is the maximum size of a definition in bytes, with which it fits into every store: an
 // item of DynamoDB has at most 400 KB, keys included.
 const MaxSize = 390 << 10
@@ -129,7 +133,9 @@ const maxLevels = 500
 type reader struct {
 	problems Problems
 	lines    []string
+	runes    [][]rune // the lines whose columns were counted, nil for others
 	nodes    int
+	bytes    int                 // of the scalars
 	levels   int                 // lists and mappings around what is being read
 	stopped  bool                // the document is too large, so the rest is not read
 	inside   map[*yaml.Node]bool // anchors being followed
@@ -200,16 +206,25 @@ func (r *reader) within(at Position) Position {
 	if at.Line > len(r.lines) {
 		at = Position{len(r.lines), len(r.lines[len(r.lines)-1]) + 1}
 	}
-	if end := utf8.RuneCountInString(r.lines[at.Line-1]) + 1; at.Column > end {
-		at.Column = end
-	}
+	at.Column = min(at.Column, len(r.line(at.Line))+1)
 	return at
+}
+
+// line returns the characters of a line. It decodes each line once: a definition on one line may have many problems.
+func (r *reader) line(number int) []rune {
+	if r.runes == nil {
+		r.runes = make([][]rune, len(r.lines))
+	}
+	if r.runes[number-1] == nil {
+		r.runes[number-1] = []rune(r.lines[number-1])
+	}
+	return r.runes[number-1]
 }
 
 // placeIn returns the position of the character at offset in a scalar's text, or the position of
 // the scalar if the document does not have the text as it is.
 func (r *reader) placeIn(n *node, offset int) Position {
-	raw := []rune(r.lines[n.pos.Line-1])
+	raw := r.line(n.pos.Line)
 	at := n.pos.Column - 1
 	if n.quote != 0 {
 		at++

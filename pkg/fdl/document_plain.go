@@ -84,7 +84,9 @@ func (p *plainReader) gap() (isNewLine bool) {
 			p.at++
 			p.begin, isNewLine = p.at, true
 		case c == '#' && (p.at == p.begin || p.at > start):
-			p.at += strings.IndexByte(p.text[p.at:]+"\n", '\n')
+			for p.next(0) != '\n' {
+				p.at++
+			}
 		default:
 			if rest := p.text[p.at:]; p.at == p.begin && (strings.HasPrefix(rest, "---") || strings.HasPrefix(rest, "...")) {
 				p.giveUp() // the document begins or ends

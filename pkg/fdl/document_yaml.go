@@ -130,6 +130,9 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 	if isNested && r.levels == maxLevels {
 		r.stop(at, "the definition has more than %d levels of lists and mappings; split the flow", maxLevels)
 	}
+	if r.bytes += len(y.Value); r.bytes > MaxTexts {
+		r.stop(at, "the texts of the definition have more than %d bytes, those repeated by aliases included; split the flow", MaxTexts)
+	}
 	if r.stopped {
 		return &node{pos: at, kind: nodeUnreadable}
 	}

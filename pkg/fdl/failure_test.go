@@ -179,7 +179,7 @@ outputMappings: [{target: a, source: $context.task.token}, {target: b, source: $
 steps:
   - {type: pass, name: First, inputMappings: [{target: a, source: $local.x}, {target: b, source: $local}]}
   - {type: pass, name: Second, inputMappings: [{target: a, source: $local.x}], outputMappings: [{target: b, source: $local.x}]}
-  - {type: wait, name: Third, duration: 1, outputMappings: [{target: b, source: '$local["x"]'}, {target: c, source: $local}]}
+  - {type: wait, name: Third, duration: 1, outputMappings: [{target: b, source: '$local["x"]'}]}
   - type: task
     name: Poll
     resourceArn: acs:fc:::services/s/functions/f
@@ -215,8 +215,8 @@ const strictWant = `flow.yaml:4:25: strict: source $local.x is missing: no step 
 flow.yaml:5:25: strict: source $context.step.name is missing: the mappings of the flow belong to no step, so the target is left out
 flow.yaml:6:38: strict: source $context.task.token is missing: the mappings of the flow belong to no step, so the target is left out
 flow.yaml:8:67: strict: source $local.x is missing: $local is empty at the first step, so the target is left out
-flow.yaml:9:117: strict: source $local.x is missing: a pass step has an empty $local, so the target is left out
-flow.yaml:10:81: strict: source $local.x is missing: a wait step has an empty $local, so the target is left out
+flow.yaml:9:117: strict: source $local.x is missing: a pass step has no local value (its input is $input), so the target is left out
+flow.yaml:10:81: strict: source $local.x is missing: a wait step has no local value (its input is $input), so the target is left out
 flow.yaml:14:14: strict: pattern "waitForCondition" is an extension: FDL polls with a wait, a task and a choice
 flow.yaml:17:41: strict: source $context.task.token is missing: the task needs "pattern: waitForCallback", so the target is left out
 flow.yaml:17:83: strict: $context.task.idempotencyKey is an extension: $context of FDL does not have it
@@ -230,7 +230,7 @@ flow.yaml:29:37: strict: action batch:SubmitJob is an extension: FDL has no serv
 flow.yaml:29:87: strict: atMostOnce is an extension: a task of FDL has no such field
 flow.yaml:29:117: strict: stopJob is an extension: a task of FDL has no such field
 flow.yaml:34:79: strict: source $local.a is missing: $local is empty at the first step, so the target is left out
-flow.yaml:39:69: strict: source $local.x is missing: a succeed step has an empty $local, so the target is left out
+flow.yaml:39:69: strict: source $local.x is missing: a succeed step has no local value (its input is $input), so the target is left out
 flow.yaml:39:100: strict: source $context.task.token is missing: a succeed step is not a task, so the target is left out
 `
 

@@ -66,7 +66,14 @@ func (f *fields) extension(e entry) {
 // unknownField reports a field. It uses a misspelt field as the one that it means, so that its
 // problems are reported, too, and the field is not reported as missing.
 func (f *fields) unknownField(e entry) {
-	hint := DidYouMean(e.key, f.keys)
+	meant := f.parser.closest(e.key, f.keys)
+	if other := otherWords[e.key]; slices.Contains(f.keys, other) {
+		meant = other
+	}
+	hint := ""
+	if meant != "" {
+		hint = "; did you mean " + strconv.Quote(meant) + "?"
+	}
 	if inSeconds := e.key + "Seconds"; slices.Contains(f.keys, inSeconds) { // as timeout, of other languages
 		hint = "; did you mean " + strconv.Quote(inSeconds) + ", a number of seconds?"
 	}
@@ -74,10 +81,13 @@ func (f *fields) unknownField(e entry) {
 		hint = belongsElsewhere(e.key)
 	}
 	f.parser.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), f.title, hint, strings.Join(f.keys, ", "))
-	if meant := Closest(e.key, f.keys); meant != "" && f.get(meant) == nil {
+	if meant != "" && f.get(meant) == nil {
 		f.values = append(f.values, entry{meant, e.pos, e.value})
 	}
 }
+
+// otherWords are fields of other languages, with what FDL calls them.
+var otherWords = map[string]string{"errorCode": "error", "errorMessage": "cause"}
 
 // belongsElsewhere returns a hint at the elements that have the field, unless many have it.
 func belongsElsewhere(field string) string {
@@ -150,6 +160,22 @@ func (f *fields) text(name string) string {
 	})
 }
 
+// key returns the key of a value, and warns of one that is written as a path.
+func (f *fields) key(name string) string {
+	key := f.text(name)
+	if rest, ok := strings.CutPrefix(key, "$"); ok {
+		hint := ""
+		for _, root := range []string{".", "input.", "local."} {
+			rest = strings.TrimPrefix(rest, root)
+		}
+		if rest != "" {
+			hint = "; did you mean " + strconv.Quote(shortened(rest)) + "?"
+		}
+		f.parser.warn(f.get(name).pos, "%s %q is a key and not a path%s", name, shortened(key), hint)
+	}
+	return key
+}
+
 func (f *fields) boolean(name string) bool {
 	return read(f, name, false, func(v value.Value) (bool, bool) { return v.IsTrue(), v.Kind() == value.KindBool })
 }
@@ -216,8 +242,8 @@ func (f *fields) items(name string) []*node {
 	return n.items
 }
 
-// errorNames reads the errors of a policy or an entry.
-func (f *fields) errorNames() []string {
+// errorNames reads the errors of a policy or an entry of a task that calls the resource.
+func (f *fields) errorNames(resource Resource) []string {
 	var names []string
 	for _, item := range f.items("errors") {
 		name, ok := item.text()
@@ -226,7 +252,7 @@ func (f *fields) errorNames() []string {
 			continue
 		}
 		names = append(names, name)
-		f.parser.nearlyAll(item, name)
+		f.parser.checkErrorName(item, name, resource)
 	}
 	return names
 }
@@ -244,7 +270,7 @@ func (f *fields) mappings(name string) expr.Mappings {
 			continue
 		}
 		source := f.source(name, m.get("source"))
-		target := m.text("target")
+		target := m.key("target")
 		n := m.get("target")
 		if n == nil || n.scalar.Kind() != value.KindString {
 			continue // was reported
@@ -274,7 +300,7 @@ func (f *fields) source(list string, n *node) expr.Template {
 		p.tooDeep(n, "source", v)
 	case isPath:
 		f.sources = append(f.sources, pathSource{list, n.pos, path.Root(), path.String()})
-	case isText && strings.HasPrefix(text, "$"):
+	case isText && (strings.HasPrefix(text, "$") || pathMeant(text) != ""):
 		p.warn(n.pos, "source %s is a constant, because it does not begin with $input, $local or $context%s", n.describe(), rootMeant(text))
 	default:
 		p.pathsInside(n)

@@ -10,7 +10,7 @@ import (
 // Flow is a checked definition. Nothing in it changes after [Parse], so it may
 // be shared.
 type Flow struct {
-	Version string // as written: "v1" or "v1beta1", which mean the same
+	Version string // as written: "v1", "v1beta1" or "v1.0", which mean the same
 	Name    string // empty when the definition gives none
 	Input   expr.Mappings
 	Output  expr.Mappings

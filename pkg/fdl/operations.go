@@ -52,22 +52,30 @@ type ActionMistake struct {
 
 // CheckActions returns the problems of the actions of a flow's tasks, in the order of their positions. This package does not know
 // the operations of services: check returns the mistakes of an action, such as "dynamodb:PutItem", with its params. In params, texts
-// that begin with "$" are paths.
-func (f *Flow) CheckActions(check func(action string, params value.Value) []ActionMistake) Problems {
+// that begin with "$" are paths. Check suggests names with suggest, which stops at [MaxProblems]: more are not reported, and
+// comparing names takes long.
+func (f *Flow) CheckActions(check func(action string, params value.Value, suggest Suggest) []ActionMistake) Problems {
 	var problems Problems
+	places, suggested := places{}, 0
+	suggest := func(found string, names []string) string {
+		if suggested++; suggested > MaxProblems {
+			return ""
+		}
+		return DidYouMean(found, names)
+	}
 	for _, task := range f.Tasks() {
 		action := task.action()
 		if action == "" {
 			continue
 		}
-		for _, mistake := range check(action, task.Params.Source()) {
+		for _, mistake := range check(action, task.Params.Source(), suggest) {
 			text := f.actions[task]
 			severity, at := SeverityError, text.at
 			if mistake.Warning {
 				severity = SeverityWarning
 			}
 			if mistake.InParams && text.params != nil {
-				at = text.params.at(mistake.Path)
+				at = places.of(text.params, mistake.Path)
 			}
 			problems = append(problems, newProblem(severity, at, "%s", mistake.Message))
 		}
@@ -96,16 +104,31 @@ func PositionOf(text []byte, path ...string) Position {
 	return n.pos
 }
 
-// at returns the position of the value at the path; for a member, of its key. If the path leads to no value, the position is that
+// Suggest returns the end of a message, as [DidYouMean].
+type Suggest func(found string, names []string) string
+
+// places has the entries of mappings by their keys.
+type places map[*node]map[string]entry
+
+// entries returns those of n. It goes through a mapping once: each of its many members may have a mistake.
+func (p places) entries(n *node) map[string]entry {
+	if _, isKnown := p[n]; !isKnown {
+		p[n] = map[string]entry{}
+		for _, e := range n.entries {
+			p[n][e.key] = e
+		}
+	}
+	return p[n]
+}
+
+// of returns the position of the value at the path; for a member, of its key. If the path leads to no value, the position is that
 // of the last value on the way.
-func (n *node) at(path []string) Position {
+func (p places) of(n *node, path []string) Position {
 	at := n.pos
 	for _, part := range path {
 		var next *node
-		for _, e := range n.entries {
-			if e.key == part {
-				next, at = e.value, e.pos
-			}
+		if e, ok := p.entries(n)[part]; ok {
+			next, at = e.value, e.pos
 		}
 		if i, err := strconv.Atoi(part); err == nil && i < len(n.items) {
 			next, at = n.items[i], n.items[i].pos

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/lineartest"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -36,7 +37,7 @@ steps:
 		t.Fatal(text(problems))
 	}
 	var asked []string
-	got := flow.CheckActions(func(operation string, params value.Value) []fdl.ActionMistake {
+	got := flow.CheckActions(func(operation string, params value.Value, _ fdl.Suggest) []fdl.ActionMistake {
 		asked = append(asked, fmt.Sprint(operation, params.JSON()))
 		return []fdl.ActionMistake{
 			{Message: "a param of " + operation, InParams: true, Path: []string{"TableName"}}, {Message: operation + " is\nunknown"},
@@ -118,5 +119,20 @@ func TestCustomKindsHaveNoAccount(t *testing.T) {
 		if len(problems) != 1 || !strings.Contains(problems[0].Message, want) {
 			t.Errorf("%s: got %s, want %s", action, text(problems), want)
 		}
+	}
+}
+
+func TestSuggestionsOfActionsStopAfterTheHundredth(t *testing.T) {
+	t.Parallel()
+	flow := parse(t, lineartest.Repeated(flowOf(""), "- {type: task, name: A#, action: 's3:PutObject', serviceParams: {}}\n", "")(3*fdl.MaxProblems))
+	suggested := 0
+	flow.CheckActions(func(_ string, _ value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
+		if suggest("taks", []string{"task"}) != "" {
+			suggested++
+		}
+		return []fdl.ActionMistake{{Message: "wrong"}}
+	})
+	if suggested != fdl.MaxProblems {
+		t.Errorf("%d suggestions", suggested)
 	}
 }

@@ -1,6 +1,7 @@
 package fdl
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -45,10 +46,12 @@ type parser struct {
 	forks int
 	// locals are the sources in the input of steps that read $local.
 	locals []localSource
+	// suggested is how many problems had a suggestion, or could have had one.
+	suggested int
 }
 
 func (p *parser) flowFrom(root *node) {
-	if p.isOtherLanguage(root) {
+	if p.isOtherLanguage(root) || p.isNoFlow(root) {
 		return
 	}
 	f := p.fields(root, "flow")
@@ -96,6 +99,27 @@ func (p *parser) isOtherLanguage(root *node) bool {
 	return false
 }
 
+// isNoFlow reports a document without any field that flows must have. Settings and links name files by path, so the document
+// may be a secret: the only problem has no excerpt of it.
+func (p *parser) isNoFlow(root *node) bool {
+	flow := findElement("flow")
+	isRequired := func(e entry) bool { return slices.Contains(flow.required, cmp.Or(Closest(e.key, flow.keys), e.key)) }
+	if root.kind == nodeUnreadable || root.partial || slices.ContainsFunc(root.entries, isRequired) {
+		return false
+	}
+	p.problems = nil
+	allowed := "a mapping with the fields " + strings.Join(flow.keys, ", ")
+	switch {
+	case root.kind == nodeMapping:
+		p.problem(root.pos, "a flow has none of the fields %s, which are required", strings.Join(flow.required, ", "))
+	case root.kind == nodeScalar && root.scalar.Kind() != value.KindNull:
+		p.problem(root.pos, "a flow is a text; allowed: %s", allowed)
+	default:
+		p.unfit(root, flow.title, allowed)
+	}
+	return true
+}
+
 // unfit reports a value that is not allowed.
 func (p *parser) unfit(n *node, what, allowed string) {
 	if n.kind != nodeUnreadable {
@@ -127,10 +151,27 @@ func (p *parser) oneOf(n *node, what string, allowed []string) string {
 	case !ok:
 		p.unfit(n, what, namesOf(allowed))
 	case !slices.Contains(allowed, text):
-		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, shortened(text), DidYouMean(text, allowed), namesOf(allowed))
-		return Closest(text, allowed)
+		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, shortened(text), p.didYouMean(text, allowed), namesOf(allowed))
+		return p.closest(text, allowed)
 	}
 	return text
+}
+
+// didYouMean is [DidYouMean] for the first [MaxProblems] problems. More are not reported, and comparing names takes long.
+func (p *parser) didYouMean(found string, names []string) string {
+	p.suggested++
+	if p.closest(found, names) == "" {
+		return ""
+	}
+	return DidYouMean(found, names)
+}
+
+// closest is [Closest] for the same problems.
+func (p *parser) closest(found string, names []string) string {
+	if p.suggested > MaxProblems {
+		return ""
+	}
+	return Closest(found, names)
 }
 
 // text returns the text of n, and false if n is not a text.
@@ -156,6 +197,17 @@ func ValidName(name string) bool {
 	return name != "" && len(name) <= MaxName
 }
 
+var notInName = compiled(`[^A-Za-z0-9_-]+`)
+
+// AsName returns a valid name that is made of any text: other characters become "-".
+func AsName(text string) string {
+	name := notInName().ReplaceAllString(text, "-")
+	if name == "" || !ValidName(name[:1]) {
+		name = "_" + name
+	}
+	return name[:min(len(name), MaxName)]
+}
+
 // compiled compiles a pattern when it is first used: at the start of a process it would cost even
 // commands and functions that read no flow.
 func compiled(pattern string) func() *regexp.Regexp {
@@ -172,8 +224,8 @@ func (p *parser) strict(at Position, format string, args ...any) {
 	p.flow.Extensions = append(p.flow.Extensions, newProblem(SeverityStrict, at, format, args...))
 }
 
-// rootInText is a root of a path in the middle of a text.
-var rootInText = compiled(`\$(?:input|local|context)\b`)
+// rootInText is a root of a path in the middle of a text, also in the spelling of other languages: $.name, ${input.name}.
+var rootInText = compiled(`\$(?:input|local|context)\b|\$\.[A-Za-z_]|[{$]\{\s*(?:input|local|context)\.[A-Za-z_]`)
 
 // pathsInside warns of a constant with a path inside, which is not replaced by its value.
 func (p *parser) pathsInside(n *node) {
@@ -190,8 +242,39 @@ func (p *parser) pathsInside(n *node) {
 		shortened(text))
 }
 
-// rootMeant suggests a root for a source like "$locla.x" or "$.x".
+// fileEndings are those of names like input.json, which are no paths.
+var fileEndings = []string{
+	"bin", "csv", "gz", "html", "jpg", "json", "jsonl", "log", "md", "mp3", "mp4", "parquet", "pdf", "png", "tar", "tsv", "txt",
+	"xlsx", "xml", "yaml", "yml", "zip",
+}
+
+// pathMeant returns the path that the text means in the spelling of another language, "" for none: $input.name for
+// input.name, {{input.name}} and ${input.name}.
+func pathMeant(text string) string {
+	inside := text
+	if found := inBraces().FindStringSubmatch(text); found != nil {
+		inside = found[1]
+	} else if slices.Contains(fileEndings, text[strings.LastIndex(text, ".")+1:]) {
+		return ""
+	}
+	end := strings.IndexAny(inside, ".[")
+	if end < 0 || !slices.Contains(expr.MappingRoots, expr.Root("$"+inside[:end])) {
+		return ""
+	}
+	if _, err := expr.ParsePath("$"+inside, expr.MappingRoots...); err != nil {
+		return ""
+	}
+	return "$" + inside
+}
+
+// inBraces matches a text that is one value in the templates of another language.
+var inBraces = compiled(`^[{$]\{\s*\$?([^{}]*?)\s*\}\}?$`)
+
+// rootMeant suggests a path for a source like "$locla.x", "$.x" or "input.x".
 func rootMeant(text string) string {
+	if meant := pathMeant(text); meant != "" {
+		return fmt.Sprintf("; did you mean %q?", shortened(meant))
+	}
 	root, rest := text, ""
 	if i := strings.IndexAny(text, ".["); i >= 0 {
 		root, rest = text[:i], shortened(text[i:])

@@ -6,6 +6,9 @@ import (
 )
 
 func (p *parser) choice(step *Step, f *fields) *Choice {
+	if f.get("choices") == nil && f.get("default") == nil {
+		f.missing(`a choice step has neither "choices" nor "default"; write one of them, or both`)
+	}
 	items := f.items("choices")
 	choice := &Choice{Branches: make([]Branch, len(items))} // gotos are filled in later
 	for i, item := range items {
@@ -42,6 +45,7 @@ type jump struct {
 }
 
 func (p *parser) resolveJumps() {
+	names := map[*Series][]string{} // of the steps that a goto may lead to
 	lost := 0
 	for _, j := range p.jumps {
 		target, exists := p.names[j.target]
@@ -49,8 +53,12 @@ func (p *parser) resolveJumps() {
 			*j.to = target.step
 			continue
 		}
+		series := j.from.Series
+		if _, isKnown := names[series]; !isKnown {
+			names[series] = p.namesIn(series)
+		}
 		lost++
-		p.lost(j, lost <= mostMeant)
+		p.lost(j, names[series], lost <= mostMeant)
 	}
 }
 
@@ -58,13 +66,18 @@ func (p *parser) resolveJumps() {
 // and a flow with more lost gotos has another mistake.
 const mostMeant = 20
 
-func (p *parser) lost(j jump, suggest bool) {
-	var names []string
-	for _, s := range j.from.Series.Steps {
+// namesIn returns the names of the steps of a series, those that repeat another name excepted.
+func (p *parser) namesIn(series *Series) (names []string) {
+	for _, s := range series.Steps {
 		if p.names[s.Name].step == s {
 			names = append(names, s.Name)
 		}
 	}
+	return names
+}
+
+// lost reports a goto that leads to none of the names.
+func (p *parser) lost(j jump, names []string, suggest bool) {
 	why := "leads to no step"
 	if target, exists := p.names[j.target]; exists {
 		why = fmt.Sprintf("leads to the step at %s, which is not in the list of step %q", target.at, j.from.Name)

@@ -1,13 +1,5 @@
 package fdl
 
-import (
-	"slices"
-	"strings"
-)
-
-// ErrorAll in the errors of a policy or an entry matches every error.
-const ErrorAll = "FnF.ALL"
-
 // The defaults of a policy, as the vendor documents them.
 const (
 	defaultInterval    = 1 // seconds
@@ -20,7 +12,7 @@ func (p *parser) failures(task *Task, step *Step, f *fields) {
 	for _, item := range f.items("retry") {
 		if policy := p.fields(item, "policy"); policy != nil {
 			task.Retry = append(task.Retry, Retry{
-				Errors:      policy.errorNames(),
+				Errors:      policy.errorNames(task.Resource),
 				Interval:    policy.seconds("intervalSeconds", defaultInterval),
 				MaxInterval: policy.seconds("maxIntervalSeconds", int64(MaxInterval.Seconds())),
 				Multiplier:  policy.factor("multiplier", defaultMultiplier),
@@ -31,7 +23,7 @@ func (p *parser) failures(task *Task, step *Step, f *fields) {
 	items := f.items("catch")
 	task.Catch = make([]Catch, len(items)) // gotos are filled in later
 	for i, item := range items {
-		p.catch(&task.Catch[i], item, step)
+		p.catch(&task.Catch[i], item, task, step)
 	}
 	task.ErrorMappings = f.mappings("errorMappings")
 	if n := f.get("errorMappings"); n != nil && f.get("catch") == nil {
@@ -39,22 +31,15 @@ func (p *parser) failures(task *Task, step *Step, f *fields) {
 	}
 }
 
-func (p *parser) catch(entry *Catch, n *node, task *Step) {
+func (p *parser) catch(entry *Catch, n *node, task *Task, step *Step) {
 	f := p.fields(n, "entry")
 	if f == nil {
 		return
 	}
-	entry.Errors = f.errorNames()
+	entry.Errors = f.errorNames(task.Resource)
 	if f.get("steps") == nil && f.get("goto") == nil {
 		f.missing(`an entry of catch has neither "goto" nor "steps"; write one of them, or both`)
 	}
-	entry.Steps = p.steps(f, task)
-	p.jump(f, task, &entry.Goto)
-}
-
-// nearlyAll warns of a name that is meant to match every error and matches only itself.
-func (p *parser) nearlyAll(n *node, name string) {
-	if name != ErrorAll && (strings.EqualFold(name, ErrorAll) || slices.Contains([]string{"*", "ALL", "all"}, name)) {
-		p.warn(n.pos, "error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll)
-	}
+	entry.Steps = p.steps(f, step)
+	p.jump(f, step, &entry.Goto)
 }

@@ -37,7 +37,7 @@ func (p *parser) iterationMapping(foreach *Foreach, n *node) {
 			f.unfit("collection")
 		}
 	}
-	foreach.Item, foreach.Index = f.text("item"), f.text("index")
+	foreach.Item, foreach.Index = f.key("item"), f.key("index")
 	if foreach.Index != "" && foreach.Index == foreach.Item {
 		p.problem(f.get("index").pos, "index %q is also the key of the item; use another key", shortened(foreach.Index))
 	}

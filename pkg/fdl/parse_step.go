@@ -58,14 +58,21 @@ func (p *parser) stepType(n *node) string {
 		f := fields{parser: p, node: n}
 		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(types, ", "))
 	}
+	if value != nil && value.scalar.Text() == "flow" {
+		p.problem(value.pos, `step type "flow" is unknown; a sub-flow is a task with "resourceArn: acs:fnf:::flow/NAME" (allowed: %s)`, strings.Join(types, ", "))
+		return ""
+	}
 	return p.oneOf(value, "step type", types)
 }
 
 // typeOf is the value of field "type" or of a misspelt one, which is reported
 // with the other fields.
 func typeOf(n *node) *node {
+	if value := n.get("type"); value != nil {
+		return value
+	}
 	for _, e := range n.entries {
-		if e.key == "type" || n.get("type") == nil && Closest(e.key, []string{"type"}) != "" {
+		if Closest(e.key, []string{"type"}) != "" {
 			return e.value
 		}
 	}

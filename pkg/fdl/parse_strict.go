@@ -1,6 +1,7 @@
 package fdl
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -28,6 +29,9 @@ func (p *parser) checkSources(f *fields, step *Step) {
 		if why := s.notInLocal(step); why != "" {
 			p.strict(s.at, "source %s is missing: %s, so the target is left out", s.path, why)
 		}
+		if s.path == string(expr.RootLocal) && s.list == "outputMappings" && step != nil && hasNoLocal(step) {
+			p.warn(s.at, "source $local is always empty: a %s step has no local value; its input is $input", step.Kind.Type())
+		}
 		if step != nil && s.list == "inputMappings" && s.isInLocal() {
 			p.locals = append(p.locals, localSource{s, step})
 		}
@@ -51,15 +55,19 @@ func (s pathSource) notInLocal(step *Step) string {
 	case s.list != "outputMappings":
 		return ""
 	}
-	switch stepType := step.Kind.Type(); stepType {
-	case "pass", "wait", "succeed":
-		return "a " + stepType + " step has an empty $local"
-	case "parallel", "foreach":
-		if strings.HasPrefix(s.path, "$local.") {
-			return "$local of a " + stepType + " step is a list"
-		}
+	stepType := step.Kind.Type()
+	switch {
+	case hasNoLocal(step):
+		return "a " + stepType + " step has no local value (its input is $input)"
+	case step.IsFork() && strings.HasPrefix(s.path, "$local."):
+		return "$local of a " + stepType + " step is a list"
 	}
 	return ""
+}
+
+// hasNoLocal reports whether the local value of the step is always empty.
+func hasNoLocal(step *Step) bool {
+	return slices.Contains([]string{"pass", "wait", "succeed"}, step.Kind.Type())
 }
 
 // contextPaths are the paths that $context has. Below the last one is the execution's input.
@@ -89,7 +97,7 @@ func (p *parser) contextSource(s pathSource, step *Step) {
 	text := s.path
 	if !mayBeInContext(text) {
 		p.warn(s.at, "source %s is missing: $context does not have it, so the target is left out%s (allowed: %s)",
-			shortened(text), DidYouMean(text, contextPaths), strings.Join(contextPaths, ", "))
+			shortened(text), p.didYouMean(text, contextPaths), strings.Join(contextPaths, ", "))
 		return
 	}
 	if text == callbackURL || text == idempotencyKey {

@@ -66,7 +66,7 @@ func (p *parser) subflowParam(e entry, resource Resource, allowed []string) {
 		p.problem(e.pos, `serviceParams has "CallbackFnFTaskToken", which this release does not pass on; write "pattern: sync" to wait for the end of the sub-flow`)
 	case e.key != ParamInput && e.key != ParamExecutionName && e.key != ParamFlowName:
 		p.problem(e.pos, "field %q is unknown in serviceParams of a sub-flow%s (allowed: %s)",
-			shortened(e.key), DidYouMean(e.key, allowed), strings.Join(allowed, ", "))
+			shortened(e.key), p.didYouMean(e.key, allowed), strings.Join(allowed, ", "))
 	case isPath:
 	case e.key == ParamInput && !isText && e.value.kind != nodeMapping, e.key == ParamInput && isText && !isObject(text):
 		p.unfit(e.value, ParamInput, "a mapping, a path like $ or $.key, or an object as JSON text")

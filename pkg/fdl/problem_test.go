@@ -77,6 +77,18 @@ func TestProblems(t *testing.T) {
 			`6:29: condition $.a = 1: found "="`,
 		}},
 		{"a position beyond the text is where it ends", "---", []string{`1:4: a flow is nothing; allowed: a mapping`}},
+		{"a text, without an excerpt", "root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1\n", []string{
+			`1:1: a flow is a text; allowed: a mapping with the fields version, type, name, steps`,
+		}},
+		{"a mapping without a field of flows, without its keys", "root:*:20228:7::\nroot:*:20228:7::\nname: 0x1\n", []string{
+			`1:1: a flow has none of the fields version, type, steps, which are required`,
+		}},
+		{"a mapping with a misspelt field of flows", "stepz: []\n", []string{
+			`1:1: field "stepz" is unknown in a flow; did you mean "steps"?`,
+			`1:1: a flow has no field "version"`,
+			`1:1: a flow has no field "type"`,
+			`1:8: steps`,
+		}},
 		{"a line separator", "version: v1\u2028", []string{`1:12: the definition has the character "\u2028"`}},
 		{"a carriage return alone", "version: v1\rtype: flow", []string{`1:12: the definition has the character "\r"`}},
 		{"a control character", "version: v1\ntype: \x07", []string{`2:7: the definition has the character "\a"`}},
@@ -113,11 +125,19 @@ func wantProblems(t *testing.T, text string, want []string) {
 func TestWarningsLeaveAFlow(t *testing.T) {
 	t.Parallel()
 	for source, hint := range map[string]string{
-		"$.x":          `; did you mean "$input.x" or "$local.x"?`,
-		"$locla.x":     `; did you mean "$local"?`,
-		"$Input[0]":    `; did you mean "$input"?`,
-		"$100":         "",
-		"${input.job}": `; did you mean "$input"?`,
+		"$.x":                `; did you mean "$input.x" or "$local.x"?`,
+		"$locla.x":           `; did you mean "$local"?`,
+		"$Input[0]":          `; did you mean "$input"?`,
+		"$100":               "",
+		"${input.job}":       `; did you mean "$input.job"?`,
+		"${$input.job}":      `; did you mean "$input.job"?`,
+		"input.name":         `; did you mean "$input.name"?`,
+		"local.jobs[0]":      `; did you mean "$local.jobs[0]"?`,
+		"context.flow.name":  `; did you mean "$context.flow.name"?`,
+		"{{input.name}}":     `; did you mean "$input.name"?`,
+		"{{ $local.name }}":  `; did you mean "$local.name"?`,
+		"{{input.a-b[*]}}":   `; did you mean "$input.a-b[*]"?`,
+		"${input.two words}": `; did you mean "$input"?`,
 	} {
 		t.Run(source, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,8 @@ package fdl_test
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +35,118 @@ func TestParseWarnsOfPathsInTexts(t *testing.T) {
   - {target: d, source: "$input.name"}
 `, `7:32: warning: text "hello $input.name" is a constant: no path is replaced`, `8:32: warning: text "$local.x" is a constant`,
 		`9:40: warning: text "costs $5, see $context" is a constant`)
+}
+
+func TestParseWarnsOfPathsOfOtherLanguagesInTexts(t *testing.T) {
+	t.Parallel()
+	wantWarnings(t, `- type: pass
+  name: A
+  outputMappings:
+  - {target: a, source: "mode $.mode of ${input.name}"}
+  - {target: b, source: ["$.x", "of {{input.name}}", "of {{ local.y }}", "of ${context.flow.name}"]}
+  - {target: c, source: "costs $5, $.50 or $. of the inputs. {input} of {{name}}"}
+`, `7:31: warning: text "mode $.mode of ${input.name}" is a constant: no path is replaced`, `8:27: warning: text "$.x" is a constant`,
+		`8:37: warning: text "of {{input.name}}" is a constant`, `8:58: warning: text "of {{ local.y }}" is a constant`,
+		`8:78: warning: text "of ${context.flow.name}" is a constant`)
+}
+
+func TestParseDoesNotWarnOfConstants(t *testing.T) {
+	t.Parallel()
+	for _, source := range []string{
+		"input", "input.", "input.csv", "local.d/input.json", "inputs.name", "input name.x", "{{name}}", "{input.name}", "{{input}}", "{}", "local time",
+		"context: input.name",
+	} {
+		t.Run(source, func(t *testing.T) {
+			t.Parallel()
+			wantWarnings(t, `- {type: pass, name: A, outputMappings: [{target: x, source: "`+source+`"}]}`+"\n")
+		})
+	}
+}
+
+func TestParseWarnsOfKeysLikePaths(t *testing.T) {
+	t.Parallel()
+	wantWarnings(t, `- type: foreach
+  name: All
+  iterationMapping: {collection: $.toml, item: $.row, index: $index}
+  steps:
+  - type: pass
+    name: A
+    outputMappings:
+    - {target: $.plan.out, source: 1}
+    - {target: $local.x, source: 2}
+    - {target: "$.a b", source: 3}
+    - {target: $, source: 4}
+    - {target: a$, source: 5}
+`, `6:48: warning: item "$.row" is a key and not a path; did you mean "row"?`, `6:62: warning: index "$index" is a key and not a path; did you mean "index"?`,
+		`11:16: warning: target "$.plan.out" is a key and not a path; did you mean "plan.out"?`,
+		`12:16: warning: target "$local.x" is a key and not a path; did you mean "x"?`,
+		`13:16: warning: target "$.a b" is a key and not a path; did you mean "a b"?`, `14:16: warning: target "$" is a key and not a path`)
+}
+
+func TestParseWarnsOfTheLocalValueOfAPass(t *testing.T) {
+	t.Parallel()
+	wantWarnings(t, `- {type: pass, name: A, inputMappings: [{target: x, source: $local}], outputMappings: [{target: x, source: $local}]}
+- {type: wait, name: B, duration: 1, outputMappings: [{target: x, source: $local}]}
+- {type: task, name: C, resourceArn: 'acs:fc:::services/s/functions/f', outputMappings: [{target: x, source: $local}]}
+`, `4:108: warning: source $local is always empty: a pass step has no local value; its input is $input`,
+		`5:75: warning: source $local is always empty: a wait step has no local value; its input is $input`)
+}
+
+// errorsFlow is a flow with a task that catches an error.
+func errorsFlow(name, resource string) string {
+	return "- {type: task, name: A, resourceArn: '" + resource + "', catch: [{errors: ['" + name + "'], goto: B}]}\n- {type: pass, name: B}\n"
+}
+
+func TestParseWarnsOfUnknownErrors(t *testing.T) {
+	t.Parallel()
+	const function, flow = "acs:fc:::services/s/functions/f", "acs:fnf:::flow/f"
+	for _, tt := range []struct{ name, resource, want string }{
+		{"FnF.Timeout", function, `error name "FnF.Timeout" is unknown; did you mean "FnF.TaskTimeout"? (errors of Waitless: FnF.ALL, `},
+		{"FnF.TaskTimeuot", function, `error name "FnF.TaskTimeuot" is unknown; did you mean "FnF.TaskTimeout"?`},
+		{"fnf.TaskTimeout", function, `error name "fnf.TaskTimeout" is unknown; did you mean "FnF.TaskTimeout"?`},
+		{"FnF.RuntimeError", function, `error name "FnF.RuntimeError" is unknown (errors of Waitless: `},
+		{"Token.Revokd", function, `error name "Token.Revokd" is unknown; did you mean "Token.Revoked"? (errors of Waitless: `},
+		{"Token.Other", function, `error name "Token.Other" is unknown (errors of Waitless: `},
+		{"FnF.TaskTimeuot", flow, `error name "FnF.TaskTimeuot" is unknown; did you mean "FnF.TaskTimeout"?`},
+		{"FC.ResourceThrotled", function, `error name "FC.ResourceThrotled" is unknown; did you mean "FC.ResourceThrottled"?`},
+		{"FC.unknown", function, `error name "FC.unknown" is unknown; did you mean "FC.Unknown"?`},
+		{"FnF.RuntimeError", flow, ""},
+		{"FC.ServiceNotFound", function, ""},
+		{"FC.FunctionNotStarted", function, ""},
+		{"FC.Unknowable", function, ""},
+		{"Timeout", function, ""},
+		{"fnf.MyError", function, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			steps := errorsFlow(tt.name, tt.resource)
+			if tt.want == "" {
+				wantWarnings(t, steps)
+				return
+			}
+			at := fmt.Sprintf("4:%d: warning: ", strings.Index(steps, "['")+2)
+			wantWarnings(t, steps, at+tt.want)
+		})
+	}
+}
+
+// The page of errors lists all names that the parser knows.
+func TestParseKnowsTheErrorsOfThePage(t *testing.T) {
+	t.Parallel()
+	known := 0
+	row := regexp.MustCompile("(?m)^\\| `((?:FnF|FC|Token|fnf)\\.[A-Za-z]+)` \\|")
+	for _, match := range row.FindAllStringSubmatch(string(readFile(t, "../docs/reference/errors.md")), -1) {
+		known++
+		wantWarnings(t, errorsFlow(match[1], "acs:fc:::services/s/functions/f"))
+		misspelt := match[1][:len(match[1])-1] + "_"
+		_, problems := fdl.Parse([]byte(flowOf(errorsFlow(misspelt, "acs:fc:::services/s/functions/f"))))
+		if !strings.Contains(lines(problems), "; did you mean "+strconv.Quote(match[1])) {
+			t.Errorf("%s: got %q", misspelt, lines(problems))
+		}
+	}
+	if known < 28 {
+		t.Errorf("%d names were found, want at least 28", known)
+	}
 }
 
 func TestParseWarnsOfPlaceholders(t *testing.T) {

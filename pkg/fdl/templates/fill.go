@@ -69,10 +69,12 @@ func nameIn(found string) (name string, isName bool) {
 	return name, found != "$${" && !strings.HasPrefix(name, "!")
 }
 
-// valueOf returns what replaces a placeholder, and whether its value is known.
-func valueOf(found string, values map[string]string) (value string, known bool) {
+// valueOf returns what replaces a placeholder, and whether its value is known. The first map that has it counts.
+func valueOf(found string, values ...map[string]string) (value string, known bool) {
 	name, isName := nameIn(found)
-	value, known = values[name]
+	for i := 0; i < len(values) && !known; i++ {
+		value, known = values[i][name]
+	}
 	switch {
 	case found == "$${":
 		return "${", true

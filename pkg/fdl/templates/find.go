@@ -90,7 +90,8 @@ func (t *template) kindOf(resource *yaml.Node) string {
 		return kind
 	}
 	component := t.textOf(first(resource, "component", "Component"))
-	if component == flowComponent || strings.HasSuffix(component, "/"+flowComponent) {
+	isInFolder := strings.HasPrefix(component, "${") || strings.HasPrefix(component, ".") // its name is not known
+	if component == flowComponent || strings.HasSuffix(component, "/"+flowComponent) || isInFolder && t.isProject {
 		return "component " + component
 	}
 	return ""
@@ -181,9 +182,7 @@ func (t *template) textOf(node *yaml.Node) string {
 		t.names = append(t.names, name)
 		return t.values[name]
 	case "Fn::Sub":
-		values := maps.Clone(t.values)
-		maps.Copy(values, t.of(inner))
-		return t.filled(text, values)
+		return t.filled(text, t.of(inner), t.values)
 	case "Fn::Replace":
 		pattern, values := t.replaced(inner)
 		return pattern.ReplaceAllStringFunc(text, func(found string) string { return values[found] })
@@ -191,11 +190,11 @@ func (t *template) textOf(node *yaml.Node) string {
 	return ""
 }
 
-// filled returns a text with values, "" if one of them is not known.
-func (t *template) filled(text string, values map[string]string) string {
+// filled returns a text with values, "" if one of them is not known. The first map that has a value counts.
+func (t *template) filled(text string, values ...map[string]string) string {
 	allKnown := true
 	text = placeholder().ReplaceAllStringFunc(text, func(found string) string {
-		value, known := valueOf(found, values)
+		value, known := valueOf(found, values...)
 		if name, isName := nameIn(found); isName {
 			t.names = append(t.names, name)
 		}

@@ -17,7 +17,7 @@ import (
 // Import returns the definition of a flow with values in place of placeholders, and with resources in
 // place of !Ref and !GetAtt. File is the text of [Flow.File], or of a flow without a template.
 func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems) {
-	i := importing{values: vars, given: vars, text: string(file), isFilled: len(vars) > 0}
+	i := importing{values: vars, given: vars, text: string(file), isFilled: len(vars) > 0, isRead: map[string]bool{}}
 	text, outer := file, func(at fdl.Position) fdl.Position { return at }
 	var replaces *yaml.Node
 	if t := f.template; t != nil {
@@ -64,6 +64,9 @@ type importing struct {
 	isFilled bool              // placeholders have values
 	names    []string
 	read     []string
+	isRead   map[string]bool // the texts of read
+	words    map[string]bool // of text, nil until the first hint
+	hints    int
 }
 
 // definition returns the text of a definition that stands in the template, and the mapping of
@@ -109,7 +112,7 @@ func (i *importing) fill(found string) (value, problem string) {
 	return value, problem
 }
 
-// replaced returns what Fn::Replace replaces, and by what.
+// replaced returns what Fn::Replace replaces, and by what. A value may hold other parts, which are replaced once.
 func (t *template) replaced(mapping *yaml.Node) (*regexp.Regexp, map[string]string) {
 	var parts []string
 	values := map[string]string{}
@@ -120,7 +123,16 @@ func (t *template) replaced(mapping *yaml.Node) (*regexp.Regexp, map[string]stri
 	if len(parts) == 0 {
 		return never(), nil
 	}
-	return regexp.MustCompile(strings.Join(parts, "|")), values
+	pattern, own := regexp.MustCompile(strings.Join(parts, "|")), maps.Clone(values)
+	for part, value := range own {
+		values[part] = pattern.ReplaceAllStringFunc(value, func(inside string) string {
+			if inside == part {
+				return inside
+			}
+			return cmp.Or(own[inside], inside)
+		})
+	}
+	return pattern, values
 }
 
 // replacing returns the rules of Fn::Replace.
@@ -142,8 +154,8 @@ func (i *importing) replacing(mapping *yaml.Node) (*regexp.Regexp, func(string) 
 func (i *importing) ref(tag, text string) (value, problem string) {
 	defer func() {
 		said := tag + " " + text + " is " + value
-		if problem == "" && !slices.Contains(i.read, said) {
-			i.read = append(i.read, said)
+		if problem == "" && !i.isRead[said] {
+			i.read, i.isRead[said] = append(i.read, said), true
 		}
 	}()
 	name := strings.ReplaceAll(text, "/", "")
@@ -171,12 +183,20 @@ func (i *importing) noValue(what, name string) string {
 var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(name) })
 
 // hint says which name was probably meant in place of one without a value: another one, or this one in
-// place of a variable that nothing refers to.
+// place of a variable that nothing refers to. It stops at as many names as [fdl.Parse] reports problems.
 func (i *importing) hint(name string) string {
-	words := word().FindAllString(i.text, -1)
+	if i.hints++; i.hints > fdl.MaxProblems {
+		return ""
+	}
+	if i.words == nil {
+		i.words = map[string]bool{}
+		for _, found := range word().FindAllString(i.text, -1) {
+			i.words[found] = true
+		}
+	}
 	var used, unused []string
 	for _, known := range keys(i.values) {
-		if _, isGiven := i.given[known]; isGiven && !slices.Contains(words, known) {
+		if _, isGiven := i.given[known]; isGiven && !i.words[known] {
 			unused = append(unused, known)
 		} else {
 			used = append(used, known)

@@ -45,6 +45,7 @@ func TestImport(t *testing.T) {
 		"a reference to a named flow": {`{Fn::Sub: "a: !Ref flow/G"}`, "a: acs:fnf:::flow/gee"},
 		"an attribute in a mapping":   {`{Fn::Sub: ["a: ${C}", {C: {Fn::GetAtt: [G, Name]}}]}`, "a: gee"},
 		"Fn::Replace":                 {`{Fn::Replace: [{<a>: 1, <b>: {Ref: Size}}, "a: x-<a>-<b>-${Size}"]}`, "a: x-1-3-${Size}"},
+		"Fn::Replace in a value":      {`{Fn::Replace: [{<a>: "x<b><a>", <b>: {Ref: Size}}, "a: <a>-<b>"]}`, `a: "x3<a>-3"`},
 		"Fn::Replace of nothing":      {`{Fn::Replace: [{}, "a: x"]}`, "a: x"},
 		"Ref":                         {`{Ref: Flow}`, "version: v1"},
 		"a flow":                      {`{type: flow, steps: []}`, "{type: flow, steps: []}\n"},
@@ -98,13 +99,15 @@ services:
   c: {component: fc, props: {name: c, definition: ./c.yml}}
   d: {component: fnf, props: {name: "no name ${vars.other}"}}
   e: &e {component: fnf, props: *e}
+  f: {component: '${path("../")}', props: {name: f, definition: ./f.yml}}
+  g: {component: ../fc, props: {name: g}}
 Old: {Component: fnf, Properties: {Name: old, Definition: {steps: [], type: flow}}}
 `
 	var got []string
 	for _, flow := range templates.Find([]byte(text), map[string]string{"vars.stage": "prod"}) {
 		got = append(got, flow.Name+" "+flow.File)
 	}
-	if want := []string{"f-prod ./x.yml", "b ./b.yml", "old "}; !slices.Equal(got, want) {
+	if want := []string{"f-prod ./x.yml", "b ./b.yml", "f ./f.yml", "old "}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	for _, text := range []string{"", "a: [", "steps: []\nF: {Type: 'ALIYUN::FNF::Flow', Properties: {Definition: x}}", "- 1"} {

@@ -43,6 +43,8 @@ type substitution struct {
 
 	text     string
 	lines    []int        // where the lines begin
+	sought   place        // the last one that offset returned
+	counted  place        // the last one that position returned
 	nodes    []*yaml.Node // of the document, in the order of the text
 	meant    []scalar     // what the nodes are afterwards
 	edits    []edit
@@ -105,26 +107,48 @@ func (s *substitution) report(at fdl.Position, format string, args ...any) {
 	s.problems = append(s.problems, fdl.Problem{Position: at, Message: fmt.Sprintf(format, args...)})
 }
 
+// place is a position with its offset. Counting goes on from the last place: a line may have many nodes.
+type place struct {
+	fdl.Position
+
+	offset int
+}
+
 // offset returns where a node begins.
 func (s *substitution) offset(node *yaml.Node) int {
 	if node.Line < 1 || node.Line > len(s.lines) {
 		return len(s.text)
 	}
-	at := s.lines[node.Line-1]
-	for range node.Column - 1 {
-		_, size := utf8.DecodeRuneInString(s.text[at:])
-		at += size
+	at := s.sought
+	if node.Line != at.Line || node.Column < at.Column {
+		at = s.beginOf(node.Line)
 	}
-	return at
+	for ; at.Column < node.Column; at.Column++ {
+		_, size := utf8.DecodeRuneInString(s.text[at.offset:])
+		at.offset += size
+	}
+	s.sought = at
+	return at.offset
+}
+
+func (s *substitution) beginOf(line int) place {
+	return place{fdl.Position{Line: line, Column: 1}, s.lines[line-1]}
 }
 
 // position is the reverse of offset.
 func (s *substitution) position(offset int) fdl.Position {
 	line, found := slices.BinarySearch(s.lines, offset)
-	if !found {
-		line--
+	if found {
+		line++
 	}
-	return fdl.Position{Line: line + 1, Column: utf8.RuneCountInString(s.text[s.lines[line]:offset]) + 1}
+	at := s.counted
+	if line != at.Line || offset < at.offset {
+		at = s.beginOf(line)
+	}
+	at.Column += utf8.RuneCountInString(s.text[at.offset:offset])
+	at.offset = offset
+	s.counted = at
+	return at.Position
 }
 
 // node decides what becomes of a node.

@@ -1,0 +1,63 @@
+package fdl
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/waitless/waitless/pkg/similar"
+)
+
+// ErrorAll in the errors of a policy or an entry matches every error.
+const ErrorAll = "FnF.ALL"
+
+// errorNames are the errors of Waitless and of calls; waitless docs errors explains them. Functions use names of their own, but none
+// that begins with "FnF." or "Token.".
+var errorNames = []string{
+	ErrorAll, "FnF.TaskTimeout", "FnF.TaskInterrupted", "FnF.InvalidLocal", "FnF.InvalidArgument", "FnF.InvalidOutput", "FnF.ConditionNotMet",
+	"FnF.Failed", "FnF.Stopped", "FnF.ExecutionTimeout", "FnF.DataLimitExceeded", "FnF.EventLimitExceeded", "FnF.DepthLimitExceeded",
+	"FnF.SubflowLimitExceeded", "FnF.FlowPaused", "FnF.InternalError", "Token.Revoked",
+	"fnf.ExecutionAlreadyExists", "fnf.ExecutionNotExists", "fnf.FlowNotExists", "fnf.InvalidArgument",
+	"FC.ResourceThrottled", "FC.ResourceExhausted", "FC.InternalServerError", "FC.Unknown", "FC.Unreachable", "FC.FunctionError",
+	"FC.FunctionNotFound", "FC.AccessDenied", "FC.InvalidArgument",
+}
+
+// checkErrorName warns of a name that matches no error, or hardly any. The flow of a sub-flow may fail with any name.
+func (p *parser) checkErrorName(n *node, name string, resource Resource) {
+	if name != ErrorAll && (strings.EqualFold(name, ErrorAll) || slices.Contains([]string{"*", "ALL", "all"}, name)) {
+		p.warn(n.pos, "error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll)
+		return
+	}
+	prefix, _, hasPrefix := strings.Cut(name, ".")
+	if !hasPrefix || slices.Contains(errorNames, name) {
+		return
+	}
+	alike := slices.DeleteFunc(slices.Clone(errorNames), func(known string) bool { return !strings.HasPrefix(known, prefix+".") })
+	all := slices.Concat(alike, errorNames)
+	if prefix == "FnF" || prefix == "Token" {
+		meant := ""
+		if len(p.problems) < MaxProblems { // comparing many names takes long
+			meant = errorMeant(name, all)
+		}
+		if meant != "" || !resource.IsSubflow() {
+			p.warn(n.pos, "error name %q is unknown%s (errors of Waitless: %s)", shortened(name), meant, strings.Join(alike, ", "))
+		}
+		return
+	}
+	const typos = 2
+	if meant := similar.Within(typos, name, all); meant != "" {
+		p.warn(n.pos, "error name %q is unknown; did you mean %q?", name, meant)
+	}
+}
+
+// errorMeant suggests one of the errors for a name that is misspelt or lacks the first word: FnF.Timeout.
+func errorMeant(name string, known []string) string {
+	if hint := DidYouMean(name, known); hint != "" {
+		return hint
+	}
+	_, rest, _ := strings.Cut(name, ".")
+	if i := slices.IndexFunc(known, func(k string) bool { return rest != "" && strings.HasSuffix(k, rest) }); i >= 0 {
+		return fmt.Sprintf("; did you mean %q?", known[i])
+	}
+	return ""
+}
