@@ -19,6 +19,7 @@ type JanitorConfig struct {
 	TokenStore  TokenStore
 	Stops       Stops
 	Joins       Joins
+	Descendants Descendants
 	Ends        Ends
 	Notices     Notices
 	LargeValues LargeValues
@@ -32,8 +33,8 @@ type JanitorConfig struct {
 func NewJanitor(config JanitorConfig) (*Janitor, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops,
-		joins: config.Joins, ends: config.Ends, notices: config.Notices, clock: config.Now, limits: config.Limits, observer: config.Observer,
-		newNonce: config.NewNonce, large: config.LargeValues, workerDeadAfter: defaultWorkerDeadAfter,
+		joins: config.Joins, descendants: config.Descendants, ends: config.Ends, notices: config.Notices, clock: config.Now,
+		limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues, workerDeadAfter: defaultWorkerDeadAfter,
 	}
 	c.setDefaults()
 	if err := missing("janitor", []port{

@@ -75,6 +75,8 @@ type handler struct {
 	resent bool
 	// unmapped are the unmapped sources of committed drafts.
 	unmapped *UnmappedSources
+	// paused says that the flow is paused.
+	paused bool
 	// redelivered says that an earlier delivery of the wake may have committed the latest item.
 	redelivered bool
 	// room has memory for the events of the draft, of which there is one at a time.
@@ -82,8 +84,19 @@ type handler struct {
 }
 
 func (h *handler) run(ctx context.Context) (Disposition, error) {
+	if h.wake.Descendant {
+		h.core = h.forDescendants()
+	}
+	if h.wake.Cause == machine.CauseStart || h.wake.Seq > 0 { // a start or a timer, which need no read if the flow is paused
+		if discards, err := h.pauseDiscards(ctx, h.wake.Flow); discards || err != nil {
+			return done, err
+		}
+	}
 	if h.wake.Due.After(h.clock()) {
 		return done, h.wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read
+	}
+	if h.wake.Cause == machine.CauseDescendants {
+		return h.stopDescendants(ctx)
 	}
 	for try := 1; ; try++ {
 		disposition, err := h.apply(ctx)
@@ -119,6 +132,12 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	}
 	state, err := decodeState(base)
 	if err != nil {
+		return Disposition{}, err
+	}
+	if _, generation := state.Root(); machine.IsCounted(generation) {
+		h.core = h.forDescendants()
+	}
+	if h.paused, err = h.pauseDiscards(ctx, state.Flow.Name); err != nil {
 		return Disposition{}, err
 	}
 	h.traceAgain(ctx, base, state)
@@ -157,10 +176,10 @@ func (h *handler) endingIsLost(state machine.State) bool {
 	return h.wake.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil
 }
 
-// canOnlyEnd reports whether the execution cannot continue in this process and has no decided end: it
-// waits for a request to stop or its time limit.
+// canOnlyEnd reports whether the execution cannot continue, because its flow is paused or this process lacks
+// a function, and has no decided end: it waits for a request to stop or its time limit.
 func (h *handler) canOnlyEnd(state machine.State) bool {
-	return state.Ending == nil && h.cannotContinue != nil && h.cannotContinue(state)
+	return state.Ending == nil && (h.paused || h.cannotContinue != nil && h.cannotContinue(state))
 }
 
 // endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has passed. A
@@ -226,10 +245,13 @@ func (h *handler) signal(ctx context.Context, base Item, state machine.State) (m
 	case state.Status.Final(), h.canOnlyEnd(state) && h.wake.Cause != machine.CauseStop && h.wake.Cause != machine.CauseParent:
 		return nil, nil
 	case h.wake.Cause == machine.CauseStart:
-		if state.Status == machine.StatusStarting {
-			return h.started(ctx, state)
+		switch {
+		case state.Status != machine.StatusStarting:
+			return nil, nil
+		case state.Timer.Due.After(h.now): // a paced start
+			return nil, h.resend(ctx, state.Timer.Due)
 		}
-		return nil, nil
+		return h.started(ctx, state)
 	case h.wake.Cause == machine.CauseParent:
 		return h.parentLeft(ctx, state)
 	case h.wake.Cause == machine.CauseStop:
@@ -310,6 +332,9 @@ func (h *handler) stopRequest(ctx context.Context, state machine.State) (machine
 		return h.stopOfParent(ctx, *state.Lane)
 	}
 	request, ok, err := h.stops.StopRequest(ctx, h.wake.Execution)
+	if err == nil && !ok {
+		request, ok, err = h.requestOfRoot(ctx, state)
+	}
 	switch {
 	case err != nil:
 		return nil, err

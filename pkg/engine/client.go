@@ -64,13 +64,16 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 	if err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
+	if err := c.checkPaused(ctx, request.Flow.Name); err != nil {
+		return 0, wrap(op, err)
+	}
 	if request.Notify.Target == "" {
 		if request.Notify, err = c.presetOf(ctx, request.Flow); err != nil {
 			return 0, wrap(op, err)
 		}
 	}
 	request.Trace = c.traceOf(request)
-	switch _, err := c.accept(ctx, request, parent); {
+	switch _, err := c.accept(ctx, request, parent, time.Time{}); {
 	case err == nil:
 		return StartedNew, nil
 	case !errors.Is(err, ErrConflict):
@@ -92,8 +95,9 @@ func (r StartRequest) parent() (*machine.Parent, error) {
 }
 
 // accept sends the wake of a start and puts item 0 (rule 12). The parent is that of a sub-flow, nil for
-// other executions. The error is a conflict if there is an execution of that name.
-func (c *core) accept(ctx context.Context, request StartRequest, parent *machine.Parent) (machine.State, error) {
+// other executions. A start that is due later has the wake of the start as its timer. The error is a conflict
+// if there is an execution of that name.
+func (c *core) accept(ctx context.Context, request StartRequest, parent *machine.Parent, due time.Time) (machine.State, error) {
 	flow, err := c.flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
 	if err != nil {
 		return machine.State{}, err
@@ -102,6 +106,11 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	id := NewID(request.Flow.Name, request.Execution)
 	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
 	state.Parent, state.Notify, state.Redriven, state.Series, state.Trace = parent, request.Notify, request.Redriven, request.series, request.Trace
+	wake := Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now, Flow: request.Flow.Name}
+	if due.After(now) {
+		wake.Due = due
+		state.Timer = machine.Timer{Tag: machine.CauseStart, Due: due}
+	}
 	item := Item{Execution: id, Nonce: c.newNonce()}
 	parts, _ := c.encode(&item, state, events)
 	if err := checkSize(item); err != nil {
@@ -110,7 +119,7 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	if err := c.storeParts(ctx, parts, c.limits.LastExpiry(state, flow)); err != nil {
 		return machine.State{}, err
 	}
-	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+	if err := c.wakes.Send(ctx, wake); err != nil {
 		return machine.State{}, err
 	}
 	if err := c.put(ctx, item); err != nil {
@@ -164,6 +173,16 @@ func (c *Client) compareStart(ctx context.Context, op string, id ID, request Sta
 
 // first returns the first state of an execution with complete input.
 func (c *core) first(ctx context.Context, id ID) (machine.State, error) {
+	state, err := c.firstState(ctx, id)
+	if err != nil {
+		return state, err
+	}
+	loader := c.newValueLoader()
+	return state, loader.fill(ctx, &state.Input)
+}
+
+// firstState returns the first state of an execution, whose input may be held by reference.
+func (c *core) firstState(ctx context.Context, id ID) (machine.State, error) {
 	items, err := c.log.Items(ctx, id, 0, 1)
 	if err == nil && len(items) == 0 {
 		err = &Error{CodeInternal, "read item 0", errors.New("the log has other items of the execution, and not this one")}
@@ -171,12 +190,7 @@ func (c *core) first(ctx context.Context, id ID) (machine.State, error) {
 	if err != nil {
 		return machine.State{}, err
 	}
-	state, err := decodeState(items[0])
-	if err != nil {
-		return machine.State{}, err
-	}
-	loader := c.newValueLoader()
-	return state, loader.fill(ctx, &state.Input)
+	return decodeState(items[0])
 }
 
 // Stop requests the end of an execution. The first request stays. The error has [CodeConflict] if the
@@ -198,9 +212,20 @@ func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	return wrap(op, c.stops.RequestStop(ctx, id, StopRequest{Error: kept.Error, Cause: kept.Cause}, state.Expires))
 }
 
-// Describe returns the state of an execution with complete input and output. The error has
+// Describe returns the state of an execution with complete input and output. A text with the reason
+// stands for one that cannot be read because a large value is missing or damaged. The error has
 // [CodeNotFound] if the execution does not exist.
 func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
+	state, err := c.describe(ctx, id)
+	if err != nil {
+		return state, err
+	}
+	loader := c.newValueLoader()
+	return state, loader.show(ctx, &state.Input, &state.Output)
+}
+
+// describe returns the state of an execution, whose values may be held by reference.
+func (c *Client) describe(ctx context.Context, id ID) (machine.State, error) {
 	item, err := c.log.Latest(ctx, id)
 	if err != nil {
 		return machine.State{}, wrap("describe execution "+id.String(), err)
@@ -210,14 +235,13 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 		return machine.State{}, err
 	}
 	if state.Input.IsMissing() { // the item of a defect is small, see [machine.Abandon]
-		first, err := c.first(ctx, id)
+		first, err := c.firstState(ctx, id)
 		if err != nil && CodeOf(err) != CodeDefect {
 			return state, wrap("read the input of execution "+id.String(), err)
 		}
 		state.Input = first.Input
 	}
-	loader := c.newValueLoader()
-	return state, loader.fill(ctx, &state.Input, &state.Output)
+	return state, nil
 }
 
 // Status returns the status of an execution. The error has [CodeNotFound] if the execution does not exist.

@@ -193,7 +193,9 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 		return err
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		wake := Wake{
+			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq, Flow: d.state.Flow.Name,
+		}
 		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
@@ -213,6 +215,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	clear(d.events) // what they refer to may be collected
 	d.events = d.events[:0]
 	*h.room = d.events
+	h.leave(ctx, d.state)
 	return h.reportIfFinal(ctx, item, d.state)
 }
 

@@ -62,5 +62,14 @@
 //     makes it ending.
 //  23. Only the execution checks its time limit.
 //
+// Sub-flows, and what descends from an execution:
+//
+//   - Each start of a sub-flow carries its root and its generation. From the second generation on, the root's
+//     record counts a start before it, and an end after its commit, by the worker that made the commit. So a crash
+//     leaves the count too high and never too low, and the janitor counts anew.
+//   - The wake that stops the descendants of a root is sent before the request is stored. It sends a stop to each
+//     open descendant, and itself again until none is left and no worker lives that may start one.
+//   - A wake of a paused flow is deleted, except for what ends an execution. To resume the flow, its executions are rearmed.
+//
 // This package may change between releases.
 package engine

@@ -29,6 +29,11 @@ type WorkerConfig struct {
 	TokenStore TokenStore
 	Stops      Stops
 	Joins      Joins
+	// Descendants counts the descendants of roots, and Index lists those of a root. Both are nil if they are not counted.
+	Descendants Descendants
+	Index       Index
+	// Pauses has the paused flows; nil means that none is paused.
+	Pauses Pauses
 	// Ends receives the executions that ended; nil discards them.
 	Ends Ends
 	// Notices receives what is told of executions that name a target; nil discards it.
@@ -73,6 +78,7 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, caller: config.Caller, taskQueue: config.TaskQueue, flows: config.Flows,
 		tokens: config.TokenStore, stops: config.Stops, joins: config.Joins,
+		descendants: config.Descendants, index: config.Index, pauses: config.Pauses,
 		ends: config.Ends, notices: config.Notices, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
 		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
 		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
@@ -149,6 +155,9 @@ type ClientConfig struct {
 	Flows       Flows
 	TokenStore  TokenStore
 	Stops       Stops
+	Descendants Descendants // for [Client.StopDescendants] and [Client.Recount]
+	Index       Index       // for these and [Client.Resume]
+	Pauses      Pauses
 	LargeValues LargeValues
 	Keys        token.Keys // for [Client.TokenText]
 	Now         func() time.Time
@@ -169,6 +178,7 @@ type ClientConfig struct {
 func NewClient(config ClientConfig) (*Client, error) {
 	c := core{
 		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops, tokenKeys: config.Keys,
+		descendants: config.Descendants, index: config.Index, pauses: config.Pauses,
 		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues,
 	}
 	c.setDefaults()
@@ -196,6 +206,9 @@ type core struct {
 	tokens          TokenStore
 	stops           Stops
 	joins           Joins
+	descendants     Descendants
+	index           Index
+	pauses          Pauses
 	ends            Ends
 	notices         Notices
 	large           LargeValues

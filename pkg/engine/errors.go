@@ -17,6 +17,7 @@ const (
 	CodeConflict Code = "Conflict" // another caller was first
 	CodeInvalid  Code = "Invalid"  // the request has no meaning; trying again is of no use
 	CodeTooNew   Code = "TooNew"   // the data was written by a newer release
+	CodePaused   Code = "Paused"   // the flow is paused
 	// CodeDefect: what is stored, or its definition, cannot be worked with, and
 	// trying again gives the same.
 	CodeDefect   Code = "Defect"

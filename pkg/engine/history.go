@@ -38,8 +38,9 @@ const (
 
 // HistoryPage is a part of a history.
 type HistoryPage struct {
-	// Events have complete values and the ids of the API. Of what was recorded when the page was read,
-	// the events of a fork's lanes follow the one that entered the fork, lane by lane.
+	// Events have the ids of the API and complete values. As for [Client.Describe], a text takes the place of a
+	// value that cannot be read. The events of a fork's lanes follow the one that entered the fork, lane by lane,
+	// as far as they were recorded when the page was read.
 	Events []machine.Event
 	// Next is the position after the events.
 	Next Position
@@ -310,7 +311,7 @@ func (r *logReader) add(ctx context.Context, item Item, events []machine.Event) 
 		if i < r.skip {
 			continue
 		}
-		if err := r.loader.fill(ctx, &numbered.Input, &numbered.Local, &numbered.Output); err != nil {
+		if err := r.loader.show(ctx, &numbered.Input, &numbered.Local, &numbered.Output); err != nil {
 			return err
 		}
 		numbered.Log, numbered.Number = item.Execution, event.ID

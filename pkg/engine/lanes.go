@@ -39,8 +39,14 @@ func (h *handler) laneNotFound(ctx context.Context, lane machine.Lane) error {
 // startLane begins a lane whose parent waits for it and is not ending (rule 16).
 func (h *handler) startLane(ctx context.Context, lane machine.Lane) error {
 	parent, err := h.parentOf(ctx, lane)
+	if err == nil {
+		h.paused, err = h.pauseDiscards(ctx, parent.Flow.Name)
+	}
 	if err != nil {
 		return err
+	}
+	if _, generation := parent.Root(); machine.IsCounted(generation) {
+		h.core = h.forDescendants()
 	}
 	state, ok := machine.NewLane(parent, lane, h.now)
 	if !ok || h.canOnlyEnd(parent) {
@@ -109,6 +115,7 @@ func (h *handler) putState(ctx context.Context, seq uint64, state machine.State,
 		return err
 	}
 	h.observer.Committed(item.Execution, state, events)
+	h.leave(ctx, state)
 	return h.reportIfFinal(ctx, item, state)
 }
 
@@ -284,12 +291,14 @@ func (c *core) sendLanes(ctx context.Context, lanes []machine.Lane, cause string
 	return c.wakes.Send(ctx, wakes[last])
 }
 
-func (c *core) sendAll(ctx context.Context, wakes []Wake) error {
-	if batches, ok := c.wakes.(BatchWakes); ok {
+func (c *core) sendAll(ctx context.Context, wakes []Wake) error { return sendAll(ctx, c.wakes, wakes) }
+
+func sendAll(ctx context.Context, to Wakes, wakes []Wake) error {
+	if batches, ok := to.(BatchWakes); ok {
 		return batches.SendAll(ctx, wakes)
 	}
 	for _, wake := range wakes {
-		if err := c.wakes.Send(ctx, wake); err != nil {
+		if err := to.Send(ctx, wake); err != nil {
 			return err
 		}
 	}

@@ -171,7 +171,7 @@ func (c *core) withInput(ctx context.Context, task Task) (Task, error) {
 		return task, nil
 	}
 	d, loader := value.NewDecoder([]byte(task.LargeInput)), c.newValueLoader()
-	task.Call.Input = d.Value()
+	task.Call.Input, task.LargeInput = d.Value(), ""
 	if d.Err() != nil {
 		return task, defect("read a task", d.Err())
 	}

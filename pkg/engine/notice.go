@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -56,7 +57,8 @@ func (c *Client) SetNotify(ctx context.Context, flow machine.FlowRef, notify mac
 }
 
 // CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is true, with http to a
-// loopback address. Its errors do not repeat the URL, which may have secrets.
+// loopback address. If local is false, the host must not be localhost or a private address; a name is not
+// looked up. Its errors do not repeat the URL, which may have secrets.
 func CheckURL(target string, local bool) error {
 	parsed, err := url.Parse(target)
 	switch {
@@ -64,6 +66,8 @@ func CheckURL(target string, local bool) error {
 		return errors.New("the target of notify is not a URL; allowed: https://HOST/PATH")
 	case parsed.User != nil, parsed.Fragment != "":
 		return errors.New("the target of notify has a user or a fragment (#...); leave it out: a notice is signed")
+	case parsed.Scheme == "https" && !local && isPrivate(parsed.Hostname()):
+		return errors.New("the target of notify has a private address; use a host that the internet reaches")
 	case parsed.Scheme == "https", parsed.Scheme == "http" && local && isLoopback(parsed.Hostname()):
 		return nil
 	case local:
@@ -73,6 +77,33 @@ func CheckURL(target string, local bool) error {
 }
 
 func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
+
+// isPrivate reports whether the host is this machine by its name, or an address that is not public.
+func isPrivate(host string) bool {
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	ip, err := netip.ParseAddr(name)
+	return name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && !IsPublic(ip)
+}
+
+// notPublic are ranges that [netip.Addr] does not tell from public ones: this network, shared by carriers, for protocols and
+// tests of networks, reserved; and those of IPv6 that stand for an address of IPv4.
+var notPublic = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"),
+}
+
+// unicast6 has the public addresses of IPv6, all that are assigned.
+var unicast6 = netip.MustParsePrefix("2000::/3")
+
+// IsPublic reports whether the internet reaches the address.
+func IsPublic(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	isPublic := ip.IsGlobalUnicast() && !ip.IsPrivate() && (ip.Is4() || unicast6.Contains(ip))
+	for _, prefix := range notPublic {
+		isPublic = isPublic && !prefix.Contains(ip)
+	}
+	return isPublic
+}
 
 // NoticePause returns the pause after the try of that number, from 1, to send a notice: 5 seconds, then twice the one before,
 // an hour at most.

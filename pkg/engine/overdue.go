@@ -58,11 +58,11 @@ func (d *due) add(ctx context.Context, s machine.State) error {
 	if s.Status.Final() {
 		return nil
 	}
-	if s.Timer.Tag != "" {
+	if s.Timer.Tag != "" && s.Status != machine.StatusStarting {
 		d.earlier(s.Timer.Due)
 	}
 	if s.Status == machine.StatusStarting {
-		d.dead(s.Started)
+		d.dead(later(s.Started, s.Timer.Due))
 	}
 	entered, pending := pendingEntry(s)
 	switch w := s.Waiting; {

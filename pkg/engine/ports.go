@@ -72,7 +72,7 @@ type Wake struct {
 	Lane *machine.Lane
 	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
 	// timer, the handle of a token, [machine.CauseReply] of one, [machine.CauseJoined],
-	// [machine.CauseLaneFailed], [machine.CauseParent], [machine.CauseRearm],
+	// [machine.CauseLaneFailed], [machine.CauseParent], [machine.CauseDescendants], [machine.CauseRearm],
 	// [machine.CauseRearmCalls] or [machine.CauseRearmNotices].
 	Cause string
 	// Due is the instant before which the wake has no effect.
@@ -81,6 +81,10 @@ type Wake struct {
 	Sent time.Time
 	// Seq, of a timer, is the item that names it.
 	Seq uint64
+	// Flow is the name of the execution's flow, "" if the sender does not know it.
+	Flow string
+	// Descendant says that the execution is a sub-flow of a sub-flow. A queue may handle other wakes first.
+	Descendant bool
 	// Receives is how often this message was received, this time included. It is not sent: the
 	// receiver sets it.
 	Receives int
@@ -148,12 +152,16 @@ type Task struct {
 	TimeLimit time.Duration
 	// MAC proves that a worker with the token keys queued exactly this call for this token.
 	MAC string
+	// Receives is how often this message was received, this time included. It is not sent: the
+	// receiver sets it.
+	Receives int
 }
 
 // taskMAC is the use of the MAC of a task.
 const taskMAC token.Use = "task"
 
-// authenticated returns the bytes that the MAC covers: the whole task.
+// authenticated returns the bytes that the MAC covers: the whole task but for the iteration, which only informs
+// the function. Release 0.1.0 does not know it, and would discard the task during a deployment.
 func (t Task) authenticated() []byte {
 	var e value.Encoder
 	for _, text := range []string{

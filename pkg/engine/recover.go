@@ -45,6 +45,7 @@ func (c *core) sendTimer(ctx context.Context, item Item, state machine.State) er
 	}
 	return c.wakes.Send(ctx, Wake{
 		Execution: item.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: c.clock(), Seq: item.Seq,
+		Flow: state.Flow.Name,
 	})
 }
 
@@ -139,7 +140,7 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 // requestCauses returns the causes of the wakes for what others asked of an execution: its start, its stop, and the end of
 // a sub-flow.
 func (c *core) requestCauses(ctx context.Context, id ID, state machine.State) (causes []string, err error) {
-	if state.Status == machine.StatusStarting {
+	if state.Status == machine.StatusStarting && state.Timer.Tag == "" { // else the start is the timer
 		causes = append(causes, machine.CauseStart)
 	}
 	_, stopped, err := c.stops.StopRequest(ctx, id)

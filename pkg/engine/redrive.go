@@ -52,7 +52,11 @@ func (c *Client) Rerun(ctx context.Context, id ID, name string, newest bool) (St
 // repeat returns the start of an execution like another one, without a name, and the state of that one. Neither refers to
 // large values of the other: either may expire first.
 func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartRequest, state machine.State, err error) {
-	if state, err = c.Describe(ctx, id); err != nil {
+	if state, err = c.describe(ctx, id); err != nil {
+		return start, state, err
+	}
+	loader := c.newValueLoader()
+	if err = loader.fill(ctx, &state.Input); err != nil {
 		return start, state, err
 	}
 	op := "read execution " + state.Flow.Name + "/" + state.Execution

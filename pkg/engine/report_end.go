@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // reportIfFinal reports the committed state to the parent and to Ends, or joins a lane, if it is final. After an error the wake
@@ -64,9 +65,29 @@ func (h *handler) bringsResult(state machine.State) bool {
 // reportEndAgain reports the end again, if the worker that committed it is dead (rule 7, the worker may
 // live). Until then it leaves the wake to a later delivery. A lane joins again at once (rule 17).
 func (h *handler) reportEndAgain(ctx context.Context, base Item, state machine.State) (Disposition, error) {
+	if isReport, err := h.isReportAfterEnd(ctx, state); isReport || err != nil {
+		return done, err
+	}
 	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
 	if until, mayLive := h.mayLive(entered, h.workerDeadAfter); mayLive && !h.wrote(base) && state.Lane == nil {
 		return Disposition{RetryAt: until}, nil
 	}
 	return done, h.reportIfFinal(ctx, base, state)
+}
+
+// isReportAfterEnd reports whether the wake is that of a report over HTTP which came after the end. Such a wake is sent before
+// the update that it announces (rule 10), so the result came with an earlier one. From a queue the wake follows the update,
+// perhaps long after it.
+func (h *handler) isReportAfterEnd(ctx context.Context, state machine.State) (bool, error) {
+	_, isToken := token.HandleID(h.wake.Cause)
+	if !isToken || state.Lane != nil || h.wake.Sent.Sub(state.At) < token.WakePatience { // a lane reports to its fork alone
+		return false, nil
+	}
+	record, err := h.tokens.Record(ctx, h.wake.Cause)
+	return err == nil && !slices.Contains(closersFromQueues, record.ClosedBy), err
+}
+
+// closersFromQueues send the wake of a token after they closed it (rule 10).
+var closersFromQueues = []token.Closer{
+	token.ClosedByEvent, token.ClosedByReconcile, token.ClosedByTask, token.ClosedBySubmit, token.ClosedByChild,
 }

@@ -36,8 +36,15 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 		return h.childExists(ctx, call)
 	}
 	flow, err := h.flows.Newest(ctx, start.Child.Flow)
+	if err == nil {
+		err = h.checkPaused(ctx, start.Child.Flow)
+	}
 	if err != nil {
 		return startFailed(call, err)
+	}
+	due, refused, err := h.enter(ctx, call)
+	if err != nil || refused.Failed() {
+		return refused, err
 	}
 	if holding, ok := h.wakes.(HoldingWakes); ok {
 		defer holding.HoldBack(start.Child.ID())()
@@ -46,9 +53,16 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	request := StartRequest{
 		Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input), Trace: machine.ParseTrace(call.Traceparent, call.Tracestate),
 	}
-	state, err := h.accept(ctx, request, &start.Parent)
+	child := h.core
+	if machine.IsCounted(start.Parent.Generation) {
+		child = child.forDescendants()
+	}
+	state, err := child.accept(ctx, request, &start.Parent, due)
 	switch {
 	case errors.Is(err, ErrConflict):
+		if h.descendants != nil && machine.IsCounted(start.Parent.Generation) {
+			_ = h.descendants.Leave(ctx, start.Parent.Root) // counted by the start that was first, if it is this step's
+		}
 		return h.childExists(ctx, call)
 	case err != nil:
 		return startFailed(call, err)
@@ -62,9 +76,12 @@ func startFailed(call machine.Call, err error) (token.Outcome, error) {
 	switch CodeOf(err) { //nolint:exhaustive // the others are not about the flow
 	case CodeNotFound:
 		return token.Failure(ErrorFlowNotExists, fmt.Sprintf(
-			"step %s: Flow '%s' does not exist; put it with \"waitless flows put\" before the step runs", call.Step, child.Flow)), nil
+			"step %s: Flow '%s' does not exist; put it with \"waitless flows put\" before the step runs, or give it to the run: --subflow %s=FILE",
+			call.Step, child.Flow, child.Flow)), nil
 	case CodeInvalid:
 		return token.Failure(machine.ErrorSubflowArgument, fmt.Sprintf("step %s: %s", call.Step, err)), nil
+	case CodePaused:
+		return token.Failure(machine.ErrorFlowPaused, fmt.Sprintf("step %s: %s", call.Step, err)), nil
 	}
 	return token.Outcome{}, err
 }
@@ -86,7 +103,7 @@ func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Out
 	switch {
 	case err != nil:
 		return token.Outcome{}, err
-	case state.Parent != nil && *state.Parent == start.Parent:
+	case state.Parent != nil && state.Parent.IsSameStep(start.Parent):
 		if state.Status.Final() && state.Awaited() {
 			err = h.reportToParent(ctx, state)
 		}
@@ -96,16 +113,7 @@ func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Out
 	}
 	return token.Failure(ErrorExecutionAlreadyExists, fmt.Sprintf(
 		"step %s: execution '%s' of flow '%s' already exists, and this attempt did not start it (%s); give each start another ExecutionName, or none",
-		call.Step, start.Child.Execution, start.Child.Flow, statusText(state))), nil
-}
-
-// statusText says how an execution is, or why it ended: "Failed with NoMoney: the account is empty".
-func statusText(state machine.State) string {
-	text := string(state.Status)
-	if state.Error != "" {
-		text += " with " + strings.TrimSuffix(state.Error+": "+state.Cause, ": ")
-	}
-	return text
+		call.Step, start.Child.Execution, start.Child.Flow, state.Status)), nil
 }
 
 // startedChild is the response to the start of an execution, as the API gives it.

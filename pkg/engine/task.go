@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
@@ -31,11 +32,14 @@ func (t Task) life() time.Duration {
 // RunTask executes a queued call and records its result: it closes the token, or, for a submission,
 // stores the function's reply in the token's record (rule 5). It then sends the token's wake, even
 // if another runner recorded a result first (rule 10). If RunTask returns an error, redeliver the
-// task.
+// task. From the fifth receive on, a defect closes the token (rule 13).
 //
 // A task without a valid MAC has no effect. The error is [token.ErrForged]: discard the task.
 func (r *TaskRunner) RunTask(ctx context.Context, task Task) (Disposition, error) {
 	disposition, err := r.runTask(ctx, task)
+	if poisoned(task.Receives, err) {
+		err = r.failTask(ctx, task, err)
+	}
 	if err != nil {
 		id := NewID(task.Call.Flow.Name, task.Call.Execution)
 		return Disposition{}, wrap("run a task of execution "+id.String(), err)
@@ -49,7 +53,7 @@ func (r *TaskRunner) runTask(ctx context.Context, task Task) (Disposition, error
 		return done, err
 	}
 	mark := r.newNonce()
-	record, err := r.look(ctx, task, mark)
+	task, record, err := r.look(ctx, task, mark)
 	until, mayLive := r.mayLive(machine.Entry{By: record.BegunBy, Since: record.BegunAt, Generation: record.BegunIn}, task.life())
 	switch {
 	case err != nil:
@@ -66,11 +70,30 @@ func (r *TaskRunner) runTask(ctx context.Context, task Task) (Disposition, error
 	if err != nil {
 		return done, err
 	}
-	cause, now := task.Handle, r.clock()
+	cause := task.Handle
 	if record.Open() {
 		cause = machine.CauseReply(task.Handle)
 	}
-	return done, r.wakes.Send(ctx, Wake{Execution: task.Call.Log, Cause: cause, Due: now, Sent: now})
+	return done, r.wake(ctx, task, cause)
+}
+
+func (r *TaskRunner) wake(ctx context.Context, task Task, cause string) error {
+	now := r.clock()
+	return r.wakes.Send(ctx, Wake{Execution: task.Call.Log, Cause: cause, Due: now, Sent: now})
+}
+
+// failTask closes the token of a task that always meets the defect, and sends the token's wake. If the token's record is
+// damaged, no runner can close it: the wake, which reads it, ends the execution.
+func (r *TaskRunner) failTask(ctx context.Context, task Task, cause error) error {
+	closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause.Error()), By: token.ClosedBySubmit, At: r.clock()}
+	if task.Await {
+		closing.By = token.ClosedByTask
+	}
+	closed := func() (token.Record, error) { return r.tokens.Close(ctx, task.Handle, closing) }
+	if _, err := r.untilRecorded(ctx, closed); err != nil && !errors.Is(err, token.ErrDamaged) {
+		return err
+	}
+	return r.wake(ctx, task, task.Handle)
 }
 
 // withKeys calls use with the keys, and again with newer ones if they lack a key.
@@ -83,13 +106,21 @@ func (r *TaskRunner) withKeys(ctx context.Context, use func(token.Keys) error) e
 
 // look returns the record of the task's token. It begins a call with atMostOnce there: the runner
 // that then finds its own mark makes the call. It therefore repeats a beginning whose result was
-// lost.
-func (r *TaskRunner) look(ctx context.Context, task Task, mark string) (token.Record, error) {
-	if !task.AtMostOnce {
-		return r.tokens.Record(ctx, task.Handle)
+// lost. It reads a large input first, so that no call begins without it, and returns the task with it.
+func (r *TaskRunner) look(ctx context.Context, task Task, mark string) (Task, token.Record, error) {
+	record, err := token.Record{}, error(nil)
+	if !task.AtMostOnce || task.LargeInput != "" {
+		record, err = r.tokens.Record(ctx, task.Handle)
+	}
+	if task.AtMostOnce && record.BegunBy == "" && err == nil {
+		task, err = r.withInput(ctx, task)
+	}
+	if !task.AtMostOnce || err != nil {
+		return task, record, err
 	}
 	beginning := token.BeginOp{By: mark, At: r.clock(), In: r.generation}
-	return r.untilRecorded(ctx, func() (token.Record, error) { return r.tokens.Begin(ctx, task.Handle, beginning) })
+	record, err = r.untilRecorded(ctx, func() (token.Record, error) { return r.tokens.Begin(ctx, task.Handle, beginning) })
+	return task, record, err
 }
 
 // callAndRecord makes the call and records its result.

@@ -149,6 +149,19 @@ func (l *valueLoader) fill(ctx context.Context, values ...*value.Value) error {
 	return nil
 }
 
+// show is fill for a reader. A text with the reason takes the place of a value of which a part is missing or damaged.
+func (l *valueLoader) show(ctx context.Context, values ...*value.Value) error {
+	for _, v := range values {
+		switch err := l.fill(ctx, v); {
+		case CodeOf(err) == CodeDefect:
+			*v = value.String("left out: " + err.Error())
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
 // load loads the values of the references. A value that is not where its reference says is a defect.
 func (l *valueLoader) load(ctx context.Context, refs []value.Ref) error {
 	if l.loaded == nil {

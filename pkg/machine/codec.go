@@ -382,7 +382,7 @@ func (c *coder) state(s *State) {
 	c.text(&s.Error)
 	c.text(&s.Cause)
 	c.text(&s.By)
-	number(c, &s.Generation, math.MaxUint64)
+	c.generation(s)
 	c.count(&s.Polls)
 	if c.failed {
 		c.text(&s.FailedStep)
@@ -469,6 +469,26 @@ func (c *coder) parent(parent **Parent) {
 	c.text(&p.Key)
 	c.text(&p.Handle)
 	c.count(&p.Depth)
+}
+
+// generation codes the number of the process that ended the execution. Until then that is 0, and the
+// number holds the root and the generation of a descendant: release 0.1.0 reads and keeps it, and compares
+// [Parent] as a whole.
+func (c *coder) generation(s *State) {
+	descends := s.Parent != nil && !s.Status.Final()
+	code := s.Generation
+	if descends && s.Parent.Generation > 0 {
+		root := binary.BigEndian.Uint64(s.Parent.Root[:8])
+		code = root>>8<<8 | uint64(min(s.Parent.Generation, math.MaxUint8))
+	}
+	number(c, &code, math.MaxUint64)
+	if c.enc != nil {
+		return
+	}
+	if s.Generation = code; descends && code > 0 {
+		s.Parent.Generation, s.Generation = int(code&math.MaxUint8), 0
+		binary.BigEndian.PutUint64(s.Parent.Root[:8], code>>8<<8)
+	}
 }
 
 func (c *coder) series(series *[]Series) {

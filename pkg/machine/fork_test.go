@@ -214,6 +214,9 @@ func TestAbandonForks(t *testing.T) {
 	env, parent, _ := forking(t)
 	by := machine.Entry{By: "defect", Since: epoch}
 	ending, events := machine.Abandon(parent, token.Record{}, false, "broken", by)
+	if parent.Reserved == 0 || ending.LastID() != parent.LastID() {
+		t.Errorf("the next event has the id %d, behind %d that are reserved and %d of all", ending.LastID()+1, parent.Reserved, parent.LastID())
+	}
 	if ending.Status != machine.StatusRunning || len(events) > 0 || ending.Waiting.Lanes != 2 || !ending.Waiting.Input.IsMissing() {
 		t.Fatalf("%+v, events %+v", ending, events)
 	}
@@ -230,13 +233,21 @@ func TestAbandonForks(t *testing.T) {
 	}
 	end := mustApply(t, env, ending, machine.LanesJoined{At: epoch, Attempt: parent.Waiting.Attempt}).State
 	abandoned, events := machine.Abandon(ending, token.Record{}, true, "broken again", by)
-	for _, s := range []machine.State{end, abandoned} {
-		if s.Status != machine.StatusFailed || s.Error != machine.ErrorInternal || s.Cause != "broken" || s.Waiting != nil || s.Ending != nil {
-			t.Errorf("it ends as %+v", s)
-		}
-	}
+	wantAbandoned(t, parent, end)
+	wantAbandoned(t, parent, abandoned)
 	if len(events) != 1 || events[0].Type != machine.ExecutionFailed {
 		t.Errorf("events %+v", events)
+	}
+}
+
+// wantAbandoned checks the end of a fork whose log is broken, and that its ids follow those of the fork.
+func wantAbandoned(t *testing.T, parent, s machine.State) {
+	t.Helper()
+	if s.LastID() != parent.LastID()+s.Events-parent.Events {
+		t.Errorf("the last event has the id %d; want %d events behind %d", s.LastID(), s.Events-parent.Events, parent.LastID())
+	}
+	if s.Status != machine.StatusFailed || s.Error != machine.ErrorInternal || s.Cause != "broken" || s.Waiting != nil || s.Ending != nil {
+		t.Errorf("it ends as %+v", s)
 	}
 }
 

@@ -3,6 +3,7 @@ package machine
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/fdl"
@@ -81,4 +82,14 @@ func StepIn(step string, iterations []int) string {
 		fmt.Fprintf(&name, "[%d]", index)
 	}
 	return name.String()
+}
+
+// IterationPath names iterations for functions: "2.0" is iteration 0 of a foreach in iteration 2 of another. It is empty
+// outside of iterations.
+func IterationPath(iterations []int) string {
+	var path []byte
+	for _, index := range iterations {
+		path = strconv.AppendInt(append(path, '.'), int64(index), 10)
+	}
+	return strings.TrimPrefix(string(path), ".")
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// UnmappedSource is a mapping whose source was missing, so that its target was left out. It has no
-// value of the execution.
+// UnmappedSource is a mapping whose source was missing, so that its target was left out, or the ExecutionName of
+// a sub-flow. It has no value of the execution.
 type UnmappedSource struct {
 	// Step is the name of a step, empty for the flow.
 	Step string
-	// Mappings is the field that the mapping stands in, like "inputMappings".
+	// Mappings is the field that the mapping stands in, like "inputMappings", or "serviceParams".
 	Mappings string
 	Target   string
 	Source   string // a path
@@ -35,11 +35,12 @@ func placeOf(step string) string {
 	return "step " + step
 }
 
-// The fields that mappings stand in.
+// The fields that mappings stand in, and the parameters of a sub-flow.
 const (
 	inputMappings  = "inputMappings"
 	outputMappings = "outputMappings"
 	errorMappings  = "errorMappings"
+	serviceParams  = "serviceParams"
 )
 
 // mapped evaluates the mappings in a field of the step, or of the flow if step is nil, and notes
@@ -64,9 +65,21 @@ func (r *run) noteUnmapped(step *fdl.Step, field string, mappings expr.Mappings,
 		if step != nil {
 			absent.Step = step.Name
 		}
-		if !slices.Contains(r.next.Unmapped, absent) {
-			r.next.Unmapped = append(r.next.Unmapped, absent)
-		}
+		r.addUnmapped(absent)
+	}
+}
+
+func (r *run) addUnmapped(absent UnmappedSource) {
+	if !slices.Contains(r.next.Unmapped, absent) {
+		r.next.Unmapped = append(r.next.Unmapped, absent)
+	}
+}
+
+// noteUnnamed notes that the ExecutionName of a sub-flow is missing in the parameters of an attempt.
+func (r *run) noteUnnamed(step *fdl.Step, task *fdl.Task, params value.Value) {
+	const name = fdl.ParamExecutionName
+	if task.Resource.IsSubflow() && task.Params.Has(name) && params.Get(name).IsMissing() {
+		r.addUnmapped(UnmappedSource{Step: step.Name, Mappings: serviceParams, Target: name, Source: task.Params.Source().Get(name).Text()})
 	}
 }
 

@@ -182,6 +182,8 @@ type (
 		Flow      FlowRef
 		Execution string
 		Step      string
+		// Iteration names the iterations of foreach around the step, as [IterationPath] writes them.
+		Iteration string
 		Resource  fdl.Resource
 		Input     value.Value
 		// StepInput is the step's input, from which Input was made. Parts of it may be references.

@@ -2,7 +2,9 @@ package machine
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/token"
@@ -15,6 +17,9 @@ const MaxDepth = 10
 
 // CauseParent is the cause of the wake that tells a sub-flow that its parent may no longer wait for it.
 const CauseParent = "parent"
+
+// CauseDescendants is the cause of the wake that stops the descendants of a root.
+const CauseDescendants = "descendants"
 
 // ExecutionRef names an execution.
 type ExecutionRef struct{ Flow, Execution string }
@@ -33,6 +38,49 @@ type Parent struct {
 	Handle string
 	// Depth is how many executions wait in a chain that ends here, 0 if none waits.
 	Depth int
+	// Root is the [RootID] of the execution that no step started and from which this one descends. Generation
+	// counts the starts from there, up to 255: 1 for a sub-flow of the root. Both are zero if no step
+	// started the execution, if release 0.1.0 did, and in an item that ended it.
+	Root       ID
+	Generation int
+}
+
+// MaxDescendants is the maximum number of open descendants of a root, not counting the first generation.
+const MaxDescendants = 10_000
+
+// Starts below MaxFastGeneration are paced: each root then starts one execution a [Pace].
+const (
+	MaxFastGeneration = 100
+	Pace              = time.Second
+)
+
+// RootID returns the part of an id that items have room for: its first 7 bytes, and zeros. It names the
+// record of a root.
+func RootID(id ID) ID {
+	clear(id[7:])
+	return id
+}
+
+// Root returns the [RootID] of the root from which the execution descends, and the generation. A root is
+// its own, and has generation 0.
+func (s State) Root() (root ID, generation int) {
+	if s.Parent != nil && s.Parent.Generation > 0 {
+		return s.Parent.Root, s.Parent.Generation
+	}
+	return RootID(NewID(s.Flow.Name, s.Execution)), 0
+}
+
+// IsSubflow reports whether a step started the execution.
+func (s State) IsSubflow() bool { return s.Parent != nil && s.Parent.Key != "" }
+
+// IsCounted reports whether open descendants of the generation are counted. Sub-flows of a root are
+// not, so that ordinary sub-flows cost no write more.
+func IsCounted(generation int) bool { return generation > 1 }
+
+// IsSameStep reports whether both are the same attempt of a step. Not every item has the root.
+func (p Parent) IsSameStep(other Parent) bool {
+	p.Root, p.Generation, other.Root, other.Generation = ID{}, 0, ID{}, 0
+	return p == other
 }
 
 // Start is what a sub-flow is started with, besides its input.
@@ -59,12 +107,12 @@ func (r *run) awaitChild(step *fdl.Step, task *fdl.Task, waiting *Waiting) {
 	}
 }
 
-// childOf returns what the parameters name. Without a name of its own, the execution has one that the same
-// attempt always gives.
+// childOf returns the execution that the parameters name. Without a name of its own, or with one whose path has
+// no value, the execution has a name that the same attempt always gives.
 func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	flow, name := params.Get(fdl.ParamFlowName), params.Get(fdl.ParamExecutionName)
-	if name.IsMissing() && !task.Params.Has(fdl.ParamExecutionName) {
+	if name.IsMissing() {
 		const room = fdl.MaxName - 33      // the key and a hyphen
 		base := withoutKey(call.Execution) // so that names do not grow with the depth
 		name = value.String(base[:min(len(base), room)] + "-" + call.Key())
@@ -73,8 +121,6 @@ func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child Execut
 	switch {
 	case !fdl.ValidName(child.Flow):
 		problem = fmt.Sprintf("%s is %s, which is no name of a flow", fdl.ParamFlowName, shown(flow))
-	case name.IsMissing():
-		problem = fdl.ParamExecutionName + " has no value: its path leads nowhere"
 	case !fdl.ValidName(child.Execution):
 		problem = fmt.Sprintf("%s is %s, which is no name of an execution", fdl.ParamExecutionName, shown(name))
 	case input.Kind() != value.KindObject:
@@ -109,7 +155,11 @@ func childInput(input value.Value) value.Value {
 // childStart returns the input and the start of a sub-flow.
 func (r *run) childStart(task *fdl.Task, waiting *Waiting, call Call) (value.Value, *Start) {
 	child, input, problem := r.childOf(task, waiting, call)
-	start := &Start{Child: child, Parent: Parent{Log: call.Log, Key: call.Key()}, OnlyStarts: task.Pattern == fdl.PatternRequestResponse}
+	root, generation := r.state().Root()
+	start := &Start{
+		Child: child, Parent: Parent{Log: call.Log, Key: call.Key(), Root: root, Generation: min(generation+1, math.MaxUint8)},
+		OnlyStarts: task.Pattern == fdl.PatternRequestResponse,
+	}
 	start.Again = waiting.Child != nil && waiting.Submitted()
 	if !start.OnlyStarts {
 		start.Parent.Depth = r.depth() + 1

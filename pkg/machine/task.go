@@ -23,6 +23,7 @@ func (r *run) beginAttempt(step *fdl.Step, task *fdl.Task, input value.Value, re
 		r.fail(step, *err)
 		return
 	}
+	r.noteUnnamed(step, task, params)
 	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
 	r.emit(Event{Type: TaskStarted, Step: step.Index})
 	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, Entry: r.entry(), Retried: retried}
@@ -152,7 +153,7 @@ func (r *run) callOf(step *fdl.Step, attempt Attempt) Call {
 func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command {
 	call := r.callOf(step, waiting.Attempt)
 	r.state().Trace.describe(&call)
-	call.Place = r.state().WaitingPlace()
+	call.Place, call.Iteration = r.state().WaitingPlace(), IterationPath(Iterations(step, r.state().Items()))
 	call.Resource, call.StepInput, call.Limit = task.Resource, waiting.Input, task.Timeout
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)

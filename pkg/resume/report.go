@@ -116,6 +116,9 @@ func (l Limits) FailureOf(name, cause string) (token.Outcome, error) {
 		return token.Outcome{}, &ReportError{What: "the error has a control character; allowed: a name for retry and catch of the flow, such as Rejected"}
 	case size > l.Size:
 		return token.Outcome{}, l.tooLarge("the failure", size)
+	case len(name) > token.MaxError:
+		return token.Outcome{}, &ReportError{What: fmt.Sprintf("the error has %d bytes and the limit is %d; report a short name, and the rest as the cause",
+			len(name), token.MaxError)}
 	}
 	return token.Failure(name, cause), nil
 }

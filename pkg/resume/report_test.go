@@ -73,6 +73,18 @@ func object(size int) string { return `{"a":"` + strings.Repeat("x", size-len(`{
 
 func failureOf(size int) string { return `{"error":"E","cause":"` + strings.Repeat("c", size-1) + `"}` }
 
+func TestErrorsAreBounded(t *testing.T) {
+	t.Parallel()
+	limits := resume.Limits{Size: 1 << 10}
+	if _, err := limits.FailureOf(strings.Repeat("E", token.MaxError), ""); err != nil {
+		t.Error(err)
+	}
+	_, err := limits.FailureOf(strings.Repeat("E", token.MaxError+1), "")
+	if refused, ok := errors.AsType[*resume.ReportError](err); !ok || !strings.Contains(refused.What, "the error has 129 bytes and the limit is 128") {
+		t.Errorf("an error over the limit: %v", err)
+	}
+}
+
 // What waits reads no value that is nested without end.
 func TestReportsOfManyLevels(t *testing.T) {
 	t.Parallel()

@@ -103,16 +103,15 @@ func (o Outcome) Matches(name string) bool {
 	return o.Thrown && name == functionPrefix+o.Error && !slices.Contains(callErrors, name)
 }
 
-// The lengths of an error and a cause that are kept, in bytes. They are the vendor's limits
-// of a report.
-const (
-	maxError = 128
-	maxCause = 4096
-)
+// MaxError is the limit of an error's length in bytes, as in the vendor's reports. A longer error of a call is cut.
+const MaxError = 128
+
+// maxCause is how many bytes of a cause are kept.
+const maxCause = 4096
 
 // Cut returns the outcome with the error and the cause cut to the lengths that are kept.
 func (o Outcome) Cut() Outcome {
-	o.Error = cut(o.Error, maxError)
+	o.Error = cut(o.Error, MaxError)
 	if size := len(o.Cause); size > maxCause {
 		note := fmt.Sprintf("... (cut: it had %d bytes and the limit is %d)", size, maxCause)
 		o.Cause = cut(o.Cause, maxCause-len(note)) + note

@@ -27,7 +27,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
 		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, laneTaskCases,
-		historyCases, subflowCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases, abandonCases) {
+		historyCases, subflowCases, descendantCases, pauseCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases, abandonCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.run(newFixture(t, open(t)))
@@ -94,6 +94,7 @@ func newFixture(t *testing.T, store Store) *fixture {
 	b.log = &FaultyLog{Log: store}
 	b.WorkerConfig = engine.WorkerConfig{
 		Log: notedLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: notedTokens{b}, Stops: notedStops{b}, Joins: notedJoins{b},
+		Descendants: notedRoots{store, b}, Index: store, Pauses: store,
 		Keys: testKeys, Now: b.Now,
 		NewNonce: b.freshText, Sleep: func(context.Context, time.Duration) error { b.pauses++; return nil },
 	}
@@ -162,7 +163,7 @@ func (b *fixture) of(w engine.Wake) string {
 
 func kindOf(w engine.Wake) string {
 	switch {
-	case slices.Contains([]string{machine.CauseStart, machine.CauseStop, machine.CauseParent, machine.CauseLimit}, w.Cause):
+	case slices.Contains([]string{machine.CauseStart, machine.CauseStop, machine.CauseParent, machine.CauseLimit, machine.CauseDescendants}, w.Cause):
 		return w.Cause
 	case machine.IsJoin(w.Cause):
 		return w.Cause[:strings.LastIndex(w.Cause, "-")]
@@ -272,6 +273,28 @@ func (s notedStops) StopRequest(ctx context.Context, id engine.ID) (engine.StopR
 		s.note("no request to stop")
 	}
 	return request, ok, err
+}
+
+// notedRoots notes what the engine counts.
+type notedRoots struct {
+	engine.Descendants
+	b *fixture
+}
+
+func (r notedRoots) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (engine.RootRecord, bool, error) {
+	after, ok, err := r.Descendants.Enter(ctx, root, op)
+	r.b.note("count a start: %d", after.Open)
+	return after, ok, err
+}
+
+func (r notedRoots) Leave(ctx context.Context, root engine.ID) error {
+	r.b.note("count an end")
+	return r.Descendants.Leave(ctx, root)
+}
+
+func (r notedRoots) Root(ctx context.Context, root engine.ID) (engine.RootRecord, error) {
+	r.b.note("read the root")
+	return r.Descendants.Root(ctx, root)
 }
 
 // notedJoins notes what the engine does with join records.

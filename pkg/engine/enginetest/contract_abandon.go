@@ -215,6 +215,17 @@ var abandonCases = []ruleCase{
 		b.wantTrace("read", "2 joined", "2 joined", "write 2")
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
 	}},
+	{"rule 18: a dead wake of a failed lane ends the log, whose other lanes are stopped", func(b *fixture) {
+		b.script("A", answer{outcome: token.Failure("No", "")})
+		_, lanes := b.fork(taskText("A"), waitText("B", 3000))
+		b.advance(lanes[1])
+		b.advance(lanes[0])
+		b.wakes, b.trace = nil, nil
+		b.abandon(b.wakeOf(machine.CauseLaneFailed(b.waiting().Attempt.Number)), engine.AbandonedExecution)
+		b.wantTrace("read", "1 joined", "1 joined", "write 2", "1 joined", "wake stop of lane 1 in 0s")
+		b.drain()
+		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)
+	}},
 	{"rule 21: a dead stop of a log that waits for lanes stops them first, and again after a crash", func(b *fixture) {
 		b.fork(taskText("A"), taskText("B"))
 		stop := b.stop()

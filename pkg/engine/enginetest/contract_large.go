@@ -241,6 +241,18 @@ var largeCases = []ruleCase{
 				!strings.Contains(state.Cause, "read large value "+start.Execution.String()+"/") || !strings.Contains(state.Cause, text) {
 				b.t.Errorf("%s: %s %s (%s), error %v", text, state.Status, state.Error, state.Cause, err)
 			}
+			history, historyErr := b.History(b.t.Context(), start.Execution)
+			if err != nil || historyErr != nil {
+				b.t.Fatalf("%s: described with error %v, history with %v", text, err, historyErr)
+			}
+			for _, shown := range []value.Value{state.Input, history[0].Input} {
+				if !strings.HasPrefix(shown.JSON(), `"left out: read large value `) || !strings.Contains(shown.JSON(), text) {
+					b.t.Errorf("%s: the input is %.200s", text, shown.JSON())
+				}
+			}
+			if _, err := b.client().Rerun(b.t.Context(), start.Execution, "again", false); engine.CodeOf(err) != engine.CodeDefect {
+				b.t.Errorf("%s: started again with a hollow input, error %v", text, err)
+			}
 		}
 	}},
 	{"large values, rule 13: one that cannot be read in time is no defect, however often, and nothing is lost", func(b *fixture) {
@@ -294,6 +306,44 @@ var largeCases = []ruleCase{
 		if state, err := b.Describe(b.t.Context(), testID); err != nil || !value.Equal(state.Output, sized(1<<20)) {
 			b.t.Errorf("%s %s: the output has %d bytes, error %v", state.Status, state.Error, state.Output.Size(), err)
 		}
+	}},
+	{"large values, rule 13: a queued call whose input is gone fails its step on the fifth delivery", func(b *fixture) {
+		for name, flow := range map[string]string{"plain": longFlow, "atMostOnce": longOnceFlow} {
+			values := b.withLarge()
+			b.limits = map[string]time.Duration{"Long": time.Hour}
+			request := b.request(flow, "{}")
+			request.Execution, request.Input = name, sized(largeSize)
+			b.wantStart(request, engine.StartedNew)
+			b.advance(b.take())
+			task := b.takeTask()
+			values.gone = true
+			task.Receives = 4
+			if _, err := b.RunTask(b.t.Context(), task); engine.CodeOf(err) != engine.CodeDefect {
+				b.t.Errorf("%s: the fourth delivery: error %v", name, err)
+			}
+			if record, err := b.store.Record(b.t.Context(), task.Handle); err != nil || !record.Open() || record.BegunBy != "" {
+				b.t.Errorf("%s: after the fourth delivery the record is %+v, error %v", name, record, err)
+			}
+			task.Receives = 5
+			b.rerun(task)
+			b.advance(b.take())
+			state, err := b.Describe(b.t.Context(), engine.NewID(flowName, name))
+			if state.Status != machine.StatusFailed || state.Error != machine.ErrorInternal || !strings.Contains(state.Cause, "it is missing") {
+				b.t.Errorf("%s: %s %s (%s), error %v", name, state.Status, state.Error, state.Cause, err)
+			}
+		}
+	}},
+	{"large values, rule 13: a queued call that was begun is not failed for its input", func(b *fixture) {
+		values := b.withLarge()
+		b.limits = map[string]time.Duration{"Long": time.Hour}
+		b.startLarge(longOnceFlow)
+		b.advance(b.take())
+		task := b.takeTask()
+		b.script("Long", answer{err: errStopped})
+		b.wantTaskFails(task)
+		values.gone = true
+		task.Receives = 99
+		b.wantTaskPutBack(task, after(begunFor))
 	}},
 	{"large values: the reference in a task is covered by its MAC", func(b *fixture) {
 		b.withLarge()

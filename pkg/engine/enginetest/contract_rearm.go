@@ -32,6 +32,19 @@ var rearmCases = []ruleCase{
 		b.rearm(engine.RearmRequest{Calls: true}, "token")
 		b.wantPutBack(b.take(), epoch.Add(workerDeadAfter))
 	}},
+	{"rearm: while the worker that entered a fork may live, the wake returns to the queue, and no lane gets one", func(b *fixture) {
+		b.fork(taskText("A"), taskText("B"))
+		b.wakes = nil
+		b.rearm(engine.RearmRequest{Calls: true}, "lanes")
+		rearm := b.take()
+		b.wantPutBack(rearm, epoch.Add(workerDeadAfter))
+		b.wantTrace("read", "no request to stop")
+		b.at(workerDeadAfter)
+		b.advance(rearm)
+		if wakes := b.takeAll(); len(wakes) != 2 || wakes[0].Lane == nil || wakes[1].Lane == nil {
+			b.t.Errorf("the wakes are %+v", wakes)
+		}
+	}},
 	{"rearm: a start is overdue when its worker is dead for certain", func(b *fixture) {
 		b.begin(pollFlow)
 		b.overdue(workerDeadAfter, 0)

@@ -27,7 +27,7 @@ var subflowCases = []ruleCase{
 		b.wantTrace("read", "write 1", "wake start of the sub-flow in 0s", "write 0 of the sub-flow", "write 2")
 		b.wantHistory("Scheduled Started Submitted")
 		child := b.child()
-		want := machine.Parent{Log: testID, Key: child.Parent.Key, Handle: b.waiting().Handle(), Depth: 1}
+		want := machine.Parent{Log: testID, Key: child.Parent.Key, Handle: b.waiting().Handle(), Depth: 1, Root: machine.RootID(testID), Generation: 1}
 		if *child.Parent != want || want.Key == "" || child.Input.JSON() != `{"id":7}` {
 			b.t.Errorf("the sub-flow has the input %s and the parent %+v, want %+v", child.Input, child.Parent, want)
 		}

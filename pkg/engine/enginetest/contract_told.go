@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // endCases are about who is told of the end of an execution.
@@ -43,6 +44,29 @@ var endCases = []ruleCase{
 		b.advance(engine.Wake{Execution: testID, Cause: "0123456789abcdef", Seq: 1, Due: b.Now(), Sent: b.Now()})
 		b.wantTrace("read")
 	}},
+	{"rule 7: a report after the end does not have the end told again", func(b *fixture) {
+		again := b.closedLast(token.ClosedByCallback, 0)
+		for hours := range 3 { // the same outcome, or another one: the wake precedes the update
+			b.at(time.Duration(hours+1) * time.Hour)
+			again.Due, again.Sent = b.Now(), b.Now()
+			b.advance(again)
+			b.wantTrace("read", "look: closed by callback")
+			b.trace = nil
+		}
+	}},
+	{"rule 7: the wake that brought the result has an end told that was not, however late it comes", func(b *fixture) {
+		wake := b.closedLast(token.ClosedByCallback, 1)
+		b.at(time.Hour)
+		b.advance(wake)
+		b.wantTrace("read", "told Succeeded")
+	}},
+	{"rule 10: a wake that a queue's closer sends long after the end has an end told that was not", func(b *fixture) {
+		wake := b.closedLast(token.ClosedByEvent, 1)
+		b.at(time.Hour)
+		wake.Due, wake.Sent = b.Now(), b.Now()
+		b.advance(wake)
+		b.wantTrace("read", "look: closed by event", "told Succeeded")
+	}},
 	{"rule 7: a failure by a defect is told too", func(b *fixture) {
 		start := b.gone()
 		b.Ends = &told{b, 0}
@@ -59,6 +83,26 @@ func (b *fixture) lastTask(failures int) engine.Wake {
 	b.Ends = &told{b, failures}
 	b.answer("Only", `{}`)
 	return b.begin(taskFlow("Only"))
+}
+
+// closedLast closes the token of the last step, and gives the wake that ends the execution. The end is told after so many
+// failures.
+func (b *fixture) closedLast(by token.Closer, failures int) engine.Wake {
+	b.t.Helper()
+	b.Ends = &told{b, failures}
+	b.ask(askFlow)
+	wake := b.tokenWake()
+	closing := token.CloseOp{Outcome: token.Success(object(b.t, "{}")), By: by, At: b.Now()}
+	if _, err := b.store.Close(b.t.Context(), wake.Cause, closing); err != nil {
+		b.t.Fatal(err)
+	}
+	if failures > 0 {
+		b.wantError(wake, engine.CodeInternal)
+	} else {
+		b.advance(wake)
+	}
+	b.trace = nil
+	return wake
 }
 
 // told notes the ends that it is told of.

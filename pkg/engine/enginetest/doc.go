@@ -32,12 +32,15 @@ import (
 // Store is what an engine keeps its executions in, and what the suites need to
 // play those who send heartbeats. That its outcomes are kept as they should
 // be is for resumetest to check.
-type Store interface {
+type Store interface { //nolint:interfacebloat // the ports of one store
 	engine.Log
 	engine.Flows
 	Records
 	engine.Stops
 	engine.Joins
+	engine.Descendants
+	engine.Index
+	engine.Pauses
 }
 
 // epoch is when every case begins. It has a nanosecond part, which stores must

@@ -34,7 +34,7 @@ func (r *roles) client() *engine.Client {
 	c := r.WorkerConfig
 	client, err := engine.NewClient(engine.ClientConfig{
 		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Keys: c.Keys, Now: c.Now, Limits: c.Limits,
-		Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues,
+		Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues, Descendants: c.Descendants, Index: c.Index, Pauses: c.Pauses,
 		CheckTarget: func(string) error { return nil },
 	})
 	if err != nil {
@@ -47,7 +47,8 @@ func (r *roles) janitor() *engine.Janitor {
 	c := r.WorkerConfig
 	janitor, err := engine.NewJanitor(engine.JanitorConfig{
 		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Joins: c.Joins, Ends: c.Ends, Notices: c.Notices,
-		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues,
+		Descendants: c.Descendants,
+		Now:         c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues,
 	})
 	if err != nil {
 		panic(err)
