@@ -59,6 +59,8 @@ const (
 	// Child: a step that says that it started a sub-flow did, it starts the same one again, and only a step
 	// that waits for the end of its sub-flow ends with it.
 	Child Invariant = "child"
+	// Uncounted: a root counts all of its descendants that are open, from the second generation on.
+	Uncounted Invariant = "uncounted"
 	// Late: who looks after the end, of the execution or of the lane, calls nothing for it.
 	Late Invariant = "late"
 	// OpenedInEnding: a lane's start that is received after its parent began to end opens nothing.

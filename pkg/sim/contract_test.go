@@ -55,7 +55,9 @@ var mutants = []mutant{
 		name:   "rule 3: the timer after the commit",
 		caught: sim.Stuck, edits: one("engine/commit.go",
 			`	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		wake := Wake{
+			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq, Flow: d.state.Flow.Name,
+		}
 		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
@@ -70,7 +72,9 @@ var mutants = []mutant{
 		return err
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq}
+		wake := Wake{
+			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq, Flow: d.state.Flow.Name,
+		}
 		if err := h.wakes.Send(ctx, wake); err != nil {
 			return err
 		}
@@ -389,13 +393,13 @@ var mutants = []mutant{
 	{
 		name:   "rule 12: the first item before the wake",
 		caught: sim.Stuck, edits: one("engine/client.go",
-			`	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+			`	if err := c.wakes.Send(ctx, wake); err != nil {
 		return machine.State{}, err
 	}
 	if err := c.put(ctx, item); err != nil {
 `,
 			`	err = c.put(ctx, item)
-	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now}); err != nil {
+	if err := c.wakes.Send(ctx, wake); err != nil {
 		return machine.State{}, err
 	}
 	if err != nil {
@@ -803,22 +807,39 @@ var mutants = []mutant{
 	{
 		name: "rule 24: an attempt that starts its sub-flow again takes it for another one", from: forkless + 1,
 		caught: sim.Child, edits: one("engine/subflow.go",
-			`	case state.Parent != nil && *state.Parent == start.Parent:`,
-			`	case state.Parent != nil && *state.Parent == start.Parent && state.Flow.Name == "":`),
+			`	case state.Parent != nil && state.Parent.IsSameStep(start.Parent):`,
+			`	case state.Parent != nil && state.Parent.IsSameStep(start.Parent) && state.Flow.Name == "":`),
 	},
 	{
 		name: "rule 24: any sub-flow of that name is the attempt's", from: awaited + 1,
 		caught: sim.Stuck, edits: one("engine/subflow.go",
-			`	case state.Parent != nil && *state.Parent == start.Parent:`, `	case state.Parent != nil:`),
+			`	case state.Parent != nil && state.Parent.IsSameStep(start.Parent):`, `	case state.Parent != nil:`),
+	},
+	{
+		name: "descendants: a start that another one preceded counts an end too many", from: awaited + 1,
+		caught: sim.Uncounted, edits: one("engine/subflow.go",
+			`_ = h.descendants.Leave(ctx, start.Parent.Root) // counted`,
+			`_, _ = h.descendants.Leave(ctx, start.Parent.Root), h.descendants.Leave(ctx, start.Parent.Root) // counted`),
+	},
+	{
+		name: "descendants: a start is counted after it", from: awaited + 1,
+		caught: sim.Uncounted, edits: one("engine/subflow.go",
+			`	due, refused, err := h.enter(ctx, call)
+	if err != nil || refused.Failed() {
+		return refused, err
+	}
+`, `	due := h.clock()
+	defer func() { _, _, _ = h.enter(ctx, call) }()
+`),
 	},
 	{
 		name: "rule 24: a step that only starts its sub-flow does not start it", from: awaited + 1,
 		caught: sim.Child, edits: one("engine/subflow.go",
-			`	state, err := h.accept(ctx, request, &start.Parent)
+			`	state, err := child.accept(ctx, request, &start.Parent, due)
 `, `	if start.OnlyStarts {
 		return startedChild(machine.State{Execution: start.Child.Execution}), nil
 	}
-	state, err := h.accept(ctx, request, &start.Parent)
+	state, err := child.accept(ctx, request, &start.Parent, due)
 `),
 	},
 	{

@@ -119,6 +119,7 @@ func (l *log) append(next engine.Item) error {
 	l.addSub(state.Waiting)
 	l.checkJoined(before, state, events)
 	l.checkExpiry()
+	l.checkCounted()
 	return nil
 }
 

@@ -23,7 +23,7 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 func (a *actor) worker() *engine.Worker {
 	return must(engine.NewWorker(engine.WorkerConfig{
 		Log: logs{a}, Wakes: a.wakes(), Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
-		Joins: joins{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
+		Joins: joins{a}, Descendants: roots{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
 		Limits: a.world.limits, Observer: observer{a}, Notices: notices{a},
 	}))
 }

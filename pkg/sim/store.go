@@ -14,6 +14,7 @@ type store struct {
 	order   []*log              // in which they were known
 	stop    *engine.StopRequest // nil before a stop was requested
 	joins   map[engine.ForkID]engine.JoinRecord
+	roots   map[engine.ID]engine.RootRecord
 	records map[string][]stored // by handle, in the order of their changes
 }
 

@@ -172,9 +172,9 @@ func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 	w.store.logs = map[engine.ID]*log{}
 	w.addLog(&log{id: w.id})
 	w.store.records = map[string][]stored{}
-	w.store.joins = map[engine.ForkID]engine.JoinRecord{}
+	w.store.joins, w.store.roots = map[engine.ForkID]engine.JoinRecord{}, map[engine.ID]engine.RootRecord{}
 	if len(s.worlds) > 0 {
-		w.store.records = s.worlds[0].store.records
+		w.store.records, w.store.roots = s.worlds[0].store.records, s.worlds[0].store.roots
 	}
 	s.worlds = append(s.worlds, w)
 	return w
