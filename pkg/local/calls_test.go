@@ -542,3 +542,59 @@ func TestHeartbeatsDuringASubmission(t *testing.T) {
 		})
 	}
 }
+
+// Calls from the task queue, from the lanes of a foreach and from nested ones have the iteration of their step.
+func TestCallsHaveTheIteration(t *testing.T) {
+	t.Parallel()
+	const flow = `version: v1
+type: flow
+steps:
+  - {type: task, name: First, resourceArn: "acs:fc:::services/s/functions/f"}
+  - type: parallel
+    name: Both
+    branches:
+      - steps: [{type: task, name: Branch, resourceArn: "acs:fc:::services/s/functions/f"}]
+      - steps:
+          - type: foreach
+            name: Outer
+            iterationMapping: {collection: $.list, item: row}
+            inputMappings: [{target: list, source: [[0], [0, 1]]}]
+            steps:
+              - {type: task, name: Row, resourceArn: "acs:fc:::services/s/functions/f"}
+              - type: foreach
+                name: Inner
+                maxConcurrency: 1
+                inputMappings: [{target: row, source: $input.row}]
+                iterationMapping: {collection: $.row, item: cell}
+                steps:
+                  - {type: task, name: Cell, resourceArn: "acs:fc:::services/s/functions/f"}
+  - {type: task, name: Last, resourceArn: "acs:fc:::services/s/functions/f"}
+`
+	want := []string{"Branch ", "Cell 0.0", "Cell 1.0", "Cell 1.1", "First ", "Last ", "Row 0", "Row 1"}
+	for form, own := range forms {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			seen := &seenIterations{timedTasks: timedTasks{own: own}}
+			s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: seen})
+			start(t, s, flow, "one")
+			runToEnd(t, s)
+			if slices.Sort(seen.calls); !slices.Equal(seen.calls, want) {
+				t.Errorf("the calls are %q, want %q", seen.calls, want)
+			}
+		})
+	}
+}
+
+// seenIterations has the step and the iteration of each call.
+type seenIterations struct {
+	timedTasks
+
+	calls []string
+}
+
+func (s *seenIterations) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, call.Step+" "+call.Iteration)
+	return answered, nil
+}

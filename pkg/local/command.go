@@ -98,6 +98,9 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 		"WAITLESS_STEP="+call.Step,
 		"WAITLESS_IDEMPOTENCY_KEY="+call.Key(),
 	)
+	if call.Iteration != "" {
+		cmd.Env = append(cmd.Env, "WAITLESS_ITERATION="+call.Iteration)
+	}
 	if call.Traceparent != "" {
 		cmd.Env = append(cmd.Env, "TRACEPARENT="+call.Traceparent, "TRACESTATE="+call.Tracestate)
 	}

@@ -71,8 +71,10 @@ var helpers = map[string]func(args []string){
 	"environment": func([]string) {
 		input, _ := io.ReadAll(os.Stdin)
 		environment := map[string]any{"stdin": string(input)}
-		for _, name := range []string{"NOW", "FLOW", "EXECUTION", "STEP", "IDEMPOTENCY_KEY"} {
-			environment[name] = os.Getenv("WAITLESS_" + name)
+		for _, name := range []string{"NOW", "FLOW", "EXECUTION", "STEP", "ITERATION", "IDEMPOTENCY_KEY"} {
+			if text, ok := os.LookupEnv("WAITLESS_" + name); ok {
+				environment[name] = text
+			}
 		}
 		environment["inherited"] = os.Getenv("PATH") != ""
 		environment["secrets"] = os.Getenv("WAITLESS_CLIENT_KEYS") + os.Getenv("WAITLESS_CALLBACK_SECRET") +
@@ -198,6 +200,16 @@ func TestCommandGetsInputAndEnvironment(t *testing.T) {
 		`{"EXECUTION":"run-1","FLOW":"polling","IDEMPOTENCY_KEY":%q,"NOW":"2026-01-31T10:00:00.0000005Z","STEP":"GetJobStatus",`+
 			`"inherited":true,"secrets":"","stdin":"{\"delay\":20}\n"}`,
 		testCall("work", `{}`).Key()))
+}
+
+func TestCommandGetsTheIteration(t *testing.T) {
+	t.Parallel()
+	call := testCall("work", `{}`)
+	call.Iteration = "3.0"
+	outcome, err := helperCommand(t, "environment").call(t.Context(), call, commandNow)
+	if got := outcome.Output.Get("ITERATION").Text(); err != nil || got != call.Iteration {
+		t.Errorf("the iteration is %q, error %v, want %s", got, err, call.Iteration)
+	}
 }
 
 func TestCommandOutcomes(t *testing.T) {

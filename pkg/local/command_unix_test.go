@@ -51,14 +51,19 @@ func TestCommandTakesItsChildrenWithIt(t *testing.T) {
 	case file = <-opened:
 	case err := <-returned:
 		t.Fatalf("the command ended before it opened the pipe: error %v", err)
+	case <-time.After(local.Patience):
+		t.Fatal("the command does not open the pipe")
 	}
 	t.Cleanup(func() { _ = file.Close() })
+	if err := file.SetReadDeadline(time.Now().Add(local.Patience)); err != nil {
+		t.Fatal(err)
+	}
 	lines := bufio.NewReader(file)
 	if line, err := lines.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("read %q, %v", line, err)
 	}
 	cancel()
-	if err := <-returned; !errors.Is(err, context.Canceled) {
+	if err := local.Within(t, returned, "the end of the command"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Call answered %v", err)
 	}
 	if err := file.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {

@@ -21,6 +21,8 @@ func TestLog(t *testing.T)           { t.Parallel(); enginetest.Log(t, as[engine
 func TestFlows(t *testing.T)         { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
 func TestOutcomes(t *testing.T)      { t.Parallel(); enginetest.Outcomes(t, as[enginetest.Records]) }
 func TestStops(t *testing.T)         { t.Parallel(); enginetest.Stops(t, as[engine.Stops]) }
+func TestDescendants(t *testing.T)   { t.Parallel(); enginetest.Descendants(t, as[engine.Descendants]) }
+func TestPauses(t *testing.T)        { t.Parallel(); enginetest.Pauses(t, as[engine.Pauses]) }
 func TestJoins(t *testing.T)         { t.Parallel(); enginetest.Joins(t, as[engine.Joins]) }
 func TestLargeValues(t *testing.T)   { t.Parallel(); enginetest.LargeValues(t, as[engine.LargeValues]) }
 func TestContract(t *testing.T)      { t.Parallel(); enginetest.Contract(t, as[enginetest.Store]) }

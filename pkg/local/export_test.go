@@ -1,6 +1,7 @@
 package local
 
 import (
+	"testing"
 	"time"
 
 	"github.com/waitless/waitless/pkg/value"
@@ -13,3 +14,18 @@ func EventOf(event string, started value.Value) string {
 
 // NewDatabase returns an empty database in memory.
 func NewDatabase() Database { return newMemory() }
+
+// Patience is how long a test waits for what happens at once.
+const Patience = time.Minute
+
+// Within returns what the channel gives, or fails the test after a while.
+func Within[T any](t *testing.T, signal <-chan T, what string) T {
+	t.Helper()
+	select {
+	case given := <-signal:
+		return given
+	case <-time.After(Patience):
+		t.Fatalf("%s does not come within %s", what, Patience)
+	}
+	panic("unreachable")
+}

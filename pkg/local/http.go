@@ -126,6 +126,9 @@ func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.
 		"Waitless-Step":      values[3:4:4],
 		keyHeader:            values[4:5:5],
 	}
+	if call.Iteration != "" {
+		request.Header.Set("Waitless-Iteration", call.Iteration)
+	}
 	if call.Traceparent != "" {
 		request.Header.Set("Traceparent", call.Traceparent)
 	}

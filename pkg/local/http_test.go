@@ -65,6 +65,22 @@ func TestHTTPRequest(t *testing.T) {
 		`"body":"{\"delay\":20}","method":"POST","password":"word","path":"/check","query":"key=k","user":"me"}`, call.Key()))
 }
 
+func TestHTTPRequestOfAnIteration(t *testing.T) {
+	t.Parallel()
+	f := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprintf(w, `{"iteration":%q,"times":%d}`, r.Header.Get("Waitless-Iteration"), len(r.Header["Waitless-Iteration"]))
+	})
+	for iteration, want := range map[string]string{"": `{"iteration":"","times":0}`, "3.0": `{"iteration":"3.0","times":1}`} {
+		call := testCall("work", `{}`)
+		call.Iteration = iteration
+		outcome, err := f.call(t.Context(), call, commandNow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantOutput(t, outcome, want)
+	}
+}
+
 func TestHTTPRequestOfATrace(t *testing.T) {
 	t.Parallel()
 	for _, call := range []machine.Call{{}, {Traceparent: "00-parent"}, {Traceparent: "00-parent", Tracestate: "a=b,c=d"}} {
@@ -172,7 +188,7 @@ func TestHTTPResponseWithoutEnd(t *testing.T) {
 			})
 			f.most = 10 << 10
 			wantCause(t, post(t, f), machine.ErrorInvalidLocal, "answered more than 10240 bytes, which is the limit; write large data elsewhere")
-			<-gone
+			Within(t, gone, "the end of the response")
 		})
 	}
 }
@@ -241,8 +257,14 @@ func TestUnreachableFunctionIsNotCalled(t *testing.T) {
 func TestAnHTTPFunctionTakesTooLong(t *testing.T) {
 	t.Parallel()
 	f := serve(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // or the server does not see that the caller is gone
-		<-r.Context().Done()
+		if _, err := io.Copy(io.Discard, r.Body); err != nil { // until then the server does not see that the caller is gone
+			return
+		}
+		select {
+		case <-r.Context().Done():
+		case <-time.After(Patience):
+			t.Error("the server does not see that the caller is gone")
+		}
 	})
 	call := testCall("work", `{}`)
 	call.Limit = 20 * time.Millisecond

@@ -68,11 +68,7 @@ func (s *rawServer) serve(conn net.Conn, text string, requests int) {
 // awaitClose waits until the server has closed a connection. A call that failed may have left none to close.
 func (s *rawServer) awaitClose(t *testing.T) {
 	t.Helper()
-	select {
-	case <-s.closed:
-	case <-time.After(patience):
-		t.Fatalf("no connection was closed within %s", patience)
-	}
+	Within(t, s.closed, "the end of a connection")
 }
 
 // awaitNoneOpen waits until the client sees that its idle connections were closed: the system may be late to tell it, and a call
@@ -91,14 +87,11 @@ func awaitNoneOpen(t *testing.T, f *httpFunction) {
 		return true
 	}
 	for begin := time.Now(); !noneOpen(); runtime.Gosched() {
-		if time.Since(begin) > patience {
-			t.Fatalf("a connection that the server closed is open after %s", patience)
+		if time.Since(begin) > Patience {
+			t.Fatalf("a connection that the server closed is open after %s", Patience)
 		}
 	}
 }
-
-// patience is how long a test waits for what happens at once.
-const patience = time.Minute
 
 const many = 1 << 20
 

@@ -109,9 +109,22 @@ func started(flow string, since, before int64, statuses ...machine.Status) engin
 // appendStarted adds an execution with this status that was started so long after the first.
 func appendStarted(t *testing.T, store *local.KeyedStore, flow, name string, status machine.Status, after time.Duration) {
 	t.Helper()
-	state := machine.State{
+	appendFirst(t, store, machine.State{
 		Flow: machine.FlowRef{Name: flow, Hash: "hash"}, Execution: name, Status: status, Started: time.Unix(1, 0).Add(after), At: time.Unix(0, 0),
-	}
+	})
+}
+
+// appendEnded stores an execution that started so long after 1970 and ended at once.
+func appendEnded(t *testing.T, store *local.KeyedStore, flow, name string, after time.Duration) {
+	t.Helper()
+	at := time.Unix(0, 0).Add(after)
+	appendFirst(t, store, machine.State{
+		Flow: machine.FlowRef{Name: flow, Hash: "hash"}, Execution: name, Status: machine.StatusSucceeded, Started: at, At: at,
+	})
+}
+
+func appendFirst(t *testing.T, store *local.KeyedStore, state machine.State) {
+	t.Helper()
 	item := engine.Item{Execution: state.ID()}
 	item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, 0), state, nil)
 	if err := store.Append(t.Context(), item); err != nil {
@@ -169,4 +182,35 @@ func contents(t *testing.T, store *local.KeyedStore) []int {
 		t.Fatal(err)
 	}
 	return []int{len(all), len(ofFlow), len(running), len(unfinished), len(ended)}
+}
+
+// The entry of an end stays valid for its own execution: a later one of that name is not removed with it.
+func TestRemoveKeepsALaterExecutionOfTheName(t *testing.T) {
+	t.Parallel()
+	store, id := &local.KeyedStore{}, engine.NewID("flow", "run")
+	ended := func() local.Ended {
+		t.Helper()
+		list, err := store.EndedBefore(t.Context(), time.Now(), local.Ended{}, 1)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("ended are %v, error %v", list, err)
+		}
+		return list[0]
+	}
+	remove := func(end local.Ended) (left bool) {
+		t.Helper()
+		if err := store.Remove(t.Context(), end); err != nil {
+			t.Fatal(err)
+		}
+		_, err := store.Latest(t.Context(), id)
+		return !errors.Is(err, engine.ErrNotFound)
+	}
+	appendStarted(t, store, "flow", "run", machine.StatusSucceeded, 0)
+	first := ended()
+	if remove(first) {
+		t.Error("it is not removed")
+	}
+	appendEnded(t, store, "flow", "run", time.Minute)
+	if second := ended(); !remove(first) || ended() != second {
+		t.Error("a later execution is removed")
+	}
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"sync"
 	"time"
+
+	"github.com/RaduBerinde/btreemap"
 
 	"github.com/waitless/waitless/pkg/engine"
 )
@@ -22,26 +25,96 @@ type NoticeSender interface {
 // ErrTargetGone means that a target wants no more notices.
 var ErrTargetGone = errors.New("the target is gone")
 
-// noticesAtOnce is how many notices are sent at once.
-const noticesAtOnce = 16
+const (
+	// healthyAtOnce and failingAtOnce are how many notices are sent at once to targets whose last notice was accepted, or that
+	// got none yet, and to the others. So targets that fail delay only each other.
+	healthyAtOnce, failingAtOnce = 128, 32
+	// targetAtOnce is how many notices are sent at once to one target. One that failed gets one.
+	targetAtOnce = 8
+	// failingPatience is the time limit of a notice to a target that failed. Every fullTryEvery-th failure in a row is
+	// followed by a notice without it, so that a slow target can recover.
+	failingPatience = 5 * time.Second
+	fullTryEvery    = 4
+)
 
 // notices sends the notices of the store. It implements [engine.Notices].
+//
+// Memory holds only where a notice is and when its turn comes. The notice itself is read for each try.
 type notices struct {
 	system *System
-	turns  chan struct{}
-	all    sync.WaitGroup
+	ready  chan struct{} // has a signal if there may be more to send
 
-	mu      sync.Mutex
-	sending map[string]bool // by id
+	mu               sync.Mutex
+	pending          map[noticeKey]*pendingNotice
+	targets          map[string]*noticeTarget // of pending notices
+	healthy, failing noticeLine
+	order            int // counts turns
+}
+
+type noticeKey struct {
+	execution engine.ID
+	id        string
+}
+
+// pendingNotice is to be sent, or is being sent.
+type pendingNotice struct {
+	noticeKey
+
+	target *noticeTarget
+	tries  int
+	again  bool // the engine repeated it while it was being sent
+}
+
+// noticeTarget is a host, or another target.
+type noticeTarget struct {
+	name     string
+	waiting  *btreemap.BTreeMap[turn, *pendingNotice]
+	sending  int
+	last     time.Time // when a notice was last sent
+	failures int       // in a row
+	line     *noticeLine
+	place    turn // in line
+}
+
+// noticeLine has the targets that may get a notice when their turn comes. The target that waited longest is first.
+type noticeLine struct {
+	free    int // how many more notices may be sent at once
+	targets *btreemap.BTreeMap[turn, *noticeTarget]
+}
+
+func newNotices(system *System) *notices {
+	const degree = 16
+	line := func(free int) noticeLine {
+		return noticeLine{free, btreemap.New[turn, *noticeTarget](degree, turn.compare)}
+	}
+	return &notices{
+		system: system, ready: make(chan struct{}, 1), pending: map[noticeKey]*pendingNotice{}, targets: map[string]*noticeTarget{},
+		healthy: line(healthyAtOnce), failing: line(failingAtOnce),
+	}
 }
 
 // Notify implements [engine.Notices].
 func (n *notices) Notify(ctx context.Context, notice engine.Notice) error {
 	stored, err := n.system.config.Store.AddNotice(ctx, StoredNotice{Notice: notice, Since: n.system.config.Clock.Now()})
 	if err == nil {
-		n.begin(n.system.run.Load(), stored)
+		n.add(stored)
 	}
 	return err
+}
+
+// take takes over what earlier runs left: it adds the notices that were not sent, and sends the wakes of executions whose end was
+// committed and not told. The living process tells of the ends of its own generation.
+func (n *notices) take(ctx context.Context) error {
+	for stored, err := range n.system.storedNotices(ctx) {
+		if err == nil && stored.ID == "" {
+			err = n.system.reportEndAgain(ctx, stored.Execution)
+		}
+		if err != nil {
+			return err
+		}
+		n.add(stored)
+	}
+	return nil
 }
 
 func (s *System) storedNotices(ctx context.Context) iter.Seq2[StoredNotice, error] {
@@ -50,49 +123,36 @@ func (s *System) storedNotices(ctx context.Context) iter.Seq2[StoredNotice, erro
 	})
 }
 
-// reportEndsAgain sends the wakes of executions whose end was committed and not told.
-func (s *System) reportEndsAgain(ctx context.Context) error {
-	for stored, err := range s.storedNotices(ctx) {
-		var item engine.Item
-		if err == nil && stored.ID == "" {
-			if item, err = s.config.Store.Latest(ctx, stored.Execution); err == nil {
-				err = s.recoverOne(ctx, item)
-			}
-		}
-		if err != nil {
-			return err
-		}
+func (s *System) reportEndAgain(ctx context.Context, execution engine.ID) error {
+	item, err := s.config.Store.Latest(ctx, execution)
+	if errors.Is(err, engine.ErrNotFound) { // it was removed meanwhile
+		return nil
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	state, err := decodeState(item)
+	if generation := s.config.Store.Generation(); err == nil && generation > 0 && state.Generation == generation {
+		return nil
+	}
+	return s.recoverOne(ctx, item)
 }
 
-// resume begins to send the notices that earlier runs left.
-func (n *notices) resume(r *run) error {
-	for stored, err := range n.system.storedNotices(r.ctx) {
-		if err != nil {
-			return err
-		}
-		n.begin(r, stored)
+// begin sends notices beside the workers until the run ends. A store without generations, and a virtual clock, have what earlier
+// runs left taken over before the workers begin.
+func (n *notices) begin(r *run, all *sync.WaitGroup) error {
+	if n.system.config.Notices != nil {
+		all.Go(func() { n.sendAll(r.ctx, all) })
 	}
-	return nil
-}
-
-// begin sends a notice beside the workers, unless that is under way.
-func (n *notices) begin(r *run, stored StoredNotice) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.system.config.Notices == nil || stored.ID == "" || stored.Failure != "" || n.sending[stored.ID] || r.ctx.Err() != nil {
-		return
+	if n.system.config.Clock.IsVirtual() || n.system.config.Store.Generation() == 0 {
+		return n.take(r.ctx)
 	}
-	n.sending[stored.ID] = true
-	n.all.Go(func() {
-		if err := n.deliver(r.ctx, stored); err != nil && r.ctx.Err() == nil {
-			n.system.warn(err)
+	n.system.queue.inBackground(func() {
+		if err := n.take(r.ctx); err != nil {
+			r.stop(err) // no effect after the end of the run: the next one goes on
 		}
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.sending, stored.ID)
 	})
+	return nil
 }
 
 // Undelivered returns why notices of an execution were given up.
@@ -106,31 +166,179 @@ func (s *System) Undelivered(ctx context.Context, execution engine.ID) (failures
 	return failures, err
 }
 
-// deliver sends a notice until the target accepts it, or until its time is over. The error is that of the store.
-func (n *notices) deliver(ctx context.Context, stored StoredNotice) error {
-	config := n.system.config
-	for try := 1; ; try++ {
-		pause, err := engine.NoticePause(try), n.send(ctx, stored.Notice)
-		switch {
-		case ctx.Err() != nil:
-			return nil //nolint:nilerr // the next run sends it
-		case err == nil:
-			return config.Store.SettleNotice(ctx, stored)
-		case errors.Is(err, ErrTargetGone), config.Clock.Now().Sub(stored.Since)+pause > engine.NoticePatience:
-			config.Notices.GaveUp(stored.Notice, err)
-			stored.Failure = fmt.Sprintf("given up after %s: %s", config.Clock.Now().Sub(stored.Since).Round(time.Second), err)
-			return config.Store.SettleNotice(ctx, stored)
+// add has a stored notice sent at once, unless it is pending or was given up.
+func (n *notices) add(stored StoredNotice) {
+	if n.system.config.Notices == nil || stored.ID == "" || stored.Failure != "" {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	key := noticeKey{stored.Execution, stored.ID}
+	if p := n.pending[key]; p != nil {
+		p.again = true
+		return
+	}
+	p := &pendingNotice{noticeKey: key, target: n.targetOf(stored.Target)}
+	n.pending[key] = p
+	n.wait(p, time.Now())
+}
+
+// targetOf returns the target with that host, or with that name if it is not a URL. n.mu is held.
+func (n *notices) targetOf(name string) *noticeTarget {
+	if parsed, err := url.Parse(name); err == nil && parsed.Host != "" {
+		name = parsed.Host
+	}
+	if n.targets[name] == nil {
+		const degree = 16
+		n.targets[name] = &noticeTarget{name: name, waiting: btreemap.New[turn, *pendingNotice](degree, turn.compare)}
+	}
+	return n.targets[name]
+}
+
+// wait gives a notice its turn at the instant. n.mu is held.
+func (n *notices) wait(p *pendingNotice, at time.Time) {
+	n.order++
+	p.target.waiting.ReplaceOrInsert(turn{at, n.order}, p)
+	n.arrange(p.target)
+}
+
+// arrange gives a target its place in line after a change, or forgets it. n.mu is held.
+func (n *notices) arrange(t *noticeTarget) {
+	if t.line != nil {
+		t.line.targets.Delete(t.place)
+		t.line = nil
+	}
+	line, atOnce := &n.healthy, targetAtOnce
+	if t.failures > 0 {
+		line, atOnce = &n.failing, 1
+	}
+	first, _, ok := t.waiting.Min()
+	switch {
+	case !ok && t.sending == 0:
+		delete(n.targets, t.name)
+	case ok && t.sending < atOnce:
+		n.order++
+		t.line, t.place = line, turn{first.at, n.order}
+		if t.last.After(first.at) { // targets with notices that are overdue take turns
+			t.place.at = t.last
 		}
-		_ = engine.Sleep(ctx, pause) // the loop notices the end of ctx
+		line.targets.ReplaceOrInsert(t.place, t)
+	}
+	select {
+	case n.ready <- struct{}{}:
+	default: // there is a signal
 	}
 }
 
-func (n *notices) send(ctx context.Context, notice engine.Notice) error {
-	select {
-	case n.turns <- struct{}{}:
-		defer func() { <-n.turns }()
-		return n.system.config.Notices.Send(ctx, notice)
-	case <-ctx.Done():
-		return ctx.Err()
+// sendAll sends each notice in its turn, until ctx ends.
+func (n *notices) sendAll(ctx context.Context, all *sync.WaitGroup) {
+	for ctx.Err() == nil {
+		try, pause := n.next(time.Now())
+		if try == nil {
+			await(ctx, pause, n.ready)
+			continue
+		}
+		all.Go(func() {
+			next, err := n.try(ctx, *try)
+			if err != nil && ctx.Err() == nil {
+				n.system.warn(err)
+			}
+			n.tried(*try, next)
+		})
+	}
+}
+
+// noticeTry is one try to send a notice.
+type noticeTry struct {
+	*pendingNotice
+
+	line  *noticeLine   // of the target
+	limit time.Duration // 0 means that of the sender
+}
+
+// next returns the try whose turn it is. Without one it returns how long to wait at most, 0 for no limit.
+func (n *notices) next(now time.Time) (try *noticeTry, pause time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, line := range []*noticeLine{&n.healthy, &n.failing} {
+		place, target, ok := line.targets.Min()
+		if !ok || line.free == 0 {
+			continue
+		}
+		if ahead := place.at.Sub(now); ahead > 0 {
+			if pause == 0 || ahead < pause {
+				pause = min(ahead, longestPause)
+			}
+			continue
+		}
+		_, p, _ := target.waiting.DeleteMin()
+		try = &noticeTry{pendingNotice: p, line: line}
+		if target.failures%fullTryEvery != 0 {
+			try.limit = failingPatience
+		}
+		line.free--
+		target.sending++
+		target.last, p.again = now, false
+		n.arrange(target)
+		return try, 0
+	}
+	return nil, pause
+}
+
+// try sends a notice once and settles it if the target accepted it or its time is over. Next is when it is sent again, zero for
+// never. The error is that of the store.
+func (n *notices) try(ctx context.Context, try noticeTry) (next time.Time, err error) {
+	config := n.system.config
+	stored, err := config.Store.Notice(ctx, try.execution, try.id)
+	if err != nil || stored.ID == "" || stored.Failure != "" { // it was removed with its execution
+		return next, err
+	}
+	limited, cancel := ctx, context.CancelFunc(func() {})
+	if try.limit > 0 {
+		limited, cancel = context.WithTimeout(ctx, try.limit)
+	}
+	err = config.Notices.Send(limited, stored.Notice)
+	cancel()
+	if err != nil && ctx.Err() != nil {
+		return time.Now(), nil //nolint:nilerr // the next run sends it
+	}
+	pause, age := n.judge(try, err), config.Clock.Now().Sub(stored.Since)
+	switch {
+	case err == nil:
+		return next, config.Store.SettleNotice(ctx, stored)
+	case errors.Is(err, ErrTargetGone), age+pause > engine.NoticePatience:
+		config.Notices.GaveUp(stored.Notice, err)
+		stored.Failure = fmt.Sprintf("given up after %s: %s", age.Round(time.Second), err)
+		return next, config.Store.SettleNotice(ctx, stored)
+	}
+	return time.Now().Add(pause), nil
+}
+
+// judge notes whether a target responded, and returns the pause before the next try. 410 is a response.
+func (n *notices) judge(try noticeTry, err error) (pause time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	try.tries++
+	if try.target.failures++; err == nil || errors.Is(err, ErrTargetGone) {
+		try.target.failures = 0
+	}
+	return engine.NoticePause(try.tries)
+}
+
+// tried gives a notice its next turn, or forgets it.
+func (n *notices) tried(try noticeTry, next time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	try.line.free++
+	try.target.sending--
+	switch {
+	case !next.IsZero():
+		n.wait(try.pendingNotice, next)
+	case try.again: // after it was settled, perhaps
+		try.tries = 0
+		n.wait(try.pendingNotice, time.Now())
+	default:
+		delete(n.pending, try.noticeKey)
+		n.arrange(try.target)
 	}
 }

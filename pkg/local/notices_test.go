@@ -3,8 +3,11 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,7 +43,7 @@ func (n *target) GaveUp(_ engine.Notice, why error) {
 }
 
 // runNotified runs an execution of a flow without steps that tells the target, for a while, in a store.
-func runNotified(t *testing.T, store *MemoryStore, n *target, start bool, during time.Duration) (system *System) {
+func runNotified(t *testing.T, store Store, n *target, start bool, during time.Duration) (system *System) {
 	t.Helper()
 	n.start = time.Now()
 	config := Config{Store: store, CheckTarget: func(string) error { return nil }, Limits: machine.Limits{Retention: 30 * day}}
@@ -137,7 +140,7 @@ func TestTheNextProcessSendsTheNotice(t *testing.T) {
 				if runNotified(t, store, second, false, time.Minute); len(second.sent) != 1 {
 					t.Errorf("sent %d times", len(second.sent))
 				}
-				if third := (&target{}); len(runNotified(t, store, third, false, time.Minute).notices.sending)+len(third.sent) > 0 {
+				if third := (&target{}); len(runNotified(t, store, third, false, time.Minute).notices.pending)+len(third.sent) > 0 {
 					t.Error("sent again")
 				}
 			})
@@ -183,6 +186,47 @@ func TestAnEndThatWasNotToldIsToldByTheNextProcess(t *testing.T) {
 	})
 }
 
+// unableToAdd is a store whose process ends while it adds a notice.
+type unableToAdd struct{ *MemoryStore }
+
+func (unableToAdd) AddNotice(ctx context.Context, _ StoredNotice) (StoredNotice, error) {
+	<-ctx.Done()
+	return StoredNotice{}, ctx.Err()
+}
+
+// rules: NO-2
+//
+// The terminal item notes that its end is not told yet.
+func TestAnEndIsToldAfterAProcessThatEndedBeforeItsNotice(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, told := &MemoryStore{}, &target{}
+		system := runNotified(t, unableToAdd{store}, &target{}, true, time.Minute)
+		state, err := system.Client.Describe(t.Context(), engine.NewID("flow", "run"))
+		if err != nil || state.Status != machine.StatusSucceeded {
+			t.Fatalf("it is %q, error %v", state.Status, err)
+		}
+		if runNotified(t, store, told, false, time.Minute); len(told.sent) != 1 {
+			t.Errorf("sent %d times", len(told.sent))
+		}
+	})
+}
+
+// rules: NO-8
+//
+// A notice that is given up after the removal of its execution leaves nothing behind.
+func TestAGivenUpNoticeOfARemovedExecutionIsGone(t *testing.T) {
+	t.Parallel()
+	store, id := &MemoryStore{}, engine.NewID("flow", "run")
+	notice := StoredNotice{Notice: engine.Notice{Execution: id, ID: "msg", Ended: true}, Failure: "given up"}
+	if err := store.SettleNotice(t.Context(), notice); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := store.NoticesOf(t.Context(), id); err != nil || len(left) > 0 {
+		t.Errorf("left are %+v, error %v", left, err)
+	}
+}
+
 // rules: NO-2 NO-8
 //
 // A notice that was given up is sent for another day if the engine sends it again, as `waitless rearm --notices` makes it do.
@@ -206,4 +250,178 @@ func TestANoticeThatWasGivenUpIsSentAgain(t *testing.T) {
 			t.Errorf("sent %d times, %d notices are left, error %v", len(again.sent), len(left), err)
 		}
 	})
+}
+
+// targets are targets by their URLs.
+type targets map[string]func(ctx context.Context) error
+
+func (m targets) Send(ctx context.Context, notice engine.Notice) error { return m[notice.Target](ctx) }
+
+func (targets) GaveUp(engine.Notice, error) {}
+
+// addNotices adds so many notices for a target, with bodies of that size.
+func addNotices(tb testing.TB, store *MemoryStore, target string, count, size int) {
+	tb.Helper()
+	body := strings.Repeat("x", size)
+	for i := range count {
+		id := engine.NewID(target, fmt.Sprint(i))
+		notice := engine.Notice{Execution: id, ID: fmt.Sprintf("end-%s-%d", target, i), Target: target, Body: body, Ended: true}
+		if _, err := store.AddNotice(tb.Context(), StoredNotice{Notice: notice, Since: time.Now()}); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// left counts the notices in a store.
+func left(tb testing.TB, store *MemoryStore) int {
+	tb.Helper()
+	list, err := store.Notices(tb.Context(), StoredNotice{}, 1<<20)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return len(list)
+}
+
+// serveFor runs a system that sends notices, for a while.
+func serveFor(tb testing.TB, store *MemoryStore, sender NoticeSender, during time.Duration) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(tb.Context(), during)
+	defer cancel()
+	if err := New(Config{Store: store, Notices: sender}).Serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		tb.Fatal(err)
+	}
+}
+
+// rules: NO-17
+//
+// Undelivered notices take little memory and no goroutines, also in the next process.
+//
+//nolint:paralleltest // it measures the process
+func TestUndeliveredNoticesTakeLittleMemory(t *testing.T) {
+	const count, size = 10_000, 2_000
+	const mostGoroutines, mostBytes = 100, count * 500 // of memory for each notice; the bodies take 20 MB
+	synctest.Test(t, func(t *testing.T) {
+		store, tried := &MemoryStore{}, atomic.Int64{}
+		addNotices(t, store, "https://dead.example/hook", count, size)
+		dead := targets{"https://dead.example/hook": func(context.Context) error { tried.Add(1); return errors.New("refused") }}
+		before, goroutines := heapBytes(), runtime.NumGoroutine()
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- New(Config{Store: store, Notices: dead}).Serve(ctx) }()
+		time.Sleep(12 * time.Second)
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - goroutines; n > mostGoroutines {
+			t.Errorf("%d more goroutines, want %d at most", n, mostGoroutines)
+		}
+		if n := heapBytes() - before; n > mostBytes {
+			t.Errorf("%d more bytes of memory, want %d at most", n, mostBytes)
+		}
+		if n := tried.Load(); n != 2*count {
+			t.Errorf("%d tries, want %d", n, 2*count)
+		}
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		if n := left(t, store); n != count {
+			t.Errorf("%d notices are left, want %d", n, count)
+		}
+	})
+}
+
+func heapBytes() int {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
+}
+
+// rules: NO-17
+//
+// A target that accepts connections and never responds delays no other, and gets fewer seconds and one notice at a time. Its
+// notices are sent once it responds.
+func TestATargetThatHangsDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const hangs, responds, patience = "https://hangs.example/hook", "https://responds.example/hook", 15 * time.Second
+		store, start := &MemoryStore{}, time.Now()
+		addNotices(t, store, hangs, 80, 10)
+		addNotices(t, store, responds, 80, 10)
+		var late, most, now atomic.Int64
+		sender := targets{
+			hangs: func(ctx context.Context) error {
+				if time.Since(start) > time.Hour {
+					return nil
+				}
+				if n := now.Add(1); time.Since(start) > patience {
+					most.Store(max(most.Load(), n))
+				}
+				defer now.Add(-1)
+				return engine.Sleep(ctx, patience)
+			},
+			responds: func(context.Context) error {
+				if time.Since(start) > 0 {
+					late.Add(1)
+				}
+				return nil
+			},
+		}
+		sender[hangs] = failing(sender[hangs])
+		serveFor(t, store, sender, 4*time.Hour)
+		if late.Load() > 0 || most.Load() > 1 {
+			t.Errorf("%d notices to the target that responds came late; %d were sent at once to the other", late.Load(), most.Load())
+		}
+		if n := left(t, store); n > 0 {
+			t.Errorf("%d notices are left", n)
+		}
+	})
+}
+
+// failing makes a target that slept for the patience of the sender fail.
+func failing(send func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		begin := time.Now()
+		if err := send(ctx); err != nil || time.Since(begin) == 0 {
+			return err
+		}
+		return context.DeadlineExceeded
+	}
+}
+
+// rules: NO-17
+//
+// A target that failed and responds slowly from then on gets its notices all the same.
+func TestASlowTargetRecovers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const slow = "https://slow.example/hook"
+		store, first := &MemoryStore{}, true
+		addNotices(t, store, slow, 1, 10)
+		serveFor(t, store, targets{slow: func(ctx context.Context) error {
+			if first {
+				first = false
+				return errors.New("down")
+			}
+			return engine.Sleep(ctx, 10*time.Second)
+		}}, 10*time.Minute)
+		if n := left(t, store); n > 0 {
+			t.Errorf("%d notices are left", n)
+		}
+	})
+}
+
+// BenchmarkUndeliveredNotices reports the memory of notices to a target that is down, without the store.
+func BenchmarkUndeliveredNotices(b *testing.B) {
+	const count = 100_000
+	store := &MemoryStore{}
+	addNotices(b, store, "https://dead.example/hook", count, 100)
+	for b.Loop() {
+		before := heapBytes()
+		system := New(Config{Store: store, Notices: targets{}})
+		if err := system.notices.take(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(heapBytes()-before)/count, "B/notice")
+		runtime.KeepAlive(system)
+	}
 }

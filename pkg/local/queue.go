@@ -3,6 +3,7 @@ package local
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -20,9 +21,13 @@ import (
 type queue struct {
 	clock *Clock
 
-	mu      sync.Mutex
-	waiting *btreemap.BTreeMap[turn, *delivery]
-	sent    int // counts wakes and actions
+	mu sync.Mutex
+	// waiting has the deliveries of each class. In real time ordinary ones and the others take turns, so that
+	// a family of sub-flows that grows without end delays no other execution.
+	waiting [classes]*btreemap.BTreeMap[turn, *delivery]
+	overdue [classes]int // counts the waiting deliveries that need no instant
+	last    class        // the class of the last delivery
+	sent    int          // counts wakes and actions
 	// busy has the executions of which a wake is being handled, a start is under way, or a call waits
 	// for its turn.
 	busy map[engine.ID]*busy
@@ -65,6 +70,7 @@ func (b *busy) keepBack(until turn, d *delivery) {
 	if b.due == nil {
 		b.due = map[turn]*delivery{}
 	}
+	d.isDue = true
 	b.due[until] = d
 }
 
@@ -74,16 +80,81 @@ const longestPause = time.Minute
 
 func newQueue(clock *Clock) *queue {
 	const degree = 16
-	return &queue{
-		clock: clock, waiting: btreemap.New[turn, *delivery](degree, turn.compare), busy: map[engine.ID]*busy{}, ready: make(chan struct{}, 1),
+	q := &queue{clock: clock, busy: map[engine.ID]*busy{}, ready: make(chan struct{}, 1)}
+	for c := range q.waiting {
+		q.waiting[c] = btreemap.New[turn, *delivery](degree, turn.compare)
 	}
+	return q
+}
+
+// class says which deliveries wait for one another.
+type class uint8
+
+const (
+	classOrdinary   class = iota
+	classStop             // stops of sub-flows of sub-flows
+	classDescendant       // their other wakes, which come after the stops
+	classes
+)
+
+func (d *delivery) class() class {
+	switch {
+	case d.action != nil || !d.wake.Descendant:
+		return classOrdinary
+	case d.wake.Cause == machine.CauseStop:
+		return classStop
+	}
+	return classDescendant
+}
+
+// first returns the delivery whose turn it is: with a real clock a due one, else the earliest one. q.mu is
+// held.
+func (q *queue) first() (earliest turn, d *delivery, ok bool) {
+	order := [classes]class{classOrdinary, classStop, classDescendant}
+	if q.last == classOrdinary {
+		order = [classes]class{classStop, classDescendant, classOrdinary}
+	}
+	now := q.clock.Now()
+	for _, c := range order {
+		switch t, one, exists := q.firstOf(c, now); {
+		case !exists:
+		case !q.clock.IsVirtual() && (one.isDue || !t.at.After(now)):
+			return t, one, true
+		case !ok || t.compare(earliest) < 0:
+			earliest, d, ok = t, one, true
+		}
+	}
+	return earliest, d, ok
+}
+
+// firstOf returns the next delivery of a class. If none is due by the clock, but some needs no instant, the
+// clock stepped back, and firstOf returns the earliest of these. q.mu is held.
+func (q *queue) firstOf(c class, now time.Time) (turn, *delivery, bool) {
+	t, d, ok := q.waiting[c].Min()
+	if q.overdue[c] == 0 || d.isDue || !t.at.After(now) {
+		return t, d, ok
+	}
+	for t, d = range q.waiting[c].Ascend(btreemap.Min[turn](), btreemap.Max[turn]()) {
+		if d.isDue {
+			break
+		}
+	}
+	return t, d, true
+}
+
+// length returns how many deliveries wait. q.mu is held.
+func (q *queue) length() (n int) {
+	for _, waiting := range q.waiting {
+		n += waiting.Len()
+	}
+	return n
 }
 
 // Send implements [engine.Wakes].
 func (q *queue) Send(_ context.Context, w engine.Wake) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.push(w.Due, &delivery{wake: w})
+	q.push(w.Due, &delivery{wake: w, isDue: !w.Due.After(w.Sent)})
 	return nil
 }
 
@@ -94,11 +165,28 @@ func (q *queue) at(t time.Time, action func()) {
 	q.push(t, &delivery{action: action})
 }
 
+// whenSettled calls action when a virtual clock would move on: nothing is under way or due at the present instant. With a
+// real clock it calls action soon. At most one such action may wait.
+func (q *queue) whenSettled(action func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.insert(turn{q.clock.Now(), math.MaxInt}, &delivery{action: action, settles: q.clock.IsVirtual()})
+	q.signal()
+}
+
 // push adds a delivery and signals a waiting receiver. q.mu is held.
 func (q *queue) push(at time.Time, d *delivery) {
 	q.sent++
-	q.waiting.ReplaceOrInsert(turn{at, q.sent}, d)
+	q.insert(turn{at, q.sent}, d)
 	q.signal()
+}
+
+// insert makes a delivery wait for its turn. q.mu is held.
+func (q *queue) insert(t turn, d *delivery) {
+	q.waiting[d.class()].ReplaceOrInsert(t, d)
+	if d.isDue {
+		q.overdue[d.class()]++
+	}
 }
 
 // signal makes one waiting receiver look again.
@@ -128,17 +216,24 @@ func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, o
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		turn, first, ok := q.waiting.Min()
+		turn, first, ok := q.first()
 		if !ok || q.acting || ctx.Err() != nil {
 			return w, 0, false
 		}
-		if len(q.busy) == 0 && q.background == 0 {
+		switch idle := len(q.busy) == 0 && q.background == 0; {
+		case idle:
 			q.clock.jump(turn.at)
+		case first.settles:
+			return w, 0, false
 		}
-		if ahead := turn.at.Sub(q.clock.Now()); ahead > 0 {
+		if ahead := turn.at.Sub(q.clock.Now()); ahead > 0 && !first.isDue {
 			return w, q.clock.pause(ahead), false
 		}
-		q.waiting.DeleteMin()
+		q.last = first.class()
+		q.waiting[q.last].Delete(turn)
+		if first.isDue {
+			q.overdue[q.last]--
+		}
 		if first.action != nil {
 			q.act(first.action)
 			continue
@@ -148,7 +243,7 @@ func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, o
 			continue
 		}
 		q.hold(first.wake.Execution).cause = first.wake.Cause
-		if q.waiting.Len() > 0 {
+		if q.length() > 0 {
 			q.signal() // the receiver of the next one
 		}
 		first.wake.Receives++
@@ -199,7 +294,7 @@ func (q *queue) release(execution engine.ID) {
 		return
 	}
 	for turn, d := range held.due {
-		q.waiting.ReplaceOrInsert(turn, d)
+		q.insert(turn, d)
 	}
 	clear(held.due)
 	if len(held.aside) == 0 {
@@ -259,7 +354,7 @@ func (q *queue) committed(execution engine.ID, state machine.State) {
 // relieved is called when some work has ended. q.mu is held.
 func (q *queue) relieved() {
 	switch {
-	case q.waiting.Len() > 0:
+	case q.length() > 0:
 		q.signal()
 	case q.idled != nil && len(q.busy) == 0 && q.background == 0:
 		close(q.idled)
@@ -350,9 +445,12 @@ func await(ctx context.Context, pause time.Duration, signal <-chan struct{}) {
 type delivery struct {
 	wake   engine.Wake
 	action func()
+	isDue  bool // it was due once, and stays so when the clock steps back
+	// settles reports whether the action waits for all work under way.
+	settles bool
 }
 
-// turn is the place of a delivery: first due, first delivered, and first sent of those of one instant.
+// turn is the place of a delivery in its class: first due, first delivered, and first sent of those of one instant.
 type turn struct {
 	at    time.Time
 	order int

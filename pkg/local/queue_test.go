@@ -266,3 +266,44 @@ func TestRealClockIsLookedAtEveryMinute(t *testing.T) {
 		t.Errorf("a pause of %s", pause)
 	}
 }
+
+// A report that was accepted takes effect, although the clock stepped back before its wake was handled.
+func TestWakesThatWereDueStayDueWhenTheClockStepsBack(t *testing.T) {
+	t.Parallel()
+	now := testEpoch
+	q := newQueue(NewClock(func() time.Time { return now }))
+	push := func(tag, execution string, after time.Duration) {
+		t.Helper()
+		wake := engine.Wake{Execution: engine.NewID("flow", execution), Cause: tag, Sent: now, Due: now.Add(after)}
+		if err := q.Send(t.Context(), wake); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := func(tag string) engine.Wake {
+		t.Helper()
+		w, _, ok := q.next(t.Context())
+		if ok != (tag != "") || w.Cause != tag {
+			t.Fatalf("next wake %q (%v), want %q", w.Cause, ok, tag)
+		}
+		return w
+	}
+	push("handled", "one", 0)
+	push("kept back", "one", 0)
+	handled := next("handled")
+	next("")
+	push("report", "two", 0)
+	push("wait", "three", time.Second)
+
+	now = now.Add(-time.Hour)
+	push("earlier wait", "four", time.Second)
+	q.finished(next("report"), time.Time{})
+	q.finished(handled, time.Time{})
+	q.finished(next("kept back"), now.Add(time.Second))
+	next("")
+	now = now.Add(time.Second)
+	next("earlier wait")
+	next("kept back")
+	now = now.Add(time.Hour)
+	next("wait")
+	next("")
+}

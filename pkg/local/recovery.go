@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// TakeOver begins to take over what an earlier process left unfinished: it sends the wakes of ends that were not told and the
-// polls of jobs. Call it before anything else uses the system; [System.Start], [System.Run] and [System.Serve] do.
+// TakeOver begins to take over what an earlier process left unfinished: it sends the polls of jobs, and the wakes that stop
+// descendants. Call it before anything else uses the system; [System.Start], [System.Run] and [System.Serve] do.
 //
 // Executions are adopted by the next run, beside its other work, each before anything else happens to it. With a virtual
 // clock TakeOver takes them over itself, so that their wakes have one order.
@@ -33,14 +33,24 @@ func (s *System) TakeOver(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.reportEndsAgain(ctx); err != nil {
+	if err := s.pollAgain(ctx); err != nil {
 		return err
 	}
-	if err := s.pollAgain(ctx); err != nil {
+	if err := s.stopDescendantsAgain(ctx); err != nil {
 		return err
 	}
 	s.recovered = true
 	return nil
+}
+
+// stopDescendantsAgain sends the wakes that stop the descendants of roots.
+func (s *System) stopDescendantsAgain(ctx context.Context) error {
+	now := s.config.Clock.Now()
+	stopped, err := s.config.Store.StoppedRoots(ctx, now)
+	for _, root := range stopped {
+		err = errors.Join(err, s.queue.Send(ctx, engine.Wake{Execution: root, Cause: machine.CauseDescendants, Due: now, Sent: now}))
+	}
+	return err
 }
 
 // beginRecovery takes over the executions of earlier processes beside the workers.

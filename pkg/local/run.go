@@ -42,12 +42,12 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	}
 	s.beginRecovery(r)
 	s.tasks.resume()
-	defer s.notices.all.Wait()
+	var notices, removing sync.WaitGroup
+	defer notices.Wait()
 	defer stop(nil)
-	if err := s.notices.resume(&r); err != nil {
+	if err := s.notices.begin(&r, &notices); err != nil {
 		return err
 	}
-	var removing sync.WaitGroup
 	now, first := s.config.Clock.Now(), make(chan struct{})
 	s.queue.inBackground(func() { await(r.ctx, removalGrace, first) })
 	removing.Go(func() { s.removeRegularly(r, now, first) })
@@ -103,8 +103,8 @@ func (s *System) advance(ctx context.Context, wake engine.Wake) (engine.Disposit
 	return s.worker.Advance(ctx, wake)
 }
 
-// afterError returns when a wake that failed with err is redelivered, zero for never. It ends the
-// run unless the error concerns one execution alone. A wake that needs a newer release is left to it.
+// afterError returns when a wake or a task that failed with err is redelivered, zero for never. It ends
+// the run unless the error concerns one execution alone. One that needs a newer release is left to it.
 func (s *System) afterError(err error, r run) time.Time {
 	code := engine.CodeOf(err)
 	switch {

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -336,8 +337,40 @@ type play struct {
 	system *System
 	script *Script
 
-	mu       sync.Mutex
-	answered map[int]bool // the answers that were given
+	mu        sync.Mutex
+	answered  map[int]bool         // the answers that were given
+	starts    map[engine.ID]string // by sub-flow: the place of the step that started it
+	submitted []submission         // of the present instant
+}
+
+// submission is a submitted task.
+type submission struct {
+	place  string
+	state  machine.State
+	output value.Value
+}
+
+// comparePlaces compares places, which [play.placeOf] returns, number by number.
+func comparePlaces(a, b string) int {
+	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
+}
+
+// placeOf returns where a step of an execution is: the number and iteration of each step that led to the execution, the
+// outermost first, and then those of the step. p.mu is held.
+func (p *play) placeOf(flow, execution string, step int, iteration string) string {
+	return fmt.Sprintf("%s%d.%s.", p.starts[engine.NewID(flow, execution)], step, iteration)
+}
+
+// Calling implements [engine.Observer].
+func (p *play) Calling(call machine.Call, at time.Time) {
+	p.Observer.Calling(call, at)
+	if call.Start != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.starts[call.Start.Child.ID()] = p.placeOf(call.Flow.Name, call.Execution, call.Attempt.Step, call.Iteration)
+	}
 }
 
 // Committed implements [engine.Observer].
@@ -346,14 +379,38 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 	for _, e := range events {
 		// A token may have been closed at once.
 		if w := state.Waiting; e.Type == machine.TaskSubmitted && w != nil && w.Attempt.Step == e.Step {
-			p.submitted(state, e.Output)
+			p.collect(state, e.Output)
 		}
 	}
 }
 
-// submitted closes the token that the state waits for, and sends the events of the job that its step
+// collect keeps a submission until the others of its instant are known. Functions return in any order, and answers are given
+// in the order of iterations.
+func (p *play) collect(state machine.State, output value.Value) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	place := p.placeOf(state.Flow.Name, state.Execution, state.Waiting.Attempt.Step, machine.IterationPath(state.Items()))
+	p.submitted = append(p.submitted, submission{place, state, output})
+	if len(p.submitted) == 1 {
+		p.system.queue.whenSettled(p.answer)
+	}
+}
+
+// answer plays the submissions of an instant.
+func (p *play) answer() {
+	p.mu.Lock()
+	submitted := p.submitted
+	p.submitted = nil
+	p.mu.Unlock()
+	slices.SortStableFunc(submitted, func(a, b submission) int { return comparePlaces(a.place, b.place) })
+	for _, s := range submitted {
+		p.carryOut(s.state, s.output)
+	}
+}
+
+// carryOut closes the token that the state waits for, and sends the events of the job that its step
 // started, after their delays.
-func (p *play) submitted(state machine.State, started value.Value) {
+func (p *play) carryOut(state machine.State, started value.Value) {
 	flow, err := p.system.Client.Flow(context.Background(), state.Flow)
 	if err != nil {
 		return // the engine reports the same error

@@ -1,14 +1,19 @@
 package local_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -122,6 +127,89 @@ outputMappings: [{target: all, source: $local.all}]
 	if want := `{"all":[{"said":"a"},{"said":"other"},{"said":"c"}]}`; err != nil || state.Output.JSON() != want {
 		t.Errorf("the output is %s, %v, want %s", state.Output.JSON(), err, want)
 	}
+}
+
+// Answers of one instant go to iterations in their order, also through sub-flows, although the functions return in another order.
+func TestScriptAnswersInTheOrderOfIterations(t *testing.T) {
+	t.Parallel()
+	const each = `version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Each
+    inputMappings: [{target: list, source: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]}]
+    iterationMapping: {collection: $.list, item: one}
+    steps:
+      - type: task
+        %s
+        outputMappings: [{target: said, source: $local.said}]
+    outputMappings: [{target: all, source: $local}]
+outputMappings: [{target: all, source: $local.all}]
+`
+	const single = `version: v1
+type: flow
+steps:
+  - type: task
+    %s
+    outputMappings: [{target: said, source: $local.said}]
+outputMappings: [{target: said, source: $local.said}]
+`
+	const asks = `name: Ask
+    resourceArn: acs:fc:::services/s/functions/ask
+    pattern: waitForCallback
+    inputMappings: [{target: one, source: $input.one}]`
+	const starts = `name: Sub
+    resourceArn: acs:fnf:::flow/%s
+    pattern: sync
+    inputMappings: [{target: one, source: $input.one}]
+    serviceParams: {Input: $}`
+	var answers, outputs []string
+	for i := range 11 {
+		answers = append(answers, fmt.Sprintf("{step: Ask, output: {said: %d}}", i))
+		outputs = append(outputs, fmt.Sprintf(`{"said":%d}`, i))
+	}
+	starting := func(flow string) string { return fmt.Sprintf(starts, flow) }
+	within := func(kind string) string {
+		return fmt.Sprintf(each, strings.ReplaceAll(kind, "\n    ", "\n        "))
+	}
+	for name, flows := range map[string]map[string]string{
+		"iterations":             {"flow": within(asks)},
+		"sub-flows":              {"child": fmt.Sprintf(single, asks), "flow": within(starting("child"))},
+		"sub-flows of sub-flows": {"child": fmt.Sprintf(single, asks), "mid": fmt.Sprintf(single, starting("child")), "flow": within(starting("mid"))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				script, err := local.ParseScript([]byte("answers: ["+strings.Join(answers, ", ")+"]"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()), Script: script, Tasks: lastFirst{}})
+				for flow, text := range flows {
+					if _, err := s.Client.PutFlow(t.Context(), flow, []byte(text)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				start(t, s, flows["flow"], "one")
+				if err := s.Run(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				state, err := s.Client.Describe(t.Context(), engine.NewID("flow", "one"))
+				if want := `{"all":[` + strings.Join(outputs, ",") + `]}`; err != nil || state.Output.JSON() != want {
+					t.Errorf("the output is %s, %v, want %s; %s %s", state.Output.JSON(), err, want, state.Error, state.Cause)
+				}
+			})
+		})
+	}
+}
+
+// lastFirst is a function whose call for the last iteration returns first.
+type lastFirst struct{ tasksFunc }
+
+func (lastFirst) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
+	one, _ := call.Input.Get("one").Int64()
+	time.Sleep(time.Duration(11-one) * time.Second) // in a bubble
+	return answered, nil
 }
 
 const asksFlow = `version: v1

@@ -51,7 +51,7 @@ func jobKey(key jobs.Key) []byte {
 // awaitedKey returns the key that lists a job while it may have waiters.
 func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]...) }
 
-// Bind implements [resume.Rendezvous]. The store keeps the waiters of a job until they are released.
+// Bind implements [resume.Rendezvous]. The store keeps a waiter until it is released, or for a day after its token was closed.
 func (s *KeyedStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.JobRecord, error) {
 	return s.changeJobRecord(ctx, "bind a token to", key, func(m resume.JobRecord) resume.JobRecord { return m.Bound(waiter) })
 }
@@ -73,14 +73,22 @@ func jobExpiry(job []byte, end, expires time.Time) Entry {
 	return Entry{append(key, job[1:]...), binary.BigEndian.AppendUint64(nil, uint64(end.UnixNano()))}
 }
 
-// expireJobs removes the ends of jobs that have expired. An end with waiters is looked at again a day later.
+// expireJobs removes the ends of jobs that have expired, and the waiters of jobs whose tokens were closed a day ago or expired.
+// An end with other waiters is looked at again a day later.
 func (s *KeyedStore) expireJobs(ctx context.Context, now time.Time) error {
-	due, err := read(ctx, s, operation{name: "list expired ends of jobs"}, func() (due []Entry, err error) {
+	var due, awaited []Entry
+	err := s.do(ctx, operation{name: "list expired ends of jobs"}, func() (err error) {
 		for key, end := range s.db.Entries(Range{[]byte{keyJobExpiry}, jobExpiry([]byte{keyJob}, now, now).Key}, &err) {
 			due = append(due, Entry{bytes.Clone(key), bytes.Clone(end)})
 		}
-		return due, err
+		for key := range s.db.Entries(startingWith([]byte{keyAwaited}), &err) {
+			awaited = append(awaited, Entry{Key: bytes.Clone(key)})
+		}
+		return err
 	})
+	for _, entry := range awaited {
+		err = errors.Join(err, s.expireWaiters(ctx, append([]byte{keyJob}, entry.Key[1:]...), now))
+	}
 	for _, entry := range due {
 		job := append([]byte{keyJob}, entry.Key[1+secondSize:]...)
 		err = errors.Join(err, s.step(ctx, operation{name: "expire the end of a job"}, job, func() ([]Entry, error) {
@@ -97,6 +105,47 @@ func (s *KeyedStore) expireJobs(ctx context.Context, now time.Time) error {
 		}))
 	}
 	return err
+}
+
+// expireWaiters releases the waiters of a job that are over. The last one goes with the record, an end of which is a day old.
+func (s *KeyedStore) expireWaiters(ctx context.Context, job []byte, now time.Time) error {
+	over, isEmpty, err := s.waitersOver(ctx, job, now)
+	if err != nil || len(over) == 0 && !isEmpty {
+		return err
+	}
+	return s.step(ctx, operation{name: "expire the waiters of a job"}, job, func() ([]Entry, error) {
+		record, _, err := jobRecordForm.find(s, job)
+		left := record.Released(over)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(left.Waiters) > 0:
+			return []Entry{{job, encodeJobRecord(left)}}, nil
+		case len(record.Waiters) == 0:
+			return []Entry{{awaitedKey(job), nil}}, nil
+		case left.End != nil && now.Sub(left.End.At) < day: // without its waiters it would count as unmatched
+			return nil, nil
+		}
+		return []Entry{{job, nil}, {awaitedKey(job), nil}}, nil
+	})
+}
+
+// waitersOver returns the waiters of a job whose tokens were closed a day ago or expired, except those that still have to stop
+// their job. isEmpty reports whether it has no waiters. The event of the job may come until then.
+func (s *KeyedStore) waitersOver(ctx context.Context, job []byte, now time.Time) (over []string, isEmpty bool, err error) {
+	record, err := jobRecordForm.read(ctx, s, "read the waiters of a job", job)
+	for _, waiter := range record.Waiters {
+		known, failed := s.Record(ctx, waiter.Handle)
+		id, isHandle := token.HandleID(waiter.Handle)
+		stops := waiter.StopJob && known.ClosedBy == token.ClosedByStop
+		isClosed := failed == nil && !known.Open() && !stops && now.Sub(known.ClosedAt) >= day
+		if isClosed || isHandle && !now.Before(id.Expires) {
+			over = append(over, waiter.Handle)
+			continue
+		}
+		err = errors.Join(err, failed)
+	}
+	return over, err == nil && len(record.Waiters) == 0, err
 }
 
 // JobRecord implements [resume.Rendezvous].
@@ -118,11 +167,9 @@ func (s *KeyedStore) changeJobRecord(
 
 // Waiting returns who waits for jobs with tokens that are open, and who is to stop the job because the token was closed by a
 // stop. Each is the poll that asks for its job, without its number and instant: at most limit, those behind the given one. The
-// zero Poll begins. Call it before anything is written, when no poll of an earlier process is left. It takes
-// jobs without waiters off the list.
+// zero Poll begins. Call it before anything is written, when no poll of an earlier process is left.
 func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
 	return read(ctx, s, operation{name: "list the waiters of jobs"}, func() (polls []resume.Poll, err error) {
-		var over []Entry
 		for key := range s.db.Entries(Range{awaitedKey(jobKey(after.Key)), []byte{keyAwaited + 1}}, &err) {
 			if len(polls) >= limit {
 				break
@@ -131,17 +178,11 @@ func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) 
 			if err != nil {
 				return nil, err
 			}
-			if len(found) == 0 {
-				over = append(over, Entry{bytes.Clone(key), nil})
-			}
 			polls = append(polls, slices.DeleteFunc(found, func(poll resume.Poll) bool {
 				return poll.Key == after.Key && poll.Waiter.Handle <= after.Waiter.Handle
 			})...)
 		}
-		if err != nil || len(over) == 0 {
-			return polls[:min(limit, len(polls))], err
-		}
-		return polls[:min(limit, len(polls))], s.db.Commit(over...)
+		return polls[:min(limit, len(polls))], err
 	})
 }
 

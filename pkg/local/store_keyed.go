@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -69,6 +70,8 @@ type KeyedStore struct {
 	files   ValueFiles // nil if large values are in the database
 	// reclaimable is how many bytes were removed since the last Tidy.
 	reclaimable atomic.Int64
+	roots       roots
+	paused      pausedFlows
 	removed     atomic.Bool // whether a key of the kind keyRemoved may exist
 	removals    atomic.Uint64
 
@@ -154,8 +157,11 @@ const (
 	keyJoin       = 'n' // log, attempt: the join record of a fork
 	keyJob        = 'j' // key of a job: its waiters and the latest end that was seen
 	keyJobExpiry  = 'k' // second, key of a job: the instant of the end that expires
-	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted by a restart that finds none
+	keyAwaited    = 'b' // key of a job: nothing; set by a waiter, deleted when none is left
 	keyLarge      = 'v' // name: a large value
+	keyDescendant = 'h' // execution: the root that counts it, until it ends
+	keyRoot       = 'w' // root: the request to stop its descendants
+	keyPaused     = 'q' // name of a paused flow: nothing
 	keySchedule   = 'c' // flow, name: text of a schedule
 	keyGeneration = 'g' // nothing: how often the store was opened
 )
@@ -201,6 +207,9 @@ func (s *KeyedStore) Use(db Database) error {
 		return err
 	}
 	s.learn()
+	if err := errors.Join(s.learnRoots(), s.learnPaused()); err != nil {
+		return err
+	}
 	s.generation++
 	return s.db.Commit(Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }

@@ -153,6 +153,7 @@ func (s *KeyedStore) itemChanges(item engine.Item, value []byte, head machine.He
 	case item.Seq > 0:
 		return append(changes, s.runningEntry(item))
 	}
+	changes = append(changes, descendantChanges(item, isFinal)...)
 	return append(changes, listChanges(item, s.headOf(item), isFinal)...)
 }
 

@@ -14,8 +14,10 @@ type Outbox interface {
 	AddNotice(ctx context.Context, notice StoredNotice) (StoredNotice, error)
 	// SettleNotice removes a notice that was sent, or keeps the failure of one that was given up.
 	SettleNotice(ctx context.Context, notice StoredNotice) error
-	// Notices returns notices in pages: at most limit of those after a notice. One without an ID stands for that of an end
-	// which was committed and not told.
+	// Notice returns the notice of an execution with that ID, the zero value if it is not there.
+	Notice(ctx context.Context, execution engine.ID, id string) (StoredNotice, error)
+	// Notices returns notices in pages, without their bodies: at most limit of those after a notice. One without an ID stands
+	// for that of an end which was committed and not told.
 	Notices(ctx context.Context, after StoredNotice, limit int) ([]StoredNotice, error)
 	// NoticesOf returns the notices of an execution that were not sent.
 	NoticesOf(ctx context.Context, execution engine.ID) ([]StoredNotice, error)
@@ -83,21 +85,27 @@ func (s *KeyedStore) SettleNotice(ctx context.Context, notice StoredNotice) erro
 	return err
 }
 
+// Notice implements [Outbox].
+func (s *KeyedStore) Notice(ctx context.Context, execution engine.ID, id string) (StoredNotice, error) {
+	key := StoredNotice{Notice: engine.Notice{Execution: execution, ID: id}}.key()
+	return noticeForm.read(ctx, s, "read a notice", key)
+}
+
 // Notices implements [Outbox].
 func (s *KeyedStore) Notices(ctx context.Context, after StoredNotice, limit int) ([]StoredNotice, error) {
 	lower := []byte{keyNotice}
 	if after.Execution != (engine.ID{}) {
 		lower = append(after.key(), 0)
 	}
-	return s.noticesIn(ctx, Range{lower, []byte{keyNotice + 1}}, limit)
+	return s.noticesIn(ctx, Range{lower, []byte{keyNotice + 1}}, limit, true)
 }
 
 // NoticesOf implements [Outbox].
 func (s *KeyedStore) NoticesOf(ctx context.Context, execution engine.ID) ([]StoredNotice, error) {
-	return s.noticesIn(ctx, ofLog(keyNotice, execution), recoveryPage)
+	return s.noticesIn(ctx, ofLog(keyNotice, execution), recoveryPage, false)
 }
 
-func (s *KeyedStore) noticesIn(ctx context.Context, in Range, limit int) ([]StoredNotice, error) {
+func (s *KeyedStore) noticesIn(ctx context.Context, in Range, limit int, withoutBodies bool) ([]StoredNotice, error) {
 	return read(ctx, s, operation{name: "list notices"}, func() (list []StoredNotice, err error) {
 		for _, stored := range s.db.Entries(in, &err) {
 			if len(list) == limit {
@@ -106,6 +114,9 @@ func (s *KeyedStore) noticesIn(ctx context.Context, in Range, limit int) ([]Stor
 			notice, err := noticeForm.decode(stored)
 			if err != nil {
 				return nil, err
+			}
+			if withoutBodies {
+				notice.Body = ""
 			}
 			list = append(list, notice)
 		}

@@ -33,12 +33,15 @@ type Jobs interface {
 }
 
 // Executions are the ports of an engine's store.
-type Executions interface {
+type Executions interface { //nolint:interfacebloat // the ports of one store
 	engine.Log
 	engine.Flows
 	engine.TokenStore
 	engine.Stops
 	engine.Joins
+	engine.Descendants
+	engine.Index
+	engine.Pauses
 }
 
 // Recovery is what the next process that opens a store has to know, and what it may remove.
@@ -52,6 +55,8 @@ type Recovery interface { //nolint:interfacebloat // what a process takes over b
 	Generation() uint64
 	// Unfinished returns the executions that have not ended.
 	Unfinished(ctx context.Context) ([]Unfinished, error)
+	// StoppedRoots returns the roots whose descendants are to be stopped.
+	StoppedRoots(ctx context.Context, now time.Time) ([]engine.ID, error)
 	// Waiting returns the polls of the waiters of jobs, in pages.
 	Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error)
 }
@@ -157,7 +162,7 @@ func New(config Config) *System {
 		changes: &changes{waiting: map[awaited]*watched{}},
 	}
 	s.run.Store(&run{context.Background(), func(error) {}})
-	s.notices = &notices{system: s, sending: map[string]bool{}, turns: make(chan struct{}, noticesAtOnce)}
+	s.notices = newNotices(s)
 	s.tasks = &taskQueue{system: s, tasks: map[string]*queuedTask{}}
 	given, ok := config.Tasks.(*Tasks)
 	if config.Tasks == nil {
@@ -174,7 +179,7 @@ func New(config Config) *System {
 	s.gates = newCallGates(config, s.own)
 	config.Tasks = stoppableTasks{config.Tasks, s.gates, s.stops}
 	if config.Script != nil {
-		s.play = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}}
+		s.play = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}, starts: map[engine.ID]string{}}
 		config.Observer = s.play
 	}
 	s.config = config
@@ -213,6 +218,7 @@ func (s *System) compose() {
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
 		Log: config.Store, Flows: config.Store, TokenStore: tokensOfWorkers(config.Store), Stops: config.Store, Joins: config.Store, Wakes: s.queue,
+		Descendants: config.Store, Index: config.Store, Pauses: config.Store,
 		LargeValues: config.Store,
 		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks, Notices: s.notices,
 		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
@@ -226,7 +232,8 @@ func (s *System) compose() {
 		Limits: config.Limits, Observer: observer, LargeValues: config.Store,
 	}))
 	s.Client = must(engine.NewClient(engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: store, Stops: store, LargeValues: store, Wakes: s.queue, Keys: keys,
+		Log: store, Flows: store, TokenStore: store, Stops: store, Descendants: store, Index: store, Pauses: store,
+		LargeValues: store, Wakes: s.queue, Keys: keys,
 		Now: now, Limits: config.Limits, Observer: observer, Notify: config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces,
 		Check: config.Check,
 	}))
@@ -338,6 +345,10 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 		return err
 	}
 	s.stops.end(id, true)
+	// The last commit may have been under way. What is kept of the request would stop a later execution of that name.
+	if state, err := s.stateOf(context.WithoutCancel(ctx), id); err != nil || state == nil || state.Status.Final() {
+		s.stops.end(id, false)
+	}
 	return nil
 }
 

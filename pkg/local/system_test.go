@@ -232,13 +232,19 @@ func TestManyExecutionsSideBySideInVirtualTime(t *testing.T) {
 func TestExecutionsRunSideBySide(t *testing.T) {
 	t.Parallel()
 	const workers = 4
-	var calls sync.WaitGroup
-	calls.Add(workers)
+	var calls atomic.Int64
+	all := make(chan struct{})
 	s := local.New(local.Config{
 		Store: &local.MemoryStore{}, Workers: workers,
 		Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
-			calls.Done()
-			calls.Wait() // each call waits for all others
+			if calls.Add(1) == workers {
+				close(all)
+			}
+			select { // each call waits for all others
+			case <-all:
+			case <-time.After(local.Patience):
+				t.Errorf("%d calls are under way; want %d", calls.Load(), workers)
+			}
 			return answered, nil
 		}),
 	})
@@ -473,5 +479,77 @@ func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 		if took := state.At.Sub(state.Started); err != nil || state.Error != machine.ErrorTaskInterrupted || took != 16*time.Minute {
 			t.Errorf("it is %s, error %q after %s, %v", state.Status, state.Error, took, err)
 		}
+	})
+}
+
+// lateStop is a store that accepts a stop after the last commit of the execution, which was under way before.
+type lateStop struct {
+	*local.MemoryStore
+	committing, stopping chan struct{}
+}
+
+func newLateStop() lateStop {
+	return lateStop{&local.MemoryStore{}, make(chan struct{}), make(chan struct{})}
+}
+
+func (s lateStop) Append(ctx context.Context, item engine.Item) error {
+	if head, err := machine.StatusOf(item.Body); err == nil && head.Status.Final() {
+		select {
+		case <-s.stopping: // another execution
+		default:
+			close(s.committing)
+			<-s.stopping
+		}
+	}
+	return s.MemoryStore.Append(ctx, item)
+}
+
+func (s lateStop) RequestStop(ctx context.Context, id engine.ID, request engine.StopRequest, expires time.Time) error {
+	close(s.stopping)
+	synctest.Wait() // the execution ends
+	return s.MemoryStore.RequestStop(ctx, id, request, expires)
+}
+
+// A stop that is accepted while the last commit is under way does not concern a later execution of that name.
+func TestAStopAtTheLastCommitLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newLateStop()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		wakes := 0
+		s := local.New(local.Config{
+			Store: store, Workers: 1,
+			Applied: func(engine.Wake, time.Time, engine.Disposition) {
+				const enough = 100
+				if wakes++; wakes > enough { // no time passes between them
+					cancel()
+				}
+			},
+			Tasks: tasksFunc(func(ctx context.Context) (token.Outcome, error) { return answered, ctx.Err() }),
+		})
+		start(t, s, oneTask, "one")
+		ended := make(chan error)
+		go func() { ended <- s.Run(ctx) }()
+		<-store.committing
+		if err := s.Stop(ctx, engine.NewID("flow", "one"), "Late", ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		wantDone(t, s, "one")
+		list, err := store.EndedBefore(ctx, time.Now().Add(time.Second), local.Ended{}, 1)
+		if err == nil && len(list) == 1 {
+			err = store.Remove(ctx, list[0])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		start(t, s, oneTask, "one")
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		wantDone(t, s, "one")
 	})
 }

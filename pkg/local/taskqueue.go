@@ -70,17 +70,19 @@ func (q *taskQueue) run(r *run, t *queuedTask) {
 		}
 		defer gate.leave()
 	}
+	t.Receives++
 	disposition, err := q.system.runner.RunTask(r.ctx, t.Task)
 	switch {
 	case errors.Is(err, errStopped): // the stop closes its token
 		q.end(t, false)
+		return
 	case err != nil:
 		q.end(t, true)
-		r.stop(err)
-	case disposition.RetryAt.IsZero():
-		q.end(t, false)
+		disposition.RetryAt = q.system.afterError(err, *r)
 	default:
-		q.end(t, true)
+		q.end(t, !disposition.RetryAt.IsZero())
+	}
+	if r.ctx.Err() == nil && !disposition.RetryAt.IsZero() {
 		q.system.queue.at(disposition.RetryAt, func() {
 			q.mu.Lock()
 			defer q.mu.Unlock()

@@ -76,28 +76,13 @@ func NewSender(secrets []Secret, onlyPublic bool, now func() time.Time) *Sender 
 	}}
 }
 
-// notPublic are ranges that [netip.Addr] does not tell from public ones: this network, shared by carriers, for protocols and
-// tests of networks, reserved; and those of IPv6 that stand for an address of IPv4.
-var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"),
-}
-
-// unicast6 has the public addresses of IPv6, all that are assigned.
-var unicast6 = netip.MustParsePrefix("2000::/3")
-
 // checkPublic returns an error unless the address, host and port, is public.
 func checkPublic(address string) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return err
 	}
-	ip := parsed.Addr().Unmap().WithZone("")
-	isPublic := ip.IsGlobalUnicast() && !ip.IsPrivate() && (ip.Is4() || unicast6.Contains(ip))
-	for _, prefix := range notPublic {
-		isPublic = isPublic && !prefix.Contains(ip)
-	}
-	if !isPublic {
+	if !engine.IsPublic(parsed.Addr()) {
 		return errors.New("the host of the target has a private address")
 	}
 	return nil

@@ -289,7 +289,7 @@ func failDisk(t *testing.T, fails func(errorfs.Op) bool) {
 	}
 	for _, err := range promised.errs {
 		if engine.CodeOf(err) != engine.CodeInternal || !strings.Contains(err.Error(), "no space left on device") ||
-			!strings.Contains(err.Error(), "see to the disk") {
+			!strings.Contains(err.Error(), "free space on its disk, then open the store again") {
 			t.Errorf("error %v", err)
 		}
 	}
@@ -324,7 +324,7 @@ func TestOpenOnAFullDisk(t *testing.T) {
 		if engine.CodeOf(err) != engine.CodeInternal || !errors.Is(err, syscall.ENOSPC) && !strings.Contains(err.Error(), "no space left") {
 			t.Errorf("after %d writes: error %v", after, err)
 		}
-		if strings.Count(err.Error(), "see to the disk") > 1 {
+		if strings.Count(err.Error(), "then open the store again") > 1 {
 			t.Errorf("after %d writes, what to do is said twice: %v", after, err)
 		}
 	}

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,17 +168,26 @@ func damagedStore(err error) error {
 
 // explain adds to an error of the storage what the user can do.
 func explain(err error) error {
-	if errors.Is(err, errSeeToDisk) {
+	if errors.Is(err, errKept) {
 		return err // it is explained already
 	}
-	switch {
-	case pebble.IsCorruptionError(err), errors.Is(err, os.ErrNotExist):
+	if pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) {
 		return damagedStore(err)
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Errorf("%w; the store belongs to another user", err)
 	}
-	return fmt.Errorf("%w; %w", err, errSeeToDisk)
+	return fmt.Errorf("%w; %w: %s, then open the store again", err, errKept, cmp.Or(remedy(err), "see to the disk"))
 }
 
-// errSeeToDisk says what to do if a disk fails.
-var errSeeToDisk = errors.New("what was acknowledged is kept: see to the disk, then open the store again")
+var errKept = errors.New("what was acknowledged is kept")
+
+// remedy returns what the user can do about an error of the file system, "" for an unknown one.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return "free space on its disk"
+	case errors.Is(err, syscall.EROFS):
+		return "mount its file system for writing"
+	case errors.Is(err, os.ErrPermission):
+		return "run as its owner"
+	}
+	return ""
+}

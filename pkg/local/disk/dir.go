@@ -32,7 +32,7 @@ func Check(dir string) error {
 // Inspect reads the store in dir and returns its format. It writes nothing. Its errors have the codes of [Open].
 func Inspect(dir string) (format int, err error) {
 	if format, err = inspect(dir); err != nil {
-		return format, &engine.Error{Code: engine.CodeOf(err), Op: "read store " + dir, Err: err}
+		return format, failedTo("read store "+dir, err)
 	}
 	return format, nil
 }

@@ -23,6 +23,9 @@ func OpenOn(fs vfs.FS) (*Store, error) {
 // OnDisk is the file system that [Open] uses.
 func OnDisk() vfs.FS { return privateFS{vfs.Default} }
 
+// FailedTo is the error of an operation on a store.
+func FailedTo(op string, err error) error { return failedTo(op, err) }
+
 // Flush writes what is in memory into tables.
 func (s *Store) Flush() error { return s.db.pebble.Flush() }
 

@@ -72,10 +72,17 @@ func (g guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, op
 	return g.guarded(f, err)
 }
 
-// ReuseForWrite implements [vfs.FS].
+// ReuseForWrite implements [vfs.FS]. Only write-ahead logs are used again. Their reader tells old data by its number.
 func (g guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := g.FS.ReuseForWrite(before, name, category)
-	return g.guarded(f, err)
+	if err != nil {
+		return g.guarded(f, err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return g.guarded(f, err)
+	}
+	return g.guarded(&zeroedFile{File: f, zeroed: info.Size()}, nil)
 }
 
 // OpenDir implements [vfs.FS].

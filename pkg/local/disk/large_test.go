@@ -2,7 +2,6 @@ package disk_test
 
 import (
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,16 +42,20 @@ func TestALargeValueBesideTheFirstOneSurvivesACrash(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	var both sync.WaitGroup
-	both.Go(func() { put("one") })
-	<-slow.begun
+	ended := make(chan struct{})
+	go func() { defer close(ended); put("one") }()
+	select {
+	case <-slow.begun:
+	case <-ended:
+		t.Fatal("the directory of large values is not synced")
+	}
 	put("two")
 	after := openOn(t, mem.CrashClone(vfs.CrashCloneCfg{}))
 	if data, err := after.LoadValue(t.Context(), name("two")); err != nil || string(data) != values["two"] {
 		t.Errorf("after the crash it has %d bytes, error %v", len(data), err)
 	}
 	close(slow.release)
-	both.Wait()
+	<-ended
 	after = openOn(t, mem.CrashClone(vfs.CrashCloneCfg{}))
 	if data, err := after.LoadValue(t.Context(), name("one")); err != nil || string(data) != values["one"] {
 		t.Errorf("after the sync it has %d bytes, error %v", len(data), err)

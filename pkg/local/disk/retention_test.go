@@ -35,6 +35,22 @@ steps:
     steps:
       - {type: task, name: Work, resourceArn: "acs:fc:::services/s/functions/work"}
 `
+	nestedText = `
+version: v1
+type: flow
+steps:
+  - type: foreach
+    name: Outer
+    iterationMapping: {collection: $.items, item: item}
+    steps:
+      - type: parallel
+        name: Inner
+        branches:
+          - steps:
+              - {type: task, name: Left, resourceArn: "acs:fc:::services/s/functions/work"}
+          - steps:
+              - {type: task, name: Right, resourceArn: "acs:fc:::services/s/functions/work"}
+`
 	callbackText = `
 version: v1
 type: flow
@@ -175,6 +191,28 @@ func TestNothingIsLeftOfARemovedExecution(t *testing.T) {
 	p.run(t)
 	if left := store.KeysByKind(t)['z']; left > 0 {
 		t.Errorf("%d marks are left of tokens that have expired", left)
+	}
+}
+
+// Lanes inside of lanes are removed with their execution.
+func TestNothingIsLeftOfLanesInLanes(t *testing.T) {
+	t.Parallel()
+	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
+	p := laterOn(t, store, 0)
+	id := p.begin(t, "nested", nestedText, "ended", items())
+	p.run(t)
+	p.wantStatus(t, id, machine.StatusSucceeded)
+	const lanes = 3 + 3*2
+	if full := store.KeysByKind(t); full['i'] <= lanes || full['n'] != 1+3 {
+		t.Errorf("there are %d items and %d joins of %d lanes", full['i'], full['n'], lanes)
+	}
+	p = laterOn(t, store, retention+time.Hour)
+	p.run(t)
+	p.wantGone(t, id)
+	left := store.KeysByKind(t)
+	maps.DeleteFunc(left, func(kind byte, _ int) bool { return strings.ContainsRune("fldgz", rune(kind)) })
+	if len(left) > 0 {
+		t.Errorf("the keys left are %v", left)
 	}
 }
 

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -56,9 +57,17 @@ const (
 func Open(dir string) (*Store, error) {
 	s, err := open(dir)
 	if err != nil {
-		return nil, &engine.Error{Code: engine.CodeOf(err), Op: "open store " + dir, Err: err}
+		return nil, failedTo("open store "+dir, err)
 	}
 	return s, nil
+}
+
+// failedTo returns the error of an operation on a store, with what the user can do about an error of the file system.
+func failedTo(op string, err error) error {
+	if fix := remedy(err); fix != "" && !errors.Is(err, errKept) {
+		err = invalid("%w; %s, or use another directory", err, fix)
+	}
+	return &engine.Error{Code: engine.CodeOf(err), Op: op, Err: err}
 }
 
 func open(dir string) (*Store, error) {
@@ -86,6 +95,9 @@ func open(dir string) (*Store, error) {
 // lockDir keeps other processes out of the directory of a store until the lock is closed.
 func lockDir(path string) (io.Closer, error) {
 	lock, err := privateFS{vfs.Default}.Lock(filepath.Join(path, lockFile))
+	if file := (*os.PathError)(nil); errors.As(err, &file) || errors.Is(err, os.ErrPermission) { // the file is not even open
+		return nil, invalid("%w", err)
+	}
 	if err != nil {
 		return nil, &engine.Error{Code: engine.CodeConflict, Err: fmt.Errorf(
 			"it is in use, by another process (pid %d) or by this one (%w); wait for its end or stop it, or use another directory", Holder(path), err)}
@@ -116,7 +128,8 @@ func openLocked(path string) (*Store, error) {
 	s.keys = keys
 	if isMissing {
 		if err := s.makeKeys(file); err != nil {
-			return nil, errors.Join(err, s.Shut())
+			_ = s.Shut() // repeats the error
+			return nil, err
 		}
 	}
 	return s, nil
@@ -150,8 +163,9 @@ func openData(fs vfs.FS, path string) (*Store, error) {
 	}
 	s := &Store{db: newDatabase(db, failure), fs: fs, path: path, lock: io.NopCloser(nil)}
 	s.UseFiles(s)
-	if err := errors.Join(s.makeLargeDir(), s.Use(s.db)); err != nil {
-		return nil, errors.Join(err, s.Shut())
+	if err := cmp.Or(s.makeLargeDir(), s.Use(s.db)); err != nil {
+		_ = s.Shut() // repeats the error
+		return nil, err
 	}
 	return s, nil
 }

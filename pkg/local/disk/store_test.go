@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -226,6 +227,35 @@ func TestOneProcessHasTheStore(t *testing.T) {
 	}
 	if out := openElsewhere(t, dir); !strings.Contains(out, "opened") {
 		t.Errorf("the other process says %s", out)
+	}
+}
+
+// A store whose lock cannot be opened is not in use.
+func TestALockThatCannotBeOpened(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	if err := os.MkdirAll(filepath.Join(dir, "lock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	openFails(t, dir, engine.CodeInvalid, "is a directory")
+	if _, err := disk.Inspect(dir); engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "is a directory") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestErrorsOfTheFileSystemSayTheRemedy(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[syscall.Errno]string{
+		syscall.ENOSPC: "free space on its disk, or use another directory",
+		syscall.EDQUOT: "free space on its disk, or use another directory",
+		syscall.EROFS:  "mount its file system for writing, or use another directory",
+		syscall.EACCES: "run as its owner, or use another directory",
+		syscall.EPERM:  "run as its owner, or use another directory",
+	} {
+		err := disk.FailedTo("open store here", &os.PathError{Op: "open", Path: "here/lock", Err: cause})
+		if engine.CodeOf(err) != engine.CodeInvalid || err.Error() != "open store here: open here/lock: "+cause.Error()+"; "+want {
+			t.Errorf("%d: %v", cause, err)
+		}
 	}
 }
 
