@@ -35,11 +35,13 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	keys := p.Keys()
 	config := engine.WorkerConfig{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(timers(p)),
+		Descendants: waits, Index: store, Pauses: waits,
 		TaskQueue: &sqs.Tasks{Target: p.Queue("WAITLESS_TASK_QUEUE")},
 		Caller: lambda.New(lambda.Config{
 			Client: functions, Now: time.Now, Longest: limits.Direct,
 			Names: lambda.Names{
 				Stack: p.Text("WAITLESS_STACK"), Functions: p.Pairs("WAITLESS_FUNCTIONS"), Callable: p.List("WAITLESS_CALLABLE_FUNCTIONS"),
+				OldNames: p.Optional("WAITLESS_OLD_FUNCTION_NAMES") == "on",
 			},
 			Warn: func(err error) { p.Log.Warn("wake", "error", err.Error()) },
 		}),
@@ -56,7 +58,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		config.Tracer, flush = spans, spans.Flush
 	}
 	worker, err := engine.NewWorker(config)
-	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE")
+	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE", "WAITLESS_DESCENDANT_QUEUE")
 	clients := p.ClientConfig(store, waits, config.LargeValues)
 	i := interpreter{keys, worker, store, clients, p.Metrics()}
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance, i.fire), limits.Direct
@@ -70,6 +72,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 // timers returns the configuration of wakes that are delayed messages or schedules.
 func timers(p *parts.Parts) sqs.WakesConfig {
 	config := p.WakesConfig()
+	config.Descendants = p.Queue("WAITLESS_DESCENDANT_QUEUE")
 	config.Limit = p.Duration("WAITLESS_LONGEST_DELAY", time.Second, 2, 900)
 	config.Schedule = &scheduler.Group{
 		Client: awsscheduler.NewFromConfig(p.Bounded), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"),

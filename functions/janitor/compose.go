@@ -23,7 +23,8 @@ func compose(getenv func(string) string) (handler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	store, waits, wakes := p.LogTable(), p.WaitsTable(), sqs.NewWakes(p.WakesConfig())
 	config := engine.JanitorConfig{
-		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: time.Now, Limits: p.TimeLimits(),
+		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Descendants: waits, Wakes: wakes, Now: time.Now,
+		Limits:  p.TimeLimits(),
 		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}
@@ -32,7 +33,8 @@ func compose(getenv func(string) string) (handler, error) {
 	}
 	janitor, janitorErr := engine.NewJanitor(config)
 	client, err := engine.NewClient(engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: time.Now, Limits: config.Limits,
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Descendants: waits, Index: store, Wakes: wakes, Now: time.Now,
+		Limits: config.Limits,
 	})
 	rearmer := resume.Rearmer{
 		Tokens: resume.NewTokens(p.TokensConfig(waits)), Polls: &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now},
@@ -46,7 +48,8 @@ func compose(getenv func(string) string) (handler, error) {
 		dead.others[url] = p.DeadLetters(url, "")
 	}
 	s := sweeper{
-		index: store, external: waits, places: store, rearm: client.Rearm, rearmWait: rearmer.Rearm, now: time.Now, log: p.Log, metrics: p.Metrics(),
+		index: store, external: waits, places: store, rearm: client.Rearm, rearmWait: rearmer.Rearm, recount: client.Recount, now: time.Now,
+		log: p.Log, metrics: p.Metrics(),
 	}
 	return func(ctx context.Context, _ json.RawMessage) (report, error) {
 		defer p.Metrics().Flush()

@@ -32,6 +32,7 @@ type sweeper struct {
 	}
 	rearm     func(ctx context.Context, ids []engine.ID, request engine.RearmRequest) ([]engine.Rearmed, error)
 	rearmWait func(ctx context.Context, wait resume.ExternalWait, dryRun bool) (needs string, err error)
+	recount   func(ctx context.Context, root engine.ID) error // of descendants
 	now       func() time.Time
 	log       *slog.Logger
 	metrics   telemetry.Sink
@@ -140,8 +141,15 @@ func (s sweeper) executions(ctx context.Context, ids []engine.ID, at *place, don
 		return err
 	}
 	var overdue []engine.ID
+	roots := map[engine.ID]bool{}
 	for _, f := range found {
 		done.Read++
+		if root, generation := f.State.Root(); generation > 0 && !roots[root] {
+			roots[root] = true
+			if err := s.recount(ctx, root); err != nil {
+				return err
+			}
+		}
 		for _, since := range f.OpenWaits() {
 			at.Waits.add(since)
 		}

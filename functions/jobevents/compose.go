@@ -37,7 +37,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	observer := resume.NewJobObserver(config)
 	receiver := p.Receiver("job", "WAITLESS_JOB_QUEUE", "WAITLESS_POLL_QUEUE")
 	receiver.MinTime = minTime
-	receiver.Decode = sqs.DecodeJobs(sqs.JobHandlers{Observe: observer.Observe, Reconcile: observer.Reconcile, Replay: observer.Replay})
+	receiver.Decode = sqs.DecodeJobs(sqs.JobHandlers{Observe: observer.Observe, Reconcile: observer.Reconcile, Replay: observer.Replay, Keys: p.Keys()})
 	return receiver.Handle, p.Err()
 }
 

@@ -18,7 +18,8 @@ func compose(getenv func(string) string) (function.Call, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	var ownQueues []string
 	for _, queue := range []string{
-		"WAITLESS_WAKE_QUEUE", "WAITLESS_DELIVERY_QUEUE", "WAITLESS_NOTICE_QUEUE", "WAITLESS_POLL_QUEUE", "WAITLESS_TASK_QUEUE", "WAITLESS_JOB_QUEUE",
+		"WAITLESS_WAKE_QUEUE", "WAITLESS_DESCENDANT_QUEUE", "WAITLESS_DELIVERY_QUEUE", "WAITLESS_NOTICE_QUEUE", "WAITLESS_POLL_QUEUE",
+		"WAITLESS_TASK_QUEUE", "WAITLESS_JOB_QUEUE",
 	} {
 		ownQueues = append(ownQueues, p.Text(queue))
 	}

@@ -36,15 +36,16 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 		Caller: lambda.New(lambda.Config{Client: functions, Now: time.Now, Longest: longestCall, Names: lambda.Names{
 			Stack: p.Text("WAITLESS_STACK"), Functions: p.Pairs("WAITLESS_FUNCTIONS"), Callable: p.List("WAITLESS_CALLABLE_FUNCTIONS"),
+			OldNames: p.Optional("WAITLESS_OLD_FUNCTION_NAMES") == "on",
 		}}),
 	}}
 	external := recipients{stepFunctions: sfn.NewFromConfig(p.Config), durable: functions}
 	deliveries := resume.NewDeliveries(keys, table, external, time.Now)
-	notices := notifier{parts.Secret(p, "WAITLESS_NOTIFY_SECRET", webhook.ParseSecrets).Get, true, p.Config}
+	notices := notifier{parts.Secret(p, "WAITLESS_NOTIFY_SECRET", webhook.ParseSecrets).Get, true, p.Config, parts.Secret(p, "WAITLESS_NOTIFY", parseURL)}
 	receiver := p.Receiver("task", "WAITLESS_TASK_QUEUE", "WAITLESS_DELIVERY_QUEUE", "WAITLESS_NOTICE_QUEUE")
 	receiver.Hold = hold
 	handlers := sqs.TaskHandlers{
-		Run: r.run, Ends: bus{eventbridge.NewFromConfig(p.Config), p.Text("WAITLESS_EVENT_BUS")},
+		Keys: keys, Run: r.run, Ends: bus{eventbridge.NewFromConfig(p.Config), p.Text("WAITLESS_EVENT_BUS")},
 		Deliver: deliveries.Deliver, Heartbeat: deliveries.Beat, Notify: notices.send, Now: time.Now,
 	}
 	if !receiver.AnySource {

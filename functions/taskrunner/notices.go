@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
+	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/webhook"
@@ -20,23 +22,39 @@ type notifier struct {
 	// onlyPublic rejects private addresses.
 	onlyPublic bool
 	config     aws.Config // of the clients for queues, topics and event buses
+	// preset is the URL of the default target if the parameter Notify names the secret that holds it.
+	preset *secrets.Parsed[string]
 }
 
 // send sends a notice. Its errors show no more of a URL than the host.
 func (n notifier) send(ctx context.Context, notice engine.Notice) error {
-	if target, err := arn.Parse(notice.Target); err == nil {
+	target, err := arn.Parse(notice.Target)
+	switch {
+	case err == nil && target.Service != "secretsmanager":
 		return n.sendTo(ctx, target, notice)
+	case err == nil && (n.preset == nil || notice.Target != n.preset.Secret):
+		return fmt.Errorf("the target of notify is secret %s; set the parameter Notify of the stack to it", notice.Target)
+	case err == nil:
+		if notice.Target, err = n.preset.Get(ctx); err != nil {
+			return fmt.Errorf("read the target of notify: %w", err)
+		}
 	}
-	secrets, err := n.secrets(ctx)
+	signing, err := n.secrets(ctx)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read the secret of notices: %w", err)
-	case len(secrets) == 0:
+	case len(signing) == 0:
 		return errors.New("notices are signed, and the stack has no secret for that; set the parameter NotifySecret of the stack")
 	}
-	err = webhook.NewSender(secrets, n.onlyPublic, time.Now).Send(ctx, notice)
+	err = webhook.NewSender(signing, n.onlyPublic, time.Now).Send(ctx, notice)
 	if errors.Is(err, webhook.ErrGone) {
 		return fmt.Errorf("%w: %w", sqs.ErrDiscard, err)
 	}
 	return err
+}
+
+// parseURL returns the URL in a secret. Its errors do not repeat the URL.
+func parseURL(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	return text, engine.CheckURL(text, false)
 }

@@ -9,16 +9,19 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/webhook"
@@ -74,6 +77,39 @@ func TestNoticesToURLs(t *testing.T) {
 				t.Errorf("discarded: %t, %d calls, want %t and %d", errors.Is(err, sqs.ErrDiscard), calls, tt.discard, tt.calls)
 			}
 		})
+	}
+}
+
+// inSecret is a client of Secrets Manager that has one text for each secret.
+type inSecret string
+
+func (s inSecret) GetSecretValue(
+	context.Context, *secretsmanager.GetSecretValueInput, ...func(*secretsmanager.Options),
+) (*secretsmanager.GetSecretValueOutput, error) {
+	return &secretsmanager.GetSecretValueOutput{SecretString: aws.String(string(s))}, nil
+}
+
+// rules: NO-3 NO-9
+//
+// Only the secret that the parameter Notify names is read for the URL of a target.
+func TestNoticesToTheURLInASecret(t *testing.T) {
+	t.Parallel()
+	const named = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:hook-AbCdEf"
+	for name, tt := range map[string]struct{ parameter, target, text, want string }{
+		"the secret":        {named, named, "https://127.0.0.1:1/s3cret\n", "private address"},
+		"another secret":    {named, named + "2", "https://127.0.0.1:1/s3cret", "set the parameter Notify"},
+		"no secret":         {"", named, "https://127.0.0.1:1/s3cret", "set the parameter Notify"},
+		"not a URL":         {named, named, "s3cret", "is not a URL"},
+		"not encrypted":     {named, named, "http://example.org/s3cret", "not encrypted"},
+		"a queue's ARN":     {named, named, "arn:aws:sqs:eu-west-1:123456789012:s3cret", "not a URL"},
+		"a URL in the open": {named, "https://127.0.0.1:1/s3cret", "", "private address"},
+	} {
+		url := &secrets.Parsed[string]{Client: inSecret(tt.text), Secret: tt.parameter, Now: time.Now, Parse: parseURL}
+		n := notifier{secrets: secretsOf(notifySecret), onlyPublic: true, preset: url}
+		err := n.send(t.Context(), engine.Notice{ID: "end-1", Target: tt.target, Body: `{"a":1}`})
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cret") {
+			t.Errorf("%s: error %v, want %q", name, err, tt.want)
+		}
 	}
 }
 

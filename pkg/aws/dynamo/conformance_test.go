@@ -59,6 +59,18 @@ func TestStops(t *testing.T) {
 	enginetest.Stops(t, as[engine.Stops])
 }
 
+func TestDescendants(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Descendants(t, as[engine.Descendants])
+}
+
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	emulator.Config(t)
+	enginetest.Pauses(t, as[engine.Pauses])
+}
+
 func TestJoins(t *testing.T) {
 	t.Parallel()
 	emulator.Config(t)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -93,6 +94,13 @@ func note(ctx context.Context, to tables) error {
 func requestStop(ctx context.Context, to tables) error {
 	return to.RequestStop(ctx, faultyItem.Execution, engine.StopRequest{Error: "Stopped", Cause: "asked"}, epoch.Add(time.Hour))
 }
+
+func enter(ctx context.Context, to tables) error {
+	_, _, err := to.Enter(ctx, faultyItem.Execution, engine.EnterOp{At: epoch, Expires: epoch.Add(time.Hour)})
+	return err
+}
+
+func pause(ctx context.Context, to tables) error { return to.SetPaused(ctx, "flow", true) }
 
 func join(ctx context.Context, to tables) error {
 	_, err := to.Join(ctx, faultyFork, engine.LaneEnd{Lane: 2, Seq: 5, Expires: epoch.Add(time.Hour)})
@@ -268,6 +276,23 @@ var faulty = []faultsOf{
 	{name: "Waits.Release", before: bind, call: func(ctx context.Context, to tables) error {
 		return to.Release(ctx, faultyJob, []string{faultyHandle})
 	}},
+	{name: "Waits.Enter", call: enter},
+	{name: "Waits.Leave", before: all(enter, enter), call: func(ctx context.Context, to tables) error { return to.Leave(ctx, faultyItem.Execution) }},
+	{name: "Waits.Recount", before: enter, call: func(ctx context.Context, to tables) error {
+		return to.Recount(ctx, faultyItem.Execution, engine.RootRecord{Open: 1, Entered: epoch}, 0)
+	}},
+	{name: "Waits.Root", reads: true, before: enter, call: func(ctx context.Context, to tables) error {
+		_, err := to.Root(ctx, faultyItem.Execution)
+		return err
+	}},
+	{name: "Waits.StopDescendants", call: func(ctx context.Context, to tables) error {
+		return to.StopDescendants(ctx, faultyItem.Execution, engine.StopRequest{Error: "Stopped", Cause: "asked"}, epoch.Add(time.Hour))
+	}},
+	{name: "Waits.SetPaused", call: pause},
+	{name: "Waits.Paused", reads: true, before: pause, call: func(ctx context.Context, to tables) error {
+		_, err := to.Paused(ctx, "flow", epoch.Add(time.Second)) // later than any read, so each call reads
+		return err
+	}},
 	{name: "Waits.RequestStop", call: requestStop},
 	{name: "Waits.StopRequest", reads: true, before: requestStop, call: func(ctx context.Context, to tables) error {
 		_, _, err := to.StopRequest(ctx, faultyItem.Execution)
@@ -330,7 +355,7 @@ func wordOf(err error) string {
 	return ""
 }
 
-// dump returns the items of a table.
+// dump returns the items of a table: the record of a root once for each open descendant, because an effect may be there twice.
 func (ts tables) dump(t *testing.T, table string) (items []string) {
 	t.Helper()
 	found, err := ts.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
@@ -338,12 +363,16 @@ func (ts tables) dump(t *testing.T, table string) (items []string) {
 		t.Fatal(err)
 	}
 	for _, item := range found.Items {
-		text := ""
+		text, times := "", 1
+		if open, ok := item["o"].(*types.AttributeValueMemberN); ok {
+			times, _ = strconv.Atoi(open.Value)
+			delete(item, "o")
+		}
 		for _, name := range slices.Sorted(maps.Keys(item)) {
 			value, _ := json.Marshal(item[name]) // of texts, numbers and bytes
 			text += name + string(value) + " "
 		}
-		items = append(items, text)
+		items = append(items, slices.Repeat([]string{text}, times)...)
 	}
 	return items
 }

@@ -97,6 +97,7 @@ type update struct {
 	op, expression, condition string
 	names                     map[string]string
 	values                    item
+	once                      bool // the client does not repeat it, because the change may have been made
 }
 
 // update makes the change if its condition holds, and returns the item as it then is. ok says whether the condition held.
@@ -110,7 +111,11 @@ func (t table) update(ctx context.Context, key item, change update) (after item,
 	if change.condition != "" {
 		input.ConditionExpression = &change.condition
 	}
-	updated, err := t.client.UpdateItem(ctx, input, retryTransactions)
+	tries := retryTransactions
+	if change.once {
+		tries = tryOnce
+	}
+	updated, err := t.client.UpdateItem(ctx, input, tries)
 	if refused, ok := errors.AsType[*types.ConditionalCheckFailedException](err); ok {
 		return refused.Item, false, nil
 	}
@@ -124,6 +129,8 @@ func (t table) update(ctx context.Context, key item, change update) (after item,
 func retryTransactions(o *dynamodb.Options) {
 	o.Retryer = retry.AddWithErrorCodes(o.Retryer, (&types.TransactionConflictException{}).ErrorCode())
 }
+
+func tryOnce(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // updateFirst makes the first of the changes whose condition holds, and returns the item as it then is. It tries all of them again if the
 // item changed in between, so that none of their conditions held.

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -10,14 +11,17 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits is table Waits. It implements [engine.TokenStore], [engine.Stops], [resume.TokenStore], [resume.Rendezvous],
+// Waits is table Waits. It implements [engine.TokenStore], [engine.Stops], [engine.Descendants], [engine.Pauses], [resume.TokenStore], [resume.Rendezvous],
 // [resume.UnmatchedEvents] and [resume.ExternalWaits]. A change is one conditional update; Bind and Note may need a second one, and
 // Release makes one for each hundred handles. An update returns the item as it then is, whether its condition held or not.
-type Waits struct{ table }
+type Waits struct {
+	table
+	paused atomic.Pointer[pausedFlows] // as read last
+}
 
 // NewWaits returns the table of that name. now decides what has expired.
 func NewWaits(client *dynamodb.Client, name string, now func() time.Time) *Waits {
-	return &Waits{table{client, "Waits", name, now}}
+	return &Waits{table: table{client, "Waits", name, now}}
 }
 
 // Attributes of table Waits.

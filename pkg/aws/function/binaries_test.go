@@ -106,7 +106,7 @@ func (f *process) callSamples(name string, check func(event, response []byte)) {
 func (f *process) refusesOwnQueues() {
 	f.t.Helper()
 	for _, queue := range []string{"wakes", "tasks", "deliveries", "jobs", "polls"} {
-		got := f.call(fmt.Sprintf(`{"kind":"sqs-message","params":{"QueueUrl":"http://127.0.0.1/%s","MessageBody":"{}"}}`, queue))
+		got := f.call(fmt.Sprintf(`{"kind":"sqs-message","params":{"QueueUrl":"http://127.0.0.1/123456789012/%s","MessageBody":"{}"}}`, queue))
 		if body := string(got.want(f.t, "error")); !strings.Contains(body, `"sqs.AccessDenied"`) {
 			f.t.Errorf("%s: %s", queue, body)
 		}

@@ -100,6 +100,9 @@ func clientContext(call machine.Call, now time.Time) string {
 		"WAITLESS_STEP":            call.Step,
 		"WAITLESS_IDEMPOTENCY_KEY": call.Key(),
 	}
+	if call.Iteration != "" {
+		custom["WAITLESS_ITERATION"] = call.Iteration
+	}
 	if call.Traceparent != "" {
 		custom["traceparent"], custom["tracestate"] = call.Traceparent, call.Tracestate
 	}

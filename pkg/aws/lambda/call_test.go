@@ -112,6 +112,9 @@ func TestWhatAFunctionGets(t *testing.T) {
 		got.Custom["WAITLESS_IDEMPOTENCY_KEY"] != callOf("echo").Key() {
 		t.Errorf("the client context is %s, error %v", text, err)
 	}
+	if iteration, ok := got.Custom["WAITLESS_ITERATION"]; ok {
+		t.Errorf("outside of iterations WAITLESS_ITERATION is %q", iteration)
+	}
 }
 
 func TestAFunctionGetsTheTrace(t *testing.T) {
@@ -200,7 +203,7 @@ func TestWhatACallComesTo(t *testing.T) {
 		"an error of its own":      {fails(`{"errorType":"JobNotFound","errorMessage":"no job 7","trace":[]}`), "JobNotFound", "no job 7", 1},
 		"an error of the engine":   {fails(`{"errorType":"FnF.TaskTimeout","errorMessage":"no time"}`), "FC.FunctionError", "FnF.TaskTimeout: no time", 1},
 		"an error of a call":       {fails(`{"errorType":"FC.Unknown","errorMessage":"lost"}`), "FC.FunctionError", "FC.Unknown: lost", 1},
-		"without a message":        {fails(`{"errorType":"JobNotFound"}`), "JobNotFound", "function w-f failed", 1},
+		"without a message":        {fails(`{"errorType":"JobNotFound"}`), "JobNotFound", "function w_f failed", 1},
 		"without a type":           {fails(`{"errorMessage":"what"}`), "FC.FunctionError", "what", 1},
 		"a failure that is a text": {fails(`"what"`), "FC.FunctionError", "what", 1},
 		"a failure that is none":   {fails(``), "FC.FunctionError", "nothing", 1},
@@ -215,8 +218,8 @@ func TestWhatACallComesTo(t *testing.T) {
 		"not allowed":              {refuse(403, "AccessDeniedException"), "FC.AccessDenied", "because", 1},
 		"no room":                  {refuse(429, "TooManyRequestsException"), "FC.ResourceExhausted", "because", 3},
 		"Lambda failed":            {refuse(500, "ServiceException"), "FC.InternalServerError", "because", 1},
-		"what is before it failed": {refuse(502, ""), "FC.InternalServerError", "w-f", 1},
-		"no answer from Lambda":    {refuse(503, ""), "FC.ResourceThrottled", "w-f", 1},
+		"what is before it failed": {refuse(502, ""), "FC.InternalServerError", "w_f", 1},
+		"no answer from Lambda":    {refuse(503, ""), "FC.ResourceThrottled", "w_f", 1},
 		"Lambda is unavailable":    {refuse(503, "ServiceUnavailableException"), "FC.ResourceThrottled", "because", 1},
 		"its network is throttled": {refuse(502, "EC2ThrottledException"), "FC.ResourceThrottled", "because", 1},
 		"its network is full":      {refuse(502, "ENILimitReachedException"), "FC.ResourceThrottled", "because", 1},
@@ -226,10 +229,10 @@ func TestWhatACallComesTo(t *testing.T) {
 		"another client's mistake": {refuse(400, "KMSDisabledException"), "FC.KMSDisabled", "because", 1},
 		"a conflict":               {refuse(409, "ResourceConflictException"), "FC.ResourceConflict", "because", 1},
 		"nobody's credentials":     {refuse(403, "UnrecognizedClientException"), "FC.AccessDenied", "because", 1},
-		"no such path":             {refuse(404, ""), "FC.FunctionNotFound", "w-f", 1},
+		"no such path":             {refuse(404, ""), "FC.FunctionNotFound", "w_f", 1},
 		"too large":                {refuse(413, "RequestTooLargeException"), "FC.RequestTooLarge", "because", 1},
 		"the answer broke off":     {answersInPart, "FC.Unknown", "unexpected EOF", 1},
-		"the connection broke":     {breaksOff, "FC.Unknown", "w-f", 1},
+		"the connection broke":     {breaksOff, "FC.Unknown", "w_f", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +265,7 @@ func TestAFunctionThatFlowsMayNotCallIsNotCalled(t *testing.T) {
 	call := callOf("f")
 	call.Resource = fdl.Resource{Text: "arn:aws:lambda:us-east-1:1:function:secret", Function: "secret"}
 	outcome, err := f.Call(t.Context(), call)
-	if err != nil || outcome.Error != "FC.AccessDenied" || !strings.Contains(outcome.Cause, "w-*") || e.count() > 0 {
+	if err != nil || outcome.Error != "FC.AccessDenied" || !strings.Contains(outcome.Cause, "w_*") || e.count() > 0 {
 		t.Errorf("outcome %+v, error %v, %d calls", outcome, err, e.count())
 	}
 }
@@ -436,7 +439,7 @@ func TestTheTimeLimitsOfAFlow(t *testing.T) {
 	}
 	want("first", 7*time.Second, 2)
 	for _, r := range e.requests {
-		if q := r.URL.Query().Get("Qualifier"); strings.Contains(r.URL.Path, "w-b") != (q == "live") {
+		if q := r.URL.Query().Get("Qualifier"); strings.Contains(r.URL.Path, "w_b") != (q == "live") {
 			t.Errorf("%s was asked for", r.URL)
 		}
 	}
@@ -495,13 +498,15 @@ func TestClientContextIsBelowTheLimit(t *testing.T) {
 		call := callOf("echo")
 		call.Flow.Name, call.Execution, call.Step = strings.Repeat("f", 128), strings.Repeat("e", 128), strings.Repeat("s", 128)
 		call.Traceparent, call.Tracestate = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", strings.Repeat(state, 512)
+		call.Iteration = "99999.99999.99999"
 		if _, err := f.Call(t.Context(), call); err != nil {
 			t.Fatal(err)
 		}
 		header := e.requests[0].Header.Get("X-Amz-Client-Context")
 		var got struct{ Custom map[string]string }
 		text, err := base64.StdEncoding.DecodeString(header)
-		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || got.Custom["tracestate"] != call.Tracestate || len(header) > limit {
+		if err = errors.Join(err, json.Unmarshal(text, &got)); err != nil || got.Custom["tracestate"] != call.Tracestate ||
+			got.Custom["WAITLESS_ITERATION"] != call.Iteration || len(header) > limit {
 			t.Errorf("with %s: %d bytes, %s, error %v", state, len(header), text, err)
 		}
 	}

@@ -5,6 +5,7 @@
 //
 //	WAITLESS_NOW               the instant of the call
 //	WAITLESS_FLOW, WAITLESS_EXECUTION, WAITLESS_STEP
+//	WAITLESS_ITERATION         the indices of the iterations around the step: "3", or "3.0" in nested ones
 //	WAITLESS_IDEMPOTENCY_KEY   the same for each call of one attempt
 //
 // In Python that is context.client_context.custom["WAITLESS_IDEMPOTENCY_KEY"]. The function's response is the output. An error

@@ -34,7 +34,7 @@ type deployed struct {
 	timeout int32 // in seconds
 }
 
-// deploy makes a stack with functions and answers its name and a client.
+// deploy creates the functions, each named with the name of a new stack and its key, and returns a client and that name.
 func deploy(t *testing.T, functions map[string]deployed) (*awslambda.Client, string) {
 	t.Helper()
 	client, stack := awslambda.NewFromConfig(emulator.Config(t)), "w"+strings.ToLower(rand.Text())
@@ -46,7 +46,7 @@ func deploy(t *testing.T, functions map[string]deployed) (*awslambda.Client, str
 	zips := zipPrograms(t, "echo", "getjobstatus", "silent")
 	for name, f := range functions {
 		if _, err := client.CreateFunction(t.Context(), &awslambda.CreateFunctionInput{
-			FunctionName: aws.String(stack + "-" + name), Role: &role,
+			FunctionName: aws.String(stack + name), Role: &role,
 			Runtime: types.RuntimeProvidedal2023, Handler: aws.String("bootstrap"), Architectures: []types.Architecture{architecture},
 			Code: &types.FunctionCode{ZipFile: zips[f.program]}, Timeout: &f.timeout,
 			Environment: &types.Environment{Variables: map[string]string{"WAITLESS_ACCOUNT": emulator.Account}}, // which GetJobStatus asks for
@@ -141,15 +141,15 @@ func TestTasks(t *testing.T) {
 func TestFunctionsOnTheEmulator(t *testing.T) {
 	t.Parallel()
 	client, stack := deploy(t, map[string]deployed{
-		"echo": {program: "echo", timeout: 30}, "GetJobStatus": {program: "getjobstatus", timeout: 30},
-		"hang": {program: "silent", timeout: 3},
+		"-echo": {program: "echo", timeout: 30}, "-GetJobStatus": {program: "getjobstatus", timeout: 30},
+		"_hang": {program: "silent", timeout: 3},
 	})
 	f := lambda.New(lambda.Config{Client: client, Names: lambda.Names{Stack: stack}, Now: time.Now, Longest: time.Minute})
 	for name, tt := range map[string]struct{ function, error, cause string }{
 		"an answer":                      {"echo", "", ""},
 		"an error of the function's":     {"GetJobStatus", "JobNotFound", `job_id is string "x"`},
 		"the same by its other name":     {"CheckJob", "JobNotFound", `job_id is string "x"`},
-		"a function that is not there":   {"nobody", token.ErrorFunctionNotFound, stack + "-nobody"},
+		"a function that is not there":   {"nobody", token.ErrorFunctionNotFound, stack + "_nobody"},
 		"a function that takes too long": {"hang", machine.ErrorTaskTimeout, "3.00 seconds"},
 	} {
 		t.Run(name, func(t *testing.T) {

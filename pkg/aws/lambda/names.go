@@ -15,9 +15,11 @@ import (
 // resource it reads service, qualifier and function, so flows keep the region
 // and the account of the cloud that they come from.
 type Names struct {
-	// Stack begins the names of the functions that flows may call by default:
-	// function f is Lambda <stack>-f.
+	// Stack begins the names of the functions that flows may call by default: function f is Lambda <stack>_f. The
+	// name of a stack has no underscore, so the functions of no other stack begin so.
 	Stack string
+	// OldNames makes function f Lambda <stack>-f, as release 0.1.0 did.
+	OldNames bool
 	// Functions are other Lambda functions, by name or ARN, with a qualifier
 	// or without. The key is "function" or, which goes first,
 	// "service/function".
@@ -38,19 +40,18 @@ type target struct {
 	qualifier string // empty for none
 }
 
-// services are the functions of a stack that no flow may call, and starters those
-// that only flows of the same stack may call.
+// Services are the functions of a stack that no flow may call, starters those that only flows of the same stack may
+// call. These and echo come with the stack, as <stack>-<name>.
 var (
-	services = []string{"interpreter", "taskrunner", "jobevents", "api", "callback", "fnf"}
+	Services = []string{"api", "callback", "fnf", "interpreter", "janitor", "jobevents", "sfn", "taskrunner"}
 	starters = []string{"StartJob", "GetJobStatus", "CallService"}
 )
 
-// isReserved reports whether the function, <stack>-<name>, may be a service
-// function of some stack: this one, or one whose name begins as that of this one
-// does, or a function with which that one starts jobs.
+// isReserved reports whether the function, <stack>-<name>, may be a service function of this stack, or a service
+// function or a starter of another stack whose name begins as this one does.
 func isReserved(name string) bool {
 	ends := func(end string) bool { return strings.HasSuffix(name, "-"+end) }
-	return slices.Contains(services, name) || slices.ContainsFunc(services, ends) || slices.ContainsFunc(starters, ends)
+	return slices.Contains(Services, name) || slices.ContainsFunc(Services, ends) || slices.ContainsFunc(starters, ends)
 }
 
 // resolve returns the Lambda function of the resource, or an error if flows may not call it.
@@ -67,7 +68,24 @@ func (n Names) resolve(r fdl.Resource) (target, error) {
 	if n.Stack == "" || isReserved(r.Function) {
 		return target{}, n.refused(r)
 	}
-	return target{n.Stack + "-" + cmp.Or(synonyms[r.Function], r.Function), r.Qualifier}, nil
+	name := cmp.Or(synonyms[r.Function], r.Function)
+	full := n.Stack + n.separator(name) + name
+	if len(full) > maxName {
+		return target{}, fmt.Errorf("function %s is Lambda function %s, which has %d characters and the limit is %d; shorten it, or name another in FunctionNames",
+			r.Function, full, len(full), maxName)
+	}
+	return target{full, r.Qualifier}, nil
+}
+
+// maxName is the most characters of the name of a Lambda function.
+const maxName = 64
+
+// separator returns what is between the stack and the name of a function.
+func (n Names) separator(name string) string {
+	if n.OldNames || name == "echo" || slices.Contains(starters, name) {
+		return "-"
+	}
+	return "_"
 }
 
 func (n Names) mapped(r fdl.Resource) (name string, ok bool) {
@@ -92,8 +110,7 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 	if r.Qualifier != "" {
 		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
 	}
-	name, own := strings.CutPrefix(r.Function, n.Stack+"-")
-	own = own && n.Stack != "" && !isReserved(name)
+	own := n.Stack != "" && n.isOwn(r.Function)
 	named := slices.ContainsFunc(n.Callable, func(callable string) bool { return covers(callable, arn, r.Function) })
 	for _, name := range n.Functions {
 		named = named || name == arn || name == r.Function
@@ -105,6 +122,15 @@ func (n Names) byARN(r fdl.Resource) (target, error) {
 		return target{r.Function, r.Qualifier}, nil
 	}
 	return target{arn, r.Qualifier}, nil
+}
+
+// isOwn reports whether the Lambda function is one that flows may call by default.
+func (n Names) isOwn(function string) bool {
+	if strings.HasPrefix(function, n.Stack+"_") {
+		return true
+	}
+	name, old := strings.CutPrefix(function, n.Stack+"-")
+	return old && !isReserved(name) && n.separator(name) == "-"
 }
 
 // covers reports whether callable, an ARN that may have wildcards, covers the ARN
@@ -129,6 +155,9 @@ func glob(pattern, text string) bool {
 func (n Names) refused(r fdl.Resource) error {
 	allowed := slices.Concat(slices.Sorted(maps.Keys(n.Functions)), n.Callable)
 	if n.Stack != "" {
+		allowed = append(allowed, n.Stack+"_*")
+	}
+	if n.Stack != "" && n.OldNames {
 		allowed = append(allowed, n.Stack+"-*")
 	}
 	why := ""

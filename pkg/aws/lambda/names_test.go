@@ -30,10 +30,10 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 		"batch:SubmitJob": {"w-StartJob", ""},
 		"arn:aws:dms:eu-west-1:123456789012:task:LOAD7":            {"w-StartJob", ""},
 		"arn:aws:states:eu-west-1:123456789012:stateMachine:Check": {"w-StartJob", ""},
-		arn + "w-mine":                                             {arn + "w-mine", ""},
-		arn + "w-mine:live":                                        {arn + "w-mine", "live"},
-		arn + "w-mine:$LATEST":                                     {arn + "w-mine", "$LATEST"},
-		"arn:aws:lambda:::function:w-mine:live":                    {"w-mine", "live"},
+		arn + "w_mine":                                             {arn + "w_mine", ""},
+		arn + "w_mine:live":                                        {arn + "w_mine", "live"},
+		arn + "w_mine:$LATEST":                                     {arn + "w_mine", "$LATEST"},
+		"arn:aws:lambda:::function:w_mine:live":                    {"w_mine", "live"},
 		arn + "other":                                              {arn + "other", ""},
 		"arn:aws:lambda:eu-west-1:1:function:far":                  {"arn:aws:lambda:eu-west-1:1:function:far", ""},
 		arn + "mapped":                                             {"other", ""},
@@ -53,7 +53,14 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 		arn + "w-prod-api":                                         {},
 		arn + "w-prod-StartJob:live":                               {},
 		"arn:aws:lambda:::function:w-prod-jobevents":               {},
-		"acs:fc:::services/s/functions/prod-apis":                  {"w-prod-apis", ""},
+		"acs:fc:::services/s/functions/prod-apis":                  {"w_prod-apis", ""},
+		"acs:fc:::services/s/functions/charge":                     {"w_charge", ""},
+		arn + "w-charge":                                           {},
+		arn + "w-prod_charge":                                      {},
+		arn + "w-echo":                                             {arn + "w-echo", ""},
+		arn + "w-StartJob":                                         {arn + "w-StartJob", ""},
+		"acs:fc:::services/s/functions/janitor":                    {},
+		"acs:fc:::services/s/functions/prod-sfn":                   {},
 		"arn:aws:lambda:us-east-1:123456789012:function:secret":    {},
 		"arn:aws:lambda:us-east-1:123456789012:function:wrong-fit": {},
 		"arn:aws:lambda:us-east-1:123456789012:function:w":         {},
@@ -68,7 +75,7 @@ func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
 			if got != want || (err != nil) != (want == target{}) {
 				t.Errorf("it is %+v, error %v; want %+v", got, err, want)
 			}
-			if err != nil && !strings.Contains(err.Error(), "CheckJob, far, farFixed, fixed, mapped, shop/mapped, arn:aws:lambda:eu-west-1:1:function:theirs, w-*") {
+			if err != nil && !strings.Contains(err.Error(), "CheckJob, far, farFixed, fixed, mapped, shop/mapped, arn:aws:lambda:eu-west-1:1:function:theirs, w_*") {
 				t.Errorf("the error does not say what is allowed: %v", err)
 			}
 		})
@@ -119,6 +126,40 @@ func TestWithoutAStackOnlyNamedFunctionsAreCalled(t *testing.T) {
 	for _, text := range []string{"acs:fc:::services/s/functions/-x", "arn:aws:lambda:::function:-x"} {
 		if got, err := names.resolve(fdl.Resource{Text: text, Function: "-x"}); err == nil {
 			t.Errorf("it is %+v", got)
+		}
+	}
+}
+
+func TestOldNamesOfFunctions(t *testing.T) {
+	t.Parallel()
+	const arn = "arn:aws:lambda:us-east-1:123456789012:function:"
+	for resource, want := range map[string]target{
+		"acs:fc:::services/s/functions/charge":   {"w-charge", ""},
+		"acs:fc:::services/s/functions/CheckJob": {"w-GetJobStatus", ""},
+		arn + "w-charge":                         {arn + "w-charge", ""},
+		arn + "w_charge":                         {arn + "w_charge", ""},
+		arn + "w-prod-api":                       {},
+		arn + "w-sfn":                            {},
+		arn + "w-janitor":                        {},
+	} {
+		r, err := fdl.ParseResource(resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := (Names{Stack: "w", OldNames: true}).resolve(r)
+		if got != want || (err != nil) != (want == target{}) {
+			t.Errorf("%s is %+v, error %v; want %+v", resource, got, err, want)
+		}
+	}
+}
+
+func TestNamesOfFunctionsHaveALimit(t *testing.T) {
+	t.Parallel()
+	names := Names{Stack: "w"}
+	for length, want := range map[int]string{62: "", 63: "has 65 characters and the limit is 64; shorten it"} {
+		_, err := names.resolve(fdl.Resource{Text: "acs:", Function: strings.Repeat("f", length)})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%d characters: error %v, want %q", length, err, want)
 		}
 	}
 }

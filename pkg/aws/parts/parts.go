@@ -43,6 +43,7 @@ type Parts struct {
 	tables  *dynamodb.Client
 	secrets *secretsmanager.Client
 	metrics telemetry.Batch
+	keys    *secrets.Keys
 }
 
 // New returns the parts of a function with that environment, which logs to log.
@@ -63,9 +64,9 @@ func (p *Parts) Metrics() *telemetry.Batch {
 	return &p.metrics
 }
 
-// Queue returns the queue whose URL the variable has.
+// Queue returns the queue whose URL the variable has. Its messages have MACs with the token keys.
 func (p *Parts) Queue(variable string) sqs.Queue {
-	return sqs.Queue{Client: p.queues, URL: p.Text(variable)}
+	return sqs.Queue{Client: p.queues, URL: p.Text(variable), Keys: p.Keys()}
 }
 
 // DeadLetters returns the dead letters of the queue whose URL is url. The variable has the URL of the queue that gave them up, for replays;
@@ -104,9 +105,12 @@ func (p *Parts) LogTable() *dynamo.Log {
 	return dynamo.NewLog(p.tables, p.Text("WAITLESS_LOG_TABLE"), time.Now).Spread(shards)
 }
 
-// Keys returns the token keys.
+// Keys returns the token keys, the same source each time: it reads them once for all of a function's parts.
 func (p *Parts) Keys() *secrets.Keys {
-	return &secrets.Keys{Client: p.secrets, Secret: p.Text("WAITLESS_TOKEN_KEY"), Now: time.Now}
+	if p.keys == nil {
+		p.keys = &secrets.Keys{Client: p.secrets, Secret: p.Text("WAITLESS_TOKEN_KEY"), Now: time.Now}
+	}
+	return p.keys
 }
 
 // Secret returns an optional secret of the user, whose ARN the variable has.
@@ -139,7 +143,8 @@ func (p *Parts) TimeLimits() machine.Limits {
 // ClientConfig returns what executions are started, stopped and shown with, without token keys.
 func (p *Parts) ClientConfig(store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.ClientConfig {
 	config := engine.ClientConfig{
-		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now,
+		Log: store, Flows: store, TokenStore: waits, Stops: waits, Descendants: waits, Index: store, Pauses: waits,
+		Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now,
 		Limits: p.TimeLimits(), LargeValues: values, Observer: telemetry.Executions{Sink: p.Metrics()},
 	}
 	config.Notify, config.CheckTarget = p.Notify()
@@ -191,8 +196,12 @@ func (p *Parts) JobsConfig(table *dynamo.Waits, services resume.Services) resume
 // Notify returns what executions notify whose start names no target, and why a target cannot be told.
 func (p *Parts) Notify() (preset machine.Notify, check func(target string) error) {
 	hasSecret, allowed := p.Optional("WAITLESS_NOTIFY_SECRET") != "", p.List("WAITLESS_NOTIFY_TARGETS")
-	return machine.Notify{Target: p.Optional("WAITLESS_NOTIFY")}, func(target string) error {
+	preset.Target = p.Optional("WAITLESS_NOTIFY")
+	inSecret := strings.Contains(preset.Target, ":secretsmanager:") // the task runner reads the URL
+	return preset, func(target string) error {
 		switch isARN := strings.HasPrefix(target, "arn:"); {
+		case inSecret && hasSecret && target == preset.Target:
+			return nil
 		case isARN && !slices.Contains(allowed, target):
 			return errors.New("the stack may not send notices to this ARN; add it to the parameter NotifyTargets of the stack")
 		case isARN:

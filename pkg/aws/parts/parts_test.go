@@ -35,3 +35,23 @@ func TestTargetsOfAStack(t *testing.T) {
 		}
 	}
 }
+
+// rules: NO-3 NO-7
+func TestDefaultTargetInASecret(t *testing.T) {
+	t.Parallel()
+	const preset, other = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:hook-AbCdEf", "arn:aws:secretsmanager:eu-west-1:123456789012:secret:other-AbCdEf"
+	for name, tt := range map[string]struct {
+		signed, target, want string
+	}{
+		"the secret of Notify": {"arn:secret", preset, ""},
+		"another secret":       {"arn:secret", other, "NotifyTargets"},
+		"no signing secret":    {"", preset, "NotifyTargets"},
+	} {
+		variables := map[string]string{"WAITLESS_NOTIFY": preset, "WAITLESS_NOTIFY_SECRET": tt.signed}
+		got, check := parts.New(func(name string) string { return variables[name] }, slog.Default()).Notify()
+		err := check(tt.target)
+		if got.Target != preset || (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: default %q, error %v, want %q", name, got.Target, err, tt.want)
+		}
+	}
+}

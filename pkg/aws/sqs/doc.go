@@ -17,8 +17,11 @@
 // The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token by its handle, the part of
 // its text before the dot. It never has the text.
 //
+// Polls and tasks have a MAC in their payloads. Notices, deliveries, heartbeats, ends and replays have one in the member mac, of
+// the text of the payload. A message with a wrong MAC is discarded. One without a MAC is accepted while a stack writes version 1.
+//
 // A [Receiver] handles the messages of a queue, with what [DecodeWakes], [DecodeTasks] or [DecodeJobs] make of them. A message
-// of a newer version, or of a kind that this release does not know, returns to the queue.
+// of a newer version returns to the queue. One of an unknown kind does so for at least 20 minutes, and is then discarded.
 //
 // This package may change between releases; messages under way are understood by the next one.
 package sqs

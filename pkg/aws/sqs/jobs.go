@@ -109,6 +109,7 @@ type JobHandlers struct {
 	Observe   func(ctx context.Context, event []byte) error
 	Reconcile func(ctx context.Context, poll resume.Poll) error
 	Replay    func(ctx context.Context, key jobs.Key) error
+	Keys      resume.KeySource // check the MACs of replays
 }
 
 // jobEvent is the part of an event of EventBridge, or of a notification of SNS, that tells it from a message of this package.
@@ -131,10 +132,9 @@ func (e *jobEvent) is() bool {
 	return e.Version == 0 && e.Source != "" && e.DetailType != ""
 }
 
-// DecodeJobs decodes job events, notifications, polls and replays. It discards forged polls. A replay needs no MAC: it handles an
-// event again that came by the event bus.
+// DecodeJobs decodes job events, notifications, polls and replays. It discards forged polls and replays.
 func DecodeJobs(h JobHandlers) Decode {
-	polls := kinds{kindPoll: payloadOf(h.reconcile), kindReplay: payloadOf(h.replay)}
+	polls := kinds{kindPoll: payloadOf(h.reconcile), kindReplay: payloadOf(authentic(h.Keys, h.replay))}
 	return func(m Message) (Work, error) {
 		var event jobEvent
 		if err := json.Unmarshal([]byte(m.Body), &event); err == nil && event.is() {

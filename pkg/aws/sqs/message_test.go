@@ -85,7 +85,7 @@ func TestInvalidWakes(t *testing.T) {
 		"a number below 0":          {strings.Replace(body, `"seq":7`, `"seq":-7`, 1), false},
 		"a newer version":           {`{"v":2}`, true},
 		"a newer version, other":    {`{"v":2,"kind":{"a":"b"},"payload":7}`, true},
-		"a newer kind":              {strings.Replace(body, `"wake"`, `"later"`, 1), true},
+		"an unknown kind":           {strings.Replace(body, `"wake"`, `"later"`, 1), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

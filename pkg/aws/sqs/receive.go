@@ -36,6 +36,9 @@ const (
 	hideTime = time.Second
 	// The pause after an error doubles with each receive.
 	firstPause, longestPause = 2 * time.Second, 5 * time.Minute
+	// unknownReceives is the receive at which a message of an unknown kind is discarded. The pauses before it take 20 to 40
+	// minutes: an update of the stack is over by then.
+	unknownReceives = 15
 )
 
 // Message is a received message.
@@ -45,6 +48,10 @@ type Message struct {
 	Receives int // how often it was received, this time included
 
 	url, receipt string
+
+	kind    string // of what was decoded, as the following
+	payload []byte
+	mac     string
 }
 
 // Work is what a message asks for.
@@ -227,6 +234,8 @@ func (r *Receiver) do(ctx context.Context, d delivery) (is outcome, pause time.D
 	switch {
 	case errors.Is(d.err, ErrNewer):
 		return failed, r.pause(d.Receives), d.err
+	case errors.Is(d.err, ErrUnknownKind) && d.Receives < unknownReceives:
+		return retried, r.pause(d.Receives), d.err
 	case d.err != nil:
 		return discarded, 0, d.err
 	}

@@ -220,6 +220,20 @@ func TestMessageOfNewerReleaseIsKept(t *testing.T) {
 	}
 }
 
+func TestMessageOfUnknownKindIsDiscardedSoon(t *testing.T) {
+	t.Parallel()
+	const body = `{"v":1,"kind":"later","payload":{}}`
+	for receives, want := range map[string]int{"1": 1, "14": 1, "15": 0, "1000": 0} {
+		f := newFixture(sqs.DecodeWakes(nil, nil))
+		event := batch(body)
+		event.Records[0].Attributes["ApproximateReceiveCount"] = receives
+		response, err := f.Handle(t.Context(), event)
+		if kept := len(response.BatchItemFailures); err != nil || kept != want || strings.Contains(f.log.String(), "ERROR") {
+			t.Errorf("receive %s: %d are kept, want %d; error %v, the log is %s", receives, kept, want, err, f.log)
+		}
+	}
+}
+
 func TestDecodeGetsTheMessage(t *testing.T) {
 	t.Parallel()
 	f := newFixture(func(m sqs.Message) (sqs.Work, error) {

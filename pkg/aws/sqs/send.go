@@ -12,6 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // LongestDelay is the longest delay of a message that SQS accepts.
@@ -29,15 +32,25 @@ type Sender interface {
 	SendMessageBatch(ctx context.Context, input *sqs.SendMessageBatchInput, options ...func(*sqs.Options)) (*sqs.SendMessageBatchOutput, error)
 }
 
-// Queue is a queue that messages are sent to. Both fields are required.
+// Queue is a queue that messages are sent to. Client and URL are required.
 type Queue struct {
 	Client Sender
 	URL    string
+	// Keys are for the MACs of notices, deliveries, heartbeats, ends and replays; nil for none. Polls and tasks have MACs in
+	// their payloads, which their senders make.
+	Keys resume.KeySource
 }
 
 // send sends a message that is due.
 func (q Queue) send(ctx context.Context, kind string, payload any) error {
-	body, err := encode(kind, payload)
+	var keys token.Keys
+	if q.Keys != nil && kind != kindTask {
+		var err error
+		if keys, err = q.Keys.Get(ctx); err != nil {
+			return err
+		}
+	}
+	body, err := sign(keys, kind, payload)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -26,6 +27,7 @@ type taskPayload struct {
 	Log        string          `json:"log,omitempty"`   // of a lane
 	Place      string          `json:"place,omitempty"` // in the items of forks
 	Step       string          `json:"step"`
+	Iteration  string          `json:"iteration,omitempty"`
 	Index      int             `json:"index"`
 	Attempt    int             `json:"attempt"`
 	Poll       int             `json:"poll,omitempty"`
@@ -50,7 +52,7 @@ func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 		log = call.Log.String()
 	}
 	err := t.Target.send(ctx, kindTask, taskPayload{
-		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Place: call.Place, Step: call.Step,
+		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Place: call.Place, Step: call.Step, Iteration: call.Iteration,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
 		Input: json.RawMessage(call.Input.JSON()), LargeInput: []byte(task.LargeInput),
@@ -88,7 +90,7 @@ func (p taskPayload) task() (engine.Task, error) {
 		LargeInput: string(p.LargeInput),
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
-			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Resource: resource, Input: input, Limit: p.Limit,
+			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Iteration: p.Iteration, Resource: resource, Input: input, Limit: p.Limit,
 			Traceparent: p.Traceparent, Tracestate: p.Tracestate,
 		},
 	}, nil
@@ -124,6 +126,8 @@ type TaskHandlers struct {
 	// DeliveryQueue and NoticeQueue are URLs. A delivery, a heartbeat, an end or a notice from another queue is discarded:
 	// other functions may send to that queue. An empty URL means any queue.
 	DeliveryQueue, NoticeQueue string
+	// Keys check the MACs of deliveries, heartbeats, ends and notices.
+	Keys resume.KeySource
 	// Run makes the call and closes the token.
 	Run func(ctx context.Context, task engine.Task) (engine.Disposition, error)
 	// Ends publishes the ends of executions.
@@ -139,8 +143,10 @@ type TaskHandlers struct {
 // DecodeTasks decodes tasks, ends, deliveries, heartbeats and notices.
 func DecodeTasks(h TaskHandlers) Decode {
 	return kinds{
-		kindTask: payloadOf(h.run), kindNotice: only(h.NoticeQueue, h.notify),
-		kindDelivery: only(h.DeliveryQueue, h.deliver), kindHeartbeat: only(h.DeliveryQueue, h.heartbeat), kindEnd: only(h.DeliveryQueue, h.publish),
+		kindTask: payloadOf(h.run), kindNotice: only(h.NoticeQueue, authentic(h.Keys, h.notify)),
+		kindDelivery:  only(h.DeliveryQueue, authentic(h.Keys, h.deliver)),
+		kindHeartbeat: only(h.DeliveryQueue, authentic(h.Keys, h.heartbeat)),
+		kindEnd:       only(h.DeliveryQueue, authentic(h.Keys, h.publish)),
 	}.decode
 }
 
@@ -154,8 +160,9 @@ func only[T any](url string, work func(m Message, payload T) (Work, error)) func
 	})
 }
 
-func (h TaskHandlers) run(_ Message, p taskPayload) (Work, error) {
+func (h TaskHandlers) run(m Message, p taskPayload) (Work, error) {
 	task, err := p.task()
+	task.Receives = m.Receives
 	do := func(ctx context.Context) (time.Time, error) {
 		disposition, err := h.Run(ctx, task)
 		if errors.Is(err, token.ErrForged) {

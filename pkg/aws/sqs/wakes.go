@@ -20,8 +20,10 @@ import (
 // WakesConfig is the configuration of [Wakes]. Schedule and Limit are optional.
 type WakesConfig struct {
 	Queue Queue
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Descendants is the queue of wakes of descendants; see [engine.Wake].
+	Descendants Queue
+	Now         func() time.Time
+	Log         *slog.Logger
 	// Schedule carries wakes that are due later than Limit. Without it such a wake goes through the queue several times.
 	Schedule Schedule
 	// Limit is the longest delay of a message, at most [LongestDelay], which 0 means.
@@ -45,6 +47,9 @@ type wakePayload struct {
 	Sent      time.Time `json:"sent"`
 	Seq       uint64    `json:"seq,omitempty"`
 	Lane      *lane     `json:"lane,omitempty"`
+	// Release 0.1.0 does not read these.
+	Flow       string `json:"flow,omitempty"`
+	Descendant bool   `json:"descendant,omitempty"`
 }
 
 // lane is a [machine.Lane].
@@ -69,7 +74,9 @@ func EncodeWake(w engine.Wake) (string, error) {
 	if !isCause(w.Cause) {
 		return "", fmt.Errorf("wake of execution %s: %w", w.Execution, errCause)
 	}
-	p := wakePayload{Execution: w.Execution.String(), Cause: w.Cause, Due: w.Due.UTC(), Sent: w.Sent.UTC(), Seq: w.Seq}
+	p := wakePayload{
+		Execution: w.Execution.String(), Cause: w.Cause, Due: w.Due.UTC(), Sent: w.Sent.UTC(), Seq: w.Seq, Flow: w.Flow, Descendant: w.Descendant,
+	}
 	if l := w.Lane; l != nil {
 		p.Lane = &lane{l.Parent.String(), l.Attempt, l.Index, l.Count}
 	}
@@ -77,7 +84,7 @@ func EncodeWake(w engine.Wake) (string, error) {
 }
 
 func (p wakePayload) wake() (w engine.Wake, err error) {
-	w = engine.Wake{Cause: p.Cause, Due: p.Due, Sent: p.Sent, Seq: p.Seq}
+	w = engine.Wake{Cause: p.Cause, Due: p.Due, Sent: p.Sent, Seq: p.Seq, Flow: p.Flow, Descendant: p.Descendant}
 	if !isCause(p.Cause) {
 		return w, errCause
 	}
@@ -104,7 +111,7 @@ func (w *Wakes) Send(ctx context.Context, wake engine.Wake) error {
 	if err != nil {
 		return err
 	}
-	sender := timed{w.config.Queue, w.config.Now, w.config.Log, w.config.Schedule, w.config.Limit}
+	sender := timed{w.queueOf(wake), w.config.Now, w.config.Log, w.config.Schedule, w.config.Limit}
 	m := timedMessage{scheduleName(wake), wake.Due, body, slog.String("execution", wake.Execution.String())}
 	if err := sender.send(ctx, m); err != nil {
 		return fmt.Errorf("send a wake to execution %s: %w", wake.Execution, err)
@@ -122,10 +129,21 @@ func (w *Wakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
 		}
 		bodies[i] = body
 	}
-	if err := w.config.Queue.sendTexts(ctx, bodies); err != nil {
+	if len(wakes) == 0 {
+		return nil
+	}
+	if err := w.queueOf(wakes[0]).sendTexts(ctx, bodies); err != nil { // all are of one family
 		return fmt.Errorf("send wakes (%d): %w", len(wakes), err)
 	}
 	return nil
+}
+
+// queueOf returns the queue of a wake.
+func (w *Wakes) queueOf(wake engine.Wake) Queue {
+	if wake.Descendant && w.config.Descendants.URL != "" {
+		return w.config.Descendants
+	}
+	return w.config.Queue
 }
 
 // scheduleName returns the name of the schedule of a wake.

@@ -242,6 +242,10 @@ func TestActionsAreDeniedAllOfTheStack(t *testing.T) {
 	if !slices.Contains(denied, "AWS::StackId") {
 		t.Error("the role of CallService does not deny its stack of CloudFormation")
 	}
+	const byName = "arn:${AWS::Partition}:cloudformation:${AWS::Region}:${AWS::AccountId}:stack/${AWS::StackName}/*"
+	if !slices.Contains(denied, byName) {
+		t.Errorf("the role of CallService does not deny %s", byName)
+	}
 	for id, r := range read.Resources {
 		form, ok := deniedTypes[r.Type]
 		want := strings.ReplaceAll(form, "ID", id)
@@ -252,7 +256,8 @@ func TestActionsAreDeniedAllOfTheStack(t *testing.T) {
 			t.Errorf("%s: the role of CallService does not deny %s", id, want)
 		}
 	}
-	for _, parameter := range []string{"CallbackSecret", "NotifySecret", "FnfKeys", "SfnKeys", "KmsKey", "JobTopic", "AlarmTopic"} { // resources of the user's
+	// Resources of the user's.
+	for _, parameter := range []string{"CallbackSecret", "Notify", "NotifySecret", "FnfKeys", "SfnKeys", "KmsKey", "JobTopic", "AlarmTopic"} {
 		if !slices.Contains(denied, parameter) {
 			t.Errorf("the role of CallService does not deny %s", parameter)
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,10 @@ var attacks = []attack{
 	{"a flow calls interpreter", callsFunction("interpreter"), "FC.AccessDenied"},
 	{"a flow calls taskrunner", callsFunction("taskrunner"), "FC.AccessDenied"},
 	{"a flow calls jobevents", callsFunction("jobevents"), "FC.AccessDenied"},
+	{"a flow calls fnf", callsFunction("fnf"), "FC.AccessDenied"},
+	{"a flow calls sfn", callsFunction("sfn"), "FC.AccessDenied"},
+	{"a flow calls janitor", callsFunction("janitor"), "FC.AccessDenied"},
+	{"a flow calls CallService of another stack", callsFunction("CallService"), "FC.AccessDenied"},
 	{"a flow calls StartJob of another stack", callsFunction("StartJob"), "FC.AccessDenied"},
 	{"a flow calls GetJobStatus of another stack", callsFunction("GetJobStatus"), "FC.AccessDenied"},
 
@@ -132,7 +138,7 @@ func TestAttacks(t *testing.T) { //nolint:tparallel // it goes on after the atta
 	t.Parallel()
 	v := newAttacked(t)
 	t.Run("all", func(t *testing.T) {
-		for _, a := range attacks {
+		for _, a := range append(spelledAttacks(t), attacks...) {
 			t.Run(a.name, func(t *testing.T) {
 				t.Parallel()
 				reply := a.send(t, v)
@@ -262,6 +268,34 @@ func sends(queue string) func(*testing.T, *attacked) string {
 		}
 		_, err = client.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: aws.String(v.resources[queue]), MessageBody: aws.String(`{"forged":true}`)})
 		return fmt.Sprint(err)
+	}
+}
+
+// spelledAttacks are flows that send to the queue of notices, one for each spelling of a queue's URL that is not accepted, and one
+// for the URL itself.
+func spelledAttacks(t *testing.T) (spelled []attack) {
+	t.Helper()
+	spellings, err := os.ReadFile("../services/messages/testdata/spellings.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, spelling := range strings.Fields(string(spellings)) {
+		spelled = append(spelled, attack{"a flow spells a queue " + spelling, sendsFromFlow(strconv.Itoa(i), spelling), "InvalidArgument"})
+	}
+	url := "http://any.host/ACCOUNT/NAME"
+	return append(spelled, attack{"a flow sends a notice", sendsFromFlow("url", url), "sqs.AccessDenied"})
+}
+
+// sendsFromFlow runs a flow that sends a notice to the queue of notices.
+func sendsFromFlow(id, spelling string) func(*testing.T, *attacked) string {
+	return func(t *testing.T, v *attacked) string {
+		t.Helper()
+		url := v.resources["NoticeQueue"]
+		spelled := strings.NewReplacer("ACCOUNT", emulator.Account, "NAME", url[strings.LastIndexByte(url, '/')+1:]).Replace(spelling)
+		flow := "version: v1\ntype: flow\nsteps:\n- type: task\n  name: Send\n  action: sqs:SendMessage\n  serviceParams: {QueueUrl: '" + spelled +
+			"', MessageBody: {v: 1, kind: notice, payload: {execution: '0123456789abcdef01234567', id: spelled, target: 'https://example.com', body: '{}'}}}\n"
+		ran := v.do(t, "run", writeFlow(t, "spells-"+id, flow))
+		return ran.stdout + ran.stderr
 	}
 }
 

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
+	"github.com/waitless/waitless/pkg/aws/lambda"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -34,21 +36,22 @@ func queuePolicies(t *testing.T) map[string][]*yaml.Node {
 // serviceTag is on the queues and service functions of a stack.
 const serviceTag = "waitless:service"
 
-// Only the stack's own rules and its topic may put events into a queue, and only the stack's own roles
-// everything else.
+// queueSenders has the roles that send to each queue, without "Role". A queue that is not here takes messages of services only.
+var queueSenders = map[string][]string{
+	"WakeQueue":       {"Api", "Callback", "Fnf", "Interpreter", "Janitor", "JobEvents", "Sfn", "StartJob", "TaskRunner", "Timer"},
+	"TaskQueue":       {"Interpreter"},
+	"DescendantQueue": {"Interpreter"},
+	"DeliveryQueue":   {"Api", "Callback", "Fnf", "Interpreter", "Janitor", "JobEvents", "Sfn", "StartJob"},
+	"NoticeQueue":     {"Interpreter", "Janitor"},
+	"PollQueue":       {"Api", "Janitor", "JobEvents", "StartJob", "Timer"},
+	"WakeDeadLetters": {"Timer"},
+	"PollDeadLetters": {"Timer"},
+}
+
+// Only the stack's own rules and its topic may put events into a queue, and only the roles that send to a queue everything else.
 func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 	t.Parallel()
 	policies, read := queuePolicies(t), readTemplate(t)
-	var senders []string
-	for id, r := range read.Resources {
-		for _, s := range statementsOf(id, r) {
-			if r.Type == "AWS::IAM::Role" && !s.denies && slices.Contains(s.actions, "sqs:SendMessage") {
-				senders = append(senders, id)
-			}
-		}
-	}
-	slices.Sort(senders)
-	senders = slices.Compact(senders)
 	for id, r := range read.Resources {
 		if r.Type != "AWS::SQS::Queue" {
 			continue
@@ -69,19 +72,55 @@ func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 			t.Errorf("%s: denied is %v", id, denied)
 		}
 		if only := denied["OnlyThisStack"]; only != nil {
-			var roles []string
-			for _, arn := range at(only, "ArnNotLike", "aws:PrincipalArn").Content {
-				if arn.Tag == "!If" { // of a role that a parameter brings
-					arn = arn.Content[1]
-				}
-				if role, ok := strings.CutSuffix(arn.Value, ".Arn"); ok {
-					roles = append(roles, role)
-				}
+			checkSenders(t, id, only)
+		}
+	}
+}
+
+// checkSenders compares the roles that the policy of a queue admits with queueSenders. Each has its ARN and that of its sessions.
+func checkSenders(t *testing.T, queue string, only *yaml.Node) {
+	t.Helper()
+	var want, got []string
+	for _, role := range queueSenders[queue] {
+		want = append(want, role+"Role.Arn", "arn:${AWS::Partition}:sts::${AWS::AccountId}:assumed-role/${"+role+"Role}/*")
+	}
+	if admitted := at(only, "ArnNotLike", "aws:PrincipalArn"); admitted != nil {
+		for _, arn := range admitted.Content {
+			if arn.Tag == "!If" { // of a role that a parameter brings
+				arn = arn.Content[1]
 			}
-			if slices.Sort(roles); !slices.Equal(roles, senders) {
-				t.Errorf("%s takes messages of %q, and %q send any", id, roles, senders)
+			got = append(got, arn.Value)
+		}
+	} else if at(only, "BoolIfExists", "aws:PrincipalIsAWSService") == nil {
+		t.Errorf("%s: the policy denies services too", queue)
+	}
+	slices.Sort(want)
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("%s admits %q, want %q", queue, got, want)
+	}
+}
+
+// The rights of the roles are those of the queues' policies.
+func TestRolesSendToTheirQueuesOnly(t *testing.T) {
+	t.Parallel()
+	got := map[string][]string{}
+	for id, r := range readTemplate(t).Resources {
+		for _, s := range statementsOf(id, r) {
+			if r.Type != "AWS::IAM::Role" || s.denies || !slices.Contains(s.actions, "sqs:SendMessage") {
+				continue
+			}
+			for _, resource := range s.resources {
+				if queue, ok := strings.CutSuffix(resource, ".Arn"); ok {
+					got[queue] = append(got[queue], strings.TrimSuffix(id, "Role"))
+				}
 			}
 		}
+	}
+	for _, roles := range got {
+		slices.Sort(roles)
+	}
+	if !maps.EqualFunc(got, queueSenders, slices.Equal) {
+		t.Errorf("roles send to %v, want %v", got, queueSenders)
 	}
 }
 
@@ -155,6 +194,11 @@ func TestServiceFunctionsAreTagged(t *testing.T) {
 			t.Errorf("%s has tag %q, want %q", name, tags[name], tag)
 		}
 	}
+	for name, tag := range tags { // package lambda rejects them by name, too
+		if (tag == serviceTag) != slices.Contains(lambda.Services, name) {
+			t.Errorf("%s has tag %q, and package lambda rejects %q", name, tag, lambda.Services)
+		}
+	}
 	if len(tags) != len(want) || callers != 3 { // those of interpreter, taskrunner and CallService
 		t.Errorf("tags %v, %d roles call functions", tags, callers)
 	}
@@ -205,4 +249,44 @@ func TestThePublicFunctionWritesTokensOnly(t *testing.T) {
 		}
 	}
 	t.Error("there is no statement")
+}
+
+// No action removes the tags that keep flows from the functions of a stack.
+func TestActionsLeaveTagsOfFunctions(t *testing.T) {
+	t.Parallel()
+	denied := map[string][]string{}
+	role := readTemplate(t).Resources["CallServiceRole"]
+	for _, node := range at(at(&role.Properties, "Policies").Content[0], "PolicyDocument", "Statement").Content {
+		if null := at(node, "Condition", "Null"); null != nil && leaf(at(node, "Resource")) == "*" && at(node, "Effect").Value == "Deny" {
+			denied[null.Content[0].Value] = append(denied[null.Content[0].Value], scalars(at(node, "Action"))...)
+		}
+	}
+	for _, tag := range []string{"waitless:service", "waitless:jobs"} {
+		want := []string{"lambda:InvokeFunction", "lambda:TagResource", "lambda:UntagResource"}
+		if got := denied["aws:ResourceTag/"+tag]; !slices.Equal(got, want) {
+			t.Errorf("functions with tag %s: %q are denied, want %q", tag, got, want)
+		}
+	}
+}
+
+// Services assume roles for this account and its own resources alone.
+func TestServicesAssumeRolesForThisAccount(t *testing.T) {
+	t.Parallel()
+	for id, r := range readTemplate(t).Resources {
+		if r.Type != "AWS::IAM::Role" {
+			continue
+		}
+		for _, node := range at(&r.Properties, "AssumeRolePolicyDocument", "Statement").Content {
+			if at(node, "Principal", "Service").Value == "lambda.amazonaws.com" { // it passes none of them
+				continue
+			}
+			if account := at(node, "Condition", "StringEquals", "aws:SourceAccount"); account == nil || account.Value != "AWS::AccountId" {
+				t.Errorf("%s has no condition for aws:SourceAccount", id)
+			}
+			source := at(node, "Condition", "StringEquals", "aws:SourceArn")
+			if at(node, "Principal", "Service").Value == "scheduler.amazonaws.com" && source == nil {
+				t.Errorf("%s has no condition for aws:SourceArn", id)
+			}
+		}
+	}
 }

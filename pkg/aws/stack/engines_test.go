@@ -308,18 +308,18 @@ func (s stack) setCode(t *testing.T, function, file string) {
 	}
 }
 
-// newFunction makes a function of the user's own for Node.js, which may call
-// StartJob. Its name is the stack's, a dash and name.
+// newFunction creates a function of the user for Node.js, which flows may call and which may call StartJob.
 func (s stack) newFunction(t *testing.T, name, file string) {
 	t.Helper()
 	module, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name = s.name + "-" + name
+	role := s.newRole(t, name, "lambda")
+	name = s.name + "_" + name
 	_, err = lambda.NewFromConfig(emulator.Config(t)).CreateFunction(t.Context(), &lambda.CreateFunctionInput{
 		FunctionName: &name, Runtime: types.RuntimeNodejs22x, Handler: aws.String("function.handler"), Timeout: aws.Int32(30),
-		Code: &types.FunctionCode{ZipFile: emulator.NodeCode(t, module)}, Role: aws.String(s.newRole(t, name, "lambda")),
+		Code: &types.FunctionCode{ZipFile: emulator.NodeCode(t, module)}, Role: &role,
 		Environment: &types.Environment{Variables: map[string]string{"START_JOB": s.name + "-StartJob"}},
 	})
 	if err != nil {

@@ -458,7 +458,7 @@ func aTaskRunnerIsKilled(t *testing.T, s *faultyStack) {
 	v := &victim{name: "runner-killed"}
 	s.begin(t, "sleep", v)
 	soon(t, "the long call", func() (int, bool) {
-		pid := processOf(t, s.name+"-sleep")
+		pid := processOf(t, s.name+"_sleep")
 		return pid, pid != 0
 	})
 	if pid := kill(t, s.name+"-taskrunner", 0, 0, v.ended); pid == 0 {

@@ -168,7 +168,7 @@ func TestGradualDeploymentReachesAliases(t *testing.T) {
 			t.Errorf("%s: %s or %s", id, alias, function)
 		}
 	}
-	if want := 6 + 2 + 2; found != want { // queues, APIs, and their permissions
+	if want := 7 + 2 + 2; found != want { // queues, APIs, and their permissions
 		t.Errorf("%d references to aliases, want %d", found, want)
 	}
 }

@@ -85,8 +85,8 @@ var examples = map[string]struct{ accepted, rejected []string }{
 	"SfnKeys":        secretExamples,
 	"NotifySecret":   secretExamples,
 	"Notify": {
-		[]string{"", "https://example.com/hooks?team=a", aQueue},
-		[]string{"http://example.com", "https://user@example.com", "https://example.com/#a", "orders"},
+		[]string{"", aSecret, aQueue, "arn:aws-cn:events:cn-north-1:123456789012:event-bus/default"},
+		[]string{"https://example.com/hooks", "orders", aQueue + "*", aQueue + "," + aQueue, aFunction},
 	},
 	// The role that sends notices may send to each of them: a pattern would also allow the queues of the stack itself.
 	"NotifyTargets": {

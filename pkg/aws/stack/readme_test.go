@@ -18,7 +18,7 @@ import (
 // each with the reason.
 var notRun = map[string]string{
 	"sam build":           "make stack does it for the processor at hand",
-	"sam deploy --guided": "it is interactive; make stack deploys with answers",
+	"sam deploy --guided": "TestGuidedDeployment answers its questions",
 }
 
 // shown is a command that the README tells the reader to type, with what it

@@ -98,8 +98,12 @@ func rightsOf(f called) map[string]right {
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
 		"Interpreter/QueueNotices":  {try: notifies, teller: "Interpreter", action: "sqs:SendMessage", says: "queue a notice"},
 		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
-		"Interpreter/ReadFlows":     {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
-		"Interpreter/ReadItems":     {try: runs(cli.ExitSucceeded, joins), teller: "Interpreter", action: "dynamodb:BatchGetItem", says: "table Log"},
+		"Interpreter/ListExecutions": {
+			notEnforced: "the command that stops descendants ends before the interpreter needs it; see TestGrowingFamilies",
+			actions:     []string{"dynamodb:Query"}, on: "LogTable",
+		},
+		"Interpreter/ReadFlows": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
+		"Interpreter/ReadItems": {try: runs(cli.ExitSucceeded, joins), teller: "Interpreter", action: "dynamodb:BatchGetItem", says: "table Log"},
 		"Interpreter/ReadTokenKey": {
 			try: anew("Interpreter", runs(cli.ExitSucceeded, passes)), teller: "Interpreter", action: "secretsmanager:GetSecretValue", says: "read the token key",
 		},
@@ -331,7 +335,7 @@ func publishes(x trial) error {
 // notifies waits until the task runner has rejected the private address of a target, for which it had to read the secret.
 func notifies(x trial) error {
 	name := x.execution()
-	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", "https://127.0.0.1:1/hook"); err != nil {
+	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", "https://hook.invalid/hook"); err != nil {
 		return err
 	}
 	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), "a private address", `"outcome":"failed"`))
@@ -379,7 +383,7 @@ func deployForRights(t *testing.T) (stack, called) {
 	d := deployment{name: freshName(), build: shipped, prepare: withJobs, parameters: parameters, withoutTLS: true}
 	s := d.get(t)
 	f.long = "acs:fc:::services/s/functions/long"
-	for name, timeout := range map[string]int32{s.name + "-long": 60, other + "-long": 60, other + "-short": 5} {
+	for name, timeout := range map[string]int32{s.name + "_long": 60, other + "-long": 60, other + "-short": 5} {
 		s.addFunction(t, name, timeout)
 	}
 	return s, f

@@ -32,9 +32,9 @@ type template struct {
 		MinValue      *int     `yaml:"MinValue"`
 		MaxValue      *int     `yaml:"MaxValue"`
 		Constraint    string   `yaml:"ConstraintDescription"`
-		NoEcho        bool     `yaml:"NoEcho"`
 	} `yaml:"Parameters"`
-	Resources map[string]resource `yaml:"Resources"`
+	Rules     map[string]yaml.Node `yaml:"Rules"`
+	Resources map[string]resource  `yaml:"Resources"`
 	Outputs   map[string]struct {
 		Value yaml.Node `yaml:"Value"`
 	} `yaml:"Outputs"`
@@ -156,7 +156,8 @@ func TestEnvironmentNames(t *testing.T) {
 		functions++
 		read := variablesOf(t, strings.ToLower(strings.TrimSuffix(id, "Function")))
 		slices.Sort(read)
-		if set := keys(at(&r.Properties, "Environment", "Variables")); !slices.Equal(set, slices.Compact(read)) {
+		read = slices.Compact(read)
+		if set := keys(at(&r.Properties, "Environment", "Variables")); !slices.Equal(set, read) {
 			t.Errorf("%s: the template sets %q, the function reads %q", id, set, read)
 		}
 	}
@@ -169,18 +170,19 @@ func TestEnvironmentNames(t *testing.T) {
 // is lost to the executions that wait, and so is what a deleted stack takes
 // along.
 var kept = map[string]string{
-	"LogTable":      "AWS::DynamoDB::Table",
-	"WaitsTable":    "AWS::DynamoDB::Table",
-	"ValuesBucket":  "AWS::S3::Bucket",
-	"TokenKey":      "AWS::SecretsManager::Secret",
-	"WakeQueue":     "AWS::SQS::Queue",
-	"TaskQueue":     "AWS::SQS::Queue",
-	"JobQueue":      "AWS::SQS::Queue",
-	"PollQueue":     "AWS::SQS::Queue",
-	"DeliveryQueue": "AWS::SQS::Queue",
-	"NoticeQueue":   "AWS::SQS::Queue",
-	"Timers":        "AWS::Scheduler::ScheduleGroup",
-	"TimerRole":     "AWS::IAM::Role",
+	"LogTable":        "AWS::DynamoDB::Table",
+	"WaitsTable":      "AWS::DynamoDB::Table",
+	"ValuesBucket":    "AWS::S3::Bucket",
+	"TokenKey":        "AWS::SecretsManager::Secret",
+	"WakeQueue":       "AWS::SQS::Queue",
+	"TaskQueue":       "AWS::SQS::Queue",
+	"DescendantQueue": "AWS::SQS::Queue",
+	"JobQueue":        "AWS::SQS::Queue",
+	"PollQueue":       "AWS::SQS::Queue",
+	"DeliveryQueue":   "AWS::SQS::Queue",
+	"NoticeQueue":     "AWS::SQS::Queue",
+	"Timers":          "AWS::Scheduler::ScheduleGroup",
+	"TimerRole":       "AWS::IAM::Role",
 	// The queues send there.
 	"WakeDeadLetters":     "AWS::SQS::Queue",
 	"TaskDeadLetters":     "AWS::SQS::Queue",
@@ -191,7 +193,13 @@ var kept = map[string]string{
 	// Without it EventBridge may not.
 	"JobQueuePolicy": "AWS::SQS::QueuePolicy",
 	// Without it others may.
-	"QueuePolicy": "AWS::SQS::QueuePolicy",
+	"WakeQueuePolicy":        "AWS::SQS::QueuePolicy",
+	"TaskQueuePolicy":        "AWS::SQS::QueuePolicy",
+	"DeliveryQueuePolicy":    "AWS::SQS::QueuePolicy",
+	"NoticeQueuePolicy":      "AWS::SQS::QueuePolicy",
+	"PollQueuePolicy":        "AWS::SQS::QueuePolicy",
+	"TimerDeadLettersPolicy": "AWS::SQS::QueuePolicy",
+	"DeadLettersPolicy":      "AWS::SQS::QueuePolicy",
 	// Without it requests need no TLS.
 	"ValuesPolicy": "AWS::S3::BucketPolicy",
 }
@@ -200,7 +208,7 @@ func TestWhatExecutionsWaitForIsKept(t *testing.T) {
 	t.Parallel()
 	got := map[string]string{}
 	for id, r := range readTemplate(t).Resources {
-		if r.DeletionPolicy != r.UpdateReplacePolicy {
+		if strings.TrimSuffix(r.DeletionPolicy, "ExceptOnCreate") != r.UpdateReplacePolicy {
 			t.Errorf("%s: DeletionPolicy %q, UpdateReplacePolicy %q", id, r.DeletionPolicy, r.UpdateReplacePolicy)
 		}
 		if r.DeletionPolicy == "Retain" {
@@ -215,6 +223,11 @@ func TestWhatExecutionsWaitForIsKept(t *testing.T) {
 	}
 	if !maps.Equal(got, kept) {
 		t.Errorf("kept are %v, want %v", got, kept)
+	}
+	for _, id := range []string{"ApiLogs", "FnfLogs", "SfnLogs", "AccessLogGroup"} { // of the audit
+		if policy := readTemplate(t).Resources[id].DeletionPolicy; policy != "RetainExceptOnCreate" {
+			t.Errorf("%s: DeletionPolicy %q", id, policy)
+		}
 	}
 }
 
@@ -233,6 +246,29 @@ func TestLargeValuesExpire(t *testing.T) {
 	}
 	if days != 1024 {
 		t.Errorf("the rules end before %d days", days)
+	}
+}
+
+// A wake that is redelivered while its worker still runs has two workers. Rules compare texts alone, so the rule of the
+// default time limit names each shorter visibility.
+func TestWakesAreInvisibleForTheTimeLimit(t *testing.T) {
+	t.Parallel()
+	read := readTemplate(t)
+	limit, visibility := read.Parameters["InterpreterTimeLimit"], read.Parameters["WakeVisibility"]
+	rule := read.Rules["WakeVisibilityOfTimeLimit"]
+	condition := texts(at(&rule, "RuleCondition"))
+	if want := []string{"InterpreterTimeLimit", limit.Default}; !slices.Equal(condition, want) {
+		t.Fatalf("the condition compares %q, want %q", condition, want)
+	}
+	var want []string
+	longest, _ := strconv.Atoi(limit.Default)
+	for shorter := *visibility.MinValue; shorter < longest; shorter++ {
+		want = append(want, strconv.Itoa(shorter))
+	}
+	not := at(&rule, "Assertions").Content[0].Content[1]
+	contains := not.Content[0]
+	if not.Tag != "!Not" || contains.Tag != "!Contains" || contains.Content[1].Value != "WakeVisibility" || !slices.Equal(texts(contains.Content[0]), want) {
+		t.Errorf("the rule rejects %q, want %q", texts(contains.Content[0]), want)
 	}
 }
 
@@ -302,7 +338,7 @@ func TestAPIsChangeNoTimers(t *testing.T) {
 	}
 }
 
-// texts are a text, or a list of them.
+// texts returns a text, or a list of them. Of an !If it returns the text under the condition.
 func texts(node *yaml.Node) []string {
 	switch {
 	case node == nil:
@@ -311,19 +347,22 @@ func texts(node *yaml.Node) []string {
 		return []string{node.Content[1].Content[0].Value}
 	case node.Tag == "!Split":
 		return []string{leaf(node)}
+	case node.Tag == "!If":
+		return texts(node.Content[1])
 	case node.Kind == yaml.ScalarNode:
 		return []string{node.Value}
 	}
 	var all []string
 	for _, n := range node.Content {
-		all = append(all, n.Value)
+		all = append(all, texts(n)...)
 	}
 	return all
 }
 
 // bounded are the resources that may end with a wildcard: functions and the janitor's schedule of the stack, schedules of its group,
 // objects of its bucket, what its tables and APIs have, and the versions of named functions.
-var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}-|:schedule/\$\{Timers\}/((schedule|poll)-)?|^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:` +
+var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}([-_]|-\w+:)|:schedule/\$\{Timers\}/((schedule|poll)-)?|` +
+	`^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:` +
 	`|:schedule/default/\$\{AWS::StackName\}-|::/apis/\$\{(Management|Callback)Api\}/|^\$\{(Log|Waits)Table\.Arn\}/)\*$` +
 	`|^arn:\$\{AWS::Partition\}:iam::\*:role/\$\{JobRole\}$`) // in the accounts of JobAccounts, which a condition names
 
@@ -448,15 +487,31 @@ func TestParametersAreDocumented(t *testing.T) {
 		if p.Description == "" {
 			t.Errorf("%s has no description", name)
 		}
-		if want := name == "Notify"; p.NoEcho != want { // its URL may be a secret; other secrets are given by their ARNs
-			t.Errorf("%s: NoEcho is %t, want %t", name, p.NoEcho, want)
-		}
 	}
 	for _, row := range parameterRow.FindAllStringSubmatch(string(text), -1) {
 		got[row[1]] = strings.Trim(row[2], " `")
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("the reference has %v, the template %v", got, want)
+	}
+}
+
+// A parameter of a template never has NoEcho: `sam deploy --guided` cannot leave such a parameter empty. Secrets are given by
+// their ARNs.
+func TestNoParameterHasNoEcho(t *testing.T) {
+	t.Parallel()
+	samples, err := filepath.Glob(filepath.Join(root, "events", "*", "template.yaml"))
+	if err != nil || len(samples) == 0 {
+		t.Fatalf("templates of samples: %q, %v", samples, err)
+	}
+	for _, file := range append(samples, filepath.Join(root, "template.yaml")) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), "NoEcho:") {
+			t.Errorf("%s has NoEcho; let the parameter name a secret of AWS Secrets Manager by its ARN", file)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ package messages
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -64,9 +63,11 @@ func (q *queues) send(ctx context.Context, service string, params []byte) ([]byt
 		}
 		input.QueueUrl = &found
 	}
-	if err := q.check(aws.ToString(input.QueueUrl)); err != nil {
+	checked, err := q.check(aws.ToString(input.QueueUrl))
+	if err != nil {
 		return nil, services.Refusal(service, err)
 	}
+	input.QueueUrl = &checked
 	output, err := q.client.SendMessage(ctx, &input.SendMessageInput)
 	if err != nil {
 		return nil, services.Refusal(service, err)
@@ -80,24 +81,30 @@ func (q *queues) send(ctx context.Context, service string, params []byte) ([]byt
 // id behind a very long name of a stack: the sender's own stack is therefore also
 // known by its URLs.
 var ofStack = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`-(Wake|Task|Delivery|Notice|Job|Poll)(Queue|DeadLetters)-[0-9A-Za-z]{8,}$`)
+	return regexp.MustCompile(`(?i)-(Wake|Descendant|Task|Delivery|Notice|Job|Poll)(Queue|DeadLetters)-[0-9A-Za-z]{8,}$`)
 })
 
-// check rejects a queue of a stack. A queue's URL may be written in several
-// ways, but has its name in its path.
-func (q *queues) check(queue string) error {
-	parsed, err := url.Parse(queue)
-	if err != nil {
-		return services.Invalid("params.QueueUrl is no URL")
+// queueURL matches the one spelling of a queue's URL that is accepted: scheme and
+// host, account, name.
+var queueURL = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?)/([0-9]{12})/([A-Za-z0-9_-]{1,80}(?:\.fifo)?)$`)
+})
+
+// check rejects a queue of a stack, and returns the queue's URL, built from the parts
+// that it checked. It accepts one spelling, because SQS may read others differently.
+func (q *queues) check(queue string) (string, error) {
+	parts := queueURL().FindStringSubmatch(queue)
+	if parts == nil {
+		return "", services.Invalid("params.QueueUrl is not the URL of a queue; write https://HOST/ACCOUNT/NAME, with 12 digits for the account, or use QueueName")
 	}
-	for part := range strings.SplitSeq(parsed.Path, "/") {
-		if slices.Contains(q.own, part) || ofStack().MatchString(part) {
-			return &smithy.GenericAPIError{
-				Code: "AccessDenied", Message: "queue " + part + " has the name of a queue of a Waitless stack, to which no flow sends; use a queue with another name",
-			}
+	base, account, name := parts[1], parts[2], parts[3]
+	isOwn := func(own string) bool { return strings.EqualFold(own, name) }
+	if slices.ContainsFunc(q.own, isOwn) || ofStack().MatchString(name) {
+		return "", &smithy.GenericAPIError{
+			Code: "AccessDenied", Message: "queue " + name + " has the name of a queue of a Waitless stack, to which no flow sends; use a queue with another name",
 		}
 	}
-	return nil
+	return base + "/" + account + "/" + name, nil
 }
 
 // url is where the queue of that name is. A queue that is made again has the

@@ -40,7 +40,7 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = io.WriteString(w, `{"__type":"com.amazonaws.sqs#QueueDoesNotExist","message":"there is none"}`)
 	case strings.HasSuffix(operation, "GetQueueUrl"):
-		_, _ = fmt.Fprintf(w, `{"QueueUrl":"http://%s/1/orders"}`, r.Host)
+		_, _ = fmt.Fprintf(w, `{"QueueUrl":"http://%s/123456789012/orders"}`, r.Host)
 	case strings.HasSuffix(operation, "SendMessage"):
 		_, _ = io.WriteString(w, `{"MessageId":"m-1","MD5OfMessageBody":"5d41402abc4b2a76b9719d911017c592"}`)
 	default:
@@ -91,7 +91,7 @@ func TestMessagesAreSent(t *testing.T) {
 		t.Fatalf("asked %q", e.asked)
 	}
 	for _, want := range []string{
-		`"DelaySeconds":5`, `"MessageAttributes":{"MessageTag":{"DataType":"String","StringValue":"t"}}`, `"MessageBody":"hello"`, `/1/orders"`,
+		`"DelaySeconds":5`, `"MessageAttributes":{"MessageTag":{"DataType":"String","StringValue":"t"}}`, `"MessageBody":"hello"`, `/123456789012/orders"`,
 	} {
 		if !strings.Contains(e.asked[1], want) || e.asked[1] != e.asked[2] {
 			t.Errorf("sent %s, want %s in it", e.asked[1], want)
@@ -129,26 +129,34 @@ func TestNoMessageGoesToOnesOwnQueues(t *testing.T) {
 	server := httptest.NewServer(e)
 	t.Cleanup(server.Close)
 	config := aws.Config{Region: "eu-west-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}}
-	s := services.New(config, messages.Operations(config, "http://"+server.Listener.Addr().String()+"/1/orders", "https://sqs.eu-west-1.amazonaws.com/1/tasks"))
+	own := []string{"http://" + server.Listener.Addr().String() + "/123456789012/orders", "https://sqs.eu-west-1.amazonaws.com/123456789012/tasks"}
+	s := services.New(config, messages.Operations(config, own...))
 	for _, place := range []string{
-		`"QueueName":"orders"`, `"QueueUrl":"https://sqs.eu-west-1.amazonaws.com/1/tasks"`, `"queueUrl":"https://eu-west-1.queue.amazonaws.com/1/tasks/"`,
-		`"QueueUrl":"https://sqs/1/%74asks"`, `"QueueUrl":"https://sqs/1/tasks/more?x=y"`, `"QueueUrl":"tasks"`,
+		`"QueueName":"orders"`, `"QueueUrl":"https://sqs.eu-west-1.amazonaws.com/123456789012/tasks"`,
+		`"queueUrl":"http://any.host/123456789012/tasks"`, `"QueueUrl":"https://eu-west-1.queue.amazonaws.com/123456789012/TASKS"`,
 	} {
 		_, err := start(t, s, "sqs-message", `{`+place+`,"MessageBody":"hello"}`)
 		if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.AccessDenied" || refused.Again {
 			t.Errorf("%s: error %v", place, err)
 		}
 	}
-	_, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/%zz","MessageBody":"b"}`)
-	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "InvalidArgument" {
-		t.Errorf("no URL: error %v", err)
+	spellings, err := os.ReadFile("testdata/spellings.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := strings.NewReplacer("ACCOUNT", "123456789012", "NAME", "tasks").Replace(string(spellings))
+	for spelling := range strings.FieldsSeq(written) {
+		_, err := start(t, s, "sqs-message", `{"QueueUrl":"`+spelling+`","MessageBody":"b"}`)
+		if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "InvalidArgument" {
+			t.Errorf("%s: error %v", spelling, err)
+		}
 	}
 	for _, asked := range e.asked {
 		if strings.Contains(asked, "SendMessage") {
 			t.Errorf("sent %s", asked)
 		}
 	}
-	if _, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/tasks-of-others","MessageBody":"hello"}`); err != nil {
+	if _, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/123456789012/tasks-of-others","MessageBody":"hello"}`); err != nil {
 		t.Error(err)
 	}
 }
@@ -167,7 +175,7 @@ func TestNoMessageGoesToQueuesOfStacks(t *testing.T) {
 		t.Errorf("the template has %d queues", len(ids))
 	}
 	for _, id := range ids {
-		place := "https://sqs.eu-west-1.amazonaws.com/1/a-sibling-" + id[1] + "-hJ1kXo0aB2Cd"
+		place := "https://sqs.eu-west-1.amazonaws.com/123456789012/a-sibling-" + id[1] + "-hJ1kXo0aB2Cd"
 		_, err := start(t, s, "sqs-message", `{"QueueUrl":"`+place+`","MessageBody":"hello"}`)
 		if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "sqs.AccessDenied" {
 			t.Errorf("%s: error %v", place, err)
@@ -177,7 +185,7 @@ func TestNoMessageGoesToQueuesOfStacks(t *testing.T) {
 		t.Errorf("sent %q", e.asked)
 	}
 	for _, name := range []string{"JobQueue", "orders-TaskQueue", "my-JobQueue-of-orders", "shop-OrderQueue-hJ1kXo0aB2Cd"} {
-		if _, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/1/`+name+`","MessageBody":"hello"}`); err != nil {
+		if _, err := start(t, s, "sqs-message", `{"QueueUrl":"https://sqs/123456789012/`+name+`","MessageBody":"hello"}`); err != nil {
 			t.Error(err)
 		}
 	}
