@@ -58,8 +58,14 @@ type Config struct {
 	JobEvents JobEvents
 	// Prices are those of the advice about flows.
 	Prices advise.Prices
-	// Key is what a browser has to present once; see [Handler].
+	// Key begins the session of the first browser that presents it; see [Handler].
 	Key string
+	// Name is a random name below localhost that only this process serves; "" means none. Resolves reports whether the
+	// machine resolves it; nil means no.
+	Name     string
+	Resolves func(ctx context.Context, name string) bool
+	// Command prints the address of another console of the same place.
+	Command string
 	// Place says what the console shows: a store or a stack.
 	Place string
 	// CallbackBase is what callback URLs begin with. If it is empty, the console shows none.
@@ -72,6 +78,9 @@ type Config struct {
 	Now func() time.Time
 	// Pause leaves the turn of a request to others while it waits.
 	Pause func(context.Context) (resume func())
+	// MayWait reports whether a request may be a stream. If not, the browser tries again after 10 s, so that connections
+	// are left for others.
+	MayWait func(context.Context) bool
 	// Ended is closed when the server ends, which ends the streams.
 	Ended <-chan struct{}
 	Log   *slog.Logger
@@ -81,7 +90,8 @@ type Config struct {
 type console struct {
 	Config
 
-	pages *http.ServeMux
+	pages   *http.ServeMux
+	session session
 }
 
 // A page is the response to a request.
@@ -100,8 +110,8 @@ type page struct {
 	Location string
 }
 
-// Handler returns the handler of the console. It serves this machine only, and browsers with the key: a first request
-// has it as ?key=, and sets a cookie.
+// Handler returns the handler of the console. It serves this machine only, and one browser: the first request that has the key
+// as ?key= begins the session, whose id is in a cookie.
 func Handler(config Config) http.Handler {
 	c := &console{Config: config, pages: http.NewServeMux()}
 	c.pages.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -62,7 +63,7 @@ func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	f := &fixture{t: t, api: target.InProcess(system, store)}
 	config := Config{
 		Executions: f.api, Repeats: f.api, Waits: f.api, Flows: f.api, Key: testKey, Place: "store test", CallbackBase: "http://127.0.0.1:1", News: 1,
-		Interval: 5 * time.Millisecond, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: slog.New(slog.DiscardHandler),
+		Interval: 5 * time.Millisecond, Now: time.Now, Pause: target.Pause, MayWait: target.MayWait, Ended: ctx.Done(), Log: slog.New(slog.DiscardHandler),
 	}
 	for _, c := range change {
 		c(&config)
@@ -73,13 +74,41 @@ func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 		f.server.Close()
 		<-served
 	})
+	f.browser = newBrowser(t, "")
+	f.get("/?key=" + url.QueryEscape(testKey))
+	return f
+}
+
+// newBrowser returns a browser without cookies, which resolves each name below localhost as Chromium does. It sends its cookies to
+// all ports of a host.
+func newBrowser(t *testing.T, agent string) *http.Client {
+	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.browser = &http.Client{Jar: jar}
-	f.get("/?key=" + url.QueryEscape(testKey))
-	return f
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host, port, _ := net.SplitHostPort(address); strings.HasSuffix(host, "localhost") {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Jar: jar, Transport: withAgent{transport, agent}}
+}
+
+// withAgent sends the name of a browser.
+type withAgent struct {
+	http.RoundTripper
+
+	agent string
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (a withAgent) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("User-Agent", a.agent)
+	return a.RoundTripper.RoundTrip(r)
 }
 
 // put stores a flow.
@@ -268,6 +297,11 @@ func TestConsoleRefusesRequestsWithoutItsKey(t *testing.T) {
 		{"empty key", http.MethodGet, "/executions?key=", nil, true, http.StatusUnauthorized},
 		{"no key, post", http.MethodPost, "/start?key=" + url.QueryEscape(testKey), nil, true, http.StatusUnauthorized},
 		{"no key, asset", http.MethodGet, "/assets/console.js", nil, true, http.StatusUnauthorized},
+		{"a proxy", http.MethodGet, "/executions", http.Header{"X-Forwarded-For": {"192.0.2.1"}}, false, http.StatusForbidden},
+		{"another proxy", http.MethodGet, "/executions", http.Header{"Via": {"1.1 proxy"}}, false, http.StatusForbidden},
+		{"another address of this machine", http.MethodGet, "/executions", http.Header{"Host": {"127.0.0.2"}}, false, http.StatusForbidden},
+		{"another name below localhost", http.MethodGet, "/executions", http.Header{"Host": {"other.localhost"}}, false, http.StatusForbidden},
+		{"another name of the address", http.MethodGet, "/executions", http.Header{"Host": {"localhost"}}, false, http.StatusUnauthorized},
 		{"another host", http.MethodGet, "/executions", http.Header{"Host": {"evil.example"}}, false, http.StatusForbidden},
 		{"post of another site", http.MethodPost, "/start", http.Header{"Sec-Fetch-Site": {"cross-site"}}, false, http.StatusForbidden},
 		{"post of another port", http.MethodPost, "/start", http.Header{"Sec-Fetch-Site": {"same-site"}}, false, http.StatusForbidden},
@@ -308,8 +342,6 @@ func TestACookieOfAnotherServerIsPassedOver(t *testing.T) {
 // The address with the key leads to a page of the console, and never elsewhere.
 func TestAddressWithTheKeyLeadsToItsPage(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.browser.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	key := "key=" + url.QueryEscape(testKey)
 	for path, want := range map[string]string{
 		"/?" + key:                         "/",
@@ -318,18 +350,28 @@ func TestAddressWithTheKeyLeadsToItsPage(t *testing.T) {
 		`/%5Cevil.example/?` + key:         "/evil.example/",
 		"/executions/a%2Fb/c?all=1&" + key: "/executions/a/b/c?all=1",
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.server.URL+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := f.browser.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		cookie := response.Header.Get("Set-Cookie")
-		if got := response.Header.Get("Location"); got != want || !strings.Contains(cookie, "HttpOnly; SameSite=Strict") {
-			t.Errorf("%s leads to %q with the cookie %q, want %q", path, got, cookie, want)
+		for name, agent := range map[string]string{"": "", testName: chrome} {
+			handler := Handler(Config{Key: testKey, Name: name})
+			request := func(host, path string) *httptest.ResponseRecorder {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+				r.Host = host
+				r.Header.Set("User-Agent", agent)
+				response := httptest.NewRecorder()
+				handler.ServeHTTP(response, r)
+				return response
+			}
+			response := request("localhost:80", path)
+			if name != "" {
+				place, ok := strings.CutPrefix(response.Header().Get("Location"), "http://"+name+":80")
+				if !ok || response.Header().Get("Set-Cookie") != "" {
+					t.Fatalf("%s leads to %v", path, response.Header())
+				}
+				response = request(name+":80", place)
+			}
+			cookie := response.Header().Get("Set-Cookie")
+			if got := response.Header().Get("Location"); got != want || !strings.Contains(cookie, "; Path=/; HttpOnly; SameSite=Strict") {
+				t.Errorf("%s at %q leads to %q with the cookie %q, want %q", path, name, got, cookie, want)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"html"
 	"net/http"
@@ -215,6 +216,17 @@ func TestStreamsFollowPagesOnly(t *testing.T) {
 	}
 }
 
+// A browser does not connect again to a stream that responds with an error.
+func TestStreamThatMayNotWaitIsTriedAgainLater(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, func(c *Config) { c.MayWait = func(context.Context) bool { return false } })
+	for _, path := range []string{"/live?of=%2Fexecutions", "/executions/ask/none/live?after=1"} {
+		if status, text, _ := f.do(http.MethodGet, path, nil, nil); status != http.StatusOK || text != "retry: 10000\n\n" {
+			t.Errorf("%s: %d %q", path, status, text)
+		}
+	}
+}
+
 func TestHostileTextIsEscaped(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -279,7 +291,7 @@ func passes(n int) (steps string) {
 // Characters that set the direction of text would let an input look like another one to those who decide about it.
 func TestTextKeepsItsOrder(t *testing.T) {
 	t.Parallel()
-	const reversed = "pay \u202e001\u202c, \u2066no\u2069"
+	const reversed = "\u001b[2Jpay \u202e001\u202c, \u2066no\u2069"
 	f := newFixture(t)
 	f.put("ask", strings.ReplaceAll(approval, "    timeoutSeconds", "    prompt: Really ${$.a}?\n    choices:\n"+
 		"      - label: \"Yes \\u202eon\"\n        output: {ok: true}\n    timeoutSeconds"))
@@ -288,11 +300,11 @@ func TestTextKeepsItsOrder(t *testing.T) {
 	const path, value = "/executions/ask/one/wait?step=Ask", "value=\"Yes \u202eon\"" // which is not shown
 	for _, path := range []string{"/executions/ask/one", "/waits", path} {
 		text := strings.ReplaceAll(f.get(path), value, "")
-		if strings.ContainsAny(text, "\u202e\u202c\u2066\u2069") || !strings.Contains(text, `pay \u202e001\u202c, \u2066no\u2069`) {
+		if strings.ContainsAny(text, "\u001b\u202e\u202c\u2066\u2069") || !strings.Contains(text, "pay \ufffd001\ufffd, \ufffdno\ufffd") {
 			t.Errorf("%s has the characters as they are:\n%s", path, text)
 		}
 	}
-	wantIn(t, f.get(path), value, `>Yes \u202eon<`)
+	wantIn(t, f.get(path), value, "Really \ufffd[2Jpay", ">Yes \ufffdon<")
 	if _, _, at := f.post(path, url.Values{"choice": {"Yes \u202eon"}}); at != "/executions/ask/one" {
 		t.Errorf("the choice leads to %s", at)
 	}

@@ -1,11 +1,9 @@
 package console
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"net"
 	"net/http"
-	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -15,14 +13,14 @@ const maxBody = 4 << 20
 // policy admits what the console itself serves, and neither scripts nor styles in a page.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// guarded serves browsers on this machine that have the key, and refuses what a page of another origin sends or reads. The
-// browser sends the cookie with those requests too, if the page is at another port of the same host.
+// guarded serves browsers on this machine that have a session. It refuses requests that a page of another origin sends: a
+// browser may send the cookie with them too, if that page is at another port of the same host.
 func (c *console) guarded(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	otherPage := refusing(http.StatusForbidden, "The console refuses requests that a page of another site sends.")
 	protection.SetDenyHandler(otherPage)
-	keyed := protection.Handler(c.keyed(next))
-	otherHost := refusing(http.StatusForbidden, "The console is for this machine: use the address that waitless printed.")
+	entered := protection.Handler(c.entered(next))
+	otherHost := refusing(http.StatusForbidden, "The console is for this machine: use the address that waitless printed, without a proxy.")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
@@ -32,7 +30,7 @@ func (c *console) guarded(next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
-		if !isThisMachine(r.Host) { // a name that somewhere else was made to mean this machine
+		if !c.isOwnHost(r) || IsForwarded(r.Header) { // the name of another site may resolve to this machine
 			otherHost.ServeHTTP(w, r)
 			return
 		}
@@ -41,7 +39,7 @@ func (c *console) guarded(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		keyed.ServeHTTP(w, r)
+		entered.ServeHTTP(w, r)
 	})
 }
 
@@ -52,48 +50,36 @@ func isOfAnotherPage(header http.Header) bool {
 	return site != "" && site != "none" && site != "same-origin" && header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
-// isThisMachine reports whether the host of a request is a loopback address.
-func isThisMachine(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+// isOwnHost reports whether the host of a request is the console's name, localhost, or the address that accepted the connection.
+func (c *console) isOwnHost(r *http.Request) bool {
+	host, _ := hostOf(r)
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return host == "localhost" || c.Name != "" && host == c.Name || local != nil && local.IP.IsLoopback() && local.IP.Equal(net.ParseIP(host))
+}
+
+// hostOf returns the host and the port that a request names.
+func hostOf(r *http.Request) (host, port string) {
+	host, port, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = strings.Trim(r.Host, "[]")
 	}
-	return host == "localhost" || net.ParseIP(strings.Trim(host, "[]")).IsLoopback()
+	return strings.ToLower(host), port
 }
 
-// keyed serves requests with the key: in the cookie, or in the address, which sets the cookie.
-func (c *console) keyed(next http.Handler) http.Handler {
-	refused := refusing(http.StatusUnauthorized, "The console wants its key: open the address that waitless printed, with its ?key= part.")
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.Query()
-		if key := query.Get("key"); r.Method == http.MethodGet && c.isKey(key) {
-			http.SetCookie(w, &http.Cookie{ //nolint:gosec // not Secure: the console serves loopback addresses, without TLS
-				Name: cookieName(r), Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
-			})
-			query.Del("key")
-			clean := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, `/\`), RawQuery: query.Encode()}
-			http.Redirect(w, r, clean.String(), http.StatusSeeOther)
-			return
+// forwarding begins the names of headers that proxies and tunnels add.
+var forwarding = []string{
+	"Forwarded", "Via", "X-Forwarded", "X-Real-", "X-Client-", "X-Cluster-", "X-Original-", "X-Envoy-", "X-Proxy", "X-Arr-", "X-Azure-", "X-Appengine-",
+	"True-Client-", "Client-Ip", "Cf-", "Cdn-", "Fastly-", "Fly-", "Ngrok-", "Tailscale-", "X-Cloud-Trace-",
+}
+
+// IsForwarded reports whether a proxy or a tunnel on this machine sent the request with these headers.
+func IsForwarded(header http.Header) bool {
+	for name := range header {
+		if slices.ContainsFunc(forwarding, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+			return true
 		}
-		for _, cookie := range r.CookiesNamed(cookieName(r)) { // a server at another port can set more of them
-			if c.isKey(cookie.Value) {
-				next.ServeHTTP(w, r)
-				return
-			}
-		}
-		refused.ServeHTTP(w, r)
-	})
-}
-
-// isKey compares in constant time, whatever the lengths. Without a key in the configuration no text is the key.
-func (c *console) isKey(text string) bool {
-	got, want := sha256.Sum256([]byte(text)), sha256.Sum256([]byte(c.Key))
-	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && c.Key != ""
-}
-
-// cookieName has the port, because browsers send a cookie to all ports of a host.
-func cookieName(r *http.Request) string {
-	_, port, _ := net.SplitHostPort(r.Host)
-	return "waitless-console-" + port
+	}
+	return false
 }
 
 func refusing(status int, message string) http.Handler {

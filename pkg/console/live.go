@@ -52,7 +52,7 @@ func (c *console) follow(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "of is not the path of a page", http.StatusBadRequest)
 		return
 	}
-	c.stream(w, func() (id string, ended bool, err error) {
+	c.stream(w, r, func() (id string, ended bool, err error) {
 		for {
 			print.text = ""
 			c.pages.ServeHTTP(discard{}, asked)
@@ -77,7 +77,7 @@ func (c *console) followExecution(w http.ResponseWriter, r *http.Request) {
 		after = r.FormValue("after")
 	}
 	isFirst := true
-	c.stream(w, func() (id string, ended bool, err error) {
+	c.stream(w, r, func() (id string, ended bool, err error) {
 		if !isFirst && !c.sleep(r, min(c.Interval, eventsPause)) {
 			return "", true, nil
 		}
@@ -100,9 +100,13 @@ func (c *console) followExecution(w http.ResponseWriter, r *http.Request) {
 }
 
 // stream sends an event each time that next returns, until that ends, or the server or the browser does.
-func (*console) stream(w http.ResponseWriter, next func() (id string, ended bool, err error)) {
+func (c *console) stream(w http.ResponseWriter, r *http.Request, next func() (id string, ended bool, err error)) {
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
+	if !c.MayWait(r.Context()) {
+		_, _ = io.WriteString(w, "retry: 10000\n\n") // the browser connects again after 10 s; after an error it would not
+		return
+	}
 	isFirst := true
 	for {
 		id, ended, err := next()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 //go:embed assets
@@ -37,14 +38,8 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 var functions = template.FuncMap{
 	"age": age, "instant": func(at time.Time) string { return at.UTC().Format(machine.TimeFormat) },
 	"local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
-	"ordered": inOrder.Replace,
+	"harmless": token.Harmless,
 }
-
-// inOrder shows the characters that set the direction of text, so that text keeps its order and looks like nothing else.
-var inOrder = strings.NewReplacer(
-	"\u202a", `\u202a`, "\u202b", `\u202b`, "\u202c", `\u202c`, "\u202d", `\u202d`, "\u202e", `\u202e`,
-	"\u2066", `\u2066`, "\u2067", `\u2067`, "\u2068", `\u2068`, "\u2069", `\u2069`,
-)
 
 // icons tell statuses apart without color.
 var icons = map[string]string{
