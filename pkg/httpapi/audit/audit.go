@@ -44,9 +44,9 @@ func IsWrite(action string) bool {
 // nameKey is the key of the name that [Name] sets.
 type nameKey struct{}
 
-// Name names what a request to a [Handler] is about, if its path does not. It has no effect elsewhere.
+// Name names what a request to a [Handler] is about, if its path does not. It has no effect elsewhere, nor with an empty name.
 func Name(ctx context.Context, name string) {
-	if noted, ok := ctx.Value(nameKey{}).(*string); ok {
+	if noted, ok := ctx.Value(nameKey{}).(*string); ok && name != "" {
 		*noted = " " + name
 	}
 }

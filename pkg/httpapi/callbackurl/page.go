@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -66,26 +65,15 @@ func (r response) shownWait() *shownWait {
 		shown.Deadline = date(r.wait.Deadline)
 	}
 	if q := r.wait.Question; q != nil {
-		shown.Prompt = harmless(q.Prompt)
+		shown.Prompt = token.Harmless(q.Prompt)
 		for _, label := range q.Choices {
-			shown.Choices = append(shown.Choices, harmless(label))
+			shown.Choices = append(shown.Choices, token.Harmless(label))
 		}
 	}
 	return shown
 }
 
 func date(t time.Time) string { return t.UTC().Format("2 January 2006 at 15:04:05 UTC") }
-
-// harmless returns the text with tokens masked and without characters that change how the text around them is read: control
-// characters, and those that set the direction of text.
-func harmless(text string) string {
-	return strings.Map(func(c rune) rune {
-		if c != '\n' && unicode.IsControl(c) || c >= 0x202A && c <= 0x202E || c >= 0x2066 && c <= 0x2069 {
-			return unicode.ReplacementChar
-		}
-		return c
-	}, strings.ReplaceAll(token.MaskAll(text), "\r\n", "\n"))
-}
 
 func (r response) title() string {
 	switch {
@@ -125,7 +113,7 @@ func (r response) text() string {
 
 // closed says what closed the token. A choice has its label: those who have the URL know the choices.
 func (r response) closed() string {
-	choice, on := "\u201c"+harmless(r.record.Outcome.Choice)+"\u201d", " on "+date(r.record.ClosedAt)
+	choice, on := "\u201c"+token.Harmless(r.record.Outcome.Choice)+"\u201d", " on "+date(r.record.ClosedAt)
 	switch {
 	case r.record.Outcome.Choice == "":
 		return sentence(closeReason(r.record) + on)

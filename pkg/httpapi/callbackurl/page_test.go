@@ -115,6 +115,23 @@ func TestFormReportsAFailure(t *testing.T) {
 	b.send("", "output={}").wantText(t, 409, "A failure was reported on")
 }
 
+// Of two values the page would show one, and count one.
+func TestFormWithAFieldTwiceIsRejected(t *testing.T) {
+	t.Parallel()
+	b := newFixture(t)
+	for end, body := range map[string][]string{
+		"":         {"choice=0&choice=1", "output={}&output=%7B%22a%22:1%7D", "output={}&choice=0&choice=0"},
+		"/failure": {"error=A&error=B", "error=A&cause=&cause=b"},
+	} {
+		for _, body := range body {
+			b.send(end, body).wantText(t, 400, "2 times; send it once")
+		}
+	}
+	if record := b.held(); !record.Open() {
+		t.Errorf("the token holds %+v", record)
+	}
+}
+
 // What was typed is there again, as a text.
 func TestInvalidFormIsShownAgain(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package callbackurl
 
 import (
 	"encoding/json"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -41,6 +42,12 @@ func (h handler) readVerified(r *http.Request, report *report) (err error) {
 	}
 	if report.typed, err = url.ParseQuery(string(report.body)); err != nil {
 		return &resume.ReportError{What: "the form cannot be read; allowed: the fields output, choice, or error and cause", Err: err}
+	}
+	for name, values := range report.typed {
+		if len(values) > 1 {
+			report.typed = nil // the page would show one of the values
+			return &resume.ReportError{What: fmt.Sprintf("the form has the field %.20q %d times; send it once", name, len(values))}
+		}
 	}
 	return nil
 }

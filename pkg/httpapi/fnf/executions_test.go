@@ -551,6 +551,20 @@ func TestManyRequestsWaitAtOnceIfTheyPause(t *testing.T) {
 	}
 }
 
+func TestRequestThatMayNotWaitGetsItsResponseAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", oneAsking)
+	m.want("StartExecution FlowName=f ExecutionName=e")
+	m.config.MayWait = func(context.Context) bool { return false }
+	m.config.Await = func(context.Context, engine.ID) (machine.State, error) {
+		t.Error("the request waits")
+		return machine.State{}, nil
+	}
+	m.api = fnf.Handler(m.config)
+	m.want("DescribeExecution FlowName=f ExecutionName=e WaitTimeSeconds=60")
+}
+
 // counted counts how often a state is read.
 type counted struct {
 	fnf.Executions
@@ -623,6 +637,34 @@ func TestPagesOfABoundedResponse(t *testing.T) {
 		if list := fmt.Sprint(m.want("ListExecutions FlowName=f")); !strings.Contains(list, "left out: a value of 18011 bytes") {
 			t.Errorf("listed is %.300s", list)
 		}
+	}
+}
+
+// losingStore finds no large value.
+type losingStore struct{ *local.MemoryStore }
+
+func (losingStore) LoadValue(context.Context, string) ([]byte, error) { return nil, engine.ErrNotFound }
+
+// An execution whose large input is missing is listed, described and has a history. The reason stands for the input.
+func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	limits := machine.Limits{Data: machine.MaxLargeData}
+	m.system = local.New(local.Config{Store: losingStore{m.MemoryStore}, Clock: local.NewVirtualClock(now), Limits: limits})
+	m.config.Executions = executions{m.system.Client, m.system}
+	m.api = fnf.Handler(m.config)
+	m.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
+	m.want("StartExecution FlowName=f ExecutionName=small")
+	m.want(`StartExecution FlowName=f ExecutionName=large Input={"text":"` + strings.Repeat("x", 300<<10) + `"}`)
+	const reason = "left out: read large value "
+	if list := fmt.Sprint(m.want("ListExecutions FlowName=f")); strings.Count(list, "Status:Starting") != 2 || strings.Count(list, reason) != 1 {
+		t.Errorf("listed is %.1000s", list)
+	}
+	if shown := fmt.Sprint(m.want("DescribeExecution FlowName=f ExecutionName=large")); !strings.Contains(shown, reason) {
+		t.Errorf("described is %.1000s", shown)
+	}
+	if history := fmt.Sprint(m.want("GetExecutionHistory FlowName=f ExecutionName=large")); !strings.Contains(history, reason) {
+		t.Errorf("the history is %.1000s", history)
 	}
 }
 

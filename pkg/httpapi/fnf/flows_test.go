@@ -168,7 +168,7 @@ func TestPutsCheckOperations(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
 	m.config.Check = func(flow *fdl.Flow) fdl.Problems {
-		return flow.CheckActions(func(action string, _ value.Value) []fdl.ActionMistake {
+		return flow.CheckActions(func(action string, _ value.Value, _ fdl.Suggest) []fdl.ActionMistake {
 			return []fdl.ActionMistake{{Message: "action " + action + " does not exist"}}
 		})
 	}

@@ -82,6 +82,8 @@ type Config struct {
 	// Pause is called while a request waits by Await, until resume is called: it then takes no turn of others, and any
 	// number may wait. Nil means that few may.
 	Pause func(context.Context) (resume func())
+	// MayWait reports whether a request may wait by Await; if not, its response comes at once. Nil means that each may.
+	MayWait func(context.Context) bool
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
 	// shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int
@@ -281,6 +283,8 @@ func (h handler) rejection(ctx context.Context, err error) refusal {
 		return refused(http.StatusBadRequest, "InvalidArgument", report.What)
 	case isCoded && coded.Code == engine.CodeInvalid:
 		return refused(http.StatusBadRequest, "InvalidArgument", coded.Error())
+	case isCoded && coded.Code == engine.CodePaused:
+		return refused(http.StatusConflict, "FlowPaused", coded.Error())
 	}
 	h.Log.ErrorContext(ctx, "request failed", "error", token.MaskAll(err.Error()))
 	message := "internal error; try again"

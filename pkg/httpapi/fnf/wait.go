@@ -27,6 +27,9 @@ const (
 func (h handler) awaitEnd(ctx context.Context, id engine.ID, wait time.Duration) (machine.State, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
+	if h.MayWait != nil && !h.MayWait(ctx) {
+		return h.Executions.Describe(ctx, id)
+	}
 	if h.Await != nil && h.Pause != nil {
 		defer h.Pause(ctx)()
 		return h.Await(waiting, id)

@@ -181,6 +181,28 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
 }
 
+// StopDescendants is [Client.Stop] for an execution and all sub-flows that descend from it. It may have ended.
+func (c *Client) StopDescendants(ctx context.Context, flow, name string, why Failure) (execution Execution, err error) {
+	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), Stop{why, true}, &execution)
+}
+
+// PauseFlow pauses a flow: its executions do not start, and do not continue except to end.
+func (c *Client) PauseFlow(ctx context.Context, flow string) (paused Flow, err error) {
+	return paused, c.Do(ctx, http.MethodPost, path("flows", flow, "pause"), nil, &paused)
+}
+
+// ResumeFlow lets a paused flow go on. It rearms its executions that have not ended, and returns their
+// number. An interrupted call may be repeated.
+func (c *Client) ResumeFlow(ctx context.Context, flow string) (rearmed int, err error) {
+	for form, more := (Rearm{}), true; more && err == nil; more = form.After != "" {
+		var page RearmedPage
+		err = c.Do(ctx, http.MethodPost, path("flows", flow, "resume"), form, &page)
+		form.After = page.Next
+		rearmed += len(page.Rearmed)
+	}
+	return rearmed, err
+}
+
 // PutSchedule creates a schedule, or replaces what it is made of.
 func (c *Client) PutSchedule(ctx context.Context, flow, name string, form ScheduleForm) (s Schedule, err error) {
 	return s, c.Do(ctx, http.MethodPut, path("flows", flow, "schedules", name), form, &s)

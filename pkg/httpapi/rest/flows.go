@@ -11,7 +11,39 @@ import (
 
 func (h handler) listFlows(r *http.Request) (int, any, error) {
 	definitions, err := h.Flows.Definitions(r.Context(), r.URL.Query().Get("flow"))
-	return http.StatusOK, flowsOf(definitions), err
+	list := flowsOf(definitions)
+	for i := range list.Flows {
+		if err == nil {
+			list.Flows[i].Paused, err = h.Engine.IsPaused(r.Context(), list.Flows[i].Name)
+		}
+	}
+	return http.StatusOK, list, err
+}
+
+// pause pauses a flow.
+func (h handler) pause(r *http.Request) (int, any, error) {
+	flow, err := h.Engine.Pause(r.Context(), r.PathValue("flow"))
+	if engine.CodeOf(err) == engine.CodeNotFound {
+		err = noFlow(r)
+	}
+	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash, Paused: true}, err
+}
+
+// resume lets a flow go on, and rearms a page of its executions.
+func (h handler) resume(r *http.Request) (int, any, error) {
+	var form Rearm
+	if err := h.readJSON(r, &form, "after"); err != nil {
+		return 0, nil, err
+	}
+	err := h.Engine.Resume(r.Context(), r.PathValue("flow"))
+	if engine.CodeOf(err) == engine.CodeNotFound {
+		err = noFlow(r)
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	page, err := h.rearmPage(r.Context(), running(r.PathValue("flow")), form)
+	return http.StatusOK, page, err
 }
 
 // flowList is a response with several definitions.

@@ -1,11 +1,14 @@
 package rest_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -119,4 +122,25 @@ func TestTheTokenOfOneExecution(t *testing.T) {
 	}
 	_, _, err := a.openToken("callback", "two", true)
 	wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, "")
+}
+
+// The audit of a put has the hash, and of a start the name, which the path has not.
+func TestAuditNamesTheHashAndTheExecution(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	var lines bytes.Buffer
+	a.server.Config.Handler = audit.Handler(slog.New(slog.NewTextHandler(&lines, nil)), "caller", checkedHandler(t, a.config))
+	flow := a.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
+	first, _, err := a.Start(t.Context(), "f", rest.Start{Hash: flow.Hash})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := a.Start(t.Context(), "f", rest.Start{Name: "two", Hash: flow.Hash}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"/flows/f " + flow.Hash, "/flows/f/executions " + first.Name, "/flows/f/executions two"} {
+		if !strings.Contains(lines.String(), `object="`+want+`"`) {
+			t.Errorf("no line has the object %q; the audit is\n%s", want, &lines)
+		}
+	}
 }

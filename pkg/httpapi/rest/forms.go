@@ -18,6 +18,8 @@ type Flow struct {
 	CreatedTime string `json:"createdTime,omitempty"`
 	// Notify is what executions notify whose start names no target, without what may be a secret.
 	Notify string `json:"notify,omitempty"`
+	// Paused says that executions do not start, and do not continue. Lists of flows have it.
+	Paused bool `json:"paused,omitempty"`
 	// Definition is the text, in the response with one flow.
 	Definition string `json:"definition,omitempty"`
 }
@@ -102,6 +104,24 @@ type Waiting struct {
 	Job *AwaitedJob `json:"job,omitempty"`
 }
 
+var article = map[string]string{
+	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
+	"lanes": "its branches or iterations", "sub-flow": "sub-flow ",
+}
+
+// What returns in words what the step waits for: "its job", "sub-flow payment/one".
+func (w Waiting) What() string { return article[w.For] + w.Subflow }
+
+// Subflows returns the sub-flows that the step waits for, FLOW/EXECUTION each, with those of the branches or iterations in Inside.
+func (w Waiting) Subflows() (names []string) {
+	for _, one := range append([]Waiting{w}, w.Inside...) {
+		if one.Subflow != "" {
+			names = append(names, one.Subflow)
+		}
+	}
+	return names
+}
+
 // AwaitedJob is the job that a step waits for. Of a start that is not recorded it has only the kind.
 type AwaitedJob struct {
 	Kind string `json:"kind"`
@@ -155,6 +175,13 @@ type Token struct {
 type Failure struct {
 	Error string `json:"error"`
 	Cause string `json:"cause"`
+}
+
+// Stop asks for the end of an execution.
+type Stop struct {
+	Failure
+	// Descendants asks for the end of everything that descends from the execution, too. The execution may have ended.
+	Descendants bool `json:"descendants,omitempty"`
 }
 
 // Error is the response to a rejected request.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/schedule/cron"
@@ -88,6 +89,9 @@ type Config struct {
 	Watch func(id engine.ID, events bool) (happened <-chan struct{}, forget func())
 	// Pause is called while a request waits, until resume is called; nil does nothing.
 	Pause func(context.Context) (resume func())
+	// MayWait reports whether a request may wait or be a stream. If not, it is rejected, so that connections are left
+	// for others. Nil means that each may.
+	MayWait func(context.Context) bool
 	// Undelivered returns why notices of an execution were given up; nil means that it is not known.
 	Undelivered func(context.Context, engine.ID) ([]string, error)
 	// Reasons adds what failed inside to responses, for callers that run the server themselves.
@@ -105,6 +109,9 @@ const (
 func Handler(config Config) http.Handler {
 	if config.Pause == nil {
 		config.Pause = func(context.Context) func() { return func() {} }
+	}
+	if config.MayWait == nil {
+		config.MayWait = func(context.Context) bool { return true }
 	}
 	h := handler{config, make(chan struct{}, maxLarge)}
 	mux := http.NewServeMux()
@@ -132,6 +139,7 @@ type route struct {
 	parameters []string  // the query parameters it may have
 	large      bool      // the response may have megabytes
 	starts     bool      // it starts an execution, and may wait for its end
+	noBody     bool      // a body with members is rejected
 	// reveals adds the same request as POST with a path of its own, whose response has whole tokens: a policy
 	// for GET /* does not allow it.
 	reveals, isRevealed bool
@@ -142,7 +150,7 @@ func (h handler) routes() (all []route) {
 	for _, r := range h.masking() {
 		all = append(all, r)
 		if path, ok := strings.CutPrefix(r.pattern, "GET "); ok && r.reveals {
-			r.pattern, r.isRevealed = "POST "+path+"/reveal", true
+			r.pattern, r.isRevealed, r.noBody = "POST "+path+"/reveal", true, true
 			all = append(all, r)
 		}
 	}
@@ -159,7 +167,9 @@ func (h handler) masking() []route {
 		{pattern: "PUT /flows/{flow}", respond: h.putFlow, parameters: []string{"execution"}},
 		{pattern: "GET /flows/{flow}", respond: h.showFlow, parameters: []string{"hash"}, isRevealed: true},
 		{pattern: "PUT /flows/{flow}/notify", respond: h.setNotify},
-		{pattern: "DELETE /flows/{flow}", respond: h.deleteFlow},
+		{pattern: "POST /flows/{flow}/pause", respond: h.pause, noBody: true},
+		{pattern: "POST /flows/{flow}/resume", respond: h.resume},
+		{pattern: "DELETE /flows/{flow}", respond: h.deleteFlow, noBody: true},
 		{pattern: "POST /flows/{flow}/executions", respond: h.start, parameters: wait, starts: true},
 		{pattern: "GET /executions", respond: h.list, parameters: []string{"flow", "status", "since", "before", "prefix", "limit", "after"}, large: true},
 		{pattern: "GET " + execution, respond: h.show, parameters: wait, reveals: true},
@@ -177,9 +187,9 @@ func (h handler) masking() []route {
 		{pattern: "GET /schedules", respond: h.listSchedules, parameters: []string{"flow", "after"}, large: true},
 		{pattern: "PUT " + ofSchedule, respond: h.putSchedule},
 		{pattern: "GET " + ofSchedule, respond: h.showSchedule},
-		{pattern: "DELETE " + ofSchedule, respond: h.deleteSchedule},
-		{pattern: "POST " + ofSchedule + "/enable", respond: h.enableSchedule(true)},
-		{pattern: "POST " + ofSchedule + "/disable", respond: h.enableSchedule(false)},
+		{pattern: "DELETE " + ofSchedule, respond: h.deleteSchedule, noBody: true},
+		{pattern: "POST " + ofSchedule + "/enable", respond: h.enableSchedule(true), noBody: true},
+		{pattern: "POST " + ofSchedule + "/disable", respond: h.enableSchedule(false), noBody: true},
 		{pattern: "GET /tokens", respond: h.openTokens, parameters: []string{"flow", "execution", "after", "jobs"}, large: true, reveals: true},
 		{pattern: "GET /tokens/{token}", respond: h.showToken},
 		{pattern: "POST /tokens/{token}/success", respond: h.report(h.tokenInPath, resume.Limits.Success), parameters: choice[1:]},
@@ -272,6 +282,9 @@ func (h handler) serve(route route) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		response, err := response{}, route.checkParameters(query)
+		if err == nil && route.noBody {
+			err = h.readJSON(r, &struct{}{})
+		}
 		if err == nil {
 			response, err = h.respond(w, r, route, query)
 		}
@@ -376,6 +389,7 @@ func (h handler) refusal(r *http.Request, err error) *Error {
 // statusOf has the statuses of codes; any other code has the status 500.
 var statusOf = map[engine.Code]int{
 	engine.CodeNotFound: http.StatusNotFound, engine.CodeConflict: http.StatusConflict, engine.CodeInvalid: http.StatusBadRequest,
+	engine.CodePaused: http.StatusConflict,
 }
 
 // refuse returns an error with the status of the code.
@@ -409,7 +423,7 @@ func (h handler) readJSON(r *http.Request, form any, members ...string) error {
 	}
 	for _, m := range object.Members() {
 		if !slices.Contains(members, m.Key) { // exactly: encoding/json would take "NAME" for "name"
-			return invalid("unknown field %q%s; allowed: %s", m.Key, fdl.DidYouMean(m.Key, members), strings.Join(members, ", "))
+			return invalid("unknown field %q%s; allowed: %s", m.Key, fdl.DidYouMean(m.Key, members), cmp.Or(strings.Join(members, ", "), "none"))
 		}
 	}
 	if err := json.Unmarshal(body, form); err != nil {
@@ -454,6 +468,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 		}
 	}
 	flow, err := h.Engine.PutFlow(r.Context(), name, text)
+	audit.Name(r.Context(), flow.Hash)
 	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash}, err
 }
 
@@ -513,6 +528,7 @@ func (h handler) start(r *http.Request) (int, any, error) {
 
 // started starts an execution. If the request waits, it responds when the execution has ended.
 func (h handler) started(r *http.Request, request engine.StartRequest) (int, any, error) {
+	audit.Name(r.Context(), request.Execution)
 	wait, err := h.waitOf(r.URL.Query())
 	if err != nil {
 		return 0, nil, err
@@ -656,7 +672,7 @@ func (h handler) waitingOf(flow *fdl.Flow, state machine.State) Waiting {
 
 // addAsked adds what the step asks a person, and the job that it started. Both are read.
 func (h handler) addAsked(ctx context.Context, flow *fdl.Flow, state machine.State, to *Waiting) (err error) {
-	if to.Question, err = h.Engine.Question(ctx, flow, state); err == nil {
+	if to.Question, err = h.questionOf(ctx, flow, state); err == nil {
 		to.Job, err = h.awaitedJob(ctx, loaded{state, flow})
 	}
 	return err
@@ -734,14 +750,27 @@ func (h handler) historyPage(ctx context.Context, l loaded, after engine.Positio
 }
 
 func (h handler) stop(r *http.Request) (int, any, error) {
-	var form Failure
-	if err := h.readJSON(r, &form, "error", "cause"); err != nil {
+	var form Stop
+	if err := h.readJSON(r, &form, "error", "cause", "descendants"); err != nil {
 		return 0, nil, err
 	}
 	flow, name := named(r)
-	if err := h.Stop(r.Context(), engine.NewID(flow, name), form.Error, form.Cause); err != nil {
+	id := engine.NewID(flow, name)
+	if form.Descendants {
+		if err := h.Engine.StopDescendants(r.Context(), id, form.Error, form.Cause); err != nil {
+			return 0, nil, orNoExecution(flow, name, err)
+		}
+	}
+	err := h.Stop(r.Context(), id, form.Error, form.Cause)
+	if code := engine.CodeOf(err); form.Descendants && (code == engine.CodeConflict || code == engine.CodeNotFound) {
+		err = nil // it has ended, and is perhaps removed
+	}
+	if err != nil {
 		return 0, nil, orNoExecution(flow, name, err)
 	}
 	execution, err := h.execution(r.Context(), flow, name)
+	if form.Descendants && engine.CodeOf(err) == engine.CodeNotFound {
+		execution, err = Execution{Flow: flow, Name: name}, nil
+	}
 	return http.StatusAccepted, execution, err
 }

@@ -163,7 +163,7 @@ func ParseStatuses(texts ...string) (found []machine.Status, err error) {
 // unreadable reports whether the execution is damaged or of a newer release, and logs it. The list then
 // leaves it out.
 func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
-	if !errors.Is(err, machine.ErrDamaged) && !machine.NeedsNewerRelease(err) {
+	if code := engine.CodeOf(err); code != engine.CodeDefect && code != engine.CodeTooNew {
 		return false
 	}
 	h.Log.ErrorContext(r.Context(), "execution left out", "execution", id.String(), "error", err.Error())
@@ -237,22 +237,38 @@ func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err 
 	if h.unreadable(r, id, err) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, err
+	}
 	for _, state := range waiting.States {
 		in := loaded{state, l.flow}
 		t, ok := h.tokenOf(in)
-		if !ok && err == nil && r.URL.Query().Has("jobs") {
+		if !ok && r.URL.Query().Has("jobs") {
 			t, ok, err = h.jobOf(r.Context(), in)
 		}
-		if !ok || err != nil {
-			continue
-		}
 		var record token.Record
-		if record, err = h.Engine.TokenRecord(r.Context(), state.Waiting.Handle()); err == nil && record.Open() {
-			t.Question, err = h.Engine.Question(r.Context(), l.flow, state)
+		if ok && err == nil {
+			record, err = h.Engine.TokenRecord(r.Context(), state.Waiting.Handle())
+		}
+		if ok && err == nil && record.Open() {
+			t.Question, err = h.questionOf(r.Context(), l.flow, state)
 			open = append(open, recordOf(t, record))
 		}
+		if err != nil && !h.unreadable(r, id, err) {
+			return nil, err
+		}
 	}
-	return open, err
+	return open, nil
+}
+
+// questionOf returns what a step asks. A prompt with the reason stands for a question that cannot be read because a large value
+// is missing or damaged.
+func (h handler) questionOf(ctx context.Context, flow *fdl.Flow, state machine.State) (*machine.Question, error) {
+	question, err := h.Engine.Question(ctx, flow, state)
+	if engine.CodeOf(err) == engine.CodeDefect {
+		return &machine.Question{Prompt: "left out: " + err.Error()}, nil
+	}
+	return question, err
 }
 
 // externalPage begins the parameter after of the pages with waits of external engines, which follow

@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -178,6 +179,66 @@ func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
 	}
 	if strings.Count(log.String(), "execution="+damaged.String()) != 2 {
 		t.Errorf("the log has: %s", log.String())
+	}
+}
+
+// losingStore finds no large value once it has lost them.
+type losingStore struct {
+	*local.MemoryStore
+
+	lost *bool
+}
+
+func (s losingStore) LoadValue(ctx context.Context, name string) ([]byte, error) {
+	if *s.lost {
+		return nil, engine.ErrNotFound
+	}
+	return s.MemoryStore.LoadValue(ctx, name)
+}
+
+// An execution whose large input is missing is listed and shown with its status, and its open token too. The reason stands for
+// the input, and nothing is hidden. The execution can be stopped.
+func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
+	t.Parallel()
+	a, lost := newAPI(t), false
+	limits := machine.Limits{Data: machine.MaxLargeData}
+	a.system = local.New(local.Config{Store: losingStore{a.store, &lost}, Clock: local.NewVirtualClock(a.now), Limits: limits})
+	a.config.Engine, a.config.Tokens, a.config.Start, a.config.Stop = a.system.Client, a.system.Tokens, a.system.Start, a.system.Stop
+	a.serve()
+	flow, err := a.PutFlow(t.Context(), "asks", []byte(strings.ReplaceAll(callbackFlow, "pattern:", "prompt: Is ${$.text}?\n    pattern:")), "")
+	for name, size := range map[string]int{"small": 1, "large": 1 << 20} {
+		start := rest.Start{Name: name, Hash: flow.Hash, Input: value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", size))})}
+		if err == nil {
+			_, _, err = a.Start(t.Context(), "asks", start)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.run()
+	lost = true
+	const reason = "left out: read large value "
+	list, err := a.Executions(t.Context(), rest.Filter{})
+	if err != nil || len(list) != 2 {
+		t.Errorf("listed: %+v, error %v", list, err)
+	}
+	for _, e := range list {
+		if isText := strings.Contains(e.Input.JSON(), reason); e.Status != machine.StatusRunning || isText != (e.Name == "large") {
+			t.Errorf("listed: %+v", e)
+		}
+	}
+	shown, err := a.Execution(t.Context(), "asks", "large", false)
+	if err != nil || shown.Status != machine.StatusRunning || !strings.Contains(shown.Waiting.Question.Prompt, reason) {
+		t.Errorf("shown: %+v, error %v", shown, err)
+	}
+	if events, _, err := a.History(t.Context(), "asks", "large", "", false, 0); err != nil || !strings.Contains(events[0].EventDetail, reason) {
+		t.Errorf("history: %+v, error %v", events, err)
+	}
+	if open, err := a.Tokens(t.Context(), "", "", false); err != nil || len(open) != 2 {
+		t.Errorf("open tokens: %+v, error %v", open, err)
+	}
+	if _, err := a.Stop(t.Context(), "asks", "large", rest.Failure{}); err != nil {
+		t.Errorf("stop: %v", err)
 	}
 }
 

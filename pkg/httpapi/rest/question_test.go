@@ -72,7 +72,8 @@ func TestReportOfAChoice(t *testing.T) {
 	t.Parallel()
 	a, _ := newAsking(t)
 	for _, tt := range []struct{ token, choice, want string }{
-		{"asking/one/Pay", "yes please", `choice "yes please" is unknown; allowed: Yes please, No`},
+		{"asking/one/Pay", "yes please", `choice "yes please" is unknown; did you mean "Yes please"? (allowed: Yes please, No)`},
+		{"asking/one/Pay", "Perhaps", `choice "Perhaps" is unknown (allowed: Yes please, No)`},
 		{"asking/one/Plain", "No", "step Plain has no choices; give its output"},
 	} {
 		_, _, err := a.Choose(t.Context(), tt.token, tt.choice)

@@ -74,25 +74,32 @@ func (h handler) rearm(r *http.Request) (int, any, error) {
 	if after, isExternal := strings.CutPrefix(form.After, externalPage); isExternal && h.External != nil && form.EndedSince == "" {
 		return h.rearmExternal(r, after, form.DryRun)
 	}
-	p := RearmedPage{Rearmed: []Rearmed{}}
-	ids, next, err := h.Index.Executions(r.Context(), of, form.After, rearmAtOnce)
-	if err != nil {
-		return 0, nil, err
-	}
-	found, err := h.Engine.Rearm(r.Context(), ids, engine.RearmRequest{Calls: form.Calls, Notices: form.Notices, DryRun: form.DryRun})
-	for _, f := range found {
-		if err == nil && h.External != nil {
-			f.Needs, err = h.rearmJobs(r.Context(), f, form.DryRun)
-		}
-		if status := f.State.Status; err == nil && h.External != nil && status.Final() && status != machine.StatusSucceeded {
-			f.Needs, err = h.rearmStops(r.Context(), f, form.DryRun)
-		}
-		p.Rearmed = append(p.Rearmed, rearmedOf(f))
-	}
-	if p.Next = next; next == "" && h.External != nil && form.EndedSince == "" {
+	p, err := h.rearmPage(r.Context(), of, form)
+	if p.Next == "" && h.External != nil && form.EndedSince == "" {
 		p.Next = externalPage
 	}
 	return http.StatusOK, p, err
+}
+
+// rearmPage rearms a page of the selected executions.
+func (h handler) rearmPage(ctx context.Context, of engine.Selection, form Rearm) (RearmedPage, error) {
+	p := RearmedPage{Rearmed: []Rearmed{}}
+	ids, next, err := h.Index.Executions(ctx, of, form.After, rearmAtOnce)
+	if err != nil {
+		return p, err
+	}
+	found, err := h.Engine.Rearm(ctx, ids, engine.RearmRequest{Calls: form.Calls, Notices: form.Notices, DryRun: form.DryRun})
+	for _, f := range found {
+		if err == nil && h.External != nil {
+			f.Needs, err = h.rearmJobs(ctx, f, form.DryRun)
+		}
+		if status := f.State.Status; err == nil && h.External != nil && status.Final() && status != machine.StatusSucceeded {
+			f.Needs, err = h.rearmStops(ctx, f, form.DryRun)
+		}
+		p.Rearmed = append(p.Rearmed, rearmedOf(f))
+	}
+	p.Next = next
+	return p, err
 }
 
 // rearmJobs sends polls of the jobs that the steps of an execution wait for, and returns what it needs with them.

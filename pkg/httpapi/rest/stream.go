@@ -18,6 +18,9 @@ const keepAlive = 15 * time.Second
 // is the position after its event, so a client that connects again continues there.
 func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	l, after, err := h.streamed(r)
+	if err == nil && !h.MayWait(r.Context()) {
+		err = errTooManyWait
+	}
 	if err != nil {
 		h.refusal(r, err).write(w)
 		return

@@ -40,6 +40,31 @@ func TestRequestsWithUnknownOrEmptyParametersAreRejected(t *testing.T) {
 	}
 }
 
+// A caller that names an execution in the body, and not in the query, would otherwise get the tokens of all executions.
+func TestRequestsWithoutABodyRejectMembers(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("tiny", onePass)
+	const body = `{"flow":"tiny","execution":"one"}`
+	for _, request := range []string{
+		"POST /tokens/reveal", "POST /flows/tiny/executions/one/reveal", "POST /flows/tiny/executions/one/history/reveal",
+		"POST /flows/tiny/executions/one/token/heartbeat", "POST /tokens/one/heartbeat", "POST /tokens/one/success?choice=Yes",
+		"POST /flows/tiny/executions/one/token/success?choice=Yes", "DELETE /flows/tiny", "DELETE /flows/tiny/schedules/daily",
+		"POST /flows/tiny/schedules/daily/enable", "POST /flows/tiny/schedules/daily/disable",
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		status, text := a.request(method, path, body)
+		if status != http.StatusBadRequest || !strings.Contains(text, `unknown field \"execution\"; allowed: none`) {
+			t.Errorf("%s: %d %s", request, status, text)
+		}
+	}
+	for _, empty := range []string{"", " ", "{}"} {
+		if status, text := a.request("POST", "/tokens/reveal", empty); status != http.StatusOK {
+			t.Errorf("the body %q: %d %s", empty, status, text)
+		}
+	}
+}
+
 func TestUnknownPathsAndMethodsAreRejectedWithJSON(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

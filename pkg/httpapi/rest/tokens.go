@@ -223,8 +223,11 @@ func (h handler) noToken(ctx context.Context, state machine.State) error {
 	case e.Waiting == nil:
 		return conflict("execution %s/%s has no open token: it does not wait; try again in a moment", e.Flow, e.Name)
 	}
-	return conflict("execution %s/%s has no open token: step %s waits for something else (%s); list the open tokens",
-		e.Flow, e.Name, e.Waiting.Step, e.Waiting.For)
+	fix := "list the open tokens"
+	if subflows := e.Waiting.Subflows(); len(subflows) > 0 {
+		fix = "name an execution that it waits for: " + strings.Join(subflows, ", ")
+	}
+	return conflict("execution %s/%s has no open token: step %s waits for %s; %s", e.Flow, e.Name, e.Waiting.Step, e.Waiting.What(), fix)
 }
 
 func (h handler) showToken(r *http.Request) (int, any, error) {
@@ -292,14 +295,15 @@ func (h handler) chosen(ctx context.Context, verified resume.Token, label string
 	}
 	output, ok := wait.Question.Output(label)
 	if !ok {
-		return token.Outcome{}, invalid("choice %q is unknown; allowed: %s", label, strings.Join(wait.Question.Choices, ", "))
+		labels := wait.Question.Choices
+		return token.Outcome{}, invalid("choice %q is unknown%s (allowed: %s)", label, fdl.DidYouMean(label, labels), strings.Join(labels, ", "))
 	}
 	return token.Outcome{Output: output, Choice: label}, nil
 }
 
 func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) (token.Outcome, error)) (token.Outcome, error) {
 	if parse == nil || r.URL.Query().Get("choice") != "" {
-		return token.Outcome{}, nil
+		return token.Outcome{}, h.readJSON(r, &struct{}{})
 	}
 	body, err := h.readBody(r)
 	if err != nil {

@@ -21,6 +21,9 @@ const (
 var errNoWait = invalid("waiting is not possible on AWS, where it would keep a function running; " +
 	"ask again later, or use the events of the event bus")
 
+// errTooManyWait is the error of a request that may not wait.
+var errTooManyWait = unavailable("too many requests wait or are streams; end some, leave `wait` out, or try again later")
+
 // pending reports whether a page of a history is not yet what its request waits for.
 func pending(body any) bool {
 	p, ok := body.(page)
@@ -36,6 +39,9 @@ func (h handler) respond(w http.ResponseWriter, r *http.Request, route route, qu
 	}
 	if wait == 0 {
 		return h.respondNow(r, route)
+	}
+	if !h.MayWait(r.Context()) {
+		return response{}, errTooManyWait
 	}
 	// Only servers have deadlines.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + writePatience))

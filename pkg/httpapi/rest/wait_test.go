@@ -39,6 +39,7 @@ type waits struct {
 	system  *local.System
 	counter *readCounter
 	stop    context.CancelFunc
+	isFull  bool // no request may wait
 	ended   chan error
 }
 
@@ -52,7 +53,7 @@ func newWaits(t *testing.T) *waits {
 	}}})
 	w.handler = checkedHandler(t, rest.Config{
 		Engine: w.system.Client, Tokens: w.system.Tokens, Index: store, Flows: store, Start: w.system.Start, Stop: w.system.Stop,
-		Log: slog.New(slog.DiscardHandler), Watch: w.system.Watch,
+		Log: slog.New(slog.DiscardHandler), Watch: w.system.Watch, MayWait: func(context.Context) bool { return !w.isFull },
 	})
 	ctx, stop := context.WithCancel(t.Context())
 	w.stop = stop
@@ -360,5 +361,31 @@ func TestAPanicLeavesThePlaceOfALargeResponse(t *testing.T) {
 				handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/executions", http.NoBody))
 			}()
 		}
+	})
+}
+
+// A request that may not wait is rejected before it has an effect.
+func TestRequestsThatMayNotWaitAreRejected(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWaits(t)
+		w.isFull = true
+		for path, method := range map[string]string{
+			one + "?wait=1": http.MethodGet, one + "/history?wait=1": http.MethodGet, one + "/history/stream": http.MethodGet,
+			"/flows/f/executions?wait=1": http.MethodPost,
+		} {
+			recorder := httptest.NewRecorder()
+			w.handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(`{"name":"two"}`)))
+			if recorder.Code != http.StatusServiceUnavailable || recorder.Header().Get("Retry-After") == "" {
+				t.Errorf("%s: %d %s", path, recorder.Code, recorder.Body)
+			}
+		}
+		if status, _ := w.request(http.MethodGet, "/flows/f/executions/two", ""); status != http.StatusNotFound {
+			t.Errorf("status %d of the execution of a rejected start", status)
+		}
+		if status, text := w.request(http.MethodGet, one, ""); status != http.StatusOK {
+			t.Errorf("without wait: %d %s", status, text)
+		}
+		w.end()
 	})
 }

@@ -174,6 +174,9 @@ func (h handler) carryOut(r *http.Request, entry *audit.Entry) (object, error) {
 	if given.StateMachineArn != "" && given.Name != "" {
 		entry.Object += "/" + given.Name
 	}
+	if given.TaskToken != "" {
+		entry.Object = token.Mask(given.TaskToken)
+	}
 	return serve(h, r.Context(), given)
 }
 
@@ -198,7 +201,7 @@ func (h handler) rejection(ctx context.Context, err error) refusal {
 	if report, ok := errors.AsType[*resume.ReportError](err); ok {
 		return refusal{http.StatusBadRequest, codeInvalid, report.What}
 	}
-	if engine.CodeOf(err) == engine.CodeInvalid {
+	if code := engine.CodeOf(err); code == engine.CodeInvalid || code == engine.CodePaused {
 		return refusal{http.StatusBadRequest, codeInvalid, err.Error()}
 	}
 	h.Log.ErrorContext(ctx, "request failed", "error", token.MaskAll(err.Error()))

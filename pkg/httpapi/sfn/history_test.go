@@ -1,12 +1,19 @@
 package sfn_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sdk "github.com/aws/aws-sdk-go-v2/service/sfn"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 const allSteps = `version: v1
@@ -107,6 +114,43 @@ func TestHistoryPages(t *testing.T) {
 	for _, e := range f.events(c, sdk.GetExecutionHistoryInput{IncludeExecutionData: aws.Bool(false)}) {
 		if d := e.StateEnteredEventDetails; d != nil && d.Input != nil {
 			t.Errorf("event %d has an input", e.Id)
+		}
+	}
+}
+
+// losingStore finds no large value.
+type losingStore struct{ *local.MemoryStore }
+
+func (losingStore) LoadValue(context.Context, string) ([]byte, error) { return nil, engine.ErrNotFound }
+
+// An execution whose large input is missing is listed, described and has a history. The reason stands for the input.
+func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	limits := machine.Limits{Data: machine.MaxLargeData}
+	f.system = local.New(local.Config{Store: losingStore{f.MemoryStore}, Clock: local.NewVirtualClock(time.Now()), Limits: limits})
+	f.config.Executions = executions{f.system.Client, f.system}
+	f.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
+	flow, err := f.system.Client.Newest(t.Context(), "f")
+	for name, size := range map[string]int{"small": 1, "e": 300 << 10} {
+		input := value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", size))})
+		if err == nil {
+			_, err = f.system.Start(t.Context(), engine.StartRequest{Flow: flow, Execution: name, Input: input})
+		}
+	}
+	wantSuccess(t, err)
+	c := f.client()
+	list, err := c.ListExecutions(t.Context(), &sdk.ListExecutionsInput{StateMachineArn: aws.String(machines + "f")})
+	wantSuccess(t, err)
+	if len(list.Executions) != 2 {
+		t.Errorf("%d executions are listed", len(list.Executions))
+	}
+	shown, err := c.DescribeExecution(t.Context(), &sdk.DescribeExecutionInput{ExecutionArn: aws.String(runs + "f:e")})
+	wantSuccess(t, err)
+	events := f.events(c, sdk.GetExecutionHistoryInput{})
+	for _, input := range []string{*shown.Input, *events[0].ExecutionStartedEventDetails.Input} {
+		if !strings.HasPrefix(input, `"left out: read large value `) {
+			t.Errorf("the input is %.60s", input)
 		}
 	}
 }

@@ -737,6 +737,24 @@ func FuzzAuthorization(f *testing.F) {
 	})
 }
 
+// The audit says which token a client reported to, without the token.
+func TestAuditMasksTokens(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var lines bytes.Buffer
+	f.config.Audit = slog.New(slog.NewTextHandler(&lines, nil))
+	keys := token.Keys{Current: token.Key{ID: 1, Secret: make([]byte, token.SecretSize)}}
+	text := keys.Sign(token.ID{Execution: [12]byte{1}, Number: 7, Expires: time.Now().Add(time.Hour)})
+	client := f.client()
+	_, _ = client.SendTaskSuccess(t.Context(), &sdk.SendTaskSuccessInput{TaskToken: &text, Output: aws.String("{}")})
+	_, _ = client.SendTaskFailure(t.Context(), &sdk.SendTaskFailureInput{TaskToken: &text})
+	_, _ = client.SendTaskHeartbeat(t.Context(), &sdk.SendTaskHeartbeatInput{TaskToken: &text})
+	_, _ = client.SendTaskHeartbeat(t.Context(), &sdk.SendTaskHeartbeatInput{TaskToken: aws.String("a secret of no form")})
+	if got := strings.Count(lines.String(), "object="+token.Mask(text)+" "); got != 3 || strings.Contains(lines.String(), "secret") {
+		t.Errorf("%d lines name the token; the audit is\n%s", got, &lines)
+	}
+}
+
 // The audit has writes with the id of the key, and no reads.
 func TestWritesAreAudited(t *testing.T) {
 	t.Parallel()

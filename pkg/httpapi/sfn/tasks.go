@@ -13,7 +13,7 @@ import (
 
 // The vendor's limits of a failure, which are in characters there and in bytes here.
 const (
-	maxError = 256
+	maxError = token.MaxError
 	maxCause = 32768
 )
 
