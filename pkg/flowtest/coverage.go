@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Coverage says which parts of a flow executions went through: its steps, the branches of its choices and
-// the entries of its catches. The zero value covers nothing of no flow.
+// Coverage says which parts of a flow executions went through: its steps, the branches of its choices, its retries
+// and the entries of its catches. The zero value covers nothing of no flow.
 type Coverage struct {
 	parts []string // all, in the order of the flow
 	met   map[string]bool
@@ -29,6 +29,12 @@ func partsOf(flow *fdl.Flow) (parts []string) {
 			}
 			parts = append(parts, branchOf(step, kind, len(kind.Branches)))
 		case *fdl.Task:
+			for _, policy := range kind.Retry {
+				if policy.MaxAttempts > 0 {
+					parts = append(parts, retryOf(step, policy))
+				}
+				parts = append(parts, lastRetryOf(step, policy))
+			}
 			for _, entry := range kind.Catch {
 				parts = append(parts, catchOf(step, entry))
 			}
@@ -50,9 +56,56 @@ func catchOf(step *fdl.Step, entry fdl.Catch) string {
 	return fmt.Sprintf("catch %s: %s", step.Name, strings.Join(entry.Errors, ", "))
 }
 
+func retryOf(step *fdl.Step, policy fdl.Retry) string {
+	return fmt.Sprintf("retry %s: %s", step.Name, strings.Join(policy.Errors, ", "))
+}
+
+// lastRetryOf names the failure of a step after the last retry of a policy.
+func lastRetryOf(step *fdl.Step, policy fdl.Retry) string {
+	return retryOf(step, policy) + fmt.Sprintf(" (a failure after maxAttempts: %d)", policy.MaxAttempts)
+}
+
+// tries are those of a step that is being tried.
+type tries struct {
+	retried []int // by policy
+	failed  int   // the policy of the last failure, -1 for none
+}
+
+// triedStep is a step of an execution or a lane.
+type triedStep struct {
+	log  machine.ID
+	step int
+}
+
+// retries follows the attempts of tasks in a history.
+type retries map[triedStep]*tries
+
+// add adds an event of a task, and returns the part of the flow that it covers, "" for none.
+func (r retries) add(e machine.Event, step *fdl.Step, task *fdl.Task) string {
+	key := triedStep{e.Log, e.Step}
+	t := r[key]
+	if e.Type == machine.StepEntered || t == nil {
+		t = &tries{make([]int, len(task.Retry)), -1}
+		r[key] = t
+	}
+	switch {
+	case e.Type == machine.TaskFailed, e.Type == machine.TaskSubmitFailed, e.Type == machine.TaskTimedOut:
+		t.failed = slices.IndexFunc(task.Retry, func(policy fdl.Retry) bool { return mayMatch(policy.Errors, e.Error) })
+	case t.failed < 0:
+	case e.Type == machine.TaskScheduled:
+		policy := task.Retry[t.failed]
+		t.retried[t.failed]++
+		t.failed = -1
+		return retryOf(step, policy)
+	case e.Type == machine.StepFailed && t.retried[t.failed] == task.Retry[t.failed].MaxAttempts:
+		return lastRetryOf(step, task.Retry[t.failed])
+	}
+	return ""
+}
+
 // covered reads what an execution went through from its history.
 func covered(flow *fdl.Flow, events []machine.Event) Coverage {
-	c := Coverage{partsOf(flow), map[string]bool{}}
+	c, tried := Coverage{partsOf(flow), map[string]bool{}}, retries{}
 	for _, e := range events {
 		if e.Step == machine.NoStep {
 			continue
@@ -66,7 +119,8 @@ func covered(flow *fdl.Flow, events []machine.Event) Coverage {
 				c.met[branchOf(step, kind, (i+len(kind.Branches)+1)%(len(kind.Branches)+1))] = true
 			}
 		case *fdl.Task:
-			i := slices.IndexFunc(kind.Catch, func(entry fdl.Catch) bool { return mayCatch(entry, e.Error) })
+			c.met[tried.add(e, step, kind)] = true
+			i := slices.IndexFunc(kind.Catch, func(entry fdl.Catch) bool { return mayMatch(entry.Errors, e.Error) })
 			if e.Type == machine.StepFailed && i >= 0 {
 				c.met[catchOf(step, kind.Catch[i])] = true
 			}
@@ -79,10 +133,10 @@ func covered(flow *fdl.Flow, events []machine.Event) Coverage {
 	return c
 }
 
-// mayCatch reports whether an entry names an error. The history does not tell exceptions of functions, which have
+// mayMatch reports whether the errors of a policy or an entry name an error. The history does not tell exceptions of functions, which have
 // more than one name, from other errors.
-func mayCatch(entry fdl.Catch, name string) bool {
-	return slices.ContainsFunc(entry.Errors, func(e string) bool {
+func mayMatch(errors []string, name string) bool {
+	return slices.ContainsFunc(errors, func(e string) bool {
 		return e == fdl.ErrorAll || e == name || e == "FC."+name || e == token.ErrorFunction
 	})
 }
@@ -99,7 +153,8 @@ func (c Coverage) And(other Coverage) Coverage {
 // Count returns how many parts there are, and how many of them were met.
 func (c Coverage) Count() (met, all int) { return len(c.parts) - len(c.Missing()), len(c.parts) }
 
-// Missing returns the parts that were not met: "step Retry", "choice Done: $.ok == true", "catch Call: FnF.ALL".
+// Missing returns the parts that were not met: "step Retry", "choice Done: $.ok == true", "retry Call: FnF.ALL",
+// "catch Call: FnF.ALL".
 func (c Coverage) Missing() (missing []string) {
 	for _, part := range c.parts {
 		if !c.met[part] {

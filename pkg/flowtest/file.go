@@ -22,6 +22,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Case is a test in a file, with what it wants.
@@ -29,17 +30,20 @@ type Case struct {
 	Test
 	// File is the file of the test, FlowFile that of the flow, Title the name of the case.
 	File, FlowFile, Title string
-	want                  want
+	// SubflowFiles are the files of the sub-flows, by name.
+	SubflowFiles map[string]string
+	want         want
 }
 
 // want is what a case wants of the result. What is left out may be anything.
 type want struct {
-	Status         machine.Status `yaml:"status"`
-	Output         any            `yaml:"output"`
-	Error          string         `yaml:"error"`
-	ElapsedSeconds *float64       `yaml:"elapsedSeconds"`
-	Calls          map[string]int `yaml:"calls"`
-	Waits          string         `yaml:"waits"`
+	Status         machine.Status   `yaml:"status"`
+	Output         any              `yaml:"output"`
+	Error          string           `yaml:"error"`
+	ElapsedSeconds *float64         `yaml:"elapsedSeconds"`
+	Calls          map[string]int   `yaml:"calls"`
+	Inputs         map[string][]any `yaml:"inputs"`
+	Waits          string           `yaml:"waits"`
 }
 
 // fields are the top of a file and of its parts, which yaml reads.
@@ -97,6 +101,7 @@ type (
 //	    error: OrderRejected
 //	    elapsedSeconds: 7200
 //	    calls: {Reserve: 3, Ship: 2}
+//	    inputs: {Ship: [{order: 7}]}                                # call by call; what is left out may be anything
 //	    waits: Approve         # for the step nothing ends
 //
 // A file of tests may come from another person: the files that it names are in its folder or below, also by links. The error names
@@ -182,6 +187,7 @@ func kindOf(goType string) string {
 
 func (file fileFields) caseOf(path string, files folder, fields caseFields) (c Case, err error) {
 	c = Case{File: path, FlowFile: filepath.Join(string(files), file.Flow), Title: fields.Name, want: fields.Want}
+	c.SubflowFiles = map[string]string{}
 	c.Subflows, c.Input, c.Actions, c.Files = map[string][]byte{}, fields.Input, fields.Actions, files
 	if c.Flow, err = files.readFlow(file.Flow); err != nil {
 		return c, err
@@ -190,6 +196,7 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 		if c.Subflows[name], err = files.readFlow(subflow); err != nil {
 			return c, err
 		}
+		c.SubflowFiles[name] = filepath.Join(string(files), subflow)
 	}
 	c.Name = flowName(c.FlowFile)
 	if fields.Now != "" {
@@ -260,16 +267,13 @@ func (s seconds) duration() time.Duration { return time.Duration(float64(s) * fl
 
 // flowName is the name of a flow whose definition gives none: that of its file, or for flow.yaml that of the folder.
 func flowName(path string) string {
-	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), ".flow")
 	if name == "flow" {
 		if folder, err := filepath.Abs(filepath.Dir(path)); err == nil {
 			name = filepath.Base(folder)
 		}
 	}
-	if !fdl.ValidName(name) {
-		return ""
-	}
-	return name
+	return fdl.AsName(name)
 }
 
 func (c *Case) addFunctions(all map[string]any) error {
@@ -365,7 +369,7 @@ func (c Case) checkWant() error {
 	for _, step := range (&run{Test: c.Test, flow: flow}).withSubflows().All {
 		names = append(names, step.Name)
 	}
-	wanted := slices.Sorted(maps.Keys(c.want.Calls))
+	wanted := slices.Concat(slices.Sorted(maps.Keys(c.want.Calls)), slices.Sorted(maps.Keys(c.want.Inputs)))
 	if c.want.Waits != "" {
 		wanted = append(wanted, c.want.Waits)
 	}
@@ -412,11 +416,63 @@ func (w want) differences(r Result) (all []string) {
 	for _, step := range slices.Sorted(maps.Keys(w.Calls)) {
 		differs("calls of "+step, w.Calls[step], r.Count(step))
 	}
+	for _, step := range slices.Sorted(maps.Keys(w.Inputs)) {
+		all = append(all, w.inputsDiffer(step, r)...)
+	}
 	for _, unused := range r.UnusedAnswers {
 		all = append(all, "no step waited for "+unused)
 	}
 	if diff := w.outputDiffers(r); diff != "" {
 		all = append(all, diff)
+	}
+	return all
+}
+
+// inputsDiffer compares the inputs of the first calls of a step, in their order, with the wanted ones.
+func (w want) inputsDiffer(step string, r Result) (all []string) {
+	calls := slices.DeleteFunc(slices.Clone(r.Calls), func(call Call) bool { return call.Step != step })
+	for i, input := range w.Inputs[step] {
+		if i == len(calls) {
+			return append(all, fmt.Sprintf("inputs of %s: want %d, and the step was called %d times", step, len(w.Inputs[step]), i))
+		}
+		want, err := inputOf(input)
+		if err != nil {
+			return append(all, fmt.Sprintf("inputs of %s: want %d: %v", step, i+1, err))
+		}
+		got, _ := value.ParseJSON(calls[i].Input) // is JSON
+		for _, difference := range partDiffers("", want, got) {
+			all = append(all, fmt.Sprintf("input of call %d of %s: %s", i+1, step, difference))
+		}
+	}
+	return all
+}
+
+// partDiffers compares the value at a place with the wanted one, whose objects may lack members.
+func partDiffers(place string, want, got value.Value) (all []string) {
+	differ := func() []string {
+		return []string{fmt.Sprintf("%s is %.200s, want %.200s", cmp.Or(place, "it"), got, want)}
+	}
+	if want.Kind() != got.Kind() || want.Kind() == value.KindArray && want.Len() != got.Len() {
+		return differ()
+	}
+	switch want.Kind() {
+	case value.KindObject:
+		for _, m := range want.Members() {
+			inside := strings.TrimPrefix(place+"."+m.Key, ".")
+			if of := got.Get(m.Key); of.IsMissing() {
+				all = append(all, fmt.Sprintf("%s is missing, want %.200s; %s is %.200s", inside, m.Value, cmp.Or(place, "it"), got))
+			} else {
+				all = append(all, partDiffers(inside, m.Value, of)...)
+			}
+		}
+	case value.KindArray:
+		for i, m := range want.Members() {
+			all = append(all, partDiffers(fmt.Sprintf("%s[%d]", place, i), m.Value, got.At(i))...)
+		}
+	case value.KindMissing, value.KindNull, value.KindBool, value.KindNumber, value.KindString:
+		if !value.Equal(want, got) {
+			return differ()
+		}
 	}
 	return all
 }

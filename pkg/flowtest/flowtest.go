@@ -123,8 +123,10 @@ type Result struct {
 	UnusedAnswers []string
 	// History is that of the execution.
 	History []machine.HistoryEvent
-	// Covered are the steps and branches that the execution went through.
-	Covered Coverage
+	// Covered are the steps and branches that the execution went through, CoveredSubflows those of the flows that it
+	// started, by name.
+	Covered         Coverage
+	CoveredSubflows map[string]Coverage
 }
 
 // Count returns how often the step was called.
@@ -139,7 +141,7 @@ func (r Result) Count(step string) (n int) {
 
 // Run runs the test. The error says what is wrong with the test; a failure of the execution is a result.
 func (t Test) Run(ctx context.Context) (Result, error) {
-	r := run{Test: t, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
+	r := run{Test: t, executions: map[string]map[engine.ID]bool{}, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
 	input, err := r.prepare()
 	if err != nil {
 		return Result{}, t.placed(err)
@@ -169,9 +171,10 @@ type run struct {
 	system  *local.System
 	builtIn *local.Tasks
 
-	mu    sync.Mutex
-	calls []Call
-	err   error // the first of a stand-in
+	mu         sync.Mutex
+	calls      []Call
+	executions map[string]map[engine.ID]bool // by the names of their flows
+	err        error                         // the first of a stand-in
 }
 
 func (r *run) prepare() (input value.Value, err error) {
@@ -417,7 +420,17 @@ func (r *run) Calling(call machine.Call, _ time.Time) {
 }
 
 // Committed implements [engine.Observer].
-func (r *run) Committed(engine.ID, machine.State, []machine.Event) {}
+func (r *run) Committed(id engine.ID, state machine.State, _ []machine.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if state.Lane != nil {
+		return // of an execution that was seen
+	}
+	if r.executions[state.Flow.Name] == nil {
+		r.executions[state.Flow.Name] = map[engine.ID]bool{}
+	}
+	r.executions[state.Flow.Name][id] = true
+}
 
 func (r *run) put(ctx context.Context) (machine.FlowRef, error) {
 	for name, text := range r.Subflows {
@@ -449,6 +462,31 @@ func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {
 	for _, event := range events {
 		result.History = append(result.History, event.Render(r.flow))
 	}
-	result.Covered = covered(r.flow, events)
-	return result, err
+	if err != nil {
+		return result, err
+	}
+	if result.Covered, err = r.covered(ctx, r.name(), r.flow); err != nil {
+		return result, err
+	}
+	result.CoveredSubflows = map[string]Coverage{}
+	for name, text := range r.Subflows {
+		flow, _ := fdl.Parse(text) // was put
+		if result.CoveredSubflows[name], err = r.covered(ctx, name, flow); err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+// covered returns what all executions of a flow went through.
+func (r *run) covered(ctx context.Context, name string, flow *fdl.Flow) (Coverage, error) {
+	all := covered(flow, nil)
+	for id := range r.executions[name] {
+		events, err := r.system.Client.History(ctx, id)
+		if err != nil {
+			return all, err
+		}
+		all = all.And(covered(flow, events))
+	}
+	return all, nil
 }

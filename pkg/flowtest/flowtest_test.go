@@ -71,7 +71,10 @@ func TestATestOfThreeDays(t *testing.T) {
 	if at := flowtest.DefaultNow.Add(72 * time.Hour); !r.Calls[0].At.Equal(at) || !strings.Contains(string(r.Calls[0].Input), `"order":7`) {
 		t.Errorf("first call %+v, want it at %s", r.Calls[0], at)
 	}
-	if want := []string{"catch Approve: FnF.TaskTimeout", "choice Decide: otherwise", "step Refused", "step Late"}; !slices.Equal(r.Covered.Missing(), want) {
+	want := []string{
+		"catch Approve: FnF.TaskTimeout", "choice Decide: otherwise", "step Refused", "retry Ship: NotReady (a failure after maxAttempts: 2)", "step Late",
+	}
+	if !slices.Equal(r.Covered.Missing(), want) {
 		t.Errorf("not covered: %q, want %q", r.Covered.Missing(), want)
 	}
 	if one, other := asJSON(t, r.History), asJSON(t, results[1].History); one != other {
@@ -279,29 +282,132 @@ tests:
   functions: {ask: {output: {}}, ship: {output: {}}}
   answers: [{step: Approve, output: {approved: false}}]
   want: {status: Failed, error: Refused}
+- name: is never ready
+  functions: {ask: {output: {}}, ship: {error: NotReady}}
+  answers: [{step: Approve, output: {approved: true}}]
+  want: {status: Failed, error: NotReady, calls: {Ship: 3}}
 `
+
+const ordering = `version: v1
+type: flow
+steps:
+- {type: task, name: Pay, resourceArn: "acs:fc:::services/shop/functions/pay",
+   retry: [{errors: [NotReady], intervalSeconds: 1, maxAttempts: 1}]}
+- type: task
+  name: Send
+  action: fnf:StartExecution
+  pattern: sync
+  serviceParams: {FlowName: sending, Input: {order: $.order, items: [{sku: a, count: 2}]}}
+`
+
+const sending = `version: v1
+type: flow
+steps:
+- {type: task, name: Ship, resourceArn: "acs:fc:::services/shop/functions/ship", retry: [{errors: [NotReady], maxAttempts: 0}]}
+- type: choice
+  name: Tracked
+  choices:
+  - {condition: $.tracked, goto: Told}
+- {type: pass, name: Told}
+`
+
+const testsOfOrdering = `subflows: {sending: sending.yaml}
+tests:
+- name: sees its inputs
+  input: {order: 7, key: k}
+  functions: {Pay: [{error: NotReady}, {output: {paid: 1.0}}], Ship: {output: {}}}
+  want:
+    inputs:
+      Pay: [{order: 7}, {order: 7.0, key: k}]
+      Ship: [{order: 7, items: [{sku: a}]}]
+- name: wants other inputs
+  input: {order: 7}
+  functions: {Pay: {output: {}}, Ship: {output: {}}}
+  want:
+    inputs:
+      Pay: [{order: "7", key: k}, {}]
+      Ship: [{items: [{sku: b, size: {wide: true}}]}]
+- name: wants other elements
+  input: {order: 7}
+  functions: {Pay: {output: {}}, Ship: {output: {}}}
+  want: {inputs: {Ship: [{items: []}]}}
+`
+
+func TestInputsOfCalls(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", ordering)
+	write(t, dir, "sending.yaml", sending)
+	cases, err := flowtest.ParseFile(write(t, dir, "flow.test.yaml", testsOfOrdering))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]string{nil, {
+		`input of call 1 of Pay: key is missing, want "k"; it is {"order":7}`,
+		`input of call 1 of Pay: order is 7, want "7"`,
+		"inputs of Pay: want 2, and the step was called 1 times",
+		`input of call 1 of Ship: items[0].size is missing, want {"wide":true}; items[0] is {"count":2,"sku":"a"}`,
+		`input of call 1 of Ship: items[0].sku is "a", want "b"`,
+	}, {`input of call 1 of Ship: items is [{"count":2,"sku":"a"}], want []`}} {
+		result, differences, err := cases[i].Run(t.Context())
+		if err != nil || !reflect.DeepEqual(differences, want) {
+			t.Errorf("%s: differences %q, error %v; want %q", cases[i].Title, differences, err, want)
+		}
+		missing := []string{
+			"retry Ship: NotReady (a failure after maxAttempts: 0)", "choice Tracked: $.tracked", "step Told",
+		}
+		if got := result.CoveredSubflows["sending"].Missing(); !slices.Equal(got, missing[:2]) && i == 0 {
+			t.Errorf("of the sub-flow not covered: %q", got)
+		}
+	}
+}
+
+func TestInputsOfUnknownSteps(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, dir, "flow.yaml", approval)
+	cases, err := flowtest.ParseFile(write(t, dir, "flow.test.yaml", "tests: [{want: {inputs: {Shp: [{}]}}}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := cases[0].Run(t.Context()); err == nil || err.Error() != `want: the flow has no step "Shp"; did you mean "Ship"?` {
+		t.Errorf("error %v", err)
+	}
+}
 
 func TestFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, dir, "approval.yaml", approval)
 	cases, err := flowtest.ParseFile(write(t, dir, "approval.test.yaml", fileOfTests))
-	if err != nil || len(cases) != 4 {
+	if err != nil || len(cases) != 5 {
 		t.Fatalf("%d cases, error %v", len(cases), err)
 	}
 	var covered flowtest.Coverage
 	for i, want := range [][]string{nil, {
 		"elapsedSeconds is 259200, want 1", "calls of Ship is 1, want 7",
 		"output differs (- want, + got):\n    {\n      \"a\": 1,\n      \"approved\": true,\n  -   \"b\": 3\n  +   \"b\": 2\n    }",
-	}, nil, nil} {
+	}, nil, nil, nil} {
 		result, differences, err := cases[i].Run(t.Context())
 		if err != nil || !reflect.DeepEqual(differences, want) {
 			t.Errorf("%s: differences %q, error %v; want %q", cases[i].Title, differences, err, want)
 		}
 		covered = covered.And(result.Covered)
 	}
-	if met, all := covered.Count(); met != all || all != 10 {
+	if met, all := covered.Count(); met != all || all != 12 {
 		t.Errorf("%d of %d parts are covered; not: %q", met, all, covered.Missing())
+	}
+}
+
+func TestFileNamesTheFlow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for file, want := range map[string]string{"trip.yaml": "trip", "trip.flow.yml": "trip", "my.trip.yaml": "my-trip"} {
+		write(t, dir, file, approval)
+		cases, err := flowtest.ParseFile(write(t, dir, "trip.test.yaml", "flow: "+file+"\ntests: [{}]"))
+		if err != nil || len(cases) != 1 || cases[0].Name != want {
+			t.Errorf("%s: got %d cases and error %v, want one with the name %s", file, len(cases), err, want)
+		}
 	}
 }
 
