@@ -7,6 +7,7 @@ SHELL := bash
 GOLANGCI_VERSION := v2.15.0
 # The version is part of the file's name, so a new version is a missing file and is built.
 GOLANGCI := .tools/bin/golangci-lint-$(GOLANGCI_VERSION)
+GOVULNCHECK_VERSION := v1.9.0
 
 # Tools in Python and for Node.js, each in its own folder because their dependencies conflict. .ci/install installs them, `make locks`
 # updates the lock files in .ci.
@@ -130,6 +131,11 @@ lint: $(GOLANGCI)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run ./...
 
+# Asks the online database of the Go project, so CI does not run it.
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities in the linked code (online)
+	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
+
 TEMPLATES := template.yaml $(wildcard events/*/template.yaml)
 
 # Exceptions from the rules, with their reasons, are in .ci/checkov.yaml and in the Metadata of resources.
@@ -221,11 +227,13 @@ build-%Function:
 
 # The bytes follow from the commit and the Go toolchain alone. `make release RELEASE_DIR=DIR` writes another folder.
 RELEASE_DIR ?= bin/release
+# A file with the SSH key that signs the checksums. Without one the release is not signed.
+RELEASE_KEY ?=
 
 .PHONY: release
 release: ## Build the archives, checksums and SBOM of a release into bin/release
 	@if [ -n "$$(git status --porcelain --untracked-files=no)" ]; then echo "files differ from the commit; commit them, or 'git stash'" >&2; exit 1; fi
-	go run ./pkg/cmd/release -out "$(RELEASE_DIR)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)"
+	go run ./pkg/cmd/release -out "$(RELEASE_DIR)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -key "$(RELEASE_KEY)"
 	@cd "$(RELEASE_DIR)" && cat SHA256SUMS
 
 # Tests compare with the recorded commit of each version. The tag of a version is set on its commit.

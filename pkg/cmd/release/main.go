@@ -5,6 +5,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"flag"
@@ -33,15 +34,19 @@ func main() {
 	out := flag.String("out", "bin/release", "the folder of the files, which is replaced")
 	commit := flag.String("commit", "", "the commit of the tree")
 	at := flag.Int64("time", 0, "the time of all files, in seconds of Unix time")
+	key := flag.String("key", "", "a file with the SSH key that signs the checksums, or its public half if an agent has the key")
 	flag.Parse()
 	if *commit == "" || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
-	b := build{root: ".", out: *out, commit: *commit, at: time.Unix(*at, 0), platforms: platforms, archs: []string{"arm64", "x86_64"}}
+	b := build{root: ".", out: *out, commit: *commit, at: time.Unix(*at, 0), key: *key, platforms: platforms, archs: []string{"arm64", "x86_64"}}
 	if err := b.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
+	}
+	if *key == "" {
+		fmt.Fprintln(os.Stderr, "release: the checksums are not signed; set RELEASE_KEY to a file with an SSH key to sign them")
 	}
 }
 
@@ -50,6 +55,7 @@ type build struct {
 	root, out, commit string
 	at                time.Time
 	platforms, archs  []string
+	key               string // the file with the key that signs, "" for none
 
 	binaries []string // all that were built, for the list of what is linked
 }
@@ -76,7 +82,10 @@ func (b *build) run() error {
 	if err := b.list(); err != nil {
 		return err
 	}
-	return b.checksums()
+	if err := b.checksums(); err != nil || b.key == "" {
+		return err
+	}
+	return b.sign()
 }
 
 // command writes the archive of the command for a platform.
@@ -87,10 +96,11 @@ func (b *build) command(work, platform string) error {
 		program, ending = "waitless.exe", ".zip"
 	}
 	folder := filepath.Join(work, goos+"-"+goarch)
-	if err := b.compile(platform, folder, []string{"./pkg/cmd/waitless"}); err != nil {
+	sources := []string{"./pkg/cmd/waitless"}
+	if err := b.compile(platform, folder, sources); err != nil {
 		return err
 	}
-	files, err := b.texts()
+	files, err := b.texts(platform, sources)
 	if err != nil {
 		return err
 	}
@@ -102,8 +112,8 @@ func (b *build) command(work, platform string) error {
 	return b.archive("waitless_"+release.Version+"_"+goos+"_"+goarch, ending, files)
 }
 
-// texts are in each archive. Their links work outside of the tree.
-func (b *build) texts() (files []file, err error) {
+// texts returns the files that each archive has, for the programs in it. Their links work outside of the tree.
+func (b *build) texts(platform string, sources []string, flags ...string) (files []file, err error) {
 	names := []string{"CHANGELOG.md", "LICENSE", "README.md"}
 	for _, name := range names {
 		content, err := os.ReadFile(filepath.Join(b.root, name)) //nolint:gosec // G304: a file of the tree
@@ -112,7 +122,8 @@ func (b *build) texts() (files []file, err error) {
 		}
 		files = append(files, file{name, []byte(b.absoluteLinks(string(content), names)), false})
 	}
-	return files, nil
+	licences, err := b.licences(platform, sources, flags...)
+	return append(files, licences), err
 }
 
 // relativeLink matches a link of Markdown to a file of the tree.
@@ -132,19 +143,28 @@ func (b *build) absoluteLinks(text string, inArchive []string) string {
 // compile builds programs into a folder, all at once: what they have in common is loaded once. What Go records of version control
 // is left out, because it differs with the tags of a clone.
 func (b *build) compile(platform, folder string, sources []string, flags ...string) error {
-	goos, goarch, _ := strings.Cut(platform, "/")
 	args := []string{
 		"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X " + repository + "/pkg/release.commit=" + b.commit,
 		"-o", folder + string(filepath.Separator),
 	}
-	cmd := exec.Command("go", slices.Concat(args, flags, sources)...) //nolint:gosec,noctx // G204: packages of the tree
+	_, err := b.goTool(platform, slices.Concat(args, flags, sources)...)
+	return err
+}
+
+// goTool runs the go command for a platform, with the same settings on every machine, and returns what it prints.
+func (b *build) goTool(platform string, args ...string) ([]byte, error) {
+	goos, goarch, _ := strings.Cut(platform, "/")
+	cmd := exec.Command("go", args...) //nolint:gosec,noctx // G204: packages of the tree
 	cmd.Dir = b.root
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOFLAGS=", "GOWORK=off",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build %s for %s: %w\n%s", strings.Join(sources, " "), platform, err, out)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go %s for %s: %w\n%s", strings.Join(args, " "), platform, err, stderr.Bytes())
 	}
-	return nil
+	return out, nil
 }
 
 // built returns a program that compile built, and adds it to the list of what is linked.
@@ -153,9 +173,11 @@ func (b *build) built(program string) ([]byte, error) {
 	return os.ReadFile(program) //nolint:gosec // G304: in a folder of this program
 }
 
+// checksumsFile is the file of a release that the signature is of.
+const checksumsFile = "SHA256SUMS"
+
 // checksums writes the file that `sha256sum --check` reads.
 func (b *build) checksums() error {
-	const name = "SHA256SUMS"
 	entries, err := os.ReadDir(b.out) // sorted by name
 	if err != nil {
 		return err
@@ -168,5 +190,15 @@ func (b *build) checksums() error {
 		}
 		lines = fmt.Appendf(lines, "%x  %s\n", sha256.Sum256(content), entry.Name())
 	}
-	return os.WriteFile(filepath.Join(b.out, name), lines, 0o644) //nolint:gosec // G306, G703: published, in the caller's folder
+	return os.WriteFile(filepath.Join(b.out, checksumsFile), lines, 0o644) //nolint:gosec // G306, G703: published, in the caller's folder
+}
+
+// sign writes the signature of the checksums beside them. Its namespace makes it a signature of nothing else.
+func (b *build) sign() error {
+	path := filepath.Join(b.out, checksumsFile)
+	cmd := exec.Command("ssh-keygen", "-Y", "sign", "-f", b.key, "-n", "waitless-release", path) //nolint:gosec,noctx // G204: the caller's key
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("sign %s: %w\n%s", path, err, out)
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"debug/buildinfo"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,10 +93,130 @@ func checkArchive(t *testing.T, out string) {
 		t.Errorf("version: %q, %v; want %s...", printed, err, want)
 	}
 	names := slices.Sorted(maps.Keys(files))
-	if diff := cmp.Diff([]string{name + "/CHANGELOG.md", name + "/LICENSE", name + "/README.md", name + "/waitless"}, names); diff != "" {
+	want := []string{name + "/CHANGELOG.md", name + "/LICENSE", name + "/README.md", name + "/THIRD_PARTY_LICENSES", name + "/waitless"}
+	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
 	}
 	checkLinks(t, name, files)
+	checkLicences(t, program, string(files[name+"/THIRD_PARTY_LICENSES"]))
+}
+
+// checkLicences looks for a text of each module that the program says it links.
+func checkLicences(t *testing.T, program, licences string) {
+	t.Helper()
+	info, err := buildinfo.ReadFile(program)
+	if err != nil || len(info.Deps) == 0 {
+		t.Fatalf("%v, modules: %v", err, info)
+	}
+	for _, heading := range append([]string{"Go/LICENSE"}, modulesOf(info)...) {
+		_, text, _ := strings.Cut(licences, "\n"+heading)
+		_, text, _ = strings.Cut(text, "\n"+strings.Repeat("=", 80)+"\n\n")
+		if text, _, _ = strings.Cut(text, "\n\n======"); len(text) < 500 || !regexp.MustCompile(`(?i)licen[cs]e|permi(tted|ssion)`).MatchString(text) {
+			t.Errorf("%s has the licence %q", heading, text)
+		}
+	}
+	if strings.Contains(licences, repository) {
+		t.Error("the licence of this module is among those of others")
+	}
+}
+
+// modulesOf returns how the headings of the linked modules begin.
+func modulesOf(info *buildinfo.BuildInfo) (headings []string) {
+	for _, module := range info.Deps {
+		headings = append(headings, module.Path+"@"+module.Version+"/")
+	}
+	return headings
+}
+
+// The commands of the page about releases accept a signed release, and no changed one.
+func TestSignedChecksums(t *testing.T) {
+	t.Parallel()
+	out, keys := t.TempDir(), t.TempDir()
+	b := build{out: out, key: filepath.Join(keys, "key")}
+	run := func(folder, name string, args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = folder
+		printed, err := cmd.CombinedOutput()
+		return string(printed), err
+	}
+	if printed, err := run(keys, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", "key"); err != nil {
+		t.Fatalf("%v: %s; install OpenSSH", err, printed)
+	}
+	public, err := os.ReadFile(filepath.Join(keys, "key.pub"))
+	page, pageErr := os.ReadFile(filepath.Join(root, "pkg/docs/reference/releases.md"))
+	if err := errors.Join(err, pageErr, os.WriteFile(filepath.Join(out, "waitless.tar.gz"), []byte("archive"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	signers := append([]byte("waitless "), public...)
+	if err := errors.Join(b.checksums(), b.sign(), os.WriteFile(filepath.Join(out, "allowed_signers"), signers, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, commands, _ := strings.Cut(string(page), "```sh\n")
+	commands, _, _ = strings.Cut(commands, "```\n")
+	verify, check, _ := strings.Cut(commands, "\n")
+	for _, step := range []struct{ change, command, want string }{
+		{"true", verify, "Good \"waitless-release\" signature for waitless"},
+		{"true", check, "waitless.tar.gz: OK"},
+		{"echo x >>waitless.tar.gz", check, "FAILED"},
+		{"sha256sum waitless.tar.gz >SHA256SUMS", check, "waitless.tar.gz: OK"},
+		{"true", verify, "incorrect signature"},
+		{"ssh-keygen -q -t ed25519 -N '' -f other; ssh-keygen -Y sign -f other -n waitless-release SHA256SUMS <<<y", verify, "Could not verify"},
+	} {
+		if printed, err := run(out, "bash", "-c", "("+step.change+") >/dev/null 2>&1; "+step.command); !strings.Contains(printed, step.want) {
+			t.Errorf("%s; %s: %v: %s; want %s", step.change, step.command, err, printed, step.want)
+		}
+	}
+}
+
+// The archives of a stack have the licences of what the functions link, which is another list than the command's.
+func TestLicencesOfFunctions(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds a function, which takes seconds: run without -short")
+	}
+	b, folder := build{root: root}, t.TempDir()
+	sources := []string{"./functions/callservice"}
+	if err := b.compile(processors["arm64"], folder, sources, functionFlags...); err != nil {
+		t.Fatal(err)
+	}
+	files, err := b.texts(processors["arm64"], sources, functionFlags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	licences := files[len(files)-1]
+	checkLicences(t, filepath.Join(folder, "callservice"), string(licences.content))
+	if licences.name != "THIRD_PARTY_LICENSES" || bytes.Contains(licences.content, []byte("github.com/cockroachdb/pebble")) {
+		t.Errorf("%s has modules of the command", licences.name)
+	}
+}
+
+// A module without a licence ends the build.
+func TestModuleWithoutLicence(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":         "module example.com/a\n\nrequire example.com/b v1.0.0\n\nreplace example.com/b => ./b\n",
+		"main.go":        "package main\n\nimport _ \"example.com/b/c\"\n\nfunc main() {}\n",
+		"b/go.mod":       "module example.com/b\n",
+		"b/c/c.go":       "package c\n",
+		"b/c/license.go": "package c\n",
+	} {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := build{root: folder}
+	if _, err := b.licences("linux/amd64", []string{"."}); err == nil || !strings.HasPrefix(err.Error(), "module example.com/b@v1.0.0: no file of ") {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "b", "COPYING"), []byte("Do what you like."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.licences("linux/amd64", []string{"."})
+	if err != nil || !strings.Contains(string(got.content), "example.com/b@v1.0.0/COPYING\n"+strings.Repeat("=", 80)+"\n\nDo what you like.\n") {
+		t.Errorf("%s, %v", got.content, err)
+	}
 }
 
 // checkLinks follows the links of the texts in an archive: to another file of it, or to a file of the commit in the repository.

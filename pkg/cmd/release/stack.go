@@ -11,13 +11,12 @@ import (
 	"github.com/waitless/waitless/pkg/release"
 )
 
+// functionFlags leave out the part of the Lambda runtime that these functions do not use.
+var functionFlags = []string{"-tags", "lambda.norpc"}
+
 // stack writes the archive from which `sam deploy` deploys the stack without Go: the template, and the functions for one
 // processor.
 func (b *build) stack(work, arch string) error {
-	files, err := b.texts()
-	if err != nil {
-		return err
-	}
 	text, err := os.ReadFile(filepath.Join(b.root, "template.yaml"))
 	if err != nil {
 		return err
@@ -30,14 +29,18 @@ func (b *build) stack(work, arch string) error {
 	if err != nil {
 		return err
 	}
-	files = append(files, file{"template.yaml", []byte(template), false}, file{"samconfig.toml", settings, false})
 	folder, sources := filepath.Join(work, arch), make([]string, len(names))
 	for i, name := range names {
 		sources[i] = "./functions/" + name
 	}
-	if err := b.compile(processors[arch], folder, sources, "-tags", "lambda.norpc"); err != nil {
+	if err := b.compile(processors[arch], folder, sources, functionFlags...); err != nil {
 		return err
 	}
+	files, err := b.texts(processors[arch], sources, functionFlags...)
+	if err != nil {
+		return err
+	}
+	files = append(files, file{"template.yaml", []byte(template), false}, file{"samconfig.toml", settings, false})
 	for _, name := range names {
 		content, err := b.built(filepath.Join(folder, name))
 		if err != nil {
