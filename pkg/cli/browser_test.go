@@ -95,6 +95,13 @@ func TestConsoleInABrowser(t *testing.T) {
 	inBrowser(t, "console.cjs", map[string]any{"url": d.says.Console})
 }
 
+func TestSessionInABrowser(t *testing.T) {
+	t.Parallel()
+	browserTools(t)
+	d := startDev(t, program(t), inStore(t))
+	inBrowser(t, "session.cjs", map[string]any{"url": d.says.Console})
+}
+
 func TestJobEventsInABrowser(t *testing.T) {
 	t.Parallel()
 	browserTools(t)

@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,15 +30,51 @@ const (
 // consoleServer serves a console.
 type consoleServer struct {
 	listener net.Listener
+	beside   net.Listener // the same port of the other loopback address; nil if that is not served
+	name     string       // of the console, below localhost; "" for none
 	key      string
 }
 
-// url returns the address that a browser opens, with the key.
+// url returns the address that a browser opens, with the key. The console redirects a browser that resolves its name.
 func (s consoleServer) url() string {
 	return "http://" + s.listener.Addr().String() + "/?key=" + s.key
 }
 
-// listenForConsole opens the listener of a console, on this machine only.
+// openConsoleAt opens a console with a new key, on this machine only. Browsers resolve a name below localhost to both loopback
+// addresses, so the console has a name only if no other process can listen at its port there.
+func openConsoleAt(ctx context.Context, address string) (*consoleServer, error) {
+	listener, err := listenForConsole(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	s := &consoleServer{listener: listener, key: rand.Text()}
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	other := map[string]string{"127.0.0.1": "::1", "::1": "127.0.0.1"}[host]
+	s.beside, err = listenForConsole(ctx, net.JoinHostPort(other, port))
+	if err == nil || other != "" && !isOfThisMachine(other) {
+		s.name = strings.ToLower(rand.Text()) + ".localhost"
+	}
+	return s, nil
+}
+
+// isOfThisMachine reports whether an interface of this machine has the address.
+func isOfThisMachine(ip string) bool {
+	addresses, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		network, ok := a.(*net.IPNet)
+		return ok && network.IP.Equal(net.ParseIP(ip))
+	})
+}
+
+// resolvesToLoopback reports whether this machine resolves a name, and to loopback addresses only.
+func resolvesToLoopback(ctx context.Context, name string) bool {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
+	return err == nil && !slices.ContainsFunc(addresses, func(a string) bool { return !target.IsLoopback(a) })
+}
+
+// listenForConsole opens a listener of a console.
 func listenForConsole(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || !target.IsLoopback(host) {
@@ -62,16 +96,26 @@ func requireLoopback(_, address string, _ syscall.RawConn) error {
 }
 
 // serve serves the console of a client until end is called.
-func (s consoleServer) serve(ctx context.Context, a *target.Client, place, callbackBase string, log *slog.Logger) (end func()) {
+func (s consoleServer) serve(ctx context.Context, a *target.Client, place target.Place, callbackBase string, log *slog.Logger) (end func()) {
 	config := console.Config{
-		Executions: a, Repeats: a, Waits: a, Flows: a, Prices: prices, Key: s.key, Place: place, CallbackBase: callbackBase,
-		News: a.News, Interval: consoleInterval, Now: time.Now, Pause: target.Pause, Ended: ctx.Done(), Log: log,
-		JobEvents: jobEvents{a},
+		Executions: a, Repeats: a, Waits: a, Flows: a, Prices: prices, Place: placeText(place), CallbackBase: callbackBase,
+		Key: s.key, Name: s.name, Resolves: resolvesToLoopback, Command: "waitless console " + placeFlag(place),
+		News: a.News, Interval: consoleInterval, Now: time.Now, Pause: target.Pause, MayWait: target.MayWait, Ended: ctx.Done(),
+		Log: log, JobEvents: jobEvents{a},
 	}
 	if a.News == 0 {
 		config.Interval, config.JobEvents = consoleStackInterval, nil
 	}
-	return target.Serve(ctx, s.listener, console.Handler(config))
+	handler := console.Handler(config)
+	endFirst := target.Serve(ctx, s.listener, handler)
+	if s.beside == nil {
+		return endFirst
+	}
+	endBeside := target.Serve(ctx, s.beside, handler)
+	return func() {
+		endBeside()
+		endFirst()
+	}
 }
 
 // jobEvents are those of the process that holds a store.
@@ -94,16 +138,8 @@ func (j jobEvents) SendJobEvent(ctx context.Context, event []byte) error {
 	return err
 }
 
-// consoleKey derives the key of a store's console from that of its API. So a page stays open over a restart of dev, and
-// the address of the console gives no right to the API.
-func consoleKey(apiKey string) string {
-	mac := hmac.New(sha256.New, []byte(apiKey))
-	mac.Write([]byte("console"))
-	return hex.EncodeToString(mac.Sum(nil)[:16])
-}
-
 // openConsole opens the listener of dev's console, unless it is off. By default it is the port after that of dev, or a free one.
-func (s *server) openConsole(ctx context.Context, store target.Store) (opened *consoleServer, err error) {
+func (s *server) openConsole(ctx context.Context) (opened *consoleServer, err error) {
 	address := s.console
 	switch {
 	case address == "off":
@@ -113,15 +149,11 @@ func (s *server) openConsole(ctx context.Context, store target.Store) (opened *c
 	case address == "":
 		address = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.address().Port+1))
 	}
-	key, err := store.APIKey()
-	if err != nil {
-		return nil, err
-	}
-	listener, err := listenForConsole(ctx, address)
+	opened, err = openConsoleAt(ctx, address)
 	if err != nil && s.console == "" {
-		listener, err = listenForConsole(ctx, "127.0.0.1:0")
+		opened, err = openConsoleAt(ctx, "127.0.0.1:0")
 	}
-	return &consoleServer{listener, consoleKey(key)}, err
+	return opened, err
 }
 
 // consoleOptions are the flags of console.
@@ -162,12 +194,11 @@ func (c Command) serveConsole(ctx context.Context, a *target.Client, o consoleOp
 	if err != nil {
 		log.Warn("the console shows no callback URLs", "error", err.Error())
 	}
-	listener, err := listenForConsole(ctx, o.listen)
+	s, err := openConsoleAt(ctx, o.listen)
 	if err != nil {
 		return err
 	}
-	s := consoleServer{listener, rand.Text()}
-	defer s.serve(ctx, a, placeText(place), base, log)()
+	defer s.serve(ctx, a, place, base, log)()
 	if err := c.out().Text(view.Line("console  %s", s.url())); err != nil {
 		return err
 	}
@@ -186,13 +217,21 @@ func placeText(p target.Place) string {
 	return "store " + p.Store
 }
 
+// placeFlag returns the flag that names a place.
+func placeFlag(p target.Place) string {
+	if p.Endpoint != "" {
+		return "--endpoint " + p.Endpoint
+	}
+	return "--" + placeText(p)
+}
+
 // serveConsole serves dev's console, unless it is off.
 func (s *server) serveConsole(ctx context.Context, web *consoleServer, own http.Handler) (end func()) {
 	if web == nil {
 		return func() {}
 	}
 	a := &target.Client{Client: target.ClientOf(own), News: consoleNews}
-	return web.serve(ctx, a, placeText(target.Place{Store: s.store}), s.base, s.log)
+	return web.serve(ctx, a, target.Place{Store: s.store}, s.base, s.log)
 }
 
 // consoleNews is for how many seconds a request of a console for the events of an execution waits for more.

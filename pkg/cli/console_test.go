@@ -25,15 +25,27 @@ import (
 // browse opens an address with a browser that has no cookies, and returns the page and its address.
 func browse(t *testing.T, address string) (page, at string) {
 	t.Helper()
+	return browseWith(t, newBrowser(t), address)
+}
+
+// newBrowser returns a browser without cookies.
+func newBrowser(t *testing.T) *http.Client {
+	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &http.Client{Jar: jar}
+}
+
+// browseWith opens an address, and returns the page and its address.
+func browseWith(t *testing.T, browser *http.Client, address string) (page, at string) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := (&http.Client{Jar: jar}).Do(request)
+	response, err := browser.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +74,13 @@ func TestDevServesTheConsoleOfItsStore(t *testing.T) {
 	if strings.Contains(d.stderr.String(), strings.TrimPrefix(d.says.Console, withoutKey+"?key=")) {
 		t.Error("the log has the key")
 	}
+	if page, _ := browse(t, d.says.Console); !strings.Contains(strings.ReplaceAll(page, "<wbr>", ""), "run waitless console --store "+env["WAITLESS_STORE"]) {
+		t.Errorf("the address opens again:\n%s", page)
+	}
 	d.interrupt()
 	again := startDev(t, program(t), env)
-	if before, after := keyIn(t, d.says.Console), keyIn(t, again.says.Console); before != after {
-		t.Errorf("the key of the store is %s, then %s", before, after)
+	if before, after := keyIn(t, d.says.Console), keyIn(t, again.says.Console); before == after {
+		t.Errorf("the key of each start is %s", before)
 	}
 	again.interrupt()
 	if off := startDev(t, program(t), env, "--console", "off"); off.says.Console != "" {
@@ -80,10 +95,10 @@ func TestConsoleOfAStoreWith10000Executions(t *testing.T) {
 	env := inStore(t)
 	fillStore(t, env["WAITLESS_STORE"], executions)
 	d := startDev(t, program(t), env)
-	least := time.Hour
+	least, browser := time.Hour, newBrowser(t)
 	for range tries { // the machine has other work to do: the best try is what the page takes
 		began := time.Now()
-		page, _ := browse(t, d.says.Console)
+		page, _ := browseWith(t, browser, d.says.Console)
 		least = min(least, time.Since(began))
 		if strings.Count(page, "<tr>") != 1+listed || strings.Count(page, "Succeeded</span>") != listed {
 			t.Fatalf("the first page does not show %d executions that succeeded:\n%s", listed, page)
@@ -214,5 +229,42 @@ func TestConsoleOfAStore(t *testing.T) {
 	cancel()
 	if exit := <-ended; exit != ExitInterrupted || !strings.Contains(stderr.String(), "no worker runs on this store") {
 		t.Errorf("exit %d: %s", exit, stderr.String())
+	}
+}
+
+// Browsers resolve a name below localhost to both loopback addresses. Another process at the other one would receive the key.
+func TestConsoleHasANameOnlyWhereNoOtherProcessListens(t *testing.T) {
+	t.Parallel()
+	if !isOfThisMachine("::1") {
+		t.Skip("this machine has no ::1")
+	}
+	open := func(address string) *consoleServer {
+		s, err := openConsoleAt(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = s.listener.Close()
+			if s.beside != nil {
+				_ = s.beside.Close()
+			}
+		})
+		return s
+	}
+	other, err := listenForConsole(t.Context(), "[::1]:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	_, port, _ := strings.Cut(other.Addr().String(), "]:")
+	if s := open("127.0.0.1:" + port); s.name != "" || s.beside != nil {
+		t.Errorf("another process listens, and the name is %q", s.name)
+	}
+	if s := open("127.0.0.2:0"); s.name != "" {
+		t.Errorf("at an address to which names do not resolve, the name is %q", s.name)
+	}
+	first, second := open("127.0.0.1:0"), open("127.0.0.1:0")
+	if first.name == second.name || !strings.HasSuffix(first.name, ".localhost") || first.beside == nil || first.key == second.key {
+		t.Errorf("the consoles are %+v and %+v", first, second)
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/console"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
@@ -286,7 +287,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 			return fmt.Errorf("serve store %s: %w", s.store, err)
 		}
 	}
-	web, err := s.openConsole(ctx, store)
+	web, err := s.openConsole(ctx)
 	if err != nil {
 		return fmt.Errorf("serve the console of store %s: %w", s.store, err)
 	}
@@ -385,8 +386,8 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 func (s *server) signedAPIs(system *local.System, store target.Store, schedules cron.Manager) http.Handler {
 	running := executions{system.Client, system}
 	ofFnf := fnf.Handler(fnf.Config{
-		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Check: s.checkFlow, Await: system.Await, Pause: target.Pause, Schedules: schedules,
-		Region: "local", Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
+		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Check: s.checkFlow, Await: system.Await, Pause: target.Pause,
+		MayWait: target.MayWait, Schedules: schedules, Region: "local", Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 	})
 	ofStepFunctions := sfn.Handler(sfn.Config{
 		Tokens: system.Callbacks, Executions: running, Store: store, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
@@ -452,7 +453,7 @@ func forThisMachine(next http.Handler) http.Handler {
 		if name, _, err := net.SplitHostPort(r.Host); err == nil {
 			host = name
 		}
-		if !target.IsLoopback(strings.Trim(host, "[]")) || isForwarded(r.Header) || isOfAPage(r.Header) {
+		if !target.IsLoopback(strings.Trim(host, "[]")) || console.IsForwarded(r.Header) || isOfAPage(r.Header) {
 			refused.ServeHTTP(w, r)
 			return
 		}
@@ -476,22 +477,6 @@ func requireKey(key string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// forwarding begins the names of headers that proxies and tunnels add.
-var forwarding = []string{
-	"Forwarded", "Via", "X-Forwarded", "X-Real-", "X-Client-", "X-Cluster-", "X-Original-", "X-Envoy-", "X-Proxy", "X-Arr-", "X-Azure-", "X-Appengine-",
-	"True-Client-", "Client-Ip", "Cf-", "Cdn-", "Fastly-", "Fly-", "Ngrok-", "Tailscale-", "X-Cloud-Trace-",
-}
-
-// isForwarded reports whether a proxy or a tunnel on this machine sent the request.
-func isForwarded(header http.Header) bool {
-	for name := range header {
-		if slices.ContainsFunc(forwarding, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
-			return true
-		}
-	}
-	return false
 }
 
 // isOfAPage: a page of another origin sent it, which may not even learn whether

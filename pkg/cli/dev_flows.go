@@ -121,7 +121,7 @@ func (f *flowFiles) stamps() map[string]stamp {
 	for _, folder := range f.folders {
 		entries, _ := os.ReadDir(folder) // a folder that is gone has no files
 		for _, entry := range entries {
-			if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+			if isFlowName(entry.Name()) {
 				found[filepath.Join(folder, entry.Name())] = stamp{}
 			}
 		}
@@ -241,6 +241,11 @@ func (f *flowFiles) describe() string {
 	return strings.Join(names, ", ") + " (stored again when a file changes: " + places + ")"
 }
 
+// isFlowName reports whether a file of that name in a folder may be a flow.
+func isFlowName(name string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+}
+
 // isFlow reports whether a file of a folder is a flow. It may have errors: with a version and steps, its type too.
 func isFlow(path string) bool {
 	const most = 1 << 20
@@ -254,5 +259,5 @@ func isFlow(path string) bool {
 }
 
 var typeFlow = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^type:\s*["']?flow["']?\s*(#.*)?\r?$|^\s*\{?\s*"type"\s*:\s*"flow"|^version:\s*["']?v1["']?\s*(?s:.*)^steps:`)
+	return regexp.MustCompile(`(?m)^type:\s*["']?flow["']?\s*(#.*)?\r?$|^\s*\{?\s*"type"\s*:\s*"flow"|^version:\s*["']?v1(?:\.0|beta1)?["']?\s*(?s:.*)^steps:`)
 })

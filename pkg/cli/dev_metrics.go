@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -49,7 +50,7 @@ type countedNotices struct {
 // Send implements [local.NoticeSender].
 func (n countedNotices) Send(ctx context.Context, notice engine.Notice) error {
 	err := n.NoticeSender.Send(ctx, notice)
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		n.totals.Add(telemetry.DeliveryFailures, "", 1)
 	}
 	return err

@@ -46,7 +46,8 @@ func TestDevServesMetricsAndLogsWrites(t *testing.T) {
 	}
 	d.interrupt()
 	for line, want := range map[string]int{
-		`"POST /flows/\{flow\}/executions" object=/flows/callback/executions status=201`:                             2,
+		`"POST /flows/\{flow\}/executions" object="/flows/callback/executions one" status=201`:                       1,
+		`"POST /flows/\{flow\}/executions" object="/flows/callback/executions two" status=201`:                       1,
 		`"POST /flows/\{flow\}/executions/\{execution\}/stop" object=/flows/callback/executions/one/stop status=202`: 1,
 	} {
 		line = `level=INFO msg=audit caller=socket source=\S+ operation=` + line

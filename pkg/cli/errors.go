@@ -77,6 +77,8 @@ func apiFailure(refused *rest.Error) *view.Failure {
 	switch refused.Code {
 	case engine.CodeNotFound:
 		f.Try = "waitless list"
+	case engine.CodePaused:
+		f.Try = "waitless flows resume NAME"
 	case engine.CodeInternal, engine.CodeTooNew, engine.CodeDefect:
 		f.Exit = ExitInternal
 	case engine.CodeConflict, engine.CodeInvalid:

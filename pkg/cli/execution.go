@@ -101,6 +101,8 @@ func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool
 	}
 	var refused *rest.Error
 	switch {
+	case errors.As(err, &refused) && refused.Code == engine.CodePaused:
+		err = view.Usage(refused.Message, "waitless flows resume "+flow.Name)
 	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
 		err = view.Usage("execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
 	case err == nil && !isNew && begun.Status.Final() && e.steps != nil:
@@ -492,7 +494,7 @@ func (e *execution) report(ctx context.Context, state machine.State, events []ma
 	case !state.Status.Final():
 		return e.waiting(ctx, state)
 	}
-	f := e.failure(ExitFailed, token.MaskAll(view.EndText(e.file.flow, state, events)), "waitless history "+e.title()+e.options.Flags())
+	f := e.failure(ExitFailed, token.MaskAll(view.EndText(e.file.flow, state, events, e.steps.Told)), "waitless history "+e.title()+e.options.Flags())
 	if child := e.family.failedWith(state.Error); child != "" {
 		f.Why += "; that is the error of sub-flow " + child
 		f.Try = "waitless history " + child + e.options.Flags()

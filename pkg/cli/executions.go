@@ -136,11 +136,7 @@ func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter,
 			all = append(all, page...)
 			return nil
 		}
-		rows := executionRows(page, found == len(page))
-		for _, row := range rows {
-			row[0] = c.out().Shorten(row[0])
-		}
-		return c.out().Text(c.out().Cut(table.Page(rows)))
+		return c.out().Text(c.out().Page(&table, executionRows(page, found == len(page)), 2)) //nolint:mnd // the name and the status
 	})
 	if err == nil && found == 0 && filter.Flow != "" {
 		err = checkFlowExists(ctx, a, filter.Flow)
@@ -212,9 +208,9 @@ func waits(w rest.Waiting, verb string) string {
 	case w.For == "instant":
 		return verb + "until " + view.LocalTime(w.Until)
 	case w.Until != "":
-		return fmt.Sprintf("%sfor %s%s until %s", verb, article[w.For], w.Subflow, view.LocalTime(w.Until))
+		return fmt.Sprintf("%sfor %s until %s", verb, w.What(), view.LocalTime(w.Until))
 	default:
-		return verb + "for " + article[w.For] + w.Subflow
+		return verb + "for " + w.What()
 	}
 }
 
@@ -231,11 +227,6 @@ func inside(w rest.Waiting) string {
 		texts = append(texts, fmt.Sprintf("and %d more", w.Others))
 	}
 	return waits(rest.Waiting{Step: w.Step, For: w.For}, " waits ") + ": " + strings.Join(texts, ", ")
-}
-
-var article = map[string]string{
-	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
-	"lanes": "its branches or iterations", "sub-flow": "sub-flow ",
 }
 
 // onExecution makes a command whose result is the execution that its argument names.
@@ -356,9 +347,15 @@ func jobText(w rest.Waiting) string {
 
 func stopCommand(c Command) *cobra.Command {
 	var why rest.Failure
+	var descendants bool
 	cmd := helpOf("stop", arguments(1, 1))
 	failureFlags(cmd, &why, "")
+	cmd.Flags().BoolVar(&descendants, "descendants", false, "also end the sub-flows that descend from it, at any depth; it may have ended")
 	return c.onExecution(cmd, func(ctx context.Context, a *target.Client, flow, name string) (rest.Execution, string, error) {
+		if descendants {
+			e, err := a.StopDescendants(ctx, flow, name, why)
+			return e, view.Line("%s/%s and all that descend from it are being stopped", flow, name), err
+		}
 		e, err := a.Stop(ctx, flow, name, why)
 		return e, view.Line("%s/%s is being stopped", flow, name), err
 	})

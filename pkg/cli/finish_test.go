@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
@@ -51,6 +52,7 @@ func finished(t *testing.T, input string, out *bytes.Buffer) *execution {
 		command: Command{Stdout: out, Stderr: out}, name: "e", clock: clock,
 		file: flowFile{path: "f.yaml", flow: flow}, system: local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock}),
 	}
+	e.steps = e.command.out().NewSteps(view.StepsConfig{Flow: flow, Silent: true})
 	stored, err := e.system.Client.PutFlow(t.Context(), "f", []byte(finishedFlow))
 	if err != nil {
 		t.Fatal(err)

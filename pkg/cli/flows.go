@@ -8,9 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +24,8 @@ import (
 )
 
 func flowsCommand(c Command) *cobra.Command {
-	return group(helpOf("flows", nil), flowsPutCommand(c), flowsListCommand(c), flowsShowCommand(c), flowsDeleteCommand(c))
+	return group(helpOf("flows", nil), flowsPutCommand(c), flowsListCommand(c), flowsShowCommand(c),
+		flowsPauseCommand(c), flowsResumeCommand(c), flowsDeleteCommand(c))
 }
 
 // shortHash is as much of a hash as people need to tell definitions apart.
@@ -91,7 +91,11 @@ func flowsListCommand(c Command) *cobra.Command {
 		flows, err := a.Flows(ctx, "")
 		var rows [][]string
 		for _, f := range flows {
-			rows = append(rows, []string{f.Name, shortHash(f.Hash), view.LocalTime(f.CreatedTime), f.Notify})
+			note := f.Notify
+			if f.Paused {
+				note = strings.TrimSpace("paused " + note)
+			}
+			rows = append(rows, []string{f.Name, shortHash(f.Hash), view.LocalTime(f.CreatedTime), note})
 		}
 		result := flowsOf(flows, "")
 		result.Rows = rows
@@ -112,13 +116,39 @@ func flowsShowCommand(c Command) *cobra.Command {
 		flow, err := a.Flow(ctx, args[0], hash)
 		switch {
 		case err != nil:
-			return flowError(err)
+			return flowError(ctx, a, args[0], err)
 		case !o.json && !view.IsTerminal(c.Stdout):
 			return c.out().Exactly(flow.Definition) // whose hash is that of the flow
 		}
 		return c.out().Result(view.Result{Form: "flow", JSON: flow, Text: flow.Definition}, o.json)
 	})
 	return cmd
+}
+
+func flowsPauseCommand(c Command) *cobra.Command {
+	return c.remote(helpOf("flows pause", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
+		if err := checkFlow(args[0]); err != nil {
+			return view.Result{}, err
+		}
+		flow, err := a.PauseFlow(ctx, args[0])
+		if err != nil {
+			return view.Result{}, flowError(ctx, a, args[0], err)
+		}
+		return flowsOf([]rest.Flow{flow}, view.Line("%s is paused", args[0])), nil
+	})
+}
+
+func flowsResumeCommand(c Command) *cobra.Command {
+	return c.remote(helpOf("flows resume", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
+		if err := checkFlow(args[0]); err != nil {
+			return view.Result{}, err
+		}
+		rearmed, err := a.ResumeFlow(ctx, args[0])
+		if err != nil {
+			return view.Result{}, flowError(ctx, a, args[0], err)
+		}
+		return flowsOf([]rest.Flow{{Name: args[0]}}, view.Line("%s goes on, %s", args[0], fdl.Count(rearmed, "execution"))), nil
+	})
 }
 
 func flowsDeleteCommand(c Command) *cobra.Command {
@@ -128,14 +158,14 @@ func flowsDeleteCommand(c Command) *cobra.Command {
 		}
 		deleted, err := a.DeleteFlow(ctx, args[0])
 		if err != nil {
-			return view.Result{}, flowError(err)
+			return view.Result{}, flowError(ctx, a, args[0], err)
 		}
 		return flowsOf(deleted, view.Line("%s is deleted, %s", args[0], fdl.Count(len(deleted), "definition"))), nil
 	})
 }
 
-// flowError is an error of the API about a flow.
-func flowError(err error) error {
+// flowError is an error of the API about the flow of that name.
+func flowError(ctx context.Context, a *target.Client, name string, err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) {
 		return err
@@ -144,6 +174,9 @@ func flowError(err error) error {
 	switch refused.Code { //nolint:exhaustive // the others are not about the flow
 	case engine.CodeNotFound:
 		f.Try = "waitless flows list"
+		if names, err := flowNames(ctx, a); err == nil && !slices.Contains(names, name) {
+			f.Why += didYouMean(name, names)
+		}
 	case engine.CodeConflict:
 		f.Try = "waitless list --flow NAME"
 	}
@@ -190,7 +223,7 @@ func (c Command) readSource(ctx context.Context, source flowSource, where target
 	_, hash, _ := strings.Cut(source.stored, "@")
 	flow, err := a.Flow(ctx, source.name(), hash)
 	if err != nil {
-		return f, flowError(err)
+		return f, flowError(ctx, a, source.name(), err)
 	}
 	f = flowFile{path: "--flow " + flow.Name + "@" + shortHash(flow.Hash), text: []byte(flow.Definition), stored: flow}
 	if err := (&template{}).parse(&f); err != nil {
@@ -215,6 +248,7 @@ type flowFile struct {
 	filled   templates.Filled // the text, and where its places are in the file
 	flow     *fdl.Flow        // nil when it has errors
 	problems fdl.Problems
+	content  string // what a file beside flows has, "" for a flow
 }
 
 // readFlow reads and checks the file; problems of the definition are no error
@@ -241,20 +275,49 @@ func (c Command) readRunnable(path string, flags templateFlags) (flowFile, error
 	case f.flow == nil:
 		return f, f.invalid()
 	}
-	return f, cmp.Or(t.checkUsed(), f.checkName())
+	return f, cmp.Or(t.checkUsed(), f.checkName(), f.checkNeighbors())
 }
 
-// checkName rejects a flow without a name whose file's name cannot be that of a flow: files with other
-// names would become one flow.
+const addName = "add a line like this to the flow: name: "
+
+// checkName rejects a flow without a name whose file's name cannot give it one: no letter or digit is left of it, or
+// it is too long.
 func (f flowFile) checkName() error {
 	base := f.base()
-	if f.flow.Name != "" || f.named != "" || base == defaultBaseName || fdl.ValidName(base) {
+	meant := fdl.AsName(base)
+	if strings.Trim(meant, "_-") == "" {
+		meant = "my-flow"
+	}
+	if f.isNamed() || base == defaultBaseName || meant == fdl.AsName(base) && len(base) <= fdl.MaxName {
 		return nil
 	}
 	return view.Usage(fmt.Sprintf(
 		`the flow has no name, and that of its file, %q, cannot be one; allowed: a letter or "_", then letters, digits, "_" and "-", %d characters at most`,
-		base, fdl.MaxName), "add a line like this to the flow: name: "+asName(base))
+		base, fdl.MaxName), addName+meant)
 }
+
+// checkNeighbors rejects a flow whose name is made of the name of its file and is also the name of another flow in the folder:
+// the two files would become one flow.
+func (f flowFile) checkNeighbors() error {
+	if base := f.base(); f.isNamed() || base == defaultBaseName || fdl.ValidName(base) {
+		return nil
+	}
+	entries, _ := os.ReadDir(filepath.Dir(f.path)) // the file was read there
+	for _, entry := range entries {
+		other := flowFile{path: filepath.Join(filepath.Dir(f.path), entry.Name())}
+		if entry.Name() == filepath.Base(f.path) || !isFlowName(entry.Name()) || other.name() != f.name() || !isFlow(other.path) {
+			continue
+		}
+		text, _ := os.ReadFile(other.path) // isFlow has read it
+		if flow, _ := fdl.Parse(text); flow != nil && flow.Name == "" {
+			return view.Usage(fmt.Sprintf("the flow has no name, and its file gives it the name %q of the flow in %s", f.name(), entry.Name()), addName+"NAME")
+		}
+	}
+	return nil
+}
+
+// isNamed reports whether the flow, its template or its store names it.
+func (f flowFile) isNamed() bool { return f.isStored() || f.flow.Name != "" || f.named != "" }
 
 func (f flowFile) isStored() bool { return f.stored.Hash != "" }
 
@@ -283,17 +346,16 @@ func (f flowFile) argument() string {
 }
 
 // name is the name of the flow: its own, else that of its file, or of its
-// folder when the file is just called flow. Of a folder's name, other characters
-// than those of a name become "-".
+// folder when the file is just called flow. Other characters than those of a name become "-".
 func (f flowFile) name() string {
 	if f.isStored() {
 		return f.stored.Name
 	}
-	if f.flow.Name != "" {
+	if f.flow != nil && f.flow.Name != "" {
 		return f.flow.Name
 	}
 	if f.named != "" {
-		return asName(f.named)
+		return fdl.AsName(f.named)
 	}
 	base := f.base()
 	if base == defaultBaseName {
@@ -301,31 +363,19 @@ func (f flowFile) name() string {
 			base = filepath.Base(filepath.Dir(absolute))
 		}
 	}
-	return asName(base)
+	return fdl.AsName(base)
 }
 
 // defaultBaseName is the base of the file's name that says nothing about the flow.
 const defaultBaseName = "flow"
 
-// base is the name of the file without its extension.
+// base is the name of the file without its extension, and without the ".flow" before it, as Funcraft names files of flows.
 func (f flowFile) base() string {
-	return strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path))
-}
-
-var notInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]+`) })
-
-// asName makes a valid name of any text.
-func asName(text string) string {
-	name := notInName().ReplaceAllString(text, "-")
-	if name == "" || !fdl.ValidName(name[:1]) {
-		name = "_" + name
-	}
-	const most = 128
-	return name[:min(len(name), most)]
+	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path)), ".flow")
 }
 
 // scriptPath returns the file with the outcomes of a flow's callbacks: script.yaml beside it.
-func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), "script.yaml") }
+func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), scriptFile) }
 
 // script returns the script that reports outcomes in virtual time, or nil without one. It may name the
 // steps of that flow.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,19 +115,18 @@ func testText(o flowtest.Outcome) string {
 // coverageText says for each flow which of its parts the tests went through.
 func coverageText(outcomes []flowtest.Outcome) string {
 	byFlow := map[string]flowtest.Coverage{}
-	var flows []string
 	for _, o := range outcomes {
 		if o.Err != nil {
 			continue
 		}
-		if _, known := byFlow[o.FlowFile]; !known {
-			flows = append(flows, o.FlowFile)
-		}
 		byFlow[o.FlowFile] = byFlow[o.FlowFile].And(o.Covered)
+		for name, covered := range o.CoveredSubflows {
+			file := o.SubflowFiles[name]
+			byFlow[file] = byFlow[file].And(covered)
+		}
 	}
-	slices.Sort(flows)
 	var text strings.Builder
-	for _, flow := range flows {
+	for _, flow := range slices.Sorted(maps.Keys(byFlow)) {
 		met, all := byFlow[flow].Count()
 		fmt.Fprintf(&text, "%s: %d of %d steps and branches covered\n", view.Printable(flow), met, all)
 		for _, part := range byFlow[flow].Missing() {

@@ -18,8 +18,8 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 )
 
-// defaultSample waits for an outcome, and its script reports it.
-const defaultSample = "callback"
+// defaultSample asks a person, and its script has the choice.
+const defaultSample = "orders"
 
 // initReport is the JSON of init; schema/init.json describes it.
 type initReport struct {
@@ -106,7 +106,9 @@ func nextCommands(folder string) []string {
 	next := []string{
 		"waitless validate flow.yaml",
 		"waitless run flow.yaml --input @input.json --skip-time",
+		"waitless test",
 		"waitless advise flow.yaml",
+		"waitless dev",
 	}
 	if folder == "." {
 		return next

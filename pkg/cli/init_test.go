@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -36,6 +38,10 @@ func TestInitNextCommandsRun(t *testing.T) {
 			}
 			for i, command := range report.Next {
 				want := ExitSucceeded
+				if strings.HasSuffix(command, " dev") {
+					testDevOf(t, folder)
+					continue
+				}
 				if strings.Contains(command, " run ") && endsAs(t, sample) == "Failed" {
 					want = ExitFailed
 				}
@@ -56,7 +62,7 @@ func TestInitRunsTheSample(t *testing.T) {
 		if want == "Failed" {
 			exit = ExitFailed
 		}
-		if got.exit != exit || !strings.Contains(got.stderr, " "+strings.ToLower(want)) || !strings.HasSuffix(got.stdout, "advise flow.yaml\n") {
+		if got.exit != exit || !strings.Contains(got.stderr, " "+strings.ToLower(want)) || !strings.HasSuffix(got.stdout, "\n  waitless dev\n") {
 			t.Errorf("%s: exit %d, want %d\n%s\n%s", sample, got.exit, exit, got.stderr, got.stdout)
 		}
 		if sample == defaultSample {
@@ -66,6 +72,27 @@ func TestInitRunsTheSample(t *testing.T) {
 	if got := do(t, "init", t.TempDir(), "--run", "--json"); got.exit != ExitUsage || !strings.Contains(got.stderr, "exclude each other") {
 		t.Errorf("%+v", got)
 	}
+}
+
+// testDevOf runs dev in the folder of a sample until it says that it stored the sample's flow.
+func testDevOf(t *testing.T, folder string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program(t), "dev", "--listen", "127.0.0.1:0")
+	cmd.Dir = folder
+	out, err := cmd.StdoutPipe()
+	if err := errors.Join(err, cmd.Start()); err != nil {
+		t.Fatal(err)
+	}
+	var said string
+	for lines := bufio.NewScanner(out); said == "" && lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "flows ") {
+			said = lines.Text()
+		}
+	}
+	if _ = cmd.Process.Kill(); !strings.Contains(said, "a-project-s-folder") {
+		t.Errorf("dev says %q", said)
+	}
+	_ = cmd.Wait() // it was killed
 }
 
 func testNextCommand(t *testing.T, command string, want int) {
@@ -93,7 +120,7 @@ func endsAs(t *testing.T, sample string) string {
 
 func TestInitListsItsFiles(t *testing.T) {
 	t.Parallel()
-	for _, sample := range []string{"polling", "callback", "batch-callback", "retry"} {
+	for _, sample := range []string{"polling", "callback", "batch-callback", "retry", defaultSample} {
 		folder := filepath.Join(t.TempDir(), "project")
 		args := []string{"init", folder, "--sample", sample}
 		got := do(t, args...).transcript(args...)

@@ -241,7 +241,7 @@ func TestTokensRevoke(t *testing.T) {
 	}
 	conforms(t, "token", got.stdout)
 	got = doWith(t, "", env, "run", callbackFlow, "--name", "revoked")
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "failed with Token.Revoked in step mytask: sent to the wrong people") {
+	if got.exit != ExitFailed || !strings.Contains(got.stderr, "mytask failed: Token.Revoked: sent to the wrong people") {
 		t.Errorf("%+v", got)
 	}
 }

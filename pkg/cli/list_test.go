@@ -230,3 +230,27 @@ func TestFailedStepIsNamed(t *testing.T) {
 		conforms(t, "execution", asJSON.stdout)
 	}
 }
+
+func TestTokensOfAFlow(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	waitingToken(t, env, "one")
+	for args, want := range map[string]string{
+		"":                             "callback/one",
+		"--flow callback":              "callback/one",
+		"--flow callbak":               `there is no flow "callbak"; did you mean "callback"?`,
+		"--flow 1":                     `"1" names no flow`,
+		"callback/one --flow callback": "FLOW/EXECUTION and --flow exclude each other",
+	} {
+		got := doWith(t, "", env, append([]string{"tokens", "list"}, strings.Fields(args)...)...)
+		if !strings.Contains(got.stdout+got.stderr, want) {
+			t.Errorf("tokens list %s: %+v, want %s", args, got, want)
+		}
+	}
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != ExitSucceeded {
+		t.Fatalf("%+v", got)
+	}
+	if got := doWith(t, "", env, "tokens", "list", "--flow", "pass"); got.exit != ExitSucceeded || got.stdout != "" {
+		t.Errorf("of another flow: %+v", got)
+	}
+}

@@ -82,7 +82,7 @@ func (n noticeSender) Send(ctx context.Context, notice engine.Notice) error {
 	if errors.Is(err, webhook.ErrGone) {
 		return local.ErrTargetGone
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && !errors.Is(ctx.Err(), context.Canceled) { // else the process ends
 		n.log("a notice was not accepted; it is sent again", notice, err)
 	}
 	return err

@@ -28,7 +28,8 @@ func TestDevAsks(t *testing.T) {
 	conforms(t, "tokens", d.do("tokens", "list", "--json"))
 	conforms(t, "execution", d.do("show", "orders/one", "--json"))
 	for args, want := range map[string]string{
-		"--choice No":                 `choice "No" is unknown; allowed: Approve, Reject`,
+		"--choice No":                 `choice "No" is unknown (allowed: Approve, Reject)`,
+		"--choice approve":            `choice "approve" is unknown; did you mean "Approve"? (allowed: Approve, Reject)`,
 		"--choice Reject --output {}": "--choice and --output are both given",
 	} {
 		got := doWith(t, "", env, append([]string{"tokens", "succeed", "orders/one"}, strings.Fields(args)...)...)

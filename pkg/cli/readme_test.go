@@ -160,7 +160,7 @@ var (
 	tokenSaid   = regexp.MustCompile(`\btoken \.\.\.\S+ `)
 	inStoreFlag = regexp.MustCompile(`(?m) --store \S+$`)
 	port        = regexp.MustCompile(`\b127\.0\.0\.1:\d+\b`)
-	keyOfURL    = regexp.MustCompile(`\?key=[0-9a-f]{32}\b`)
+	keyOfURL    = regexp.MustCompile(`\?key=[0-9A-Z]{26}\b`)
 	storeRow    = regexp.MustCompile(`(?m)^(store +).*$`)
 	tenths      = regexp.MustCompile(`(\d)\.\ds\b`)
 	versions    = regexp.MustCompile(`\bwaitless \S+ \(commit \S+, go\S+ \w+/\w+\)`)

@@ -256,7 +256,7 @@ func TestAnotherTerminalAnswersOnAStack(t *testing.T) {
 		"callback/one  Running":                               {"list"},
 		"flow callback is in use: callback/one has not ended": {"flows", "delete", "callback"},
 		", last heartbeat":                                    {"tokens", "heartbeat", text},
-		"  callback/one  mytask  since":                       {"tokens", "list"},
+		"  callback/one  mytask  2":                           {"tokens", "list"},
 		text:                                                  {"tokens", "list", "--unmask"},
 	} {
 		if got := s.do(args...); !strings.Contains(got.stdout+got.stderr, want) {

@@ -79,7 +79,10 @@ func TestStartRejectsStoredFlows(t *testing.T) {
 		want string
 	}{
 		"unknown":       {[]string{"run", "--flow", "none"}, "run: there is no flow \"none\"\ntry: waitless flows list"},
-		"unknown hash":  {[]string{"start", "--flow", "order@ffff"}, "flow order has no definition with the hash ffff"},
+		"misspelt":      {[]string{"start", "--flow", "odrer"}, "start: there is no flow \"odrer\"; did you mean \"order\"?\ntry: waitless flows list"},
+		"to show":       {[]string{"flows", "show", "ordr"}, "there is no flow \"ordr\"; did you mean \"order\"?\ntry: waitless flows list"},
+		"to delete":     {[]string{"flows", "delete", "ordr"}, "there is no flow \"ordr\"; did you mean \"order\"?\ntry: waitless flows list"},
+		"unknown hash":  {[]string{"start", "--flow", "order@ffff"}, "flow order has no definition with the hash ffff\ntry: waitless flows list"},
 		"no hash":       {[]string{"start", "--flow", "order@"}, "has no hash after"},
 		"no name":       {[]string{"start", "--flow", "or der"}, `"or der" names no flow`},
 		"empty":         {[]string{"run", "--flow", ""}, `"" names no flow`},

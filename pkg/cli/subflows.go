@@ -46,6 +46,9 @@ func (c Command) readSubflows(file flowFile, flags []string, t templateFlags) (s
 	if err := c.addSubflows(&found, subflow{file.name(), file}, paths, t); err != nil {
 		return found, err
 	}
+	if err := c.addAnySubflows(&found, paths, t); err != nil {
+		return found, err
+	}
 	for _, flag := range flags {
 		name, _, _ := strings.Cut(flag, "=")
 		if !slices.ContainsFunc(found.given[1:], func(s subflow) bool { return s.name == name }) {
@@ -102,6 +105,37 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 		}
 	}
 	return nil
+}
+
+// addAnySubflows adds every definition that --subflow and the settings name, if a step takes the name of its sub-flow
+// from a path: the step may start any of them.
+func (c Command) addAnySubflows(found *subflows, paths map[string]string, t templateFlags) error {
+	if !slices.ContainsFunc(found.given, func(s subflow) bool { return startsAny(s.file.flow) }) {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		if slices.ContainsFunc(found.given, func(s subflow) bool { return s.name == name }) {
+			continue
+		}
+		file, err := c.readSubflow(name, paths[name], t)
+		if err == nil {
+			err = c.addSubflows(found, subflow{name, file}, paths, t)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// startsAny reports whether a step of the flow takes the name of its sub-flow from a path.
+func startsAny(flow *fdl.Flow) bool {
+	for _, task := range flow.Tasks() {
+		if task.Resource.IsSubflow() && task.Resource.Flow == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // readSubflow reads a definition. The values of --var are those of all flows of the command.

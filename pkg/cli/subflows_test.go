@@ -15,13 +15,16 @@ func subflowFolder(t *testing.T) (file func(name string) string, sub string) {
 	folder := t.TempDir()
 	file = func(name string) string { return filepath.Join(folder, name+".yaml") }
 	for name, steps := range map[string]string{
-		"ask":     "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/echo, pattern: waitForCallback}",
-		"other":   "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/unknown}",
-		"waits":   start + ", pattern: sync}",
+		"ask":   "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/echo, pattern: waitForCallback}",
+		"other": "{type: task, name: Ask, resourceArn: acs:fc:::services/s/functions/unknown}",
+		"waits": start + ", pattern: sync}",
+		"legs": "{type: parallel, name: Legs, branches: [{steps: [" + start + ", pattern: sync}]}," +
+			" {steps: [{type: wait, name: W, duration: 600}]}]}",
 		"hurries": start + ", pattern: sync, timeoutSeconds: 1}",
 		"starts":  start + "}",
 		"retries": "{type: task, name: Sub, resourceArn: acs:fnf:::flow/broken, pattern: sync, serviceParams: {ExecutionName: $.name}," +
 			" retry: [{errors: [NoMoney], intervalSeconds: 1, maxAttempts: 1}]}",
+		"any":    "{type: task, name: Any, action: 'fnf:StartExecution', pattern: sync, serviceParams: {FlowName: $.flow, Input: {}}}",
 		"outer":  "{type: task, name: Outer, resourceArn: acs:fnf:::flow/waits, pattern: sync}",
 		"broken": "{type: fail, name: F, error: NoMoney, cause: the account is empty}",
 		"fails": "{type: parallel, name: Both, branches: [{steps: [" + start + ", pattern: sync}]}," +
@@ -60,9 +63,35 @@ func TestRunSaysWhichSubflowAsksAndFails(t *testing.T) {
 	run := runInBackground(t, env, file("waits"), "--subflow", sub, "--name", "one")
 	place := run.awaits(`waitless tokens succeed '(ask/one-[0-9a-f]{32})/Ask' --output`)
 	wantSaid(t, doWith(t, "", env, "tokens", "fail", place, "--error", "Nope", "--cause", "no money"), ExitSucceeded, "failed with Nope")
-	run.awaits("waitless: waits/one: failed with Nope in step Sub: no money; that is the error of sub-flow " + place + "\ntry: waitless history " + place)
+	run.awaits("waitless: waits/one: failed with Nope in step Sub; that is the error of sub-flow " + place + "\ntry: waitless history " + place)
 	if code := run.wait(); code != ExitFailed {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// An execution without a token of its own names the sub-flow that it waits for, and the command for that.
+func TestTokensOfASubflow(t *testing.T) {
+	t.Parallel()
+	file, sub := subflowFolder(t)
+	env := inStore(t)
+	for _, flow := range []string{"waits", "legs"} {
+		run := runInBackground(t, env, file(flow), "--subflow", sub, "--name", "one")
+		place := run.awaits(`waitless tokens succeed '(ask/one-[0-9a-f]{32})/Ask' --output`)
+		waits := map[string]string{
+			"waits": "Sub waits for sub-flow " + place, "legs": "Legs waits for its branches or iterations: ",
+		}[flow]
+		for _, command := range []string{"url", "show"} {
+			got := doWith(t, "", env, "tokens", command, flow+"/one")
+			wantSaid(t, got, ExitUsage, flow+"/one waits for no callback: "+waits, "for sub-flow "+place, "try: waitless tokens "+command+" "+place+"\n")
+		}
+		got := doWith(t, "", env, "tokens", "succeed", flow+"/one")
+		wantSaid(t, got, ExitUsage, "name an execution that it waits for: "+place, "try: waitless tokens succeed "+place+"\n")
+		if strings.Contains(got.stderr, "(lanes)") {
+			t.Errorf("an inner word: %s", got.stderr)
+		}
+		doWith(t, "", env, "tokens", "succeed", place)
+		doWith(t, "", env, "stop", flow+"/one")
+		run.wait()
 	}
 }
 
@@ -123,10 +152,32 @@ func TestRetryOfASubflowWithANameSaysWhyItFailed(t *testing.T) {
 	t.Parallel()
 	file, _ := subflowFolder(t)
 	got := do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time", "--input", `{"name":"one"}`)
-	wantSaid(t, got, ExitFailed, "fnf.ExecutionAlreadyExists", "did not start it (Failed with NoMoney: the account is empty)",
+	wantSaid(t, got, ExitFailed, "fnf.ExecutionAlreadyExists", "did not start it (Failed)",
 		"that is the error of sub-flow broken/one")
-	got = do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time")
-	wantSaid(t, got, ExitFailed, "fnf.InvalidArgument in step Sub: ExecutionName has no value: its path leads nowhere")
+}
+
+// Each attempt then starts an execution of its own.
+func TestSubflowWithAMissingNameStarts(t *testing.T) {
+	t.Parallel()
+	file, _ := subflowFolder(t)
+	got := do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time")
+	wantSaid(t, got, ExitFailed, "failed with NoMoney",
+		"warning: step Sub: source $.name of serviceParams is missing, so the target ExecutionName is left out")
+}
+
+// A step that takes the name of its sub-flow from a path may start any flow that is given.
+func TestRunStartsSubflowsOfNamesFromPaths(t *testing.T) {
+	t.Parallel()
+	file, _ := subflowFolder(t)
+	run := func(flow string, args ...string) result {
+		return do(t, append([]string{"run", file("any"), "--skip-time", "--input", `{"flow":"` + flow + `"}`}, args...)...)
+	}
+	broken, waits := "broken="+file("broken"), "waits="+file("waits")
+	wantSaid(t, run("broken", "--subflow", broken, "--subflow", waits, "--subflow", "ask="+file("ask")), ExitFailed, "NoMoney: the account is empty")
+	settings := writeIn(t, filepath.Dir(file("ask")), "waitless.yaml", "flows: {broken: broken.yaml, ask: ask.yaml}\n")
+	wantSaid(t, run("broken", "--config", settings), ExitFailed, "NoMoney: the account is empty")
+	wantSaid(t, run("none", "--subflow", broken), ExitFailed,
+		`Flow 'none' does not exist; put it with "waitless flows put" before the step runs, or give it to the run: --subflow none=FILE`)
 }
 
 func TestSubflowEndsWithTheReasonOfTheStop(t *testing.T) {

@@ -87,6 +87,7 @@ func (t *template) parse(f *flowFile) error {
 	if !f.isStored() { // whose placeholders have had their values
 		f.warnOfPlaceholders()
 	}
+	f.problems = inOrder(append(f.problems, f.selfWarnings()...))
 	f.inTemplate(f.problems)
 	if f.flow != nil {
 		f.inTemplate(f.flow.Extensions)
@@ -122,7 +123,7 @@ func (t *template) importInto(f *flowFile) error {
 	}
 	if flow.File != "" {
 		f.path = filepath.Join(filepath.Dir(f.path), filepath.FromSlash(flow.File))
-		if text, err = os.ReadFile(f.path); err != nil {
+		if text, err = readBelow(filepath.Dir(f.template), flow.File); err != nil {
 			return view.Usage("the definition of flow "+flow.Name+" is in "+flow.File+": "+view.Reason(err), "correct the path in "+f.template)
 		}
 		where = " in " + f.path
@@ -137,14 +138,25 @@ func (t *template) importInto(f *flowFile) error {
 	return nil
 }
 
+// readBelow reads a file of a folder or below it. A path or a link that leaves the folder is an error: the author of a template
+// does not choose what else of this machine is read.
+func readBelow(folder, path string) ([]byte, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close() //nolint:errcheck // read only
+	return root.ReadFile(filepath.FromSlash(path))
+}
+
 // choose returns the flow that --import means. A file without a template is a flow.
 func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
-	var names []string
+	var names, resources []string // the name of a flow may change with the values of --var
 	for _, flow := range flows {
 		if flow.Name == cmp.Or(t.subflow, t.imported) {
 			return flow, nil
 		}
-		names = append(names, flow.Name)
+		names, resources = append(names, flow.Name), append(resources, flow.ID)
 	}
 	byID := slices.IndexFunc(flows, func(flow templates.Flow) bool { return t.subflow == "" && flow.ID == t.imported })
 	switch {
@@ -152,9 +164,9 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 		return flows[byID], nil
 	case t.imported != theOnlyFlow && t.subflow == "":
 		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has no flow %q%s", t.imported, didYouMean(t.imported, names)),
-			strings.TrimPrefix(strings.Join(append([]string{""}, names...), ", --import="), ", "))
+			strings.TrimPrefix(strings.Join(append([]string{""}, resources...), ", --import="), ", "))
 	case len(flows) > 1:
-		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has %d flows: %s", len(flows), strings.Join(names, ", ")), "--import="+names[0])
+		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has %d flows: %s", len(flows), strings.Join(names, ", ")), "--import="+resources[0])
 	case len(flows) == 1:
 		return flows[0], nil
 	}
@@ -162,11 +174,14 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 }
 
 // warnOfPlaceholders adds warnings for placeholders without values, unless another problem of the line
-// names them.
+// names them, or suggests a path instead.
 func (f *flowFile) warnOfPlaceholders() {
 	unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u fdl.Problem) bool {
 		placeholder, _, _ := strings.Cut(u.Message, "}")
-		return slices.ContainsFunc(f.problems, func(p fdl.Problem) bool { return p.Line == u.Line && strings.Contains(p.Message, placeholder) })
+		_, name, _ := strings.Cut(placeholder, "{")
+		return slices.ContainsFunc(f.problems, func(p fdl.Problem) bool {
+			return p.Line == u.Line && (strings.Contains(p.Message, placeholder) || strings.Contains(p.Message, `did you mean "$`+name))
+		})
 	})
 	f.problems = inOrder(append(f.problems, unfilled...))
 }

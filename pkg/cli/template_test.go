@@ -3,6 +3,7 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -109,6 +110,42 @@ func TestTemplateWarnsOfPlaceholders(t *testing.T) {
 	}
 }
 
+// A step that starts its own flow has a warning in each command that reads the flow, and a step that starts another flow has none.
+func TestWarningOfAFlowThatStartsItself(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"WAITLESS_STORE": t.TempDir() + "/store"}
+	flow := func(name string) string {
+		return writeFile(t, name+".yaml", "version: v1\ntype: flow\nname: "+name+"\nsteps:\n"+
+			"  - {type: choice, name: Ask, choices: [{condition: '$.more == true', goto: '${STEP}'}], default: {goto: End}}\n"+
+			"  - {type: task, name: '${STEP}', resourceArn: 'acs:fnf:::flow/again'}\n  - {type: succeed, name: End}\n")
+	}
+	again, other := flow("again"), flow("other")
+	commands := func(file string) [][]string {
+		return [][]string{{"validate", file}, {"flows", "put", file}, {"run", file, "--skip-time"}, {"start", file}}
+	}
+	const warning = `step "ALongName" starts the flow itself, which starts it again, without end unless a choice before the step ends that`
+	for _, args := range commands(again) {
+		got := doWith(t, "", env, append(args, "--var", "STEP=ALongName")...)
+		if got.exit != ExitSucceeded || !strings.HasPrefix(got.stderr, again+":6:5: warning: "+warning) || strings.Count(got.stderr, "warning") != 1 {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+	for _, args := range commands(other) {
+		if got := doWith(t, "", env, append(args, "--var", "STEP=ALongName")...); got.exit != ExitSucceeded || strings.Contains(got.stderr, "warning") {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
+	if got := doWith(t, "", env, "start", "--flow", "again"); got.exit != ExitSucceeded || !strings.Contains(got.stderr, warning) {
+		t.Errorf("a stored flow: got %+v", got)
+	}
+	imported := writeFile(t, "template.yml", "Resources:\n  F:\n    Type: ALIYUN::FNF::Flow\n    Properties:\n      Name: again\n"+
+		"      Definition: |\n        version: v1\n        type: flow\n        steps:\n"+
+		"          - {type: task, name: '${STEP}', resourceArn: 'acs:fnf:::flow/again'}\n")
+	if got := do(t, "validate", imported, "--import", "--var", "STEP=ALongName"); !strings.Contains(got.stderr, imported+":10:13: warning: "+warning) {
+		t.Errorf("in a template: got %+v", got)
+	}
+}
+
 // Problems are shown where the user wrote what they are about.
 //
 // rules: TP-11
@@ -173,6 +210,40 @@ func TestImport(t *testing.T) {
 			got := do(t, args...)
 			golden(t, "templates/"+name+".txt", strings.ReplaceAll(got.transcript(args...), filepath.Dir(args[1]), "DIR"))
 		})
+	}
+}
+
+// A template names files of its folder only, and settings that were found may name any file: errors show no text of it.
+func TestFilesOfOthersAreNotShown(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("secret", "version: v1\ntype: flow\nsteps: [{type: secret, name: A}]\n")
+	write("a/up.yaml", "Resources: {F: {Type: 'ALIYUN::FNF::Flow', Properties: {Name: f, DefinitionUri: ../secret}}}")
+	write("a/link.yaml", "Resources: {F: {Type: 'ALIYUN::FNF::Flow', Properties: {Name: f, DefinitionUri: linked}}}")
+	if err := os.Symlink(secret, filepath.Join(dir, "a", "linked")); err != nil {
+		t.Fatal(err)
+	}
+	for _, template := range []string{"up.yaml", "link.yaml"} {
+		got := do(t, "validate", filepath.Join(dir, "a", template), "--import")
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, "escapes from parent") || strings.Contains(got.stderr, `"secret"`) {
+			t.Errorf("%s: %+v", template, got)
+		}
+	}
+	write("flow.yaml", "version: v1\ntype: flow\nsteps:\n- {type: task, name: Pay, resourceArn: 'acs:fnf:::flow/pay', pattern: sync}\n")
+	write("waitless.yaml", "flows: {pay: "+secret+"}")
+	for _, text := range []string{"root:x:0:0:hunter2:/root\n", "hunter2:*:20228:0:99999:7::\nhunter2:*:20228:0:99999:7::\n", "- hunter2\n"} {
+		write("secret", text)
+		got := do(t, "run", filepath.Join(dir, "flow.yaml"), "--config", filepath.Join(dir, "waitless.yaml"))
+		if got.exit != ExitUsage || !strings.Contains(got.stderr, secret+":1:1: a flow ") || strings.Contains(got.stderr, "hunter2") {
+			t.Errorf("%q: %+v", text, got)
+		}
 	}
 }
 
@@ -241,4 +312,14 @@ func TestImportIsPut(t *testing.T) {
 	if got := doWith(t, "", env, "flows", "show", "ResizeOne"); got.stdout != text {
 		t.Errorf("got %+v, want %s", got, text)
 	}
+}
+
+// The names of flows may have values that --var gives, those of resources do not.
+func TestImportSuggestsResources(t *testing.T) {
+	t.Parallel()
+	const flow = "    Type: ALIYUN::FNF::Flow\n    Properties:\n      Name: {Fn::Sub: '%s-${Stage}'}\n      Definition: 'version: v1'\n"
+	text := "Parameters: {Stage: {Default: ''}}\nResources:\n  Audit:\n" + fmt.Sprintf(flow, "audit") + "  Mail:\n" + fmt.Sprintf(flow, "mail")
+	file := writeIn(t, t.TempDir(), "ros.yml", text)
+	wantSaid(t, do(t, "validate", file, "--import"), ExitUsage, "the template has 2 flows: audit-, mail-", "try: --import=Audit\n")
+	wantSaid(t, do(t, "validate", file, "--import=x", "--var", "Stage=dev"), ExitUsage, "try: --import=Audit, --import=Mail\n")
 }

@@ -80,6 +80,7 @@ var overAPI = [][]string{
 	{"tokens", "list"}, {"tokens", "show", "t"}, {"tokens", "succeed", "t"}, {"tokens", "fail", "t"}, {"tokens", "heartbeat", "t"},
 	{"tokens", "revoke", "t"}, {"tokens", "url", "t"}, {"tokens", "show", "refused"},
 	{"flows", "put", "testdata/flows/pass.yaml"}, {"flows", "list"}, {"flows", "delete", "f"}, {"flows", "delete", "refused"},
+	{"flows", "pause", "f"}, {"flows", "pause", "refused"}, {"flows", "resume", "f"}, {"flows", "resume", "refused"},
 	{"flows", "show", "refused"}, {"job-events", "send", "testdata/small.json"}, {"job-events", "list"}, {"job-events", "replay", "1"},
 	{"schedules", "put", "f/s", "--cron", "x"}, {"schedules", "put", "f/refused", "--cron", "x"},
 	{"schedules", "list"}, {"schedules", "show", "f/s"}, {"schedules", "delete", "f/s"}, {"schedules", "enable", "f/s"}, {"schedules", "disable", "f/s"},
@@ -204,24 +205,52 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	}
 }
 
-func TestShowAndListCutLongValuesOnATerminal(t *testing.T) {
+func TestShowCutsLongValuesOnATerminal(t *testing.T) {
 	t.Parallel()
 	store := t.TempDir() + "/store"
 	input := `{"text":"` + strings.Repeat("long ", 100) + `"}`
-	flow := "version: v1\ntype: flow\nname: " + strings.Repeat("f", 60) + "\nsteps: [{type: pass, name: P}]\n"
 	env := map[string]string{"WAITLESS_STORE": store}
-	if got := doWith(t, "", env, "run", writeFile(t, "flow.yaml", flow), "--input", input, "--name", "one"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--input", input, "--name", "one"); got.exit != ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
-	for command, want := range map[string]string{"show": "input     {\"text\":\"long long ", "list": "fffffffff…ffffff/one  Succeeded"} {
-		args := []string{command, strings.Repeat("f", 60) + "/one"}[:1+strings.Count(command, "show")]
-		term := onTerminal(t, 40, 20, []string{"WAITLESS_STORE=" + store}, args...)
-		if code := term.wait(); code != ExitSucceeded || !strings.Contains(term.text(), want) {
-			t.Errorf("%v: exit code %d, screen:\n%s", args, code, term.text())
+	term := onTerminal(t, 40, 20, []string{"WAITLESS_STORE=" + store}, "show", "pass/one")
+	if code := term.wait(); code != ExitSucceeded || !strings.Contains(term.text(), `input     {"text":"long long `) {
+		t.Errorf("exit code %d, screen:\n%s", code, term.text())
+	}
+	for line := range strings.Lines(string(term.raw)) {
+		if line = strings.TrimRight(line, "\r\n"); utf8.RuneCountInString(line) > 40 {
+			t.Errorf("a line of %d cells: %q", utf8.RuneCountInString(line), line)
 		}
-		for line := range strings.Lines(string(term.raw)) {
-			if line = strings.TrimRight(line, "\r\n"); utf8.RuneCountInString(line) > 40 {
-				t.Errorf("%v prints a line of %d cells: %q", args, utf8.RuneCountInString(line), line)
+	}
+}
+
+// A narrow terminal cuts what stands behind names: names are copied.
+func TestListsKeepNamesOnATerminal(t *testing.T) {
+	t.Parallel()
+	store := t.TempDir() + "/store"
+	env := map[string]string{"WAITLESS_STORE": store}
+	name := "monday-" + strings.Repeat("f", 24)
+	waitingToken(t, env, name)
+	waitingToken(t, env, "b")
+	for _, tt := range []struct {
+		width, most int
+		args, want  string
+	}{
+		{60, 60, "list", "\ncallback/" + name + "  Running  2"},
+		{20, 51, "list", "\ncallback/" + name + "  Running …\n"},
+		{60, 60, "tokens list callback/b", "  callback/b  mytask  2"},
+		{60, 60, "tokens list callback/b", "TOKEN          WAITING     STEP    SINCE (UTC"},
+		{20, 35, "tokens list callback/b", "  callback/b  mytask …\n"},
+	} {
+		term := onTerminal(t, tt.width, 20, []string{"WAITLESS_STORE=" + store}, strings.Fields(tt.args)...)
+		code := term.wait()
+		text := strings.ReplaceAll(string(term.raw), "\r\n", "\n")
+		if code != ExitSucceeded || !strings.Contains(text, tt.want) {
+			t.Errorf("%s, %d columns: exit code %d, want %q in:\n%s", tt.args, tt.width, code, tt.want, text)
+		}
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > tt.most && !strings.HasPrefix(line, "no worker runs") {
+				t.Errorf("%s, %d columns: a line of %d cells: %q", tt.args, tt.width, n, line)
 			}
 		}
 	}

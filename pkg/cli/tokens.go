@@ -3,16 +3,19 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -25,28 +28,50 @@ func tokensCommand(c Command) *cobra.Command {
 
 func tokensListCommand(c Command) *cobra.Command {
 	var unmask bool
+	var only string
 	cmd := helpOf("tokens list", arguments(0, 1))
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
+	cmd.Flags().StringVar(&only, "flow", "", "only those of this flow")
 	return c.remote(cmd, func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		var flow, execution string
-		if len(args) > 0 {
-			var err error
-			if flow, execution, err = names(args[0]); err != nil {
-				return view.Result{}, err
-			}
+		flow, execution, err := tokensOf(args, only)
+		if err != nil {
+			return view.Result{}, err
 		}
 		tokens, err := a.Tokens(ctx, flow, execution, unmask)
-		return view.Result{Form: "tokens", JSON: map[string]any{"tokens": append([]rest.Token{}, tokens...)}, Text: view.Columns(tokenRows(tokens))}, err
+		if err == nil && len(tokens) == 0 && only != "" {
+			err = checkFlowExists(ctx, a, only)
+		}
+		text := c.out().Page(new(view.Table), tokenRows(tokens), 3) //nolint:mnd // the token, the execution and the step
+		return view.Result{Form: "tokens", JSON: map[string]any{"tokens": append([]rest.Token{}, tokens...)}, Text: text}, err
 	})
 }
 
+// tokensOf returns the flow and the execution whose tokens are listed, "" for all.
+func tokensOf(args []string, only string) (flow, execution string, err error) {
+	switch {
+	case len(args) > 0 && only != "":
+		return "", "", view.Usage("FLOW/EXECUTION and --flow exclude each other", "leave out --flow")
+	case len(args) > 0:
+		return names(args[0])
+	case only != "":
+		return only, "", checkFlow(only)
+	}
+	return "", "", nil
+}
+
 func tokenRows(tokens []rest.Token) (rows [][]string) {
+	if len(tokens) > 0 {
+		rows = append(rows, []string{"TOKEN", "WAITING", "STEP", "SINCE (UTC" + time.Now().Format("-07:00") + ")", "UNTIL", "QUESTION"})
+	}
 	for _, t := range tokens {
-		who, what := t.Flow+"/"+t.Execution, t.Place()
+		who, what, until := t.Flow+"/"+t.Execution, t.Place(), "no deadline"
 		if t.Recipient != "" {
 			who, what = t.Recipient, cmp.Or(t.Job, "callback")
 		}
-		rows = append(rows, []string{t.Token, who, what, "since " + view.LocalTime(t.Since), deadlineOf(t), question(t.Question)})
+		if t.Deadline != "" {
+			until = view.LocalTime(t.Deadline)
+		}
+		rows = append(rows, []string{t.Token, who, what, view.LocalTime(t.Since), until, question(t.Question)})
 	}
 	return rows
 }
@@ -80,7 +105,7 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	c.takeToken(cmd, c.onTarget(&o, func(ctx context.Context, a *target.Client, args []string) error {
 		t, first, err := body(ctx, a, args[0])
 		if err != nil {
-			return err
+			return tokenError(ctx, a, cmd.CommandPath(), args[0], err)
 		}
 		if first || o.json {
 			err = c.out().Result(view.Result{Form: "token", JSON: t, Text: view.Line("%s", outcomeText(t))}, o.json)
@@ -134,6 +159,35 @@ func namesOfStep(text string) (flow, execution, step string, err error) {
 	return flow, execution, step, err
 }
 
+// noCallback ends the error about an execution without an open token.
+const noCallback = " waits for no callback"
+
+// tokenError returns an error of a command about the token of an execution. If the execution waits for a sub-flow instead, it
+// suggests the command for that.
+func tokenError(ctx context.Context, a *target.Client, command, text string, err error) error {
+	var refused *rest.Error
+	flow, execution, _, notExecution := namesOfStep(text)
+	if !errors.As(err, &refused) || refused.Code != engine.CodeConflict || notExecution != nil {
+		return err
+	}
+	f := failureOf(err)
+	isNone := strings.HasSuffix(refused.Message, noCallback)
+	if isNone {
+		f.Try = "waitless show " + flow + "/" + execution
+	}
+	e, err := a.Execution(ctx, flow, execution, false)
+	if err != nil || e.Waiting == nil || !isNone && !strings.Contains(refused.Message, "no open token") {
+		return f
+	}
+	if isNone {
+		f.Why += ": " + state(rest.Execution{Waiting: e.Waiting})
+	}
+	if subflows := e.Waiting.Subflows(); len(subflows) > 0 {
+		f.Try = command + " " + subflows[0]
+	}
+	return f
+}
+
 // openToken returns the token that FLOW/EXECUTION or FLOW/EXECUTION/STEP waits for, masked unless unmask is set.
 func openToken(ctx context.Context, a *target.Client, text string, unmask bool) (rest.Token, error) {
 	flow, execution, step, err := namesOfStep(text)
@@ -147,7 +201,7 @@ func openToken(ctx context.Context, a *target.Client, text string, unmask bool) 
 	open = slices.DeleteFunc(open, func(t rest.Token) bool { return !t.IsOf(step) })
 	switch len(open) {
 	case 0:
-		return rest.Token{}, view.Usage(text+" waits for no callback", "waitless show "+flow+"/"+execution)
+		return rest.Token{}, &rest.Error{Code: engine.CodeConflict, Message: text + noCallback}
 	case 1:
 		return open[0], nil
 	}

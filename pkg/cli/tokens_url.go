@@ -33,7 +33,7 @@ func tokensURLCommand(c Command) *cobra.Command {
 		if strings.Contains(args[0], "/") {
 			open, err := openToken(ctx, a, args[0], true)
 			if err != nil {
-				return err
+				return tokenError(ctx, a, cmd.CommandPath(), args[0], err)
 			}
 			args = []string{open.Token}
 		}

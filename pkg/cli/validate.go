@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strings"
 
@@ -63,6 +64,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 	if err != nil {
 		return nil, err
 	}
+	paths = filesIn(paths)
 	files := make([]flowFile, len(paths))
 	for i, path := range paths {
 		file, err := c.readFlowOrStdin(ctx, path, t)
@@ -73,22 +75,61 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 			}
 			file.flow, file.problems = nil, fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Message: f.Why}} // beside those of the others
 		}
+		if file.flow != nil && path != "-" {
+			file.problems = inOrder(append(file.problems, file.nameWarning()...))
+		}
 		if strict && file.flow != nil {
 			file.problems = inOrder(append(file.problems, file.flow.Extensions...))
 		}
 		files[i] = file
 	}
-	if slices.ContainsFunc(files, func(f flowFile) bool { return f.flow == nil }) {
+	if slices.ContainsFunc(files, func(f flowFile) bool { return f.flow == nil && f.content == "" }) {
 		return files, nil // whose problems may be why a variable seems to be unused
 	}
 	return files, t.checkUsed()
 }
 
+// selfWarnings warn of steps that start the flow itself.
+func (f flowFile) selfWarnings() (warnings fdl.Problems) {
+	if f.flow == nil {
+		return nil
+	}
+	for step, task := range f.flow.Tasks() {
+		if task.Resource.IsSubflow() && task.Resource.Flow == f.name() {
+			warnings = append(warnings, fdl.Problem{Position: step.Position, Severity: fdl.SeverityWarning, Message: fmt.Sprintf(
+				"step %q starts the flow itself, which starts it again, without end unless a choice before the step ends that; see: waitless docs subflow",
+				step.Name)})
+		}
+	}
+	return warnings
+}
+
+// nameWarning warns of a flow that runs only after it gets a name.
+func (f flowFile) nameWarning() fdl.Problems {
+	err := f.checkName()
+	if err == nil {
+		return nil
+	}
+	why := failureOf(err)
+	return fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Severity: fdl.SeverityWarning, Message: why.Why + "; " + why.Try}}
+}
+
 // stdinName is what problems call a flow that was read from standard input.
 const stdinName = "<stdin>"
 
-// readFlowOrStdin is readFlow, for which - is standard input.
+// readFlowOrStdin is readFlow, for which - is standard input, and which checks files beside flows, too.
 func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) (flowFile, error) {
+	if check := checkerOf(path); check != nil {
+		text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file
+		if err != nil {
+			return flowFile{path: path}, view.Usage(view.Reason(err), "the path of a flow, for example flow.yaml")
+		}
+		what, problems := check(path, text)
+		return flowFile{path: path, content: what, problems: problems}, nil
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return flowFile{path: path}, view.Usage("the folder has no flow", "the path of a flow, or waitless init, which writes a sample")
+	}
 	if path != "-" {
 		return readFlow(path, t)
 	}
@@ -118,7 +159,11 @@ func (c Command) printProblems(files []flowFile, format string) error {
 		if err := c.warn(file); err != nil {
 			return err
 		}
-		if err := c.out().Text(fmt.Sprintf("%s: valid, %s\n", view.Printable(file.path), fdl.Count(len(file.flow.All), "step"))); err != nil {
+		what := file.content
+		if what == "" {
+			what = fdl.Count(len(file.flow.All), "step")
+		}
+		if err := c.out().Text(fmt.Sprintf("%s: valid, %s\n", view.Printable(file.path), what)); err != nil {
 			return err
 		}
 	}
@@ -133,7 +178,7 @@ func notValid(files []flowFile, format string) error {
 	}
 	err := invalid[0].invalid()
 	if len(files) > 1 {
-		err.Why = fmt.Sprintf("not valid: %d of %d flows", len(invalid), len(files))
+		err.Why = fmt.Sprintf("not valid: %d of %d files", len(invalid), len(files))
 		err.Try = "correct the places above, then validate again"
 	}
 	for _, file := range invalid[1:] {

@@ -70,9 +70,10 @@ func TestValidate(t *testing.T) {
 		"valid-json":   {"validate", pollingFlow, "--json"},
 		"warning":      {"validate", "testdata/flows/warning.yaml"},
 		"warning-json": {"validate", "testdata/flows/warning.yaml", "--json"},
+		"slips":        {"validate", "testdata/flows/slips.yaml"},
 		"invalid-json": {"validate", "testdata/flows/negative-wait.yaml", "--json"},
 		"missing-json": {"validate", "testdata/flows/none.yaml", "--json"},
-		"folder":       {"validate", "testdata/flows"},
+		"folder":       {"validate", "testdata/validate"},
 		"strict":       {"validate", "testdata/flows/extended.yaml", "--strict"},
 		"strict-json":  {"validate", "testdata/flows/extended.yaml", "--strict", "--json"},
 		"strict-fine":  {"validate", pollingFlow, "--strict"},
@@ -81,7 +82,7 @@ func TestValidate(t *testing.T) {
 		"several-fine": {"validate", pollingFlow, "testdata/flows/warning.yaml"},
 		"github":       {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "github"},
 		"sarif":        {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "sarif"},
-		"several-none": {"validate", "testdata/flows/none.yaml", pollingFlow, "testdata/flows", "testdata/flows/negative-wait.yaml"},
+		"several-none": {"validate", "testdata/flows/none.yaml", pollingFlow, "testdata/validate", "testdata/flows/negative-wait.yaml"},
 		"stdin":        {"validate", "-"},
 		"not-strict":   {"validate", "testdata/flows/extended.yaml"},
 	} {
@@ -104,7 +105,7 @@ func TestValidateReadsAllFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := do(t, "validate", "none.yaml", "testdata/flows/pass.yaml", broken)
-	for _, want := range []string{"none.yaml:1:1: no such file", broken + ":3:16: ", "not valid: 2 of 3 flows"} {
+	for _, want := range []string{"none.yaml:1:1: no such file", broken + ":3:16: ", "not valid: 2 of 3 files"} {
 		if !strings.Contains(got.stderr, want) {
 			t.Errorf("not printed: %s\n%s", want, got.stderr)
 		}
@@ -117,6 +118,59 @@ func TestValidateReadsAllFiles(t *testing.T) {
 	if alone := do(t, "validate", "none.yaml"); alone.exit != ExitUsage || strings.Contains(alone.stderr, ":1:1:") {
 		t.Errorf("%+v", alone)
 	}
+}
+
+// validateFolder writes a folder with a flow, and with the files that stand beside flows.
+func validateFolder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func TestValidateAcceptsFoldersAndFilesBesideFlows(t *testing.T) {
+	t.Parallel()
+	folder := validateFolder(t, map[string]string{
+		"a.yaml": namelessFlow, "b.json": `{"type":"flow","version":"v1","steps":[{"type":"pass","name":"P"},{"type":"pass","name":"Q"}]}`,
+		"waitless.yaml": "workers: 3\n", "a.test.yaml": "flow: a.yaml\ntests: [{}, {}]\n", "input.json": "{}", "notes.yaml": "a: b\n",
+		"script.yaml": "answers: [{step: Ask, output: {}}]\n", "old.yaml": strings.Replace(namelessFlow, "v1", "v1.0", 1),
+	})
+	in := func(name string) string { return filepath.Join(folder, name) }
+	want := ""
+	for _, line := range []string{"a.test.yaml: valid, 2 tests", "a.yaml: valid, 1 step", "b.json: valid, 2 steps", "old.yaml: valid, 1 step",
+		"script.yaml: valid, a script", "waitless.yaml: valid, settings"} {
+		want += in(line) + "\n"
+	}
+	if got := do(t, "validate", folder); got != (result{stdout: want}) {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+	each := []string{"validate", in("a.test.yaml"), in("a.yaml"), in("b.json"), in("old.yaml"), in("script.yaml"), in("waitless.yaml")}
+	if got := do(t, each...); got != (result{stdout: want}) {
+		t.Errorf("each: got %+v", got)
+	}
+	conforms(t, "validate", do(t, "validate", folder, "--json").stdout)
+	wantSaid(t, do(t, "validate", validateFolder(t, map[string]string{"notes.yaml": "a: b\n"})), ExitUsage, "the folder has no flow", "waitless init")
+}
+
+func TestValidateReportsMistakesInFilesBesideFlows(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ text, want string }{
+		"waitless.yaml": {"store: x\nworkrs: 3\n", `waitless.yaml:2:9: setting "workrs" is not known; did you mean "workers"?`},
+		"a.test.yaml":   {"tests:\n- naem: x\n", `a.test.yaml:2:1: field "naem" is unknown; did you mean "name"?`},
+		"b.test.yaml":   {"flow: none.yaml\ntests: [{}]\n", `b.test.yaml:1:1: test 1: the flow `},
+		"script.yaml":   {"answers:\n- {stp: A}\n", `script.yaml:2:1: unknown field "stp"; did you mean "step"?`},
+		"./script.yaml": {"events:\n- {step: A, event: none.json}\n", `script.yaml:2:20: `},
+	} {
+		folder := validateFolder(t, map[string]string{"a.yaml": namelessFlow, name: tt.text})
+		wantSaid(t, do(t, "validate", filepath.Join(folder, name)), ExitUsage, tt.want)
+		wantSaid(t, do(t, "validate", folder), ExitUsage, tt.want, "not valid: 1 of 2 files", "a.yaml: valid, 1 step")
+	}
+	folder := validateFolder(t, map[string]string{"waitless.yaml": namelessFlow})
+	wantSaid(t, do(t, "validate", filepath.Join(folder, "waitless.yaml")), ExitSucceeded, "waitless.yaml: valid, 1 step")
 }
 
 func TestValidateReadsStandardInput(t *testing.T) {
@@ -150,20 +204,53 @@ func TestSchemaIsOfTheParser(t *testing.T) {
 	}
 }
 
-// Files of other names must not become one flow.
-func TestRunRefusesFileNames(t *testing.T) {
+const namelessFlow = "version: v1\ntype: flow\nsteps: [{type: succeed, name: A}]\n"
+
+func TestRunNamesFlowsByTheirFiles(t *testing.T) {
 	t.Parallel()
-	const flow = "version: v1\ntype: flow\nsteps: [{type: succeed, name: A}]\n"
-	for name, meant := range map[string]string{"1.yaml": "_1", "flow.v2.yaml": "flow-v2", "流程.yaml": "_-"} {
-		file := writeFile(t, name, flow)
-		for _, command := range [][]string{{"run", file}, {"flows", "put", file}, {"start", file}} {
-			if got := do(t, command...); got.exit != ExitUsage || !strings.Contains(got.stderr, "the flow has no name") ||
-				!strings.Contains(got.stderr, "name: "+meant+"\n") {
-				t.Errorf("%s: got %+v", name, got)
-			}
+	for file, name := range map[string]string{
+		"trip.flow.yml": "trip", "trip.yaml": "trip", "1.yaml": "_1", "flow.v2.yaml": "flow-v2", "my flow.json": "my-flow", "flow.flow.yaml": "",
+	} {
+		path := writeFile(t, file, namelessFlow)
+		if name == "" {
+			name = filepath.Base(filepath.Dir(path))
+			name = "_" + strings.TrimPrefix(name, "_") // the name of a temporary folder is a number
 		}
-		if got := do(t, "run", writeFile(t, name, flow+"name: n\n"), "--skip-time"); got.exit != ExitSucceeded {
+		wantSaid(t, do(t, "run", path, "--skip-time"), ExitSucceeded, " "+name+"/run-")
+		if got := do(t, "validate", path); got.exit != ExitSucceeded || got.stderr != "" {
+			t.Errorf("%s: got %+v", file, got)
+		}
+	}
+}
+
+func TestRunRejectsFileNamesWithoutLetters(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"流程.yaml", ".flow.yml", strings.Repeat("n", fdl.MaxName+1) + ".yaml"} {
+		file := writeFile(t, name, namelessFlow)
+		for _, command := range [][]string{{"run", file}, {"flows", "put", file}, {"start", file}} {
+			wantSaid(t, do(t, command...), ExitUsage, "the flow has no name", "add a line like this to the flow: name: ")
+		}
+		wantSaid(t, do(t, "validate", file), ExitSucceeded, ":1:1: warning: the flow has no name", "add a line like this to the flow: name: ")
+		if got := do(t, "run", writeFile(t, name, namelessFlow+"name: n\n"), "--skip-time"); got.exit != ExitSucceeded {
 			t.Errorf("%s with a name: got %+v", name, got)
+		}
+	}
+}
+
+// Two files must not become one flow.
+func TestRunRejectsFilesOfOneName(t *testing.T) {
+	t.Parallel()
+	file := writeFile(t, "a.b.yaml", namelessFlow)
+	other := filepath.Join(filepath.Dir(file), "a-b.yaml")
+	for text, exit := range map[string]int{namelessFlow: ExitUsage, namelessFlow + "name: other\n": ExitSucceeded, "flows: {}\n": ExitSucceeded} {
+		if err := os.WriteFile(other, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := do(t, "run", file, "--skip-time")
+		if exit == ExitUsage {
+			wantSaid(t, got, exit, `the flow has no name, and its file gives it the name "a-b" of the flow in a-b.yaml`, "name: NAME")
+		} else if got.exit != exit {
+			t.Errorf("%q beside it: got %+v", text, got)
 		}
 	}
 }

@@ -2,5 +2,5 @@
 
 package target
 
-// maxConnections returns how many connections a listener serves at once. The operating system queues the others.
+// maxConnections returns how many connections a listener may have.
 func maxConnections() int { return mostConnections }

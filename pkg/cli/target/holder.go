@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/release"
 	"github.com/waitless/waitless/pkg/schedule/cron"
@@ -52,9 +50,6 @@ func Responding(status int, body any) http.Handler {
 	})
 }
 
-// A listener serves so many connections at once, as the operating system allows.
-const fewConnections, mostConnections = 256, 1 << 14
-
 // newServer returns a server with time limits, so that a slow client cannot hold it up.
 func newServer(handler http.Handler) *http.Server {
 	const patience = 10 * time.Second
@@ -66,11 +61,16 @@ func newServer(handler http.Handler) *http.Server {
 
 // Serve serves the handler until end is called.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) (end func()) {
-	server := newServer(atWork{handler, make(chan struct{}, maxAtWork)})
+	return serve(ctx, limitConnections(listener, maxConnections()), handler)
+}
+
+func serve(ctx context.Context, listener *connections, handler http.Handler) (end func()) {
+	server := newServer(notingRequests(atWork{handler, make(chan struct{}, maxAtWork)}))
+	server.ConnContext, server.ConnState = withConnection, noteState
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = server.Serve(netutil.LimitListener(listener, maxConnections()))
+		_ = server.Serve(listener)
 	}()
 	return func() {
 		const patience = 2 * time.Second

@@ -93,9 +93,9 @@ func API(system *local.System, lists Lists, schedules cron.Manager) http.Handler
 func apiWith(events rest.JobEvents, system *local.System, lists Lists, schedules cron.Manager) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Schedules: schedules, Start: system.Start, CanStart: system.CanStart,
-		Stop: system.Stop, Watch: system.Watch, Pause: Pause, Reasons: true, AwaitsTurn: system.AwaitsTurn, Log: slog.New(slog.DiscardHandler),
-		Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) }, Undelivered: system.Undelivered,
-		JobEvents: events,
+		Stop: system.Stop, Watch: system.Watch, Pause: Pause, MayWait: MayWait, Reasons: true, AwaitsTurn: system.AwaitsTurn,
+		Log: slog.New(slog.DiscardHandler), Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) },
+		Undelivered: system.Undelivered, JobEvents: events,
 	})
 }
 

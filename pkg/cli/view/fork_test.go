@@ -3,6 +3,7 @@ package view
 import (
 	"bytes"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -103,8 +104,13 @@ func TestFailedIterationIsNamed(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}
 	flow := parsedFork(t)
-	state, events := runFork(t, 30, &plainView{out: out, title: "f/e", flow: flow})
-	if text := EndText(flow, state, events); text != "failed with Unlucky in step Bad[17]: why" {
+	shown := &plainView{out: out, title: "f/e", flow: flow}
+	state, events := runFork(t, 30, shown)
+	untold := func(string) bool { return false }
+	if text := EndText(flow, state, events, shown.Told); text != "failed with Unlucky in step Bad[17]" || strings.Count(out.String()+text, "why") != 1 {
+		t.Errorf("the end is %q, and the cause is not shown once:\n%s", text, out)
+	}
+	if text := EndText(flow, state, events, untold); text != "failed with Unlucky in step Bad[17]: why" {
 		t.Errorf("the end is %q", text)
 	}
 	if !strings.Contains(out.String(), "Bad[17] failed: Unlucky: why\n") {
@@ -129,6 +135,32 @@ func TestLiveViewOfManyIterations(t *testing.T) {
 	}
 	if got := strings.Join(shown, "\n"); got != strings.Join(want, "\n") {
 		t.Errorf("shown is\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// A lane whose step is committed as entered, and which then calls its function, is one lane.
+func TestLiveViewCountsALaneOnce(t *testing.T) {
+	t.Parallel()
+	flow := parsedFork(t)
+	p := newProgress("f/e", flow)
+	pause := slices.IndexFunc(flow.All, func(step *fdl.Step) bool { return step.Name == "Pause" })
+	lane := func(i int) engine.ID { return engine.NewID("f", "e"+strconv.Itoa(i)) }
+	call := func(i int) machine.Call { return machine.Call{Log: lane(i), Attempt: machine.Attempt{Step: pause}} }
+	running := machine.State{Status: machine.StatusRunning, Lane: &machine.Lane{}}
+	for i := range 10 {
+		if i < 7 {
+			p.committed(lane(i), running, []machine.Event{{Type: machine.StepEntered, Step: pause}})
+		}
+		if i > 1 {
+			p.calling(call(i), time.Now())
+		}
+	}
+	if note := p.step(pause, time.Now()).note; note != "10 now" {
+		t.Errorf("shown is %q", note)
+	}
+	p.committed(lane(3), running, []machine.Event{{Type: machine.StepExited, Step: pause}})
+	if note := p.step(pause, time.Now()).note; note != "9 now, 1 done" {
+		t.Errorf("after one ended, shown is %q", note)
 	}
 }
 

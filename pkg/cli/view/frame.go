@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,33 +46,62 @@ func (l line) paint(color bool) string {
 	return strings.Replace(l.text, p.mark, p.color+p.mark+"\x1b[0m", 1)
 }
 
-// frame returns the progress as at most height lines of at most width cells, at least one. If there are
-// more steps it shows those around the one where something happens.
+// frame returns the progress as at most height lines of at most width cells, at least one.
 func frame(p *progress, now time.Time, width, height int) []line {
 	if !p.ended.IsZero() {
 		now = p.ended
 	}
-	room := min(max(height-1, 0), len(p.steps))
-	first := min(max(p.current-room/2, 0), len(p.steps)-room)
+	shown := p.shown(min(max(height-1, 0), len(p.steps)))
 	column := 0
 	for _, step := range p.flow.All {
 		column = max(column, depth(step)*len(indent)+cells(step.Name))
 	}
-	lines := []line{{text: p.head(now, first, room, width)}}
-	for i := range room {
-		lines = append(lines, p.row(first+i, now, min(column, width/2), width)) //nolint:mnd // half is for what follows
+	lines := []line{{text: p.head(now, shown, width)}}
+	for _, i := range shown {
+		lines = append(lines, p.row(i, now, min(column, width/2), width)) //nolint:mnd // half is for what follows
 	}
 	return lines
 }
 
+// shown returns the steps of a frame with so much room: the steps around the one where something happens. At the end, the steps
+// that failed go before them, and then the steps around these.
+func (p *progress) shown(room int) (steps []int) {
+	var parents, window []int
+	for i := range p.steps {
+		if p.ended.IsZero() || p.step(i, p.ended).phase != phaseFailed {
+			continue
+		}
+		steps = append(steps, i)
+		for step := p.flow.All[i]; step.Series != nil && step.Series.Owner != nil; step = step.Series.Owner {
+			parents = append(parents, step.Series.Owner.Index)
+		}
+	}
+	first := min(max(p.current-room/2, 0), len(p.steps)-room)
+	for i := range room {
+		window = append(window, first+i)
+	}
+	for _, i := range slices.Concat(parents, window) {
+		if !slices.Contains(steps, i) {
+			steps = append(steps, i)
+		}
+	}
+	steps = steps[:room]
+	slices.Sort(steps)
+	return steps
+}
+
 // head returns the first line. Of a name that is too long it keeps what follows.
-func (p *progress) head(now time.Time, first, shown, width int) string {
+func (p *progress) head(now time.Time, shown []int, width int) string {
 	tail := "  " + string(p.status)
 	if !p.started.IsZero() {
 		tail += "  " + elapsed(now.Sub(p.started))
 	}
-	if shown < len(p.steps) {
-		tail += fmt.Sprintf("  steps %d to %d of %d", first+1, first+shown, len(p.steps))
+	switch n := len(shown); {
+	case n == 0 || n == len(p.steps):
+	case shown[n-1]-shown[0] >= n:
+		tail += fmt.Sprintf("  %d of %d steps", n, len(p.steps))
+	default:
+		tail += fmt.Sprintf("  steps %d to %d of %d", shown[0]+1, shown[n-1]+1, len(p.steps))
 	}
 	return cut(strings.TrimLeft(cut(p.title, width-cells(tail))+tail, " "), width)
 }
@@ -105,7 +135,7 @@ func (s stepProgress) detail(now time.Time) string {
 		}
 		text = fmt.Sprintf(said, elapsed(end.Sub(s.entered)), elapsed(s.until.Sub(now)), instant(s.until, now))
 	}
-	if s.phase != phasePending && s.begun == 0 && s.iterations > 0 {
+	if s.phase != phasePending && s.in == nil && s.iterations > 0 {
 		text += fmt.Sprintf(", %s ended", fdl.Count(s.iterations, "iteration"))
 	}
 	if s.attempt > 1 {

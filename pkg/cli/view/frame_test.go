@@ -209,6 +209,34 @@ func TestFramesShowTheCurrentStep(t *testing.T) {
 	}
 }
 
+// The last frame shows the steps that failed, below the steps around them, however far they are from the last one.
+func TestLastFrameShowsFailedSteps(t *testing.T) {
+	t.Parallel()
+	p := manyProgress(t, 150)
+	for i, step := range p.flow.All {
+		step.Index = i
+	}
+	p.flow.All[11].Series = &fdl.Series{Owner: p.flow.All[4]}
+	p.steps[11] = stepProgress{phase: phaseFailed, attempt: 1, note: "Unlucky"}
+	if text := fmt.Sprint(frame(p, at(0), 80, 6)); strings.Contains(text, "Step011") {
+		t.Errorf("while it runs: %s", text)
+	}
+	p.ended, p.status = at(2*time.Second), machine.StatusFailed
+	for height, want := range map[int]string{
+		2: "steps 12 to 12 of 200|✗ Step011  Unlucky", 3: "2 of 200 steps|✓ Step004|✗ Step011  Unlucky",
+		5: "4 of 200 steps|✓ Step004|✗ Step011  Unlucky|✓ Step148|✓ Step149",
+	} {
+		var got []string
+		for _, l := range frame(p, at(0), 80, height) {
+			name, _, _ := strings.Cut(strings.TrimSpace(l.text), "   ")
+			got = append(got, name)
+		}
+		if !strings.HasSuffix(strings.Join(got, "|"), want) {
+			t.Errorf("%d lines: %q, want %q", height, got, want)
+		}
+	}
+}
+
 func TestRedraw(t *testing.T) {
 	t.Parallel()
 	lines := []line{{text: "head"}, {text: "  ▸ Step", phase: phaseRunning}}

@@ -57,6 +57,9 @@ func (v *liveView) Say(text string) {
 	}, false)
 }
 
+// Told implements [Steps]. The last frame cuts causes at the width of the terminal.
+func (*liveView) Told(string) bool { return false }
+
 func (v *liveView) Close(interrupted bool) {
 	v.update(func() {
 		if interrupted {

@@ -23,7 +23,8 @@ type plainView struct {
 	flow  *fdl.Flow
 
 	mu    sync.Mutex
-	ended map[string]int // iterations by their foreach
+	ended map[string]int  // iterations by their foreach
+	told  map[string]bool // the causes that lines show whole
 }
 
 // shownIterations is how many iterations of a foreach have lines of their own. Of the others only failures have.
@@ -120,6 +121,32 @@ func (v *plainView) Say(text string) {
 	_, _ = fmt.Fprintln(v.out, text) // a view that cannot be written is not an error
 }
 
+// Told implements [Steps].
+func (v *plainView) Told(cause string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.told[cause]
+}
+
+// once returns a cause, or "" if a line shows it already.
+func (v *plainView) once(cause string) string {
+	_, inner, isOfStep := strings.Cut(cause, ": ")
+	if v.told[cause] || isOfStep && strings.HasPrefix(cause, "step ") && v.told[inner] {
+		return ""
+	}
+	return cause
+}
+
+// tells notes that a line shows a cause, unless the line may be cut.
+func (v *plainView) tells(cause string) {
+	if v.told == nil {
+		v.told = map[string]bool{}
+	}
+	if v.out != io.Discard && cells(cause) < LongestLine/2 {
+		v.told[cause] = true
+	}
+}
+
 func (*plainView) Close(bool) {}
 
 // text returns what is said of an event, nothing of those that say nothing new.
@@ -132,6 +159,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.ExecutionFailed:
 		return "failed: " + e.Error
 	case machine.ExecutionTimedOut:
+		v.tells(e.Cause)
 		return "timed out: " + Because(e.Error, e.Cause)
 	case machine.ExecutionStopped:
 		return stopText(e.Error, e.Cause)
@@ -147,9 +175,14 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 		if isTask(v.flow, e.Step) { // whose attempt said it
 			return ""
 		}
+		if v.flow.All[e.Step].IsFork() {
+			return "failed: " + Because(e.Error, v.once(causeIn(v.flow, e)))
+		}
 		fallthrough
 	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
-		return "failed: " + Because(e.Error, causeIn(v.flow, e))
+		cause := causeIn(v.flow, e)
+		v.tells(cause)
+		return "failed: " + Because(e.Error, cause)
 	}
 	return ""
 }
@@ -251,8 +284,8 @@ func stopText(err, cause string) string {
 	return "was stopped: " + Because(err, cause)
 }
 
-// EndText says how an execution ended that did not succeed.
-func EndText(flow *fdl.Flow, state machine.State, events []machine.Event) string {
+// EndText says how an execution ended that did not succeed. It leaves out a cause that was told.
+func EndText(flow *fdl.Flow, state machine.State, events []machine.Event, told func(cause string) bool) string {
 	why := "failed with "
 	switch state.Status { //nolint:exhaustive // the others have failed
 	case machine.StatusStopped:
@@ -264,6 +297,9 @@ func EndText(flow *fdl.Flow, state machine.State, events []machine.Event) string
 	step, cause := failedStep(flow, state.Cause, events)
 	if step != "" {
 		why += " in step " + step
+	}
+	if told(cause) {
+		return why
 	}
 	return Because(why, cause)
 }

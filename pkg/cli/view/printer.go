@@ -107,15 +107,6 @@ func (p Printer) Width() int {
 	return width
 }
 
-// Shorten replaces the middle of a name that is longer than half a line of the terminal. Elsewhere it stays as it is.
-func (p Printer) Shorten(name string) string {
-	most := p.Width() / 2
-	if most == 0 {
-		return name
-	}
-	return shortened(name, most)
-}
-
 // shortened replaces the middle of a text that is longer than most runes.
 func shortened(text string, most int) string {
 	runes := []rune(text)
@@ -125,15 +116,27 @@ func shortened(text string, most int) string {
 	return string(runes[:most-most/2-1]) + "…" + string(runes[len(runes)-most/2:])
 }
 
+// Page returns a page of a table. On a terminal its lines are cut at the width, but not within the first columns, which users copy.
+func (p Printer) Page(table *Table, rows [][]string, columns int) string {
+	text := table.Page(rows)
+	whole := 0
+	for _, n := range table.widths[:min(columns, len(table.widths))] {
+		whole += n + len(gap)
+	}
+	return p.cut(text, whole)
+}
+
 // Cut cuts the lines of text at the width of the terminal. Elsewhere text stays as it is.
-func (p Printer) Cut(text string) string {
+func (p Printer) Cut(text string) string { return p.cut(text, 0) }
+
+func (p Printer) cut(text string, least int) string {
 	width := p.Width()
 	if width == 0 {
 		return text
 	}
 	var out strings.Builder
 	for line := range strings.Lines(text) {
-		out.WriteString(cut(strings.TrimSuffix(line, "\n"), width) + "\n")
+		out.WriteString(strings.TrimRight(cut(strings.TrimSuffix(line, "\n"), max(width, least)), " ") + "\n")
 	}
 	return out.String()
 }

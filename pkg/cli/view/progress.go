@@ -44,9 +44,10 @@ type stepProgress struct {
 
 // counts is what is known of a step in a foreach, or of a foreach.
 type counts struct {
-	begun, done, failed int // how often the step was entered and left
-	asked               int // how many callbacks or jobs it waits for
-	iterations          int // how many iterations of the foreach ended
+	in           map[engine.ID]bool // the logs whose last commit left them in the step
+	done, failed int                // how often the step was left
+	asked        int                // how many callbacks or jobs it waits for
+	iterations   int                // how many iterations of the foreach ended
 }
 
 type phase uint8
@@ -103,13 +104,24 @@ func (p *progress) callOf(step int) (latest startedCall, n int) {
 	return latest, n
 }
 
+// logsIn returns how many logs are in a step: by their last commit, or by a call after it.
+func (p *progress) logsIn(step int) int {
+	n := len(p.steps[step].in)
+	for id, call := range p.called {
+		if call.step == step && !p.steps[step].in[id] {
+			n++
+		}
+	}
+	return n
+}
+
 // step returns a step as it is now, which the last commit may not show yet.
 func (p *progress) step(i int, now time.Time) stepProgress {
 	s := p.steps[i]
 	call, calls := p.callOf(i)
 	switch {
 	case p.inForeach(i):
-		s.show(calls)
+		s.show(p.logsIn(i))
 	case s.phase == phaseWaiting && !s.until.After(now):
 		s.phase, s.left = phaseDone, s.until
 	case calls == 0:
@@ -123,9 +135,8 @@ func (p *progress) step(i int, now time.Time) stepProgress {
 	return s
 }
 
-// show makes a step in a foreach say how many of its attempts run and ended.
-func (s *stepProgress) show(calls int) {
-	now := s.begun - s.done - s.failed + calls
+// show makes a step in a foreach say how many of its attempts run now, and how many ended.
+func (s *stepProgress) show(now int) {
 	s.attempt, s.phase = 1, phasePending
 	switch {
 	case s.failed > 0:
@@ -150,13 +161,18 @@ func (s *stepProgress) show(calls int) {
 }
 
 // count counts what happened to a step in a foreach.
-func (s *stepProgress) count(e machine.Event) {
+func (s *stepProgress) count(id engine.ID, e machine.Event) {
 	switch e.Type { //nolint:exhaustive // the others change nothing
 	case machine.StepEntered:
-		s.begun++
+		if s.in == nil {
+			s.in = map[engine.ID]bool{}
+		}
+		s.in[id] = true
 	case machine.StepExited:
+		delete(s.in, id)
 		s.done++
 	case machine.StepFailed:
+		delete(s.in, id)
 		s.failed++
 	case machine.TaskSubmitted:
 		s.asked++
@@ -176,7 +192,7 @@ func (p *progress) committed(id engine.ID, state machine.State, events []machine
 	}
 	for i, e := range events {
 		if e.Step != machine.NoStep {
-			p.event(e, events[i+1:])
+			p.event(id, e, events[i+1:])
 		}
 	}
 	if w := state.Waiting; w != nil && !p.inForeach(w.Attempt.Step) {
@@ -190,13 +206,13 @@ func (p *progress) committed(id engine.ID, state machine.State, events []machine
 	}
 }
 
-func (p *progress) event(e machine.Event, after []machine.Event) {
+func (p *progress) event(id engine.ID, e machine.Event, after []machine.Event) {
 	s := &p.steps[e.Step]
 	if e.Type == machine.IterationExited {
 		s.iterations++
 	}
 	if p.inForeach(e.Step) {
-		s.count(e)
+		s.count(id, e)
 		return
 	}
 	switch e.Type { //nolint:exhaustive // the others change nothing

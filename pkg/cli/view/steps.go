@@ -14,6 +14,8 @@ type Steps interface {
 	engine.Observer
 	// Say shows a text that stays, above the steps.
 	Say(text string)
+	// Told reports whether a line that stays shows the cause of a failure whole.
+	Told(cause string) bool
 	// Close shows the end of the execution, or that the program was interrupted. Nothing is shown after it.
 	Close(interrupted bool)
 }

@@ -3,8 +3,9 @@
 const { open, check } = require('./browser.cjs')
 
 open(async (page, { url, event }) => {
-  const at = (path) => new URL(path, url).href
   await page.goto(url)
+  const own = page.url()
+  const at = (path) => new URL(path, own).href
   await page.goto(at('/job-events'))
   const send = page.getByRole('button', { name: 'Send' })
   const text = page.getByLabel('Event, as EventBridge delivers it')
