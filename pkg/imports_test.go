@@ -50,6 +50,7 @@ var house = []row{
 	{path: "pkg/expr", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/token", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/similar", pure: true},
+	{path: "pkg/lineartest", testing: true},
 	{path: "pkg/jobs", pure: true, ours: []string{"pkg/similar"}},
 	{path: "pkg/fdl", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/jobs", "pkg/similar"}, modules: []string{yaml}},
 	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/value", "pkg/fdl"}, modules: []string{yaml}},
@@ -141,7 +142,7 @@ var house = []row{
 		ours: append([]string{"pkg/local"}, useCases...),
 	},
 	{
-		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp", "golang.org/x/net"},
+		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp"},
 		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest", "pkg/release", "pkg/schedule/cron"}, useCases...),
 	},
 	{
