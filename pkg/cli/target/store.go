@@ -127,21 +127,33 @@ type follower struct {
 	client *Client
 }
 
+// A request to the process that holds the store is sent up to followTries times. When that process ends, the system may
+// close the connection some moments before the socket.
+const (
+	followTries = 5
+	followPause = 20 * time.Millisecond
+)
+
 // RoundTrip implements [http.RoundTripper].
 func (f *follower) RoundTrip(r *http.Request) (*http.Response, error) {
-	store, holder, err := f.reach(r.Context(), f.dir)
-	switch {
-	case err != nil:
-		return nil, err
-	case holder != nil:
-		f.client.Idle = false
-		response, err := holder.HTTP.Transport.RoundTrip(r)
-		if err != nil && r.Context().Err() == nil && !f.IsHeld(r.Context(), f.dir) { // it ended just now
-			return f.RoundTrip(r)
+	for try := 1; ; try++ {
+		store, holder, err := f.reach(r.Context(), f.dir)
+		if err != nil {
+			return nil, err
 		}
-		return response, err
+		if f.client.Idle = holder == nil; f.client.Idle {
+			return f.roundTripIn(store, r)
+		}
+		response, err := wholeResponse(holder.HTTP.Transport, r)
+		_, isStuck := errors.AsType[*StuckError](err)
+		if err == nil || isStuck || try == followTries || engine.Sleep(r.Context(), followPause) != nil {
+			return response, err
+		}
 	}
-	f.client.Idle = true
+}
+
+// roundTripIn handles a request in this process, and closes the store.
+func (f *follower) roundTripIn(store Store, r *http.Request) (*http.Response, error) {
 	config, err := f.Local()
 	if err != nil {
 		return nil, errors.Join(err, store.Shut())
@@ -149,6 +161,21 @@ func (f *follower) RoundTrip(r *http.Request) (*http.Response, error) {
 	config.Store = store
 	response, err := InProcess(local.New(config), store).HTTP.Transport.RoundTrip(r)
 	return response, errors.Join(err, store.Shut())
+}
+
+// wholeResponse sends a request and reads the body of its response, so that a process that ends meanwhile is an error
+// of the request.
+func wholeResponse(transport http.RoundTripper, r *http.Request) (*http.Response, error) {
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	if err = errors.Join(err, response.Body.Close()); err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
 }
 
 // Hold opens a store that no other process holds. Try says what the user can do if one does.
