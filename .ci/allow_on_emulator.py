@@ -1,4 +1,4 @@
-"""Give roles of a stack the rights that they need on an emulator only.
+"""Give roles of a stack the rights that they need on an emulator only, and the denials that it knows under another name.
 
 Each stands in for a statement of the role in the template, and has its name.
 
@@ -27,11 +27,20 @@ stand_ins = {
 }
 
 
+# A denial of what the emulator names in another way.
+denials = {
+    # AWS begins the names of these groups with the stack's.
+    "NeverLogs": f"arn:aws:logs:*:*:log-group:/aws/cloudformation/{stack}/*",
+}
+
+
 def stand_ins_of(role):
     for policy in role.policies.all():
         if policy.name == "emulator":
             continue
         for statement in policy.policy_document["Statement"]:
+            if statement.get("Sid") in denials:
+                yield {**statement, "Resource": denials[statement["Sid"]]}
             if statement.get("Sid") in stand_ins:
                 actions, resource = stand_ins[statement["Sid"]]
                 yield {**statement, "Action": actions, "Resource": resource or statement["Resource"]}

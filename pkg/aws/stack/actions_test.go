@@ -97,6 +97,7 @@ func TestActionsCallOperations(t *testing.T) {
 func TestActionsReachNothingOfTheStack(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
+	s.asCallService(t) // allows its role everything that it is not denied
 	other, err := newJobTopic(t.Context(), emulator.Config(t), s.name+"-beside")
 	if err != nil {
 		t.Fatal(err)
