@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -97,15 +96,13 @@ func boundedClient(t *testing.T, p *faults.Proxy) *sqs.Client {
 	return sqs.NewClient(environment.Bounded(p.Config(emulator.Config(t)), p.ResponseLimit()))
 }
 
-// bodies returns the bodies of the messages of the queue, and leaves them there. A message whose receipt was lost on its
-// way is hidden for a while, so the queue is asked how many there are.
+// bodies returns the bodies of the messages of the queue, and leaves them there.
 func (s stack) bodies(t *testing.T) (bodies []string) {
 	t.Helper()
 	seen := map[string]bool{}
-	for end := time.Now().Add(patience); len(seen) < s.count(t) && time.Now().Before(end); {
-		received, err := s.sqs.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{
-			QueueUrl: &s.url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1,
-		})
+	for before := -1; before < len(seen); {
+		before = len(seen)
+		received, err := s.sqs.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: &s.url, MaxNumberOfMessages: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,27 +115,6 @@ func (s stack) bodies(t *testing.T) (bodies []string) {
 	}
 	slices.Sort(bodies)
 	return bodies
-}
-
-// count returns how many messages the queue has, hidden ones included.
-func (s stack) count(t *testing.T) (count int) {
-	t.Helper()
-	got, err := s.sqs.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{
-		QueueUrl: &s.url, AttributeNames: []sqstypes.QueueAttributeName{
-			sqstypes.QueueAttributeNameApproximateNumberOfMessages, sqstypes.QueueAttributeNameApproximateNumberOfMessagesNotVisible,
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range got.Attributes {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		count += n
-	}
-	return count
 }
 
 // redelivery handles a message that is to be redelivered: the response must name it, whether it is hidden or not.
@@ -206,7 +182,7 @@ func ofLetter(t *testing.T, p *faults.Proxy, call func(ctx context.Context, d sq
 			}
 			return err
 		},
-		State: func() []string { return append(source.bodies(t), slices.Repeat([]string{"a dead letter"}, letters.count(t))...) },
+		State: func() []string { return append(source.bodies(t), letters.count(t)...) },
 	}
 }
 
@@ -232,4 +208,17 @@ func receivedLetter(t *testing.T, source stack) (letters stack, d sqs.DeadLetter
 	}
 	t.Fatal("no letter comes")
 	return letters, d, letter
+}
+
+// count returns a text for each message of the queue, hidden or not.
+func (s stack) count(t *testing.T) []string {
+	t.Helper()
+	found, err := s.sqs.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &s.url, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Attributes["ApproximateNumberOfMessages"]+found.Attributes["ApproximateNumberOfMessagesNotVisible"] == "00" {
+		return nil
+	}
+	return []string{"a dead letter"}
 }
