@@ -102,13 +102,13 @@ func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disp
 }
 
 // fire starts the execution of a schedule that is due. Scheduler sends the message up to a minute early.
-func (i interpreter) fire(ctx context.Context, flow, name string, at time.Time) (retryAt time.Time, err error) {
-	if at.After(i.clients.Now()) {
-		return at, nil
+func (i interpreter) fire(ctx context.Context, due schedule.Firing) (retryAt time.Time, err error) {
+	if due.At.After(i.clients.Now()) {
+		return due.At, nil
 	}
 	client, err := parts.NewClient(ctx, i.clients, i.keys)
 	if err != nil {
 		return retryAt, err
 	}
-	return retryAt, schedule.Starter{Store: i.schedules, Newest: i.clients.Flows.Newest, Start: client.Start}.Fire(ctx, flow, name, at)
+	return retryAt, schedule.Starter{Store: i.schedules, Newest: i.clients.Flows.Newest, Start: client.Start}.Fire(ctx, due)
 }

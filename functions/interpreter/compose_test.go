@@ -158,22 +158,23 @@ func TestFiring(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	due := f.now.Add(time.Second)
+	firing := schedule.Firing{Flow: "each", Name: "s", Nonce: "n", At: due}
 	if _, err := f.Put(t.Context(), "each", []byte(eachText)); err != nil {
 		t.Fatal(err)
 	}
-	entry, err := schedule.Schedule{Flow: "each", Name: "s", Enabled: true, Payload: `[1]`}.Entry()
+	entry, err := schedule.Schedule{Flow: "each", Name: "s", Enabled: true, Payload: `[1]`, Nonce: "n"}.Entry()
 	if err == nil {
 		err = f.SetSchedule(t.Context(), entry, "")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if retryAt, err := f.interpreter.fire(t.Context(), "each", "s", due); err != nil || !retryAt.Equal(due) || len(f.wakes) > 0 {
+	if retryAt, err := f.interpreter.fire(t.Context(), firing); err != nil || !retryAt.Equal(due) || len(f.wakes) > 0 {
 		t.Errorf("early: again at %s, %v, wakes %v", retryAt, err, f.wakes)
 	}
 	f.now = due
 	for range 2 {
-		if retryAt, err := f.interpreter.fire(t.Context(), "each", "s", due); err != nil || !retryAt.IsZero() {
+		if retryAt, err := f.interpreter.fire(t.Context(), firing); err != nil || !retryAt.IsZero() {
 			t.Errorf("due: again at %s, %v", retryAt, err)
 		}
 	}
@@ -181,8 +182,10 @@ func TestFiring(t *testing.T) {
 	if want := `{"payload":[1],"triggerName":"s","triggerTime":"1970-01-01T00:00:02.000Z"}`; err != nil || state.Input.JSON() != want {
 		t.Errorf("input %s, %v; want %s", state.Input.JSON(), err, want)
 	}
-	if _, err := f.interpreter.fire(t.Context(), "each", "none", due); !schedule.IsFinal(err) {
-		t.Errorf("no such schedule: %v", err)
+	for _, other := range []schedule.Firing{{Flow: "each", Name: "none", Nonce: "n", At: due}, {Flow: "each", Name: "s", At: due}} {
+		if _, err := f.interpreter.fire(t.Context(), other); !schedule.IsFinal(err) {
+			t.Errorf("%+v: %v", other, err)
+		}
 	}
 }
 
@@ -205,7 +208,7 @@ func TestSchedulesNotifyTheDefault(t *testing.T) {
 	}
 	f.interpreter.clients.Notify = machine.Notify{Target: "https://example.org/"}
 	f.interpreter.clients.CheckTarget = func(target string) error { return engine.CheckURL(target, false) }
-	if _, err := f.interpreter.fire(t.Context(), "each", "s", f.now); err != nil {
+	if _, err := f.interpreter.fire(t.Context(), schedule.Firing{Flow: "each", Name: "s", At: f.now}); err != nil {
 		t.Fatal(err)
 	}
 	state, err := f.client.Describe(t.Context(), engine.NewID("each", "s-19700101T000001Z"))
@@ -214,7 +217,7 @@ func TestSchedulesNotifyTheDefault(t *testing.T) {
 	}
 	f.interpreter.clients.Notify.Target = "http://example.org/"
 	f.now = f.now.Add(time.Second)
-	if _, err := f.interpreter.fire(t.Context(), "each", "s", f.now); err == nil || schedule.IsFinal(err) {
+	if _, err := f.interpreter.fire(t.Context(), schedule.Firing{Flow: "each", Name: "s", At: f.now}); err == nil || schedule.IsFinal(err) {
 		t.Errorf("error %v", err)
 	}
 }

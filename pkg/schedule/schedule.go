@@ -9,6 +9,7 @@ package schedule
 
 import (
 	"context"
+	"crypto/subtle"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -33,6 +35,15 @@ type Schedule struct {
 	Modified time.Time
 	// Fired is the latest instant that a process has started the execution of, zero for none.
 	Fired time.Time `json:",omitzero"`
+	// Nonce is in each [Firing], which has no other proof of its sender. It stays the same over changes. A schedule that
+	// release 0.1.0 stored has none until it is changed.
+	Nonce string `json:",omitempty"`
+}
+
+// Firing says that a schedule is due at an instant.
+type Firing struct {
+	Flow, Name, Nonce string
+	At                time.Time
 }
 
 // Entry is a schedule as it is stored. The text of one that exists is not empty.
@@ -100,19 +111,19 @@ type Starter struct {
 var ErrNotDue = errors.New("the schedule was deleted, disabled or changed after this instant")
 
 // IsFinal reports whether a retry of [Starter.Fire] after this error has no chance: the schedule does not ask for the
-// execution any more, or the execution cannot be started.
+// execution any more, something else fired it, or the execution cannot be started.
 func IsFinal(err error) bool {
 	switch engine.CodeOf(err) { //nolint:exhaustive // the others may pass
 	case engine.CodeNotFound, engine.CodeInvalid, engine.CodePaused, engine.CodeDefect:
 		return true
 	}
-	return errors.Is(err, ErrNotDue)
+	return errors.Is(err, ErrNotDue) || errors.Is(err, token.ErrForged)
 }
 
-// Fire starts the execution of a schedule for an instant that was told. It returns [ErrNotDue] if the schedule does not
-// ask for it any more.
-func (s Starter) Fire(ctx context.Context, flow, name string, at time.Time) error {
-	found, err := s.Store.Schedules(ctx, flow, name)
+// Fire starts the execution of a schedule that is due. It returns [ErrNotDue] if the schedule does not ask for it any more, and
+// [token.ErrForged] if the firing does not have the nonce of the schedule.
+func (s Starter) Fire(ctx context.Context, due Firing) error {
+	found, err := s.Store.Schedules(ctx, due.Flow, due.Name)
 	switch {
 	case err != nil:
 		return err
@@ -123,10 +134,13 @@ func (s Starter) Fire(ctx context.Context, flow, name string, at time.Time) erro
 	if err != nil {
 		return err
 	}
-	if !current.Enabled || at.Before(current.Modified) {
+	switch {
+	case current.Nonce != "" && subtle.ConstantTimeCompare([]byte(due.Nonce), []byte(current.Nonce)) == 0:
+		return token.ErrForged
+	case !current.Enabled || due.At.Before(current.Modified):
 		return ErrNotDue
 	}
-	return s.start(ctx, current, at)
+	return s.start(ctx, current, due.At)
 }
 
 // start starts the newest definition. An execution of that name is the one that was started for this instant before.

@@ -33,7 +33,7 @@ type triggers struct{ scheduler.Repeater }
 
 // Set implements [cron.Trigger].
 func (t triggers) Set(ctx context.Context, s schedule.Schedule, e cron.Expression) error {
-	body, err := sqs.EncodeFiring(s.Flow, s.Name, scheduler.ScheduledTime, e.Second())
+	body, err := sqs.EncodeFiring(s, scheduler.ScheduledTime, e.Second())
 	if err != nil {
 		return err
 	}

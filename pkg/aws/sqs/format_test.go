@@ -9,6 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/release/releasetest"
+	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -33,7 +34,7 @@ func TestFormOfAllMessages(t *testing.T) {
 		polls(f).Send(t.Context(), somePoll()),
 		(&sqs.Notices{Target: f.queue()}).Notify(t.Context(), someNotice()),
 	)
-	firing, firingErr := sqs.EncodeFiring("f", "nightly", "<minute>", 30)
+	firing, firingErr := sqs.EncodeFiring(schedule.Schedule{Flow: "f", Name: "nightly"}, "<minute>", 30)
 	if err := errors.Join(err, firingErr); err != nil {
 		t.Fatal(err)
 	}

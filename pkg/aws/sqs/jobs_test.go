@@ -148,7 +148,7 @@ func TestSoonPollIsDelayedAndLatePollIsScheduled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, s := newFixture(nil), &schedule{err: tt.rejects}
+			f, s := newFixture(nil), &recordedSchedule{err: tt.rejects}
 			sender := &sqs.Polls{Target: f.queue(), Now: f.Now, Schedule: s, Log: f.Log}
 			if tt.unset {
 				sender = polls(f)
@@ -174,7 +174,7 @@ func TestSoonPollIsDelayedAndLatePollIsScheduled(t *testing.T) {
 func TestScheduleNameOfPoll(t *testing.T) {
 	t.Parallel()
 	name := func(change func(*resume.Poll)) string {
-		f, s, poll := newFixture(nil), &schedule{}, somePoll()
+		f, s, poll := newFixture(nil), &recordedSchedule{}, somePoll()
 		poll.Due = now.Add(time.Hour)
 		change(&poll)
 		if err := (&sqs.Polls{Target: f.queue(), Now: f.Now, Schedule: s}).Send(t.Context(), poll); err != nil {

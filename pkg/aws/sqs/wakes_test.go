@@ -14,17 +14,18 @@ import (
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// schedule is a schedule that records what it is asked for.
-type schedule struct {
+// recordedSchedule is a schedule that records what it is asked for.
+type recordedSchedule struct {
 	name, body string
 	at         time.Time
 	err        error
 }
 
-func (s *schedule) At(_ context.Context, name string, at time.Time, body string) error {
+func (s *recordedSchedule) At(_ context.Context, name string, at time.Time, body string) error {
 	s.name, s.at, s.body = name, at, body
 	return s.err
 }
@@ -56,7 +57,7 @@ func TestSoonWakeIsDelayedAndLateWakeIsScheduled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, s := newFixture(nil), &schedule{err: tt.refuses}
+			f, s := newFixture(nil), &recordedSchedule{err: tt.refuses}
 			wake := wakeAfter(tt.after)
 			if err := newWakes(t, f, s, tt.limit).Send(t.Context(), wake); err != nil {
 				t.Fatal(err)
@@ -97,7 +98,7 @@ func TestSendFailsIfQueueRejectsWake(t *testing.T) {
 func TestScheduleName(t *testing.T) {
 	t.Parallel()
 	name := func(tag string, after time.Duration) string {
-		s := &schedule{}
+		s := &recordedSchedule{}
 		wake := wakeAfter(after)
 		wake.Cause = tag
 		if err := newWakes(t, newFixture(nil), s, 0).Send(t.Context(), wake); err != nil {
@@ -231,16 +232,16 @@ func TestWakesOfLanesAreSentTogether(t *testing.T) {
 // A firing is read as the sender filled it in, and one that would fail again is discarded.
 func TestFirings(t *testing.T) {
 	t.Parallel()
-	text, err := sqs.EncodeFiring("f", "nightly", "<minute>", 30)
-	const want = `{"v":1,"kind":"firing","payload":{"flow":"f","schedule":"nightly","time":"<minute>","second":30}}`
+	text, err := sqs.EncodeFiring(schedule.Schedule{Flow: "f", Name: "nightly", Nonce: "n"}, "<minute>", 30)
+	const want = `{"v":1,"kind":"firing","payload":{"flow":"f","schedule":"nightly","time":"<minute>","second":30,"nonce":"n"}}`
 	if err != nil || text != want {
 		t.Fatalf("encoded %s, %v", text, err)
 	}
 	retryAt := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	for _, result := range []error{nil, errors.New("throttled"), engine.ErrNotFound} {
-		work, err := sqs.DecodeWakes(nil, func(_ context.Context, flow, name string, at time.Time) (time.Time, error) {
-			if flow != "f" || name != "nightly" || !at.Equal(time.Date(2026, 1, 31, 10, 0, 30, 0, time.UTC)) {
-				t.Errorf("fired %s/%s at %s", flow, name, at)
+	for _, result := range []error{nil, errors.New("throttled"), engine.ErrNotFound, token.ErrForged} {
+		work, err := sqs.DecodeWakes(nil, func(_ context.Context, due schedule.Firing) (time.Time, error) {
+			if want := (schedule.Firing{Flow: "f", Name: "nightly", Nonce: "n", At: time.Date(2026, 1, 31, 10, 0, 30, 0, time.UTC)}); due != want {
+				t.Errorf("fired %+v; want %+v", due, want)
 			}
 			return retryAt, result
 		})(sqs.Message{Body: strings.Replace(text, "<minute>", "2026-01-31T10:00:00Z", 1)})
@@ -248,7 +249,7 @@ func TestFirings(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := work.Do(t.Context())
-		if !got.Equal(retryAt) || !errors.Is(err, result) || errors.Is(err, sqs.ErrDiscard) != errors.Is(result, engine.ErrNotFound) {
+		if !got.Equal(retryAt) || !errors.Is(err, result) || errors.Is(err, sqs.ErrDiscard) != (result != nil && schedule.IsFinal(result)) {
 			t.Errorf("%v: %v, %v", result, got, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ import (
 )
 
 // The vendor's client makes a schedule of EventBridge Scheduler. The emulator never fires, so the test puts into the queue
-// what Scheduler would, twice: one execution starts.
+// what Scheduler would, twice: one execution starts. The message without the nonce of the schedule starts none.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
@@ -36,6 +37,15 @@ func TestSchedules(t *testing.T) {
 	body := strings.Replace(*found[0].Target.Input, scheduler.ScheduledTime, at.Format(time.RFC3339Nano), 1)
 	if *found[0].Target.Arn == "" || body == *found[0].Target.Input {
 		t.Fatalf("the target is %+v", found[0].Target)
+	}
+	nonce := regexp.MustCompile(`,"nonce":"[A-Z2-7]{26,}"`)
+	forged := nonce.ReplaceAllString(body, "")
+	if forged == body {
+		t.Fatalf("%s has no nonce", body)
+	}
+	s.send(t, forged)
+	if line := s.logLine(t, `"flow":"scheduled","schedule":"s"`); !strings.Contains(line, "is not authentic") || !strings.Contains(line, `"outcome":"discarded"`) {
+		t.Errorf("a firing without the nonce: %s", line)
 	}
 	s.send(t, body, body)
 	execution := "s-" + at.Format("20060102T150405Z")

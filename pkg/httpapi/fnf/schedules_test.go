@@ -3,6 +3,7 @@ package fnf_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"maps"
 	"strconv"
@@ -143,7 +144,12 @@ func TestScheduleStartsExecutions(t *testing.T) {
 	runner := cron.NewRunner(starter, func() time.Time { return later }, slog.New(slog.DiscardHandler))
 	m.schedule("CreateSchedule", "s", map[string]string{"CronExpression": "@every 5m", "body:Payload": `{"a":7}`}).want(t, 200, "")
 	runner.FireDue(t.Context())
-	if err := starter.Fire(t.Context(), "f", "s", later); err != nil {
+	stored, err := m.config.Schedules.List(t.Context(), "f", "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	due := schedule.Firing{Flow: "f", Name: "s", Nonce: stored[0].Nonce, At: later}
+	if err := starter.Fire(t.Context(), due); err != nil {
 		t.Error(err)
 	}
 	m.run()
@@ -155,7 +161,8 @@ func TestScheduleStartsExecutions(t *testing.T) {
 		t.Errorf("executions %v, %v", ids, err)
 	}
 	for _, name := range []string{"none", "s"} {
-		if err := starter.Fire(t.Context(), "f", name, now.Add(-time.Minute)); !schedule.IsFinal(err) {
+		due.Name, due.At = name, now.Add(-time.Minute)
+		if err := starter.Fire(t.Context(), due); !errors.Is(err, schedule.ErrNotDue) || !schedule.IsFinal(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

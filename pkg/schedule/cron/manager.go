@@ -2,6 +2,7 @@ package cron
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"time"
@@ -106,6 +107,9 @@ func (m Manager) set(ctx context.Context, s schedule.Schedule, before string) (s
 		return s, &engine.Error{Code: engine.CodeInvalid, Err: err}
 	}
 	s.Modified = m.Now()
+	if s.Nonce == "" {
+		s.Nonce = rand.Text()
+	}
 	entry, err := s.Entry()
 	if err == nil {
 		err = m.trigger(ctx, s)

@@ -106,7 +106,7 @@ func (r *Runner) fire(ctx context.Context, entry schedule.Entry) (next time.Time
 	if wasAhead := s.Fired.Sub(now) > patience; !due.After(s.Fired) && !wasAhead || now.Sub(due) > patience {
 		return next, nil
 	}
-	if err := r.Fire(ctx, s.Flow, s.Name, due); err != nil && !schedule.IsFinal(err) {
+	if err := r.Fire(ctx, schedule.Firing{Flow: s.Flow, Name: s.Name, Nonce: s.Nonce, At: due}); err != nil && !schedule.IsFinal(err) {
 		return next, err
 	} else if err != nil {
 		r.warn(ctx, entry, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/schedule/cron"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // fixture is a manager and a runner over schedules in memory. It keeps what was started, in the order of starts.
@@ -194,6 +195,58 @@ func TestStartsThatFail(t *testing.T) {
 	f.racing = func() { f.update(func(s *schedule.Schedule) { s.Description = "other" }) }
 	f.fireAt("2026-01-31T13:00:00", 0, "f/a-20260131T130000Z")
 	f.fireAt("2026-01-31T13:00:00", time.Minute)
+}
+
+// A firing without the nonce of the schedule starts nothing. The nonce stays over changes, so that a trigger that a process set
+// before it died is valid.
+func TestForgedFirings(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.create("a", "0 0 * * * *")
+	f.create("b", "0 0 * * * *")
+	nonceOf := func(name string) string {
+		t.Helper()
+		stored, err := f.manager.List(t.Context(), "f", name)
+		if err != nil || len(stored) != 1 {
+			t.Fatalf("%s: %+v, %v", name, stored, err)
+		}
+		return stored[0].Nonce
+	}
+	own := nonceOf("a")
+	f.update(func(s *schedule.Schedule) { s.Description = "changed" })
+	if again := nonceOf("a"); again != own || len(own) < 26 || nonceOf("b") == own {
+		t.Errorf("the nonces are %q, %q after a change, and %q of another schedule", own, again, nonceOf("b"))
+	}
+	due := schedule.Firing{Flow: "f", Name: "a", At: f.now}
+	for name, nonce := range map[string]string{"none": "", "another one": nonceOf("b"), "a part": own[1:]} {
+		if due.Nonce = nonce; !errors.Is(f.runner.Fire(t.Context(), due), token.ErrForged) {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if len(f.started) > 0 || !schedule.IsFinal(token.ErrForged) {
+		t.Errorf("started %q", f.started)
+	}
+	due.Nonce = own
+	if err := f.runner.Fire(t.Context(), due); err != nil || len(f.started) != 1 {
+		t.Errorf("started %q, %v", f.started, err)
+	}
+}
+
+// A schedule of release 0.1.0 has no nonce, nor have its firings. It gets one with its next change, and none by the same again: a
+// firing without one may be on its way.
+func TestFiringsOfTheFirstRelease(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.entries["f/a"] = schedule.Entry{Flow: "f", Name: "a", Text: `{"Cron":"0 0 * * * *","Enabled":true,"Created":"2026-01-31T09:00:00Z","Modified":"2026-01-31T09:00:00Z"}`}
+	f.update(func(s *schedule.Schedule) { s.Enabled = true })
+	due := schedule.Firing{Flow: "f", Name: "a", At: at(t, "2026-01-31T10:00:00")}
+	if err := f.runner.Fire(t.Context(), due); err != nil || len(f.started) != 1 {
+		t.Errorf("started %q, %v", f.started, err)
+	}
+	f.update(func(s *schedule.Schedule) { s.Description = "changed" })
+	if due.At = at(t, "2026-01-31T11:00:00"); !errors.Is(f.runner.Fire(t.Context(), due), token.ErrForged) {
+		t.Error("accepted after a change")
+	}
 }
 
 func TestRunFollowsTheClockAndChanges(t *testing.T) {
