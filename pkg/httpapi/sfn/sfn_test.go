@@ -621,7 +621,7 @@ func TestSignatureCoversTheRequest(t *testing.T) {
 		"another host":     {func(r *http.Request) { r.Host = "other" }, wrong},
 		"another path":     {func(r *http.Request) { r.URL.Path = "/x" }, wrong},
 		"a query":          {func(r *http.Request) { r.URL.RawQuery = "a=b" }, incomplete},
-		"another instant":  {header("X-Amz-Date", time.Now().Add(time.Second).UTC().Format("20060102T150405Z")), wrong},
+		"another instant":  {header("X-Amz-Date", time.Now().Add(time.Minute).UTC().Format("20060102T150405Z")), wrong},
 		"no instant":       {func(r *http.Request) { r.Header.Del("X-Amz-Date") }, incomplete},
 		"another date":     {header("X-Amz-Date", "20200101T000000Z"), incomplete},
 		"another type":     {header("Content-Type", "text/plain"), wrong},
