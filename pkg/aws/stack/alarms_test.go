@@ -2,6 +2,8 @@ package stack_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -149,6 +151,41 @@ func TestDashboardShowsMetricsThatAreWritten(t *testing.T) {
 	}
 	if shown < 30 {
 		t.Errorf("it shows %d metrics", shown)
+	}
+}
+
+// The outputs name each queue with its dead-letter queue, and the dashboard and the page about operations show both.
+func TestOperatorsSeeEachQueue(t *testing.T) {
+	t.Parallel()
+	read := readTemplate(t)
+	page, err := os.ReadFile(filepath.Join(root, "pkg", "docs", "reference", "operations.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := func(output string) []string {
+		value := read.Outputs[output].Value
+		return scalars(value.Content[1])
+	}
+	queues, letters := listed("Queues"), listed("DeadLetters")
+	if len(queues) != len(letters) {
+		t.Fatalf("the outputs have %d queues and %d of dead letters: %q, %q", len(queues), len(letters), queues, letters)
+	}
+	dashboard := read.Resources["OverviewDashboard"]
+	shown := at(&dashboard.Properties, "DashboardBody").Value
+	for id, r := range read.Resources {
+		if r.Type != "AWS::SQS::Queue" {
+			continue
+		}
+		if !strings.Contains(shown, `"${`+id+`.QueueName}"`) || !strings.Contains(string(page), "`"+id+"`") {
+			t.Errorf("the dashboard or operations.md does not show %s", id)
+		}
+		redrive := at(&r.Properties, "RedrivePolicy", "deadLetterTargetArn")
+		if redrive == nil {
+			continue
+		}
+		if i := slices.Index(queues, id); i < 0 || letters[i]+".Arn" != redrive.Value {
+			t.Errorf("%s: the outputs are %q and %q; its dead letters are %s", id, queues, letters, redrive.Value)
+		}
 	}
 }
 
