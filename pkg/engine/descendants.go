@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -200,18 +201,18 @@ func (w descendantWakes) HoldBack(execution ID) (release func()) {
 // descendant is known, and [CodeInvalid] for a sub-flow: only a root can be stopped so.
 func (c *Client) StopDescendants(ctx context.Context, id ID, name, cause string) error {
 	state, err := c.latestState(ctx, id)
+	op := "stop the descendants of execution " + id.String()
 	switch {
 	case errors.Is(err, ErrNotFound):
-		if record, err := c.descendants.Root(ctx, machine.RootID(id)); err != nil || record == (RootRecord{}) {
-			return wrap("stop the descendants of execution "+id.String(), errors.Join(err, ErrNotFound))
+		record, failed := c.descendants.Root(ctx, machine.RootID(id))
+		if failed != nil || record == (RootRecord{}) {
+			return wrap(op, cmp.Or(failed, err))
 		}
 	case err != nil && CodeOf(err) != CodeDefect:
-		return wrap("stop the descendants of execution "+id.String(), err)
+		return wrap(op, err)
 	}
-	op := "stop the descendants of execution " + state.Flow.Name + "/" + state.Execution
 	if state.IsSubflow() {
-		return &Error{CodeInvalid, "", fmt.Errorf("%s/%s is a sub-flow; stop the execution from which it descends, %s",
-			state.Flow.Name, state.Execution, c.rootOf(ctx, state))}
+		return &Error{CodeInvalid, "", fmt.Errorf("%s/%s is a sub-flow; %s", state.Flow.Name, state.Execution, c.insteadOf(ctx, state))}
 	}
 	if err := c.sendWake(ctx, id, machine.CauseDescendants); err != nil { // before the request, as for a stop (rule 12)
 		return wrap(op, err)
@@ -221,19 +222,20 @@ func (c *Client) StopDescendants(ctx context.Context, id ID, name, cause string)
 	return wrap(op, c.descendants.StopDescendants(ctx, machine.RootID(id), request, c.clock().Add(rootLife)))
 }
 
-// rootOf returns the names of the execution from which one descends, as far as the logs tell.
-func (c *core) rootOf(ctx context.Context, state machine.State) string {
+// insteadOf returns what to stop in place of a sub-flow: the execution from which it descends, as far as the
+// logs tell.
+func (c *core) insteadOf(ctx context.Context, state machine.State) string {
 	for range machine.MaxFastGeneration {
 		if !state.IsSubflow() {
 			break
 		}
 		parent, err := c.latestState(ctx, state.Parent.Log)
 		if err != nil {
-			break
+			return "it descends from an execution that was removed; stop it alone, or pause its flow"
 		}
 		state = parent
 	}
-	return state.Flow.Name + "/" + state.Execution
+	return "stop the execution from which it descends, " + state.Flow.Name + "/" + state.Execution
 }
 
 // stopDescendants sends a stop to each open descendant of a root, and its own wake again until none is

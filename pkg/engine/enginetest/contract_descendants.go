@@ -184,7 +184,28 @@ var descendantCases = []ruleCase{
 		if err := b.client().StopDescendants(b.t.Context(), engine.NewID("no", "log"), "", ""); engine.CodeOf(err) != engine.CodeNotFound {
 			b.t.Errorf("the stop of an unknown execution: %v", err)
 		}
+		b.Descendants = failingRoots{b.Descendants}
+		if err := b.client().StopDescendants(b.t.Context(), engine.NewID("no", "log"), "", ""); engine.CodeOf(err) != engine.CodeInternal {
+			b.t.Errorf("the stop of an execution whose root's record cannot be read: %v", err)
+		}
 	}},
+	{"descendants: the stop of a sub-flow whose root is unknown names another way", func(b *fixture) {
+		b.withParent(waitFlow(10), machine.Parent{
+			Log: engine.NewID("removed", "one"), Key: "removed-one-1", Root: machine.RootID(engine.NewID("removed", "one")), Generation: 1,
+		})
+		err := b.client().StopDescendants(b.t.Context(), testID, "", "")
+		if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "it descends from an execution that was removed; stop it alone, or pause its flow") {
+			b.t.Errorf("the stop of a sub-flow of an unknown root: %v", err)
+		}
+	}},
+}
+
+// failingRoots cannot be read.
+type failingRoots struct{ engine.Descendants }
+
+// Root implements [engine.Descendants].
+func (failingRoots) Root(context.Context, engine.ID) (engine.RootRecord, error) {
+	return engine.RootRecord{}, ErrFault
 }
 
 // pauseCases are about paused flows.
