@@ -47,17 +47,19 @@ type Redrive struct {
 }
 
 // Execution is an execution as it is now.
+//
+// Of an execution that was removed, whose descendants are stopped, only Flow and Name are known.
 type Execution struct {
 	Flow        string         `json:"flow"`
-	Hash        string         `json:"hash"`
+	Hash        string         `json:"hash,omitempty"`
 	Name        string         `json:"execution"`
-	Status      machine.Status `json:"status"`
-	Input       value.Value    `json:"input"`
+	Status      machine.Status `json:"status,omitempty"`
+	Input       value.Value    `json:"input,omitzero"`
 	Output      *value.Value   `json:"output,omitempty"`
 	Error       string         `json:"error,omitempty"`
 	Cause       string         `json:"cause,omitempty"`
 	FailedStep  string         `json:"failedStep,omitempty"` // with the index of each iteration around it, as in "Ask[3]"
-	StartedTime string         `json:"startedTime"`
+	StartedTime string         `json:"startedTime,omitempty"`
 	StoppedTime string         `json:"stoppedTime,omitempty"`
 	// RedrivenFrom is the name of the execution that it goes on from, left out for one that was not redriven. RedrivenStep is the
 	// step that it begins with, left out if that one had not run any.

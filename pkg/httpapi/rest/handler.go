@@ -769,8 +769,8 @@ func (h handler) stop(r *http.Request) (int, any, error) {
 		return 0, nil, orNoExecution(flow, name, err)
 	}
 	execution, err := h.execution(r.Context(), flow, name)
-	if form.Descendants && engine.CodeOf(err) == engine.CodeNotFound {
-		execution, err = Execution{Flow: flow, Name: name}, nil
+	if refused, ok := errors.AsType[*Error](err); ok && form.Descendants && refused.Code == engine.CodeNotFound {
+		execution, err = Execution{Flow: flow, Name: name}, nil // it was removed
 	}
 	return http.StatusAccepted, execution, err
 }
