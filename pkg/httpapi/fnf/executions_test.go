@@ -21,6 +21,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule/cron"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // managed is the API over a system in memory whose time stands still until run.
@@ -665,6 +666,48 @@ func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	}
 	if history := fmt.Sprint(m.want("GetExecutionHistory FlowName=f ExecutionName=large")); !strings.Contains(history, reason) {
 		t.Errorf("the history is %.1000s", history)
+	}
+}
+
+// A start of a paused flow is rejected, and the flow is named.
+func TestStartOfAPausedFlowIsAConflict(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	m.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
+	if _, err := m.system.Client.Pause(t.Context(), "f"); err != nil {
+		t.Fatal(err)
+	}
+	a := m.request("StartExecution FlowName=f ExecutionName=one")
+	a.want(t, http.StatusConflict, "FlowPaused")
+	if !strings.Contains(a.body.Message, `flow "f" is paused`) || m.log.Len() > 0 {
+		t.Errorf("the message is %q, the log %s", a.body.Message, &m.log)
+	}
+	m.request("DescribeExecution FlowName=f ExecutionName=one").want(t, http.StatusNotFound, "ExecutionNotExists")
+	if err := m.system.Client.Resume(t.Context(), "f"); err != nil {
+		t.Fatal(err)
+	}
+	m.want("StartExecution FlowName=f ExecutionName=one")
+	m.run()
+	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=one"), map[string]any{"Status": "Succeeded"})
+}
+
+// The audit has masked tokens, also of reports that are rejected, and nothing of a text that is no token.
+func TestAuditMasksTokens(t *testing.T) {
+	t.Parallel()
+	m := newManaged(t)
+	var lines bytes.Buffer
+	m.config.Audit = slog.New(slog.NewTextHandler(&lines, nil))
+	m.api = fnf.Handler(m.config)
+	text := m.Keys().Sign(token.ID{Execution: [12]byte{1}, Number: 7, Expires: now.Add(time.Hour)})
+	m.request("ReportTaskSucceeded TaskToken=" + text + " Output={}")
+	m.request("ReportTaskFailed TaskToken=" + text + " Error=E")
+	m.request("ReportTaskFailed TaskToken=" + text)
+	m.request("ReportTaskFailed TaskToken=" + text + " Error=E AccessKeyId=forged")
+	m.request("ReportTaskSucceeded TaskToken=a-secret-of-no-form Output={}")
+	m.request("ReportTaskSucceeded TaskToken=" + text + " FlowName=f Output={}")
+	got := strings.Count(lines.String(), "object="+token.Mask(text)+" ")
+	if got != 5 || strings.Contains(lines.String(), "secret") || strings.Contains(lines.String(), text) || !strings.Contains(lines.String(), "object=... ") {
+		t.Errorf("%d lines name the token; the audit is\n%s", got, &lines)
 	}
 }
 

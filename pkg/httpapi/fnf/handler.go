@@ -207,6 +207,9 @@ func (h handler) audit(r *http.Request, given parameters, status int) {
 		}
 	}
 	entry.Object = strings.Join(object, "/")
+	if _, isReport := reports[name]; isReport {
+		entry.Object = token.Mask(given["TaskToken"])
+	}
 	audit.Log(r.Context(), h.Audit, entry)
 }
 

@@ -755,6 +755,28 @@ func TestAuditMasksTokens(t *testing.T) {
 	}
 }
 
+// A start of a paused flow is rejected with the code for parameters, since the vendor has none for it.
+func TestStartOfAPausedFlowIsRejected(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.put("f", onePass)
+	if _, err := f.system.Client.Pause(t.Context(), "f"); err != nil {
+		t.Fatal(err)
+	}
+	start := &sdk.StartExecutionInput{StateMachineArn: aws.String(machines + "f"), Name: aws.String("one"), Input: aws.String(`{"a":1}`)}
+	_, err := f.client().StartExecution(t.Context(), start)
+	rejected, ok := errors.AsType[smithy.APIError](err)
+	if !ok || rejected.ErrorCode() != "ValidationException" || !strings.Contains(rejected.ErrorMessage(), `flow "f" is paused`) || f.log.Len() > 0 {
+		t.Errorf("error %v, log %s", err, &f.log)
+	}
+	if err := f.system.Client.Resume(t.Context(), "f"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.client().StartExecution(t.Context(), start); err != nil {
+		t.Error(err)
+	}
+}
+
 // The audit has writes with the id of the key, and no reads.
 func TestWritesAreAudited(t *testing.T) {
 	t.Parallel()
