@@ -84,6 +84,7 @@ func TestActionsCallOperations(t *testing.T) {
 		{"sns:TagResource", `{ResourceArn: "` + topic + `", Tags: [{Key: a, Value: b}, {Key: c, Value: d}]}`, "Succeeded", "", `{"got":{}}`},
 		{"sns:ListTagsForResource", `{ResourceArn: "` + topic + `"}`, "Succeeded", "", `{"got":{"Tags":[{"Key":"a","Value":"b"},{"Key":"c","Value":"d"}]}}`},
 		{"rds:DescribeDBInstances", `{DBInstanceIdentifier: ` + table + `}`, "Failed", "rds.DBInstanceNotFound", ""},
+		{"cloudformation:DescribeStackResources", `{StackName: ` + table + `}`, "Failed", "cloudformation.ValidationError", ""}, // of no stack
 		{"rds:DescribeDBSnapshots", `{DBInstanceIdentifier: ` + table + `}`, "Succeeded", "", `{"got":{"DBSnapshots":[]}}`},
 	} {
 		got := s.runsAction(t, row.action, row.params)
@@ -123,6 +124,8 @@ func TestActionsReachNothingOfTheStack(t *testing.T) {
 		"its topic":                {"sns:SetTopicAttributes", `{TopicArn: "` + topic + `", AttributeName: DisplayName, AttributeValue: a}`},
 		"ends of its jobs":         {"sns:PublishBatch", `{TopicArn: "` + topic + `", PublishBatchRequestEntries: [{Id: a, Message: a}]}`},
 		"its CloudFormation stack": {"cloudformation:DeleteStack", `{StackName: "` + s.outputs["JobExternalId"] + `"}`},
+		// The role denies all operations alike, and this one would harm no other test.
+		"its CloudFormation stack by name": {"cloudformation:DescribeStackResources", `{StackName: ` + s.name + `}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,7 +28,7 @@ import (
 )
 
 // attack is one row of the table: what an attacker sends, and the reply or log line that shows the refusal.
-// Words in capital letters stand for values of the attacked stack, see [attacked].
+// Words in capital letters stand for values of the attacked stack, see [attacked], and STACK for its name.
 type attack struct {
 	name string
 	send func(t *testing.T, v *attacked) (reply string)
@@ -90,6 +90,12 @@ var attacks = []attack{
 	{"a flow calls StartJob of another stack", callsFunction("StartJob"), "FC.AccessDenied"},
 	{"a flow calls GetJobStatus of another stack", callsFunction("GetJobStatus"), "FC.AccessDenied"},
 
+	// A flow that calls a function of a user of the stack STACK-prod.
+	{"a flow calls a function of another stack by ARN", callsUser("by-arn", "arn:aws:lambda:REGION:ACCOUNT:function:STACK-prod_echo"), "FC.AccessDenied"},
+	{"a flow calls a function of another stack in any account", callsUser("anywhere", "arn:aws:lambda:::function:STACK-prod_echo"), "FC.AccessDenied"},
+	{"a flow calls a function of another stack by name", callsUser("by-name", "acs:fc:::services/any/functions/prod_echo"), "STACK_prod_echo"},
+	{"a flow calls a function of another stack by its old name", callsUser("old-name", "acs:fc:::services/any/functions/-prod_echo"), "STACK_-prod_echo"},
+
 	// The management API, by a principal that may send GET requests alone.
 	{"whole tokens", reads("POST", "/tokens/reveal"), "403 "},
 	{"a whole history", reads("POST", "/flows/callback/executions/attacked/history/reveal"), "403 "},
@@ -142,8 +148,8 @@ func TestAttacks(t *testing.T) { //nolint:tparallel // it goes on after the atta
 			t.Run(a.name, func(t *testing.T) {
 				t.Parallel()
 				reply := a.send(t, v)
-				if !strings.Contains(reply, a.want) {
-					t.Errorf("got %s; want %q", reply, a.want)
+				if want := strings.ReplaceAll(a.want, "STACK", v.name); !strings.Contains(reply, want) {
+					t.Errorf("got %s; want %q", reply, want)
 				}
 				if strings.Contains(reply, v.waiting) || strings.Contains(reply, v.signed) {
 					t.Errorf("the reply has a token: %s", reply)
@@ -174,6 +180,7 @@ steps:
     signed: acme
     inputMappings: [{target: callback_url, source: $context.task.callbackUrl}]
 `
+	v.addFunction(t, v.name+"-prod_echo", 5)
 	input := `{"kind":"batch-job","params":{"jobName":"n","jobQueue":"q","jobDefinition":"d"}}`
 	v.waiting, v.callback = v.stack.waiting(t, "attacked")
 	v.signer = v.follow(t, "run", writeFlow(t, "attacked-signed", signedFlow), "--name", "one")
@@ -396,6 +403,20 @@ func callsFunction(function string) func(*testing.T, *attacked) string {
 		arn := "arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:" + v.name + "-" + function
 		flow := "version: v1\ntype: flow\nsteps:\n- {type: task, name: A, resourceArn: '" + arn + "'}\n"
 		ran := hasty.get(t).do(t, "run", writeFlow(t, "calls-"+function, flow))
+		return ran.stdout + ran.stderr
+	}
+}
+
+// callsUser runs a flow that calls a function, which would answer its input.
+func callsUser(id, resource string) func(*testing.T, *attacked) string {
+	return func(t *testing.T, v *attacked) string {
+		t.Helper()
+		resource := strings.NewReplacer("ACCOUNT", emulator.Account, "REGION", emulator.Region, "STACK", v.name).Replace(resource)
+		flow := "version: v1\ntype: flow\nsteps:\n- {type: task, name: A, resourceArn: '" + resource + "', outputMappings: [{target: got, source: $local}]}\n"
+		ran := v.do(t, "run", writeFlow(t, "calls-user-"+id, flow), "--input", `{"secret":"reached"}`)
+		if ran.exit != cli.ExitFailed {
+			t.Errorf("exit %d, want %d", ran.exit, cli.ExitFailed)
+		}
 		return ran.stdout + ran.stderr
 	}
 }

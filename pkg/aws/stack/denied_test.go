@@ -204,6 +204,32 @@ func TestServiceFunctionsAreTagged(t *testing.T) {
 	}
 }
 
+// Flows call functions whose names begin with the stack's and an underscore, which no name of a stack has.
+func TestFlowsCallFunctionsOfTheirStack(t *testing.T) {
+	t.Parallel()
+	const function = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:${AWS::StackName}"
+	read := readTemplate(t)
+	for _, id := range []string{"InterpreterRole", "TaskRunnerRole"} {
+		role := read.Resources[id]
+		var users, old []string
+		for _, node := range at(at(&role.Properties, "Policies").Content[0], "PolicyDocument", "Statement").Content {
+			if sid := at(node, "Sid"); sid == nil || sid.Value != "CallFunctions" {
+				continue
+			}
+			for _, resource := range at(node, "Resource").Content {
+				if resource.Tag == "!If" {
+					old = append(old, resource.Content[0].Value, resource.Content[1].Value)
+				} else if name := strings.TrimSuffix(resource.Value, ":*"); !strings.HasPrefix(name, function+"-") || strings.Contains(name, "*") {
+					users = append(users, resource.Value)
+				}
+			}
+		}
+		if !slices.Equal(users, []string{function + "_*"}) || !slices.Equal(old, []string{"HasOldNames", function + "-*"}) {
+			t.Errorf("%s calls %q, and with a parameter %q", id, users, old)
+		}
+	}
+}
+
 // The functions that describe jobs start none, whatever policies they get.
 func TestDescribingStartsNothing(t *testing.T) {
 	t.Parallel()
