@@ -1,0 +1,65 @@
+package cli
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A paused flow holds the execution that runs, also when its token is closed, and rejects others. When the flow is
+// resumed, the execution ends.
+func TestAPausedFlowGoesOnWhenItIsResumed(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	run := runInBackground(t, env, callbackFlow, "--name", "one")
+	text := run.awaits(`tokens succeed (\S+) --output`)
+	wantSaid(t, doWith(t, "", env, "flows", "pause", "callback"), ExitSucceeded, "callback is paused")
+	const try = `try: waitless flows resume callback`
+	for _, args := range [][]string{
+		{"start", callbackFlow, "--name", "two"},
+		{"start", "--flow", "callback", "--name", "two"},
+	} {
+		wantSaid(t, doWith(t, "", env, args...), ExitUsage, `flow "callback" is paused`, try)
+	}
+	wantSaid(t, doWith(t, "", env, "show", "callback/two"), ExitUsage, "there is no execution callback/two")
+	wantSaid(t, doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`), ExitSucceeded, "")
+	wantSaid(t, doWith(t, "", env, "show", "callback/one"), ExitSucceeded, "Running")
+	wantSaid(t, doWith(t, "", env, "flows", "list"), ExitSucceeded, "paused")
+
+	run.stop()
+	if code := run.wait(); code != ExitInterrupted {
+		t.Errorf("exit %d", code)
+	}
+	wantSaid(t, doWith(t, "", env, "flows", "list"), ExitSucceeded, "paused") // by the store
+	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "one"), ExitUsage, `flow "callback" is paused`, try)
+
+	wantSaid(t, doWith(t, "", env, "flows", "resume", "callback"), ExitSucceeded, "callback goes on, 1 execution")
+	if got := doWith(t, "", env, "flows", "list"); strings.Contains(got.stdout, "paused") {
+		t.Errorf("%+v", got)
+	}
+	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "one"), ExitSucceeded, `"s":"ok"`)
+}
+
+// The process that runs the execution continues it, a minute after its step began at the earliest: until then
+// another worker may live.
+func TestTheRunningProcessContinuesAResumedFlow(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	var later atomic.Int64
+	now := func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	run := inBackgroundAt(t, now, env, "run", callbackFlow, "--name", "one")
+	text := run.awaits(`tokens succeed (\S+) --output`)
+	wantSaid(t, doWith(t, "", env, "flows", "pause", "callback"), ExitSucceeded, "callback is paused")
+	wantSaid(t, doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`), ExitSucceeded, "")
+	later.Store(int64(time.Hour))
+	wantSaid(t, doWith(t, "", env, "show", "callback/one"), ExitSucceeded, "Running")
+	wantSaid(t, doWith(t, "", env, "flows", "resume", "callback"), ExitSucceeded, "callback goes on, 1 execution")
+	if code := run.wait(); code != ExitSucceeded {
+		t.Errorf("exit %d", code)
+	}
+	wantSaid(t, doWith(t, "", env, "show", "callback/one"), ExitSucceeded, "Succeeded")
+	for _, command := range []string{"pause", "resume"} {
+		wantSaid(t, doWith(t, "", env, "flows", command, "calback"), ExitUsage, `there is no flow "calback"`, `did you mean "callback"?`, "try: waitless flows list")
+	}
+}
