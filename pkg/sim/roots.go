@@ -38,13 +38,16 @@ func (r roots) Root(_ context.Context, root engine.ID) (engine.RootRecord, error
 	return r.a.world.store.roots[root], nil
 }
 
-// errNotSimulated is what nothing in the simulation asks for.
-var errNotSimulated = errors.New("sim: not simulated")
+// errNotSimulated is returned by operations that no actor calls: they are for the janitor and for a stop with descendants, which
+// the contracts of package enginetest cover.
+var errNotSimulated = errors.New("sim: the operation is not simulated")
 
+// Recount implements [engine.Descendants]. It always fails.
 func (roots) Recount(context.Context, engine.ID, engine.RootRecord, int) error {
 	return errNotSimulated
 }
 
+// StopDescendants implements [engine.Descendants]. It always fails.
 func (roots) StopDescendants(context.Context, engine.ID, engine.StopRequest, time.Time) error {
 	return errNotSimulated
 }
