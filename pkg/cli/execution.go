@@ -90,11 +90,16 @@ func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool
 		flow, err = e.api.PutFlow(ctx, e.file.name(), e.file.text, e.name)
 	}
 	if err == nil && e.options.name != "" && !e.options.flags.Changed("input") {
-		if known, err := e.api.Execution(ctx, flow.Name, e.name, e.system != nil); err == nil {
-			e.input = known.Input // an execution that is only named is the one that exists
+		known, err := e.api.Execution(ctx, flow.Name, e.name, e.system != nil)
+		switch { // an execution that is only named is the one that exists
+		case err != nil:
+		case known.Input.Kind() == value.KindObject:
+			e.input = known.Input
+		case known.Hash == flow.Hash: // the input is missing, or too large for the response
+			begun = known
 		}
 	}
-	if err == nil {
+	if err == nil && begun.Name == "" {
 		begun, isNew, err = e.api.Start(ctx, flow.Name, rest.Start{
 			Name: e.name, Hash: flow.Hash, Input: e.input, Notify: e.options.notify.Target, NotifyWaits: e.options.notify.Waits,
 		})
