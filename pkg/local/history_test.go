@@ -1,6 +1,8 @@
 package local_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -37,13 +39,16 @@ func TestHistoryWhileManyLanesRun(t *testing.T) {
 	t.Parallel()
 	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
 	start(t, s, strings.Replace(manyLanes, "NINETY", strings.Repeat("1, 5, ", 44)+"2, 3", 1), "many")
+	ctx, cancel := context.WithTimeout(t.Context(), local.Patience)
+	defer cancel()
 	ran := make(chan error, 1)
-	go func() { ran <- s.Run(t.Context()) }()
+	go func() { ran <- s.Run(ctx) }()
 	var read []machine.Event
 	longest, id := 0, engine.NewID("flow", "many")
 	for page := (engine.HistoryPage{}); !page.Ended; {
 		var err error
-		if page, err = s.Client.HistoryAfter(t.Context(), id, page.Next, func(machine.Event) bool { return false }); err != nil {
+		page, err = s.Client.HistoryAfter(ctx, id, page.Next, func(machine.Event) bool { return false })
+		if err = errors.Join(err, ctx.Err()); err != nil {
 			t.Fatal(err)
 		}
 		read = append(read, page.Events...)
@@ -53,7 +58,7 @@ func TestHistoryWhileManyLanesRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := <-ran; err != nil {
+	if err := local.Within(t, ran, "the end of the run"); err != nil {
 		t.Fatal(err)
 	}
 	ids := func(events []machine.Event) (ids []int) {

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -34,6 +35,8 @@ func TestALargeValueBesideTheFirstOneSurvivesACrash(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewCrashableMem()
 	slow := &slowFS{FS: mem, begun: make(chan struct{}), release: make(chan struct{})}
+	release := sync.OnceFunc(func() { close(slow.release) })
+	defer release() // before the store is closed
 	store := openOn(t, slow)
 	values := map[string]string{"one": strings.Repeat("1", 1000), "two": strings.Repeat("2", 1000)}
 	name := func(last string) string { return engine.NewID("flow", "run").String() + "/" + last }
@@ -48,14 +51,16 @@ func TestALargeValueBesideTheFirstOneSurvivesACrash(t *testing.T) {
 	case <-slow.begun:
 	case <-ended:
 		t.Fatal("the directory of large values is not synced")
+	case <-time.After(patience):
+		t.Fatal("the first write does not begin")
 	}
 	put("two")
 	after := openOn(t, mem.CrashClone(vfs.CrashCloneCfg{}))
 	if data, err := after.LoadValue(t.Context(), name("two")); err != nil || string(data) != values["two"] {
 		t.Errorf("after the crash it has %d bytes, error %v", len(data), err)
 	}
-	close(slow.release)
-	<-ended
+	release()
+	within(t, ended, "the end of the first write")
 	after = openOn(t, mem.CrashClone(vfs.CrashCloneCfg{}))
 	if data, err := after.LoadValue(t.Context(), name("one")); err != nil || string(data) != values["one"] {
 		t.Errorf("after the sync it has %d bytes, error %v", len(data), err)

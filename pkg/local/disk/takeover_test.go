@@ -149,6 +149,19 @@ func predecessor(t *testing.T, store *disk.Store, flows map[string]string, waiti
 	return tokens
 }
 
+// patience is how long a test waits for what happens at once.
+const patience = time.Minute
+
+// within returns when the signal comes, or fails the test after a while.
+func within(t *testing.T, signal <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-signal:
+	case <-time.After(patience):
+		t.Fatalf("%s does not come within %s", what, patience)
+	}
+}
+
 func afterTwoHours() time.Time { return epoch.Add(2 * time.Hour) }
 
 // held returns what to call before an execution is adopted so that one of them waits for release.
@@ -173,7 +186,7 @@ func TestProcessServesBeforeAllIsTakenOver(t *testing.T) {
 	before, reached, release := held("first")
 	defer release()
 	s := succeed(t, openDisk(t, dir), afterTwoHours, nil, before, "first")
-	<-reached
+	within(t, reached, "the adoption of the first execution")
 	start(t, s.System, passOnly, "new")
 	s.awaitEnd(t, "new")
 	for _, key := range []string{"asked", "forked/0"} {
@@ -181,7 +194,7 @@ func TestProcessServesBeforeAllIsTakenOver(t *testing.T) {
 	}
 	s.awaitEnd(t, "asked")
 	release()
-	<-s.takenOver
+	within(t, s.takenOver, "the end of the take-over")
 	s.awaitEnd(t, "first")
 	s.succeedToken(t, tokens["forked/1"])
 	s.awaitEnd(t, "forked")
@@ -208,10 +221,10 @@ func TestTokenOfAnExecutionThatCannotContinue(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := succeed(t, store, afterTwoHours, tasks, before, "first")
-	<-reached
+	within(t, reached, "the adoption of the first execution")
 	s.succeedToken(t, tokens["asked"])
 	release()
-	<-s.takenOver
+	within(t, s.takenOver, "the end of the take-over")
 	s.awaitEnd(t, "first")
 	if s.stop(); s.commits["asked"] > 0 {
 		t.Errorf("commits: %v", s.commits)
@@ -255,7 +268,7 @@ func TestOrderOfATakeOver(t *testing.T) {
 			now.Add(int64(2 * time.Second))
 		}
 	}, want...)
-	<-s.takenOver
+	within(t, s.takenOver, "the end of the take-over")
 	if slices.Sort(got[:2]); !slices.Equal(got, append([]string{"soon"}, append([]string{"starting"}, want[2:]...)...)) {
 		t.Errorf("adopted in the order %q, want %q", got, want)
 	}
@@ -279,7 +292,7 @@ func TestNothingIsLostByACrashOfATakeOver(t *testing.T) {
 	s := succeed(t, openOn(t, fs), afterTwoHours, nil, func(string) {
 		crashed = append(crashed, fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: len(crashed) % 3 * 50, RNG: rand.New(rand.NewPCG(1, 2))}))
 	}, names...)
-	<-s.takenOver
+	within(t, s.takenOver, "the end of the take-over")
 	if len(crashed) != executions {
 		t.Fatalf("%d crashes, want %d", len(crashed), executions)
 	}
