@@ -128,6 +128,12 @@ func (f *fixture) advance(t *testing.T) {
 	}
 }
 
+func (f *fixture) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	return engine.SendEach(ctx, wakes, f.Send)
+}
+
+func (*fixture) HoldBack(engine.ID) (release func()) { return func() {} }
+
 func (f *fixture) Send(_ context.Context, wake engine.Wake) error {
 	f.wakes = append(f.wakes, wake)
 	return nil

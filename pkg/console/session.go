@@ -76,8 +76,13 @@ func (c *console) enter(w http.ResponseWriter, r *http.Request) {
 	isKey := isSecret(query.Get("key"), c.Key)
 	host, port := hostOf(r)
 	named := url.URL{Scheme: "http", Host: c.Name + ":" + port, Path: "/" + strings.TrimLeft(r.URL.Path, `/\`), RawQuery: query.Encode()}
+	isSecond := query.Has(second)
+	query.Set(second, "1")
+	again := url.URL{Path: named.Path, RawQuery: query.Encode()}
 	query.Del("key")
+	query.Del(second)
 	clean := url.URL{Path: named.Path, RawQuery: query.Encode()}
+	isBrowser := r.Header.Get("Sec-Fetch-Site") != ""
 	switch {
 	case c.session.has(r):
 		http.Redirect(w, r, clean.String(), http.StatusSeeOther)
@@ -90,7 +95,11 @@ func (c *console) enter(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	id := c.session.begin(host)
-	if id == "" {
+	switch {
+	case id == "" && isBrowser && !isSecond: // it may have the cookie and not send it
+		w.Header().Set("Refresh", "0; url="+again.String())
+		return
+	case id == "":
 		c.ask(w, r, "This address was used: its key opens the console once, in one browser. For another browser, run "+
 			c.Command+" and open the address that it prints.")
 		return
@@ -98,12 +107,17 @@ func (c *console) enter(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{ //nolint:gosec // not Secure: the console serves loopback addresses, without TLS
 		Name: cookieName(port), Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode,
 	})
-	if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
-		w.Header().Set("Refresh", "0; url="+clean.String()) // after a link of another site, a redirect would not send the cookie
+	if isBrowser {
+		w.Header().Set("Refresh", "0; url="+clean.String())
 		return
 	}
 	http.Redirect(w, r, clean.String(), http.StatusSeeOther)
 }
+
+// second is the parameter of an address with the key that the console itself opens in place of a redirect. Browsers
+// withhold a strict cookie if a link of another site led to the address, and Firefox also after the redirect to the
+// console's name.
+const second = "again"
 
 // resolves reports whether the browser of a request resolves the console's name. Chromium and Firefox resolve all names below
 // localhost themselves; other browsers ask the machine, and other clients may do neither.

@@ -179,20 +179,12 @@ func (w descendantWakes) Send(ctx context.Context, wake Wake) error {
 	return w.Wakes.Send(ctx, wake)
 }
 
-// SendAll implements [BatchWakes].
+// SendAll implements [Wakes].
 func (w descendantWakes) SendAll(ctx context.Context, wakes []Wake) error {
 	for i := range wakes {
 		wakes[i].Descendant = true
 	}
-	return sendAll(ctx, w.Wakes, wakes)
-}
-
-// HoldBack implements [HoldingWakes].
-func (w descendantWakes) HoldBack(execution ID) (release func()) {
-	if holding, ok := w.Wakes.(HoldingWakes); ok {
-		return holding.HoldBack(execution)
-	}
-	return func() {}
+	return w.Wakes.SendAll(ctx, wakes)
 }
 
 // StopDescendants requests the end of everything that descends from an execution, which may have ended.
@@ -258,7 +250,7 @@ func (h *handler) stopDescendants(ctx context.Context) (Disposition, error) {
 		for i, d := range page {
 			wakes[i] = Wake{Execution: d.id, Cause: machine.CauseStop, Due: h.now, Sent: h.now}
 		}
-		return deep.sendAll(ctx, wakes)
+		return deep.wakes.SendAll(ctx, wakes)
 	})
 	if err == nil && (open > 0 || !all || h.young(h.workerDeadAfter)) {
 		pause := min(max(h.now.Sub(h.wake.Sent), resendDelay), defaultWorkerDeadAfter) // stops that wait are not sent again at once

@@ -16,6 +16,12 @@ import (
 // wakeQueue is a queue in memory.
 type wakeQueue []engine.Wake
 
+func (q *wakeQueue) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	return engine.SendEach(ctx, wakes, q.Send)
+}
+
+func (*wakeQueue) HoldBack(engine.ID) (release func()) { return func() {} }
+
 func (q *wakeQueue) Send(_ context.Context, w engine.Wake) error {
 	*q = append(*q, w)
 	return nil

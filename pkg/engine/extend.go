@@ -9,8 +9,7 @@ import (
 // extendLog has the items before the draft expire as late as the draft, so that no reader meets a part of a
 // log. If the worker dies before it commits the draft, the next one extends them again.
 func (h *handler) extendLog(ctx context.Context, d *draft) error {
-	log, expires := h.log.(ExtendingLog)
-	if !expires || !d.state.Expires.After(d.expires) {
+	if !d.state.Expires.After(d.expires) {
 		return nil
 	}
 	for next := uint64(0); next <= d.base.Seq; {
@@ -19,7 +18,7 @@ func (h *handler) extendLog(ctx context.Context, d *draft) error {
 			return err
 		}
 		next = items[len(items)-1].Seq + 1
-		if err := log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {
+		if err := h.log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {
 			return err
 		}
 	}

@@ -285,24 +285,10 @@ func (c *core) sendLanes(ctx context.Context, lanes []machine.Lane, cause string
 		wakes[i] = Wake{Execution: lanes[i].ID(), Lane: &lanes[i], Cause: cause, Due: now, Sent: now}
 	}
 	last := len(wakes) - 1
-	if err := c.sendAll(ctx, wakes[:last]); err != nil {
+	if err := c.wakes.SendAll(ctx, wakes[:last]); err != nil {
 		return err
 	}
 	return c.wakes.Send(ctx, wakes[last])
-}
-
-func (c *core) sendAll(ctx context.Context, wakes []Wake) error { return sendAll(ctx, c.wakes, wakes) }
-
-func sendAll(ctx context.Context, to Wakes, wakes []Wake) error {
-	if batches, ok := to.(BatchWakes); ok {
-		return batches.SendAll(ctx, wakes)
-	}
-	for _, wake := range wakes {
-		if err := to.Send(ctx, wake); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // stopLanes sends a stop wake to each lane that has not joined, or returns the signal that all have

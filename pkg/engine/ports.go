@@ -54,12 +54,10 @@ type Log interface {
 	// Get returns those of the items that exist, as of no earlier than the call. The keys differ. Over a
 	// network it takes one request for 100 keys.
 	Get(ctx context.Context, keys ...ItemKey) (map[ItemKey]Item, error)
-}
 
-// ExtendingLog is implemented by a log that deletes items when they expire.
-type ExtendingLog interface {
 	// Extend sets the expiry of items that have not expired. If it returns nil, none of them is deleted before
-	// that instant. After an error, the expiry of some may be set. The keys differ.
+	// that instant. After an error, the expiry of some may be set. The keys differ. A log whose items do not
+	// expire does nothing.
 	Extend(ctx context.Context, expires time.Time, keys ...ItemKey) error
 }
 
@@ -95,12 +93,23 @@ type Wakes interface {
 	// Send delivers the wake at least once, soon after its Due and never before. If Send returns
 	// nil, the wake is not lost.
 	Send(ctx context.Context, w Wake) error
+
+	// SendAll is Send for several wakes that are due. After an error some may have been sent.
+	SendAll(ctx context.Context, wakes []Wake) error
+
+	// HoldBack holds back the wakes of an execution until release is called, while its first item is stored. A
+	// queue that does not hold back delivers the wake of a start again if it comes before the item.
+	HoldBack(execution ID) (release func())
 }
 
-// BatchWakes is implemented by a queue of wakes that accepts several together at a lower price.
-type BatchWakes interface {
-	// SendAll is [Wakes.Send] for several wakes that are due. After an error some may have been sent.
-	SendAll(ctx context.Context, wakes []Wake) error
+// SendEach sends wakes with send, one after the other: [Wakes.SendAll] for a queue without batches.
+func SendEach(ctx context.Context, wakes []Wake, send func(context.Context, Wake) error) error {
+	for _, wake := range wakes {
+		if err := send(ctx, wake); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Caller calls functions.

@@ -79,7 +79,7 @@ func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]R
 	if request.DryRun || len(wakes) == 0 {
 		return found, nil
 	}
-	return found, wrap("rearm executions", c.sendAll(ctx, wakes))
+	return found, wrap("rearm executions", c.wakes.SendAll(ctx, wakes))
 }
 
 func (r RearmRequest) causes() (causes []string) {

@@ -19,12 +19,6 @@ const (
 	ErrorExecutionNotExists     = "fnf.ExecutionNotExists"
 )
 
-// HoldingWakes is implemented by a queue that can hold back the wakes of an execution while its first item
-// is stored. Another queue delivers the wake of a start again if it comes before the item.
-type HoldingWakes interface {
-	HoldBack(execution ID) (release func())
-}
-
 // startChild starts a sub-flow with the newest definition of its flow (rule 24). The same attempt may
 // start it again.
 func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outcome, error) {
@@ -46,9 +40,7 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	if err != nil || refused.Failed() {
 		return refused, err
 	}
-	if holding, ok := h.wakes.(HoldingWakes); ok {
-		defer holding.HoldBack(start.Child.ID())()
-	}
+	defer h.wakes.HoldBack(start.Child.ID())()
 	// Either of the two executions may expire first, so neither refers to a large value of the other.
 	request := StartRequest{
 		Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input), Trace: machine.ParseTrace(call.Traceparent, call.Tracestate),

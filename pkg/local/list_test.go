@@ -157,7 +157,7 @@ func TestExecutionsOfOlderStoresAreListed(t *testing.T) {
 			old = append(old, local.Entry{Key: slices.Concat([]byte("u"), key[len(key)-12:]), Value: []byte{}})
 		}
 	}
-	if err = errors.Join(err, db.Commit(old...)); err != nil {
+	if err = errors.Join(err, db.Commit(nil, old...)); err != nil {
 		t.Fatal(err)
 	}
 	after := &local.KeyedStore{}

@@ -67,7 +67,15 @@ func (m *memory) first(from btreemap.LowerBound[[]byte], upper []byte) (key, val
 }
 
 // Commit implements [Database].
-func (m *memory) Commit(changes ...Entry) error {
+func (m *memory) Commit(begun func(), changes ...Entry) error {
+	m.apply(changes)
+	if begun != nil {
+		begun()
+	}
+	return nil
+}
+
+func (m *memory) apply(changes []Entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, change := range changes {
@@ -77,5 +85,4 @@ func (m *memory) Commit(changes ...Entry) error {
 			m.values.ReplaceOrInsert(change.Key, change.Value)
 		}
 	}
-	return nil
 }

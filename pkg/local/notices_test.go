@@ -166,7 +166,7 @@ func TestAnEndThatWasNotToldIsToldByTheNextProcess(t *testing.T) {
 			t.Fatalf("%d notices, error %v", len(list), err)
 		}
 		// as if the process had died between the two
-		if err := store.db.Commit(Entry{list[0].key(), nil}, untold(id)); err != nil {
+		if err := store.db.Commit(nil, Entry{list[0].key(), nil}, untold(id)); err != nil {
 			t.Fatal(err)
 		}
 		told := &target{}
@@ -174,7 +174,7 @@ func TestAnEndThatWasNotToldIsToldByTheNextProcess(t *testing.T) {
 		if left, err := store.NoticesOf(t.Context(), id); len(told.sent) != 1 || err != nil || len(left) != 0 {
 			t.Errorf("sent %d times, %d notices are left, error %v", len(told.sent), len(left), err)
 		}
-		if err := store.db.Commit(Entry{list[0].key(), noticeForm.encode(list[0])}, untold(id)); err != nil {
+		if err := store.db.Commit(nil, Entry{list[0].key(), noticeForm.encode(list[0])}, untold(id)); err != nil {
 			t.Fatal(err)
 		}
 		if err := store.Remove(t.Context(), Ended{At: state.At.UTC(), Execution: id}); err != nil {

@@ -261,7 +261,12 @@ func (q *queue) finished(w engine.Wake, putBack time.Time) {
 	q.release(w.Execution)
 }
 
-// HoldBack implements [engine.HoldingWakes]. It holds back the wakes of an execution, and a virtual clock, until release is called.
+// SendAll implements [engine.Wakes].
+func (q *queue) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	return engine.SendEach(ctx, wakes, q.Send)
+}
+
+// HoldBack implements [engine.Wakes]. It holds back the wakes of an execution, and a virtual clock, until release is called.
 func (q *queue) HoldBack(execution engine.ID) (release func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

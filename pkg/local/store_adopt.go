@@ -46,7 +46,7 @@ func (s *KeyedStore) adoptPage(of Range) (next []byte, err error) {
 	if err != nil || executions == 0 {
 		return nil, err
 	}
-	return next, s.db.Commit(changes...)
+	return next, s.db.Commit(nil, changes...)
 }
 
 // adopted returns the entries of an execution.

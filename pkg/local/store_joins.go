@@ -70,7 +70,7 @@ func (s *KeyedStore) join(fork engine.ForkID, joins []*waitingJoin) {
 		one.after, one.done = record, true
 	}
 	if encoded := record.Encode(); err == nil && !bytes.Equal(encoded, stored) {
-		err = s.db.Commit(Entry{key, encoded})
+		err = s.db.Commit(nil, Entry{key, encoded})
 	}
 	for _, one := range joins {
 		one.err = err

@@ -31,20 +31,12 @@ type Database interface {
 	Entries(of Range, err *error) iter.Seq2[[]byte, []byte]
 
 	// Commit makes the changes, all or none. If it returns nil they are durable; after an error they
-	// may or may not have been made.
-	Commit(changes ...Entry) error
+	// may or may not have been made. Unless begun is nil, another commit is expected to follow soon and share
+	// the sync, and Commit calls begun once no later commit can be durable without this one.
+	Commit(begun func(), changes ...Entry) error
 
 	// Enter begins a use of the database, which stays open until leave is called.
 	Enter() (leave func(), err error)
-}
-
-// OrderedDatabase is a [Database] whose commits become durable in the order in which they began.
-type OrderedDatabase interface {
-	Database
-
-	// Begin begins a commit that another one is expected to follow soon, and share its sync. What durable returns is as of
-	// Commit. Commits that begin later, also before it returns, are not durable without this one.
-	Begin(changes ...Entry) (durable func() error)
 }
 
 // Entry is a key and its value. As a change it deletes the key if the value is nil.
@@ -68,7 +60,7 @@ type KeyedStore struct {
 	// each key that was deleted, until tables are merged.
 	running Database
 	files   ValueFiles // nil if large values are in the database
-	// reclaimable is how many bytes were removed since the last Tidy.
+	// reclaimable is how many bytes were removed since the last RemovedBytes.
 	reclaimable atomic.Int64
 	roots       roots
 	paused      pausedFlows
@@ -200,7 +192,7 @@ func (s *KeyedStore) Use(db Database) error {
 	}
 	s.running = newMemory()
 	for key, rest := range s.db.Entries(startingWith(runningKeys), &err) {
-		_ = s.running.Commit(Entry{bytes.Clone(key), bytes.Clone(rest)}) // memory does not fail
+		_ = s.running.Commit(nil, Entry{bytes.Clone(key), bytes.Clone(rest)}) // memory does not fail
 		s.noteStored(key[len(key)-idSize:])
 	}
 	if err != nil {
@@ -211,7 +203,7 @@ func (s *KeyedStore) Use(db Database) error {
 		return err
 	}
 	s.generation++
-	return s.db.Commit(Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
+	return s.db.Commit(nil, Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
 
 // prepare makes what the zero KeyedStore lacks.
@@ -316,15 +308,14 @@ func (s *KeyedStore) stepEarly(ctx context.Context, op operation, key []byte, ap
 // commit makes the changes, and calls applied, unless that is nil, when later commits cannot be durable without them. The
 // stripe is held.
 func (s *KeyedStore) commit(stripe *stripe, applied func(), changes []Entry) error {
-	ordered, ok := s.db.(OrderedDatabase)
-	if !ok || applied == nil {
-		return s.db.Commit(changes...)
+	if applied == nil {
+		return s.db.Commit(nil, changes...)
 	}
-	durable := ordered.Begin(changes...)
-	stripe.applied.Store(&changes[0])
 	defer stripe.applied.Store(nil)
-	applied()
-	return durable()
+	return s.db.Commit(func() {
+		stripe.applied.Store(&changes[0])
+		applied()
+	}, changes...)
 }
 
 // rememberedRecord is the largest record that a stripe keeps in memory, in bytes.

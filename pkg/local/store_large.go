@@ -11,7 +11,7 @@ import (
 // StoreValue implements [engine.LargeValues].
 func (s *KeyedStore) StoreValue(ctx context.Context, name string, data []byte, _ time.Time) error {
 	return s.do(ctx, operation{name: "store large value " + name}, func() error {
-		return s.db.Commit(Entry{largeKey(name), bytes.Clone(data)})
+		return s.db.Commit(nil, Entry{largeKey(name), bytes.Clone(data)})
 	})
 }
 

@@ -65,7 +65,7 @@ func (s *KeyedStore) noteRunning(changes []Entry) {
 	}
 	for _, change := range changes[1:] { // the first one is of the item
 		if bytes.HasPrefix(change.Key, runningKeys) {
-			_ = s.running.Commit(change) // memory does not fail
+			_ = s.running.Commit(nil, change) // memory does not fail
 		}
 	}
 }

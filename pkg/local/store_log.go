@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -74,6 +75,9 @@ func (s *KeyedStore) latest(stripe *stripe, execution engine.ID) (engine.Item, e
 // logOf returns the range of an execution's items from a number on.
 func logOf(id engine.ID, from uint64) Range { return Range{itemKey(id, from), itemKey(id, 1<<64-1)} }
 
+// Extend implements [engine.Log]. A store on one machine removes an execution by its state, not by its items.
+func (*KeyedStore) Extend(context.Context, time.Time, ...engine.ItemKey) error { return nil }
+
 // Append implements [engine.Log].
 func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 	return s.do(ctx, operation{"append to the log", item.Execution}, func() error {
@@ -92,7 +96,7 @@ func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 		}
 		value := encodeItem(item)
 		changes := s.itemChanges(item, value, head, err == nil && head.Status.Final(), stripe.restOf(item.Execution))
-		if err := s.db.Commit(changes...); err != nil {
+		if err := s.db.Commit(nil, changes...); err != nil {
 			return err
 		}
 		s.noteRunning(changes)

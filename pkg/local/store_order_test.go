@@ -16,16 +16,12 @@ type stepwise struct {
 	begins, endures func()
 }
 
-func (s *stepwise) Begin(changes ...Entry) (durable func() error) {
+func (s *stepwise) Commit(begun func(), changes ...Entry) error {
 	s.begins()
-	err := s.memory.Commit(changes...)
-	return func() error {
-		s.endures()
-		return err
-	}
+	err := s.memory.Commit(begun, changes...)
+	s.endures()
+	return err
 }
-
-func (s *stepwise) Commit(changes ...Entry) error { return s.Begin(changes...)() }
 
 func useStepwise(t *testing.T) (*stepwise, *KeyedStore) {
 	t.Helper()

@@ -40,11 +40,8 @@ type ValueFiles interface {
 	RemoveValues(log engine.ID, expires time.Time) error
 }
 
-// Reclaimer is a [Database] that returns space of what was removed.
-type Reclaimer interface {
-	// Reclaim may return the space of removed entries, which have so many bytes since the last call.
-	Reclaim(ctx context.Context, removed int) error
-}
+// RemovedBytes returns how many bytes were removed since its last call.
+func (s *KeyedStore) RemovedBytes() int { return int(s.reclaimable.Swap(0)) }
 
 // UseFiles has large values in files.
 func (s *KeyedStore) UseFiles(files ValueFiles) { s.files = files }
@@ -236,7 +233,7 @@ func (s *KeyedStore) removeValues(log engine.ID, mark removedMark) error {
 	if err := s.files.RemoveValues(log, mark.expires); err != nil {
 		return err
 	}
-	return s.db.Commit(Entry{idKey(keyRemoved, log), removedMark{expires: mark.expires}.encode()})
+	return s.db.Commit(nil, Entry{idKey(keyRemoved, log), removedMark{expires: mark.expires}.encode()})
 }
 
 // removedMark is what stays of a log until its tokens expire.
@@ -324,10 +321,7 @@ func (s *KeyedStore) Tidy(ctx context.Context, now time.Time) error {
 			notRemoved = errors.Join(notRemoved, failed)
 		}
 		if len(expired) > 0 && err == nil {
-			err = s.db.Commit(expired...)
-		}
-		if reclaimer, ok := s.db.(Reclaimer); ok && err == nil {
-			err = reclaimer.Reclaim(ctx, int(s.reclaimable.Swap(0)))
+			err = s.db.Commit(nil, expired...)
 		}
 		return errors.Join(err, notRemoved)
 	})

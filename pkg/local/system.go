@@ -24,6 +24,8 @@ type Store interface {
 	Recovery
 	resume.TokenStore
 	Jobs
+	// RecordEarly is Record for workers: it also returns an outcome that is being written.
+	RecordEarly(ctx context.Context, handle string) (token.Record, error)
 }
 
 // Jobs is what a store keeps of jobs.
@@ -217,7 +219,7 @@ func (s *System) compose() {
 	roles, keys, generation, now := config.Roles.orDefault(), config.Store.Keys(), config.Store.Generation(), config.Clock.Now
 	store := roles.Store(config.Store)
 	s.worker = must(roles.Worker(engine.WorkerConfig{
-		Log: config.Store, Flows: config.Store, TokenStore: tokensOfWorkers(config.Store), Stops: config.Store, Joins: config.Store, Wakes: s.queue,
+		Log: config.Store, Flows: config.Store, TokenStore: tokensOfWorkers{config.Store}, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
 		Descendants: config.Store, Index: config.Store, Pauses: config.Store,
 		LargeValues: config.Store,
 		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks, Notices: s.notices,
@@ -241,26 +243,12 @@ func (s *System) compose() {
 	s.newJobs()
 }
 
-// tokensOfWorkers returns the token records as workers see them; see [KeyedStore.CloseEarly].
-func tokensOfWorkers(store Store) engine.TokenStore {
-	if early, ok := store.(earlyRecords); ok {
-		return earlyTokens{store, early}
-	}
-	return store
-}
-
-type earlyRecords interface {
-	RecordEarly(ctx context.Context, handle string) (token.Record, error)
-}
-
-type earlyTokens struct {
-	engine.TokenStore
-	early earlyRecords
-}
+// tokensOfWorkers has the token records as workers see them; see [KeyedStore.CloseEarly].
+type tokensOfWorkers struct{ Store }
 
 // Record implements [engine.TokenStore].
-func (t earlyTokens) Record(ctx context.Context, handle string) (token.Record, error) {
-	return t.early.RecordEarly(ctx, handle)
+func (t tokensOfWorkers) Record(ctx context.Context, handle string) (token.Record, error) {
+	return t.RecordEarly(ctx, handle)
 }
 
 // must returns a part of the system. A system has all ports, so a missing one is a bug.

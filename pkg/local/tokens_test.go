@@ -25,14 +25,14 @@ type slowClosing struct {
 	looks *atomic.Int64 // at tokens
 }
 
-func (s slowClosing) Record(ctx context.Context, handle string) (token.Record, error) {
+func (s slowClosing) RecordEarly(ctx context.Context, handle string) (token.Record, error) {
 	s.looks.Add(1)
-	return s.Store.Record(ctx, handle)
+	return s.Store.RecordEarly(ctx, handle)
 }
 
-func (s slowClosing) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (s slowClosing) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	synctest.Wait()
-	return s.Store.Close(ctx, handle, closing)
+	return s.Store.CloseEarly(ctx, handle, closing, applied)
 }
 
 // lastCommitted is an observer that keeps the last state.

@@ -14,9 +14,9 @@ type commitSize struct {
 	changes int
 }
 
-func (c *commitSize) Commit(changes ...local.Entry) error {
+func (c *commitSize) Commit(begun func(), changes ...local.Entry) error {
 	c.changes = len(changes)
-	return c.Database.Commit(changes...)
+	return c.Database.Commit(begun, changes...)
 }
 
 // An item changes the list of unfinished executions only if its rest is not that of the item before. The next process finds

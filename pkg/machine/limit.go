@@ -25,7 +25,7 @@ type Limits struct {
 	Retention time.Duration
 	// ShortLife is how long most executions take. The log of an execution is kept for as long and the
 	// retention at first, and for the whole time that it may take only once it waits longer. 0 keeps each
-	// for that time. A store that deletes what has expired then implements [engine.ExtendingLog].
+	// for that time. [engine.Log.Extend] has them kept longer.
 	ShortLife time.Duration
 	// Direct is the longest call whose result the worker awaits itself; default [DefaultDirect].
 	Direct time.Duration

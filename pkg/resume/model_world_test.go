@@ -301,6 +301,10 @@ func (c *call) Record(ctx context.Context, handle string) (token.Record, error) 
 	return do(ctx, c, "read", func(s *state) (token.Record, error) { return s.records[handle], nil })
 }
 
+func (c *call) CloseEarly(ctx context.Context, handle string, op token.CloseOp, _ func()) (token.Record, error) {
+	return c.Close(ctx, handle, op)
+}
+
 func (c *call) Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error) {
 	return do(ctx, c, "close", func(s *state) (token.Record, error) { return s.change(handle, op.Apply), nil })
 }

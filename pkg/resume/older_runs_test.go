@@ -169,6 +169,10 @@ func (r *reused) Record(_ context.Context, handle string) (token.Record, error) 
 }
 
 // Close implements [resume.TokenStore].
+func (r *reused) CloseEarly(ctx context.Context, handle string, op token.CloseOp, _ func()) (token.Record, error) {
+	return r.Close(ctx, handle, op)
+}
+
 func (r *reused) Close(_ context.Context, handle string, op token.CloseOp) (token.Record, error) {
 	return r.change(handle, op.Apply)
 }

@@ -20,6 +20,9 @@ type TokenStore interface {
 	Record(ctx context.Context, handle string) (token.Record, error)
 	// Close applies the operation to the record.
 	Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error)
+	// CloseEarly is Close, and calls applied when the token's wake sees the outcome, which may be before the
+	// outcome is durable. A store without such an instant does not call it.
+	CloseEarly(ctx context.Context, handle string, op token.CloseOp, applied func()) (token.Record, error)
 	// Beat applies [token.Record.Beat] to the record.
 	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
 	// Poll applies the operation to the record.
@@ -65,8 +68,8 @@ type TokensConfig struct {
 	// Beats is nil if no external waits are served.
 	Beats Beats
 	// HoldBack, unless nil, holds back the wakes of the token's execution until
-	// release is called, so that a wake does not arrive before its token is closed. If Store has the method
-	// CloseEarly, release is called when the wake sees the outcome.
+	// release is called, so that a wake does not arrive before its token is closed. Release is called when the
+	// wake sees the outcome.
 	HoldBack func(id token.ID) (release func())
 }
 
@@ -167,22 +170,11 @@ func (t Token) closeFromRequest(ctx context.Context, outcome token.Outcome, by t
 		return 0, token.Record{}, ErrTooSlow
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}
-	record, err := config.close(ctx, t.handle, op, release)
+	record, err := config.Store.CloseEarly(ctx, t.handle, op, release)
 	if err != nil {
 		return 0, token.Record{}, err
 	}
 	return resultOf(record, op), record, nil
-}
-
-// close closes a token and calls release once a wake sees the outcome, if the store tells when.
-func (c *TokensConfig) close(ctx context.Context, handle string, op token.CloseOp, release func()) (token.Record, error) {
-	type earlyStore interface {
-		CloseEarly(ctx context.Context, handle string, op token.CloseOp, applied func()) (token.Record, error)
-	}
-	if early, ok := c.Store.(earlyStore); ok {
-		return early.CloseEarly(ctx, handle, op, release)
-	}
-	return c.Store.Close(ctx, handle, op)
 }
 
 // resultOf tells the operation's own outcome from an earlier one by its instant

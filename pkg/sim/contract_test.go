@@ -327,13 +327,13 @@ var mutants = []mutant{
 		return 0, token.Record{}, ErrTooSlow
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}
-	record, err := config.close(ctx, t.handle, op, release)
+	record, err := config.Store.CloseEarly(ctx, t.handle, op, release)
 	if err != nil {
 		return 0, token.Record{}, err
 	}
 `,
 			`	op := token.CloseOp{Outcome: outcome, By: by, At: sent}
-	record, err := config.close(ctx, t.handle, op, release)
+	record, err := config.Store.CloseEarly(ctx, t.handle, op, release)
 	if err != nil {
 		return 0, token.Record{}, err
 	}
@@ -616,14 +616,14 @@ var mutants = []mutant{
 	{
 		name: "rule 15: the last lane gets its wake before the others", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/lanes.go",
-			`	if err := c.sendAll(ctx, wakes[:last]); err != nil {
+			`	if err := c.wakes.SendAll(ctx, wakes[:last]); err != nil {
 		return err
 	}
 	return c.wakes.Send(ctx, wakes[last])
 `, `	if err := c.wakes.Send(ctx, wakes[last]); err != nil {
 		return err
 	}
-	return c.sendAll(ctx, wakes[:last])
+	return c.wakes.SendAll(ctx, wakes[:last])
 `),
 	},
 	{

@@ -178,6 +178,10 @@ func (o outcomes) Record(_ context.Context, handle string) (r token.Record, err 
 	return r, err
 }
 
+func (o outcomes) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, _ func()) (token.Record, error) {
+	return o.Close(ctx, handle, closing)
+}
+
 func (o outcomes) Close(_ context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	if o.a.receives >= poisonReceives && closing.Outcome.Error == machine.ErrorInternal {
 		o.a.world.defectTold = true
@@ -277,6 +281,12 @@ func (j joins) Joined(_ context.Context, fork engine.ForkID) (record engine.Join
 }
 
 type wakes struct{ a *actor }
+
+func (p wakes) SendAll(ctx context.Context, all []engine.Wake) error {
+	return engine.SendEach(ctx, all, p.Send)
+}
+
+func (wakes) HoldBack(engine.ID) (release func()) { return func() {} }
 
 func (p wakes) Send(_ context.Context, wake engine.Wake) error {
 	to := p.a.world.logOf(wake.Execution)

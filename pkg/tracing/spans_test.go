@@ -338,6 +338,12 @@ func newCrashesWith(t *testing.T, text string, trace *machine.Trace, change func
 }
 
 // Send implements [engine.Wakes].
+func (c *crashes) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	return engine.SendEach(ctx, wakes, c.Send)
+}
+
+func (*crashes) HoldBack(engine.ID) (release func()) { return func() {} }
+
 func (c *crashes) Send(_ context.Context, w engine.Wake) error {
 	c.wakes = append(c.wakes, w)
 	return nil

@@ -239,6 +239,8 @@ func (r *flowRun) Notify(context.Context, engine.Notice) error {
 }
 
 // Send implements [engine.Wakes].
+func (*flowRun) HoldBack(engine.ID) (release func()) { return func() {} }
+
 func (r *flowRun) Send(_ context.Context, wake engine.Wake) error {
 	r.wakes = append(r.wakes, wake)
 	r.meter.sent()

@@ -10,7 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// SendAll implements [engine.BatchWakes].
+// SendAll implements [engine.Wakes].
 func (r *flowRun) SendAll(ctx context.Context, wakes []engine.Wake) error {
 	for _, wake := range wakes {
 		if err := r.Send(ctx, wake); err != nil {

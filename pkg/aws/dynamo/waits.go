@@ -67,6 +67,11 @@ func (w *Waits) Close(ctx context.Context, handle string, closing token.CloseOp)
 	return w.setPart(ctx, handle, attrClosing, closing, change)
 }
 
+// CloseEarly implements [resume.TokenStore]. An outcome is seen when it is stored.
+func (w *Waits) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, _ func()) (token.Record, error) {
+	return w.Close(ctx, handle, closing)
+}
+
 // Begin implements [engine.TokenStore].
 func (w *Waits) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return w.setPart(ctx, handle, attrBegun, beginning, update{op: "begin a call", condition: whileUnbegun, values: item{}})

@@ -138,6 +138,9 @@ func (w *Wakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
 	return nil
 }
 
+// HoldBack implements [engine.Wakes]. The queue redelivers a wake that comes too early.
+func (*Wakes) HoldBack(engine.ID) (release func()) { return func() {} }
+
 // queueOf returns the queue of a wake.
 func (w *Wakes) queueOf(wake engine.Wake) Queue {
 	if wake.Descendant && w.config.Descendants.URL != "" {

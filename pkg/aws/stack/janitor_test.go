@@ -314,3 +314,7 @@ func (s stack) lostStop(t *testing.T, flow, execution string) engine.Wake {
 type lostWakes struct{}
 
 func (lostWakes) Send(context.Context, engine.Wake) error { return nil }
+
+func (lostWakes) SendAll(context.Context, []engine.Wake) error { return nil }
+
+func (lostWakes) HoldBack(engine.ID) (release func()) { return func() {} }

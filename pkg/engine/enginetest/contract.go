@@ -129,6 +129,15 @@ func (b *fixture) note(format string, args ...any) {
 }
 
 // Send implements [engine.Wakes].
+// SendAll implements [engine.Wakes] for a queue without batches.
+func (b *fixture) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	return engine.SendEach(ctx, wakes, b.Send)
+}
+
+// HoldBack implements [engine.Wakes].
+func (*fixture) HoldBack(engine.ID) (release func()) { return func() {} }
+
+// Send implements [engine.Wakes].
 func (b *fixture) Send(_ context.Context, w engine.Wake) error {
 	kind := kindOf(w) + b.of(w)
 	in := w.Due.Sub(b.Now())
@@ -460,9 +469,7 @@ func (l notedLog) Extend(ctx context.Context, expires time.Time, keys ...engine.
 	for _, key := range keys {
 		what += fmt.Sprintf(" %d", key.Seq)
 	}
-	if log, ok := l.store.(engine.ExtendingLog); ok {
-		err = log.Extend(ctx, expires, keys...)
-	}
+	err = l.store.Extend(ctx, expires, keys...)
 	l.note("%s", what)
 	return err
 }
@@ -569,6 +576,12 @@ func (b *fixture) rival(stops ...string) *roles {
 type wakesFunc func(engine.Wake) error
 
 func (f wakesFunc) Send(_ context.Context, w engine.Wake) error { return f(w) }
+
+func (f wakesFunc) SendAll(ctx context.Context, wakes []engine.Wake) error {
+	return engine.SendEach(ctx, wakes, f.Send)
+}
+
+func (wakesFunc) HoldBack(engine.ID) (release func()) { return func() {} }
 
 type tasksFunc func(machine.Call) (token.Outcome, error)
 

@@ -214,8 +214,7 @@ func wakesManySenders(c on[Queue]) {
 	wantAll(t, q, missing)
 }
 
-// wakesTogether sends what a fork of many lanes does. A queue without batches gets them one by one, as
-// from the engine.
+// wakesTogether sends what a fork of many lanes does.
 func wakesTogether(c on[Queue]) {
 	t, q := c.t, c.it
 	const lanes = 23 // two full batches of SQS, and a rest
@@ -225,9 +224,7 @@ func wakesTogether(c on[Queue]) {
 		sent[i] = engine.Wake{Execution: lane.ID(), Lane: &lane, Cause: machine.CauseStart, Due: q.Now(), Sent: q.Now()}
 		missing[lane.ID()] = sent[i]
 	}
-	if batches, ok := q.(engine.BatchWakes); !ok {
-		send(t, q, sent...)
-	} else if err := errors.Join(batches.SendAll(t.Context(), sent), batches.SendAll(t.Context(), nil)); err != nil {
+	if err := errors.Join(q.SendAll(t.Context(), sent), q.SendAll(t.Context(), nil)); err != nil {
 		t.Fatalf("send %d wakes, and none: %v", lanes, err)
 	}
 	wantAll(t, q, missing)

@@ -164,6 +164,14 @@ func (l Log) Append(ctx context.Context, item engine.Item) error {
 	return l.Log.Append(ctx, item)
 }
 
+// Extend reports the gap before items are kept longer.
+func (l Log) Extend(ctx context.Context, expires time.Time, keys ...engine.ItemKey) error {
+	if l.trail != nil {
+		l.trail.next("extend")
+	}
+	return l.Log.Extend(ctx, expires, keys...)
+}
+
 // TokenStore is a token store that reports the gaps before its updates. That of a closer or a stop
 // has no trail.
 type TokenStore struct {
@@ -173,7 +181,12 @@ type TokenStore struct {
 
 // Close names the closing by who closes.
 func (s TokenStore) Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error) {
-	effect, t := "close by "+string(op.By), s.trail
+	return s.Closing(handle, op, func() (token.Record, error) { return s.TokenStore.Close(ctx, handle, op) })
+}
+
+// Closing reports the gaps around a closing of a token by closeIt.
+func (s TokenStore) Closing(handle string, op token.CloseOp, closeIt func() (token.Record, error)) (token.Record, error) {
+	t := s.trail
 	if t == nil {
 		t = &trail{last: "send wake"}
 		if id, ok := token.HandleID(handle); ok {
@@ -181,8 +194,8 @@ func (s TokenStore) Close(ctx context.Context, handle string, op token.CloseOp) 
 		}
 		defer t.next("answer")
 	}
-	t.next(effect)
-	return s.TokenStore.Close(ctx, handle, op)
+	t.next("close by " + string(op.By))
+	return closeIt()
 }
 
 // Stops reports the gaps around a request to stop.
@@ -255,6 +268,13 @@ func (w wakes) Send(ctx context.Context, wake engine.Wake) error {
 		t.next("send timer")
 	}
 	return w.Wakes.Send(ctx, wake)
+}
+
+func (w wakes) SendAll(ctx context.Context, all []engine.Wake) error {
+	if len(all) > 0 {
+		w.trail.next("send lanes")
+	}
+	return w.Wakes.SendAll(ctx, all)
 }
 
 type caller struct {

@@ -87,9 +87,9 @@ func (b *fixture) Record(ctx context.Context, handle string) (token.Record, erro
 	return b.MemoryStore.Record(ctx, handle)
 }
 
-func (b *fixture) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (b *fixture) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	b.uses.Add(1)
-	return b.MemoryStore.Close(ctx, handle, closing)
+	return b.MemoryStore.CloseEarly(ctx, handle, closing, applied)
 }
 
 func (b *fixture) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {

@@ -72,9 +72,9 @@ func (b *fixture) Send(context.Context, token.ID, string, time.Time) error {
 	return b.fails
 }
 
-func (b *fixture) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (b *fixture) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	b.uses.Add(1)
-	return b.MemoryStore.Close(ctx, handle, closing)
+	return b.MemoryStore.CloseEarly(ctx, handle, closing, applied)
 }
 
 // tick lets time go by: what is told twice in one instant is told once.

@@ -117,19 +117,17 @@ func (d *database) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte]
 }
 
 // Commit implements [local.Database].
-func (d *database) Commit(changes ...local.Entry) error {
-	return d.commits.wait(d.commits.begin(changes, false))
+func (d *database) Commit(begun func(), changes ...local.Entry) error {
+	commit := d.commits.begin(changes, begun != nil)
+	if begun != nil {
+		begun()
+	}
+	return d.commits.wait(commit)
 }
 
-// Begin implements [local.OrderedDatabase].
-func (d *database) Begin(changes ...local.Entry) (durable func() error) {
-	begun := d.commits.begin(changes, true)
-	return func() error { return d.commits.wait(begun) }
-}
-
-// Reclaim implements [local.Reclaimer]. It rewrites all tables once a quarter of the store was removed, so
+// reclaim may return the space of removed entries, which have so many bytes. It rewrites all tables once a quarter of the store was removed, so
 // each removed byte costs a few written ones. Less than that is reclaimed when tables are merged.
-func (d *database) Reclaim(ctx context.Context, removed int) error {
+func (d *database) reclaim(ctx context.Context, removed int) error {
 	const share = 4
 	total := d.removed.Add(int64(removed))
 	if total == 0 || uint64(total) < d.pebble.Metrics().DiskSpaceUsage()/share { //nolint:gosec // never negative

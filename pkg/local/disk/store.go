@@ -2,6 +2,7 @@ package disk
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -35,6 +37,19 @@ type Store struct {
 	keys    token.Keys
 	// lock keeps other processes out.
 	lock io.Closer
+}
+
+// Tidy implements [local.Removal]. It also returns space of what was removed.
+func (s *Store) Tidy(ctx context.Context, now time.Time) error {
+	if err := s.KeyedStore.Tidy(ctx, now); err != nil {
+		return err
+	}
+	leave, err := s.db.Enter()
+	if err != nil {
+		return failedTo("return the space of removed executions", err)
+	}
+	defer leave()
+	return s.db.reclaim(ctx, s.RemovedBytes())
 }
 
 // storeFormat is the format number of the store as a whole. It changes when an older release would

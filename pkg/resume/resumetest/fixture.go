@@ -169,6 +169,11 @@ func (s fixtureStore) Close(ctx context.Context, handle string, closing token.Cl
 	return r, err
 }
 
+func (s fixtureStore) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (r token.Record, err error) {
+	err = s.effect("close", func() (err error) { r, err = s.raw.CloseEarly(ctx, handle, closing, applied); return err })
+	return r, err
+}
+
 func (s fixtureStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return s.raw.Beat(ctx, handle, at)
 }

@@ -139,6 +139,10 @@ func (n noted) Close(ctx context.Context, handle string, closing token.CloseOp) 
 	return n.do("update", func() (token.Record, error) { return n.TokenStore.Close(ctx, handle, closing) })
 }
 
+func (n noted) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
+	return n.do("update", func() (token.Record, error) { return n.TokenStore.CloseEarly(ctx, handle, closing, applied) })
+}
+
 func (n noted) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return n.do("beat", func() (token.Record, error) { return n.TokenStore.Beat(ctx, handle, at) })
 }
@@ -311,9 +315,9 @@ type deadlineStore struct {
 	deadline *time.Time
 }
 
-func (s deadlineStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (s deadlineStore) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	*s.deadline, _ = ctx.Deadline()
-	return s.TokenStore.Close(ctx, handle, closing)
+	return s.TokenStore.CloseEarly(ctx, handle, closing, applied)
 }
 
 func tokensWakeFails(b *tokensFixture) {

@@ -5,6 +5,7 @@ const { open, check, focus } = require('./browser.cjs')
 
 open(async (page, { url }) => {
   await page.goto(url)
+  await page.getByRole('heading', { name: 'Executions' }).waitFor()
   const own = page.url()
   const at = (path) => new URL(path, own).href
   assert.match(own, /localhost:\d+\/executions$/, 'the key is not in the address')

@@ -53,6 +53,12 @@ func (s store) Close(ctx context.Context, handle string, op token.CloseOp) (toke
 	return failpoints.TokenStore{TokenStore: s.Store}.Close(ctx, handle, op)
 }
 
+func (s store) CloseEarly(ctx context.Context, handle string, op token.CloseOp, applied func()) (token.Record, error) {
+	return failpoints.TokenStore{TokenStore: s.Store}.Closing(handle, op, func() (token.Record, error) {
+		return s.Store.CloseEarly(ctx, handle, op, applied)
+	})
+}
+
 func (s store) RequestStop(ctx context.Context, id engine.ID, request engine.StopRequest, expires time.Time) error {
 	return failpoints.Stops{Stops: s.Store}.RequestStop(ctx, id, request, expires)
 }

@@ -27,6 +27,10 @@ func (w watchedWaits) Close(ctx context.Context, handle string, closing token.Cl
 	return failpoints.TokenStore{TokenStore: w.Waits}.Close(ctx, handle, closing)
 }
 
+func (w watchedWaits) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, _ func()) (token.Record, error) {
+	return w.Close(ctx, handle, closing)
+}
+
 func (w watchedWaits) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
 	return failpoints.Stops{Stops: w.Waits}.RequestStop(ctx, execution, request, expires)
 }
