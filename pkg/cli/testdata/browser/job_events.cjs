@@ -4,6 +4,7 @@ const { open, check } = require('./browser.cjs')
 
 open(async (page, { url, event }) => {
   await page.goto(url)
+  await page.getByRole('heading', { name: 'Executions' }).waitFor()
   const own = page.url()
   const at = (path) => new URL(path, own).href
   await page.goto(at('/job-events'))
