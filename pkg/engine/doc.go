@@ -43,9 +43,12 @@
 //     such as token keys, does not. A wake that was dead-lettered fails the execution or lane that
 //     depends on it, and no other.
 //
-// Rules 14 to 23 are those of forks. A parallel or a foreach with several lanes is a fork, and each
-// lane is a log of its own, to which all rules apply:
+// Rules 14 to 23 are those of forks:
 //
+//  14. A parallel has a lane for each branch. A foreach over n items, k at once, has min(n, k) lanes, and
+//     lane j runs the items j, j+k, j+2k and so on. A lane is a log of its own, to which all rules apply. It
+//     waits for one thing at a time, it may fork, and it expires with its execution. Nothing is written for a
+//     lane before it has something to record. One lane is no fork: its series runs in the log itself.
 //  15. The log commits that it waits for its lanes, then sends each lane a start wake, and the last
 //     lane's after the others were accepted. If the last lane has a log, all were sent.
 //  16. A lane without a log starts if the latest item of its parent waits for it and is not ending.
@@ -60,7 +63,22 @@
 //     stopped, and one that has ended joins again.
 //  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for lanes
 //     makes it ending.
-//  23. Only the execution checks its time limit.
+//  22. A direct call follows a commit in the same worker only if its time limit fits into the rest of the
+//     worker's life. Otherwise the commit waits for a timer that is due at once. The items of one lane do not
+//     depend on each other, so their results may share a commit: at the latest after 10 results, 5 s or 64 KB.
+//  23. Only the execution checks its time limit, and each log counts its own events.
+//
+// Rules 24 to 26 are those of sub-flows that a step waits for:
+//
+//  24. The submission of the step's token task starts the sub-flow, as in rule 12. The name is given, or made
+//     from the attempt's idempotency key. The sub-flow's state names the log and the token of the step. If an
+//     execution of that name has another token, the submission fails. A step that does not wait has the result
+//     of the start as its outcome.
+//  25. The terminal item of the sub-flow is followed by closing the step's token, then by a wake of the step,
+//     also if the token was closed before. A redelivered wake that ended the sub-flow repeats both.
+//  26. A worker that applies an outcome which the sub-flow did not report first sends the sub-flow a wake, then
+//     commits. The closed token is the request to stop. The sub-flow reads it on that wake, and when its start is
+//     applied. The step does not wait for the sub-flow to end.
 //
 // Sub-flows, and what descends from an execution:
 //
