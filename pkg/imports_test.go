@@ -76,7 +76,7 @@ var house = []row{
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 
-	{path: "pkg/schedule", ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value"}},
+	{path: "pkg/schedule", ours: []string{"pkg/engine", "pkg/token", "pkg/machine", "pkg/fdl", "pkg/value"}},
 	{path: "pkg/schedule/cron", ours: []string{"pkg/schedule", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value"}, modules: []string{cron}},
 	{path: "pkg/schedule/scheduletest", testing: true, ours: []string{"pkg/schedule", "pkg/engine"}},
 
