@@ -53,7 +53,7 @@ func TestCitedRulesAreStated(t *testing.T) {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || name == "contract_test.go" {
 				return err
 			}
-			text, err := os.ReadFile(name) //nolint:gosec // of the repository
+			text, err := os.ReadFile(name)
 			for _, citation := range unstatedRules(string(text), stated) {
 				t.Errorf("%s cites %q, which pkg/engine/doc.go does not state", name, citation)
 			}

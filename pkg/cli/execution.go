@@ -104,16 +104,22 @@ func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool
 			Name: e.name, Hash: flow.Hash, Input: e.input, Notify: e.options.notify.Target, NotifyWaits: e.options.notify.Waits,
 		})
 	}
-	var refused *rest.Error
-	switch {
-	case errors.As(err, &refused) && refused.Code == engine.CodePaused:
-		err = view.Usage(refused.Message, "waitless flows resume "+flow.Name)
-	case errors.As(err, &refused) && refused.Status == http.StatusConflict:
-		err = view.Usage("execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
-	case err == nil && !isNew && begun.Status.Final() && e.steps != nil:
+	if err == nil && !isNew && begun.Status.Final() && e.steps != nil {
 		e.steps.Say(e.title() + " ended before; this is its history and its result")
 	}
-	return begun, isNew, err
+	return begun, isNew, e.startError(err, flow.Name)
+}
+
+// startError returns the error of a start with the fix, if the API refused it.
+func (e *execution) startError(err error, flow string) error {
+	refused, ok := errors.AsType[*rest.Error](err)
+	switch {
+	case ok && refused.Code == engine.CodePaused:
+		return view.Usage(refused.Message, "waitless flows resume "+flow)
+	case ok && refused.Status == http.StatusConflict:
+		return view.Usage("execution "+e.title()+" exists with another definition or input", "--name ANOTHER-NAME")
+	}
+	return err
 }
 
 // elsewhere returns the API of the stack or of the `waitless dev` that runs the execution, or nil

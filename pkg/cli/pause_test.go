@@ -60,6 +60,6 @@ func TestTheRunningProcessContinuesAResumedFlow(t *testing.T) {
 	}
 	wantSaid(t, doWith(t, "", env, "show", "callback/one"), ExitSucceeded, "Succeeded")
 	for _, command := range []string{"pause", "resume"} {
-		wantSaid(t, doWith(t, "", env, "flows", command, "calback"), ExitUsage, `there is no flow "calback"`, `did you mean "callback"?`, "try: waitless flows list")
+		wantSaid(t, doWith(t, "", env, "flows", command, "callbak"), ExitUsage, `there is no flow "callbak"`, `did you mean "callback"?`, "try: waitless flows list")
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // Store is what a [System] keeps its executions in. [KeyedStore] implements it.
-type Store interface {
+type Store interface { //nolint:interfacebloat // the ports of one store
 	Executions
 	engine.LargeValues
 	Recovery

@@ -194,7 +194,8 @@ var descendantCases = []ruleCase{
 			Log: engine.NewID("removed", "one"), Key: "removed-one-1", Root: machine.RootID(engine.NewID("removed", "one")), Generation: 1,
 		})
 		err := b.client().StopDescendants(b.t.Context(), testID, "", "")
-		if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), "it descends from an execution that was removed; stop it alone, or pause its flow") {
+		const why = "it descends from an execution that was removed; stop it alone, or pause its flow"
+		if engine.CodeOf(err) != engine.CodeInvalid || !strings.Contains(err.Error(), why) {
 			b.t.Errorf("the stop of a sub-flow of an unknown root: %v", err)
 		}
 	}},

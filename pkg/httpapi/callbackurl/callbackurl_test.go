@@ -224,7 +224,7 @@ func TestConflictNamesTheFirstOutcome(t *testing.T) {
 			b := newFixture(t)
 			handle, _, _ := strings.Cut(b.text, ".")
 			closing := token.CloseOp{Outcome: token.Failure(secret, secret), By: by, At: now}
-			if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
+			if _, err := b.Close(t.Context(), handle, closing); err != nil {
 				t.Fatal(err)
 			}
 			got := b.post("", `{"a":"`+secret+`"}`)
@@ -243,7 +243,7 @@ func TestRevokedToken(t *testing.T) {
 		b := newFixture(t)
 		handle, _, _ := strings.Cut(b.text, ".")
 		closing := token.CloseOp{Outcome: token.Failure(token.ErrorRevoked, "a secret cause"), By: by, At: now}
-		if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
+		if _, err := b.Close(t.Context(), handle, closing); err != nil {
 			t.Fatal(err)
 		}
 		if got := b.post("", "{}"); got.status != 409 || !strings.Contains(got.body, "the token is closed: "+want+" at ") {

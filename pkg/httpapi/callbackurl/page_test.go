@@ -226,7 +226,7 @@ func TestThePageSaysWhatClosedTheToken(t *testing.T) {
 		b := newFixture(t)
 		handle, _, _ := strings.Cut(b.text, ".")
 		closing := token.CloseOp{Outcome: token.Failure("secret", "secret"), By: by, At: now}
-		if _, err := b.MemoryStore.Close(t.Context(), handle, closing); err != nil {
+		if _, err := b.Close(t.Context(), handle, closing); err != nil {
 			t.Fatal(err)
 		}
 		b.get().wantText(t, 200, want)

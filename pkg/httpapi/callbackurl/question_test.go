@@ -179,7 +179,7 @@ func TestThePageOfADeadlineThatPassed(t *testing.T) {
 	t.Parallel()
 	b := asking(t, "Pay?", "Yes")
 	handle, _, _ := strings.Cut(b.text, ".")
-	if _, err := b.MemoryStore.Close(t.Context(), handle, token.CloseOp{Outcome: token.Failure("E", ""), By: token.ClosedByDeadline, At: now}); err != nil {
+	if _, err := b.Close(t.Context(), handle, token.CloseOp{Outcome: token.Failure("E", ""), By: token.ClosedByDeadline, At: now}); err != nil {
 		t.Fatal(err)
 	}
 	b.get().wantText(t, 200, "<h1>The deadline has passed</h1>", "Its deadline passed on 31 January 2026")

@@ -237,7 +237,8 @@ func TestForgedFirings(t *testing.T) {
 func TestFiringsOfTheFirstRelease(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.entries["f/a"] = schedule.Entry{Flow: "f", Name: "a", Text: `{"Cron":"0 0 * * * *","Enabled":true,"Created":"2026-01-31T09:00:00Z","Modified":"2026-01-31T09:00:00Z"}`}
+	const text = `{"Cron":"0 0 * * * *","Enabled":true,"Created":"2026-01-31T09:00:00Z","Modified":"2026-01-31T09:00:00Z"}`
+	f.entries["f/a"] = schedule.Entry{Flow: "f", Name: "a", Text: text}
 	f.update(func(s *schedule.Schedule) { s.Enabled = true })
 	due := schedule.Firing{Flow: "f", Name: "a", At: at(t, "2026-01-31T10:00:00")}
 	if err := f.runner.Fire(t.Context(), due); err != nil || len(f.started) != 1 {
