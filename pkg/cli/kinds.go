@@ -35,7 +35,7 @@ func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problem
 
 func declarationOf(name string, node yaml.Node) (jobs.Declaration, error) {
 	var members any
-	if err := node.Load(&members); err != nil {
+	if err := node.Load(&members, yaml.WithUniqueKeys(false)); err != nil {
 		return jobs.Declaration{}, err
 	}
 	text, err := json.Marshal(members)

@@ -168,26 +168,26 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 		}
 	}
 	var file, tasks, vars, flows, kinds map[string]yaml.Node
-	if err := yaml.Load(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
+	if err := fdl.LoadYAML(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
 		report(unreadable(err))
 	}
 	for key, node := range file {
 		switch {
 		case key == varsKey:
-			if node.Load(&vars) != nil {
+			if node.Load(&vars, yaml.WithUniqueKeys(false)) != nil {
 				report(node, errors.New(`vars are not a mapping; allowed: names with their values, like "NAME: VALUE"`))
 			}
 		case key == flowsKey:
-			if node.Load(&flows) != nil {
+			if node.Load(&flows, yaml.WithUniqueKeys(false)) != nil {
 				report(node, errors.New(`flows are not a mapping; allowed: names of flows with their files, like "payment: payment.yaml"`))
 			}
 		case key == kindsKey:
-			if node.Load(&kinds) != nil {
+			if node.Load(&kinds, yaml.WithUniqueKeys(false)) != nil {
 				report(node, errors.New(`kinds are not a mapping; allowed: names of custom kinds with their declarations, see waitless docs jobs`))
 			}
 		case key != tasksKey:
 			report(node, s.set(key, node))
-		case node.Load(&tasks) != nil:
+		case node.Load(&tasks, yaml.WithUniqueKeys(false)) != nil:
 			report(node, errors.New(`tasks are not a mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`))
 		}
 	}

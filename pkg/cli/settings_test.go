@@ -283,9 +283,10 @@ func TestMistakesInSettings(t *testing.T) {
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
 			`:2:6: a has no text; write one, or leave the key out`, `:3:5: b has no text`, `:4:8: stack has no text`,
 		}},
-		"twice":  {"store: a\nstack: b\nstore: c\n", []string{`:3:1: the settings cannot be read: mapping key "store" already defined at line 1`}},
-		"a list": {"- store\n", []string{`:1:1: the settings are not a mapping; allowed: keys with their values, like "store: .waitless"`}},
-		"tasks":  {"tasks: exec:x\n", []string{`:1:8: tasks are not a mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
+		"twice":        {"store: a\nstack: b\nstore: c\n", []string{`:3:1: the settings cannot be read: mapping key "store" already defined at line 1`}},
+		"a task twice": {"tasks:\n  a: exec:x\n  a: exec:y\n", []string{`:3:3: the settings cannot be read: mapping key "a" already defined at line 2`}},
+		"a list":       {"- store\n", []string{`:1:1: the settings are not a mapping; allowed: keys with their values, like "store: .waitless"`}},
+		"tasks":        {"tasks: exec:x\n", []string{`:1:8: tasks are not a mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`}},
 		"all at once": {"data-limit: -1\nexecution-days: 900\nstore: 5\ncallback-url: nonsense\ncolor: red\n", []string{
 			`:1:13: data-limit is "-1"; allowed: a number of bytes from 32768 to 6291456`,
 			`:2:17: execution-days is "900"; allowed: whole days from 1 to 366`,

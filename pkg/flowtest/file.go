@@ -113,7 +113,7 @@ func ParseFile(path string) ([]Case, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	var file fileFields
-	if err := yaml.Load(text, &file, yaml.WithKnownFields()); err != nil {
+	if err := fdl.LoadYAML(text, &file, yaml.WithKnownFields()); err != nil {
 		return nil, fmt.Errorf("%s: %s", path, explained(err))
 	}
 	if file.Flow == "" {

@@ -9,7 +9,6 @@ import (
 	"github.com/waitless/waitless/pkg/lineartest"
 )
 
-// A mapping with thousands of keys is not here: the YAML library compares each key with each other.
 func TestParseFileIsLinear(t *testing.T) {
 	t.Parallel()
 	path := func(text string) string {
@@ -26,6 +25,10 @@ func TestParseFileIsLinear(t *testing.T) {
 	lineartest.Check(t, read, 400, map[string]lineartest.Text{
 		"answers":        lineartest.Repeated("tests:\n- answers:\n", "  - {step: A#, output: {a: 1}}\n", ""),
 		"replies":        lineartest.Repeated("tests:\n- functions:\n    F:\n", "    - {output: {a: #}}\n", ""),
+		"keys":           lineartest.Repeated("tests:\n- input:\n", "    a#: 1\n", ""),
+		"functions":      lineartest.Repeated("tests:\n- functions:\n", "    F#: {output: {}}\n", ""),
+		"sub-flows":      lineartest.Repeated("subflows:\n", "  f#: f.yaml\n", "tests: [{input: {}}]\n"),
+		"repeated keys":  lineartest.Repeated("tests:\n- input:\n", "    a: 1\n", ""),
 		"unknown fields": lineartest.Repeated("tests:\n", "- {nam: A#}\n", ""),
 	})
 }

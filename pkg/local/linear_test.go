@@ -14,6 +14,8 @@ func TestParseScriptIsLinear(t *testing.T) {
 		"answers":        lineartest.Repeated("answers:\n", "- {step: A#, output: {a: 1}}\n", ""),
 		"wrong at last":  lineartest.Repeated("answers:\n", "- {step: A#, output: {a: 1}}\n", "- {step: B, output: 1}\n"),
 		"unknown fields": lineartest.Repeated("answers:\n", "- {stp: A#}\n", ""),
+		"keys":           lineartest.Repeated("answers:\n- step: A\n  output:\n", "    a#: 1\n", ""),
+		"repeated keys":  lineartest.Repeated("answers:\n- step: A\n  output:\n", "    a: 1\n", ""),
 		"on one line":    lineartest.Repeated("{answers: [", "{step: A#, choice: a}, ", "]}"),
 	})
 }

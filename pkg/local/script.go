@@ -104,7 +104,7 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return s, nil
 	}
-	if err := yaml.Load(text, &s.lists, yaml.WithKnownFields()); err != nil {
+	if err := fdl.LoadYAML(text, &s.lists, yaml.WithKnownFields()); err != nil {
 		return nil, scriptError(err)
 	}
 	for i := range s.lists.Answers {
