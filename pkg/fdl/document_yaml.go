@@ -17,9 +17,6 @@ func (r *reader) readText(text []byte) *node {
 	if json.Valid(text) {
 		text = escapedPair().ReplaceAllFunc(text, unescaped)
 	}
-	if root := readPlain(string(text)); root != nil {
-		return root
-	}
 	return r.readYAML(text)
 }
 
