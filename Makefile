@@ -108,7 +108,7 @@ sim: ## Replay the simulation of one seed, SEED=n, and print its trace
 	@go test -count=1 ./pkg/sim -run '^TestSeed$$' -v -seed $(SEED)
 
 .PHONY: check
-check: gofmt tidy toolchain lint templates tree ## Check format, go.mod, the toolchain, lint, the templates and the rules of the tree
+check: gofmt tidy toolchain lint templates tree subjects ## Check format, go.mod, the toolchain, lint, the templates, the rules of the tree, commit subjects
 
 .PHONY: gofmt
 gofmt:
@@ -150,6 +150,15 @@ templates: $(SAM) $(CHECKOV)
 .PHONY: tree
 tree:
 	go test -count=1 ./pkg
+
+# The commits that are not published yet. In a clone without the branch there are none.
+SINCE ?= origin/main
+
+.PHONY: subjects
+subjects:
+	@git rev-parse --quiet --verify '$(SINCE)^{commit}' >/dev/null || exit 0; \
+	bad=$$(git log --no-merges --format=%s '$(SINCE)..HEAD' | awk 'length($$0) > 72 || !/^[a-z0-9\/._, -]+: [a-z]/'); \
+	if [ -n "$$bad" ]; then echo "commit subjects are 'area: imperative', at most 72 characters; reword:"; echo "$$bad"; exit 1; fi
 
 .PHONY: bench
 bench: ## Run the benchmarks
