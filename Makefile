@@ -66,6 +66,8 @@ LONGEST := $(wildcard ./pkg/aws/stack ./pkg/cli ./pkg/sim)
 
 .PHONY: test
 test: tools ## Vet, run all tests and a minute of simulation
+	$(TOOLS) vet ./...
+	$(TOOLS) test ./...
 	go test -timeout 15m -vet=all -json $(LONGEST) ./... | go run ./pkg/cmd/conformance -differences
 	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
 
@@ -159,6 +161,13 @@ subjects:
 	@git rev-parse --quiet --verify '$(SINCE)^{commit}' >/dev/null || exit 0; \
 	bad=$$(git log --no-merges --format=%s '$(SINCE)..HEAD' | awk 'length($$0) > 72 || !/^[a-z0-9\/._, -]+: [a-z]/'); \
 	if [ -n "$$bad" ]; then echo "commit subjects are 'area: imperative', at most 72 characters; reword:"; echo "$$bad"; exit 1; fi
+
+# pkg/tools is a module of its own, without dependencies.
+TOOLS := go -C pkg/tools
+
+.PHONY: lines
+lines: ## Count the lines with code of each package
+	@$(TOOLS) run ./lines "$(CURDIR)"
 
 .PHONY: bench
 bench: ## Run the benchmarks
