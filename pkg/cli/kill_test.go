@@ -47,6 +47,7 @@ var (
 	longCalls    = killStory{flow: "long", ends: machine.StatusSucceeded, order: acceptedLate}
 	longOnce     = killStory{flow: "long-once", ends: machine.StatusSucceeded, once: []string{"Only"}, order: begunLate}
 	callbacks    = killStory{flow: "callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats}
+	closedLate   = killStory{flow: "callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats, order: toldLate}
 	callbackOnce = killStory{flow: "callback-once", ends: machine.StatusFailed, once: []string{"Ask"}}
 	slow         = killStory{flow: "slow-callbacks", ends: machine.StatusSucceeded, asked: answersAndRepeats, order: acceptedLate}
 	slowOnce     = killStory{flow: "slow-once", ends: machine.StatusSucceeded, asked: answersAndRepeats, once: []string{"Ask"}, order: begunLate}
@@ -64,6 +65,9 @@ var (
 	// call with atMostOnce.
 	acceptedLate = accepted("take task > long call", "commit queued > delete")
 	begunLate    = accepted("take task > begin", "commit queued > delete")
+	// toldLate holds a wake back until the closer of its token, or the client that starts the execution, has its
+	// response. A worker sees an outcome before that.
+	toldLate = killOrder{gap: "receive > send timer", after: []string{"commit start > answer", "close by hand > answer"}}
 )
 
 // accepted names the order in which a task is accepted: it is recorded that it was queued, or found that it
@@ -187,7 +191,7 @@ var killGaps = []killGap{
 	{rule: "7", gap: "find pending > commit submitted", story: slow, after: []string{"keep answer > send wake"}},
 	{rule: "7", gap: "find pending > commit end", story: refused, after: []string{"close by submit > commit end"}},
 	{rule: "7", gap: "find pending > commit end", story: slowRefused, after: []string{"close by submit > send wake"}},
-	{rule: "7", gap: "find pending > send timer", story: callbacks, after: []string{"close by hand > answer"}},
+	{rule: "7", gap: "find pending > send timer", story: closedLate, after: []string{"close by hand > answer"}},
 	{rule: "7", gap: "find pending > close by task", story: callbackOnce, after: []string{"commit token > submission"}},
 	{rule: "7", gap: "close by task > commit end", story: callbackOnce, after: []string{"commit token > submission"}},
 	{rule: "7", gap: "find pending > close by stop", story: stopped, after: []string{"commit ending > close by stop"}},
