@@ -221,11 +221,12 @@ var faulty = []faultsOf{
 		return err
 	}},
 	{name: "Waits.Close", call: func(ctx context.Context, to tables) error {
-		record, err := to.Close(ctx, faultyHandle, token.CloseOp{Outcome: token.Success(value.Object()), By: token.ClosedByCallback, At: epoch})
-		if err == nil && record.Open() {
-			return errors.New("the token is open after its close") // a caller would respond with 200
-		}
-		return err
+		record, err := to.Close(ctx, faultyHandle, closeFaulty)
+		return stillOpen(record, err)
+	}},
+	{name: "Waits.CloseEarly", call: func(ctx context.Context, to tables) error {
+		record, err := to.CloseEarly(ctx, faultyHandle, closeFaulty, func() {})
+		return stillOpen(record, err)
 	}},
 	{name: "Waits.Begin", call: func(ctx context.Context, to tables) error {
 		_, err := to.Begin(ctx, faultyHandle, token.BeginOp{By: "runner", At: epoch})
@@ -298,6 +299,16 @@ var faulty = []faultsOf{
 		_, _, err := to.StopRequest(ctx, faultyItem.Execution)
 		return err
 	}},
+}
+
+var closeFaulty = token.CloseOp{Outcome: token.Success(value.Object()), By: token.ClosedByCallback, At: epoch}
+
+// stillOpen returns an error for a close that leaves its token open: a caller would respond with 200.
+func stillOpen(record token.Record, err error) error {
+	if err == nil && record.Open() {
+		return errors.New("the token is open after its close")
+	}
+	return err
 }
 
 func TestFaultTable(t *testing.T) {
