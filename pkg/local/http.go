@@ -45,14 +45,14 @@ func parseHTTP(definition string) (runner, error) {
 func newHTTPClient() *http.Client {
 	const patience = 10 * time.Second
 	return &http.Client{
-		Transport: keepConnections(&http.Transport{
+		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            (&net.Dialer{Timeout: patience}).DialContext,
 			TLSHandshakeTimeout:    patience,
 			MaxIdleConnsPerHost:    DefaultCalls,
 			IdleConnTimeout:        time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
-		}),
+		},
 		CheckRedirect: checkRedirect,
 	}
 }

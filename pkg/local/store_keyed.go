@@ -70,8 +70,6 @@ type KeyedStore struct {
 	prepared sync.Once
 	stripes  []stripe
 	seed     maphash.Seed
-	// learned says that the stripes know all that earlier processes stored.
-	learned atomic.Bool
 }
 
 // MemoryStore is a store that lives as long as the process. The zero MemoryStore is empty and ready.
@@ -91,7 +89,6 @@ type stripe struct {
 	removals uint64
 	// applied is the token record that is being written by [KeyedStore.CloseEarly].
 	applied atomic.Pointer[Entry]
-	stored  stored
 }
 
 // latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions that wait.
@@ -193,12 +190,10 @@ func (s *KeyedStore) Use(db Database) error {
 	s.running = newMemory()
 	for key, rest := range s.db.Entries(startingWith(runningKeys), &err) {
 		_ = s.running.Commit(nil, Entry{bytes.Clone(key), bytes.Clone(rest)}) // memory does not fail
-		s.noteStored(key[len(key)-idSize:])
 	}
 	if err != nil {
 		return err
 	}
-	s.learn()
 	if err := errors.Join(s.learnRoots(), s.learnPaused()); err != nil {
 		return err
 	}
@@ -293,7 +288,6 @@ func (s *KeyedStore) stepEarly(ctx context.Context, op operation, key []byte, ap
 		first, removals := made[0], s.removals.Load()
 		if first.Key[0] == keyRecord {
 			stripe.record = Entry{} // the write may be made in spite of an error
-			stripe.stored.note(s.hashOf(first.Key))
 		}
 		if err := s.commit(stripe, applied, made); err != nil {
 			return err
@@ -322,10 +316,8 @@ func (s *KeyedStore) commit(stripe *stripe, applied func(), changes []Entry) err
 const rememberedRecord = 2 << 10
 
 func (s *KeyedStore) stripeOf(key []byte) *stripe {
-	return &s.stripes[s.hashOf(key)%uint64(len(s.stripes))]
+	return &s.stripes[maphash.Bytes(s.seed, key)%uint64(len(s.stripes))]
 }
-
-func (s *KeyedStore) hashOf(key []byte) uint64 { return maphash.Bytes(s.seed, key) }
 
 // form is how the records of a kind are stored.
 type form[T any] struct {
@@ -358,9 +350,6 @@ func (f form[T]) found(stored []byte, ok bool, err error) (T, []byte, error) {
 func (s *stripe) get(store *KeyedStore, key []byte) (value []byte, ok bool, err error) {
 	if bytes.Equal(s.record.Key, key) && s.removals == store.removals.Load() {
 		return s.record.Value, true, nil
-	}
-	if key[0] == keyRecord && store.isNew(s, key) {
-		return nil, false, nil
 	}
 	return store.db.Get(key)
 }

@@ -85,14 +85,8 @@ func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 		stripe.Lock()
 		defer stripe.Unlock()
 		head, err := machine.StatusOf(item.Body)
-		isFirst := item.Seq == 0 && !head.Lane // perhaps of an execution
-		if !isFirst || err != nil || !s.isNew(stripe, item.Execution[:]) {
-			if err := s.checkNext(stripe, item); err != nil {
-				return err
-			}
-		}
-		if isFirst {
-			stripe.stored.note(s.hashOf(item.Execution[:]))
+		if err := s.checkNext(stripe, item); err != nil {
+			return err
 		}
 		value := encodeItem(item)
 		changes := s.itemChanges(item, value, head, err == nil && head.Status.Final(), stripe.restOf(item.Execution))
