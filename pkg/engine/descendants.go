@@ -149,6 +149,13 @@ func (h *handler) enter(ctx context.Context, call machine.Call) (at time.Time, r
 	return at, refused, nil
 }
 
+// uncount takes back the count of a sub-flow that this start did not start.
+func (h *handler) uncount(ctx context.Context, parent machine.Parent) {
+	if h.descendants != nil && machine.IsCounted(parent.Generation) {
+		_ = h.descendants.Leave(ctx, parent.Root)
+	}
+}
+
 // leave counts a descendant that has ended. Only the worker that committed the end counts it: a repeated
 // count would be too low. An error leaves the count too high until it is made anew.
 func (c *core) leave(ctx context.Context, state machine.State) {

@@ -52,12 +52,14 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	state, err := child.accept(ctx, request, &start.Parent, due)
 	switch {
 	case errors.Is(err, ErrConflict):
-		if h.descendants != nil && machine.IsCounted(start.Parent.Generation) {
-			_ = h.descendants.Leave(ctx, start.Parent.Root) // counted by the start that was first, if it is this step's
-		}
+		h.uncount(ctx, start.Parent) // counted by the start that was first, if it is this step's
 		return h.childExists(ctx, call)
 	case err != nil:
-		return startFailed(call, err)
+		failure, err := startFailed(call, err)
+		if err == nil { // so nothing was put
+			h.uncount(ctx, start.Parent)
+		}
+		return failure, err
 	}
 	return startedChild(state), nil
 }

@@ -818,8 +818,8 @@ var mutants = []mutant{
 	{
 		name: "descendants: a start that another one preceded counts an end too many", from: awaited + 1,
 		caught: sim.Uncounted, edits: one("engine/subflow.go",
-			`_ = h.descendants.Leave(ctx, start.Parent.Root) // counted`,
-			`_, _ = h.descendants.Leave(ctx, start.Parent.Root), h.descendants.Leave(ctx, start.Parent.Root) // counted`),
+			`h.uncount(ctx, start.Parent) // counted`,
+			"h.uncount(ctx, start.Parent)\n\t\th.uncount(ctx, start.Parent) // counted"),
 	},
 	{
 		name: "descendants: a start is counted after it", from: awaited + 1,

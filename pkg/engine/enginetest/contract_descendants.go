@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -49,6 +50,15 @@ var descendantCases = []ruleCase{
 		b.at(time.Minute)
 		b.advance(start)
 		b.wantCounted(1)
+	}},
+	{"descendants: a start that fails for good is not counted", func(b *fixture) {
+		b.advance(b.withGrandchild(taskFlow("A")))
+		b.Flows = deletedFlow{b.Flows, "grandchild"}
+		b.advance(b.take())
+		if child := b.child(); child.Status != machine.StatusFailed || child.Error != engine.ErrorFlowNotExists {
+			b.t.Errorf("the sub-flow is %s with %s: %s", child.Status, child.Error, child.Cause)
+		}
+		b.wantCounted(0)
 	}},
 	{"descendants: a worker that died between the count and the start leaves the count too high", func(b *fixture) {
 		b.advance(b.withGrandchild(taskFlow("A")))
@@ -361,6 +371,20 @@ func (b *fixture) rearmAll() {
 	if _, err := b.client().Rearm(b.t.Context(), []engine.ID{testID}, engine.RearmRequest{}); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// deletedFlow is a store of flows from which one is deleted after a look for its newest definition.
+type deletedFlow struct {
+	engine.Flows
+	name string
+}
+
+// Flow implements [engine.Flows].
+func (d deletedFlow) Flow(ctx context.Context, ref machine.FlowRef) (*fdl.Flow, error) {
+	if ref.Name == d.name {
+		return nil, engine.ErrNotFound
+	}
+	return d.Flows.Flow(ctx, ref)
 }
 
 // deadRoots is the store of a worker that dies before it counts an end.
