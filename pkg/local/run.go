@@ -40,6 +40,9 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	if err := s.TakeOver(ctx); err != nil {
 		return err
 	}
+	if err := s.config.Store.CountDescendants(ctx); err != nil { // an earlier run may have ended between a count and its start
+		return err
+	}
 	s.beginRecovery(r)
 	s.tasks.resume()
 	var notices, removing sync.WaitGroup

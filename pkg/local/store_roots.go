@@ -11,7 +11,7 @@ import (
 )
 
 // roots has the records of roots. Only requests to stop are in the database: the open descendants are
-// counted again when it is opened, so a count costs no commit.
+// counted again when it is opened and when a run begins, so a count costs no commit.
 type roots struct {
 	mu      sync.Mutex
 	records map[engine.ID]engine.RootRecord
@@ -22,6 +22,12 @@ func (r *roots) change(root engine.ID, apply func(engine.RootRecord) engine.Root
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	after := apply(r.records[root])
+	r.set(root, after)
+	return after
+}
+
+// set is change for a caller that holds r.mu.
+func (r *roots) set(root engine.ID, after engine.RootRecord) {
 	switch {
 	case after.Open == 0 && after.NextStart.IsZero() && after.Stop == nil:
 		delete(r.records, root)
@@ -30,7 +36,23 @@ func (r *roots) change(root engine.ID, apply func(engine.RootRecord) engine.Root
 	default:
 		r.records[root] = after
 	}
-	return after
+}
+
+// setOpen replaces the counts of all roots.
+func (r *roots) setOpen(counts map[engine.ID]int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for root, record := range r.records {
+		if counts[root] == 0 {
+			record.Open = 0
+			r.set(root, record)
+		}
+	}
+	for root, open := range counts {
+		record := r.records[root]
+		record.Open = open
+		r.set(root, record)
+	}
 }
 
 // descendantChanges returns the change that notes the begin or the end of a counted descendant.
@@ -52,22 +74,36 @@ func descendantChanges(item engine.Item, isFinal bool) []Entry {
 }
 
 // learnRoots reads the requests to stop descendants, and counts the open descendants.
-func (s *KeyedStore) learnRoots() (err error) {
-	for _, root := range s.db.Entries(startingWith([]byte{keyDescendant}), &err) {
-		if len(root) != idSize {
-			return damaged("the root of an execution")
-		}
-		s.roots.change(engine.ID(root), func(r engine.RootRecord) engine.RootRecord {
-			r.Open++
-			return r
-		})
+func (s *KeyedStore) learnRoots() error {
+	if err := s.countDescendants(); err != nil {
+		return err
 	}
+	var err error
 	for key, stored := range s.db.Entries(startingWith([]byte{keyRoot}), &err) {
 		record, err := engine.DecodeRootRecord(stored)
 		if err != nil {
 			return damaged("a request to stop descendants")
 		}
 		s.roots.change(engine.ID(key[1:]), func(r engine.RootRecord) engine.RootRecord { return r.Stopped(*record.Stop, record.Expires) })
+	}
+	return err
+}
+
+// CountDescendants implements [Recovery].
+func (s *KeyedStore) CountDescendants(ctx context.Context) error {
+	return s.do(ctx, operation{name: "count the descendants of executions"}, s.countDescendants)
+}
+
+func (s *KeyedStore) countDescendants() (err error) {
+	counts := map[engine.ID]int{}
+	for _, root := range s.db.Entries(startingWith([]byte{keyDescendant}), &err) {
+		if len(root) != idSize {
+			return damaged("the root of an execution")
+		}
+		counts[engine.ID(root)]++
+	}
+	if err == nil {
+		s.roots.setOpen(counts)
 	}
 	return err
 }

@@ -59,6 +59,8 @@ type Recovery interface { //nolint:interfacebloat // what a process takes over b
 	Unfinished(ctx context.Context) ([]Unfinished, error)
 	// StoppedRoots returns the roots whose descendants are to be stopped.
 	StoppedRoots(ctx context.Context, now time.Time) ([]engine.ID, error)
+	// CountDescendants counts the open descendants of all roots anew. No worker is under way.
+	CountDescendants(ctx context.Context) error
 	// Waiting returns the polls of the waiters of jobs, in pages.
 	Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error)
 }
