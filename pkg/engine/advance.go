@@ -85,7 +85,7 @@ type handler struct {
 
 func (h *handler) run(ctx context.Context) (Disposition, error) {
 	if h.wake.Descendant {
-		h.core = h.forDescendants()
+		h.core = h.forDescendants(h.wake.Root)
 	}
 	if h.wake.Cause == machine.CauseStart || h.wake.Seq > 0 { // a start or a timer, which need no read if the flow is paused
 		if discards, err := h.pauseDiscards(ctx, h.wake.Flow); discards || err != nil {
@@ -134,8 +134,8 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	if err != nil {
 		return Disposition{}, err
 	}
-	if _, generation := state.Root(); machine.IsCounted(generation) {
-		h.core = h.forDescendants()
+	if root, generation := state.Root(); machine.IsCounted(generation) {
+		h.core = h.forDescendants(root)
 	}
 	if h.paused, err = h.pauseDiscards(ctx, state.Flow.Name); err != nil {
 		return Disposition{}, err

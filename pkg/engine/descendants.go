@@ -166,30 +166,37 @@ func (c *core) leave(ctx context.Context, state machine.State) {
 	_ = c.descendants.Leave(ctx, root)
 }
 
-// forDescendants returns the core whose wakes are those of descendants.
-func (c *core) forDescendants() *core {
-	if _, is := c.wakes.(descendantWakes); is {
-		return c
+// forDescendants returns the core whose wakes are those of descendants of a root.
+func (c *core) forDescendants(root ID) *core {
+	to := c.wakes
+	if marked, is := to.(descendantWakes); is {
+		if marked.root == root {
+			return c
+		}
+		to = marked.Wakes
 	}
 	deep := *c
-	deep.wakes = descendantWakes{c.wakes}
+	deep.wakes = descendantWakes{to, root}
 	return &deep
 }
 
-// descendantWakes marks the wakes that are sent for descendants, so that a queue can handle the wakes of
-// other executions before them.
-type descendantWakes struct{ Wakes }
+// descendantWakes marks the wakes that are sent for descendants of a root, so that a queue can handle the wakes
+// of other executions before them.
+type descendantWakes struct {
+	Wakes
+	root ID
+}
 
 // Send implements [Wakes].
 func (w descendantWakes) Send(ctx context.Context, wake Wake) error {
-	wake.Descendant = true
+	wake.Descendant, wake.Root = true, w.root
 	return w.Wakes.Send(ctx, wake)
 }
 
 // SendAll implements [Wakes].
 func (w descendantWakes) SendAll(ctx context.Context, wakes []Wake) error {
 	for i := range wakes {
-		wakes[i].Descendant = true
+		wakes[i].Descendant, wakes[i].Root = true, w.root
 	}
 	return w.Wakes.SendAll(ctx, wakes)
 }
@@ -250,7 +257,7 @@ func (h *handler) stopDescendants(ctx context.Context) (Disposition, error) {
 		}
 		return done, err
 	}
-	open, deep := 0, h.forDescendants()
+	open, deep := 0, h.forDescendants(machine.RootID(h.wake.Execution))
 	all, err := h.openDescendants(ctx, h.wake.Execution, func(page []descendant) error {
 		open += len(page)
 		wakes := make([]Wake, len(page))

@@ -45,8 +45,8 @@ func (h *handler) startLane(ctx context.Context, lane machine.Lane) error {
 	if err != nil {
 		return err
 	}
-	if _, generation := parent.Root(); machine.IsCounted(generation) {
-		h.core = h.forDescendants()
+	if root, generation := parent.Root(); machine.IsCounted(generation) {
+		h.core = h.forDescendants(root)
 	}
 	state, ok := machine.NewLane(parent, lane, h.now)
 	if !ok || h.canOnlyEnd(parent) {

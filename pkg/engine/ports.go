@@ -83,6 +83,9 @@ type Wake struct {
 	Flow string
 	// Descendant says that the execution is a sub-flow of a sub-flow. A queue may handle other wakes first.
 	Descendant bool
+	// Root, of a descendant, is the [machine.RootID] of the execution from which it descends, zero if the sender does
+	// not know it. A queue in memory can let families take turns. It is not sent elsewhere.
+	Root ID
 	// Receives is how often this message was received, this time included. It is not sent: the
 	// receiver sets it.
 	Receives int

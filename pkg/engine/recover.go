@@ -19,6 +19,9 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 		}
 		return nil
 	}
+	if root, generation := state.Root(); machine.IsCounted(generation) {
+		w = &Worker{*w.forDescendants(root)}
+	}
 	causes, err := w.lostCauses(ctx, latest.Execution, state)
 	if err != nil {
 		return wrap("recover execution "+latest.Execution.String(), err)

@@ -47,7 +47,7 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	}
 	child := h.core
 	if machine.IsCounted(start.Parent.Generation) {
-		child = child.forDescendants()
+		child = child.forDescendants(start.Parent.Root)
 	}
 	state, err := child.accept(ctx, request, &start.Parent, due)
 	switch {

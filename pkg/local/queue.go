@@ -22,11 +22,12 @@ type queue struct {
 	clock *Clock
 
 	mu sync.Mutex
-	// waiting has the deliveries of each class. In real time ordinary ones and the others take turns, so that
-	// a family of sub-flows that grows without end delays no other execution.
+	// waiting has the deliveries of each class. In real time ordinary ones and those of each family take turns,
+	// so that a family of sub-flows that grows without end delays no other execution.
 	waiting [classes]*btreemap.BTreeMap[turn, *delivery]
 	overdue [classes]int // counts the waiting deliveries that need no instant
 	last    class        // the class of the last delivery
+	family  class        // whose turn is the next one of families
 	sent    int          // counts wakes and actions
 	// busy has the executions of which a wake is being handled, a start is under way, or a call waits
 	// for its turn.
@@ -87,37 +88,51 @@ func newQueue(clock *Clock) *queue {
 	return q
 }
 
-// class says which deliveries wait for one another.
+// class says which deliveries wait for one another. After the ordinary ones come two classes of each family:
+// first the wakes that may end an execution, then the others.
 type class uint8
 
 const (
-	classOrdinary   class = iota
-	classStop             // stops of sub-flows of sub-flows
-	classDescendant       // their other wakes, which come after the stops
-	classes
+	classOrdinary class = 0
+	// families is how many groups of sub-flows of sub-flows take turns. A root is in one of them.
+	families = 64
+	classes  = 1 + 2*families
 )
 
 func (d *delivery) class() class {
-	switch {
-	case d.action != nil || !d.wake.Descendant:
+	if d.action != nil || !d.wake.Descendant {
 		return classOrdinary
-	case d.wake.Cause == machine.CauseStop:
-		return classStop
 	}
-	return classDescendant
+	first := 1 + 2*(class(d.wake.Root[0])%families)
+	switch cause := d.wake.Cause; {
+	case cause == machine.CauseStop, cause == machine.CauseLimit, cause == machine.CauseParent, machine.IsJoin(cause):
+		return first // such wakes are few for each start, so starts get their turn
+	}
+	return first + 1
+}
+
+// order returns the classes from the one whose turn it is. q.mu is held.
+func (q *queue) order() (order [classes]class) {
+	at := order[:]
+	if q.last != classOrdinary {
+		at = at[1:] // order[0] is classOrdinary
+	}
+	for i := range class(families) {
+		first := 1 + 2*((q.family+i)%families)
+		at[2*i], at[2*i+1] = first, first+1
+	}
+	return order
 }
 
 // first returns the delivery whose turn it is: with a real clock a due one, else the earliest one. q.mu is
 // held.
 func (q *queue) first() (earliest turn, d *delivery, ok bool) {
-	order := [classes]class{classOrdinary, classStop, classDescendant}
-	if q.last == classOrdinary {
-		order = [classes]class{classStop, classDescendant, classOrdinary}
-	}
 	now := q.clock.Now()
-	for _, c := range order {
-		switch t, one, exists := q.firstOf(c, now); {
-		case !exists:
+	for _, c := range q.order() {
+		if q.waiting[c].Len() == 0 {
+			continue
+		}
+		switch t, one := q.firstOf(c, now); {
 		case !q.clock.IsVirtual() && (one.isDue || !t.at.After(now)):
 			return t, one, true
 		case !ok || t.compare(earliest) < 0:
@@ -127,19 +142,19 @@ func (q *queue) first() (earliest turn, d *delivery, ok bool) {
 	return earliest, d, ok
 }
 
-// firstOf returns the next delivery of a class. If none is due by the clock, but some needs no instant, the
+// firstOf returns the next delivery of a class that has some. If none is due by the clock, but some needs no instant, the
 // clock stepped back, and firstOf returns the earliest of these. q.mu is held.
-func (q *queue) firstOf(c class, now time.Time) (turn, *delivery, bool) {
-	t, d, ok := q.waiting[c].Min()
+func (q *queue) firstOf(c class, now time.Time) (turn, *delivery) {
+	t, d, _ := q.waiting[c].Min()
 	if q.overdue[c] == 0 || d.isDue || !t.at.After(now) {
-		return t, d, ok
+		return t, d
 	}
 	for t, d = range q.waiting[c].Ascend(btreemap.Min[turn](), btreemap.Max[turn]()) {
 		if d.isDue {
 			break
 		}
 	}
-	return t, d, true
+	return t, d
 }
 
 // length returns how many deliveries wait. q.mu is held.
@@ -229,7 +244,9 @@ func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, o
 		if ahead := turn.at.Sub(q.clock.Now()); ahead > 0 && !first.isDue {
 			return w, q.clock.pause(ahead), false
 		}
-		q.last = first.class()
+		if q.last = first.class(); q.last != classOrdinary {
+			q.family = (q.last-1)/2 + 1
+		}
 		q.waiting[q.last].Delete(turn)
 		if first.isDue {
 			q.overdue[q.last]--

@@ -37,8 +37,16 @@ var descendantCases = []ruleCase{
 		start := b.take()
 		start.Descendant = false // as after a message of an earlier release
 		b.advance(start)
-		if timer := b.take(); !timer.Descendant || timer.Flow != "grandchild" {
+		if timer := b.take(); !timer.Descendant || timer.Root != machine.RootID(testID) || timer.Flow != "grandchild" {
 			b.t.Errorf("the timer is %+v", timer)
+		}
+		b.Generation++
+		item, state := b.latestOf(grandchildID)
+		if err := b.Recover(b.t.Context(), item, state); err != nil {
+			b.t.Fatal(err)
+		}
+		if timer := b.take(); !timer.Descendant || timer.Root != machine.RootID(testID) {
+			b.t.Errorf("the timer of the next process is %+v", timer)
 		}
 	}},
 	{"descendants: a start that is repeated is counted once", func(b *fixture) {
