@@ -158,6 +158,9 @@ type store struct {
 	broken     string        // the handle of a wait that cannot be rearmed
 	later      time.Duration // since now
 	lanes      map[engine.ID][]machine.State
+	parents    map[engine.ID]machine.Parent
+	recounted  []engine.ID // roots
+	recountErr error
 	readErr    error
 }
 
@@ -202,9 +205,17 @@ func (s *store) rearm(_ context.Context, ids []engine.ID, request engine.RearmRe
 			r.Due, r.Overdue = now.Add(-overdue), overdue+s.later
 		}
 		r.Lanes = s.lanes[id]
+		if parent, ok := s.parents[id]; ok {
+			r.State.Parent = &parent
+		}
 		found = append(found, r)
 	}
 	return found, s.readErr
+}
+
+func (s *store) recount(_ context.Context, root engine.ID) error {
+	s.recounted = append(s.recounted, root)
+	return s.recountErr
 }
 
 func (s *store) rearmWait(_ context.Context, wait resume.ExternalWait, dryRun bool) (string, error) {
@@ -233,7 +244,7 @@ func full(executions, waits int) *store {
 
 func (s *store) sweeper(metrics numbers) sweeper {
 	return sweeper{
-		index: s, external: s, places: s, rearm: s.rearm, rearmWait: s.rearmWait, now: func() time.Time { return now.Add(s.later) },
+		index: s, external: s, places: s, rearm: s.rearm, rearmWait: s.rearmWait, recount: s.recount, now: func() time.Time { return now.Add(s.later) },
 		log: slog.New(slog.DiscardHandler), metrics: metrics,
 	}
 }
@@ -307,6 +318,28 @@ func TestWaitsOfLanes(t *testing.T) {
 	s.lanes = map[engine.ID][]machine.State{s.executions[1]: {waiting(now), waiting(now.Add(-3 * time.Hour))}}
 	if _, metrics := s.run(t); metrics["OpenWaits"] != 4 || metrics["OldestOpenWait"] != 3*60*60 {
 		t.Errorf("metrics %v", metrics)
+	}
+}
+
+// The descendants of a root are counted once a page, and those of an execution that no step started are not: if it has some,
+// they are listed, too.
+func TestRootsAreRecounted(t *testing.T) {
+	t.Parallel()
+	s := full(5, 0)
+	of := func(root string, generation int) machine.Parent {
+		return machine.Parent{Log: engine.NewID("f", root), Key: "k", Root: machine.RootID(engine.NewID("f", root)), Generation: generation}
+	}
+	s.parents = map[engine.ID]machine.Parent{
+		s.executions[0]: of("a", 1), s.executions[1]: of("b", 2), s.executions[2]: of("a", 3),
+		s.executions[3]: of("c", 0), // a sub-flow that release 0.1.0 started
+	}
+	s.run(t)
+	if want := []engine.ID{machine.RootID(engine.NewID("f", "a")), machine.RootID(engine.NewID("f", "b"))}; !slices.Equal(s.recounted, want) {
+		t.Errorf("recounted are %v, want %v", s.recounted, want)
+	}
+	s.recounted, s.recountErr = nil, errFault
+	if done, err := s.sweeper(numbers{}).run(t.Context()); !errors.Is(err, errFault) || done.Ended || len(s.recounted) != 1 {
+		t.Errorf("%v are recounted, %+v, error %v", s.recounted, done, err)
 	}
 }
 
