@@ -83,11 +83,12 @@ STORES := $(addprefix ./pkg/,local local/disk aws/dynamo)
 conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side
 	go test -timeout 10m -json $(STORES) | go run ./pkg/cmd/conformance
 
-# Its kills and late wakes wait for a minute and a half, an upgrade builds another release, and the tables of a stack are lost, so
-# `make test` leaves them out.
+# Its kills and late wakes wait for a minute and a half, an upgrade builds another release, the tables of a stack are lost, and
+# a flow starts itself without end, so `make test` leaves them out. Such a flow takes all processors, so its test runs alone.
 .PHONY: test-faults
-test-faults: $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) ## Kill the functions of a stack between their effects, lose and double messages, upgrade, restore
+test-faults: $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) ## Kill the functions of a stack between their effects, lose and double messages, upgrade, restore, stop a growing family
 	go test -count=1 -timeout 15m -v ./pkg/aws/stack -run '^Test(Faults|Upgrade|Restore)' -faults | grep -v -e '^=== '
+	go test -count=1 -timeout 15m -v ./pkg/aws/stack -run '^TestGrowingFamilies' -faults | grep -v -e '^=== '
 
 .PHONY: screenshots
 screenshots: $(BROWSER) ## Take pictures of all pages into bin/screenshots: wide and narrow, light and dark

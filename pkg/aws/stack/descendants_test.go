@@ -2,6 +2,7 @@ package stack_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,8 +30,8 @@ steps:
         inputMappings: [{target: list, source: $input.list}]
 `
 
-// TestGrowingFamilies: the wakes of a family that grows without end do not stand before those of another execution, and all of the
-// family ends with its root, which has ended.
+// The wakes of a family that grows without end do not stand before those of another execution, and all of the family ends with
+// the stop of its root, which has ended.
 func TestGrowingFamilies(t *testing.T) {
 	t.Parallel()
 	if !*faults {
@@ -40,42 +41,52 @@ func TestGrowingFamilies(t *testing.T) {
 	family := writeFlow(t, "growing", growingFlow)
 	s.check(t, cli.ExitSucceeded, "starts the flow itself", "flows", "put", family)
 	s.check(t, cli.ExitSucceeded, "", "start", "--flow", "growing", "--name", "root", "--input", `{"list":[1,2]}`)
-	for again := time.NewTicker(look); s.messages(t, "DescendantQueue") < 40; {
-		select {
-		case <-again.C:
-		case <-t.Context().Done():
-			t.Fatal("the family does not grow")
-		}
+	soon(t, "the family", func() (int, bool) {
+		waiting := s.messages(t, "DescendantQueue")
+		return waiting, waiting >= 40
+	})
+	nap := writeFlow(t, "nap", "version: v1\ntype: flow\nsteps: [{type: pass, name: Nap}]\n")
+	names := []string{"one", "two", "three", "four", "five"}
+	for _, name := range names {
+		s.check(t, cli.ExitSucceeded, "", "run", nap, "--name", name)
 	}
-	s.check(t, cli.ExitSucceeded, "", "run", writeFlow(t, "nap", "version: v1\ntype: flow\nsteps: [{type: pass, name: Nap}]\n"), "--name", "one")
 	waiting := s.messages(t, "DescendantQueue")
+	begun := time.Now()
 	s.check(t, cli.ExitSucceeded, "and all that descend from it are being stopped", "stop", "growing/root", "--descendants")
-	const atOnce = 100 // wakes of descendants that run beside it: ten batches of ten
-	if others := s.wakesBefore(t, engine.NewID("nap", "one")); others > atOnce {
-		t.Errorf("%d wakes of the family came first", others)
-	} else {
-		t.Logf("%d wakes of the family came first, and %d waited", others, waiting)
+	soon(t, "the end of the family", func() (open []any, ended bool) {
+		page := struct{ Executions *[]any }{&open}
+		got := s.do(t, "list", "--flow", "growing", "--status", "Starting,Running", "--json")
+		if err := json.Unmarshal([]byte(got.stdout), &page); err != nil {
+			t.Fatalf("%v: %+v", err, got)
+		}
+		return open, len(open) == 0
+	})
+	t.Logf("the family ended within %s", time.Since(begun))
+	log := printed(t, cloudwatchlogs.NewFromConfig(emulator.Config(t)), s.resources["InterpreterLogs"])
+	var others []int
+	for _, name := range names {
+		others = append(others, s.wakesBefore(t, log, name))
 	}
-	for again := time.NewTicker(look); ; {
-		if got := s.do(t, "list", "--flow", "growing", "--status", "Starting,Running", "--json"); strings.Contains(got.stdout, `"executions":[]`) {
-			break
-		}
-		select {
-		case <-again.C:
-		case <-t.Context().Done():
-			t.Fatal("the family does not end")
-		}
+	slices.Sort(others)
+	t.Logf("%v wakes of the family came before those of others, and %d waited", others, waiting)
+	// DescendantSource lets ten batches of ten run at once. Their functions share the processors with that of another execution,
+	// so on two processors 30 to 60 of their wakes end before its wake. With a MaximumConcurrency of 2 it is 0 to 18, but then
+	// sub-flows of sub-flows that do end are handled at a fifth of the rate.
+	const atOnce = 100
+	if median := others[len(others)/2]; median > atOnce {
+		t.Errorf("%d wakes of the family came before that of another execution", median)
 	}
 }
 
-// wakesBefore counts the wakes that the interpreter handled between the start of an execution and its wake.
-func (s stack) wakesBefore(t *testing.T, id engine.ID) (others int) {
+// wakesBefore counts the wakes in the interpreter's log between the start of an execution of flow nap and its first wake.
+func (s stack) wakesBefore(t *testing.T, log, name string) (others int) {
 	t.Helper()
 	var started struct{ StartedTime time.Time }
-	if err := json.Unmarshal([]byte(s.do(t, "show", "nap/one", "--json").stdout), &started); err != nil {
+	if err := json.Unmarshal([]byte(s.do(t, "show", "nap/"+name, "--json").stdout), &started); err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(printed(t, cloudwatchlogs.NewFromConfig(emulator.Config(t)), s.resources["InterpreterLogs"])) {
+	id := engine.NewID("nap", name).String()
+	for line := range strings.Lines(log) {
 		var wake struct {
 			Timestamp          time.Time
 			Message, Execution string
@@ -83,11 +94,11 @@ func (s stack) wakesBefore(t *testing.T, id engine.ID) (others int) {
 		if json.Unmarshal([]byte(line), &wake) != nil || wake.Message != "wake" || wake.Timestamp.Before(started.StartedTime) {
 			continue
 		}
-		if wake.Execution == id.String() {
+		if wake.Execution == id {
 			return others
 		}
 		others++
 	}
-	t.Fatal("the log has no wake of the execution")
+	t.Fatalf("the log has no wake of execution %s", name)
 	return 0
 }
