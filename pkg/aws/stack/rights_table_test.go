@@ -338,7 +338,7 @@ func notifies(x trial) error {
 	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", "https://hook.invalid/hook"); err != nil {
 		return err
 	}
-	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), "a private address", `"outcome":"failed"`))
+	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), "dial tcp", `"outcome":"failed"`))
 }
 
 // notifiesQueue waits until the task runner has sent a notice to a queue.
