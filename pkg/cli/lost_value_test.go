@@ -39,9 +39,14 @@ func awaitWorker(t *testing.T, env map[string]string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for !(target.Opener{Stores: compose.Stores{}}).IsHeld(ctx, env["WAITLESS_STORE"]) {
-		if err := engine.Sleep(ctx, 10*time.Millisecond); err != nil {
-			t.Fatal("no process holds the store")
+	opener := target.Opener{Stores: compose.Stores{}}
+	for {
+		held, err := opener.Held(ctx, env["WAITLESS_STORE"])
+		if held != nil && err == nil {
+			return
+		}
+		if engine.Sleep(ctx, 10*time.Millisecond) != nil {
+			t.Fatalf("no process holds the store: %v", err)
 		}
 	}
 }

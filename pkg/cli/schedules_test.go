@@ -6,9 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/cmd/compose"
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/schedule"
 )
@@ -41,11 +38,7 @@ func TestDevFiresASchedulePutMeanwhile(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	dev := inBackgroundAt(t, now, env, "dev", "--listen", "127.0.0.1:0")
-	for ctx := t.Context(); !(target.Opener{Stores: compose.Stores{}}).IsHeld(ctx, env["WAITLESS_STORE"]); {
-		if err := engine.Sleep(ctx, 10*time.Millisecond); err != nil {
-			t.Fatal(err)
-		}
-	}
+	awaitWorker(t, env)
 	got := doWith(t, "", env, "schedules", "put", "pass/s", "--cron", "0 * * * * *", "--payload", `{"n":7}`)
 	if got.exit != ExitSucceeded || got.stderr != "" {
 		t.Fatalf("%+v", got)

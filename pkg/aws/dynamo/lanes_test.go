@@ -12,13 +12,8 @@ import (
 
 // SendAll implements [engine.Wakes].
 func (r *flowRun) SendAll(ctx context.Context, wakes []engine.Wake) error {
-	for _, wake := range wakes {
-		if err := r.Send(ctx, wake); err != nil {
-			return err
-		}
-	}
 	r.batches += (len(wakes) + 9) / 10
-	return nil
+	return engine.SendEach(ctx, wakes, r.Send)
 }
 
 const shortCall = `          - type: task

@@ -220,11 +220,6 @@ func (o Opener) Held(ctx context.Context, dir string) (*Holder, error) {
 	return &holder, err
 }
 
-// IsHeld reports whether a process holds the store.
-func (o Opener) IsHeld(ctx context.Context, dir string) bool {
-	return o.dial(ctx, dir, time.Second) != nil
-}
-
 // dial returns a client of the process that holds the store, or nil if none does.
 func (o Opener) dial(ctx context.Context, dir string, patience time.Duration) *rest.Client {
 	path := filepath.Join(dir, socketName)
