@@ -80,7 +80,7 @@ func (n Names) resolve(r fdl.Resource) (target, error) {
 // maxName is the most characters of the name of a Lambda function.
 const maxName = 64
 
-// separator returns what is between the stack and the name of a function.
+// separator returns the text between the stack and the name of a function.
 func (n Names) separator(name string) string {
 	if n.OldNames || name == "echo" || slices.Contains(starters, name) {
 		return "-"

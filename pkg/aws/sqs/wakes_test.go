@@ -18,7 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// recordedSchedule is a schedule that records what it is asked for.
+// recordedSchedule is a schedule that records its calls.
 type recordedSchedule struct {
 	name, body string
 	at         time.Time

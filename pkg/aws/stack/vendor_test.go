@@ -77,7 +77,7 @@ func worker(t *testing.T, host, secret, text string) string {
 	return vendorProgram(t, host, secret, "", "worker.py", text)
 }
 
-// vendorProgram runs a program of the vendor's client for Python, and returns what it prints.
+// vendorProgram runs a program of the vendor's client for Python, and returns its output.
 func vendorProgram(t *testing.T, host, secret, input string, args ...string) string {
 	t.Helper()
 	args[0] = filepath.Join(root, "pkg", "httpapi", "fnf", "testdata", args[0])
@@ -97,7 +97,7 @@ func vendorTool(t *testing.T, name, below string) string {
 	return filepath.Join(folder, below)
 }
 
-// runVendor runs a program of one of the vendor's clients with a key, and returns what it prints.
+// runVendor runs a program of one of the vendor's clients with a key, and returns its output.
 func runVendor(t *testing.T, cmd *exec.Cmd, host, key, secret, input string) string {
 	t.Helper()
 	cmd.Stdin = strings.NewReader(input)

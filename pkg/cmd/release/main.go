@@ -151,7 +151,7 @@ func (b *build) compile(platform, folder string, sources []string, flags ...stri
 	return err
 }
 
-// goTool runs the go command for a platform, with the same settings on every machine, and returns what it prints.
+// goTool runs the go command for a platform, with the same settings on every machine, and returns its output.
 func (b *build) goTool(platform string, args ...string) ([]byte, error) {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	cmd := exec.Command("go", args...) //nolint:gosec,noctx // G204: packages of the tree

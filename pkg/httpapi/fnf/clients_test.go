@@ -52,13 +52,13 @@ func python(t *testing.T) string {
 	return installed(t, "clients", "bin/python")
 }
 
-// runClient runs a program of the vendor's client for Python against the API, and returns what it prints.
+// runClient runs a program of the vendor's client for Python against the API, and returns its output.
 func (b *fixture) runClient(secret string, args ...string) string {
 	b.t.Helper()
 	return b.run(exec.CommandContext(b.t.Context(), python(b.t.(*testing.T)), args...), "", secret)
 }
 
-// run runs a program of a client against the API, and returns what it prints.
+// run runs a program of a client against the API, and returns its output.
 func (b *fixture) run(cmd *exec.Cmd, input, secret string) string {
 	b.t.Helper()
 	for _, arg := range cmd.Args[1:] {
