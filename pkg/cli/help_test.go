@@ -159,7 +159,7 @@ func exampleStore(t *testing.T, env map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := doWith(t, "", env, "start", nightly, "--name", "run-1"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", nightly, "--name", "run-1"); got.exit != ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
 	if got := doWith(t, "", env, "schedules", "put", "nightly/daily", "--cron", "@every 24h"); got.exit != ExitSucceeded {
