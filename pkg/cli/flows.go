@@ -324,10 +324,13 @@ func (f flowFile) isStored() bool { return f.stored.Hash != "" }
 func (f flowFile) lines() []string {
 	lines := make([]string, len(f.problems))
 	for i, p := range f.problems {
-		lines[i] = p.Format(f.path)
+		lines[i] = inFlow(p, f.path)
 	}
 	return lines
 }
+
+// inFlow returns the line that shows a problem of the flow at a path. The name of a stored flow has no flag there.
+func inFlow(p fdl.Problem, path string) string { return p.Format(strings.TrimPrefix(path, "--flow ")) }
 
 // invalid is the error for a definition that has errors.
 func (f flowFile) invalid() *view.Failure {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -78,7 +78,7 @@ func findKind(name string) (jobs.Kind, error) {
 	names := kindNames()
 	switch kind, ok := jobs.Find(name); {
 	case !ok:
-		why := fmt.Sprintf("%q is no kind of jobs%s (known: %s)", name, didYouMean(name, names), strings.Join(names, ", "))
+		why := fmt.Sprintf("%q is no kind of jobs%s", name, fdl.MeantOrKnown(name, names))
 		return kind, view.Usage(why, "waitless jobs list, or waitless jobs iam dynamodb:PutItem for an operation")
 	case kind.Custom():
 		return kind, view.Usage("a function of yours starts jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",

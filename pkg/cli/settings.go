@@ -243,7 +243,7 @@ func (s *settings) set(key string, node yaml.Node) error {
 	if !known {
 		all := slices.Sorted(maps.Keys(settingKeys))
 		all = append(all, tasksKey, varsKey, flowsKey, kindsKey)
-		return fmt.Errorf("setting %q is not known%s (known: %s)", key, didYouMean(key, all), strings.Join(all, ", "))
+		return fmt.Errorf("setting %q is not known%s", key, fdl.MeantOrKnown(key, all))
 	}
 	text, tag, err := textOf(key, node)
 	_, isNumber := numbers[variable]

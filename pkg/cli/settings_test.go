@@ -275,11 +275,13 @@ func TestMistakesInSettings(t *testing.T) {
 		want []string
 	}{
 		"a key": {"stroe: x\n", []string{
-			`:1:8: setting "stroe" is not known; did you mean "store"? ` +
+			`:1:8: setting "stroe" is not known; did you mean "store"?` + "\n",
+		}},
+		"a secret": {"client-keys: x\n", []string{
+			`:1:14: setting "client-keys" is not known ` +
 				`(known: callback-url, color, data-limit, endpoint, execution-days, max-calls, max-commands, profile, region, ` +
 				`retention-days, stack, store, workers, tasks, vars, flows, kinds)`,
 		}},
-		"a secret": {"client-keys: x\n", []string{`:1:14: setting "client-keys" is not known (known: `}},
 		"two": {"tasks:\n  a: [x]\n  b:\nstack: {}\n", []string{
 			`:2:6: a has no text; write one, or leave the key out`, `:3:5: b has no text`, `:4:8: stack has no text`,
 		}},

@@ -203,7 +203,7 @@ func (e *execution) putSubflows(ctx context.Context) error {
 		}
 		problem := fdl.Problem{Position: starts.step.Position, Message: fmt.Sprintf("step %s starts flow %q, which is not stored%s",
 			starts.step.Name, name, didYouMean(name, names))}
-		lines = append(lines, problem.Format(starts.path))
+		lines = append(lines, inFlow(problem, starts.path))
 	}
 	if len(lines) == 0 {
 		return nil

@@ -172,7 +172,7 @@ func unknownFunctions(of, path string, missing []error, try string) error {
 	f := view.Usage(fdl.Count(len(missing), "function")+" of "+of+" without a runner", try)
 	for _, err := range missing {
 		if unknown, ok := errors.AsType[*local.UnknownFunctionError](err); ok {
-			f.Lines = append(f.Lines, fdl.Problem{Position: unknown.Position, Message: unknown.Error()}.Format(path))
+			f.Lines = append(f.Lines, inFlow(fdl.Problem{Position: unknown.Position, Message: unknown.Error()}, path))
 			f.Try += " --task " + view.TaskDefinition(unknown)
 		}
 	}

@@ -109,5 +109,11 @@ func (ps Problems) sort() {
 // likely means, "" if no name is close.
 func DidYouMean(found string, names []string) string { return similar.DidYouMean(found, names) }
 
+// MeantOrKnown returns the end of a message about an unknown name: the name that found most likely means, or else all
+// names.
+func MeantOrKnown(found string, names []string) string {
+	return cmp.Or(DidYouMean(found, names), " (known: "+strings.Join(names, ", ")+")")
+}
+
 // Closest returns the name that found most likely means, or "".
 func Closest(found string, names []string) string { return similar.Closest(found, names) }

@@ -433,7 +433,7 @@ func (w want) inputsDiffer(step string, r Result) (all []string) {
 	calls := slices.DeleteFunc(slices.Clone(r.Calls), func(call Call) bool { return call.Step != step })
 	for i, input := range w.Inputs[step] {
 		if i == len(calls) {
-			return append(all, fmt.Sprintf("inputs of %s: want %d, and the step was called %d times", step, len(w.Inputs[step]), i))
+			return append(all, fmt.Sprintf("inputs of %s: want %d, and the step was called %s", step, len(w.Inputs[step]), times(i)))
 		}
 		want, err := inputOf(input)
 		if err != nil {
@@ -445,6 +445,14 @@ func (w want) inputsDiffer(step string, r Result) (all []string) {
 		}
 	}
 	return all
+}
+
+// times returns "once" for 1, "3 times" for 3.
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprint(n, " times")
 }
 
 // partDiffers compares the value at a place with the wanted one, whose objects may lack members.

@@ -345,7 +345,7 @@ func TestInputsOfCalls(t *testing.T) {
 	for i, want := range [][]string{nil, {
 		`input of call 1 of Pay: key is missing, want "k"; it is {"order":7}`,
 		`input of call 1 of Pay: order is 7, want "7"`,
-		"inputs of Pay: want 2, and the step was called 1 times",
+		"inputs of Pay: want 2, and the step was called once",
 		`input of call 1 of Ship: items[0].size is missing, want {"wide":true}; items[0] is {"count":2,"sku":"a"}`,
 		`input of call 1 of Ship: items[0].sku is "a", want "b"`,
 	}, {`input of call 1 of Ship: items is [{"count":2,"sku":"a"}], want []`}} {

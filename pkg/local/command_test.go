@@ -399,7 +399,7 @@ func TestResolveReportsFunctionsWithoutRunner(t *testing.T) {
 		task("D", "GetJobStatuss") + task("E", "zzzzzzzzzz")))
 	missing := tasks.Resolve(flow)
 	want := []string{
-		`step B: no runner for function "GetJobStatuss"; did you mean "GetJobStatus"? (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
+		`step B: no runner for function "GetJobStatuss"; did you mean "GetJobStatus"?`,
 		`step E: no runner for function "zzzzzzzzzz" (known: CheckJob, GetJobStatus, StartJob, SubmitJob, echo, mine)`,
 	}
 	if len(missing) != len(want) {

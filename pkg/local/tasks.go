@@ -301,8 +301,7 @@ func (e *UnknownFunctionError) Error() string {
 	if e.IsOperation {
 		return fmt.Sprintf("step %s: no runner for operation %q (aws, exec:COMMAND, http(s)://... or lambda:...)", e.Step, e.Function)
 	}
-	return fmt.Sprintf("step %s: no runner for function %q%s (known: %s)",
-		e.Step, e.Function, fdl.DidYouMean(e.Function, e.Known), strings.Join(e.Known, ", "))
+	return fmt.Sprintf("step %s: no runner for function %q%s", e.Step, e.Function, fdl.MeantOrKnown(e.Function, e.Known))
 }
 
 // checkWithoutKind rejects a start that has params of a job and no kind, as [jobs.ParseStart] does.
