@@ -39,6 +39,10 @@ func TestAPausedFlowGoesOnWhenItIsResumed(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "one"), ExitSucceeded, `"s":"ok"`)
+
+	wantSaid(t, doWith(t, "", env, "flows", "pause", "callback"), ExitSucceeded, "callback is paused")
+	wantSaid(t, doWith(t, "", env, "flows", "delete", "callback"), ExitSucceeded, "callback is deleted")
+	wantSaid(t, doWith(t, "", env, "flows", "resume", "callback"), ExitUsage, `there is no flow "callback"`, "try: waitless flows list")
 }
 
 // The process that runs the execution continues it, a minute after its step began at the earliest: until then

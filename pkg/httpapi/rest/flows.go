@@ -29,20 +29,19 @@ func (h handler) pause(r *http.Request) (int, any, error) {
 	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash, Paused: true}, err
 }
 
-// resume lets a flow go on, and rearms a page of its executions.
+// resume lets a flow go on, and rearms a page of its executions. A deleted flow may have some.
 func (h handler) resume(r *http.Request) (int, any, error) {
 	var form Rearm
 	if err := h.readJSON(r, &form, "after"); err != nil {
 		return 0, nil, err
 	}
-	err := h.Engine.Resume(r.Context(), r.PathValue("flow"))
-	if engine.CodeOf(err) == engine.CodeNotFound {
-		err = noFlow(r)
-	}
-	if err != nil {
+	if err := h.Engine.Resume(r.Context(), r.PathValue("flow")); err != nil && engine.CodeOf(err) != engine.CodeNotFound {
 		return 0, nil, err
 	}
 	page, err := h.rearmPage(r.Context(), running(r.PathValue("flow")), form)
+	if err == nil && form.After == "" && page.Next == "" && len(page.Rearmed) == 0 {
+		_, err = h.definitions(r)
+	}
 	return http.StatusOK, page, err
 }
 

@@ -121,6 +121,30 @@ func TestPausesThatAreRejected(t *testing.T) {
 	wantRefused(t, err, http.StatusBadRequest, engine.CodeInvalid, "")
 }
 
+// A deleted flow is resumed for the executions that it left, and is unknown without any.
+func TestADeletedFlowIsResumedForItsExecutions(t *testing.T) {
+	t.Parallel()
+	a := newAPI(t)
+	a.put("b", onePass)
+	a.waitingToken()
+	for _, flow := range []string{"b", "callback"} {
+		paused, err := a.PauseFlow(t.Context(), flow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.store.DeleteFlow(t.Context(), machine.FlowRef{Name: flow, Hash: paused.Hash}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		_, err := a.ResumeFlow(t.Context(), "b")
+		wantRefused(t, err, http.StatusNotFound, engine.CodeNotFound, `there is no flow "b"`)
+		if rearmed, err := a.ResumeFlow(t.Context(), "callback"); err != nil || rearmed != 1 {
+			t.Errorf("resumed %d, %v", rearmed, err)
+		}
+	}
+}
+
 // Each execution starts the next one, and only the parent of a sync step waits for it.
 const (
 	rootFlow = `version: v1
