@@ -184,6 +184,9 @@ func executionRows(page []rest.Execution, isFirst bool) (rows [][]string) {
 // state describes an execution beside its status.
 func state(e rest.Execution) string {
 	switch w := e.Waiting; {
+	case e.Paused:
+		e.Paused = false
+		return strings.TrimSuffix("flow is paused; "+state(e), "; ")
 	case e.Blocked != "":
 		return "cannot continue: " + view.Printable(e.Blocked)
 	case e.FailedStep != "":
@@ -309,6 +312,9 @@ func describe(e rest.Execution) string {
 	}
 	if e.Blocked != "" {
 		line("blocked", "cannot continue: "+view.Printable(e.Blocked))
+	}
+	if e.Paused {
+		line("paused", "with its flow; to continue: waitless flows resume "+e.Flow)
 	}
 	if e.Waiting != nil && e.Waiting.OutcomeStored {
 		line("outcome", "stored; it is applied once the execution can continue")

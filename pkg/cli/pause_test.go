@@ -26,6 +26,13 @@ func TestAPausedFlowGoesOnWhenItIsResumed(t *testing.T) {
 	wantSaid(t, doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`), ExitSucceeded, "")
 	wantSaid(t, doWith(t, "", env, "show", "callback/one"), ExitSucceeded, "Running")
 	wantSaid(t, doWith(t, "", env, "flows", "list"), ExitSucceeded, "paused")
+	wantSaid(t, doWith(t, "", env, "list"), ExitSucceeded, " flow is paused; ")
+	wantSaid(t, doWith(t, "", env, "show", "callback/one"), ExitSucceeded, "paused    with its flow; to continue: waitless flows resume callback\n")
+	for command, args := range map[string][]string{"executions": {"list", "--json"}, "execution": {"show", "callback/one", "--json"}} {
+		got := doWith(t, "", env, args...)
+		wantSaid(t, got, ExitSucceeded, `"paused": true`)
+		conforms(t, command, got.stdout)
+	}
 
 	run.stop()
 	if code := run.wait(); code != ExitInterrupted {
@@ -35,12 +42,17 @@ func TestAPausedFlowGoesOnWhenItIsResumed(t *testing.T) {
 	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "one"), ExitUsage, `flow "callback" is paused`, try)
 
 	wantSaid(t, doWith(t, "", env, "flows", "resume", "callback"), ExitSucceeded, "callback goes on, 1 execution")
-	if got := doWith(t, "", env, "flows", "list"); strings.Contains(got.stdout, "paused") {
-		t.Errorf("%+v", got)
+	for _, args := range [][]string{{"flows", "list"}, {"list"}, {"show", "callback/one"}, {"list", "--json"}} {
+		if got := doWith(t, "", env, args...); strings.Contains(got.stdout, "paused") {
+			t.Errorf("%q: %+v", args, got)
+		}
 	}
 	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "one"), ExitSucceeded, `"s":"ok"`)
 
 	wantSaid(t, doWith(t, "", env, "flows", "pause", "callback"), ExitSucceeded, "callback is paused")
+	if got := doWith(t, "", env, "list"); strings.Contains(got.stdout, "paused") {
+		t.Errorf("an execution that has ended: %+v", got)
+	}
 	wantSaid(t, doWith(t, "", env, "flows", "delete", "callback"), ExitSucceeded, "callback is deleted")
 	wantSaid(t, doWith(t, "", env, "flows", "resume", "callback"), ExitUsage, `there is no flow "callback"`, "try: waitless flows list")
 }

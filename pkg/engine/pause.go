@@ -72,7 +72,7 @@ func (c *Client) Pause(ctx context.Context, flow string) (machine.FlowRef, error
 // paused and no definition is listed.
 func (c *Client) Resume(ctx context.Context, flow string) error {
 	op := "resume flow " + flow
-	if paused, err := c.IsPaused(ctx, flow); err != nil || !paused {
+	if paused, err := c.IsPaused(ctx, flow, c.clock()); err != nil || !paused {
 		if err == nil {
 			_, err = c.flows.Newest(ctx, flow)
 		}
@@ -81,7 +81,7 @@ func (c *Client) Resume(ctx context.Context, flow string) error {
 	return wrap(op, c.pauses.SetPaused(ctx, flow, false))
 }
 
-// IsPaused reports whether a flow is paused, as of the call.
-func (c *Client) IsPaused(ctx context.Context, flow string) (bool, error) {
-	return c.pauses.Paused(ctx, flow, c.clock())
+// IsPaused reports whether a flow is paused, as of the instant asOf or later.
+func (c *Client) IsPaused(ctx context.Context, flow string, asOf time.Time) (bool, error) {
+	return c.pauses.Paused(ctx, flow, asOf)
 }

@@ -5,19 +5,28 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 )
 
 func (h handler) listFlows(r *http.Request) (int, any, error) {
 	definitions, err := h.Flows.Definitions(r.Context(), r.URL.Query().Get("flow"))
-	list := flowsOf(definitions)
+	list, now := flowsOf(definitions), time.Now()
 	for i := range list.Flows {
 		if err == nil {
-			list.Flows[i].Paused, err = h.Engine.IsPaused(r.Context(), list.Flows[i].Name)
+			list.Flows[i].Paused, err = h.Engine.IsPaused(r.Context(), list.Flows[i].Name, now)
 		}
 	}
 	return http.StatusOK, list, err
+}
+
+// addPaused adds whether an execution that has not ended is held by the pause of its flow.
+func (h handler) addPaused(ctx context.Context, e *Execution, asOf time.Time) (err error) {
+	if !e.Status.Final() {
+		e.Paused, err = h.Engine.IsPaused(ctx, e.Flow, asOf)
+	}
+	return err
 }
 
 // pause pauses a flow.

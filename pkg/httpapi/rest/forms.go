@@ -71,6 +71,8 @@ type Execution struct {
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
 	Blocked string `json:"blocked,omitempty"`
+	// Paused says that it does not continue because its flow is paused. Lists and [Client.Execution] have it.
+	Paused bool `json:"paused,omitempty"`
 	// Notify is the target that is notified of the end, without what may be a secret.
 	Notify string `json:"notify,omitempty"`
 	// Undelivered is why notices were given up, one text each.

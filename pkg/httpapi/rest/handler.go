@@ -711,6 +711,9 @@ func named(r *http.Request) (flow, execution string) {
 func (h handler) show(r *http.Request) (int, any, error) {
 	flow, name := named(r)
 	execution, err := h.execution(r.Context(), flow, name)
+	if err == nil {
+		err = h.addPaused(r.Context(), &execution, time.Now())
+	}
 	return http.StatusOK, execution, err
 }
 

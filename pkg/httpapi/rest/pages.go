@@ -72,7 +72,7 @@ func (h handler) each(
 }
 
 func (h handler) list(r *http.Request) (int, any, error) {
-	query := r.URL.Query()
+	query, now := r.URL.Query(), time.Now()
 	of, limit, err := selectionOf(query)
 	if err != nil {
 		return 0, nil, err
@@ -82,7 +82,9 @@ func (h handler) list(r *http.Request) (int, any, error) {
 		state, err := h.Engine.Describe(r.Context(), id)
 		e, isWanted := Execution{}, hasStatus(of.Statuses, state.Status) && strings.HasPrefix(state.Execution, query.Get("prefix"))
 		if err == nil && isWanted {
-			e, err = h.withWaiting(r.Context(), state, listedLanes)
+			if e, err = h.withWaiting(r.Context(), state, listedLanes); err == nil {
+				err = h.addPaused(r.Context(), &e, now)
+			}
 		}
 		switch {
 		case h.unreadable(r, id, err):
