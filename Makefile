@@ -64,10 +64,16 @@ unit test conformance: export GOGC ?= 400
 # The longest packages begin first, so that none is left alone at the end. `go test` vets as `go vet` does.
 LONGEST := $(wildcard ./pkg/aws/stack ./pkg/cli ./pkg/sim)
 
+# Modules of their own below pkg, so that the product's go.mod has nothing that only they need: programs for those who work on
+# Waitless, and measurements from outside.
+MODULES := pkg/tools pkg/bench
+TOOLS := go -C pkg/tools
+BENCH := go -C pkg/bench
+
 .PHONY: test
 test: tools ## Vet, run all tests and a minute of simulation
-	$(TOOLS) vet ./...
-	$(TOOLS) test ./...
+	$(TOOLS) test -vet=all ./...
+	$(BENCH) test -vet=all ./...
 	go test -timeout 15m -vet=all -json $(LONGEST) ./... | go run ./pkg/cmd/conformance -differences
 	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
 
@@ -121,6 +127,7 @@ gofmt:
 .PHONY: tidy
 tidy:
 	go mod tidy -diff
+	for module in $(MODULES); do go -C $$module mod tidy -diff; done
 
 # With GOTOOLCHAIN=local an older Go builds, without the security fixes of the release in go.mod.
 .PHONY: toolchain
@@ -133,6 +140,7 @@ toolchain:
 lint: $(GOLANGCI)
 	$(GOLANGCI) config verify
 	$(GOLANGCI) run ./...
+	for module in $(MODULES); do (cd $$module && $(CURDIR)/$(GOLANGCI) run ./...); done
 
 # Asks the online database of the Go project, so CI does not run it.
 .PHONY: vuln
@@ -163,9 +171,6 @@ subjects:
 	bad=$$(git log --no-merges --format=%s '$(SINCE)..HEAD' | awk 'length($$0) > 72 || !/^[a-z0-9\/._, -]+: [a-z]/'); \
 	if [ -n "$$bad" ]; then echo "commit subjects are 'area: imperative', at most 72 characters; reword:"; echo "$$bad"; exit 1; fi
 
-# pkg/tools is a module of its own, without dependencies.
-TOOLS := go -C pkg/tools
-
 .PHONY: lines
 lines: ## Count the lines with code of each package
 	@$(TOOLS) run ./lines "$(CURDIR)"
@@ -176,28 +181,21 @@ bench: ## Run the benchmarks
 
 .PHONY: bench-dev
 bench-dev: bin/waitless ## Measure waitless dev over HTTP
-	go run ./pkg/cmd/load bin/waitless
+	$(BENCH) run ./load $(CURDIR)/bin/waitless
 
-# pkg/peers is a module of its own: `make test` leaves it out, because its dependencies take minutes to compile.
-PEERS := go -C pkg/peers
 RESTATE := .tools/restate/installed
 TEMPORAL_VERSION := v1.5.1
 TEMPORAL := .tools/bin/temporal-$(TEMPORAL_VERSION)
 # PostgreSQL is the machine's own (Debian: postgresql).
 POSTGRES ?= $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
-# More flags of pkg/peers: make bench-peers PEERS_FLAGS="-rounds 5 -length 10s".
+# More flags of pkg/bench: make bench-peers PEERS_FLAGS="-rounds 5 -length 10s".
 PEERS_FLAGS ?=
-
-.PHONY: test-peers
-test-peers: ## Vet and test the program that measures other engines
-	$(PEERS) vet ./...
-	$(PEERS) test ./...
 
 # A peer that cannot be installed is named in the table.
 .PHONY: bench-peers
 bench-peers: bin/waitless ## Measure Waitless beside other engines and write the table into the docs
 	-$(MAKE) --no-print-directory --keep-going $(RESTATE) $(TEMPORAL)
-	$(PEERS) build -o $(CURDIR)/bin/peers .
+	$(BENCH) build -o $(CURDIR)/bin/peers .
 	bin/peers -waitless bin/waitless -restate "$$(ls .tools/restate/node_modules/@restatedev/*/bin/restate-server)" -temporal $(TEMPORAL) \
 		-postgres "$(POSTGRES)" -revision "$$(git describe --always --dirty)" -page pkg/docs/reference/peers.md $(PEERS_FLAGS)
 
