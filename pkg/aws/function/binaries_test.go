@@ -105,7 +105,7 @@ func (f *process) callSamples(name string, check func(event, response []byte)) {
 // refusesOwnQueues: StartJob may send to the queues of its stack, but no flow makes it do so.
 func (f *process) refusesOwnQueues() {
 	f.t.Helper()
-	for _, queue := range []string{"wakes", "tasks", "deliveries", "jobs", "polls"} {
+	for _, queue := range []string{"WakeQueue", "TaskQueue", "DescendantQueue", "DeliveryQueue", "NoticeQueue", "JobQueue", "PollQueue"} {
 		got := f.call(fmt.Sprintf(`{"kind":"sqs-message","params":{"QueueUrl":"http://127.0.0.1/123456789012/%s","MessageBody":"{}"}}`, queue))
 		if body := string(got.want(f.t, "error")); !strings.Contains(body, `"sqs.AccessDenied"`) {
 			f.t.Errorf("%s: %s", queue, body)
@@ -196,7 +196,7 @@ func startFunction(t *testing.T, binary string) *process {
 	}
 	api := httptest.NewServer(f.runtimeAPI())
 	t.Cleanup(api.Close)
-	f.cmd.Env = append(slices.Clone(variables), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(api.URL, "http://"))
+	f.cmd.Env = append(readTemplate(t).variables(filepath.Base(binary)), "AWS_LAMBDA_RUNTIME_API="+strings.TrimPrefix(api.URL, "http://"))
 	f.cmd.Stderr = f.log
 	if err := f.cmd.Start(); err != nil {
 		t.Fatal(err)
