@@ -250,7 +250,7 @@ RELEASE_KEY ?=
 .PHONY: release
 release: ## Build the archives, checksums and SBOM of a release into bin/release
 	@if [ -n "$$(git status --porcelain --untracked-files=no)" ]; then echo "files differ from the commit; commit them, or 'git stash'" >&2; exit 1; fi
-	go run ./pkg/cmd/release -out "$(RELEASE_DIR)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -key "$(RELEASE_KEY)"
+	$(TOOLS) run ./release -C "$(CURDIR)" -out "$(RELEASE_DIR)" -commit "$$(git rev-parse HEAD)" -time "$$(git log -1 --format=%ct)" -key "$(RELEASE_KEY)"
 	@cd "$(RELEASE_DIR)" && cat SHA256SUMS
 
 # Tests compare with the recorded commit of each version. The tag of a version is set on its commit.
@@ -260,7 +260,7 @@ record: ## Record this commit as that of the version in pkg/release/release.go
 	recorded=$$(awk -v version="$$version" '$$1 != version' $$file); \
 	printf '%s\n' $${recorded:+"$$recorded"} "$$version $$(git rev-parse HEAD)" >$$file; cat $$file
 
-# A test of pkg/cmd/release does the same with the command for one platform.
+# A test of pkg/tools/release does the same with the command for one platform.
 .PHONY: release-check
 release-check: ## Build the release twice, in two folders, and compare
 	@dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \

@@ -5,7 +5,6 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
-	github.com/CycloneDX/cyclonedx-go v0.12.0 // the list of linked modules in a release, by those who define its form
 	github.com/RaduBerinde/btreemap v0.0.0-20250419174037-3d62b7205d54 // the order of the keys in memory; pebble needs it in any case
 	github.com/aws/aws-lambda-go v1.55.1 // the Lambda runtime's own client, for functions/
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // what the clients of AWS share; without its package config, which costs a cold start
@@ -43,7 +42,6 @@ require (
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1 // signatures of callbacks, by those who define them; needs nothing else
 	go.opentelemetry.io/collector/pdata v1.2.0 // tests: decodes spans as the collector of OpenTelemetry does; this release changes no version that is shipped
 	go.yaml.in/yaml/v4 v4.0.0 // YAML with positions and the text of scalars; the maintained line of the widest used one
-	golang.org/x/mod v0.42.0 // tests: the archive of the module, as a module proxy has it
 	golang.org/x/term v0.47.0 // tells terminals and their size
 	golang.org/x/tools v0.52.0 // tests: cases of named sections (txtar), and the calls of AWS clients in the code (go/packages)
 )
@@ -95,6 +93,7 @@ require (
 	github.com/rogpeppe/go-internal v1.16.0 // indirect
 	go.uber.org/multierr v1.11.0 // indirect
 	golang.org/x/exp v0.0.0-20261014143641-f0251eb4aa3e // indirect
+	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect

@@ -156,7 +156,6 @@ var house = []row{
 	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/aws/call/catalogue", "pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},
 	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/cmd/collector"}},
 	{path: "pkg/cmd/conformance"},
-	{path: "pkg/cmd/release", ours: []string{"pkg/release"}, modules: []string{"github.com/CycloneDX/cyclonedx-go"}},
 	{path: "events"}, // the samples as files of the command
 	{
 		path: "functions/*", modules: []string{awsSDK},

@@ -4,3 +4,12 @@ module github.com/waitless/waitless/pkg/tools
 go 1.26.0
 
 toolchain go1.26.8
+
+require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0 // the list of linked modules in a release, by those who define its form
+	github.com/google/go-cmp v0.7.0 // tests: shows what differs
+	github.com/waitless/waitless v0.0.0
+	golang.org/x/mod v0.42.0 // tests: the archive of the module, as a module proxy has it
+)
+
+replace github.com/waitless/waitless => ../..

@@ -1,7 +1,5 @@
 // Command release builds the files of a release from the tree in the current folder: archives of the command, archives of the
 // stack with its functions, the list of what is linked, and checksums. The same commit gives the same bytes in any folder.
-//
-// It is for this repository and may change between releases.
 package main
 
 import (
@@ -31,6 +29,7 @@ var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/a
 var processors = map[string]string{"arm64": "linux/arm64", "x86_64": "linux/amd64"}
 
 func main() {
+	dir := flag.String("C", ".", "the folder of the tree; other paths start there")
 	out := flag.String("out", "bin/release", "the folder of the files, which is replaced")
 	commit := flag.String("commit", "", "the commit of the tree")
 	at := flag.Int64("time", 0, "the time of all files, in seconds of Unix time")
@@ -39,6 +38,10 @@ func main() {
 	if *commit == "" || flag.NArg() > 0 {
 		flag.Usage()
 		os.Exit(2)
+	}
+	if err := os.Chdir(*dir); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
 	}
 	b := build{root: ".", out: *out, commit: *commit, at: time.Unix(*at, 0), key: *key, platforms: platforms, archs: []string{"arm64", "x86_64"}}
 	if err := b.run(); err != nil {
