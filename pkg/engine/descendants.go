@@ -38,7 +38,8 @@ type RootRecord struct {
 	Open int
 	// Entered is when a descendant was counted last.
 	Entered time.Time
-	// NextStart is the instant before which no paced start is allowed.
+	// NextStart is the instant before which no paced start is allowed. All starts are paced while it is less than a
+	// minute old.
 	NextStart time.Time
 	// Stop is the request to stop all descendants, nil for none.
 	Stop *StopRequest
@@ -55,18 +56,31 @@ type EnterOp struct {
 }
 
 // Apply returns the record after the operation, and whether it was applied. A record with a request to
-// stop, or with [machine.MaxDescendants] open descendants, does not change.
+// stop does not change. One with [machine.MaxDescendants] open descendants only begins to pace: otherwise each
+// refused start ends its parent, and so makes room for another start at once, for ever.
 func (op EnterOp) Apply(r RootRecord) (RootRecord, bool) {
-	if r.Stop != nil || r.Open >= machine.MaxDescendants {
+	if r.Stop != nil {
 		return r, false
+	}
+	if r.Open >= machine.MaxDescendants {
+		r.NextStart = later(r.NextStart, op.At)
+		return r, false
+	}
+	if op.paces(r) {
+		r.NextStart = later(r.NextStart, op.At).Add(machine.Pace)
 	}
 	r.Open++
 	r.Entered, r.Expires = op.At, later(r.Expires, op.Expires)
-	if op.Paced {
-		r.NextStart = later(r.NextStart, op.At).Add(machine.Pace)
-	}
 	return r, true
 }
+
+// calm is how long after its last turn a root starts sub-flows without a pause again.
+const calm = time.Minute
+
+func (op EnterOp) paces(r RootRecord) bool { return op.Paced || op.Calm().Before(r.NextStart) }
+
+// Calm returns the instant such that a root with an earlier NextStart paces only what asks for it.
+func (op EnterOp) Calm() time.Time { return op.At.Add(-calm) }
 
 // Left returns the record with one open descendant less.
 func (r RootRecord) Left() RootRecord {
@@ -143,7 +157,7 @@ func (h *handler) enter(ctx context.Context, call machine.Call) (at time.Time, r
 		return at, token.Failure(machine.ErrorSubflowLimit, fmt.Sprintf(
 			"step %s: the sub-flows of one execution have %d open sub-flows of their own, which is the limit; "+
 				`end the recursion earlier, or stop it with "waitless stop --descendants"`, call.Step, record.Open)), nil
-	case op.Paced:
+	case record.NextStart.After(op.At):
 		at = record.NextStart.Add(-machine.Pace)
 	}
 	return at, refused, nil

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -19,33 +20,41 @@ const (
 
 func rootKey(root engine.ID) item { return item{attrKey: textValue("R" + root.String())} }
 
-// mayEnter is the condition of [engine.EnterOp].
-const mayEnter = "attribute_not_exists(e) AND (attribute_not_exists(o) OR o < :most)"
-
-// Enter implements [engine.Descendants]. A paced start takes one request more if its turn is later.
+// Enter implements [engine.Descendants]. It takes a request more for a start that turns out to be paced, for each other start
+// that takes the same turn first, and for the first start over the limit.
 func (w *Waits) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (after engine.RootRecord, ok bool, err error) {
-	change := update{
-		op: "count a descendant of execution " + root.String(), expression: "SET m = :at, expires = :expires ADD o :one", condition: mayEnter,
-		values: item{
-			":at": nanosecondOf(op.At), ":expires": expiryOf(op.Expires), ":one": numberValue(1), ":most": numberValue(machine.MaxDescendants),
-		},
-	}
-	if !op.Paced {
-		found, ok, err := w.update(ctx, rootKey(root), change)
-		return rootRecord(found), ok, err
-	}
-	for known := (engine.RootRecord{}); ; {
-		paced := change
-		paced.expression, paced.condition = "SET n = :next, "+change.expression[len("SET "):], mayEnter+" AND (attribute_not_exists(n) OR n <= :known)"
-		next, _ := op.Apply(known)
-		paced.values[":next"], paced.values[":known"] = nanosecondOf(next.NextStart), nanosecondOf(op.At)
-		if known.NextStart.After(op.At) {
-			paced.values[":known"] = nanosecondOf(known.NextStart)
+	for {
+		next, may := op.Apply(after)
+		if !may && next == after {
+			return after, false, nil
 		}
-		found, ok, err := w.update(ctx, rootKey(root), paced)
-		known = rootRecord(found)
-		if _, may := op.Apply(known); ok || err != nil || !may {
-			return known, ok, err
+		paced := !next.NextStart.Equal(after.NextStart)
+		known := op.Calm()
+		if paced {
+			known = op.At
+		}
+		if after.NextStart.After(known) {
+			known = after.NextStart
+		}
+		change := update{op: "count a descendant of execution " + root.String(), values: item{":known": nanosecondOf(known)}}
+		change.condition = "(attribute_not_exists(n) OR n <= :known)"
+		var sets []string
+		if paced {
+			sets = append(sets, "n = :next")
+			change.values[":next"] = nanosecondOf(next.NextStart)
+		}
+		add := ""
+		if may {
+			sets, add = append(sets, "m = :at", "expires = :expires"), " ADD o :one"
+			change.condition += " AND attribute_not_exists(e) AND (attribute_not_exists(o) OR o < :most)"
+			change.values[":at"], change.values[":expires"] = nanosecondOf(op.At), expiryOf(op.Expires)
+			change.values[":one"], change.values[":most"] = numberValue(1), numberValue(machine.MaxDescendants)
+		}
+		change.expression = "SET " + strings.Join(sets, ", ") + add
+		found, changed, err := w.update(ctx, rootKey(root), change)
+		after = rootRecord(found)
+		if changed || err != nil {
+			return after, changed && may, err
 		}
 	}
 }

@@ -96,6 +96,16 @@ var descendantCases = []ruleCase{
 			b.t.Errorf("the sub-flow is %s with %s: %s", child.Status, child.Error, child.Cause)
 		}
 	}},
+	{"descendants: after a start over the limit, each start has a turn", func(b *fixture) {
+		b.advance(b.withGrandchild(taskFlow("A")))
+		b.setCounted(machine.MaxDescendants)
+		b.setCounted(0) // a start that is refused
+		b.setCounted(1) // one that has the first turn
+		b.advance(b.take())
+		if start := b.take(); !start.Due.Equal(after(time.Second)) {
+			b.t.Errorf("the start is due at %s", start.Due)
+		}
+	}},
 	{"descendants: a count that is too high is made anew once it is certain", func(b *fixture) {
 		b.advance(b.withGrandchild(waitFlow(10)))
 		b.advance(b.take())

@@ -20,6 +20,7 @@ func Descendants(t *testing.T, open func(t *testing.T) engine.Descendants) {
 		{"no start is counted over the limit", descendantsLimit},
 		{"no start is counted after a request to stop, and the first request stays", descendantsStopped},
 		{"paced starts have turns of their own", descendantsPaced},
+		{"a root that met the limit paces all starts, until no turn was taken for a minute", descendantsCalm},
 		{"paced starts at once have turns of their own", descendantsRace},
 		{"a count that was made anew stays only if the record did not change", descendantsRecount},
 	})
@@ -130,6 +131,24 @@ func descendantsPaced(c on[engine.Descendants]) {
 		want := epoch.Add(tt.next)
 		if after, ok := enter(c, root, tt.at, true); !ok || !after.NextStart.Equal(want) || after.Open != i+2 {
 			c.t.Errorf("start %d is counted: %t, %+v; want the next start at %s", i, ok, after, want)
+		}
+	}
+}
+
+func descendantsCalm(c on[engine.Descendants]) {
+	full(c, machine.MaxDescendants)
+	for range 2 {
+		if after, ok := enter(c, root, time.Second, false); ok || !after.NextStart.Equal(epoch.Add(time.Second)) {
+			c.t.Errorf("a start over the limit: %t, %+v", ok, after)
+		}
+	}
+	if err := c.it.Recount(c.t.Context(), root, wantOpen(c, root, machine.MaxDescendants), 1); err != nil {
+		c.t.Fatal(err)
+	}
+	const s = time.Second
+	for i, tt := range []struct{ at, next time.Duration }{{s, 2 * s}, {s, 3 * s}, {62 * s, 63 * s}, {123 * s, 63 * s}, {124 * s, 63 * s}} {
+		if after, ok := enter(c, root, tt.at, false); !ok || !after.NextStart.Equal(epoch.Add(tt.next)) || after.Open != i+2 {
+			c.t.Errorf("start %d is counted: %t, %+v; want the next start at %s", i, ok, after, tt.next)
 		}
 	}
 }
