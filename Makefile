@@ -175,6 +175,10 @@ subjects:
 lines: ## Count the lines with code of each package
 	@$(TOOLS) run ./lines "$(CURDIR)"
 
+.PHONY: catalogue
+catalogue: $(EMULATOR) $(SAM) ## Generate the catalogue of services of AWS from the vendor's models
+	$(TOOLS) run ./catalogue "$(CURDIR)/pkg/aws/call/catalogue/catalogue.bin"
+
 .PHONY: bench
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...

@@ -12,4 +12,10 @@ require (
 	golang.org/x/mod v0.42.0 // tests: the archive of the module, as a module proxy has it
 )
 
+require (
+	github.com/aws/aws-sdk-go-v2 v1.47.7 // indirect
+	github.com/aws/smithy-go v1.28.8 // indirect
+	go.yaml.in/yaml/v4 v4.0.0 // indirect
+)
+
 replace github.com/waitless/waitless => ../..

@@ -68,20 +68,20 @@ type Member struct {
 	IdempotencyToken, JSONValue, Streaming bool
 }
 
-// root returns the folder of the installed library's tools, below that of the module.
-func root() (string, error) {
+// Tool returns the folder of a tool that `make tools` installs.
+func Tool(name string) (string, error) {
 	folder, err := os.Getwd()
 	for ; err == nil && folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
-		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
-			return filepath.Join(folder, ".tools", "emulator"), nil
+		if _, err := os.Stat(filepath.Join(folder, "Makefile")); err == nil {
+			return filepath.Join(folder, ".tools", name), nil
 		}
 	}
-	return "", fmt.Errorf("no folder above has a go.mod: %w", err)
+	return "", cmp.Or(err, errors.New("no folder above has a Makefile"))
 }
 
 // data returns the files of the models below the folder, the pattern of a service.
 func data(folder string) ([]string, error) {
-	tools, err := root()
+	tools, err := Tool("emulator")
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ var program string
 
 // Run runs cases by the vendor's library.
 func Run(ctx context.Context, cases, results any) error {
-	tools, err := root()
+	tools, err := Tool("emulator")
 	if err != nil {
 		return err
 	}

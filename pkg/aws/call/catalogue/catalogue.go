@@ -1,5 +1,5 @@
 // Package catalogue has all operations of the services of AWS that speak JSON or the query protocol, as operations of package call.
-// Its file is generated from the vendor's models: a test compares the two, and writes the file with -update.
+// `make catalogue` generates its file from the vendor's models, and a test of pkg/tools compares the two.
 //
 // A service has two names: that in the AWS CLI ("stepfunctions", "dms"), and the SDK's id in lower case and without spaces
 // ("sfn", "databasemigrationservice").
@@ -92,7 +92,7 @@ func (e entry) read() *service {
 	if known, ok := read.Load(e.name); ok {
 		return known.(*service) //nolint:forcetypeassert // nothing else is in it
 	}
-	text, err := io.ReadAll(flate.NewReaderDict(strings.NewReader(index().blocks[e.begin:e.end]), []byte(dictionary)))
+	text, err := io.ReadAll(flate.NewReaderDict(strings.NewReader(index().blocks[e.begin:e.end]), []byte(Dictionary)))
 	if err != nil {
 		panic(fmt.Sprintf("catalogue: %s: %v", e.name, err)) // the file is part of the program, and a test reads all of it
 	}
@@ -101,8 +101,8 @@ func (e entry) read() *service {
 	return s
 }
 
-// dictionary has texts that are in most blocks.
-const dictionary = "aws-iso-f fips dual=;aws-iso-e;aws-iso-b;aws-iso;aws-eusc;aws-us-gov;aws-cn;REGION.api.aws.\t\t\tPOST /\tGET /v1/\tDELETE /\tPUT /" +
+// Dictionary has texts that are in most blocks. The program that writes the file compresses each block with it.
+const Dictionary = "aws-iso-f fips dual=;aws-iso-e;aws-iso-b;aws-iso;aws-eusc;aws-us-gov;aws-cn;REGION.api.aws.\t\t\tPOST /\tGET /v1/\tDELETE /\tPUT /" +
 	"{clientToken?:s description:s name!:s tags:<s>}\t{createdAt:t updatedAt:t}{NextToken:s MaxResults:i ResourceArn!:s TagKeys!:[*] Tags!:[*]}" +
 	"\nListTagsForResource\nTagResource\nUntagResource\t{resourceArn!@uri:s tagKeys!@query=tagKeys:[*]}" +
 	"\n{maxResults@query=maxResults:i nextToken@query=nextToken:s}"
@@ -207,8 +207,8 @@ func Action(serviceName, name string) (action string, ok bool) {
 	}
 	s := e.read()
 	line, ok := s.operations[name]
-	return s.iam + ":" + name, ok && !strings.HasPrefix(line, "!") && !strings.HasSuffix(line, noAction)
+	return s.iam + ":" + name, ok && !strings.HasPrefix(line, "!") && !strings.HasSuffix(line, NoAction)
 }
 
-// noAction is at the end of the line of an operation whose name no action of IAM has.
-const noAction = "~"
+// NoAction ends the line of an operation whose name no action of IAM has.
+const NoAction = "~"

@@ -1,59 +1,24 @@
-package catalogue
+package main
 
 import (
 	"bytes"
 	"cmp"
 	"compress/flate"
+	"context"
 	"encoding/json"
-	"flag"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/call/botocore"
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/jobs"
 )
-
-var update = flag.Bool("update", false, "write the catalogue instead of comparing with it")
-
-// TestCatalogue: the file is what the vendor's models and rules say. A short test compares some services.
-func TestCatalogue(t *testing.T) {
-	t.Parallel()
-	folders, err := botocore.Folders()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(Services(), folders) && !*update {
-		t.Errorf("services %v, want %v", Services(), folders)
-	}
-	if testing.Short() && !*update {
-		folders = compared
-	}
-	made := generate(t, folders)
-	if *update {
-		if err := os.WriteFile("catalogue.bin", fileOf(made), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	for _, each := range made {
-		e, _ := find(each.name)
-		if each.block != index().blocks[e.begin:e.end] || each.id != e.id || each.refused != e.refused {
-			t.Errorf("the catalogue of %s is not that of the model: go test ./pkg/aws/call/catalogue -run TestCatalogue -update", each.name)
-		}
-		for _, hosts := range each.hosts {
-			checkHosts(t, each.name, hosts)
-		}
-	}
-	if !testing.Short() && string(fileOf(made)) != packed {
-		t.Error("the file has more than the services")
-	}
-}
 
 // made is a service for the file.
 type made struct {
@@ -76,63 +41,51 @@ type found struct {
 	URLs       map[string][3]string // URL, region and name in signatures, by partition and region
 }
 
-// generate makes services of their models.
-func generate(t *testing.T, folders []string) (services []made) {
-	t.Helper()
+// generate makes all services of their models.
+func generate(ctx context.Context) (services []made, err error) {
+	folders, err := botocore.Folders()
+	if err != nil {
+		return nil, err
+	}
 	var cases []map[string]any
 	for _, folder := range folders {
 		cases = append(cases, map[string]any{"what": "hosts", "service": folder})
 	}
 	var hosts [][]found
-	if err := botocore.Run(t.Context(), cases, &hosts); err != nil {
-		t.Fatal(err)
+	if err := botocore.Run(ctx, cases, &hosts); err != nil {
+		return nil, err
 	}
-	policies := iamActions(t)
+	policies, err := iamActions()
+	if err != nil {
+		return nil, err
+	}
 	for i, folder := range folders {
 		m, err := botocore.Read(folder)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		each := made{name: folder, refused: refusedService(folder, m), hosts: hosts[i]}
 		each.id = strings.ToLower(strings.NewReplacer(" ", "", "-", "").Replace(m.Metadata.ServiceID))
 		if each.refused == "" {
-			each.block = pack(t, blockOf(folder, m, hosts[i], policies))
+			if each.block, err = pack(blockOf(folder, m, hosts[i], policies)); err != nil {
+				return nil, err
+			}
 		}
 		services = append(services, each)
 	}
-	return services
+	return services, nil
 }
 
-// checkHosts compares the hosts of an operation in all regions with those of the vendor's rules.
-func checkHosts(t *testing.T, folder string, want found) {
-	t.Helper()
-	o, err := Lookup(folder, want.Operations[0])
-	if err != nil { // one that is not called
-		return
-	}
-	for key, url := range want.URLs {
-		_, region, _ := strings.Cut(key, " ")
-		region, variant, _ := strings.Cut(region, " ")
-		if got, ok := o.Service.URL(region, strings.Contains(variant, "fips"), strings.Contains(variant, "dual")); got != url[0] || !ok {
-			t.Errorf("%s:%s: %s: %s, want %s", folder, o.Name, key, got, url[0])
-		}
-	}
-}
-
-func pack(t *testing.T, text string) string {
-	t.Helper()
+func pack(text string) (string, error) {
 	var packed bytes.Buffer
-	w, err := flate.NewWriterDict(&packed, flate.BestCompression, []byte(dictionary))
+	w, err := flate.NewWriterDict(&packed, flate.BestCompression, []byte(catalogue.Dictionary))
 	if err == nil {
 		_, err = w.Write([]byte(text))
 	}
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return packed.String()
+	return packed.String(), err
 }
 
 // protocolOf returns the protocol of the service that package call speaks, empty for none.
@@ -199,7 +152,7 @@ func other(m botocore.Model, io *botocore.Member) bool {
 	})
 }
 
-// blockOf returns the block of a service as parse reads it.
+// blockOf returns the block of a service as package catalogue parses it.
 func blockOf(folder string, m botocore.Model, hosts []found, policies map[string]map[string]bool) string {
 	d := m.Metadata
 	s := call.Service{ID: d.ServiceID, Prefix: d.EndpointPrefix, Protocol: protocolOf(m), Target: d.TargetPrefix}
@@ -254,7 +207,7 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		fields[4] = fmt.Sprint(variant)
 	}
 	if !actions[strings.ToLower(name)] {
-		fields[5] = noAction
+		fields[5] = catalogue.NoAction
 	}
 	return strings.Join(fields, "\t")
 }
@@ -362,19 +315,25 @@ func joined(pairs map[string]string) string {
 }
 
 // iamActions returns the actions that policies may have, in lower case, by service. They are those of the linter of the template.
-func iamActions(t *testing.T) map[string]map[string]bool {
-	t.Helper()
-	files, err := filepath.Glob("../../../../.tools/sam/lib/python3*/site-packages/cfnlint/data/AdditionalSpecs/Policies.json")
-	if err != nil || len(files) != 1 {
-		t.Fatalf("the linter of templates is not installed: `make test` installs it (%v)", err)
+func iamActions() (map[string]map[string]bool, error) {
+	linter, err := botocore.Tool("sam")
+	if err != nil {
+		return nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(linter, "lib/python3*/site-packages/cfnlint/data/AdditionalSpecs/Policies.json"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) != 1 {
+		return nil, errors.New("the linter of templates is not installed: `make tools` installs it")
 	}
 	text, err := os.ReadFile(files[0])
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var services map[string]struct{ Actions map[string]any }
 	if err := json.Unmarshal(text, &services); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	all := map[string]map[string]bool{}
 	for service, each := range services {
@@ -383,7 +342,7 @@ func iamActions(t *testing.T) map[string]map[string]bool {
 			all[service][action] = true
 		}
 	}
-	return all
+	return all, nil
 }
 
 // iamOf returns the prefix of a service in policies, which has the most operations of the service, and its actions.
