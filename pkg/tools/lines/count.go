@@ -24,6 +24,20 @@ var suites = []string{
 	"pkg/sim", "pkg/sim/mutation", "pkg/aws/faults", "pkg/aws/emulator", "pkg/engine/failpoints", "pkg/cmd/conformance",
 }
 
+// modules are the folders of the modules that are not part of the product.
+var modules = []string{"pkg/bench", "pkg/tools"}
+
+// kind returns "product", "suite" or "module", which is a module beside the product.
+func (f folder) kind() string {
+	switch {
+	case slices.ContainsFunc(modules, func(module string) bool { return strings.HasPrefix(f.path+"/", module+"/") }):
+		return "module"
+	case f.isSuite():
+		return "suite"
+	}
+	return "product"
+}
+
 // isSuite reports whether only tests use the folder. Users import flowtest.
 func (f folder) isSuite() bool {
 	return strings.HasSuffix(f.path, "test") && f.path != "pkg/flowtest" || slices.Contains(suites, f.path)

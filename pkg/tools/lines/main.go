@@ -22,16 +22,10 @@ func main() {
 		os.Exit(1)
 	}
 	slices.SortFunc(packages, func(a, b folder) int { return cmp.Or(cmp.Compare(b.lines, a.lines), cmp.Compare(a.path, b.path)) })
-	product, suites := 0, 0
+	sums := map[string]int{}
 	for _, p := range packages {
-		kind := "product"
-		if p.isSuite() {
-			kind = "suite"
-			suites += p.lines
-		} else {
-			product += p.lines
-		}
-		fmt.Printf("%7d  %-7s  %s\n", p.lines, kind, p.path)
+		sums[p.kind()] += p.lines
+		fmt.Printf("%7d  %-7s  %s\n", p.lines, p.kind(), p.path)
 	}
-	fmt.Printf("%7d  product\n%7d  suites\n", product, suites)
+	fmt.Printf("%7d  product\n%7d  suites\n%7d  modules beside the product\n", sums["product"], sums["suite"], sums["module"])
 }
