@@ -47,6 +47,8 @@ type settings struct {
 	vars   map[string]string // of placeholders
 	flows  map[string]string // the files of sub-flows
 	kinds  jobs.Table        // with the custom kinds
+	// problems of the file do not end validate, which reports them with others.
+	problems fdl.Problems
 }
 
 // taskSetting is a definition of a task, and where it stands.
@@ -148,12 +150,12 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 		return view.Usage(path+": "+view.Reason(err), "--config FILE, or leave it out")
 	}
 	s.path, s.named = path, flag.Changed
-	problems := s.parse(text)
-	if len(problems) == 0 {
+	s.problems = s.parse(text)
+	if len(s.problems) == 0 || cmd.Name() == "validate" {
 		return nil
 	}
-	f := view.Usage(path+" has "+fdl.Count(len(problems), "problem"), "correct the places above")
-	for _, p := range problems {
+	f := view.Usage(path+" has "+fdl.Count(len(s.problems), "problem"), "correct the places above")
+	for _, p := range s.problems {
 		f.Lines = append(f.Lines, p.Format(path))
 	}
 	return f
@@ -434,11 +436,23 @@ func (s *settings) namedByUser(setting, try string) error {
 
 // addTasks adds the tasks of the file that wanted says are needed, unless check finds a mistake.
 func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) error {
+	problems := s.taskProblems(tasks, wanted, check)
+	if len(problems) == 0 {
+		return nil
+	}
+	f := view.Usage(fdl.Count(len(problems), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
+	for _, p := range problems {
+		f.Lines = append(f.Lines, p.Format(s.path))
+	}
+	return f
+}
+
+// taskProblems is addTasks, and returns why tasks were not added.
+func (s *settings) taskProblems(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) (problems fdl.Problems) {
 	dir := filepath.Dir(s.path)
 	if dir == "." {
 		dir = ""
 	}
-	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(s.tasks)) {
 		task, isWanted := s.tasks[name], wanted(name)
 		var err error
@@ -452,15 +466,10 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, c
 			err = tasks.Add(dir, map[string]string{name: task.definition})
 		}
 		if err != nil {
-			lines = append(lines, fdl.Problem{Position: task.at, Message: err.Error()}.Format(s.path))
+			problems = append(problems, fdl.Problem{Position: task.at, Message: err.Error()})
 		}
 	}
-	if len(lines) == 0 {
-		return nil
-	}
-	f := view.Usage(fdl.Count(len(lines), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
-	f.Lines = lines
-	return f
+	return problems
 }
 
 // checkLambda refuses a Lambda endpoint on another machine in a file that the user did not

@@ -70,20 +70,23 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 		file, err := c.readFlowOrStdin(ctx, path, t)
 		if err != nil {
 			f := failureOf(err)
-			if f.What = "validate " + path; len(paths) == 1 {
+			if f.What = "validate " + path; len(paths) == 1 && len(c.problems) == 0 {
 				return nil, f
 			}
 			file.flow, file.problems = nil, fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Message: f.Why}} // beside those of the others
 		}
 		if file.flow != nil && path != "-" {
-			file.problems = inOrder(append(file.problems, file.nameWarning()...))
+			file.problems = inOrder(slices.Concat(file.problems, file.nameWarning(), file.sameName(files[:i])))
 		}
 		if strict && file.flow != nil {
 			file.problems = inOrder(append(file.problems, file.flow.Extensions...))
 		}
 		files[i] = file
 	}
-	if slices.ContainsFunc(files, func(f flowFile) bool { return f.flow == nil && f.content == "" }) {
+	if len(c.problems) > 0 && !slices.ContainsFunc(paths, func(path string) bool { return isSameFile(path, c.path) }) {
+		files = append(files, flowFile{path: c.path, content: "settings", problems: c.problems})
+	}
+	if slices.ContainsFunc(files, func(f flowFile) bool { return !f.isValid() }) {
 		return files, nil // whose problems may be why a variable seems to be unused
 	}
 	return files, t.checkUsed()
@@ -114,6 +117,17 @@ func (f flowFile) nameWarning() fdl.Problems {
 	return fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Severity: fdl.SeverityWarning, Message: why.Why + "; " + why.Try}}
 }
 
+// sameName warns of a flow that one of the files before has, too.
+func (f flowFile) sameName(before []flowFile) fdl.Problems {
+	for _, other := range before {
+		if other.flow != nil && other.path != stdinName && other.name() == f.name() && !isSameFile(other.path, f.path) {
+			return fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Severity: fdl.SeverityWarning, Message: fmt.Sprintf(
+				"flow %s is also in %s; give one of them another name", f.name(), other.path)}}
+		}
+	}
+	return nil
+}
+
 // stdinName is what problems call a flow that was read from standard input.
 const stdinName = "<stdin>"
 
@@ -124,7 +138,7 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) 
 		if err != nil {
 			return flowFile{path: path}, view.Usage(view.Reason(err), "the path of a flow, for example flow.yaml")
 		}
-		what, problems := check(path, text)
+		what, problems := check(c, path, text, t)
 		return flowFile{path: path, content: what, problems: problems}, nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

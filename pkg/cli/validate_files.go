@@ -36,53 +36,109 @@ func filesIn(paths []string) (files []string) {
 	return files
 }
 
-// checkerOf returns the function that checks a file beside flows: settings, tests or a script. It returns what the file is, and its
-// problems. It is nil for a flow, also for one with the name of such a file.
-func checkerOf(path string) func(path string, text []byte) (what string, problems fdl.Problems) {
+// fileChecker checks a file beside flows. It returns what the file is, and its problems.
+type fileChecker func(c Command, path string, text []byte, t *template) (what string, problems fdl.Problems)
+
+// isSameFile reports whether two paths are those of one file.
+func isSameFile(a, b string) bool {
+	a, _ = filepath.Abs(a) // fails without a working directory
+	b, _ = filepath.Abs(b)
+	return a == b
+}
+
+// checkerOf returns the function that checks a file beside flows: settings, tests or a script. It is nil for a flow,
+// also for one with the name of such a file.
+func checkerOf(path string) fileChecker {
 	switch name := filepath.Base(path); {
 	case isFlow(path):
 	case name == settingsFile:
-		return checkSettings
+		return Command.checkSettings
 	case name == scriptFile:
-		return checkScript
+		return Command.checkScript
 	case strings.HasSuffix(name, testFiles):
-		return checkTests
+		return Command.checkTests
 	}
 	return nil
 }
 
-func checkSettings(path string, text []byte) (what string, problems fdl.Problems) {
-	return "settings", (&settings{path: path}).parse(text)
+// checkSettings also checks all runners, as dev does.
+func (c Command) checkSettings(path string, text []byte, _ *template) (what string, problems fdl.Problems) {
+	s := &settings{getenv: c.getenv, path: path, named: c.named && isSameFile(path, c.path)}
+	problems, c.settings = s.parse(text), s
+	tasks, _ := local.NewTasks(local.NewClock(c.Now), nil) // has no definitions yet
+	return "settings", inOrder(append(problems, s.taskProblems(tasks, func(name string) bool { return s.tasks[name].definition != "" }, c.checkOperation)...))
 }
 
-func checkScript(path string, text []byte) (what string, problems fdl.Problems) {
-	_, err := local.ParseScript(text, os.DirFS(filepath.Dir(path)))
-	return "a script", problemOf(err)
-}
-
-func checkTests(path string, _ []byte) (what string, problems fdl.Problems) {
-	cases, err := flowtest.ParseFile(path)
-	if err != nil {
-		err = errors.New(strings.TrimPrefix(err.Error(), path+": "))
+// checkScript also checks the steps, unless a flow that may have them is not valid.
+func (c Command) checkScript(path string, text []byte, t *template) (what string, problems fdl.Problems) {
+	script, err := local.ParseScript(text, os.DirFS(filepath.Dir(path)))
+	if flow := c.flowsBeside(path, t); err == nil && flow != nil {
+		err = script.CheckSteps(flow)
 	}
-	return fdl.Count(len(cases), "test"), problemOf(err)
+	return "a script", problemsOf(err, fdl.Position{Line: 1, Column: 1})
 }
 
-// atLine matches the begin of an error of a test or a script that names the line: "line 2: ", "script.yaml:2:5: ".
-var atLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:line |script\.yaml:)(\d+)(?::(\d+))?: `) })
+// flowsBeside returns a flow with the steps of all flows in the folder of a file, and of the setting flows. It is nil if there is none,
+// or if one is not valid.
+func (c Command) flowsBeside(path string, t *template) *fdl.Flow {
+	paths := filesIn([]string{filepath.Dir(path)})
+	for _, flow := range c.flows {
+		paths = append(paths, c.beside(flow))
+	}
+	var all *fdl.Flow
+	for _, path := range paths {
+		if checkerOf(path) != nil {
+			continue
+		}
+		f, err := readFlow(path, &template{values: t.values})
+		if err != nil || f.flow == nil {
+			return nil
+		}
+		if all == nil {
+			all = &fdl.Flow{}
+		}
+		all.All = append(all.All, f.flow.All...)
+	}
+	return all
+}
 
-// problemOf returns an error about a file as a problem at its line, nil for none.
-func problemOf(err error) fdl.Problems {
+func (c Command) checkTests(path string, text []byte, _ *template) (what string, problems fdl.Problems) {
+	cases, err := flowtest.ParseFile(path)
+	problems = problemsOf(inFile(path, err), fdl.Position{Line: 1, Column: 1})
+	for i, one := range cases {
+		one.Kinds = c.kinds
+		problems = append(problems, problemsOf(inFile(path, one.Verify()), fdl.PositionOf(text, "tests", strconv.Itoa(i)))...)
+	}
+	return fdl.Count(len(cases), "test"), problems
+}
+
+// inFile returns an error about a file without the path of the file.
+func inFile(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	at, text := fdl.Position{Line: 1, Column: 1}, err.Error()
-	if found := atLine().FindStringSubmatch(text); found != nil {
-		at.Line, _ = strconv.Atoi(found[1])
-		if column, err := strconv.Atoi(found[2]); err == nil {
-			at.Column = column
-		}
-		text = strings.TrimPrefix(text, found[0])
+	return errors.New(strings.TrimPrefix(strings.ReplaceAll("\n"+err.Error(), "\n"+path+":", "\n"), "\n"))
+}
+
+// atLine matches the begin of an error of a test or a script that names the line: "line 2: ", "script.yaml:2:5: ", "2:5: ".
+var atLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ ?(?:line |script\.yaml:)?(\d+)(?::(\d+))?: `) })
+
+// problemsOf returns each line of an error about a file as a problem, at its place or else at the given one.
+func problemsOf(err error, at fdl.Position) (problems fdl.Problems) {
+	if err == nil {
+		return nil
 	}
-	return fdl.Problems{{Position: at, Message: text}}
+	for text := range strings.SplitSeq(err.Error(), "\n") {
+		p := fdl.Problem{Position: at, Message: strings.TrimSpace(text)}
+		if found := atLine().FindStringSubmatch(text); found != nil {
+			p.Line, _ = strconv.Atoi(found[1])
+			p.Column = 1
+			if column, err := strconv.Atoi(found[2]); err == nil {
+				p.Column = column
+			}
+			p.Message = strings.TrimPrefix(text, found[0])
+		}
+		problems = append(problems, p)
+	}
+	return problems
 }

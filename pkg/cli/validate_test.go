@@ -137,7 +137,7 @@ func TestValidateAcceptsFoldersAndFilesBesideFlows(t *testing.T) {
 	folder := validateFolder(t, map[string]string{
 		"a.yaml": namelessFlow, "b.json": `{"type":"flow","version":"v1","steps":[{"type":"pass","name":"P"},{"type":"pass","name":"Q"}]}`,
 		"waitless.yaml": "workers: 3\n", "a.test.yaml": "flow: a.yaml\ntests: [{}, {}]\n", "input.json": "{}", "notes.yaml": "a: b\n",
-		"script.yaml": "answers: [{step: Ask, output: {}}]\n", "old.yaml": strings.Replace(namelessFlow, "v1", "v1.0", 1),
+		"script.yaml": "answers: [{step: Q, output: {}}]\n", "old.yaml": strings.Replace(namelessFlow, "v1", "v1.0", 1),
 	})
 	in := func(name string) string { return filepath.Join(folder, name) }
 	want := ""
@@ -159,11 +159,16 @@ func TestValidateAcceptsFoldersAndFilesBesideFlows(t *testing.T) {
 func TestValidateReportsMistakesInFilesBesideFlows(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, want string }{
-		"waitless.yaml": {"store: x\nworkrs: 3\n", `waitless.yaml:2:9: setting "workrs" is not known; did you mean "workers"?`},
-		"a.test.yaml":   {"tests:\n- naem: x\n", `a.test.yaml:2:1: field "naem" is unknown; did you mean "name"?`},
-		"b.test.yaml":   {"flow: none.yaml\ntests: [{}]\n", `b.test.yaml:1:1: test 1: the flow `},
-		"script.yaml":   {"answers:\n- {stp: A}\n", `script.yaml:2:1: unknown field "stp"; did you mean "step"?`},
-		"./script.yaml": {"events:\n- {step: A, event: none.json}\n", `script.yaml:2:20: `},
+		"waitless.yaml":   {"store: x\nworkrs: 3\n", `waitless.yaml:2:9: setting "workrs" is not known; did you mean "workers"?`},
+		"a.test.yaml":     {"tests:\n- naem: x\n", `a.test.yaml:2:1: field "naem" is unknown; did you mean "name"?`},
+		"b.test.yaml":     {"flow: none.yaml\ntests: [{}]\n", `b.test.yaml:1:1: test 1: the flow `},
+		"script.yaml":     {"answers:\n- {stp: A}\n", `script.yaml:2:1: unknown field "stp"; did you mean "step"?`},
+		"c.test.yaml":     {"flow: a.yaml\ntests:\n- answers:\n  - {step: B, output: {}}\n", `c.test.yaml:4:12: the flow has no step "B"`},
+		"d.test.yaml":     {"flow: a.yaml\ntests:\n- {}\n- want: {calls: {a: 1}}\n", `d.test.yaml:4:3: want: the flow has no step "a"; did you mean "A"?`},
+		"e.test.yaml":     {"flow: a.yaml\ntests:\n- functions: {Ship: {output: {}}}\n", `e.test.yaml:3:3: functions: the flow has neither a function nor a step "Ship"`},
+		"././script.yaml": {"answers:\n- {step: a, output: {}}\n", `script.yaml:2:10: the flow has no step "a"; did you mean "A"?`},
+		"./waitless.yaml": {"workrs: 3\ntasks:\n  charge: exce:foo\n", `waitless.yaml:3:11: task charge: "exce:foo" is not usable; allowed: exec:COMMAND`},
+		"./script.yaml":   {"events:\n- {step: A, event: none.json}\n", `script.yaml:2:20: `},
 	} {
 		folder := validateFolder(t, map[string]string{"a.yaml": namelessFlow, name: tt.text})
 		wantSaid(t, do(t, "validate", filepath.Join(folder, name)), ExitUsage, tt.want)
@@ -171,6 +176,74 @@ func TestValidateReportsMistakesInFilesBesideFlows(t *testing.T) {
 	}
 	folder := validateFolder(t, map[string]string{"waitless.yaml": namelessFlow})
 	wantSaid(t, do(t, "validate", filepath.Join(folder, "waitless.yaml")), ExitSucceeded, "waitless.yaml: valid, 1 step")
+}
+
+// What a script names may be a step of any flow beside it, or of the setting flows. Without one of these, its steps are not known.
+func TestValidateAcceptsStepsOfAllFlowsOfAScript(t *testing.T) {
+	t.Parallel()
+	const script = "answers: [{step: Other, output: {}}]\n"
+	other := writeFile(t, "other.yaml", "version: v1\ntype: flow\nsteps: [{type: succeed, name: Other}]\n")
+	settings := "flows: {other: " + other + "}\n"
+	for _, tt := range []struct {
+		files map[string]string
+		exit  int
+	}{
+		{map[string]string{}, ExitSucceeded},
+		{map[string]string{"a.yaml": namelessFlow}, ExitUsage},
+		{map[string]string{"a.yaml": namelessFlow, "waitless.yaml": settings}, ExitSucceeded},
+		{map[string]string{"a.yaml": namelessFlow, "b.yaml": "version: v1\ntype: flow\nsteps: [{type: succeed, name: '${NAME}'}]\n"}, ExitSucceeded},
+		{map[string]string{"a.yaml": namelessFlow, "b.yaml": "version: v1\ntype: flow\nsteps: []\n"}, ExitSucceeded},
+	} {
+		tt.files["script.yaml"] = script
+		folder := validateFolder(t, tt.files)
+		args := []string{"validate", filepath.Join(folder, "script.yaml")}
+		if tt.files["waitless.yaml"] != "" {
+			args = append(args, "--config", filepath.Join(folder, "waitless.yaml"))
+		}
+		if tt.files["b.yaml"] != "" {
+			args = append(args, filepath.Join(folder, "a.yaml"), filepath.Join(folder, "b.yaml"), "--var", "NAME=Other")
+		}
+		if got := do(t, args...); strings.Contains(got.stdout, "script.yaml: valid") != (tt.exit == ExitSucceeded) {
+			t.Errorf("%v: got %+v", tt.files, got)
+		}
+	}
+}
+
+// Mistakes in the file with settings hide no others.
+func TestValidateReportsAllProblemsBesideThoseOfSettings(t *testing.T) {
+	t.Parallel()
+	folder := validateFolder(t, map[string]string{"a.yaml": strings.Replace(namelessFlow, "succeed", "suceed", 1), "waitless.yaml": "workrs: 3\n"})
+	flow, settings, none := filepath.Join(folder, "a.yaml"), filepath.Join(folder, "waitless.yaml"), filepath.Join(folder, "none")
+	const ofSettings, ofFlow = `waitless.yaml:1:9: setting "workrs" is not known`, "a.yaml:3:16: "
+	for _, tt := range []struct{ args, want []string }{
+		{[]string{flow}, []string{ofSettings, ofFlow, "not valid: 2 of 2 files"}},
+		{[]string{folder}, []string{ofSettings, ofFlow, "not valid: 2 of 2 files"}},
+		{[]string{none}, []string{ofSettings, none + ":1:1: no such file or directory"}},
+		{[]string{flow, "--json"}, []string{`"file": "` + settings, `"file": "` + flow}},
+		{[]string{flow, "--var", "NAME=x"}, []string{ofSettings, ofFlow}},
+	} {
+		args := append([]string{"validate", "--config", settings}, tt.args...)
+		got := do(t, args...)
+		wantSaid(t, got, ExitUsage, tt.want...)
+		if strings.Count(got.stdout+got.stderr, "workrs") > 1+strings.Count(got.stdout, `"valid"`) {
+			t.Errorf("%q: the settings are reported twice: %+v", args, got)
+		}
+	}
+	wantSaid(t, do(t, "run", flow, "--config", settings), ExitUsage, "waitless.yaml has 1 problem")
+}
+
+func TestValidateWarnsOfTwoFilesWithOneFlow(t *testing.T) {
+	t.Parallel()
+	folder := validateFolder(t, map[string]string{"ship.yaml": namelessFlow, "ship.flow.yml": namelessFlow, "b.yaml": namelessFlow + "name: ship\n"})
+	in := func(name string) string { return filepath.Join(folder, name) }
+	const warning = `:1:1: warning: flow ship is also in `
+	wantSaid(t, do(t, "validate", in("ship.yaml"), in("ship.flow.yml")), ExitSucceeded, in("ship.flow.yml")+warning+in("ship.yaml")+"; give one of them another name\n")
+	wantSaid(t, do(t, "validate", folder), ExitSucceeded, in("ship.flow.yml")+warning+in("b.yaml"), in("ship.yaml")+warning+in("b.yaml"))
+	for _, args := range [][]string{{in("ship.yaml"), in("ship.yaml")}, {in("ship.yaml"), "-"}} {
+		if got := doWith(t, namelessFlow+"name: ship\n", nil, append([]string{"validate"}, args...)...); strings.Contains(got.stderr, "is also in") {
+			t.Errorf("%q: got %+v", args, got)
+		}
+	}
 }
 
 func TestValidateReadsStandardInput(t *testing.T) {

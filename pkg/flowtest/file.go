@@ -351,6 +351,15 @@ func (c Case) Run(ctx context.Context) (result Result, differences []string, err
 	return result, c.want.differences(result), nil
 }
 
+// Verify returns what is wrong with the case: what Run reports without running the flow. It does not check a flow that is not valid.
+func (c Case) Verify() error {
+	if flow, _ := fdl.Parse(c.Flow); flow == nil {
+		return nil
+	}
+	_, err := c.newRun().prepare()
+	return errors.Join(c.checkWant(), c.placed(err))
+}
+
 // ends are the states in which an execution can end.
 var ends = []string{
 	string(machine.StatusSucceeded), string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),

@@ -141,7 +141,7 @@ func (r Result) Count(step string) (n int) {
 
 // Run runs the test. The error says what is wrong with the test; a failure of the execution is a result.
 func (t Test) Run(ctx context.Context) (Result, error) {
-	r := run{Test: t, executions: map[string]map[engine.ID]bool{}, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
+	r := t.newRun()
 	input, err := r.prepare()
 	if err != nil {
 		return Result{}, t.placed(err)
@@ -157,6 +157,10 @@ func (t Test) Run(ctx context.Context) (Result, error) {
 		return Result{}, t.placed(err)
 	}
 	return r.result(ctx, engine.NewID(ref.Name, execution))
+}
+
+func (t Test) newRun() *run {
+	return &run{Test: t, executions: map[string]map[engine.ID]bool{}, clock: local.NewVirtualClock(cmp.Or(t.Now, DefaultNow))}
 }
 
 // execution is the name of each execution.
