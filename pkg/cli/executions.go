@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -269,11 +270,15 @@ func showCommand(c Command) *cobra.Command {
 	})
 }
 
-// executionError returns an error of the API about an execution. If the execution does not exist, it
+// executionError returns an error of the API about an execution, with the fix if a value of it cannot be read. If the execution does not exist, it
 // suggests a similar name.
 func executionError(ctx context.Context, a *target.Client, name string, err error) error {
 	var refused *rest.Error
-	if !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
+	switch {
+	case errors.As(err, &refused) && refused.Status == http.StatusConflict && refused.Code == engine.CodeDefect:
+		flow, _, _ := strings.Cut(name, "/")
+		return view.Usage(refused.Message, "waitless start --flow "+flow+" --input @FILE")
+	case refused == nil || refused.Code != engine.CodeNotFound:
 		return err
 	}
 	var names []string

@@ -77,8 +77,18 @@ func TestAnExecutionWithoutItsLargeInputHarmsNoOther(t *testing.T) {
 		}
 		wantSaid(t, doWith(t, "", env, "show", "callback/large"), ExitSucceeded, "Running")
 		conforms(t, "execution", doWith(t, "", env, "show", "callback/large", "--json").stdout)
-		conforms(t, "executions", doWith(t, "", env, "list", "--json").stdout)
+		list = doWith(t, "", env, "list", "--json")
+		conforms(t, "executions", list.stdout)
+		if n := strings.Count(list.stdout, `"leftOut": [`); n != 1 {
+			t.Errorf("%d executions tell what is left out:\n%s", n, list.stdout)
+		}
 	}
+	rejects := func(command string) {
+		t.Helper()
+		wantSaid(t, doWith(t, "", env, command, "callback/large"), ExitUsage, command+" callback/large: execution callback/large cannot be repeated: read large value ",
+			"it is missing; restore it", "try: waitless start --flow callback --input @FILE\n")
+	}
+	rejects("rerun")
 	shows()
 	wantSaid(t, doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "alone"), ExitSucceeded, "")
 	inBackground(t, env, "dev", "--listen", "127.0.0.1:0")
@@ -89,6 +99,7 @@ func TestAnExecutionWithoutItsLargeInputHarmsNoOther(t *testing.T) {
 	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "small"), ExitSucceeded, `"s":"ok"`)
 	wantSaid(t, doWith(t, "", env, "stop", "callback/large"), ExitSucceeded, "is being stopped")
 	wantSaid(t, doWith(t, "", env, "run", "--flow", "callback", "--name", "large"), ExitFailed, "was stopped")
+	rejects("redrive")
 }
 
 // A step whose large input was deleted fails after some tries, and the worker goes on.

@@ -56,6 +56,7 @@ type Execution struct {
 	Status      machine.Status `json:"status,omitempty"`
 	Input       value.Value    `json:"input,omitzero"`
 	Output      *value.Value   `json:"output,omitempty"`
+	LeftOut     []string       `json:"leftOut,omitempty"` // of "input" and "output", those that are a text that says why the object is left out
 	Error       string         `json:"error,omitempty"`
 	Cause       string         `json:"cause,omitempty"`
 	FailedStep  string         `json:"failedStep,omitempty"` // with the index of each iteration around it, as in "Ask[3]"
@@ -224,7 +225,19 @@ func executionOf(state machine.State) Execution {
 	if !state.Output.IsMissing() {
 		e.Output = &state.Output
 	}
+	e.noteLeftOut()
 	return e
+}
+
+// noteLeftOut notes which values are a text in place of an object.
+func (e *Execution) noteLeftOut() {
+	e.LeftOut = nil
+	if e.Input.Kind() == value.KindString {
+		e.LeftOut = append(e.LeftOut, "input")
+	}
+	if e.Output != nil && e.Output.Kind() == value.KindString {
+		e.LeftOut = append(e.LeftOut, "output")
+	}
 }
 
 // waitsFor returns the kind of a wait. A long call waits for an internal token, and is shown as a call.

@@ -563,7 +563,7 @@ func (h handler) redrive(r *http.Request) (int, any, error) {
 	flow, name := named(r)
 	request, err := h.Engine.Redrive(r.Context(), engine.NewID(flow, name), engine.RedriveRequest{Execution: form.Name, From: form.From, Newest: form.Newest})
 	if err != nil {
-		return 0, nil, orNoExecution(flow, name, err)
+		return 0, nil, notRepeatable(flow, name, err)
 	}
 	return h.started(r, request)
 }
@@ -576,7 +576,7 @@ func (h handler) rerun(r *http.Request) (int, any, error) {
 	flow, name := named(r)
 	request, err := h.Engine.Rerun(r.Context(), engine.NewID(flow, name), form.Name, form.Newest)
 	if err != nil {
-		return 0, nil, orNoExecution(flow, name, err)
+		return 0, nil, notRepeatable(flow, name, err)
 	}
 	return h.started(r, request)
 }
@@ -602,6 +602,15 @@ func orNoExecution(flow, execution string, err error) error {
 		return notFound("there is no execution %s/%s", flow, execution)
 	}
 	return err
+}
+
+// notRepeatable is orNoExecution for one that is to be repeated. If a value of it cannot be read, that is no failure of this API.
+func notRepeatable(flow, execution string, err error) error {
+	if engine.CodeOf(err) == engine.CodeDefect {
+		return &Error{http.StatusConflict, engine.CodeDefect,
+			fmt.Sprintf("execution %s/%s cannot be repeated: %s; or start one with the same input", flow, execution, err)}
+	}
+	return orNoExecution(flow, execution, err)
 }
 
 func (h handler) execution(ctx context.Context, flow, name string) (Execution, error) {

@@ -187,6 +187,7 @@ func (h handler) shorten(e *Execution) {
 		output := machine.Within(*e.Output, most)
 		e.Output = &output
 	}
+	e.noteLeftOut()
 }
 
 // baseSize is about the size of an execution or an event without its values.
