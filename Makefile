@@ -183,25 +183,30 @@ catalogue: $(EMULATOR) $(SAM) ## Generate the catalogue of services of AWS from 
 bench: ## Run the benchmarks
 	go test -run '^$$' -bench . -benchmem ./...
 
-.PHONY: bench-dev
-bench-dev: bin/waitless ## Measure waitless dev over HTTP
-	$(BENCH) run ./load $(CURDIR)/bin/waitless
-
 RESTATE := .tools/restate/installed
 TEMPORAL_VERSION := v1.5.1
 TEMPORAL := .tools/bin/temporal-$(TEMPORAL_VERSION)
 # PostgreSQL is the machine's own (Debian: postgresql).
 POSTGRES ?= $(lastword $(sort $(wildcard /usr/lib/postgresql/*/bin)))
-# More flags of pkg/bench: make bench-peers PEERS_FLAGS="-rounds 5 -length 10s".
-PEERS_FLAGS ?=
+# More flags of pkg/bench: make bench-peers BENCH_FLAGS="-rounds 9 -length 10s".
+BENCH_FLAGS ?=
+
+# Go decides what is up to date.
+.PHONY: bin/bench
+bin/bench:
+	$(BENCH) build -o "$(CURDIR)/$@" .
+
+.PHONY: bench-dev
+bench-dev: bin/waitless bin/bench ## Measure waitless dev, and Waitless in process, and print the table
+	bin/bench -waitless bin/waitless -only Waitless -revision "$$(git describe --always --dirty)" $(BENCH_FLAGS)
 
 # A peer that cannot be installed is named in the table.
 .PHONY: bench-peers
-bench-peers: bin/waitless ## Measure Waitless beside other engines and write the table into the docs
+bench-peers: bin/waitless bin/bench ## Measure Waitless beside other engines and write the tables into the docs
 	-$(MAKE) --no-print-directory --keep-going $(RESTATE) $(TEMPORAL)
-	$(BENCH) build -o $(CURDIR)/bin/peers .
-	bin/peers -waitless bin/waitless -restate "$$(ls .tools/restate/node_modules/@restatedev/*/bin/restate-server)" -temporal $(TEMPORAL) \
-		-postgres "$(POSTGRES)" -revision "$$(git describe --always --dirty)" -page pkg/docs/reference/peers.md $(PEERS_FLAGS)
+	bin/bench -waitless bin/waitless -restate "$$(ls .tools/restate/node_modules/@restatedev/*/bin/restate-server)" -temporal $(TEMPORAL) \
+		-postgres "$(POSTGRES)" -revision "$$(git describe --always --dirty)" \
+		-page pkg/docs/reference/peers.md -dev-page pkg/docs/reference/dev.md $(BENCH_FLAGS)
 
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format the code and sort the imports

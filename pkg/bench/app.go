@@ -36,53 +36,6 @@ var embedded = map[string]func(ctx context.Context, dir, dsn string) (app, error
 	"waitless": openWaitless, "dbos": openDBOS, "go-workflows": openGoWorkflows,
 }
 
-// client is a client over HTTP with kept connections.
-type client struct {
-	base, key string
-	http      *http.Client
-}
-
-func newClient(base string) client {
-	return client{base: base, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: 2 * limit}}
-}
-
-// do sends a request and decodes the response into result, unless that is nil.
-func (c client) do(ctx context.Context, method, path, body string, result any) error {
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, strings.NewReader(body)) // #nosec G704 -- 127.0.0.1
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if c.key != "" {
-		request.Header.Set("Authorization", "Bearer "+c.key)
-	}
-	response, err := c.http.Do(request) // #nosec G704 -- 127.0.0.1
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }() // it is read to its end
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("%s %s: %s: %.200s", method, path, response.Status, text)
-	}
-	if result == nil {
-		return nil
-	}
-	return json.Unmarshal(text, result)
-}
-
-// send is do with a body in JSON.
-func (c client) send(ctx context.Context, method, path string, body, result any) error {
-	text, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	return c.do(ctx, method, path, string(text), result)
-}
-
 // workloadOf returns the workload of an execution, with which its name begins.
 func workloadOf(name string) string {
 	workload, _, _ := strings.Cut(name, "-")

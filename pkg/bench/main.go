@@ -1,7 +1,5 @@
-// Command peers measures Waitless and other engines on the same machine, with the same workloads, and
-// writes the table into a page of the documentation: make bench-peers.
-//
-// It is a module of its own, so that the product does not depend on its peers.
+// Command bench measures Waitless and other engines on the same machine, with the same workloads. `make bench-dev` measures
+// Waitless and prints a table. `make bench-peers` measures all and writes the tables into pages of the documentation.
 package main
 
 import (
@@ -13,9 +11,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	_ "github.com/waitless/waitless/pkg/cmd/collector" // the collector of waitless dev, for all that this program runs itself
 )
 
 // options are the flags.
@@ -27,6 +28,7 @@ type options struct {
 	inFlight int
 	data     string
 	page     string
+	devPage  string
 	revision string
 	only     string
 }
@@ -35,7 +37,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "peers:", err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
@@ -47,18 +49,22 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.restate, "restate", "", "the server of Restate")
 	flag.StringVar(&o.temporal, "temporal", "", "the command of Temporal")
 	flag.StringVar(&o.postgres, "postgres", "", "the folder of the programs of PostgreSQL")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often each system is measured")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each system is measured")
 	flag.DurationVar(&o.length, "length", 5*time.Second, "how long each workload starts executions")
 	flag.IntVar(&o.inFlight, "in-flight", 64, "how many executions are open at once")
 	flag.StringVar(&o.data, "data", os.TempDir(), "the folder for data, on a disk")
 	flag.StringVar(&o.page, "page", "", "the page to write the table into; without one it is printed")
+	flag.StringVar(&o.devPage, "dev-page", "", "the page to write the rows of waitless dev into")
 	flag.StringVar(&o.revision, "revision", "", "the revision of Waitless")
-	flag.StringVar(&o.only, "only", "", "measure only systems whose row begins with this; the others are said to be left out")
+	flag.StringVar(&o.only, "only", "", "measure only systems whose row begins with this; a page says that the others are left out")
 	flag.StringVar(&role, "child", "", "internal: serve one part of a system")
 	flag.StringVar(&address, "address", "", "internal: the address that the part uses")
 	flag.Parse()
 	if role != "" {
 		return child(ctx, role, o.data, address)
+	}
+	if err := os.Unsetenv("GOGC"); err != nil { // package collector sets it, in the processes of this program too
+		return err
 	}
 	for _, tool := range []*string{&o.waitless, &o.restate, &o.temporal, &o.postgres} {
 		if absolute, err := filepath.Abs(*tool); err == nil && *tool != "" {
@@ -73,10 +79,14 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("ended by a signal; the page is as before: %w", err)
 	}
 	if o.page == "" {
+		report.rows = slices.DeleteFunc(report.rows, func(r row) bool { return errors.Is(r.failed, errLeftOut) })
 		fmt.Print(report.text())
 		return nil
 	}
-	return report.write(o.page)
+	if err := report.write(o.page); err != nil || o.devPage == "" {
+		return err
+	}
+	return report.ofDev().write(o.devPage)
 }
 
 // onDisk returns an error if a folder is in memory, where a sync costs nothing.
@@ -122,7 +132,7 @@ var errLeftOut = errors.New("left out")
 func (o options) measure(ctx context.Context, r *row, round int) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	dir, err := os.MkdirTemp(o.data, "peers")
+	dir, err := os.MkdirTemp(o.data, "bench")
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (p *processes) start(stop os.Signal, cmd *exec.Cmd) error {
 		cmd.Stdout = log
 	}
 	cmd.Stderr = log
-	cmd.Env = append(cmd.Environ(), "GOGC=400", "LC_ALL=C") // as `waitless dev` sets it, for all programs in Go
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -138,6 +138,44 @@ func (p *processes) cpu() (total time.Duration, err error) {
 		}
 	}
 	return total, nil
+}
+
+// machineTime returns the processor time that all programs of the machine have used, with that which its host took away, and the
+// time that all its processors have had.
+func machineTime() (busy, total time.Duration, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	return parseMachineTime(line)
+}
+
+// parseMachineTime reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+func parseMachineTime(line string) (busy, total time.Duration, err error) {
+	fields := strings.Fields(line)
+	if len(fields) < 9 {
+		return 0, 0, fmt.Errorf("/proc/stat: %q", line)
+	}
+	for i, field := range fields[1:9] {
+		number, err := strconv.Atoi(field)
+		if err != nil {
+			return 0, 0, fmt.Errorf("/proc/stat: %q: %w", line, err)
+		}
+		took := time.Duration(number) * time.Second / ticks
+		total += took
+		if i != 3 && i != 4 {
+			busy += took
+		}
+	}
+	return busy, total, nil
+}
+
+// ownTime returns the processor time that this program has used.
+func ownTime() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used) // fails for invalid arguments only
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // ticks is how many clock ticks a second has in /proc, on all processors that Go knows.

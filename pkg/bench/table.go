@@ -33,12 +33,13 @@ type sampleKey struct {
 type sample struct {
 	load
 
-	cpu time.Duration // an execution
+	cpu    time.Duration // an execution
+	others float64       // the share of the machine's processor time that neither the system nor its client used
 }
 
 // add measures a load.
 func (r *row) add(p *processes, j job, put func(job) (load, error)) error {
-	before, err := p.cpu()
+	before, err := p.used()
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (r *row) add(p *processes, j job, put func(job) (load, error)) error {
 	if err != nil {
 		return err
 	}
-	after, err := p.cpu()
+	after, err := p.used()
 	if err != nil {
 		return err
 	}
@@ -54,22 +55,36 @@ func (r *row) add(p *processes, j job, put func(job) (load, error)) error {
 		r.samples = map[sampleKey][]sample{}
 	}
 	key := sampleKey{j.Workload, j.InFlight == 1}
-	r.samples[key] = append(r.samples[key], sample{l, (after - before) / time.Duration(max(l.Executions, 1))})
+	cpu, total := after.system-before.system, max(after.total-before.total, 1)
+	others := max(0, after.busy-before.busy-cpu-(after.client-before.client))
+	r.samples[key] = append(r.samples[key], sample{l, cpu / time.Duration(max(l.Executions, 1)), float64(others) / float64(total)})
 	return nil
 }
 
-// median returns the median of a figure over the rounds, and false without a measurement.
-func (r *row) median(key sampleKey, figure func(sample) float64) (float64, bool) {
+// usage is the processor time that was used until now.
+type usage struct{ system, client, busy, total time.Duration }
+
+// used returns the processor time of the processes, of this program, and of the machine.
+func (p *processes) used() (u usage, err error) {
+	if u.system, err = p.cpu(); err == nil {
+		u.busy, u.total, err = machineTime()
+	}
+	u.client = ownTime()
+	return u, err
+}
+
+// figures returns a figure of all rounds in order.
+func (r *row) figures(key sampleKey, figure func(sample) float64) []float64 {
 	var all []float64
 	for _, s := range r.samples[key] {
 		all = append(all, figure(s))
 	}
 	slices.Sort(all)
-	if len(all) == 0 {
-		return 0, false
-	}
-	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, true
+	return all
 }
+
+// median returns the median of sorted figures.
+func median(all []float64) float64 { return (all[(len(all)-1)/2] + all[len(all)/2]) / 2 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
@@ -79,25 +94,34 @@ func (r *row) cells() []string {
 	if r.failures > 0 && len(r.samples) > 0 {
 		cells[0] += fmt.Sprintf(" (%d rounds failed)", r.failures)
 	} else if r.failed != nil {
-		return append(cells, reason(r.failed), "", "", "", "", "")
+		return append(cells, reason(r.failed), "", "", "", "", "", "")
 	}
 	show := func(key sampleKey, form string, figure func(sample) float64) {
 		text := "-"
-		if f, ok := r.median(key, figure); ok {
-			text = fmt.Sprintf(form, f)
+		if all := r.figures(key, figure); len(all) > 0 {
+			text = fmt.Sprintf(form, median(all))
 		}
 		cells = append(cells, text)
 	}
 	alone := sampleKey{callback, true}
 	for _, workload := range both {
-		show(sampleKey{workload, false}, "%.0f", func(s sample) float64 { return s.rate() })
+		text := "-"
+		if all := r.figures(sampleKey{workload, false}, func(s sample) float64 { return s.rate() }); len(all) > 0 {
+			text = fmt.Sprintf("%.0f (%.0f)", median(all), all[len(all)-1])
+		}
+		cells = append(cells, text)
 	}
 	for _, workload := range both {
 		show(sampleKey{workload, false}, "%.2f", func(s sample) float64 { return milliseconds(s.cpu) })
 	}
 	show(alone, "%.2f", func(s sample) float64 { return milliseconds(s.Median) })
 	show(alone, "%.2f", func(s sample) float64 { return milliseconds(s.Late) })
-	return cells
+	var others []float64
+	for key := range r.samples {
+		others = append(others, r.figures(key, func(s sample) float64 { return 100 * s.others })...)
+	}
+	slices.Sort(others)
+	return append(cells, fmt.Sprintf("%.0f", median(others)))
 }
 
 // reason says in the table why there are no figures. Errors have paths of this machine, so they are only
@@ -119,6 +143,14 @@ type report struct {
 	rows  []row
 }
 
+// ofDev returns the part of the report about waitless dev.
+func (r report) ofDev() report {
+	return report{
+		about: r.about[:aboutMachine],
+		rows:  slices.DeleteFunc(slices.Clone(r.rows), func(one row) bool { return !strings.HasPrefix(one.name, dev) }),
+	}
+}
+
 const heading = "## Figures\n"
 
 func (r report) text() string {
@@ -127,8 +159,8 @@ func (r report) text() string {
 	for _, line := range r.about {
 		b.WriteString("- " + line + "\n")
 	}
-	b.WriteString("\n| system | client | polling/s | callback/s | CPU ms, polling | CPU ms, callback | resume ms, p50 | p99 |\n")
-	b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("\n| system | client | polling/s | callback/s | CPU ms, polling | CPU ms, callback | resume ms, p50 | p99 | others % |\n")
+	b.WriteString("|---|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, one := range r.rows {
 		b.WriteString("| " + strings.Join(one.cells(), " | ") + " |\n")
 	}
@@ -160,6 +192,9 @@ func replaceSection(page, section string) (string, error) {
 	return before + section, nil
 }
 
+// aboutMachine is how many of the lines about a report are about the machine and Waitless.
+const aboutMachine = 4
+
 // about returns what the figures depend on.
 func about(ctx context.Context, o options) []string {
 	cpu := firstMatch("/proc/cpuinfo", `(?m)^model name\s*: (.+)$`)
@@ -170,7 +205,7 @@ func about(ctx context.Context, o options) []string {
 	return []string{
 		fmt.Sprintf("Date: %s. Machine: %d cores of %s, %s kB of memory.", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), cpu, memory),
 		fmt.Sprintf("%s, %s. Load average before the run: %s.", system, kernel, loaded),
-		fmt.Sprintf("Medians of %d rounds of %s, %d executions in flight.", o.rounds, o.length, o.inFlight),
+		fmt.Sprintf("Medians of %d rounds of %s, and the best round in parentheses. %d executions in flight.", o.rounds, o.length, o.inFlight),
 		"Waitless " + cmp.Or(o.revision, "(unknown revision)") + ", " + runtime.Version() + ".",
 		"Restate: " + version(ctx, o.restate, "--version") + ", SDK " + module("github.com/restatedev/sdk-go") + ".",
 		"Temporal: " + version(ctx, o.temporal, "--version") + ", SDK " + module("go.temporal.io/sdk") + ".",

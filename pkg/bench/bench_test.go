@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -35,6 +37,19 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func TestParseMachineTime(t *testing.T) {
+	t.Parallel()
+	busy, total, err := parseMachineTime("cpu  100 200 300 4000 500 60 70 80 9 9")
+	if err != nil || busy != 8100*time.Millisecond || total != 53100*time.Millisecond {
+		t.Errorf("busy %s of %s, error %v", busy, total, err)
+	}
+	for _, line := range []string{"", "cpu 1 2 3", "cpu 1 2 3 4 5 6 7 x"} {
+		if _, _, err := parseMachineTime(line); err == nil {
+			t.Errorf("%q is accepted", line)
+		}
+	}
+}
+
 // TestCPU compares the processor time of this process with what it burns.
 func TestCPU(t *testing.T) {
 	t.Parallel()
@@ -57,7 +72,7 @@ func TestCPU(t *testing.T) {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	second := func(n int, cpu time.Duration) sample {
-		return sample{load{Executions: n, Took: 2 * time.Second, Median: time.Millisecond, Late: 5 * time.Millisecond}, cpu}
+		return sample{load{Executions: n, Took: 2 * time.Second, Median: time.Millisecond, Late: 5 * time.Millisecond}, cpu, 0.25}
 	}
 	measured := row{system: system{name: "A", client: "HTTP"}, samples: map[sampleKey][]sample{
 		{polling, false}: {second(600, 3*time.Millisecond), second(200, time.Millisecond), second(300, 2*time.Millisecond)},
@@ -74,8 +89,8 @@ func TestTable(t *testing.T) {
 	text := report.text()
 	for _, want := range []string{
 		"- Date: today.\n",
-		"| A | HTTP | 150 | - | 2.00 | - | 1.00 | 5.00 |\n",
-		"| A (2 rounds failed) | HTTP | 150 | - | 2.00 | - | 1.00 | 5.00 |\n",
+		"| A | HTTP | 150 (300) | - | 2.00 | - | 1.00 | 5.00 | 25 |\n",
+		"| A (2 rounds failed) | HTTP | 150 (300) | - | 2.00 | - | 1.00 | 5.00 | 25 |\n",
 		"| B |  | not measured: b-server is not installed |",
 		"| C |  | not measured: left out |",
 		"| D |  | not measured: it failed |",
@@ -84,7 +99,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("the table has no %q:\n%s", want, text)
 		}
 	}
-	columns := strings.Count("| system | client | polling/s | callback/s | CPU ms, polling | CPU ms, callback | resume ms, p50 | p99 |", "|")
+	columns := strings.Count("| system | client | polling/s | callback/s | CPU ms, polling | CPU ms, callback | resume ms, p50 | p99 | others % |", "|")
 	for _, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "|") && strings.Count(line, "|") != columns {
 			t.Errorf("row %q does not have %d columns", line, columns-1)
@@ -111,6 +126,59 @@ func TestWriteReplacesTheSection(t *testing.T) {
 	}
 	if err := write("# Page\n"); err == nil {
 		t.Error("a page without the section is accepted")
+	}
+}
+
+func TestPageOfDevHasItsRows(t *testing.T) {
+	t.Parallel()
+	all := report{about: about(t.Context(), options{})}
+	for _, s := range systems {
+		all.rows = append(all.rows, row{system: s, failed: errLeftOut})
+	}
+	text := all.ofDev().text()
+	if strings.Count(text, "\n| "+dev) != 2 || strings.Contains(text, "DBOS") || strings.Contains(text, "Restate") {
+		t.Errorf("the page of dev has\n%s", text)
+	}
+}
+
+// command is waitless, built from the tree.
+func command(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "waitless")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, "./pkg/cmd/waitless")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	return file
+}
+
+// TestMain makes the test program the processes that a measurement starts.
+func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, "-child") {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestDev measures `waitless dev` with both kinds of activities.
+func TestDev(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("builds the command, which takes seconds: run without -short")
+	}
+	o := options{tools: tools{waitless: command(t)}, length: 200 * time.Millisecond, inFlight: 4, data: t.TempDir()}
+	for _, s := range systems {
+		if !strings.HasPrefix(s.name, dev) {
+			continue
+		}
+		r := row{system: s}
+		if err := o.measure(t.Context(), &r, 0); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		} else if cells := strings.Join(r.cells(), " | "); !regexp.MustCompile(`HTTP \| \d+ \(\d+\) \| `).MatchString(cells) {
+			t.Errorf("%s: the row is %q", s.name, cells)
+		}
 	}
 }
 
