@@ -36,6 +36,8 @@ type killStory struct {
 	asked func(v *victim, token string)
 	// order keeps what happens side by side in one order.
 	order killOrder
+	// forks is nil for a flow without lanes and sub-flows.
+	forks *killForks
 }
 
 var (
@@ -232,6 +234,7 @@ var killGapsByChance = []string{
 type killCount struct {
 	mu           sync.Mutex
 	met          []string // gaps
+	metByChance  []string // gaps of stories with lanes
 	hits         []string // a line each
 	kills, calls int
 }
@@ -241,6 +244,16 @@ func (c *killCount) meet(gap string) {
 	defer c.mu.Unlock()
 	if !slices.Contains(c.met, gap) {
 		c.met = append(c.met, gap)
+	}
+}
+
+// meetByChance is meet for a story with lanes: in which order they work, and so which gaps a process comes to, differs
+// from run to run.
+func (c *killCount) meetByChance(gap string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !slices.Contains(c.metByChance, gap) {
+		c.metByChance = append(c.metByChance, gap)
 	}
 }
 
@@ -260,7 +273,8 @@ func (c *killCount) hit(at killGap, hits int) {
 // TestKilledAtEveryGap kills the command in every gap between two effects of
 // the engine, several times each, and starts it again until its execution is
 // over: see [victim.check] for what has to hold then. A gap that was never
-// reached fails it, and so does one that the table lacks.
+// reached fails it, and so does one that the table lacks and that a story without
+// lanes comes to.
 func TestKilledAtEveryGap(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -270,7 +284,7 @@ func TestKilledAtEveryGap(t *testing.T) {
 	lookAt(t, "../engine/failpoints/failpoints.go")
 	var count killCount
 	t.Cleanup(func() { count.report(t) }) // when all are through
-	for _, at := range killGaps {
+	for _, at := range slices.Concat(killGaps, forkGaps) {
 		t.Run(at.gap, func(t *testing.T) {
 			t.Parallel()
 			killAt(t, at, &count)
@@ -283,11 +297,12 @@ func TestKilledAtEveryGap(t *testing.T) {
 func (c *killCount) report(t *testing.T) {
 	t.Helper()
 	for _, gap := range c.met {
-		known := slices.Contains(killGapsByChance, gap) || slices.ContainsFunc(killGaps, func(g killGap) bool { return g.gap == gap })
-		if !known {
+		if !slices.Contains(killGapsByChance, gap) && !isKillGap(gap) {
 			t.Errorf("gap %q is not in the table: no process is killed there", gap)
 		}
 	}
+	c.metByChance = slices.DeleteFunc(c.metByChance, isKillGap)
+	t.Logf("in lanes and not in the table: %q", c.metByChance)
 	slices.Sort(c.hits)
 	for _, line := range c.hits {
 		t.Log(line)
@@ -295,18 +310,25 @@ func (c *killCount) report(t *testing.T) {
 	t.Logf("%d rows, %d kills, %d calls", len(c.hits), c.kills, c.calls)
 }
 
+// isKillGap reports whether processes are killed in the gap.
+func isKillGap(gap string) bool {
+	return slices.ContainsFunc(slices.Concat(killGaps, forkGaps), func(g killGap) bool { return g.gap == gap })
+}
+
 func killAt(t *testing.T, at killGap, count *killCount) {
 	t.Helper()
-	dir, hits, misses := newDir(t), 0, 0
-	for run := 1; hits < killsAtGap; run++ {
+	dir, hits, misses, most := newDir(t), 0, 0, at.story.forks.killsAtGap()
+	for run := 1; hits < most; run++ {
 		v := newVictim(t, watched.program(t), dir, fmt.Sprintf("run-%d", run), at.story)
-		v.met = count.meet
+		if v.met = count.meet; at.story.forks != nil {
+			v.met = count.meetByChance
+		}
 		for _, first := range at.after {
 			if !v.run(first, 0) {
 				t.Fatalf("gap %q was never reached", first)
 			}
 		}
-		here := v.killIn(at.gap, min(killsOfOne, killsAtGap-hits))
+		here := v.killIn(at.gap, min(killsOfOne, most-hits))
 		hits += here
 		count.add(v.kills, v.check())
 		if here == 0 {
@@ -333,7 +355,7 @@ func (v *victim) killIn(gap string, most int) (hits int) {
 }
 
 // TestKilledAtRandom kills the command as it is shipped at random instants,
-// while it works on three executions of each kind of step.
+// while it works on three executions of each kind of step, and one with lanes.
 func TestKilledAtRandom(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -375,11 +397,11 @@ func newBatch(t *testing.T) []*victim {
 	t.Helper()
 	dir := newDir(t)
 	var batch []*victim
-	for _, name := range []string{"one", "two", "three"} {
-		v := newVictim(t, program(t), dir, name, everything)
-		if len(batch) > 0 {
-			flow := filepath.Join("testdata/kill", v.flow+".yaml")
-			if got := doWith(t, "", v.env(), "start", flow, "--name", name); got.exit != ExitSucceeded {
+	for i, story := range []killStory{everything, everything, everything, forks} {
+		v := newVictim(t, program(t), dir, fmt.Sprint("execution-", i), story)
+		if i > 0 {
+			args := []string{"start", filepath.Join("testdata/kill", v.flow+".yaml"), "--name", v.name}
+			if got := doWith(t, "", v.env(), append(args, v.forks.args()...)...); got.exit != ExitSucceeded {
 				t.Fatalf("start: %+v", got)
 			}
 		}

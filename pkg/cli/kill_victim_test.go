@@ -42,6 +42,8 @@ type victim struct {
 	// submitted are the calls of functions that are built in, by step. Only these
 	// are told of a token by a worker: a command may take too long for that.
 	submitted map[string]int
+	// shownEvents are the events that the history had after a kill, by id. Only stories with forks look.
+	shownEvents map[int]string
 	// betweenRuns, unless nil, is what a client does when a process was killed.
 	betweenRuns func()
 }
@@ -161,9 +163,13 @@ func (v *victim) env() map[string]string {
 // command is `waitless run` of the execution.
 func (v *victim) command(ctx context.Context) *exec.Cmd {
 	flow := filepath.Join("testdata/kill", v.flow+".yaml")
-	cmd := exec.CommandContext(ctx, v.program, append([]string{"run", flow, "--name", v.name}, v.tasks(flow)...)...)
+	args := slices.Concat([]string{"run", flow, "--name", v.name}, v.tasks(flow), v.forks.args())
+	cmd := exec.CommandContext(ctx, v.program, args...)
 	cmd.WaitDelay = time.Second
 	cmd.Env = append(os.Environ(), "WAITLESS_STORE="+filepath.Join(v.dir, "store"), "CALLS="+filepath.Join(v.dir, "calls"))
+	if v.forks != nil && v.forks.lasts {
+		cmd.Env = append(cmd.Env, "WAITLESS_FAILPOINTS_EXPIRY="+v.expiryFile())
+	}
 	return cmd
 }
 
@@ -190,7 +196,7 @@ func (v *victim) run(gap string, pause time.Duration) (killed bool) {
 	if v.betweenRuns != nil {
 		v.betweenRuns()
 	}
-	ctx, cancel := context.WithTimeout(v.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(v.t.Context(), *killPatience)
 	defer cancel()
 	cmd := v.command(ctx)
 	gaps := v.listen(ctx, cmd)
@@ -233,8 +239,11 @@ func (v *victim) run(gap string, pause time.Duration) (killed bool) {
 
 // countSubmission counts the call that follows when the process is let through.
 func (v *victim) countSubmission(at toldGap) {
-	if strings.HasSuffix(at.text, "> submission") {
+	switch {
+	case strings.HasSuffix(at.text, "> submission"):
 		v.submitted[at.step]++
+	case strings.HasSuffix(at.text, "> hold back"): // the first effect of a sub-flow's start
+		v.submitted[v.forks.starts]++
 	}
 }
 
@@ -245,6 +254,7 @@ func (v *victim) exited(ctx context.Context, err error, killed bool, stderr *hea
 	switch {
 	case killed && code == -1:
 		v.kills++
+		v.observe()
 		return true
 	case ctx.Err() != nil:
 		v.t.Fatalf("%s/%s is stuck after %d kills:\n%s", v.flow, v.name, v.kills, stderr.text())
@@ -264,7 +274,7 @@ type hearer struct {
 	seen int
 }
 
-var shownToken = regexp.MustCompile(`tokens succeed (\S+) --output .*\n`)
+var shownToken = regexp.MustCompile(`tokens (?:succeed (\S+) --output|list) .*\n`)
 
 func (h *hearer) Write(p []byte) (int, error) {
 	h.mu.Lock()
@@ -342,15 +352,17 @@ func (v *victim) check() (calls int) {
 			v.t.Errorf("%s/%s: step %s has atMostOnce and was called %d times", v.flow, v.name, step, n)
 		}
 	}
-	if calls > attempts+v.kills {
+	if calls > attempts+v.kills*v.forks.lanesAtOnce() {
 		v.t.Errorf("%s/%s: %d calls of %d attempts after %d kills", v.flow, v.name, calls, attempts, v.kills)
 	}
 	for _, e := range history {
-		if e.Type == machine.TaskSucceeded.String() && made[e.Step] == 0 {
+		isSeen := v.met != nil || v.forks == nil
+		if e.Type == machine.TaskSucceeded.String() && made[e.Step] == 0 && isSeen {
 			v.t.Errorf("%s/%s: step %s succeeded without a call", v.flow, v.name, e.Step)
 		}
 	}
 	v.checkTold(history, status)
+	v.checkForks(history)
 	return calls
 }
 
@@ -368,28 +380,36 @@ func (v *victim) mayBeInterrupted() bool { return len(v.once) > 0 }
 
 func (v *victim) history() []eventReport {
 	v.t.Helper()
+	history, ok := v.shownHistory()
+	if !ok {
+		v.t.Fatalf("%s/%s has no history", v.flow, v.name)
+	}
+	return history
+}
+
+// shownHistory reads the history, if the execution was started.
+func (v *victim) shownHistory() (history []eventReport, ok bool) {
+	v.t.Helper()
 	got := doWith(v.t, "", v.env(), "history", v.flow+"/"+v.name, "--json")
 	if got.exit != ExitSucceeded {
-		v.t.Fatalf("history: %+v", got)
+		return nil, false
 	}
 	var report historyReport
 	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
 		v.t.Fatal(err)
 	}
-	return report.Events
+	return report.Events, true
 }
 
-// checkHistory answers how the execution ended and how many attempts it made.
+// checkHistory returns how the execution ended and how many attempts it made.
 func (v *victim) checkHistory(history []eventReport) (status machine.Status, attempts int) {
 	v.t.Helper()
-	type stepEvent struct{ step, event string }
-	seen := map[stepEvent]int{}
-	for i, e := range history {
-		if e.ID != i+1 {
-			v.t.Errorf("%s/%s: event %d has the id %d", v.flow, v.name, i+1, e.ID)
-		}
-		if seen[stepEvent{e.Step, e.Type}]++; seen[stepEvent{e.Step, e.Type}] > 1 {
-			v.t.Errorf("%s/%s: step %q has two events %s", v.flow, v.name, e.Step, e.Type)
+	v.checkIDs(history)
+	type placeEvent struct{ place, event string }
+	seen := map[placeEvent]int{}
+	for _, e := range history {
+		if seen[placeEvent{placeOf(e), e.Type}]++; seen[placeEvent{placeOf(e), e.Type}] > 1 {
+			v.t.Errorf("%s/%s: %q has two events %s", v.flow, v.name, placeOf(e), e.Type)
 		}
 		if e.Type == machine.TaskStarted.String() {
 			attempts++
@@ -397,13 +417,19 @@ func (v *victim) checkHistory(history []eventReport) (status machine.Status, att
 		status = endings[e.Type]
 	}
 	for key := range seen {
-		ended := seen[stepEvent{key.step, machine.StepExited.String()}] + seen[stepEvent{key.step, machine.StepFailed.String()}]
-		if key.step != "" && ended != 1 && status != machine.StatusStopped {
-			v.t.Errorf("%s/%s: step %s ended %d times", v.flow, v.name, key.step, ended)
+		ended := 0
+		for _, end := range ends {
+			ended += seen[placeEvent{key.place, end.String()}]
+		}
+		if key.place != "" && ended != 1 && status != machine.StatusStopped {
+			v.t.Errorf("%s/%s: %s ended %d times", v.flow, v.name, key.place, ended)
 		}
 	}
 	return status, attempts
 }
+
+// ends are the events of which each step, iteration and branch has one.
+var ends = []machine.EventType{machine.StepExited, machine.StepFailed, machine.BranchExited, machine.IterationExited}
 
 var endings = map[string]machine.Status{
 	machine.ExecutionSucceeded.String(): machine.StatusSucceeded, machine.ExecutionFailed.String(): machine.StatusFailed,

@@ -68,7 +68,7 @@ func (w Worker) Advance(ctx context.Context, wake engine.Wake) (engine.Dispositi
 	t := &trail{last: "receive", wake: wake, execution: wake.Execution}
 	c := w.config
 	c.Log, c.TokenStore, c.Wakes = Log{c.Log, t}, TokenStore{c.TokenStore, t}, wakes{c.Wakes, t}
-	c.Caller, c.TaskQueue = caller{c.Caller, t}, taskQueue{c.TaskQueue, t}
+	c.Caller, c.TaskQueue, c.Joins = caller{c.Caller, t}, taskQueue{c.TaskQueue, t}, joins{c.Joins, t}
 	worker, err := engine.NewWorker(c)
 	if err != nil {
 		return engine.Disposition{}, err
@@ -140,10 +140,10 @@ type Log struct {
 	trail *trail
 }
 
-// Latest notes the state that a wake finds.
+// Latest notes the state that a wake finds. A lane also reads the log of its fork, and a step that of its sub-flow.
 func (l Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
 	item, err := l.Log.Latest(ctx, execution)
-	if t := l.trail; t != nil && err == nil {
+	if t := l.trail; t != nil && err == nil && execution == t.execution {
 		t.state = stateOf(item)
 		if _, pending := machine.Unresolved(t.state, t.wake.Cause); pending && t.last == "receive" {
 			t.last = "find pending"
@@ -159,8 +159,12 @@ func (l Log) Append(ctx context.Context, item engine.Item) error {
 		t = &trail{last: "send start", execution: item.Execution}
 		defer t.next("answer")
 	}
-	t.next("commit " + stateName(state))
-	t.state = state
+	if item.Execution == t.execution {
+		t.next("commit " + stateName(state))
+		t.state = state
+	} else {
+		t.next("commit sub-flow")
+	}
 	return l.Log.Append(ctx, item)
 }
 
@@ -196,6 +200,15 @@ func (s TokenStore) Closing(handle string, op token.CloseOp, closeIt func() (tok
 	}
 	t.next("close by " + string(op.By))
 	return closeIt()
+}
+
+// Applied returns applied, which reports the gap before the wake of a token sees the outcome that is being stored.
+func Applied(handle string, op token.CloseOp, applied func()) func() {
+	return func() {
+		id, _ := token.HandleID(handle)
+		gap(id.Execution, "close by "+string(op.By), "see outcome", "")
+		applied()
+	}
 }
 
 // Stops reports the gaps around a request to stop.
@@ -251,6 +264,7 @@ func stateName(s machine.State) string {
 var waitingNames = map[machine.WaitingFor]string{
 	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim", machine.WaitingForToken: "token",
 	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForNextItem: "room",
+	machine.WaitingForLanes: "fork",
 }
 
 type wakes struct {
@@ -259,15 +273,40 @@ type wakes struct {
 }
 
 func (w wakes) Send(ctx context.Context, wake engine.Wake) error {
-	switch t := w.trail; {
-	case t.task:
-		t.next("send wake")
-	case wake.Cause == t.wake.Cause:
-		t.next("send again")
-	default:
-		t.next("send timer")
-	}
+	w.trail.next(w.trail.sendName(wake))
 	return w.Wakes.Send(ctx, wake)
+}
+
+// sendName says what is sent, and to which log.
+func (t *trail) sendName(wake engine.Wake) string {
+	switch other := wake.Execution != t.execution; {
+	case t.task:
+		return "send wake"
+	case other && wake.Lane != nil:
+		return "send last lane"
+	case other && machine.IsJoin(wake.Cause):
+		return "send join"
+	case other && wake.Cause == machine.CauseStart:
+		return "send sub-flow"
+	case other:
+		return "send wake to other"
+	case wake.Cause == t.wake.Cause:
+		return "send again"
+	}
+	if _, ok := token.HandleID(wake.Cause); ok {
+		return "send wake"
+	}
+	return "send timer"
+}
+
+// HoldBack reports the gaps before and after the wakes of a sub-flow are held back.
+func (w wakes) HoldBack(execution engine.ID) (release func()) {
+	w.trail.next("hold back")
+	let := w.Wakes.HoldBack(execution)
+	return func() {
+		w.trail.next("release")
+		let()
+	}
 }
 
 func (w wakes) SendAll(ctx context.Context, all []engine.Wake) error {
@@ -308,4 +347,15 @@ type taskQueue struct {
 func (q taskQueue) Queue(ctx context.Context, task engine.Task) error {
 	q.trail.next("queue")
 	return q.TaskQueue.Queue(ctx, task)
+}
+
+type joins struct {
+	engine.Joins
+	trail *trail
+}
+
+// Join reports the gap before a lane joins.
+func (j joins) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
+	j.trail.next("join")
+	return j.Joins.Join(ctx, fork, end)
 }

@@ -22,11 +22,14 @@ func TestDecoratorsPassEachMethodOn(t *testing.T) {
 	if err := queue.SendAll(t.Context(), []engine.Wake{{}, {}}); err != nil {
 		t.Error(err)
 	}
+	if on.last != "send lanes" {
+		t.Errorf("the last gap is before %q", on.last)
+	}
 	queue.HoldBack(engine.ID{})()
 	if want := []string{"extend", "send 2", "hold back", "release"}; !slices.Equal(met, want) {
 		t.Errorf("%q, want %q", met, want)
 	}
-	if on.last != "send lanes" {
+	if on.last != "release" {
 		t.Errorf("the last gap is before %q", on.last)
 	}
 }
