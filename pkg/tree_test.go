@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,6 +87,42 @@ func TestMainsAreShort(t *testing.T) {
 		}
 		report(t, mainViolations(name, source))
 	}
+}
+
+// A module below pkg is tested, linted and kept tidy if the Makefile lists it. Its toolchain is that of the product.
+func TestModulesAreInTheMakefile(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, product := readText(t, "../Makefile"), readText(t, "../go.mod")
+	toolchain := regexp.MustCompile(`(?m)^go .*\n\ntoolchain .*$`).FindString(product)
+	_, list, _ := strings.Cut(makefile, "\nMODULES := ")
+	list, _, _ = strings.Cut(list, "\n")
+	var modules []string
+	for _, file := range files {
+		folder := "pkg/" + path.Dir(file)
+		modules = append(modules, folder)
+		text := readText(t, file)
+		if !strings.Contains(text, "module "+module+"/"+folder+"\n") || !strings.Contains(text, toolchain) {
+			t.Errorf("%s: want module %s/%s and the lines %q", file, module, folder, toolchain)
+		}
+	}
+	listed := strings.Fields(list)
+	slices.Sort(listed)
+	if !slices.Equal(listed, modules) {
+		t.Errorf("MODULES of the Makefile are %q; want %q", listed, modules)
+	}
+}
+
+func readText(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func TestTreeRulesCanFail(t *testing.T) {
