@@ -36,7 +36,7 @@ type row struct {
 
 // Lists that several rows share.
 var (
-	core     = []string{"pkg/value", "pkg/fdl", "pkg/token", "pkg/machine", "pkg/jobs"}
+	core     = []string{"pkg/similar", "pkg/value", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine", "pkg/jobs"}
 	useCases = append([]string{"pkg/engine", "pkg/resume", "pkg/schedule"}, core...)
 	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*", "pkg/schedule/cron"}, useCases...)
 )
@@ -52,32 +52,33 @@ var house = []row{
 	{path: "pkg/similar", pure: true},
 	{path: "pkg/lineartest", testing: true},
 	{path: "pkg/jobs", pure: true, ours: []string{"pkg/similar"}},
-	{path: "pkg/fdl", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/jobs", "pkg/similar"}, modules: []string{yaml}},
-	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/value", "pkg/fdl"}, modules: []string{yaml}},
-	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/jobs", "pkg/machine", "pkg/token"}, modules: []string{yaml}},
-	{path: "pkg/diagram", pure: true, ours: []string{"pkg/fdl", "pkg/machine"}, modules: []string{"github.com/mattn/go-runewidth"}},
-	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/token"}},
+	{path: "pkg/flow", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/jobs", "pkg/similar"}},
+	{path: "pkg/fdl", pure: true, ours: []string{"pkg/flow", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/similar"}, modules: []string{yaml}},
+	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/similar", "pkg/value", "pkg/fdl", "pkg/flow"}, modules: []string{yaml}},
+	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/machine", "pkg/token"}, modules: []string{yaml}},
+	{path: "pkg/diagram", pure: true, ours: []string{"pkg/fdl", "pkg/flow", "pkg/machine"}, modules: []string{"github.com/mattn/go-runewidth"}},
+	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/token"}},
 
-	{path: "pkg/machine/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
+	{path: "pkg/machine/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs", "pkg/value"}},
 	{path: "pkg/docs"},
 	{path: "pkg/release"},
 	{path: "pkg/release/releasetest", testing: true},
 
-	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"}},
+	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value", "pkg/token"}},
 	{
 		path: "pkg/engine/enginetest", testing: true,
-		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value", "pkg/token"},
+		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value", "pkg/token"},
 	},
 	{path: "pkg/telemetry", ours: []string{"pkg/engine", "pkg/machine"}},
-	{path: "pkg/tracing", ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl"}},
+	{path: "pkg/tracing", ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow"}},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 
-	{path: "pkg/schedule", ours: []string{"pkg/engine", "pkg/token", "pkg/machine", "pkg/fdl", "pkg/value"}},
-	{path: "pkg/schedule/cron", ours: []string{"pkg/schedule", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/value"}, modules: []string{cron}},
+	{path: "pkg/schedule", ours: []string{"pkg/engine", "pkg/token", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value"}},
+	{path: "pkg/schedule/cron", ours: []string{"pkg/schedule", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value"}, modules: []string{cron}},
 	{path: "pkg/schedule/scheduletest", testing: true, ours: []string{"pkg/schedule", "pkg/engine"}},
 
 	{
@@ -91,7 +92,7 @@ var house = []row{
 
 	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/httpapi/audit", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/audit", ours: []string{"pkg/token"}},
-	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/fdl", "pkg/value"}},
+	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/similar", "pkg/fdl", "pkg/flow", "pkg/value"}},
 	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
@@ -113,7 +114,7 @@ var house = []row{
 	{path: "pkg/aws/call", ours: []string{"pkg/value"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/call/botocore", testing: true},
 	{path: "pkg/aws/call/redact"}, // of those that link no package call, too
-	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/aws/call", "pkg/fdl", "pkg/jobs", "pkg/value"}},
+	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/similar", "pkg/aws/call", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/value"}},
 	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/call", "pkg/aws/services"}, useCases...), modules: []string{awsSDK}},

@@ -13,7 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
@@ -155,7 +155,7 @@ func (*fixture) Queue(context.Context, engine.Task) error { panic("no long call"
 
 func (*fixture) Call(context.Context, machine.Call) (token.Outcome, error) { panic("no call") }
 
-func (*fixture) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (*fixture) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
 

@@ -31,7 +31,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/telemetry"
@@ -321,7 +321,7 @@ func (r *run) Call(_ context.Context, call machine.Call) (token.Outcome, error) 
 }
 
 // TimeLimits implements [engine.Caller].
-func (*run) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (*run) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return map[string]time.Duration{
 		"acs:fc:::services/s/functions/short": time.Second, "acs:fc:::services/s/functions/ask": time.Second,
 		"acs:fc:::services/s/functions/long": time.Minute,

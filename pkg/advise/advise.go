@@ -8,7 +8,7 @@ package advise
 import (
 	"slices"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // Rule names a kind of finding.
@@ -38,7 +38,7 @@ const (
 
 // Finding is one thing that could be written better.
 type Finding struct {
-	fdl.Position
+	flow.Position
 	Rule Rule `json:"rule"`
 	// Step is the name of the step, empty for the whole flow.
 	Step string `json:"step,omitempty"`
@@ -73,7 +73,7 @@ type Loop struct {
 type Prices struct{ Polls, Jobs string }
 
 // Flow returns what there is to advise about a flow, in the order of its text.
-func Flow(flow *fdl.Flow, text []byte, prices Prices) []Finding {
+func Flow(flow *flow.Flow, text []byte, prices Prices) []Finding {
 	nodes := stepNodes(text)
 	findings, endless := pollingLoops(flow, nodes, prices)
 	findings = append(findings, indexLoops(flow, nodes)...)

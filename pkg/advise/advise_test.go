@@ -9,15 +9,16 @@ import (
 
 	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // flowOf is a flow of these steps.
-func flowOf(t *testing.T, steps string) *fdl.Flow {
+func flowOf(t *testing.T, steps string) *flow.Flow {
 	t.Helper()
 	return parsed(t, header+steps)
 }
 
-func parsed(t *testing.T, text string) *fdl.Flow {
+func parsed(t *testing.T, text string) *flow.Flow {
 	t.Helper()
 	flow, problems := fdl.Parse([]byte(text))
 	if flow == nil {

@@ -3,7 +3,7 @@ package advise
 import (
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -71,7 +71,7 @@ const pollsEvery = time.Minute
 
 // CostOf estimates what an execution takes from its history, without its sub-flows. Values over 1 KB take more, also requests to S3,
 // and so do calls over ten seconds and outputs of lanes that mappings use.
-func CostOf(flow *fdl.Flow, events []machine.Event) Cost {
+func CostOf(flow *flow.Flow, events []machine.Event) Cost {
 	e := estimate{flow: flow, since: map[int]time.Time{}}
 	e.Loop.Interval = pollsEvery
 	for _, event := range events {
@@ -86,7 +86,7 @@ func CostOf(flow *fdl.Flow, events []machine.Event) Cost {
 type estimate struct {
 	Cost
 
-	flow *fdl.Flow
+	flow *flow.Flow
 	// isResultOpen reports whether a result is not committed, which a further call needs.
 	isResultOpen bool
 	since        map[int]time.Time // the instant when a step began its task
@@ -131,7 +131,7 @@ func (e *estimate) add(event machine.Event) {
 func (e *estimate) addItem(event machine.Event) {
 	e.isResultOpen = false
 	step, most := e.flow.All[event.Step], machine.MaxLanes
-	if foreach, ok := step.Kind.(*fdl.Foreach); ok {
+	if foreach, ok := step.Kind.(*flow.Foreach); ok {
 		most = foreach.MaxConcurrency
 	}
 	if event.Index == 0 || event.Index >= most {
@@ -192,15 +192,15 @@ func (e *estimate) poll(waited time.Duration) {
 	e.Loop.Transitions += transitions * polls
 }
 
-func (e *estimate) task(event machine.Event) (*fdl.Task, bool) {
+func (e *estimate) task(event machine.Event) (*flow.Task, bool) {
 	if event.Step < 0 || event.Step >= len(e.flow.All) {
 		return nil, false
 	}
-	task, ok := e.flow.All[event.Step].Kind.(*fdl.Task)
+	task, ok := e.flow.All[event.Step].Kind.(*flow.Task)
 	return task, ok
 }
 
 func (e *estimate) isJob(event machine.Event) bool {
 	task, ok := e.task(event)
-	return ok && task.Pattern == fdl.PatternSync && task.Resource.IsAction()
+	return ok && task.Pattern == flow.PatternSync && task.Resource.IsAction()
 }

@@ -6,27 +6,27 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // pollsInAll reports whether each lane of a fork has one of the loops.
-func pollsInAll(fork *fdl.Step, polls []polled) bool {
-	return !slices.ContainsFunc(lanes(fork), func(lane []*fdl.Step) bool {
+func pollsInAll(fork *flow.Step, polls []polled) bool {
+	return !slices.ContainsFunc(lanes(fork), func(lane []*flow.Step) bool {
 		return !slices.ContainsFunc(polls, func(p polled) bool { return isIn(p.choice, lane) })
 	})
 }
 
 // isIn reports whether a step is one of steps, or inside one of them.
-func isIn(step *fdl.Step, steps []*fdl.Step) bool {
-	return slices.ContainsFunc(steps, func(s *fdl.Step) bool {
-		inWay := func(way *fdl.Branch) bool { return isIn(step, way.Steps) }
-		inLane := func(lane []*fdl.Step) bool { return isIn(step, lane) }
+func isIn(step *flow.Step, steps []*flow.Step) bool {
+	return slices.ContainsFunc(steps, func(s *flow.Step) bool {
+		inWay := func(way *flow.Branch) bool { return isIn(step, way.Steps) }
+		inLane := func(lane []*flow.Step) bool { return isIn(step, lane) }
 		return s == step || slices.ContainsFunc(ways(s), inWay) || slices.ContainsFunc(lanes(s), inLane)
 	})
 }
 
 // parallelPolls is the finding about a fork whose lanes all poll.
-func parallelPolls(fork *fdl.Step, polls []polled, nodes nodes, prices Prices) Finding {
+func parallelPolls(fork *flow.Step, polls []polled, nodes nodes, prices Prices) Finding {
 	node := nodes.step(fork)
 	var tasks []string
 	events, writes, messages := 0, 0, 0
@@ -38,13 +38,13 @@ func parallelPolls(fork *fdl.Step, polls []polled, nodes nodes, prices Prices) F
 		events, writes, messages = max(events, figures.Events), max(writes, figures.Writes), max(messages, figures.Messages)
 	}
 	where := "branch"
-	if is[*fdl.Foreach](fork) {
+	if is[*flow.Foreach](fork) {
 		where = "iteration"
 	}
 	return Finding{
 		Position: fork.Position, Rule: ParallelPolls, Step: fork.Name, Replaces: []string{fork.Name}, Instead: written(node),
 		Found: fmt.Sprintf("%s polls in each %s, with loops around %s: each poll of each %s takes up to %d events, %s and %s",
-			fork.Name, where, listed(tasks), where, events, fdl.Count(writes, "write"), fdl.Count(messages, "message")),
+			fork.Name, where, listed(tasks), where, events, flow.Count(writes, "write"), flow.Count(messages, "message")),
 		Saves: fmt.Sprintf("what a poll takes, once for each %s: a step that waits for a condition takes 1 write and 1 message for each poll, and %d events "+
 			"in all; one that waits for the event of its job takes none. On AWS a million polls cost %s", where, eventsOfCall, prices.Polls),
 	}

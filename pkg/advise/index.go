@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -23,7 +23,7 @@ type indexed struct {
 }
 
 // indexLoops returns the findings about the loops over an index.
-func indexLoops(flow *fdl.Flow, nodes nodes) (findings []Finding) {
+func indexLoops(flow *flow.Flow, nodes nodes) (findings []Finding) {
 	for _, step := range flow.All {
 		if x, ok := indexedBy(step); ok {
 			findings = append(findings, x.finding(flow, nodes))
@@ -33,8 +33,8 @@ func indexLoops(flow *fdl.Flow, nodes nodes) (findings []Finding) {
 }
 
 // indexedBy returns the loop over an index that a choice closes.
-func indexedBy(step *fdl.Step) (x indexed, ok bool) {
-	choice, isChoice := step.Kind.(*fdl.Choice)
+func indexedBy(step *flow.Step) (x indexed, ok bool) {
+	choice, isChoice := step.Kind.(*flow.Choice)
 	i := slices.Index(step.Series.Steps, step)
 	if !isChoice || len(choice.Branches) != 1 || i < 1 || !slices.Contains(gotos(step), step.Series.Steps[i-1]) {
 		return x, false
@@ -43,8 +43,8 @@ func indexedBy(step *fdl.Step) (x indexed, ok bool) {
 	if len(x.back) != 1 || len(x.back[0].Steps) > 0 || !x.findTask() {
 		return x, false
 	}
-	task, _ := x.task.Kind.(*fdl.Task)
-	if task.Resource.IsSubflow() || x.task.Input == nil || !x.counts(choice) {
+	task, _ := x.task.Kind.(*flow.Task)
+	if task.Resource.Subflow || x.task.Input == nil || !x.counts(choice) {
 		return x, false
 	}
 	return x, x.isIndependent()
@@ -54,7 +54,7 @@ func indexedBy(step *fdl.Step) (x indexed, ok bool) {
 var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 // counts reports whether the choice compares an index that begins at 0 with the length of a list.
-func (x *indexed) counts(choice *fdl.Choice) bool {
+func (x *indexed) counts(choice *flow.Choice) bool {
 	branch := &choice.Branches[0]
 	left, operator, right, ok := branch.Condition.ComparedPaths()
 	goesOn := []string{"<", "!="}
@@ -96,20 +96,20 @@ func (x *indexed) isIndependent() bool {
 	})
 }
 
-func (x *indexed) finding(flow *fdl.Flow, nodes nodes) Finding {
+func (x *indexed) finding(def *flow.Flow, nodes nodes) Finding {
 	events := eventsOf(x.steps...)
 	return Finding{
-		Position: x.steps[0].Position, Rule: IndexLoop, Step: x.task.Name, Replaces: stepNames(x.steps), Instead: written(x.asForeach(flow, nodes)...),
+		Position: x.steps[0].Position, Rule: IndexLoop, Step: x.task.Name, Replaces: stepNames(x.steps), Instead: written(x.asForeach(def, nodes)...),
 		Found: fmt.Sprintf("%s are a loop over the index %s: each turn adds %d events to the history, which is full after %d turns at most, "+
 			"and the execution fails with %s", listed(stepNames(x.steps)), x.index, events, machine.DefaultEvents/events, machine.ErrorEventLimit),
 		Saves: fmt.Sprintf("history: each iteration has one of its own, so the list may be longer. Without maxConcurrency up to %d iterations run at once. "+
 			"%s gets the same inputs, and is not called for an empty list. Its results are a list, $local of the foreach: map what later steps read. "+
-			"If %s returns something else for the next turn than the index, keep the loop", fdl.MaxConcurrency, x.task.Name, x.task.Name),
+			"If %s returns something else for the next turn than the index, keep the loop", flow.MaxConcurrency, x.task.Name, x.task.Name),
 	}
 }
 
 // asForeach is the steps to write instead of the loop.
-func (x *indexed) asForeach(flow *fdl.Flow, nodes nodes) []*yaml.Node {
+func (x *indexed) asForeach(def *flow.Flow, nodes nodes) []*yaml.Node {
 	task := nodes.step(x.task)
 	item := freeName("item", func(name string) bool {
 		return slices.ContainsFunc(x.task.Input, func(m expr.Mapping) bool { return m.Target == name })
@@ -130,7 +130,7 @@ func (x *indexed) asForeach(flow *fdl.Flow, nodes nodes) []*yaml.Node {
 		collection.LineComment = "# the list that " + x.index + " is the index of"
 	}
 	name := freeName("Each"+x.task.Name, func(name string) bool {
-		return slices.ContainsFunc(flow.All, func(s *fdl.Step) bool { return s.Name == name })
+		return slices.ContainsFunc(def.All, func(s *flow.Step) bool { return s.Name == name })
 	})
 	each := mapping("type", scalar("foreach"), "name", scalar(name),
 		"iterationMapping", mapping("collection", collection, "item", scalar(item), "index", scalar(x.index)),
@@ -173,7 +173,7 @@ func (x *indexed) dropIndex(task *yaml.Node) {
 
 // freeName returns a name that is free.
 func freeName(name string, isTaken func(string) bool) string {
-	name = name[:min(len(name), fdl.MaxName/2)]
+	name = name[:min(len(name), flow.MaxName/2)]
 	for isTaken(name) {
 		name += "_"
 	}

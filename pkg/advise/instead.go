@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -25,7 +25,7 @@ func (p polled) asCondition(nodes nodes) (instead []*yaml.Node) {
 		switch {
 		case step == first:
 			annotate(node, "type", "once, before the first poll")
-		case is[*fdl.Wait](step), step == p.choice, i >= len(p.steps) && step != p.task:
+		case is[*flow.Wait](step), step == p.choice, i >= len(p.steps) && step != p.task:
 			continue
 		case step == p.task:
 			p.poll(node, nodes)
@@ -52,7 +52,7 @@ func (p polled) poll(node *yaml.Node, nodes nodes) {
 		set(node, "condition", scalar(unknownCondition), "what your function returns when there is nothing left to wait for")
 	}
 	if interval, ok := p.interval(); ok {
-		set(node, "intervalSeconds", seconds(min(max(interval, time.Second), fdl.MaxInterval)), "")
+		set(node, "intervalSeconds", seconds(min(max(interval, time.Second), flow.MaxInterval)), "")
 	} else {
 		set(node, "intervalSeconds", seconds(time.Minute), "a number; your wait takes it from its input")
 	}
@@ -67,7 +67,7 @@ func (p polled) poll(node *yaml.Node, nodes nodes) {
 // catch leads where the loop leads when it gives up. It loses the entries whose target is gone.
 func (p polled) catch(node *yaml.Node, nodes nodes) {
 	var kept []*yaml.Node
-	task, _ := p.task.Kind.(*fdl.Task)
+	task, _ := p.task.Kind.(*flow.Task)
 	for i, entry := range elements(node, "catch") {
 		if !p.isGone(task.Catch[i].Goto) {
 			kept = append(kept, entry)
@@ -86,12 +86,12 @@ func (p polled) catch(node *yaml.Node, nodes nodes) {
 }
 
 // isGone reports whether the step is one of the loop that is not to be written.
-func (p polled) isGone(step *fdl.Step) bool {
-	return slices.Contains(p.steps, step) && (is[*fdl.Wait](step) && step != p.firstWait() || step == p.choice)
+func (p polled) isGone(step *flow.Step) bool {
+	return slices.Contains(p.steps, step) && (is[*flow.Wait](step) && step != p.firstWait() || step == p.choice)
 }
 
 // branch is what a branch of the loop's choice does, as the members of a mapping.
-func (p polled) branch(b *fdl.Branch, nodes nodes) *yaml.Node {
+func (p polled) branch(b *flow.Branch, nodes nodes) *yaml.Node {
 	step := nodes.step(p.choice)
 	all := elements(step, "choices")
 	if otherwise := field(step, "default"); otherwise != nil {
@@ -139,13 +139,13 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 
 // job returns the step that starts the job which the loop polls, and the job's kind. It returns false if
 // the flow does not tell which job of AWS it is, if it is one.
-func (l *loop) job() (starter *fdl.Step, kind jobs.Kind, ok bool) {
+func (l *loop) job() (starter *flow.Step, kind jobs.Kind, ok bool) {
 	if !asksAboutJobs(l.task) {
 		return nil, kind, false
 	}
 	for _, step := range slices.Backward(l.earlier) {
-		task, isTask := step.Kind.(*fdl.Task)
-		if !isTask || task.Resource.Function != fdl.StartJob && task.Resource.Function != "SubmitJob" {
+		task, isTask := step.Kind.(*flow.Task)
+		if !isTask || task.Resource.Function != flow.StartJob && task.Resource.Function != "SubmitJob" {
 			continue
 		}
 		name := task.Resource.Kind
@@ -161,15 +161,15 @@ func (l *loop) job() (starter *fdl.Step, kind jobs.Kind, ok bool) {
 }
 
 // asksAboutJobs reports whether the task calls a function that describes jobs.
-func asksAboutJobs(step *fdl.Step) bool {
-	task, _ := step.Kind.(*fdl.Task)
+func asksAboutJobs(step *flow.Step) bool {
+	task, _ := step.Kind.(*flow.Task)
 	return task.Resource.Function == "GetJobStatus" || task.Resource.Function == "CheckJob"
 }
 
 // asJob is the steps to write instead of the start of a job and the loop: the start waits for the end.
-func (p polled) asJob(starter *fdl.Step, kind jobs.Kind, nodes nodes) []*yaml.Node {
+func (p polled) asJob(starter *flow.Step, kind jobs.Kind, nodes nodes) []*yaml.Node {
 	step := nodes.step(starter)
-	task, _ := starter.Kind.(*fdl.Task)
+	task, _ := starter.Kind.(*flow.Task)
 	if task.Resource.Kind == "" {
 		useAction(step, kind)
 	}
@@ -212,7 +212,7 @@ func useAction(step *yaml.Node, kind jobs.Kind) {
 }
 
 // exit is the branch that leaves the loop when the job has that status.
-func (p polled) exit(status string) *fdl.Branch {
+func (p polled) exit(status string) *flow.Branch {
 	for _, b := range p.rest {
 		for _, term := range b.Condition.Terms() {
 			if _, operator, with, ok := term.Comparison(); ok && operator == "==" && with.Text() == status {

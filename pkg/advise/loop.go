@@ -4,23 +4,23 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // loop is a series of steps that a goto of a choice repeats.
 type loop struct {
-	steps    []*fdl.Step   // from the step that the goto leads to, to the choice
-	choice   *fdl.Step     // the step that goes back
-	back     []*fdl.Branch // its ways back
-	task     *fdl.Step     // the step that is polled
-	index    int           // the task's place in a turn
-	before   int           // history events when the loop begins
-	depth    int           // open series in the loop
-	after    *fdl.Step     // the step behind the loop, nil at the end of the series
-	earlier  []*fdl.Step   // the steps of the series before the loop
-	siblings []*fdl.Step   // all steps of the series
-	fork     *fdl.Step     // the innermost parallel or foreach around the loop, nil for none
+	steps    []*flow.Step   // from the step that the goto leads to, to the choice
+	choice   *flow.Step     // the step that goes back
+	back     []*flow.Branch // its ways back
+	task     *flow.Step     // the step that is polled
+	index    int            // the task's place in a turn
+	before   int            // history events when the loop begins
+	depth    int            // open series in the loop
+	after    *flow.Step     // the step behind the loop, nil at the end of the series
+	earlier  []*flow.Step   // the steps of the series before the loop
+	siblings []*flow.Step   // all steps of the series
+	fork     *flow.Step     // the innermost parallel or foreach around the loop, nil for none
 }
 
 // History events of a step that succeeds.
@@ -31,17 +31,17 @@ const (
 	eventsOfWaiter = 6 // a task that is submitted and ends later
 )
 
-func eventsOf(steps ...*fdl.Step) (events int) {
+func eventsOf(steps ...*flow.Step) (events int) {
 	for _, step := range steps {
 		switch kind := step.Kind.(type) {
-		case *fdl.Task:
+		case *flow.Task:
 			events += eventsOfCall
-			if kind.Pattern == fdl.PatternSync && !kind.Resource.IsFunction() || kind.Pattern == fdl.PatternWaitForCallback {
+			if kind.Pattern == flow.PatternSync && !kind.Resource.IsFunction() || kind.Pattern == flow.PatternWaitForCallback {
 				events += eventsOfWaiter - eventsOfCall
 			}
-		case *fdl.Wait:
+		case *flow.Wait:
 			events += eventsOfWait
-		case *fdl.Pass, *fdl.Choice, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
+		case *flow.Pass, *flow.Choice, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 			events += eventsOfPass
 		}
 	}
@@ -49,7 +49,7 @@ func eventsOf(steps ...*fdl.Step) (events int) {
 }
 
 // is reports whether a step is of that kind.
-func is[K fdl.Kind](step *fdl.Step) bool {
+func is[K flow.Kind](step *flow.Step) bool {
 	if step == nil {
 		return false
 	}
@@ -58,26 +58,26 @@ func is[K fdl.Kind](step *fdl.Step) bool {
 }
 
 // ways are the branches of a choice, its default last, or what the entries of a task's catch do.
-func ways(step *fdl.Step) (all []*fdl.Branch) {
+func ways(step *flow.Step) (all []*flow.Branch) {
 	switch kind := step.Kind.(type) {
-	case *fdl.Choice:
+	case *flow.Choice:
 		for i := range kind.Branches {
 			all = append(all, &kind.Branches[i])
 		}
 		if kind.Default != nil {
 			all = append(all, kind.Default)
 		}
-	case *fdl.Task:
+	case *flow.Task:
 		for _, entry := range kind.Catch {
-			all = append(all, &fdl.Branch{Steps: entry.Steps, Goto: entry.Goto})
+			all = append(all, &flow.Branch{Steps: entry.Steps, Goto: entry.Goto})
 		}
-	case *fdl.Pass, *fdl.Wait, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
+	case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 	}
 	return all
 }
 
 // gotos are the steps of the same series that a step jumps to.
-func gotos(step *fdl.Step) (targets []*fdl.Step) {
+func gotos(step *flow.Step) (targets []*flow.Step) {
 	for _, way := range ways(step) {
 		if way.Goto != nil {
 			targets = append(targets, way.Goto)
@@ -88,7 +88,7 @@ func gotos(step *fdl.Step) (targets []*fdl.Step) {
 
 // loops returns the loops of a series, and of the series in its steps, that poll: they have a wait
 // and a call of a function.
-func loops(steps []*fdl.Step, before, depth int) []loop {
+func loops(steps []*flow.Step, before, depth int) []loop {
 	var found []loop
 	for i, step := range steps {
 		for _, way := range ways(step) {
@@ -109,19 +109,19 @@ func loops(steps []*fdl.Step, before, depth int) []loop {
 const started = 1
 
 // lanes are the series of a parallel or a foreach, which have logs of their own.
-func lanes(step *fdl.Step) [][]*fdl.Step {
+func lanes(step *flow.Step) [][]*flow.Step {
 	switch kind := step.Kind.(type) {
-	case *fdl.Parallel:
+	case *flow.Parallel:
 		return kind.Branches
-	case *fdl.Foreach:
-		return [][]*fdl.Step{kind.Steps}
-	case *fdl.Task, *fdl.Pass, *fdl.Wait, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+	case *flow.Foreach:
+		return [][]*flow.Step{kind.Steps}
+	case *flow.Task, *flow.Pass, *flow.Wait, *flow.Choice, *flow.Succeed, *flow.Fail:
 	}
 	return nil
 }
 
 // within notes the fork around loops that no other fork inside of it has.
-func within(fork *fdl.Step, found []loop) []loop {
+func within(fork *flow.Step, found []loop) []loop {
 	for i := range found {
 		if found[i].fork == nil {
 			found[i].fork = fork
@@ -143,12 +143,12 @@ func outermost(found []loop) []loop {
 // loopOf returns the loop that the step at i closes: of its ways back the nearest one that polls,
 // and further ones without another call on the way. A way back to an earlier call is not part of
 // the loop, because that call is to be made again.
-func loopOf(steps []*fdl.Step, i int) (l loop, ok bool) {
-	if !is[*fdl.Choice](steps[i]) {
+func loopOf(steps []*flow.Step, i int) (l loop, ok bool) {
+	if !is[*flow.Choice](steps[i]) {
 		return loop{}, false
 	}
 	for first := i; first >= 0; first-- {
-		if ok && is[*fdl.Task](steps[first]) {
+		if ok && is[*flow.Task](steps[first]) {
 			break
 		}
 		if !slices.Contains(gotos(steps[i]), steps[first]) {
@@ -162,7 +162,7 @@ func loopOf(steps []*fdl.Step, i int) (l loop, ok bool) {
 }
 
 // loopFrom returns the loop from the step at first to the choice at last.
-func loopFrom(steps []*fdl.Step, first, last int) loop {
+func loopFrom(steps []*flow.Step, first, last int) loop {
 	l := loop{choice: steps[last], steps: inTurn(steps, first, last), earlier: steps[:first], siblings: steps}
 	if !l.choice.End {
 		l.after = l.choice.Next
@@ -176,39 +176,39 @@ func loopFrom(steps []*fdl.Step, first, last int) loop {
 }
 
 // inTurn returns the steps from first to last that lead to last without a jump to first.
-func inTurn(steps []*fdl.Step, first, last int) []*fdl.Step {
-	leads := map[*fdl.Step]bool{steps[last]: true}
+func inTurn(steps []*flow.Step, first, last int) []*flow.Step {
+	leads := map[*flow.Step]bool{steps[last]: true}
 	for i := last - 1; i >= first; i-- {
-		leads[steps[i]] = slices.ContainsFunc(successors(steps[i]), func(next *fdl.Step) bool { return leads[next] && next != steps[first] })
+		leads[steps[i]] = slices.ContainsFunc(successors(steps[i]), func(next *flow.Step) bool { return leads[next] && next != steps[first] })
 	}
-	return slices.DeleteFunc(slices.Clone(steps[first:last+1]), func(s *fdl.Step) bool { return !leads[s] })
+	return slices.DeleteFunc(slices.Clone(steps[first:last+1]), func(s *flow.Step) bool { return !leads[s] })
 }
 
 // successors are the steps of the same series that may come after a step.
-func successors(step *fdl.Step) []*fdl.Step {
+func successors(step *flow.Step) []*flow.Step {
 	after := gotos(step)
-	choice, isChoice := step.Kind.(*fdl.Choice)
+	choice, isChoice := step.Kind.(*flow.Choice)
 	jumps := isChoice && choice.Default != nil && len(after) == len(ways(step))
-	if step.End || step.Next == nil || jumps || is[*fdl.Succeed](step) || is[*fdl.Fail](step) {
+	if step.End || step.Next == nil || jumps || is[*flow.Succeed](step) || is[*flow.Fail](step) {
 		return after
 	}
 	return append(after, step.Next)
 }
 
 // turn is the steps of one turn, with those of the branch that goes back.
-func (l *loop) turn() []*fdl.Step { return slices.Concat(l.steps, l.back[0].Steps) }
+func (l *loop) turn() []*flow.Step { return slices.Concat(l.steps, l.back[0].Steps) }
 
 // findTask finds the task whose result the choice reads: the last function that is called before it.
 func (l *loop) findTask() bool {
 	turn := l.turn()
 	for n := range turn {
 		i := (len(l.steps) - 1 - n + len(turn)) % len(turn)
-		task, ok := turn[i].Kind.(*fdl.Task)
+		task, ok := turn[i].Kind.(*flow.Task)
 		switch {
 		case !ok:
-		case task.Pattern == fdl.PatternWaitForCondition:
+		case task.Pattern == flow.PatternWaitForCondition:
 			return false // the step polls already
-		case !task.Resource.OfService() && task.Pattern == fdl.PatternRequestResponse:
+		case !task.Resource.OfService() && task.Pattern == flow.PatternRequestResponse:
 			l.task, l.index = turn[i], i
 			return true
 		}
@@ -216,14 +216,14 @@ func (l *loop) findTask() bool {
 	return false
 }
 
-func (l *loop) waits() []*fdl.Step {
-	return slices.DeleteFunc(l.turn(), func(s *fdl.Step) bool { return !is[*fdl.Wait](s) })
+func (l *loop) waits() []*flow.Step {
+	return slices.DeleteFunc(l.turn(), func(s *flow.Step) bool { return !is[*flow.Wait](s) })
 }
 
 // firstWait is the wait before the first call, nil if the loop begins with a call.
-func (l *loop) firstWait() *fdl.Step {
+func (l *loop) firstWait() *flow.Step {
 	before := l.turn()[:l.index]
-	if i := slices.IndexFunc(before, is[*fdl.Wait]); i >= 0 {
+	if i := slices.IndexFunc(before, is[*flow.Wait]); i >= 0 {
 		return before[i]
 	}
 	return nil
@@ -232,8 +232,8 @@ func (l *loop) firstWait() *fdl.Step {
 // interval is the time from one call to the next, 0 if the input decides.
 func (l *loop) interval() (d time.Duration, ok bool) {
 	for _, step := range l.waits() {
-		wait, _ := step.Kind.(*fdl.Wait)
-		if wait.Mode != fdl.WaitDuration {
+		wait, _ := step.Kind.(*flow.Wait)
+		if wait.Mode != flow.WaitDuration {
 			return 0, false
 		}
 		d += wait.Duration
@@ -253,13 +253,13 @@ func (l *loop) figures() *Loop {
 	room := machine.DefaultEvents - machine.EventsReserve - l.depth - l.before - eventsOf(turn[:l.index]...)
 	f.Polls = max(0, room)/f.Events + 1
 	for _, step := range turn {
-		task, isTask := step.Kind.(*fdl.Task)
+		task, isTask := step.Kind.(*flow.Task)
 		switch {
-		case isTask && task.Pattern != fdl.PatternRequestResponse:
+		case isTask && task.Pattern != flow.PatternRequestResponse:
 			f.Writes, f.Messages = f.Writes+1+writesOfWaiter, f.Messages+1
 		case isTask:
 			f.Writes++
-		case is[*fdl.Wait](step):
+		case is[*flow.Wait](step):
 			f.Writes, f.Messages = f.Writes+1, f.Messages+1
 		}
 	}

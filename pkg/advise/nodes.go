@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -52,7 +52,7 @@ func inside(part *yaml.Node) []*yaml.Node {
 }
 
 // step returns a copy of the step, to be changed.
-func (n nodes) step(step *fdl.Step) *yaml.Node {
+func (n nodes) step(step *flow.Step) *yaml.Node {
 	if node := n[step.Name]; node != nil {
 		return copied(node)
 	}

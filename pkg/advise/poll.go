@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -19,18 +19,18 @@ type polled struct {
 	// maxPolls is after how many polls the loop gives up, 0 for never. giveUp is where it goes
 	// then, nil for the step behind the loop.
 	maxPolls int
-	giveUp   *fdl.Branch
+	giveUp   *flow.Branch
 	// counter is the key of the choice's input that counts the polls, and counted the key of the
 	// local value that it comes from.
 	counter, counted string
 	// rest and otherwise are the branches and the default of the choice that leave the loop.
-	rest      []*fdl.Branch
-	otherwise *fdl.Branch
+	rest      []*flow.Branch
+	otherwise *flow.Branch
 }
 
 // asPoll reads the choice of the loop, its last branch first.
 func asPoll(l *loop) polled {
-	choice, _ := l.choice.Kind.(*fdl.Choice)
+	choice, _ := l.choice.Kind.(*flow.Choice)
 	p := polled{loop: l, known: true, until: expr.Constant(true)}
 	switch b := choice.Default; {
 	case b == nil:
@@ -48,10 +48,12 @@ func asPoll(l *loop) polled {
 	return p
 }
 
-func (l *loop) goesBack(b *fdl.Branch) bool { return b.Goto != nil && slices.Contains(l.steps, b.Goto) }
+func (l *loop) goesBack(b *flow.Branch) bool {
+	return b.Goto != nil && slices.Contains(l.steps, b.Goto)
+}
 
 // read takes a branch into account, after the branches behind it.
-func (p *polled) read(b *fdl.Branch) {
+func (p *polled) read(b *flow.Branch) {
 	back := p.goesBack(b)
 	condition, ok := p.withoutCounter(b, back)
 	if !ok {
@@ -82,7 +84,7 @@ func implies(condition, until expr.Condition) bool {
 
 // withoutCounter is the condition of a branch without the count of the polls in it. It returns false
 // if nothing else is in it.
-func (p *polled) withoutCounter(b *fdl.Branch, back bool) (condition expr.Condition, ok bool) {
+func (p *polled) withoutCounter(b *flow.Branch, back bool) (condition expr.Condition, ok bool) {
 	terms := []expr.Condition{b.Condition}
 	if back {
 		terms = b.Condition.Terms()
@@ -98,7 +100,7 @@ func (p *polled) withoutCounter(b *fdl.Branch, back bool) (condition expr.Condit
 
 // counts reports whether a term compares the number of polls with a limit, and notes the limit and
 // where the flow goes beyond it.
-func (p *polled) counts(term expr.Condition, b *fdl.Branch, back bool) bool {
+func (p *polled) counts(term expr.Condition, b *flow.Branch, back bool) bool {
 	path, operator, with, _ := term.Comparison()
 	limit, whole := with.Int64()
 	start, local, ok := p.startOf(path)
@@ -155,7 +157,7 @@ func (l *loop) feeds(local expr.Path) bool {
 }
 
 // localOf is where in the local value a path of a step's input leads.
-func localOf(step *fdl.Step, path expr.Path) (local expr.Path, ok bool) {
+func localOf(step *flow.Step, path expr.Path) (local expr.Path, ok bool) {
 	if step.Input == nil {
 		return path.On(expr.RootLocal), true
 	}
@@ -199,17 +201,17 @@ func (l *loop) onResult(path expr.Path) (result expr.Path, ok bool) {
 
 // isSetAfter reports whether a step between the task and the choice may set the same key.
 func (l *loop) isSetAfter(key string) bool {
-	return l.index < len(l.steps) && slices.ContainsFunc(l.steps[l.index+1:], func(step *fdl.Step) bool { // else the choice follows at once
-		return is[*fdl.Task](step) && step.Output == nil || sets(step, key)
+	return l.index < len(l.steps) && slices.ContainsFunc(l.steps[l.index+1:], func(step *flow.Step) bool { // else the choice follows at once
+		return is[*flow.Task](step) && step.Output == nil || sets(step, key)
 	})
 }
 
 // isSetElsewhere reports whether the key may come from another step than the task.
 func (l *loop) isSetElsewhere(key string) bool {
 	others := slices.Concat(l.siblings, l.turn())
-	return l.isSetAfter(key) || slices.ContainsFunc(others, func(step *fdl.Step) bool { return step != l.task && sets(step, key) })
+	return l.isSetAfter(key) || slices.ContainsFunc(others, func(step *flow.Step) bool { return step != l.task && sets(step, key) })
 }
 
-func sets(step *fdl.Step, key string) bool {
+func sets(step *flow.Step, key string) bool {
 	return slices.ContainsFunc(step.Output, func(m expr.Mapping) bool { return m.Target == key })
 }

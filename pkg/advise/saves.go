@@ -7,7 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -17,9 +17,9 @@ const (
 )
 
 // pollingLoops returns the findings about the loops that poll, and the tasks of endless ones.
-func pollingLoops(flow *fdl.Flow, nodes nodes, prices Prices) (findings []Finding, endless []string) {
-	forks := map[*fdl.Step][]polled{}
-	for _, l := range loops(flow.Steps, started, 1) {
+func pollingLoops(def *flow.Flow, nodes nodes, prices Prices) (findings []Finding, endless []string) {
+	forks := map[*flow.Step][]polled{}
+	for _, l := range loops(def.Steps, started, 1) {
 		p := asPoll(&l)
 		if p.maxPolls == 0 {
 			endless = append(endless, l.task.Name)
@@ -48,7 +48,7 @@ func (p polled) finding(nodes nodes, prices Prices) Finding {
 			listed(stepNames(p.steps)), p.task.Name, loop.Events, loop.Polls, machine.DefaultEvents, machine.ErrorEventLimit),
 	}
 	loop.MaxPolls = p.maxPolls
-	now := fmt.Sprintf("instead of %d events, %s and %s for each poll", loop.Events, fdl.Count(loop.Writes, "write"), fdl.Count(loop.Messages, "message"))
+	now := fmt.Sprintf("instead of %d events, %s and %s for each poll", loop.Events, flow.Count(loop.Writes, "write"), flow.Count(loop.Messages, "message"))
 	if _, _, ok := p.job(); ok {
 		f.Saves = fmt.Sprintf("the polls: the job's event resumes the step, with %d events, %d writes and %d reads however long the job runs, %s. "+
 			"On AWS a million of these jobs cost about %s, and a million polls %s. A job that fails, fails the step with Job.Failed, which its catch sees",
@@ -69,7 +69,7 @@ func (p polled) instead(nodes nodes) (replaced []string, steps []*yaml.Node) {
 	return replaced, p.asCondition(nodes)
 }
 
-func stepNames(steps []*fdl.Step) []string {
+func stepNames(steps []*flow.Step) []string {
 	var names []string
 	for _, step := range steps {
 		names = append(names, step.Name)
@@ -105,11 +105,11 @@ func (p polled) warnings() (text string) {
 }
 
 // leftOut returns the steps of a turn that are not to be written.
-func (p polled) leftOut() (steps []*fdl.Step) {
+func (p polled) leftOut() (steps []*flow.Step) {
 	for _, b := range p.back {
 		steps = append(steps, b.Steps...)
 	}
-	return slices.DeleteFunc(steps, func(step *fdl.Step) bool { return is[*fdl.Wait](step) || step == p.task })
+	return slices.DeleteFunc(steps, func(step *flow.Step) bool { return is[*flow.Wait](step) || step == p.task })
 }
 
 // fedBack returns what the task reads of the turn before: what a step set before the loop, or what it

@@ -11,38 +11,39 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
 // taskAdvice looks at one task.
 type taskAdvice struct {
-	step   *fdl.Step
-	task   *fdl.Task
+	step   *flow.Step
+	task   *flow.Task
 	nodes  nodes
-	around []*fdl.Step // forks and choices around the step, the outermost first
+	around []*flow.Step // forks and choices around the step, the outermost first
 }
 
-func stepsAround(flow *fdl.Flow, step *fdl.Step) []*fdl.Step {
-	return slices.DeleteFunc(slices.Clone(flow.All), func(s *fdl.Step) bool {
-		return is[*fdl.Task](s) || s == step || !isIn(step, []*fdl.Step{s})
+func stepsAround(def *flow.Flow, step *flow.Step) []*flow.Step {
+	return slices.DeleteFunc(slices.Clone(def.All), func(s *flow.Step) bool {
+		return is[*flow.Task](s) || s == step || !isIn(step, []*flow.Step{s})
 	})
 }
 
-func foreachesOf(steps []*fdl.Step) []*fdl.Step {
-	return slices.DeleteFunc(slices.Clone(steps), func(s *fdl.Step) bool { return !is[*fdl.Foreach](s) })
+func foreachesOf(steps []*flow.Step) []*flow.Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s *flow.Step) bool { return !is[*flow.Foreach](s) })
 }
 
 // isEndless reports whether only the longest time of an execution ends the task's wait.
 func (a taskAdvice) isEndless() bool {
 	switch task := a.task; task.Pattern {
-	case fdl.PatternWaitForCallback:
+	case flow.PatternWaitForCallback:
 		return task.Timeout == 0 && task.Heartbeat == 0
-	case fdl.PatternSync:
+	case flow.PatternSync:
 		return task.Timeout == 0 && !task.Resource.IsFunction()
-	case fdl.PatternWaitForCondition:
+	case flow.PatternWaitForCondition:
 		return task.Timeout == 0 && task.Poll.MaxAttempts == 0
-	case fdl.PatternRequestResponse: // a function has a time limit of its own
+	case flow.PatternRequestResponse: // a function has a time limit of its own
 	}
 	return false
 }
@@ -67,14 +68,14 @@ func (a taskAdvice) withoutEnd() Finding {
 	rule, what, note := TaskWithoutTimeout, "a job that never ends, or never began", "how long the job may take"
 	saves := "months of waiting: when the time is over, the step fails with " + machine.ErrorTaskTimeout + ", which its retry and its catch see"
 	switch {
-	case a.task.Resource.IsSubflow():
+	case a.task.Resource.Subflow:
 		rule, what, note = SubflowWithoutTimeout, "a sub-flow, which may have no time limit of its own", "how long the sub-flow may take"
-		if a.task.Pattern == fdl.PatternSync {
+		if a.task.Pattern == flow.PatternSync {
 			saves += ", and the sub-flow is stopped"
 		}
-	case a.task.Pattern == fdl.PatternWaitForCallback:
+	case a.task.Pattern == flow.PatternWaitForCallback:
 		rule, what, note = CallbackWithoutDeadline, "a callback that never comes", "how long the sender may take; or heartbeatSeconds, if it sends heartbeats"
-	case a.task.Pattern == fdl.PatternWaitForCondition:
+	case a.task.Pattern == flow.PatternWaitForCondition:
 		what, note = "a condition that is never met", "how long it may take in all; or maxAttempts"
 	}
 	return a.finding(rule, a.with("timeoutSeconds", seconds(day), note),
@@ -83,13 +84,13 @@ func (a taskAdvice) withoutEnd() Finding {
 }
 
 // flowWithoutTimeout is the finding about a flow in which these steps are endless.
-func flowWithoutTimeout(flow *fdl.Flow, steps []string) Finding {
+func flowWithoutTimeout(def *flow.Flow, steps []string) Finding {
 	slices.Sort(steps)
 	steps = slices.Compact(steps)
 	return Finding{
-		Position: fdl.Position{Line: 1, Column: 1}, Rule: FlowWithoutTimeout, Replaces: []string{},
+		Position: flow.Position{Line: 1, Column: 1}, Rule: FlowWithoutTimeout, Replaces: []string{},
 		Found:   fmt.Sprintf("the flow has no timeoutSeconds, and %s may wait forever: an execution stays open for 90 days", listed(steps)),
-		Instead: "version: " + flow.Version + "\ntype: flow\ntimeoutSeconds: 604800 # a week, or how long an execution may take in all\n",
+		Instead: "version: " + def.Version + "\ntype: flow\ntimeoutSeconds: 604800 # a week, or how long an execution may take in all\n",
 		Saves:   "months in which an execution that cannot go on stays open: it ends as TimedOut after the time that you set",
 	}
 }
@@ -103,7 +104,7 @@ func (a taskAdvice) aboutErrors() []Finding {
 	if errors, calls := a.repeatedAfter(); calls > 1 && a.changesThings() && !a.task.AtMostOnce && !a.tellsCallsApart() {
 		findings = append(findings, a.withoutIdempotency(errors, calls))
 	}
-	catchesAll := slices.ContainsFunc(a.task.Catch, func(c fdl.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
+	catchesAll := slices.ContainsFunc(a.task.Catch, func(c flow.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
 	if catchesAll && len(a.task.ErrorMappings) == 0 {
 		findings = append(findings, a.errorSwallowed())
 	}
@@ -112,13 +113,13 @@ func (a taskAdvice) aboutErrors() []Finding {
 
 // expectsTimeout reports whether a retry or a catch is for the end of a time limit.
 func (a taskAdvice) expectsTimeout() bool {
-	return slices.ContainsFunc(a.task.Retry, func(r fdl.Retry) bool { return slices.Contains(r.Errors, machine.ErrorTaskTimeout) }) ||
-		slices.ContainsFunc(a.task.Catch, func(c fdl.Catch) bool { return slices.Contains(c.Errors, machine.ErrorTaskTimeout) })
+	return slices.ContainsFunc(a.task.Retry, func(r flow.Retry) bool { return slices.Contains(r.Errors, machine.ErrorTaskTimeout) }) ||
+		slices.ContainsFunc(a.task.Catch, func(c flow.Catch) bool { return slices.Contains(c.Errors, machine.ErrorTaskTimeout) })
 }
 
 func (a taskAdvice) timeoutNeverComes() Finding {
 	limit := day
-	if a.task.Pattern == fdl.PatternRequestResponse {
+	if a.task.Pattern == flow.PatternRequestResponse {
 		limit = time.Minute
 	}
 	return a.finding(TaskWithoutTimeout, a.with("timeoutSeconds", seconds(limit), "how long one attempt may take"),
@@ -135,7 +136,7 @@ var notBegun = []string{
 // work, and how often it may be called in all.
 func (a taskAdvice) repeatedAfter() (errors []string, calls int) {
 	calls = 1
-	if a.task.Pattern == fdl.PatternWaitForCondition {
+	if a.task.Pattern == flow.PatternWaitForCondition {
 		return nil, calls // it is called again and again anyway
 	}
 	for _, policy := range a.task.Retry {
@@ -151,7 +152,7 @@ func (a taskAdvice) repeatedAfter() (errors []string, calls int) {
 // changesThings reports whether a repeated call may do harm. The start of a job is idempotent as far
 // as its service allows, that of a sub-flow as far as its name does, and a question changes nothing.
 func (a taskAdvice) changesThings() bool {
-	return a.task.Resource.Kind == "" && !a.task.Resource.IsSubflow() && !asksAboutJobs(a.step)
+	return a.task.Resource.Kind == "" && !a.task.Resource.Subflow && !asksAboutJobs(a.step)
 }
 
 // keys are parts of the context by which a function tells a repeated call from a new one.
@@ -200,15 +201,15 @@ func (a taskAdvice) withoutIdempotency(errors []string, calls int) Finding {
 }
 
 // indexOf is the input that has the index of an iteration, or may have it.
-func indexOf(foreach *fdl.Step) (name string, exists bool) {
-	kind, _ := foreach.Kind.(*fdl.Foreach)
+func indexOf(foreach *flow.Step) (name string, exists bool) {
+	kind, _ := foreach.Kind.(*flow.Foreach)
 	return cmp.Or(kind.Index, kind.Item+"Index"), kind.Index != ""
 }
 
 // indexes are the inputs that tell the iterations around the task apart.
 func (a taskAdvice) indexes() []string { return indexesOf(a.around) }
 
-func indexesOf(steps []*fdl.Step) (names []string) {
+func indexesOf(steps []*flow.Step) (names []string) {
 	for _, foreach := range foreachesOf(steps) {
 		if name, _ := indexOf(foreach); !slices.Contains(names, name) {
 			names = append(names, name)
@@ -239,7 +240,7 @@ func (a taskAdvice) withIndexes(step *yaml.Node) *yaml.Node {
 	parts := nodes{}
 	for place, s := range a.around {
 		lost, without := a.lost(place), false
-		if is[*fdl.Foreach](s) {
+		if is[*flow.Foreach](s) {
 			_, exists := indexOf(s)
 			without = !exists
 		}

@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // everything has each field of each type of step, and texts that YAML would take
@@ -136,16 +137,19 @@ steps:
 }
 
 // stepsOf are the steps of a flow, without their places.
-func stepsOf(t *testing.T, text string) []*fdl.Step {
+func stepsOf(t *testing.T, text string) []*flow.Step {
 	t.Helper()
-	flow, problems := fdl.Parse([]byte(text))
-	if flow == nil {
+	def, problems := fdl.Parse([]byte(text))
+	if def == nil {
 		t.Fatalf("%v in:\n%s", problems, text)
 	}
-	for _, step := range flow.All {
-		step.Position = fdl.Position{}
+	for _, step := range def.All {
+		step.Position = flow.Position{}
+		if task, ok := step.Kind.(*flow.Task); ok {
+			task.At, task.ParamPlaces = flow.Position{}, nil
+		}
 	}
-	return flow.Steps
+	return def.Steps
 }
 
 // The end of a loop is the condition of its choice, turned around where need be,

@@ -14,7 +14,7 @@ import (
 
 	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
@@ -225,7 +225,7 @@ func (w waitless) Call(_ context.Context, call machine.Call) (token.Outcome, err
 }
 
 // TimeLimits implements [engine.Caller]: the functions have none.
-func (waitless) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (waitless) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return map[string]time.Duration{}, nil
 }
 

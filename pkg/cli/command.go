@@ -16,7 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -49,7 +49,7 @@ type Command struct {
 	// AWS opens AWS; nil means that the program cannot use it.
 	AWS func(context.Context, target.AWSOptions) (target.AWS, error)
 	// Check returns the problems of a flow that package fdl cannot find. It may be nil.
-	Check func(*fdl.Flow) fdl.Problems
+	Check func(*flow.Flow) flow.Problems
 	// CheckStart returns an error for params of a simulated start that the service would reject. It may be nil.
 	CheckStart func(kind jobs.Kind, params []byte) error
 	// CheckOperation returns an error for an unknown or unsupported operation. It may be nil.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 func deadLettersCommand(c Command) *cobra.Command {
@@ -258,7 +258,7 @@ func (m *mailbox) finished(f finishing, letters []target.Letter, left []string) 
 	if len(left) > 0 {
 		form["left"] = left
 		m.note("waitless: left %s that cannot be read: %s; try: waitless dead-letters list --stack %s --json, then drop or replay by ID",
-			fdl.Count(len(left), "letter"), strings.Join(left, ", "), m.stack)
+			flow.Count(len(left), "letter"), strings.Join(left, ", "), m.stack)
 	}
 	return view.Result{
 		Form: "dead-letters", JSON: form,

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -32,7 +32,7 @@ type flowFiles struct {
 	folders []string
 	config  string // the path of the file with settings, which is there or not
 	put     func(ctx context.Context, name string, text []byte, startable string) (rest.Flow, error)
-	missing func(*fdl.Flow) []error
+	missing func(*flow.Flow) []error
 
 	looked map[string]stamp  // by path, at the last look, nil before the first
 	seen   map[string]stamp  // by path, of what was read last

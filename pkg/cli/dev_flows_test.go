@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -50,7 +50,7 @@ func newReloading(t *testing.T, flows map[string]string, args ...string) *reload
 		r.puts = append(r.puts, name+" "+string(text[strings.LastIndex(string(text), "#"):]))
 		return rest.Flow{Name: name, Hash: "hash"}, nil
 	}
-	r.missing = func(*fdl.Flow) []error { return nil }
+	r.missing = func(*flow.Flow) []error { return nil }
 	return r
 }
 
@@ -201,7 +201,7 @@ func TestFlowsThatCannotRunAreTold(t *testing.T) {
 	for i := range 6 {
 		r.write(fmt.Sprintf("f%d.yaml", i), reloadedFlow+"#")
 	}
-	r.missing = func(*fdl.Flow) []error { return []error{errors.New("no runner")} }
+	r.missing = func(*flow.Flow) []error { return []error{errors.New("no runner")} }
 	r.want([]string{"f0 #", "f1 #", "f2 #", "f3 #", "f4 #", "f5 #"}, `msg="flow cannot run here" flow=f5`)
 	if got := r.describe(); !strings.HasPrefix(got, "f0, f1, f2, f3, f4, ... (") {
 		t.Errorf("described: %s", got)

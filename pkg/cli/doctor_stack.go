@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/release"
@@ -356,7 +356,7 @@ func (p *patient) queues(ctx context.Context) {
 			p.queue(r.Name, state, ages[r.Name])
 		case state.Messages+state.InFlight > 0:
 			try := "waitless dead-letters list --stack " + p.name + " --queue " + r.Name + ", correct the cause, and replay them"
-			p.fail(r.Name, fdl.Count(state.Messages+state.InFlight, "dead letter"), try)
+			p.fail(r.Name, flow.Count(state.Messages+state.InFlight, "dead letter"), try)
 		default:
 			empty++
 		}

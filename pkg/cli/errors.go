@@ -14,9 +14,9 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -145,7 +145,7 @@ func subject(cmd *cobra.Command) string {
 }
 
 // didYouMean suggests one of names, or nothing.
-func didYouMean(found string, names []string) string { return fdl.DidYouMean(found, names) }
+func didYouMean(found string, names []string) string { return similar.DidYouMean(found, names) }
 
 // arguments checks the number of arguments of a command.
 func arguments(least, most int) cobra.PositionalArgs {

@@ -16,7 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -215,7 +215,7 @@ func (e *execution) look(
 }
 
 // parsedEvents are the events of a history that the API returned. With an error they are those before it.
-func parsedEvents(flow *fdl.Flow, history []machine.HistoryEvent) (events []machine.Event, err error) {
+func parsedEvents(flow *flow.Flow, history []machine.HistoryEvent) (events []machine.Event, err error) {
 	for _, h := range history {
 		event, err := h.Parse(flow)
 		if err != nil {
@@ -416,7 +416,7 @@ func (e *execution) committedBelow(state machine.State, events []machine.Event) 
 }
 
 // ask says how to report the outcome of a callback for which the state waits since the events.
-func (e *execution) ask(flow *fdl.Flow, state machine.State, events []machine.Event) {
+func (e *execution) ask(flow *flow.Flow, state machine.State, events []machine.Event) {
 	text, ok := machine.Token(e.keys, flow, state)
 	if !ok || !state.Waiting.Submitted() || len(events) == 0 || e.options.skipTime {
 		return

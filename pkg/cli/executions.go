@@ -16,24 +16,24 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // names splits FLOW/EXECUTION.
-func names(text string) (flow, execution string, err error) {
-	flow, execution, ok := strings.Cut(text, "/")
-	if !ok || !fdl.ValidName(flow) || !fdl.ValidName(execution) {
+func names(text string) (name, execution string, err error) {
+	name, execution, ok := strings.Cut(text, "/")
+	if !ok || !flow.ValidName(name) || !flow.ValidName(execution) {
 		return "", "", view.Usage(fmt.Sprintf("%q is not an execution; allowed: FLOW/EXECUTION", text), "waitless list")
 	}
-	return flow, execution, nil
+	return name, execution, nil
 }
 
 // checkFlow rejects what cannot be the name of a flow, before a request is sent.
 func checkFlow(name string) error {
-	if !fdl.ValidName(name) {
+	if !flow.ValidName(name) {
 		return view.Usage(fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -32,28 +32,28 @@ type family struct {
 const mostStarted = 100
 
 // see notes what events of the execution say of sub-flows.
-func (f *family) see(flow *fdl.Flow, events []machine.Event) {
+func (f *family) see(def *flow.Flow, events []machine.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, e := range events {
 		if e.Step == machine.NoStep {
 			continue
 		}
-		if task, isTask := flow.All[e.Step].Kind.(*fdl.Task); isTask && task.Resource.IsSubflow() {
+		if task, isTask := def.All[e.Step].Kind.(*flow.Task); isTask && task.Resource.Subflow {
 			f.seeOne(fmt.Sprint(e.Step, e.Items), task.Pattern, e)
 		}
 	}
 }
 
-func (f *family) seeOne(step string, pattern fdl.Pattern, e machine.Event) {
+func (f *family) seeOne(step string, pattern flow.Pattern, e machine.Event) {
 	child := machine.ExecutionRef{Flow: e.Output.Get("FlowName").Text(), Execution: e.Output.Get("Name").Text()}
 	switch {
-	case e.Type == machine.TaskSubmitted && pattern == fdl.PatternSync:
+	case e.Type == machine.TaskSubmitted && pattern == flow.PatternSync:
 		if f.awaited == nil {
 			f.awaited = map[string]machine.ExecutionRef{}
 		}
 		f.awaited[step] = child
-	case e.Type == machine.TaskSucceeded && pattern == fdl.PatternRequestResponse && len(f.started) < mostStarted:
+	case e.Type == machine.TaskSucceeded && pattern == flow.PatternRequestResponse && len(f.started) < mostStarted:
 		f.started = append(f.started, child)
 	case e.Type == machine.StepFailed:
 		f.failed, f.err = f.awaited[step], e.Error
@@ -101,9 +101,9 @@ func (f *family) failedWith(err string) string {
 func nameOf(e machine.ExecutionRef) string { return e.Flow + "/" + e.Execution }
 
 // startsFlows reports whether a flow starts other flows.
-func startsFlows(flow *fdl.Flow) bool {
+func startsFlows(flow *flow.Flow) bool {
 	for _, task := range flow.Tasks() {
-		if task.Resource.IsSubflow() {
+		if task.Resource.Subflow {
 			return true
 		}
 	}

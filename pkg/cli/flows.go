@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -147,7 +148,7 @@ func flowsResumeCommand(c Command) *cobra.Command {
 		if err != nil {
 			return view.Result{}, flowError(ctx, a, args[0], err)
 		}
-		return flowsOf([]rest.Flow{{Name: args[0]}}, view.Line("%s goes on, %s", args[0], fdl.Count(rearmed, "execution"))), nil
+		return flowsOf([]rest.Flow{{Name: args[0]}}, view.Line("%s goes on, %s", args[0], flow.Count(rearmed, "execution"))), nil
 	})
 }
 
@@ -160,7 +161,7 @@ func flowsDeleteCommand(c Command) *cobra.Command {
 		if err != nil {
 			return view.Result{}, flowError(ctx, a, args[0], err)
 		}
-		return flowsOf(deleted, view.Line("%s is deleted, %s", args[0], fdl.Count(len(deleted), "definition"))), nil
+		return flowsOf(deleted, view.Line("%s is deleted, %s", args[0], flow.Count(len(deleted), "definition"))), nil
 	})
 }
 
@@ -246,8 +247,8 @@ type flowFile struct {
 	stored   rest.Flow // the zero value for a file
 	text     []byte
 	filled   templates.Filled // the text, and where its places are in the file
-	flow     *fdl.Flow        // nil when it has errors
-	problems fdl.Problems
+	flow     *flow.Flow       // nil when it has errors
+	problems flow.Problems
 	content  string // what a file beside flows has, "" for a flow
 }
 
@@ -288,18 +289,18 @@ func (f flowFile) checkName() error {
 	if strings.Trim(meant, "_-") == "" {
 		meant = "my-flow"
 	}
-	if f.isNamed() || base == defaultBaseName || meant == fdl.AsName(base) && len(base) <= fdl.MaxName {
+	if f.isNamed() || base == defaultBaseName || meant == fdl.AsName(base) && len(base) <= flow.MaxName {
 		return nil
 	}
 	return view.Usage(fmt.Sprintf(
 		`the flow has no name, and that of its file, %q, cannot be one; allowed: a letter or "_", then letters, digits, "_" and "-", %d characters at most`,
-		base, fdl.MaxName), addName+meant)
+		base, flow.MaxName), addName+meant)
 }
 
 // checkNeighbors rejects a flow whose name is made of the name of its file and is also the name of another flow in the folder:
 // the two files would become one flow.
 func (f flowFile) checkNeighbors() error {
-	if base := f.base(); f.isNamed() || base == defaultBaseName || fdl.ValidName(base) {
+	if base := f.base(); f.isNamed() || base == defaultBaseName || flow.ValidName(base) {
 		return nil
 	}
 	entries, _ := os.ReadDir(filepath.Dir(f.path)) // the file was read there
@@ -330,12 +331,12 @@ func (f flowFile) lines() []string {
 }
 
 // inFlow returns the line that shows a problem of the flow at a path. The name of a stored flow has no flag there.
-func inFlow(p fdl.Problem, path string) string { return p.Format(strings.TrimPrefix(path, "--flow ")) }
+func inFlow(p flow.Problem, path string) string { return p.Format(strings.TrimPrefix(path, "--flow ")) }
 
 // invalid is the error for a definition that has errors.
 func (f flowFile) invalid() *view.Failure {
 	return &view.Failure{
-		Exit: ExitUsage, Why: fdl.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
+		Exit: ExitUsage, Why: flow.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
 		Try: "correct the places above, then: waitless validate " + f.argument(),
 	}
 }
@@ -382,7 +383,7 @@ func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path
 
 // script returns the script that reports outcomes in virtual time, or nil without one. It may name the
 // steps of that flow.
-func (f flowFile) script(virtual bool, steps *fdl.Flow) (*local.Script, error) {
+func (f flowFile) script(virtual bool, steps *flow.Flow) (*local.Script, error) {
 	if !virtual || f.isStored() {
 		return nil, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/console"
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // The formats of a drawing.
@@ -44,7 +45,7 @@ func graphCommand(c Command) *cobra.Command {
 		switch {
 		case !slices.Contains(graphFormats, o.format):
 			return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", o.format,
-				fdl.DidYouMean(o.format, graphFormats), strings.Join(graphFormats, ", ")), "waitless graph --format svg FLOW")
+				similar.DidYouMean(o.format, graphFormats), strings.Join(graphFormats, ", ")), "waitless graph --format svg FLOW")
 		case o.execution == "":
 			return c.graphOfFile(args[0], o)
 		}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // defaultSample asks a person, and its script has the choice.
@@ -77,7 +77,7 @@ func described(samples []string) (rows [][]string) {
 
 func initProject(folder, sample string) (view.Result, error) {
 	if names := events.Samples(); !slices.Contains(names, sample) {
-		why := fmt.Sprintf("there is no sample %q%s", sample, fdl.MeantOrKnown(sample, names))
+		why := fmt.Sprintf("there is no sample %q%s", sample, similar.MeantOrKnown(sample, names))
 		return view.Result{}, view.Usage(why, "waitless init --sample "+defaultSample)
 	}
 	files := events.Files(sample)

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 func jobsCommand(c Command) *cobra.Command {
@@ -78,7 +78,7 @@ func findKind(name string) (jobs.Kind, error) {
 	names := kindNames()
 	switch kind, ok := jobs.Find(name); {
 	case !ok:
-		why := fmt.Sprintf("%q is no kind of jobs%s", name, fdl.MeantOrKnown(name, names))
+		why := fmt.Sprintf("%q is no kind of jobs%s", name, similar.MeantOrKnown(name, names))
 		return kind, view.Usage(why, "waitless jobs list, or waitless jobs iam dynamodb:PutItem for an operation")
 	case kind.Custom():
 		return kind, view.Usage("a function of yours starts jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",

@@ -5,12 +5,12 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
 // declare keeps the custom kinds of the file, whose nodes are those below whole.
-func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problems fdl.Problems) {
+func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problems flow.Problems) {
 	declared := map[string]jobs.Declaration{}
 	for name, node := range kinds {
 		d, err := declarationOf(name, node)
@@ -18,7 +18,7 @@ func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problem
 			_, err = jobs.NewTable(map[string]jobs.Declaration{name: d})
 		}
 		if err != nil {
-			problems = append(problems, fdl.Problem{Position: positionOf(node), Message: err.Error()})
+			problems = append(problems, flow.Problem{Position: positionOf(node), Message: err.Error()})
 		}
 		declared[name] = d
 	}
@@ -27,7 +27,7 @@ func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problem
 	}
 	table, err := jobs.NewTable(declared)
 	if err != nil { // each is right by itself
-		return fdl.Problems{{Position: positionOf(whole), Message: err.Error()}}
+		return flow.Problems{{Position: positionOf(whole), Message: err.Error()}}
 	}
 	s.kinds = table
 	return nil
@@ -47,10 +47,10 @@ func declarationOf(name string, node yaml.Node) (jobs.Declaration, error) {
 
 // checkFlow returns what package fdl cannot know to be wrong in a flow: what [Command.Check] finds, and custom kinds that the file
 // with settings does not declare although it declares others.
-func (c Command) checkFlow(flow *fdl.Flow) fdl.Problems {
-	var problems fdl.Problems
+func (c Command) checkFlow(def *flow.Flow) flow.Problems {
+	var problems flow.Problems
 	if c.Check != nil {
-		problems = c.Check(flow)
+		problems = c.Check(def)
 	}
 	if c.settings == nil || len(c.kinds.Custom()) == 0 {
 		return problems
@@ -59,5 +59,5 @@ func (c Command) checkFlow(flow *fdl.Flow) fdl.Problems {
 	for _, kind := range c.kinds.Custom() {
 		declared = append(declared, kind.Name)
 	}
-	return append(problems, flow.CheckKinds(declared, kindsKey+" of "+c.path)...)
+	return append(problems, def.CheckKinds(declared, kindsKey+" of "+c.path)...)
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -52,7 +52,7 @@ func TestDevLogsTheErrorOutputOfACommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := machine.Call{Flow: machine.FlowRef{Name: "f"}, Execution: "one", Step: "Work", Resource: fdl.Resource{Function: "work"}}
+	call := machine.Call{Flow: machine.FlowRef{Name: "f"}, Execution: "one", Step: "Work", Resource: flow.Resource{Function: "work"}}
 	(&server{log: log}).logOutput(call, "one\n\x1b[2Jtwo")
 	if text := out.String(); !strings.Contains(text, "execution=f/one step=Work text=") || strings.ContainsAny(strings.TrimSuffix(text, "\n"), "\x1b\n") {
 		t.Errorf("logged %q", text)

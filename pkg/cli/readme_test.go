@@ -16,6 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 const inTheStackTest = "the test of pkg/aws/stack has a stack, and runs them"
@@ -365,7 +366,7 @@ func TestDocumentedFlowsAndSettings(t *testing.T) {
 	flows, files := 0, 0
 	for _, f := range documents(t) {
 		text := []byte(strings.Join(f.text, "\n"))
-		var problems fdl.Problems
+		var problems flow.Problems
 		switch {
 		case strings.HasSuffix(f.file, "README.md") && f.language == "yaml":
 			flows++

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -35,7 +35,7 @@ type runReport struct {
 	History        []eventReport  `json:"history"`
 }
 
-func runReportOf(flow *fdl.Flow, state machine.State, events []machine.Event) runReport {
+func runReportOf(flow *flow.Flow, state machine.State, events []machine.Event) runReport {
 	r := runReport{
 		Flow: state.Flow.Name, Execution: state.Execution, Status: state.Status,
 		Input: state.Input, Error: state.Error, Cause: state.Cause,

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/cmd/compose"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -92,7 +92,7 @@ func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcom
 // testCallOf is a call of a function by its alias.
 func testCallOf(function string) machine.Call {
 	return machine.Call{
-		Step: "F", Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
+		Step: "F", Resource: flow.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
 		Input: value.Object(value.Member{Key: "a", Value: value.Int(1)}),
 	}
 }

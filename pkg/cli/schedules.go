@@ -11,7 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -143,12 +143,12 @@ func scheduleRow(s rest.Schedule) []string {
 }
 
 // namesOfSchedule splits FLOW/SCHEDULE.
-func namesOfSchedule(text string) (flow, name string, err error) {
-	flow, name, ok := strings.Cut(text, "/")
-	if !ok || !fdl.ValidName(flow) || !fdl.ValidName(name) {
+func namesOfSchedule(text string) (flowText, name string, err error) {
+	flowText, name, ok := strings.Cut(text, "/")
+	if !ok || !flow.ValidName(flowText) || !flow.ValidName(name) {
 		return "", "", view.Usage(fmt.Sprintf("%q is not a schedule; allowed: FLOW/SCHEDULE", text), "waitless schedules list")
 	}
-	return flow, name, nil
+	return flowText, name, nil
 }
 
 // scheduleError is an error of the API about a schedule.

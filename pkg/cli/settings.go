@@ -23,9 +23,11 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // settingsFile is read from the working directory unless --config names another.
@@ -48,13 +50,13 @@ type settings struct {
 	flows  map[string]string // the files of sub-flows
 	kinds  jobs.Table        // with the custom kinds
 	// problems of the file do not end validate, which reports them with others.
-	problems fdl.Problems
+	problems flow.Problems
 }
 
 // taskSetting is a definition of a task, and where it stands.
 type taskSetting struct {
 	definition string
-	at         fdl.Position
+	at         flow.Position
 }
 
 // Environment variables that limit executions and what runs at once.
@@ -154,7 +156,7 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 	if len(s.problems) == 0 || cmd.Name() == "validate" {
 		return nil
 	}
-	f := view.Usage(path+" has "+fdl.Count(len(s.problems), "problem"), "correct the places above")
+	f := view.Usage(path+" has "+flow.Count(len(s.problems), "problem"), "correct the places above")
 	for _, p := range s.problems {
 		f.Lines = append(f.Lines, p.Format(path))
 	}
@@ -162,11 +164,11 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 }
 
 // parse reads the text of the file, at whose folder its relative paths begin.
-func (s *settings) parse(text []byte) (problems fdl.Problems) {
+func (s *settings) parse(text []byte) (problems flow.Problems) {
 	s.values, s.tasks, s.vars, s.flows = map[string]string{}, map[string]taskSetting{}, map[string]string{}, map[string]string{}
 	report := func(node yaml.Node, err error) {
 		if err != nil {
-			problems = append(problems, fdl.Problem{Position: positionOf(node), Message: err.Error()})
+			problems = append(problems, flow.Problem{Position: positionOf(node), Message: err.Error()})
 		}
 	}
 	var file, tasks, vars, flows, kinds map[string]yaml.Node
@@ -207,7 +209,7 @@ func (s *settings) parse(text []byte) (problems fdl.Problems) {
 		report(node, s.setVar(name, node))
 	}
 	problems = append(problems, s.declare(file[kindsKey], kinds)...)
-	slices.SortFunc(problems, func(a, b fdl.Problem) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortFunc(problems, func(a, b flow.Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return problems
 }
 
@@ -223,8 +225,8 @@ func unreadable(err error) (yaml.Node, error) {
 	return at, errors.New("the settings cannot be read: " + why)
 }
 
-func positionOf(node yaml.Node) fdl.Position {
-	return fdl.Position{Line: node.Line, Column: node.Column}
+func positionOf(node yaml.Node) flow.Position {
+	return flow.Position{Line: node.Line, Column: node.Column}
 }
 
 // textOf returns the text of a value and its tag.
@@ -245,7 +247,7 @@ func (s *settings) set(key string, node yaml.Node) error {
 	if !known {
 		all := slices.Sorted(maps.Keys(settingKeys))
 		all = append(all, tasksKey, varsKey, flowsKey, kindsKey)
-		return fmt.Errorf("setting %q is not known%s", key, fdl.MeantOrKnown(key, all))
+		return fmt.Errorf("setting %q is not known%s", key, similar.MeantOrKnown(key, all))
 	}
 	text, tag, err := textOf(key, node)
 	_, isNumber := numbers[variable]
@@ -440,7 +442,7 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, c
 	if len(problems) == 0 {
 		return nil
 	}
-	f := view.Usage(fdl.Count(len(problems), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
+	f := view.Usage(flow.Count(len(problems), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
 	for _, p := range problems {
 		f.Lines = append(f.Lines, p.Format(s.path))
 	}
@@ -448,7 +450,7 @@ func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, c
 }
 
 // taskProblems is addTasks, and returns why tasks were not added.
-func (s *settings) taskProblems(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) (problems fdl.Problems) {
+func (s *settings) taskProblems(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) (problems flow.Problems) {
 	dir := filepath.Dir(s.path)
 	if dir == "." {
 		dir = ""
@@ -466,7 +468,7 @@ func (s *settings) taskProblems(tasks *local.Tasks, wanted func(name string) boo
 			err = tasks.Add(dir, map[string]string{name: task.definition})
 		}
 		if err != nil {
-			problems = append(problems, fdl.Problem{Position: task.at, Message: err.Error()})
+			problems = append(problems, flow.Problem{Position: task.at, Message: err.Error()})
 		}
 	}
 	return problems

@@ -11,7 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -33,7 +33,7 @@ type subflow struct {
 
 type storedSubflow struct {
 	path string // of the definition
-	step *fdl.Step
+	step *flow.Step
 }
 
 // readSubflows reads the definitions of the sub-flows of a flow.
@@ -68,7 +68,7 @@ func (c Command) subflowPaths(flags []string) (map[string]string, error) {
 	given := map[string]bool{}
 	for _, flag := range flags {
 		name, path, ok := strings.Cut(flag, "=")
-		if !ok || path == "" || !fdl.ValidName(name) {
+		if !ok || path == "" || !flow.ValidName(name) {
 			return nil, view.Usage(fmt.Sprintf("--subflow %q; allowed: the name of a flow, \"=\" and a file", flag), "--subflow payment=payment.yaml")
 		}
 		if given[name] {
@@ -129,9 +129,9 @@ func (c Command) addAnySubflows(found *subflows, paths map[string]string, t temp
 }
 
 // startsAny reports whether a step of the flow takes the name of its sub-flow from a path.
-func startsAny(flow *fdl.Flow) bool {
+func startsAny(flow *flow.Flow) bool {
 	for _, task := range flow.Tasks() {
-		if task.Resource.IsSubflow() && task.Resource.Flow == "" {
+		if task.Resource.Subflow && task.Resource.Flow == "" {
 			return true
 		}
 	}
@@ -173,8 +173,8 @@ func (s subflows) names() []string {
 
 // flow returns the steps of the flow and of the definitions that were given, for what the functions of
 // all are needed for.
-func (s subflows) flow(file flowFile) *fdl.Flow {
-	all := &fdl.Flow{All: slices.Clone(file.flow.All)}
+func (s subflows) flow(file flowFile) *flow.Flow {
+	all := &flow.Flow{All: slices.Clone(file.flow.All)}
 	for _, one := range s.given {
 		all.All = append(all.All, one.file.flow.All...)
 	}
@@ -201,7 +201,7 @@ func (e *execution) putSubflows(ctx context.Context) error {
 		if slices.Contains(names, name) {
 			continue
 		}
-		problem := fdl.Problem{Position: starts.step.Position, Message: fmt.Sprintf("step %s starts flow %q, which is not stored%s",
+		problem := flow.Problem{Position: starts.step.Position, Message: fmt.Sprintf("step %s starts flow %q, which is not stored%s",
 			starts.step.Name, name, didYouMean(name, names))}
 		lines = append(lines, inFlow(problem, starts.path))
 	}
@@ -209,7 +209,7 @@ func (e *execution) putSubflows(ctx context.Context) error {
 		return nil
 	}
 	slices.Sort(lines)
-	f := view.Usage(fdl.Count(len(lines), "sub-flow")+" without a definition", "--subflow NAME=FILE, or flows: in "+settingsFile+", or waitless flows put FILE")
+	f := view.Usage(flow.Count(len(lines), "sub-flow")+" without a definition", "--subflow NAME=FILE, or flows: in "+settingsFile+", or waitless flows put FILE")
 	f.Lines = lines
 	return f
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -112,7 +113,7 @@ func splitTasks(definitions []string) (map[string]string, error) {
 
 // checkTasks rejects a task that is not for one function of the flow: a name mistyped would leave the built-in
 // function in its place.
-func checkTasks(flow *fdl.Flow, functions []string, byName map[string]string) error {
+func checkTasks(flow *flow.Flow, functions []string, byName map[string]string) error {
 	ambiguous := local.Ambiguous(flow)
 	for name := range byName {
 		if several := ambiguous[name]; len(several) > 0 {
@@ -139,9 +140,9 @@ func startsAnyKind(functions []string, name string) bool {
 
 // taskNamesOf are the names that tasks may have for the functions that a flow
 // calls, and for the actions that it takes.
-func taskNamesOf(flow *fdl.Flow) (names []string) {
+func taskNamesOf(flow *flow.Flow) (names []string) {
 	for _, task := range flow.Tasks() {
-		if !task.Resource.IsSubflow() {
+		if !task.Resource.Subflow {
 			names = append(names, local.TaskNames(task.Resource)...)
 		}
 	}
@@ -151,7 +152,7 @@ func taskNamesOf(flow *fdl.Flow) (names []string) {
 
 // functionsOf are these names as messages list them: with a service only where
 // the function alone may be one of several.
-func functionsOf(flow *fdl.Flow) []string {
+func functionsOf(flow *flow.Flow) []string {
 	ambiguous := local.Ambiguous(flow)
 	return slices.DeleteFunc(taskNamesOf(flow), func(name string) bool {
 		return strings.Contains(name, "/") != (len(ambiguous[path.Base(name)]) > 0)
@@ -162,17 +163,17 @@ func functionsOf(flow *fdl.Flow) []string {
 // is a line.
 func unusableTasks(err error) error {
 	lines := strings.Split(err.Error(), "\n")
-	f := view.Usage(fdl.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")
+	f := view.Usage(flow.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")
 	f.Lines = lines
 	return f
 }
 
 // unknownFunctions is the error for functions of a flow, at a path, that have no runner. Try is what to try, without the tasks.
 func unknownFunctions(of, path string, missing []error, try string) error {
-	f := view.Usage(fdl.Count(len(missing), "function")+" of "+of+" without a runner", try)
+	f := view.Usage(flow.Count(len(missing), "function")+" of "+of+" without a runner", try)
 	for _, err := range missing {
 		if unknown, ok := errors.AsType[*local.UnknownFunctionError](err); ok {
-			f.Lines = append(f.Lines, inFlow(fdl.Problem{Position: unknown.Position, Message: unknown.Error()}, path))
+			f.Lines = append(f.Lines, inFlow(flow.Problem{Position: unknown.Position, Message: unknown.Error()}, path))
 			f.Try += " --task " + view.TaskDefinition(unknown)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // templateFlags say how a flow is made out of a template.
@@ -44,7 +45,7 @@ type template struct {
 	// it is the flow of that name, or else the only one.
 	subflow string
 	note    func(format string, args ...any)
-	check   func(*fdl.Flow) fdl.Problems // that of the command
+	check   func(*flow.Flow) flow.Problems // that of the command
 }
 
 // template reads the flags. They take precedence over the file with settings.
@@ -96,14 +97,14 @@ func (t *template) parse(f *flowFile) error {
 }
 
 // parse parses and checks the text.
-func (f *flowFile) parse(check func(*fdl.Flow) fdl.Problems) {
+func (f *flowFile) parse(check func(*flow.Flow) flow.Problems) {
 	f.flow, f.problems = fdl.Parse(f.text)
 	if f.flow == nil || check == nil {
 		return
 	}
 	found := check(f.flow)
 	f.problems = append(f.problems, found...)
-	slices.SortStableFunc(f.problems, func(a, b fdl.Problem) int { return a.Compare(b.Position) })
+	slices.SortStableFunc(f.problems, func(a, b flow.Problem) int { return a.Compare(b.Position) })
 	if len(found.Errors()) > 0 {
 		f.flow = nil
 	}
@@ -176,10 +177,10 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 // warnOfPlaceholders adds warnings for placeholders without values, unless another problem of the line
 // names them, or suggests a path instead.
 func (f *flowFile) warnOfPlaceholders() {
-	unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u fdl.Problem) bool {
+	unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u flow.Problem) bool {
 		placeholder, _, _ := strings.Cut(u.Message, "}")
 		_, name, _ := strings.Cut(placeholder, "{")
-		return slices.ContainsFunc(f.problems, func(p fdl.Problem) bool {
+		return slices.ContainsFunc(f.problems, func(p flow.Problem) bool {
 			return p.Line == u.Line && (strings.Contains(p.Message, placeholder) || strings.Contains(p.Message, `did you mean "$`+name))
 		})
 	})
@@ -187,13 +188,13 @@ func (f *flowFile) warnOfPlaceholders() {
 }
 
 // inOrder sorts problems by their places.
-func inOrder(problems fdl.Problems) fdl.Problems {
-	slices.SortStableFunc(problems, func(a, b fdl.Problem) int { return a.Compare(b.Position) })
+func inOrder(problems flow.Problems) flow.Problems {
+	slices.SortStableFunc(problems, func(a, b flow.Problem) int { return a.Compare(b.Position) })
 	return problems
 }
 
 // inTemplate moves problems to where the user wrote what they are about.
-func (f *flowFile) inTemplate(problems fdl.Problems) {
+func (f *flowFile) inTemplate(problems flow.Problems) {
 	for i, p := range problems {
 		problems[i].Position = f.filled.Position(p.Position)
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // The values of --format.
@@ -47,7 +48,7 @@ func validateCommand(c Command) *cobra.Command {
 func (c Command) validate(ctx context.Context, paths []string, flags templateFlags, format string, strict bool) error {
 	if !slices.Contains(validateFormats, format) {
 		return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", format,
-			fdl.DidYouMean(format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
+			similar.DidYouMean(format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
 	}
 	files, err := c.readFlows(ctx, paths, flags, strict)
 	if err != nil {
@@ -73,7 +74,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 			if f.What = "validate " + path; len(paths) == 1 && len(c.problems) == 0 {
 				return nil, f
 			}
-			file.flow, file.problems = nil, fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Message: f.Why}} // beside those of the others
+			file.flow, file.problems = nil, flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Message: f.Why}} // beside those of the others
 		}
 		if file.flow != nil && path != "-" {
 			file.problems = inOrder(slices.Concat(file.problems, file.nameWarning(), file.sameName(files[:i])))
@@ -93,13 +94,13 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 }
 
 // selfWarnings warn of steps that start the flow itself.
-func (f flowFile) selfWarnings() (warnings fdl.Problems) {
+func (f flowFile) selfWarnings() (warnings flow.Problems) {
 	if f.flow == nil {
 		return nil
 	}
 	for step, task := range f.flow.Tasks() {
-		if task.Resource.IsSubflow() && task.Resource.Flow == f.name() {
-			warnings = append(warnings, fdl.Problem{Position: step.Position, Severity: fdl.SeverityWarning, Message: fmt.Sprintf(
+		if task.Resource.Subflow && task.Resource.Flow == f.name() {
+			warnings = append(warnings, flow.Problem{Position: step.Position, Severity: flow.SeverityWarning, Message: fmt.Sprintf(
 				"step %q starts the flow itself, which starts it again, without end unless a choice before the step ends that; see: waitless docs subflow",
 				step.Name)})
 		}
@@ -108,20 +109,20 @@ func (f flowFile) selfWarnings() (warnings fdl.Problems) {
 }
 
 // nameWarning warns of a flow that runs only after it gets a name.
-func (f flowFile) nameWarning() fdl.Problems {
+func (f flowFile) nameWarning() flow.Problems {
 	err := f.checkName()
 	if err == nil {
 		return nil
 	}
 	why := failureOf(err)
-	return fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Severity: fdl.SeverityWarning, Message: why.Why + "; " + why.Try}}
+	return flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Severity: flow.SeverityWarning, Message: why.Why + "; " + why.Try}}
 }
 
 // sameName warns of a flow that one of the files before has, too.
-func (f flowFile) sameName(before []flowFile) fdl.Problems {
+func (f flowFile) sameName(before []flowFile) flow.Problems {
 	for _, other := range before {
 		if other.flow != nil && other.path != stdinName && other.name() == f.name() && !isSameFile(other.path, f.path) {
-			return fdl.Problems{{Position: fdl.Position{Line: 1, Column: 1}, Severity: fdl.SeverityWarning, Message: fmt.Sprintf(
+			return flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Severity: flow.SeverityWarning, Message: fmt.Sprintf(
 				"flow %s is also in %s; give one of them another name", f.name(), other.path)}}
 		}
 	}
@@ -175,7 +176,7 @@ func (c Command) printProblems(files []flowFile, format string) error {
 		}
 		what := file.content
 		if what == "" {
-			what = fdl.Count(len(file.flow.All), "step")
+			what = flow.Count(len(file.flow.All), "step")
 		}
 		if err := c.out().Text(fmt.Sprintf("%s: valid, %s\n", view.Printable(file.path), what)); err != nil {
 			return err
@@ -222,23 +223,23 @@ type validationReport struct {
 
 // fileReport is the report of one flow.
 type fileReport struct {
-	File     string       `json:"file"`
-	Valid    bool         `json:"valid"`
-	Problems fdl.Problems `json:"problems"`
+	File     string        `json:"file"`
+	Valid    bool          `json:"valid"`
+	Problems flow.Problems `json:"problems"`
 }
 
 // isValid reports whether the flow has only warnings.
 func (f flowFile) isValid() bool { return len(f.mistakes()) == 0 }
 
 // mistakes are the problems of the flow that are more than warnings.
-func (f flowFile) mistakes() fdl.Problems {
-	return slices.DeleteFunc(slices.Clone(f.problems), func(p fdl.Problem) bool { return p.Severity == fdl.SeverityWarning })
+func (f flowFile) mistakes() flow.Problems {
+	return slices.DeleteFunc(slices.Clone(f.problems), func(p flow.Problem) bool { return p.Severity == flow.SeverityWarning })
 }
 
 func validation(files []flowFile) validationReport {
 	r := validationReport{Valid: true}
 	for _, file := range files {
-		one := fileReport{File: file.path, Valid: file.isValid(), Problems: append(fdl.Problems{}, file.problems...)}
+		one := fileReport{File: file.path, Valid: file.isValid(), Problems: append(flow.Problems{}, file.problems...)}
 		r.Valid = r.Valid && one.Valid
 		r.Files = append(r.Files, one)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flowtest"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -37,7 +38,7 @@ func filesIn(paths []string) (files []string) {
 }
 
 // fileChecker checks a file beside flows. It returns what the file is, and its problems.
-type fileChecker func(c Command, path string, text []byte, t *template) (what string, problems fdl.Problems)
+type fileChecker func(c Command, path string, text []byte, t *template) (what string, problems flow.Problems)
 
 // isSameFile reports whether two paths are those of one file.
 func isSameFile(a, b string) bool {
@@ -62,7 +63,7 @@ func checkerOf(path string) fileChecker {
 }
 
 // checkSettings also checks all runners, as dev does.
-func (c Command) checkSettings(path string, text []byte, _ *template) (what string, problems fdl.Problems) {
+func (c Command) checkSettings(path string, text []byte, _ *template) (what string, problems flow.Problems) {
 	s := &settings{getenv: c.getenv, path: path, named: c.named && isSameFile(path, c.path)}
 	problems, c.settings = s.parse(text), s
 	tasks, _ := local.NewTasks(local.NewClock(c.Now), nil) // has no definitions yet
@@ -70,22 +71,22 @@ func (c Command) checkSettings(path string, text []byte, _ *template) (what stri
 }
 
 // checkScript also checks the steps, unless a flow that may have them is not valid.
-func (c Command) checkScript(path string, text []byte, t *template) (what string, problems fdl.Problems) {
+func (c Command) checkScript(path string, text []byte, t *template) (what string, problems flow.Problems) {
 	script, err := local.ParseScript(text, os.DirFS(filepath.Dir(path)))
 	if flow := c.flowsBeside(path, t); err == nil && flow != nil {
 		err = script.CheckSteps(flow)
 	}
-	return "a script", problemsOf(err, fdl.Position{Line: 1, Column: 1})
+	return "a script", problemsOf(err, flow.Position{Line: 1, Column: 1})
 }
 
 // flowsBeside returns a flow with the steps of all flows in the folder of a file, and of the setting flows. It is nil if there is none,
 // or if one is not valid.
-func (c Command) flowsBeside(path string, t *template) *fdl.Flow {
+func (c Command) flowsBeside(path string, t *template) *flow.Flow {
 	paths := filesIn([]string{filepath.Dir(path)})
 	for _, flow := range c.flows {
 		paths = append(paths, c.beside(flow))
 	}
-	var all *fdl.Flow
+	var all *flow.Flow
 	for _, path := range paths {
 		if checkerOf(path) != nil {
 			continue
@@ -95,21 +96,21 @@ func (c Command) flowsBeside(path string, t *template) *fdl.Flow {
 			return nil
 		}
 		if all == nil {
-			all = &fdl.Flow{}
+			all = &flow.Flow{}
 		}
 		all.All = append(all.All, f.flow.All...)
 	}
 	return all
 }
 
-func (c Command) checkTests(path string, text []byte, _ *template) (what string, problems fdl.Problems) {
+func (c Command) checkTests(path string, text []byte, _ *template) (what string, problems flow.Problems) {
 	cases, err := flowtest.ParseFile(path)
-	problems = problemsOf(inFile(path, err), fdl.Position{Line: 1, Column: 1})
+	problems = problemsOf(inFile(path, err), flow.Position{Line: 1, Column: 1})
 	for i, one := range cases {
 		one.Kinds = c.kinds
 		problems = append(problems, problemsOf(inFile(path, one.Verify()), fdl.PositionOf(text, "tests", strconv.Itoa(i)))...)
 	}
-	return fdl.Count(len(cases), "test"), problems
+	return flow.Count(len(cases), "test"), problems
 }
 
 // inFile returns an error about a file without the path of the file.
@@ -124,12 +125,12 @@ func inFile(path string, err error) error {
 var atLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ ?(?:line |script\.yaml:)?(\d+)(?::(\d+))?: `) })
 
 // problemsOf returns each line of an error about a file as a problem, at its place or else at the given one.
-func problemsOf(err error, at fdl.Position) (problems fdl.Problems) {
+func problemsOf(err error, at flow.Position) (problems flow.Problems) {
 	if err == nil {
 		return nil
 	}
 	for text := range strings.SplitSeq(err.Error(), "\n") {
-		p := fdl.Problem{Position: at, Message: strings.TrimSpace(text)}
+		p := flow.Problem{Position: at, Message: strings.TrimSpace(text)}
 		if found := atLine().FindStringSubmatch(text); found != nil {
 			p.Line, _ = strconv.Atoi(found[1])
 			p.Column = 1

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // annotations are the problems as workflow commands of GitHub Actions.
@@ -24,8 +24,8 @@ func annotations(files []flowFile) string {
 }
 
 // levelOf is how serious a problem is, in the words of GitHub and of SARIF.
-func levelOf(severity fdl.Severity) string {
-	if severity == fdl.SeverityWarning {
+func levelOf(severity flow.Severity) string {
+	if severity == flow.SeverityWarning {
 		return "warning"
 	}
 	return "error"

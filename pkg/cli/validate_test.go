@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // TestValidateShowsEveryMistake validates flows with common mistakes. Package fdl has a test of the same cases without
@@ -299,7 +300,7 @@ func TestRunNamesFlowsByTheirFiles(t *testing.T) {
 
 func TestRunRejectsFileNamesWithoutLetters(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"流程.yaml", ".flow.yml", strings.Repeat("n", fdl.MaxName+1) + ".yaml"} {
+	for _, name := range []string{"流程.yaml", ".flow.yml", strings.Repeat("n", flow.MaxName+1) + ".yaml"} {
 		file := writeFile(t, name, namelessFlow)
 		for _, command := range [][]string{{"run", file}, {"flows", "put", file}, {"start", file}} {
 			wantSaid(t, do(t, command...), ExitUsage, "the flow has no name", "add a line like this to the flow: name: ")

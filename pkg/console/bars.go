@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -39,7 +39,7 @@ type part struct {
 
 // waterfall makes bars of events.
 type waterfall struct {
-	flow       *fdl.Flow
+	flow       *flow.Flow
 	start, end time.Time
 	bars       []*bar
 	open       map[string]*bar // by the name of the step with its iterations
@@ -47,7 +47,7 @@ type waterfall struct {
 
 // barsOf returns a bar for each entry of a step, in the order of events: a fork, then its lanes one after the other. What has not
 // ended goes on until now.
-func barsOf(flow *fdl.Flow, events []machine.Event, start, now time.Time, hasEnded bool) (bars []bar) {
+func barsOf(flow *flow.Flow, events []machine.Event, start, now time.Time, hasEnded bool) (bars []bar) {
 	w := waterfall{flow, start, now, nil, map[string]*bar{}}
 	for _, e := range events {
 		if e.At.After(w.end) { // the clock of the store may be ahead

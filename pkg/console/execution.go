@@ -16,6 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -117,7 +118,7 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 
 // StatesOf returns the states of the steps of an execution that has these events. What an earlier execution did of which it is a
 // redrive is marked, unless that was deleted.
-func StatesOf(ctx context.Context, from Executions, flow *fdl.Flow, e rest.Execution, events []machine.Event) map[int]diagram.State {
+func StatesOf(ctx context.Context, from Executions, flow *flow.Flow, e rest.Execution, events []machine.Event) map[int]diagram.State {
 	states, err := diagram.States(flow, events), error(nil)
 	for most := 20; e.RedrivenFrom != "" && err == nil && most > 0; most-- {
 		var history []machine.HistoryEvent
@@ -131,7 +132,7 @@ func StatesOf(ctx context.Context, from Executions, flow *fdl.Flow, e rest.Execu
 }
 
 // definition returns the definition that an execution runs, nil if it cannot be read.
-func (c *console) definition(r *http.Request, e rest.Execution) *fdl.Flow {
+func (c *console) definition(r *http.Request, e rest.Execution) *flow.Flow {
 	stored, err := c.Flow(r.Context(), e.Flow, e.Hash)
 	if err != nil {
 		return nil
@@ -141,7 +142,7 @@ func (c *console) definition(r *http.Request, e rest.Execution) *fdl.Flow {
 }
 
 // parsed returns the events that the program understands.
-func parsed(flow *fdl.Flow, history []machine.HistoryEvent) (events []machine.Event) {
+func parsed(flow *flow.Flow, history []machine.HistoryEvent) (events []machine.Event) {
 	for _, h := range history {
 		if e, err := h.Parse(flow); err == nil {
 			events = append(events, e)

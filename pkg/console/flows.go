@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
@@ -60,7 +61,7 @@ type checked struct {
 
 // problem is a problem with its place.
 type problem struct {
-	fdl.Problem
+	flow.Problem
 
 	Excerpt string
 }
@@ -90,7 +91,7 @@ func (c *console) check(name, text string) (found checked) {
 }
 
 // excerpt is the line at a place, with a mark below the column.
-func excerpt(lines []string, at fdl.Position) string {
+func excerpt(lines []string, at flow.Position) string {
 	if at.Line < 1 || at.Line > len(lines) {
 		return ""
 	}

@@ -6,7 +6,7 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -130,7 +130,7 @@ func (c *console) findExternal(r *http.Request, handle string) (d waitData, err 
 var users = []string{"users of this console and of the commands", "programs that have the token, through the API"}
 
 // addAnswers says who can report the outcome of the wait.
-func (c *console) addAnswers(d *waitData, flow *fdl.Flow) {
+func (c *console) addAnswers(d *waitData, flow *flow.Flow) {
 	d.Answers = slices.Clone(users)
 	if flow == nil {
 		return

@@ -8,7 +8,7 @@
 // This package may change between releases.
 package diagram
 
-import "github.com/waitless/waitless/pkg/fdl"
+import "github.com/waitless/waitless/pkg/flow"
 
 // Picture is a flow whose parts have their places.
 type Picture struct {
@@ -25,7 +25,7 @@ type Picture struct {
 
 // Box is a step, the start, or the end of the flow.
 type Box struct {
-	Step *fdl.Step // nil for start and end
+	Step *flow.Step // nil for start and end
 	// X and Y are the column and the row of the upper left corner.
 	X, Y, W, H int
 	// Lines are the texts inside: name and detail. A frame has one, on its upper border.
@@ -39,7 +39,7 @@ type Box struct {
 type Edge struct {
 	// From and To are steps. A nil From is the start of the flow, a nil To the end. An edge of a
 	// frame leads from it into its first steps, and from its last steps back to it.
-	From, To *fdl.Step
+	From, To *flow.Step
 	// Points are the corners of the way, the first on the border of From and the last on that of To.
 	// Two of them have the same column or the same row.
 	Points []Point

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/diagram"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -67,7 +67,7 @@ func TestDrawings(t *testing.T) {
 }
 
 // history reads events, each a type and a step.
-func history(flow *fdl.Flow, text string) (events []machine.Event) {
+func history(flow *flow.Flow, text string) (events []machine.Event) {
 	for _, event := range strings.Split(text, ", ") {
 		of, name, _ := strings.Cut(event, " ")
 		e := machine.Event{Step: machine.NoStep, Error: "FnF.Example"}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // shortened cuts a text to the width of a label, on one line and without what no picture can show.
@@ -25,36 +25,36 @@ func shortened(text string) string {
 }
 
 // detail is the second line of a step's box.
-func detail(step *fdl.Step) string {
+func detail(step *flow.Step) string {
 	switch kind := step.Kind.(type) {
-	case *fdl.Task:
+	case *flow.Task:
 		return called(kind)
-	case *fdl.Wait:
+	case *flow.Wait:
 		return "wait " + pause(kind)
-	case *fdl.Foreach:
+	case *flow.Foreach:
 		return "for each of " + kind.Collection.String()
-	case *fdl.Fail:
+	case *flow.Fail:
 		return "fail " + kind.Error
-	case *fdl.Pass, *fdl.Choice, *fdl.Parallel, *fdl.Succeed:
+	case *flow.Pass, *flow.Choice, *flow.Parallel, *flow.Succeed:
 	}
 	return step.Kind.Type()
 }
 
-func pause(wait *fdl.Wait) string {
+func pause(wait *flow.Wait) string {
 	switch wait.Mode {
-	case fdl.WaitDuration:
+	case flow.WaitDuration:
 		return wait.Duration.String()
-	case fdl.WaitTimestamp:
+	case flow.WaitTimestamp:
 		return "until " + wait.Timestamp.Format(time.RFC3339)
-	case fdl.WaitTimestampPath:
+	case flow.WaitTimestampPath:
 		return "until " + wait.Path.String()
-	case fdl.WaitDurationPath:
+	case flow.WaitDurationPath:
 	}
 	return wait.Path.String() + " s"
 }
 
 // called is what a task calls, and what it waits for.
-func called(task *fdl.Task) string {
+func called(task *flow.Task) string {
 	r := task.Resource
 	name := cmp.Or(r.Flow, r.Function)
 	switch {
@@ -68,13 +68,13 @@ func called(task *fdl.Task) string {
 		name = r.Text
 	}
 	switch task.Pattern {
-	case fdl.PatternWaitForCallback:
+	case flow.PatternWaitForCallback:
 		return fmt.Sprint(name, ", callback")
-	case fdl.PatternSync:
+	case flow.PatternSync:
 		return fmt.Sprint(name, ", sync")
-	case fdl.PatternWaitForCondition:
+	case flow.PatternWaitForCondition:
 		return fmt.Sprint(name, ", polled")
-	case fdl.PatternRequestResponse:
+	case flow.PatternRequestResponse:
 	}
 	return name
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // route is a jump with the row in which it leaves.
@@ -15,7 +15,7 @@ type route struct {
 
 // rows gives each target a row of its own below a step, and returns the row behind them.
 func rows(routes []route, from int) (behind int) {
-	at := map[*fdl.Step]int{}
+	at := map[*flow.Step]int{}
 	for i := range routes {
 		row, ok := at[routes[i].target]
 		if !ok {
@@ -33,7 +33,7 @@ type span struct{ from, to, left, right int }
 
 // lane is a column beside a series, in which the routes to one target run.
 type lane struct {
-	target   *fdl.Step
+	target   *flow.Step
 	isBack   bool
 	from, to int // rows
 	column   int // from that of the series, to the side
@@ -41,7 +41,7 @@ type lane struct {
 }
 
 // routes leads jumps to their targets. A series is left at its end in the lane.
-func (b *block) routes(routes []route, meets map[*fdl.Step]int, spans []span) {
+func (b *block) routes(routes []route, meets map[*flow.Step]int, spans []span) {
 	for _, lane := range lanesOf(routes, meets, spans) {
 		column, meet := lane.column, meets[lane.target]
 		if lane.isBack {
@@ -60,7 +60,7 @@ func (b *block) routes(routes []route, meets map[*fdl.Step]int, spans []span) {
 }
 
 // lanesOf returns the lanes, each as near to the series as the steps and the lanes beside its rows allow. Short ones come first.
-func lanesOf(routes []route, meets map[*fdl.Step]int, spans []span) []*lane {
+func lanesOf(routes []route, meets map[*flow.Step]int, spans []span) []*lane {
 	var lanes []*lane
 	for _, r := range routes {
 		meet := meets[r.target]

@@ -7,7 +7,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 
 // Of places the steps of a flow. The states are those of an execution by the index of the step; nil
 // draws the flow alone.
-func Of(flow *fdl.Flow, title string, states map[int]State) Picture {
+func Of(flow *flow.Flow, title string, states map[int]State) Picture {
 	l := layout{states}
 	b := l.series(flow.Steps)
 	start := Box{X: -3, Y: 0, W: 7, H: 3, Lines: []string{"start"}}
@@ -54,7 +54,7 @@ type block struct {
 	edges       []Edge
 	labels      []Label
 	// first is the step that an edge into the block leads to, nil for an empty series.
-	first *fdl.Step
+	first *flow.Step
 	// exits are the ways that leave the block at its lower end.
 	exits []way
 	// jumps are those that go on with a given step of the series in which the block stands.
@@ -63,7 +63,7 @@ type block struct {
 
 // way is an edge whose end is open. It goes on downwards from its last point.
 type way struct {
-	from   *fdl.Step
+	from   *flow.Step
 	label  string
 	points []Point
 }
@@ -79,7 +79,7 @@ func (w way) to(points ...Point) way {
 // jump is a way to a step of the series. A nil target is the end of the series.
 type jump struct {
 	way
-	target *fdl.Step
+	target *flow.Step
 }
 
 // move changes the place of all that is in the block. Its extent stays.
@@ -115,7 +115,7 @@ func (b *block) add(part block) {
 }
 
 // finish ends a way at the step whose row of meeting it is.
-func (b *block) finish(w way, to *fdl.Step, row int) {
+func (b *block) finish(w way, to *flow.Step, row int) {
 	w = w.to(Point{w.x(), row}, Point{0, row}, Point{0, row + gap})
 	b.edges = append(b.edges, Edge{From: w.from, To: to, Points: corners(w.points), Label: w.label})
 }
@@ -149,33 +149,33 @@ func corners(points []Point) []Point {
 }
 
 // step places one step, with what stands in it.
-func (l layout) step(step *fdl.Step) block {
+func (l layout) step(step *flow.Step) block {
 	switch kind := step.Kind.(type) {
-	case *fdl.Choice:
+	case *flow.Choice:
 		return l.choice(step, kind)
-	case *fdl.Task:
+	case *flow.Task:
 		return l.task(step, kind)
-	case *fdl.Parallel:
+	case *flow.Parallel:
 		return l.fork(step, kind.Branches)
-	case *fdl.Foreach:
-		return l.fork(step, [][]*fdl.Step{kind.Steps})
-	case *fdl.Pass, *fdl.Wait, *fdl.Succeed, *fdl.Fail:
+	case *flow.Foreach:
+		return l.fork(step, [][]*flow.Step{kind.Steps})
+	case *flow.Pass, *flow.Wait, *flow.Succeed, *flow.Fail:
 	}
 	return l.single(step)
 }
 
 // single places a step without what follows from its type.
-func (l layout) single(step *fdl.Step) block {
+func (l layout) single(step *flow.Step) block {
 	box := l.box(step)
 	b := block{left: -box.X, right: box.W + box.X - 1, height: box.H, boxes: []Box{box}, first: step}
-	if _, fails := step.Kind.(*fdl.Fail); !fails {
+	if _, fails := step.Kind.(*flow.Fail); !fails {
 		b.exits = []way{{from: step, points: []Point{{0, box.H - 1}}}}
 	}
 	return b
 }
 
 // box is the box of a step that holds no other steps, in the middle of column 0.
-func (l layout) box(step *fdl.Step) Box {
+func (l layout) box(step *flow.Step) Box {
 	box := Box{Step: step, State: l.states[step.Index], Lines: []string{l.marked(step)}}
 	if detail := cmp.Or(box.State.Note, detail(step)); detail != "" {
 		box.Lines = append(box.Lines, shortened(detail))
@@ -190,7 +190,7 @@ func (l layout) box(step *fdl.Step) Box {
 }
 
 // marked is the name of a step, with a mark for its status.
-func (l layout) marked(step *fdl.Step) string {
+func (l layout) marked(step *flow.Step) string {
 	name := shortened(step.Name)
 	if l.states == nil {
 		return name
@@ -205,11 +205,11 @@ var marks = map[Status]string{"": "·", Pending: "·", Running: "▸", Waiting: 
 type branch struct {
 	block
 	label  string
-	next   *fdl.Step
+	next   *flow.Step
 	column int // of its entry
 }
 
-func (l layout) branch(steps []*fdl.Step, label string, to *fdl.Step) branch {
+func (l layout) branch(steps []*flow.Step, label string, to *flow.Step) branch {
 	b := branch{block: l.series(steps), label: label, next: to}
 	half := (runewidth.StringWidth(shortened(label)) + 1) / 2
 	b.left, b.right = max(b.left, half), max(b.right, half)
@@ -226,7 +226,7 @@ func beside(branches []branch, from int) (behind int) {
 }
 
 // choice places the branches below the box.
-func (l layout) choice(step *fdl.Step, choice *fdl.Choice) block {
+func (l layout) choice(step *flow.Step, choice *flow.Choice) block {
 	var branches []branch
 	for _, entry := range choice.Branches {
 		branches = append(branches, l.branch(entry.Steps, entry.Condition.String(), entry.Goto))
@@ -271,7 +271,7 @@ func (b *block) attach(part branch, entry way, row int) {
 }
 
 // task places what a task catches on its right.
-func (l layout) task(step *fdl.Step, task *fdl.Task) block {
+func (l layout) task(step *flow.Step, task *flow.Task) block {
 	b := l.single(step)
 	var branches []branch
 	for _, entry := range task.Catch {
@@ -286,7 +286,7 @@ func (l layout) task(step *fdl.Step, task *fdl.Task) block {
 }
 
 // fork places branches in a frame, from whose upper border and to whose lower border their ways lead.
-func (l layout) fork(step *fdl.Step, series [][]*fdl.Step) block {
+func (l layout) fork(step *flow.Step, series [][]*flow.Step) block {
 	var branches []branch
 	for _, steps := range series {
 		branches = append(branches, l.branch(steps, "", nil))
@@ -313,10 +313,10 @@ func (l layout) fork(step *fdl.Step, series [][]*fdl.Step) block {
 }
 
 // series places steps below one another, and the gotos between them at the sides.
-func (l layout) series(steps []*fdl.Step) block {
+func (l layout) series(steps []*flow.Step) block {
 	var b block
 	var open []way // to the next step
-	meets := map[*fdl.Step]int{}
+	meets := map[*flow.Step]int{}
 	var routes []route
 	var spans []span
 	for i, step := range steps {
@@ -345,8 +345,8 @@ func (l layout) series(steps []*fdl.Step) block {
 }
 
 // leave returns the ways to the next step, and those to other steps of the series, or to its end.
-func leave(part block, step *fdl.Step, isLast bool) (next []way, out []route) {
-	_, succeeds := step.Kind.(*fdl.Succeed)
+func leave(part block, step *flow.Step, isLast bool) (next []way, out []route) {
+	_, succeeds := step.Kind.(*flow.Succeed)
 	ends := (step.End || succeeds) && !isLast
 	for _, exit := range part.exits {
 		if ends {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine/machinetest"
 )
 
@@ -39,7 +40,7 @@ func TestPlacesOfFlows(t *testing.T) {
 	}
 }
 
-func parsed(t *testing.T, text string) *fdl.Flow {
+func parsed(t *testing.T, text string) *flow.Flow {
 	t.Helper()
 	flow, problems := fdl.Parse([]byte(text))
 	if flow == nil {
@@ -48,15 +49,15 @@ func parsed(t *testing.T, text string) *fdl.Flow {
 	return flow
 }
 
-func checkPicture(t *testing.T, name string, flow *fdl.Flow, text string) {
+func checkPicture(t *testing.T, name string, def *flow.Flow, text string) {
 	t.Helper()
-	p := diagram.Of(flow, name, nil)
-	if p.Terminal(nil) != diagram.Of(flow, name, nil).Terminal(nil) {
+	p := diagram.Of(def, name, nil)
+	if p.Terminal(nil) != diagram.Of(def, name, nil).Terminal(nil) {
 		t.Errorf("%s: two pictures of one flow differ", name)
 	}
 	var wrong []string
-	for _, check := range []func(diagram.Picture, *fdl.Flow) string{boxesOfSteps, boxesApart, endsAtBoxes, clearOfBoxes, linesApart, labelsReadable} {
-		if found := check(p, flow); found != "" {
+	for _, check := range []func(diagram.Picture, *flow.Flow) string{boxesOfSteps, boxesApart, endsAtBoxes, clearOfBoxes, linesApart, labelsReadable} {
+		if found := check(p, def); found != "" {
 			wrong = append(wrong, found)
 		}
 	}
@@ -66,15 +67,15 @@ func checkPicture(t *testing.T, name string, flow *fdl.Flow, text string) {
 }
 
 // boxesOfSteps wants a box for each step, and an edge to each.
-func boxesOfSteps(p diagram.Picture, flow *fdl.Flow) string {
-	boxes, entered := map[*fdl.Step]int{}, map[*fdl.Step]bool{}
+func boxesOfSteps(p diagram.Picture, def *flow.Flow) string {
+	boxes, entered := map[*flow.Step]int{}, map[*flow.Step]bool{}
 	for _, b := range p.Boxes {
 		boxes[b.Step]++
 	}
 	for _, e := range p.Edges {
 		entered[e.To] = true
 	}
-	for _, step := range flow.All {
+	for _, step := range def.All {
 		if boxes[step] != 1 {
 			return fmt.Sprintf("step %s has %d boxes", step.Name, boxes[step])
 		}
@@ -85,7 +86,7 @@ func boxesOfSteps(p diagram.Picture, flow *fdl.Flow) string {
 	return ""
 }
 
-func previous(step *fdl.Step) *fdl.Step {
+func previous(step *flow.Step) *flow.Step {
 	for _, before := range step.Series.Steps {
 		if before.Next == step {
 			return before
@@ -95,16 +96,16 @@ func previous(step *fdl.Step) *fdl.Step {
 }
 
 // goesOn reports whether a step is followed by the next one for sure.
-func goesOn(step *fdl.Step) bool {
+func goesOn(step *flow.Step) bool {
 	switch step.Kind.(type) {
-	case *fdl.Pass, *fdl.Wait, *fdl.Task, *fdl.Parallel, *fdl.Foreach:
+	case *flow.Pass, *flow.Wait, *flow.Task, *flow.Parallel, *flow.Foreach:
 		return !step.End
-	case *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+	case *flow.Choice, *flow.Succeed, *flow.Fail:
 	}
 	return false
 }
 
-func boxesApart(p diagram.Picture, _ *fdl.Flow) string {
+func boxesApart(p diagram.Picture, _ *flow.Flow) string {
 	for i, a := range p.Boxes {
 		if a.X < 0 || a.Y < 0 || a.X+a.W > p.Width || a.Y+a.H > p.Height {
 			return fmt.Sprintf("box %v lies outside of the picture", a.Lines)
@@ -135,7 +136,7 @@ func covers(b diagram.Box, at diagram.Point) bool {
 }
 
 // boxOf returns the box of a step, or that of start or end.
-func boxOf(p diagram.Picture, step *fdl.Step, terminal string) diagram.Box {
+func boxOf(p diagram.Picture, step *flow.Step, terminal string) diagram.Box {
 	for _, b := range p.Boxes {
 		if b.Step == step && (step != nil || b.Lines[0] == terminal) {
 			return b
@@ -144,7 +145,7 @@ func boxOf(p diagram.Picture, step *fdl.Step, terminal string) diagram.Box {
 	return diagram.Box{}
 }
 
-func endsAtBoxes(p diagram.Picture, _ *fdl.Flow) string {
+func endsAtBoxes(p diagram.Picture, _ *flow.Flow) string {
 	for _, e := range p.Edges {
 		from, to := boxOf(p, e.From, "start"), boxOf(p, e.To, "end")
 		if !onBorder(e.Points[0], from) || !onBorder(e.Points[len(e.Points)-1], to) {
@@ -173,7 +174,7 @@ func cells(e diagram.Edge) map[diagram.Point][2]bool {
 
 func sign(n int) int { return min(1, max(-1, n)) }
 
-func clearOfBoxes(p diagram.Picture, _ *fdl.Flow) string {
+func clearOfBoxes(p diagram.Picture, _ *flow.Flow) string {
 	for _, e := range p.Edges {
 		for i, to := range e.Points[1:] {
 			if from := e.Points[i]; from.X != to.X && from.Y != to.Y {
@@ -192,7 +193,7 @@ func clearOfBoxes(p diagram.Picture, _ *fdl.Flow) string {
 }
 
 // linesApart wants that edges with different ends cross, and do not run along one another.
-func linesApart(p diagram.Picture, _ *fdl.Flow) string {
+func linesApart(p diagram.Picture, _ *flow.Flow) string {
 	type place struct {
 		at      diagram.Point
 		alongIs int
@@ -215,7 +216,7 @@ func linesApart(p diagram.Picture, _ *fdl.Flow) string {
 	return ""
 }
 
-func labelsReadable(p diagram.Picture, _ *fdl.Flow) string {
+func labelsReadable(p diagram.Picture, _ *flow.Flow) string {
 	texts := map[diagram.Point]string{}
 	for _, l := range p.Labels {
 		for i := range len([]rune(l.Text)) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -12,7 +12,7 @@ import (
 func (p Picture) Mermaid() string {
 	var out strings.Builder
 	out.WriteString("flowchart TD\n")
-	m := mermaid{&out, p, map[*fdl.Step]Box{}}
+	m := mermaid{&out, p, map[*flow.Step]Box{}}
 	for _, b := range p.Boxes {
 		if b.Step != nil {
 			m.boxes[b.Step] = b
@@ -33,7 +33,7 @@ func (p Picture) Mermaid() string {
 type mermaid struct {
 	out     *strings.Builder
 	picture Picture
-	boxes   map[*fdl.Step]Box
+	boxes   map[*flow.Step]Box
 }
 
 func (m mermaid) line(depth int, text string) {
@@ -41,7 +41,7 @@ func (m mermaid) line(depth int, text string) {
 }
 
 // steps writes the steps whose nearest fork is the given one, nil for none.
-func (m mermaid) steps(depth int, fork *fdl.Step) {
+func (m mermaid) steps(depth int, fork *flow.Step) {
 	for _, b := range m.picture.Boxes {
 		switch {
 		case b.Step == nil || around(b.Step) != fork:
@@ -51,7 +51,7 @@ func (m mermaid) steps(depth int, fork *fdl.Step) {
 			m.line(depth, "end")
 		default:
 			open, shut := "[", "]"
-			if _, is := b.Step.Kind.(*fdl.Choice); is {
+			if _, is := b.Step.Kind.(*flow.Choice); is {
 				open, shut = "{{", "}}"
 			}
 			m.line(depth, fmt.Sprintf(`%s%s"%s"%s`, id(b.Step), open, quoted(strings.Join(b.Lines, "\n")), shut))
@@ -60,7 +60,7 @@ func (m mermaid) steps(depth int, fork *fdl.Step) {
 }
 
 // around is the fork next to a step, nil for none.
-func around(step *fdl.Step) *fdl.Step {
+func around(step *flow.Step) *flow.Step {
 	forks := machine.ForksAround(step)
 	if len(forks) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (m mermaid) classes() {
 	}
 }
 
-func id(step *fdl.Step) string { return fmt.Sprint("s", step.Index) }
+func id(step *flow.Step) string { return fmt.Sprint("s", step.Index) }
 
 // quoted escapes a text inside of quotes, by the codes that Mermaid has for characters.
 func quoted(text string) string {

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // States returns the states of an execution's steps, by the index of the step, from its events.
-func States(flow *fdl.Flow, events []machine.Event) map[int]State {
+func States(flow *flow.Flow, events []machine.Event) map[int]State {
 	tallies, hasEnded := map[int]*tally{}, false
 	for _, e := range events {
 		if e.Step == machine.NoStep {
@@ -33,25 +33,25 @@ func States(flow *fdl.Flow, events []machine.Event) map[int]State {
 // AddBefore marks the steps whose results an execution has from the earlier one that it was redriven from, which has this name and
 // these events. The execution began with the step of that name, as the earlier one entered it last; "" stands for the end of the
 // earlier one.
-func AddBefore(states map[int]State, flow *fdl.Flow, name string, earlier []machine.Event, first string) {
-	mark := func(step *fdl.Step) {
+func AddBefore(states map[int]State, def *flow.Flow, name string, earlier []machine.Event, first string) {
+	mark := func(step *flow.Step) {
 		if states[step.Index].Status == Pending {
 			states[step.Index] = State{Before, "before, in " + name}
 		}
 	}
 	end := len(earlier)
 	for i, e := range earlier {
-		if e.Type != machine.StepEntered || flow.All[e.Step].Name != first {
+		if e.Type != machine.StepEntered || def.All[e.Step].Name != first {
 			continue
 		}
 		end = i
-		for around := flow.All[e.Step].Series.Owner; around != nil; around = around.Series.Owner {
+		for around := def.All[e.Step].Series.Owner; around != nil; around = around.Series.Owner {
 			mark(around)
 		}
 	}
 	for _, e := range earlier[:end] {
 		if e.Type == machine.StepExited || e.Type == machine.StepFailed && !e.Output.IsMissing() { // a catch handled it
-			mark(flow.All[e.Step])
+			mark(def.All[e.Step])
 		}
 	}
 }
@@ -82,7 +82,7 @@ func (t *tally) count(e machine.Event) {
 }
 
 // state is Pending for a step without events.
-func (t *tally) state(step *fdl.Step, hasEnded bool) State {
+func (t *tally) state(step *flow.Step, hasEnded bool) State {
 	if t == nil || t.entered == 0 {
 		return State{Status: Pending}
 	}
@@ -102,7 +102,7 @@ func (t *tally) state(step *fdl.Step, hasEnded bool) State {
 }
 
 // note says what the status leaves open, "" for nothing.
-func (t *tally) note(step *fdl.Step, open int) string {
+func (t *tally) note(step *flow.Step, open int) string {
 	if step.IsFork() && open == 1 && t.iterations > 0 {
 		return fmt.Sprintf("%d ended", t.iterations)
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -162,20 +163,20 @@ func TestLimitsMatchTheCode(t *testing.T) {
 		"values of a definition": constantIn(t, "../fdl/document.go", "maxNodes"),
 		"texts of a definition, those repeated by aliases included": fmt.Sprintf("%d KiB", fdl.MaxTexts>>10),
 		"depth of a condition":                     constantIn(t, "../expr/condition_parse.go", "maxNesting"),
-		"name":                                     strconv.Itoa(fdl.MaxName) + " characters",
+		"name":                                     strconv.Itoa(flow.MaxName) + " characters",
 		"prompt of a callback":                     strconv.Itoa(fdl.MaxPrompt) + " characters",
 		"choices of a callback":                    strconv.Itoa(fdl.MaxChoices),
 		"label of a choice":                        strconv.Itoa(fdl.MaxLabel) + " characters",
-		"branches of a parallel":                   strconv.Itoa(fdl.MaxBranches),
-		"iterations of a foreach at once":          strconv.Itoa(fdl.MaxConcurrency),
-		"levels of parallel and foreach":           strconv.Itoa(fdl.MaxForks),
+		"branches of a parallel":                   strconv.Itoa(flow.MaxBranches),
+		"iterations of a foreach at once":          strconv.Itoa(flow.MaxConcurrency),
+		"levels of parallel and foreach":           strconv.Itoa(flow.MaxForks),
 		"sub-flows that wait for one another":      strconv.Itoa(machine.MaxDepth),
 		"open descendants of a root":               strconv.Itoa(machine.MaxDescendants),
 		"generations of sub-flows without a pause": strconv.Itoa(machine.MaxFastGeneration),
-		"wait": seconds(fdl.MaxWait),
+		"wait": seconds(flow.MaxWait),
 		"time of an execution without `timeoutSeconds`": fmt.Sprintf("%d days", machine.DefaultDuration/(24*time.Hour)),
 		"timeoutSeconds":                      seconds(fdl.MaxTimeout),
-		"pause between attempts or polls":     seconds(fdl.MaxInterval),
+		"pause between attempts or polls":     seconds(flow.MaxInterval),
 		"commands of `exec:` tasks at once":   constantIn(t, "../local/calls.go", "DefaultCommands"),
 		"other calls at once, on one machine": constantIn(t, "../local/calls.go", "DefaultCalls"),
 		"error":                               constantIn(t, "../token/outcome.go", "MaxError") + " bytes",

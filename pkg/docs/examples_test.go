@@ -14,6 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -151,7 +152,7 @@ func (o *outside) Call(_ context.Context, call machine.Call) (token.Outcome, err
 }
 
 // TimeLimits implements [engine.Caller]: all functions are quick.
-func (*outside) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (*outside) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -210,7 +210,7 @@ func (h *handler) sendLimit(ctx context.Context) error {
 
 // overtime reports whether the time limit of the execution has passed, or may have if its flow is nil. A lane
 // is stopped by its parent (rule 23).
-func (h *handler) overtime(state machine.State, flow *fdl.Flow) bool {
+func (h *handler) overtime(state machine.State, flow *flow.Flow) bool {
 	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.EndsAt(state, flow))
 }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -17,7 +17,7 @@ import (
 // StartRequest asks for an execution.
 type StartRequest struct {
 	Flow      machine.FlowRef
-	Execution string      // the name; see [fdl.ValidName]
+	Execution string      // the name; see [flow.ValidName]
 	Input     value.Value // an object; Missing means {}
 	// Reports is the handle of the token of a step that the end of the execution closes, "" for none. It
 	// has no effect if there is an execution of that name.
@@ -131,10 +131,10 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 
 // CheckName returns an error unless the text is a valid name of an execution.
 func CheckName(name string) error {
-	if size := len(name); size > fdl.MaxName {
-		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", name, size, fdl.MaxName)
+	if size := len(name); size > flow.MaxName {
+		return fmt.Errorf("the execution's name %.20q... has %d bytes and the limit is %d; shorten it", name, size, flow.MaxName)
 	}
-	if !fdl.ValidName(name) {
+	if !flow.ValidName(name) {
 		return fmt.Errorf(`name %q is no execution name; it begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`, name)
 	}
 	return nil
@@ -340,7 +340,7 @@ func (c *Client) Submission(ctx context.Context, log ID) (reply value.Value, err
 }
 
 // Flow returns a definition.
-func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
+func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error) {
 	return c.flows.Flow(ctx, flow)
 }
 
@@ -365,7 +365,7 @@ func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine
 
 // Token returns the text of the token that an execution of the flow waits for. ok is false if no
 // caller outside can close the token, or if its key is gone.
-func (c *Client) Token(flow *fdl.Flow, state machine.State) (text string, ok bool) {
+func (c *Client) Token(flow *flow.Flow, state machine.State) (text string, ok bool) {
 	return machine.Token(c.tokenKeys, flow, state)
 }
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -58,7 +58,7 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 }
 
 // definition returns the flow of the state. One that is gone is a defect.
-func (h *handler) definition(ctx context.Context, state machine.State) (*fdl.Flow, error) {
+func (h *handler) definition(ctx context.Context, state machine.State) (*flow.Flow, error) {
 	flow, err := h.flows.Flow(ctx, state.Flow)
 	if errors.Is(err, ErrNotFound) {
 		err = defect("read the definition", err)

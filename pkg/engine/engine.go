@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -145,7 +145,7 @@ type Client struct {
 	notify      machine.Notify
 	checkTarget func(target string) error
 	traces      *Traces
-	check       func(*fdl.Flow) fdl.Problems
+	check       func(*flow.Flow) flow.Problems
 }
 
 // ClientConfig is what a [Client] works with. The fields are those of [WorkerConfig].
@@ -171,7 +171,7 @@ type ClientConfig struct {
 	// Traces says which executions are traced; nil means that none is.
 	Traces *Traces
 	// Check returns the problems of a definition that is put that package fdl cannot find. It may be nil.
-	Check func(*fdl.Flow) fdl.Problems
+	Check func(*flow.Flow) flow.Problems
 }
 
 // NewClient returns a client. It fails if the configuration lacks a port.

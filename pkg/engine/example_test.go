@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -35,8 +35,8 @@ func (greeter) Call(_ context.Context, call machine.Call) (token.Outcome, error)
 	return token.Success(value.Object(value.Member{Key: "greeting", Value: value.String(text)})), nil
 }
 
-func (greeter) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
-	return map[string]time.Duration{flow.All[0].Kind.(*fdl.Task).Resource.Text: time.Second}, nil
+func (greeter) TimeLimits(_ context.Context, def *flow.Flow) (map[string]time.Duration, error) {
+	return map[string]time.Duration{def.All[0].Kind.(*flow.Task).Resource.Text: time.Second}, nil
 }
 
 // noTasks is the task queue of flows without long calls.

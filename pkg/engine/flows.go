@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // ParseFlow checks a definition and names it by its content, for what
 // implements [Flows].
-func ParseFlow(name string, text []byte) (machine.FlowRef, *fdl.Flow, error) {
+func ParseFlow(name string, text []byte) (machine.FlowRef, *flow.Flow, error) {
 	parsed, problems := fdl.Parse(text)
 	if parsed == nil {
 		return machine.FlowRef{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
@@ -25,7 +26,7 @@ func ParseFlow(name string, text []byte) (machine.FlowRef, *fdl.Flow, error) {
 }
 
 // CheckFlow returns the error for what a check found in a definition that was parsed, as [ParseFlow] does. A nil check finds nothing.
-func CheckFlow(name string, flow *fdl.Flow, check func(*fdl.Flow) fdl.Problems) error {
+func CheckFlow(name string, flow *flow.Flow, check func(*flow.Flow) flow.Problems) error {
 	if check == nil {
 		return nil
 	}
@@ -35,12 +36,12 @@ func CheckFlow(name string, flow *fdl.Flow, check func(*fdl.Flow) fdl.Problems) 
 	return nil
 }
 
-func problemsError(name string, problems fdl.Problems) error {
+func problemsError(name string, problems flow.Problems) error {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
 		lines[i] = p.Format(name)
 	}
-	return fmt.Errorf("the definition has %s:\n%s", fdl.Count(len(problems), "problem"), strings.Join(lines, "\n"))
+	return fmt.Errorf("the definition has %s:\n%s", flow.Count(len(problems), "problem"), strings.Join(lines, "\n"))
 }
 
 // UnknownFlow is the error for a definition that was never put.

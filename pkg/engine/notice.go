@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -179,10 +179,10 @@ func (h *handler) notifyWaiting(ctx context.Context, d *draft) error {
 }
 
 // tellsWait reports whether a state waits for a callback that its target is told of.
-func tellsWait(flow *fdl.Flow, state machine.State) bool {
+func tellsWait(def *flow.Flow, state machine.State) bool {
 	if w := state.Waiting; state.Notify.Waits && w != nil && w.For == machine.WaitingForToken && state.Ending == nil {
-		task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
-		return isTask && task.Pattern == fdl.PatternWaitForCallback
+		task, isTask := def.All[w.Attempt.Step].Kind.(*flow.Task)
+		return isTask && task.Pattern == flow.PatternWaitForCallback
 	}
 	return false
 }

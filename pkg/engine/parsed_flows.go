@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -9,7 +9,7 @@ import (
 // last, as far as they fit. The zero value is empty and ready for use, also by
 // several goroutines.
 type ParsedFlows struct {
-	cache cache[machine.FlowRef, *fdl.Flow]
+	cache cache[machine.FlowRef, *flow.Flow]
 }
 
 const (
@@ -21,13 +21,13 @@ const (
 )
 
 // Get returns a definition that is kept, nil for another one.
-func (p *ParsedFlows) Get(flow machine.FlowRef) *fdl.Flow {
+func (p *ParsedFlows) Get(flow machine.FlowRef) *flow.Flow {
 	parsed, _ := p.cache.get(flow)
 	return parsed
 }
 
 // Put keeps a definition whose text has so many bytes. It drops those that were
 // used longest ago until the rest fits; the new one always stays.
-func (p *ParsedFlows) Put(flow machine.FlowRef, parsed *fdl.Flow, text int) {
+func (p *ParsedFlows) Put(flow machine.FlowRef, parsed *flow.Flow, text int) {
 	p.cache.put(flow, parsed, text*parsedFactor, maxParsed)
 }

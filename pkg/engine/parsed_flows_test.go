@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -16,7 +16,7 @@ func TestParsedFlowsHaveALimitOfMemory(t *testing.T) {
 	const flows, text, fit = 100, 240 << 10, 64 << 20 / (240 << 10 * 56)
 	name := func(i int) machine.FlowRef { return machine.FlowRef{Name: fmt.Sprint(i)} }
 	for i := range flows {
-		p.Put(name(i), &fdl.Flow{}, text)
+		p.Put(name(i), &flow.Flow{}, text)
 		if p.Get(name(0)) == nil {
 			t.Fatalf("the one that is used again and again is dropped after %d", i)
 		}
@@ -39,7 +39,7 @@ func TestParsedFlowsKeepTheLatest(t *testing.T) {
 		t.Error("an empty one has a definition")
 	}
 	large, small := machine.FlowRef{Name: "large"}, machine.FlowRef{Name: "small"}
-	first, second := &fdl.Flow{}, &fdl.Flow{}
+	first, second := &flow.Flow{}, &flow.Flow{}
 	p.Put(large, first, 1<<30)
 	if p.Get(large) != first {
 		t.Error("one that is larger than the limit is not kept")

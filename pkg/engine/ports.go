@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -124,7 +124,7 @@ type Caller interface {
 
 	// TimeLimits returns the time limits of the functions that the flow calls, by the text of the
 	// resource. Functions with an unknown limit are absent.
-	TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error)
+	TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error)
 }
 
 // WaitError is returned by [Caller] for a call that has to wait until fewer calls
@@ -267,7 +267,7 @@ type Flows interface {
 
 	// Flow returns the parsed definition. The error is [ErrNotFound] for a definition that was
 	// never put.
-	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
+	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 
 	// Newest returns the definition that came last to the list of those of that name, as of no earlier than
 	// the call. The error is [ErrNotFound] if the list has none.

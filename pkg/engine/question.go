@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -72,7 +72,7 @@ func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params v
 }
 
 // Question returns what is asked of the person who reports the outcome that an execution of the flow waits for, nil for nothing.
-func (c *Client) Question(ctx context.Context, flow *fdl.Flow, state machine.State) (*machine.Question, error) {
+func (c *Client) Question(ctx context.Context, flow *flow.Flow, state machine.State) (*machine.Question, error) {
 	if state.Waiting == nil || state.Waiting.For != machine.WaitingForToken {
 		return nil, nil
 	}
@@ -81,7 +81,7 @@ func (c *Client) Question(ctx context.Context, flow *fdl.Flow, state machine.Sta
 }
 
 // question returns what a step asks that waits. It reads the input of the step only if it asks something.
-func (l *valueLoader) question(ctx context.Context, step *fdl.Step, waiting machine.Waiting) (*machine.Question, error) {
+func (l *valueLoader) question(ctx context.Context, step *flow.Step, waiting machine.Waiting) (*machine.Question, error) {
 	if !machine.Asks(step) {
 		return nil, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -100,7 +100,7 @@ func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
 // RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue in this process. It sends
 // the wakes that still apply (see CannotContinue of [WorkerConfig]): a stored request to stop, and the time limit. A time
 // limit that is not the flow's own has no timer, so it is checked only now (rule 1).
-func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *fdl.Flow) error {
+func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *flow.Flow) error {
 	_, stopped, err := w.stops.StopRequest(ctx, id)
 	if err != nil {
 		return wrap("recover execution "+id.String(), err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -113,7 +113,7 @@ func (r *redrive) addTo(ctx context.Context, id ID, start *StartRequest) error {
 }
 
 // point asks the machine where the execution goes on, and asks again with the values that it must load.
-func (r *redrive) point(ctx context.Context, id ID, flow *fdl.Flow) (machine.RedrivePoint, error) {
+func (r *redrive) point(ctx context.Context, id ID, flow *flow.Flow) (machine.RedrivePoint, error) {
 	first, events, err := r.events(ctx, id)
 	for err == nil {
 		var load []value.Ref

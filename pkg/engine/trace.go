@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -18,7 +18,7 @@ type Traces struct {
 type TracedCommit struct {
 	// Before and After are the states before and after the item. Before may have no series for the first item of a lane.
 	Before, After machine.State
-	Flow          *fdl.Flow // nil if it cannot be read
+	Flow          *flow.Flow // nil if it cannot be read
 	Events        []machine.Event
 }
 

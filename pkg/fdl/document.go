@@ -8,12 +8,13 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // node is a value of the document with its position. Aliases are resolved.
 type node struct {
-	pos     Position
+	pos     flow.Position
 	kind    nodeKind
 	scalar  value.Value // nodeScalar
 	quote   rune        // nodeScalar: a double or single quote, 0 when the text stands without
@@ -34,7 +35,7 @@ const (
 
 type entry struct {
 	key   string
-	pos   Position
+	pos   flow.Position
 	value *node
 }
 
@@ -131,7 +132,7 @@ const maxLevels = 500
 
 // reader turns a document into nodes and collects its problems.
 type reader struct {
-	problems Problems
+	problems flow.Problems
 	lines    []string
 	runes    [][]rune // the lines whose columns were counted, nil for others
 	nodes    int
@@ -142,12 +143,12 @@ type reader struct {
 }
 
 // problem reports an error.
-func (r *reader) problem(at Position, format string, args ...any) {
-	r.problems = append(r.problems, newProblem(SeverityError, at, format, args...))
+func (r *reader) problem(at flow.Position, format string, args ...any) {
+	r.problems = append(r.problems, flow.NewProblem(flow.SeverityError, at, format, args...))
 }
 
 // unreadable reports a value and returns a node in place of it.
-func (r *reader) unreadable(at Position, format string, args ...any) *node {
+func (r *reader) unreadable(at flow.Position, format string, args ...any) *node {
 	r.problem(at, format, args...)
 	return &node{pos: at, kind: nodeUnreadable}
 }
@@ -155,7 +156,7 @@ func (r *reader) unreadable(at Position, format string, args ...any) *node {
 // read returns the root of the document, nil for none.
 func (r *reader) read(text []byte) *node {
 	if len(text) > MaxSize {
-		r.problem(Position{1, 1}, "the definition has %d bytes and the limit is %d; split the flow", len(text), MaxSize)
+		r.problem(flow.Position{Line: 1, Column: 1}, "the definition has %d bytes and the limit is %d; split the flow", len(text), MaxSize)
 		return nil
 	}
 	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\uFEFF")), []byte("\r\n"), []byte("\n"))
@@ -171,7 +172,7 @@ func (r *reader) read(text []byte) *node {
 }
 
 // stop reports that the document is too large.
-func (r *reader) stop(at Position, format string, args ...any) {
+func (r *reader) stop(at flow.Position, format string, args ...any) {
 	if !r.stopped {
 		r.problem(at, format, args...)
 	}
@@ -181,7 +182,7 @@ func (r *reader) stop(at Position, format string, args ...any) {
 // isText reports the first byte that is not UTF-8 and the first character that YAML rejects, or that
 // only some readers take for the end of a line.
 func (r *reader) isText(text []byte) bool {
-	at := Position{1, 1}
+	at := flow.Position{Line: 1, Column: 1}
 	for i := 0; i < len(text); {
 		c, size := utf8.DecodeRune(text[i:])
 		if c == utf8.RuneError && size == 1 || isControl(c) {
@@ -190,7 +191,7 @@ func (r *reader) isText(text []byte) bool {
 		}
 		at.Column++
 		if c == '\n' {
-			at = Position{at.Line + 1, 1}
+			at = flow.Position{Line: at.Line + 1, Column: 1}
 		}
 		i += size
 	}
@@ -202,9 +203,9 @@ func isControl(c rune) bool {
 }
 
 // within moves a position beyond the text, as something missing may have, to the end of the text.
-func (r *reader) within(at Position) Position {
+func (r *reader) within(at flow.Position) flow.Position {
 	if at.Line > len(r.lines) {
-		at = Position{len(r.lines), len(r.lines[len(r.lines)-1]) + 1}
+		at = flow.Position{Line: len(r.lines), Column: len(r.lines[len(r.lines)-1]) + 1}
 	}
 	at.Column = min(at.Column, len(r.line(at.Line))+1)
 	return at
@@ -223,7 +224,7 @@ func (r *reader) line(number int) []rune {
 
 // placeIn returns the position of the character at offset in a scalar's text, or the position of
 // the scalar if the document does not have the text as it is.
-func (r *reader) placeIn(n *node, offset int) Position {
+func (r *reader) placeIn(n *node, offset int) flow.Position {
 	raw := r.line(n.pos.Line)
 	at := n.pos.Column - 1
 	if n.quote != 0 {
@@ -239,7 +240,7 @@ func (r *reader) placeIn(n *node, offset int) Position {
 		}
 		at++
 	}
-	return Position{n.pos.Line, at + 1}
+	return flow.Position{Line: n.pos.Line, Column: at + 1}
 }
 
 // isEscape reports whether the character at raw[at] stands for the next one:

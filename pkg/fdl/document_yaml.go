@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -29,7 +30,7 @@ func (r *reader) readYAML(text []byte) *node {
 	}
 	switch len(documents) {
 	case 0:
-		r.problem(Position{1, 1}, `the definition is empty; a flow begins with "version: v1" and "type: flow"`)
+		r.problem(flow.Position{Line: 1, Column: 1}, `the definition is empty; a flow begins with "version: v1" and "type: flow"`)
 		return nil
 	case 1:
 		r.inside = map[*yaml.Node]bool{}
@@ -68,7 +69,7 @@ var yamlMeanings = []struct {
 
 // yamlError reports why the text cannot be read.
 func (r *reader) yamlError(err error) {
-	at, message := Position{1, 1}, err.Error()
+	at, message := flow.Position{Line: 1, Column: 1}, err.Error()
 	var load *yaml.LoadError
 	if errors.As(err, &load) {
 		mark := load.Mark
@@ -83,14 +84,14 @@ func (r *reader) yamlError(err error) {
 			}
 		}
 		if mark.Line > 0 {
-			at = r.within(Position{mark.Line, max(mark.Column, 1)})
+			at = r.within(flow.Position{Line: mark.Line, Column: max(mark.Column, 1)})
 		}
 	}
 	r.problem(at, "the definition is invalid: %s", r.explained(message, at))
 }
 
 // explained completes messages that depend on the text at the position.
-func (r *reader) explained(message string, at Position) string {
+func (r *reader) explained(message string, at flow.Position) string {
 	if name, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
 		name, _, _ = strings.Cut(name, "'")
 		return fmt.Sprintf("alias *%s has no anchor &%s before it", name, name)
@@ -109,11 +110,11 @@ func (r *reader) explained(message string, at Position) string {
 }
 
 // position returns the position of y. An empty value may lie beyond the text.
-func (r *reader) position(y *yaml.Node) Position {
+func (r *reader) position(y *yaml.Node) flow.Position {
 	if y.Kind == yaml.ScalarNode && y.Value == "" {
-		return r.within(Position{y.Line, y.Column})
+		return r.within(flow.Position{Line: y.Line, Column: y.Column})
 	}
-	return Position{y.Line, y.Column}
+	return flow.Position{Line: y.Line, Column: y.Column}
 }
 
 // fromYAML returns the node with everything below it. If there are too many nodes, the rest is left
@@ -192,7 +193,7 @@ func (r *reader) fromAlias(y *yaml.Node) *node {
 
 func (r *reader) fromMapping(y *yaml.Node) *node {
 	n := &node{pos: r.position(y), kind: nodeMapping}
-	seen := map[string]Position{}
+	seen := map[string]flow.Position{}
 	for i := 0; i+1 < len(y.Content) && !r.stopped; i += 2 {
 		key, at := y.Content[i], r.position(y.Content[i])
 		value := r.fromYAML(y.Content[i+1])

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/similar"
 )
 
@@ -23,7 +24,7 @@ var errorNames = []string{
 }
 
 // checkErrorName warns of a name that matches no error, or hardly any. The flow of a sub-flow may fail with any name.
-func (p *parser) checkErrorName(n *node, name string, resource Resource) {
+func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 	if name != ErrorAll && (strings.EqualFold(name, ErrorAll) || slices.Contains([]string{"*", "ALL", "all"}, name)) {
 		p.warn(n.pos, "error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll)
 		return
@@ -36,10 +37,10 @@ func (p *parser) checkErrorName(n *node, name string, resource Resource) {
 	all := slices.Concat(alike, errorNames)
 	if prefix == "FnF" || prefix == "Token" {
 		meant := ""
-		if len(p.problems) < MaxProblems { // comparing many names takes long
+		if len(p.problems) < flow.MaxProblems { // comparing many names takes long
 			meant = errorMeant(name, all)
 		}
-		if meant != "" || !resource.IsSubflow() {
+		if meant != "" || !resource.Subflow {
 			p.warn(n.pos, "error name %q is unknown%s (errors of Waitless: %s)", shortened(name), meant, strings.Join(alike, ", "))
 		}
 		return
@@ -52,7 +53,7 @@ func (p *parser) checkErrorName(n *node, name string, resource Resource) {
 
 // errorMeant suggests one of the errors for a name that is misspelt or lacks the first word: FnF.Timeout.
 func errorMeant(name string, known []string) string {
-	if hint := DidYouMean(name, known); hint != "" {
+	if hint := similar.DidYouMean(name, known); hint != "" {
 		return hint
 	}
 	_, rest, _ := strings.Cut(name, ".")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // call is a task step with these fields beside its type and resource.
@@ -18,7 +19,7 @@ func call(fields string) string {
 func TestParseRetry(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	for fields, want := range map[string]fdl.Retry{
+	for fields, want := range map[string]flow.Retry{
 		`errors: [A, FnF.ALL]`: {Errors: []string{"A", "FnF.ALL"}, Interval: time.Second, MaxInterval: day, Multiplier: 2, MaxAttempts: 3},
 		`errors: [A], intervalSeconds: 0, maxIntervalSeconds: 0, multiplier: 1, maxAttempts: 0`: {Errors: []string{"A"}, Multiplier: 1},
 		`errors: [A], intervalSeconds: 86400, maxIntervalSeconds: 86400, multiplier: 1.5, maxAttempts: 2147483647`: {
@@ -53,22 +54,22 @@ const caught = `
 
 func TestParseCatch(t *testing.T) {
 	t.Parallel()
-	flow := parse(t, flowOf(caught))
-	task := kindOf[*fdl.Task](t, flow)
+	def := parse(t, flowOf(caught))
+	task := kindOf[*flow.Task](t, def)
 	if len(task.Catch) != 2 || len(task.ErrorMappings) != 1 {
 		t.Fatalf("task is %+v", task)
 	}
-	if got := task.Catch[0]; got.Errors[0] != "Full" || got.Goto != flow.Steps[1] || got.Steps != nil {
+	if got := task.Catch[0]; got.Errors[0] != "Full" || got.Goto != def.Steps[1] || got.Steps != nil {
 		t.Errorf("first entry is %+v", got)
 	}
-	if got := task.Catch[1]; got.Goto != flow.Steps[0] || names(got.Steps) != "Note Again" {
+	if got := task.Catch[1]; got.Goto != def.Steps[0] || names(got.Steps) != "Note Again" {
 		t.Errorf("second entry is %+v", got)
 	}
-	if got := names(flow.All); got != "Book Note Again Other" {
+	if got := names(def.All); got != "Book Note Again Other" {
 		t.Errorf("all steps: %s", got)
 	}
-	again, _ := flow.All[2].Kind.(*fdl.Choice)
-	if flow.All[1].Next != flow.All[2] || flow.All[2].Next != nil || again.Branches[0].Goto != flow.All[1] {
+	again, _ := def.All[2].Kind.(*flow.Choice)
+	if def.All[1].Next != def.All[2] || def.All[2].Next != nil || again.Branches[0].Goto != def.All[1] {
 		t.Error("the steps of the catch are no series")
 	}
 }
@@ -80,7 +81,7 @@ func TestParsePoll(t *testing.T) {
 		t.Errorf("poll is %+v", p)
 	}
 	task = parseTask(t, `resourceArn: "`+lambda+`", pattern: waitForCondition, condition: $.a, intervalSeconds: 86400, backoffRate: 1.5, maxAttempts: 3`)
-	if p := task.Poll; p == nil || p.Interval != fdl.MaxInterval || p.Backoff != 1.5 || p.MaxAttempts != 3 {
+	if p := task.Poll; p == nil || p.Interval != flow.MaxInterval || p.Backoff != 1.5 || p.MaxAttempts != 3 {
 		t.Errorf("poll is %+v", p)
 	}
 	if task = parseTask(t, `resourceArn: "`+lambda+`"`); task.Poll != nil {

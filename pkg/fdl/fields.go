@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -26,7 +27,7 @@ type fields struct {
 // pathSource is the path that a mapping reads.
 type pathSource struct {
 	list string // the field with the mappings
-	at   Position
+	at   flow.Position
 	root expr.Root
 	path string
 }
@@ -123,7 +124,7 @@ func (f *fields) either(first, second string) (a, b *node) {
 	a, b = f.get(first), f.get(second)
 	switch {
 	case a != nil && b != nil:
-		f.parser.problem(slices.MaxFunc([]Position{a.pos, b.pos}, Position.Compare), `%s has both %q and %q; write one of them`, f.title, first, second)
+		f.parser.problem(slices.MaxFunc([]flow.Position{a.pos, b.pos}, flow.Position.Compare), `%s has both %q and %q; write one of them`, f.title, first, second)
 		return nil, nil
 	case a == nil && b == nil:
 		f.missing(`%s has neither %q nor %q; write one of them`, f.title, first, second)
@@ -208,9 +209,9 @@ func (f *fields) nameOf(what string) string {
 	}
 	name, ok := n.text()
 	switch {
-	case len(name) > MaxName:
-		f.parser.problem(n.pos, "%s %q has %d bytes and the limit is %d; shorten it", what, shortened(name), len(name), MaxName)
-	case !ok || !ValidName(name):
+	case len(name) > flow.MaxName:
+		f.parser.problem(n.pos, "%s %q has %d bytes and the limit is %d; shorten it", what, shortened(name), len(name), flow.MaxName)
+	case !ok || !flow.ValidName(name):
 		f.parser.unfit(n, what, f.allowed("name"))
 	}
 	return name
@@ -243,7 +244,7 @@ func (f *fields) items(name string) []*node {
 }
 
 // errorNames reads the errors of a policy or an entry of a task that calls the resource.
-func (f *fields) errorNames(resource Resource) []string {
+func (f *fields) errorNames(resource flow.Resource) []string {
 	var names []string
 	for _, item := range f.items("errors") {
 		name, ok := item.text()
@@ -263,7 +264,7 @@ func (f *fields) mappings(name string) expr.Mappings {
 		return nil
 	}
 	var list []expr.Mapping
-	seen := map[string]Position{}
+	seen := map[string]flow.Position{}
 	for _, item := range f.items(name) {
 		m := f.parser.fields(item, "mapping")
 		if m == nil {

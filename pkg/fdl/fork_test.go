@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 const forks = `- type: parallel
@@ -34,20 +34,20 @@ const forks = `- type: parallel
 
 func TestParseForks(t *testing.T) {
 	t.Parallel()
-	flow := parse(t, flowOf(forks))
-	parallel, foreach := kindOf[*fdl.Parallel](t, flow), kindOf[*fdl.Foreach](t, &fdl.Flow{Steps: flow.Steps[1:]})
-	each, _ := parallel.Branches[1][0].Kind.(*fdl.Foreach)
+	def := parse(t, flowOf(forks))
+	parallel, foreach := kindOf[*flow.Parallel](t, def), kindOf[*flow.Foreach](t, &flow.Flow{Steps: def.Steps[1:]})
+	each, _ := parallel.Branches[1][0].Kind.(*flow.Foreach)
 	if got := fmt.Sprintln(each.Collection, each.Item, each.Index, each.MaxConcurrency); got != "$.names name n 7\n" {
 		t.Errorf("the inner foreach has %s", got)
 	}
 	if got := fmt.Sprintln(foreach.Collection, foreach.Item, foreach.Index, foreach.MaxConcurrency); got != "$.pages[0].rows row  100\n" {
 		t.Errorf("the outer foreach has %s", got)
 	}
-	if len(flow.Steps[0].Input) != 1 || len(parallel.Branches[1][0].Output) != 1 {
+	if len(def.Steps[0].Input) != 1 || len(parallel.Branches[1][0].Output) != 1 {
 		t.Error("mappings are missing")
 	}
 	owners := []string{"Both:", "A1:Both", "A2:Both", "Each:Both", "B1:Each", "B2:Each", "Last:", "C1:Last"}
-	for i, step := range flow.All {
+	for i, step := range def.All {
 		owner := ""
 		if step.Series.Owner != nil {
 			owner = step.Series.Owner.Name
@@ -56,7 +56,7 @@ func TestParseForks(t *testing.T) {
 			t.Errorf("step %d is %s with index %d, want %s", i, got, step.Index, owners[i])
 		}
 	}
-	for _, series := range [][]*fdl.Step{flow.Steps, parallel.Branches[0], parallel.Branches[1], each.Steps, foreach.Steps} {
+	for _, series := range [][]*flow.Step{def.Steps, parallel.Branches[0], parallel.Branches[1], each.Steps, foreach.Steps} {
 		if got := names(series[0].Series.Steps); got != names(series) {
 			t.Errorf("the series of %s is %s", names(series), got)
 		}
@@ -84,8 +84,8 @@ func branches(number int) string {
 // rules: PA-1 PA-2 PA-3 PA-4 FE-1 FE-2 FE-3 FE-4 FE-5
 func TestProblemsOfForks(t *testing.T) {
 	t.Parallel()
-	parse(t, nestedForks(fdl.MaxForks))
-	parse(t, flowOf("- {type: parallel, name: A, "+branches(fdl.MaxBranches)+"}"))
+	parse(t, nestedForks(flow.MaxForks))
+	parse(t, flowOf("- {type: parallel, name: A, "+branches(flow.MaxBranches)+"}"))
 	const steps, mapping = ", steps: [{type: pass, name: B}]", "iterationMapping: {collection: $.a, item: b}"
 	for _, tt := range []struct {
 		name, step string
@@ -155,7 +155,7 @@ func TestProblemsOfForks(t *testing.T) {
 			wantProblems(t, flowOf("- {name: A, type: "+tt.step+"}"), tt.want)
 		})
 	}
-	wantProblems(t, nestedForks(fdl.MaxForks+1), []string{`4:384: parallel and foreach are nested more than 3 deep; split the flow`})
+	wantProblems(t, nestedForks(flow.MaxForks+1), []string{`4:384: parallel and foreach are nested more than 3 deep; split the flow`})
 }
 
 // rules: PA-5 PA-6 FE-6 FE-7

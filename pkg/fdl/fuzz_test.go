@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -23,12 +24,12 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		flow, problems := fdl.Parse(text)
-		if (flow == nil) != (len(problems.Errors()) > 0) {
-			t.Errorf("flow %t with the problems\n%s", flow != nil, lines(problems))
+		def, problems := fdl.Parse(text)
+		if (def == nil) != (len(problems.Errors()) > 0) {
+			t.Errorf("flow %t with the problems\n%s", def != nil, lines(problems))
 		}
 		textLines := strings.Split(strings.TrimPrefix(string(text), "\uFEFF"), "\n")
-		last := fdl.Position{Line: 1, Column: 1}
+		last := flow.Position{Line: 1, Column: 1}
 		for _, p := range problems {
 			if p.Line < last.Line || (p.Line == last.Line && p.Column < last.Column) {
 				t.Errorf("%s comes after %s", p.Position, last)
@@ -40,24 +41,24 @@ func FuzzParse(f *testing.F) {
 				t.Errorf("message %q is not one line", p.Message)
 			}
 		}
-		if flow != nil {
-			checkLinks(t, flow)
+		if def != nil {
+			checkLinks(t, def)
 		}
 	})
 }
 
-func checkLinks(t *testing.T, flow *fdl.Flow) {
+func checkLinks(t *testing.T, def *flow.Flow) {
 	t.Helper()
 	seen := map[string]bool{}
-	for i, s := range flow.All {
-		if s.Index != i || !slices.Contains(s.Series.Steps, s) || s.Kind == nil || !fdl.ValidName(s.Name) || seen[s.Name] {
+	for i, s := range def.All {
+		if s.Index != i || !slices.Contains(s.Series.Steps, s) || s.Kind == nil || !flow.ValidName(s.Name) || seen[s.Name] {
 			t.Errorf("step %d is %+v", i, s)
 		}
 		seen[s.Name] = true
 	}
 }
 
-// FuzzParseResource: what is taken apart can be put together again.
+// FuzzParseResource: a parsed resource can be written again.
 func FuzzParseResource(f *testing.F) {
 	f.Add("acs:fc:eu-central-1:123:services/s.prod/functions/f")
 	f.Add("arn:aws:lambda:eu-west-1:123456789012:function:f:$LATEST")
@@ -71,25 +72,25 @@ func FuzzParseResource(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := fdl.ParseResource(text)
 		if err != nil {
-			if r != (fdl.Resource{}) {
+			if r != (flow.Resource{}) {
 				t.Errorf("got %+v with %v", r, err)
 			}
 			return
 		}
 		if _, known := jobs.Find(r.Kind); r.Kind != "" {
-			if !known || r != (fdl.Resource{Text: text, Kind: r.Kind, Function: fdl.StartJob}) {
+			if !known || r != (flow.Resource{Text: text, Kind: r.Kind, Function: flow.StartJob}) {
 				t.Errorf("got %+v from %q", r, text)
 			}
 			return
 		}
 		if r.Operation != "" {
-			if r != (fdl.Resource{Text: text, Operation: text, Function: fdl.CallService}) {
+			if r != (flow.Resource{Text: text, Operation: text, Function: flow.CallService}) {
 				t.Errorf("got %+v from %q", r, text)
 			}
 			return
 		}
-		if r.IsSubflow() {
-			if r != (fdl.Resource{Text: text, Flow: r.Flow}) || text != fdl.StartExecution && !strings.HasSuffix(text, ":flow/"+r.Flow) {
+		if r.Subflow {
+			if r != (flow.Resource{Text: text, Subflow: true, Flow: r.Flow}) || text != fdl.StartExecution && !strings.HasSuffix(text, ":flow/"+r.Flow) {
 				t.Errorf("got %+v from %q", r, text)
 			}
 			return

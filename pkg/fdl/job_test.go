@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -33,16 +34,16 @@ func TestParseJobs(t *testing.T) {
 			t.Parallel()
 			task := parseTask(t, tt.fields)
 			got := task.Params.Eval(&expr.Scope{Self: value.Object(value.Member{Key: "x", Value: value.String("X")})})
-			if task.Resource.Function != fdl.StartJob || got.JSON() != tt.params {
+			if task.Resource.Function != flow.StartJob || got.JSON() != tt.params {
 				t.Errorf("resource %+v, params %s, want %s", task.Resource, got, tt.params)
 			}
 		})
 	}
 }
 
-func parseTask(t *testing.T, fields string) *fdl.Task {
+func parseTask(t *testing.T, fields string) *flow.Task {
 	t.Helper()
-	return kindOf[*fdl.Task](t, parse(t, flowOf("  - {type: task, name: Only, "+fields+"}\n")))
+	return kindOf[*flow.Task](t, parse(t, flowOf("  - {type: task, name: Only, "+fields+"}\n")))
 }
 
 // TestTaskReadsTheCallbackURL: it is looked for where a mapping names it.
@@ -129,8 +130,8 @@ func TestStopJobProblems(t *testing.T) {
 
 func TestParsePatterns(t *testing.T) {
 	t.Parallel()
-	for pattern, want := range map[string]fdl.Pattern{
-		"requestResponse": fdl.PatternRequestResponse, "sync": fdl.PatternSync, "waitForCallback": fdl.PatternWaitForCallback,
+	for pattern, want := range map[string]flow.Pattern{
+		"requestResponse": flow.PatternRequestResponse, "sync": flow.PatternSync, "waitForCallback": flow.PatternWaitForCallback,
 	} {
 		if got := parseTask(t, `action: "batch:SubmitJob", serviceParams: {}, pattern: `+pattern); got.Pattern != want || got.Signed {
 			t.Errorf("%s: %+v", pattern, got)
@@ -144,7 +145,7 @@ func TestParsePatterns(t *testing.T) {
 func TestParseSigned(t *testing.T) {
 	t.Parallel()
 	const ask = `resourceArn: "acs:fc:::services/s/functions/f", pattern: waitForCallback`
-	for written, want := range map[string]fdl.Task{
+	for written, want := range map[string]flow.Task{
 		"true": {Signed: true}, "false": {}, "acme": {Signed: true, Sender: "acme"}, `"acme"`: {Signed: true, Sender: "acme"},
 		"_a-B9": {Signed: true, Sender: "_a-B9"}, "default": {Signed: true, Sender: "default"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/lineartest"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -13,7 +14,7 @@ import (
 // The mistakes that a check finds have the positions of the name, or of the params.
 func TestCheckActions(t *testing.T) {
 	t.Parallel()
-	flow, problems := fdl.Parse([]byte(`version: v1
+	def, problems := fdl.Parse([]byte(`version: v1
 type: flow
 steps:
   - type: task
@@ -37,9 +38,9 @@ steps:
 		t.Fatal(text(problems))
 	}
 	var asked []string
-	got := flow.CheckActions(func(operation string, params value.Value, _ fdl.Suggest) []fdl.ActionMistake {
+	got := def.CheckActions(func(operation string, params value.Value, _ flow.Suggest) []flow.ActionMistake {
 		asked = append(asked, fmt.Sprint(operation, params.JSON()))
-		return []fdl.ActionMistake{
+		return []flow.ActionMistake{
 			{Message: "a param of " + operation, InParams: true, Path: []string{"TableName"}}, {Message: operation + " is\nunknown"},
 			{Message: "lead", Warning: true, InParams: true, Path: []string{"Item", "a"}},
 		}
@@ -55,7 +56,7 @@ steps:
 	}
 }
 
-func text(problems fdl.Problems) string {
+func text(problems flow.Problems) string {
 	lines := make([]string, len(problems))
 	for i, p := range problems {
 		lines[i] = p.Format("f")
@@ -87,7 +88,7 @@ func TestTaskWithAnOperation(t *testing.T) {
 // TestCheckKinds: a custom kind that is not declared is reported where the flow names it.
 func TestCheckKinds(t *testing.T) {
 	t.Parallel()
-	flow, problems := fdl.Parse([]byte(`version: v1
+	def, problems := fdl.Parse([]byte(`version: v1
 type: flow
 steps:
   - {type: task, name: A, action: "custom:render-video", pattern: sync, stopJob: true, serviceParams: {n: 1}}
@@ -97,11 +98,11 @@ steps:
 	if len(problems) > 0 {
 		t.Fatal(text(problems))
 	}
-	task, _ := flow.All[0].Kind.(*fdl.Task)
-	if want := (fdl.Resource{Text: "custom:render-video", Kind: "custom:render-video", Function: fdl.StartJob}); task == nil || task.Resource != want {
+	task, _ := def.All[0].Kind.(*flow.Task)
+	if want := (flow.Resource{Text: "custom:render-video", Kind: "custom:render-video", Function: flow.StartJob}); task == nil || task.Resource != want {
 		t.Errorf("got %+v, want %+v", task, want)
 	}
-	got := text(flow.CheckKinds([]string{"custom:render-video"}, "kinds of waitless.yaml"))
+	got := text(def.CheckKinds([]string{"custom:render-video"}, "kinds of waitless.yaml"))
 	want := `f:5:35: kind "custom:rendr-video" is not declared in kinds of waitless.yaml; did you mean "custom:render-video"? (declared: custom:render-video)`
 	if got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -124,15 +125,15 @@ func TestCustomKindsHaveNoAccount(t *testing.T) {
 
 func TestSuggestionsOfActionsStopAfterTheHundredth(t *testing.T) {
 	t.Parallel()
-	flow := parse(t, lineartest.Repeated(flowOf(""), "- {type: task, name: A#, action: 's3:PutObject', serviceParams: {}}\n", "")(3*fdl.MaxProblems))
+	def := parse(t, lineartest.Repeated(flowOf(""), "- {type: task, name: A#, action: 's3:PutObject', serviceParams: {}}\n", "")(3*flow.MaxProblems))
 	suggested := 0
-	flow.CheckActions(func(_ string, _ value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
+	def.CheckActions(func(_ string, _ value.Value, suggest flow.Suggest) []flow.ActionMistake {
 		if suggest("taks", []string{"task"}) != "" {
 			suggested++
 		}
-		return []fdl.ActionMistake{{Message: "wrong"}}
+		return []flow.ActionMistake{{Message: "wrong"}}
 	})
-	if suggested != fdl.MaxProblems {
+	if suggested != flow.MaxProblems {
 		t.Errorf("%d suggestions", suggested)
 	}
 }

@@ -10,13 +10,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // Parse reads a definition in YAML or JSON and reports all its problems, in the order of their
 // positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
 // panic.
-func Parse(text []byte) (*Flow, Problems) {
+func Parse(text []byte) (*flow.Flow, flow.Problems) {
 	p := &parser{names: map[string]named{}, functions: map[string]calledFunction{}}
 	if root := p.read(text); root != nil {
 		p.flowFrom(root)
@@ -24,20 +26,17 @@ func Parse(text []byte) (*Flow, Problems) {
 		p.firstSteps()
 		p.unreached()
 	}
-	p.flow.Extensions.sort()
-	p.flow.Extensions = slices.Compact(p.flow.Extensions).limited()
-	p.problems.sort()
-	problems := slices.Compact(p.problems) // a problem that an alias repeats is reported once
-	if len(problems.Errors()) > 0 {
-		return nil, problems.limited()
+	p.flow.Extensions = p.flow.Extensions.Reported()
+	if problems := p.problems.Reported(); len(problems.Errors()) > 0 {
+		return nil, problems
 	}
-	return &p.flow, problems.limited()
+	return &p.flow, p.problems.Reported()
 }
 
 // parser builds a flow from nodes and collects problems.
 type parser struct {
 	reader
-	flow  Flow
+	flow  flow.Flow
 	names map[string]named
 	jumps []jump
 	// functions are those that tasks call, by their names.
@@ -103,7 +102,9 @@ func (p *parser) isOtherLanguage(root *node) bool {
 // may be a secret: the only problem has no excerpt of it.
 func (p *parser) isNoFlow(root *node) bool {
 	flow := findElement("flow")
-	isRequired := func(e entry) bool { return slices.Contains(flow.required, cmp.Or(Closest(e.key, flow.keys), e.key)) }
+	isRequired := func(e entry) bool {
+		return slices.Contains(flow.required, cmp.Or(similar.Closest(e.key, flow.keys), e.key))
+	}
 	if root.kind == nodeUnreadable || root.partial || slices.ContainsFunc(root.entries, isRequired) {
 		return false
 	}
@@ -163,15 +164,15 @@ func (p *parser) didYouMean(found string, names []string) string {
 	if p.closest(found, names) == "" {
 		return ""
 	}
-	return DidYouMean(found, names)
+	return similar.DidYouMean(found, names)
 }
 
 // closest is [Closest] for the same problems.
 func (p *parser) closest(found string, names []string) string {
-	if p.suggested > MaxProblems {
+	if p.suggested > flow.MaxProblems {
 		return ""
 	}
-	return Closest(found, names)
+	return similar.Closest(found, names)
 }
 
 // text returns the text of n, and false if n is not a text.
@@ -182,30 +183,15 @@ func (n *node) text() (text string, ok bool) {
 	return n.scalar.Text(), true
 }
 
-// MaxName is the maximum length of a name, the vendor's limit.
-const MaxName = 128
-
-// ValidName reports whether name is valid for a flow, an execution or a step: a letter or "_", then
-// up to 127 letters, digits, "_" and "-".
-func ValidName(name string) bool {
-	for i, c := range []byte(name) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
-		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return name != "" && len(name) <= MaxName
-}
-
 var notInName = compiled(`[^A-Za-z0-9_-]+`)
 
 // AsName returns a valid name that is made of any text: other characters become "-".
 func AsName(text string) string {
 	name := notInName().ReplaceAllString(text, "-")
-	if name == "" || !ValidName(name[:1]) {
+	if name == "" || !flow.ValidName(name[:1]) {
 		name = "_" + name
 	}
-	return name[:min(len(name), MaxName)]
+	return name[:min(len(name), flow.MaxName)]
 }
 
 // compiled compiles a pattern when it is first used: at the start of a process it would cost even
@@ -215,13 +201,13 @@ func compiled(pattern string) func() *regexp.Regexp {
 }
 
 // warn reports what does not keep the flow from running.
-func (p *parser) warn(at Position, format string, args ...any) {
-	p.problems = append(p.problems, newProblem(SeverityWarning, at, format, args...))
+func (p *parser) warn(at flow.Position, format string, args ...any) {
+	p.problems = append(p.problems, flow.NewProblem(flow.SeverityWarning, at, format, args...))
 }
 
 // strict adds a problem that only strict mode reports.
-func (p *parser) strict(at Position, format string, args ...any) {
-	p.flow.Extensions = append(p.flow.Extensions, newProblem(SeverityStrict, at, format, args...))
+func (p *parser) strict(at flow.Position, format string, args ...any) {
+	p.flow.Extensions = append(p.flow.Extensions, flow.NewProblem(flow.SeverityStrict, at, format, args...))
 }
 
 // rootInText is a root of a path in the middle of a text, also in the spelling of other languages: $.name, ${input.name}.
@@ -286,7 +272,7 @@ func rootMeant(text string) string {
 	case slices.Contains(roots, root):
 		return ""
 	}
-	return DidYouMean(root, roots)
+	return similar.DidYouMean(root, roots)
 }
 
 // syntaxProblem reports an error in a path or a condition at its position.

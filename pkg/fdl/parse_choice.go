@@ -3,25 +3,28 @@ package fdl
 import (
 	"fmt"
 	"strings"
+
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
-func (p *parser) choice(step *Step, f *fields) *Choice {
+func (p *parser) choice(step *flow.Step, f *fields) *flow.Choice {
 	if f.get("choices") == nil && f.get("default") == nil {
 		f.missing(`a choice step has neither "choices" nor "default"; write one of them, or both`)
 	}
 	items := f.items("choices")
-	choice := &Choice{Branches: make([]Branch, len(items))} // gotos are filled in later
+	choice := &flow.Choice{Branches: make([]flow.Branch, len(items))} // gotos are filled in later
 	for i, item := range items {
 		p.branch(&choice.Branches[i], item, "branch", step)
 	}
 	if n := f.get("default"); n != nil {
-		choice.Default = &Branch{}
+		choice.Default = &flow.Branch{}
 		p.branch(choice.Default, n, "default", step)
 	}
 	return choice
 }
 
-func (p *parser) branch(branch *Branch, n *node, element string, choice *Step) {
+func (p *parser) branch(branch *flow.Branch, n *node, element string, choice *flow.Step) {
 	if f := p.fields(n, element); f != nil {
 		branch.Condition = f.condition("condition")
 		branch.Steps = p.steps(f, choice)
@@ -30,7 +33,7 @@ func (p *parser) branch(branch *Branch, n *node, element string, choice *Step) {
 }
 
 // jump records a goto, if there is one. Its target is stored in to.
-func (p *parser) jump(f *fields, from *Step, to **Step) {
+func (p *parser) jump(f *fields, from *flow.Step, to **flow.Step) {
 	if target := f.text("goto"); target != "" {
 		p.jumps = append(p.jumps, jump{at: f.get("goto").pos, from: from, target: target, to: to})
 	}
@@ -38,14 +41,14 @@ func (p *parser) jump(f *fields, from *Step, to **Step) {
 
 // jump is a goto whose target is looked up when all steps are known.
 type jump struct {
-	at     Position
-	from   *Step // the choice or task that carries it
+	at     flow.Position
+	from   *flow.Step // the choice or task that carries it
 	target string
-	to     **Step
+	to     **flow.Step
 }
 
 func (p *parser) resolveJumps() {
-	names := map[*Series][]string{} // of the steps that a goto may lead to
+	names := map[*flow.Series][]string{} // of the steps that a goto may lead to
 	lost := 0
 	for _, j := range p.jumps {
 		target, exists := p.names[j.target]
@@ -67,7 +70,7 @@ func (p *parser) resolveJumps() {
 const mostMeant = 20
 
 // namesIn returns the names of the steps of a series, those that repeat another name excepted.
-func (p *parser) namesIn(series *Series) (names []string) {
+func (p *parser) namesIn(series *flow.Series) (names []string) {
 	for _, s := range series.Steps {
 		if p.names[s.Name].step == s {
 			names = append(names, s.Name)
@@ -82,7 +85,7 @@ func (p *parser) lost(j jump, names []string, suggest bool) {
 	if target, exists := p.names[j.target]; exists {
 		why = fmt.Sprintf("leads to the step at %s, which is not in the list of step %q", target.at, j.from.Name)
 	} else if suggest {
-		why += DidYouMean(j.target, names)
+		why += similar.DidYouMean(j.target, names)
 	}
 	p.problem(j.at, "goto %q %s (allowed: %s)", shortened(j.target), why, listed(names))
 }

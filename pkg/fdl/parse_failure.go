@@ -1,5 +1,7 @@
 package fdl
 
+import "github.com/waitless/waitless/pkg/flow"
+
 // The defaults of a policy, as the vendor documents them.
 const (
 	defaultInterval    = 1 // seconds
@@ -8,20 +10,20 @@ const (
 )
 
 // failures reads what a task does after a failed attempt.
-func (p *parser) failures(task *Task, step *Step, f *fields) {
+func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
 	for _, item := range f.items("retry") {
 		if policy := p.fields(item, "policy"); policy != nil {
-			task.Retry = append(task.Retry, Retry{
+			task.Retry = append(task.Retry, flow.Retry{
 				Errors:      policy.errorNames(task.Resource),
 				Interval:    policy.seconds("intervalSeconds", defaultInterval),
-				MaxInterval: policy.seconds("maxIntervalSeconds", int64(MaxInterval.Seconds())),
+				MaxInterval: policy.seconds("maxIntervalSeconds", int64(flow.MaxInterval.Seconds())),
 				Multiplier:  policy.factor("multiplier", defaultMultiplier),
 				MaxAttempts: int(policy.whole("maxAttempts", defaultMaxAttempts)),
 			})
 		}
 	}
 	items := f.items("catch")
-	task.Catch = make([]Catch, len(items)) // gotos are filled in later
+	task.Catch = make([]flow.Catch, len(items)) // gotos are filled in later
 	for i, item := range items {
 		p.catch(&task.Catch[i], item, task, step)
 	}
@@ -31,7 +33,7 @@ func (p *parser) failures(task *Task, step *Step, f *fields) {
 	}
 }
 
-func (p *parser) catch(entry *Catch, n *node, task *Task, step *Step) {
+func (p *parser) catch(entry *flow.Catch, n *node, task *flow.Task, step *flow.Step) {
 	f := p.fields(n, "entry")
 	if f == nil {
 		return

@@ -1,13 +1,15 @@
 package fdl
 
-func (p *parser) parallel(step *Step, f *fields) *Parallel {
+import "github.com/waitless/waitless/pkg/flow"
+
+func (p *parser) parallel(step *flow.Step, f *fields) *flow.Parallel {
 	defer p.fork(step)()
 	items := f.items("branches")
-	if len(items) > MaxBranches {
+	if len(items) > flow.MaxBranches {
 		p.problem(f.get("branches").pos, "branches has %d branches and the limit is %d; use foreach, or put several steps into one branch",
-			len(items), MaxBranches)
+			len(items), flow.MaxBranches)
 	}
-	parallel := &Parallel{}
+	parallel := &flow.Parallel{}
 	for _, item := range items {
 		if branch := p.fields(item, "parallelBranch"); branch != nil {
 			parallel.Branches = append(parallel.Branches, p.steps(branch, step))
@@ -16,9 +18,9 @@ func (p *parser) parallel(step *Step, f *fields) *Parallel {
 	return parallel
 }
 
-func (p *parser) foreach(step *Step, f *fields) *Foreach {
+func (p *parser) foreach(step *flow.Step, f *fields) *flow.Foreach {
 	defer p.fork(step)()
-	foreach := &Foreach{MaxConcurrency: int(f.whole("maxConcurrency", MaxConcurrency))}
+	foreach := &flow.Foreach{MaxConcurrency: int(f.whole("maxConcurrency", flow.MaxConcurrency))}
 	if n := f.get("iterationMapping"); n != nil {
 		p.iterationMapping(foreach, n)
 	}
@@ -26,7 +28,7 @@ func (p *parser) foreach(step *Step, f *fields) *Foreach {
 	return foreach
 }
 
-func (p *parser) iterationMapping(foreach *Foreach, n *node) {
+func (p *parser) iterationMapping(foreach *flow.Foreach, n *node) {
 	f := p.fields(n, "iterationMapping")
 	if f == nil {
 		return
@@ -45,9 +47,9 @@ func (p *parser) iterationMapping(foreach *Foreach, n *node) {
 
 // fork enters a step that runs others side by side and returns the function that leaves it. The
 // first one that is too deep is a problem.
-func (p *parser) fork(step *Step) (leave func()) {
-	if p.forks++; p.forks == MaxForks+1 {
-		p.problem(step.Position, "parallel and foreach are nested more than %d deep; split the flow", MaxForks)
+func (p *parser) fork(step *flow.Step) (leave func()) {
+	if p.forks++; p.forks == flow.MaxForks+1 {
+		p.problem(step.Position, "parallel and foreach are nested more than %d deep; split the flow", flow.MaxForks)
 	}
 	return func() { p.forks-- }
 }

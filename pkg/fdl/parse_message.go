@@ -5,19 +5,21 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // isMessage reports whether r sends a message to a queue or a topic.
-func (r Resource) isMessage() bool {
+func isMessage(r flow.Resource) bool {
 	kind, ok := jobs.Find(r.Kind)
 	return ok && !kind.HasEnd()
 }
 
 // messageBody reports a message without a text.
-func (p *parser) messageBody(params *node, resource Resource) {
+func (p *parser) messageBody(params *node, resource flow.Resource) {
 	kind, _ := jobs.Find(resource.Kind)
-	if !resource.isMessage() {
+	if !isMessage(resource) {
 		return
 	}
 	named := map[string]bool{}
@@ -45,7 +47,7 @@ func (p *parser) messageBody(params *node, resource Resource) {
 func misspelt(params *node, names ...string) string {
 	others := []string{"MessageStructure", "MessageAttributes", "MessageTag", "MessageGroupId", "MessageDeduplicationId", "MessageSystemAttributes"}
 	for _, e := range params.entries {
-		if slices.Contains(names, Closest(e.key, slices.Concat(names, others))) {
+		if slices.Contains(names, similar.Closest(e.key, slices.Concat(names, others))) {
 			return fmt.Sprintf(" but %q", shortened(e.key))
 		}
 	}

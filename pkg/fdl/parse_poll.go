@@ -1,8 +1,10 @@
 package fdl
 
+import "github.com/waitless/waitless/pkg/flow"
+
 // poll reads the fields of a task that waits for a condition.
-func (p *parser) poll(task *Task, f *fields) *Poll {
-	if task.Pattern != PatternWaitForCondition || task.Resource.OfService() {
+func (p *parser) poll(task *flow.Task, f *fields) *flow.Poll {
+	if task.Pattern != flow.PatternWaitForCondition || task.Resource.OfService() {
 		return nil
 	}
 	if n := f.get("atMostOnce"); task.AtMostOnce {
@@ -11,7 +13,7 @@ func (p *parser) poll(task *Task, f *fields) *Poll {
 	f.title = `a task step with "pattern: waitForCondition"`
 	f.require("condition")
 	f.require("intervalSeconds")
-	return &Poll{
+	return &flow.Poll{
 		Condition:   f.condition("condition"),
 		Interval:    f.seconds("intervalSeconds", 0),
 		Backoff:     f.factor("backoffRate", 1),

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // The limits of what a callback asks.
@@ -15,7 +16,7 @@ const (
 )
 
 // question reads what the person is asked who reports the outcome of a callback.
-func (p *parser) question(task *Task, f *fields) {
+func (p *parser) question(task *flow.Task, f *fields) {
 	task.Prompt = f.prompt()
 	if n := f.get("prompt"); n != nil && task.Signed {
 		p.warn(n.pos, "prompt is on no page, because signed callbacks have none; tokens list and notices have it")
@@ -24,10 +25,10 @@ func (p *parser) question(task *Task, f *fields) {
 	if len(items) > MaxChoices {
 		p.problem(f.get("choices").pos, "choices has %d choices and the limit is %d; a page with so many buttons cannot be read", len(items), MaxChoices)
 	}
-	seen := map[string]Position{}
+	seen := map[string]flow.Position{}
 	for _, item := range items {
 		if choice := p.fields(item, "callbackChoice"); choice != nil {
-			task.Choices = append(task.Choices, CallbackChoice{Label: choice.label(seen), Output: choice.output()})
+			task.Choices = append(task.Choices, flow.CallbackChoice{Label: choice.label(seen), Output: choice.output()})
 		}
 	}
 }
@@ -55,7 +56,7 @@ func (f *fields) prompt() expr.Text {
 var bareValue = compiled(`(?:^|[^{])(\$\.[A-Za-z_][A-Za-z0-9_]*)`)
 
 // label returns the label of a choice. Seen are those of the choices before.
-func (f *fields) label(seen map[string]Position) string {
+func (f *fields) label(seen map[string]flow.Position) string {
 	text := f.text("label")
 	label := strings.TrimSpace(text)
 	if label == "" {

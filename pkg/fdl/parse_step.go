@@ -6,13 +6,15 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // steps reads steps that run one after the other. The owner is nil for the flow.
-func (p *parser) steps(f *fields, owner *Step) []*Step {
-	var all []*Step
-	series := &Series{Owner: owner}
+func (p *parser) steps(f *fields, owner *flow.Step) []*flow.Step {
+	var all []*flow.Step
+	series := &flow.Series{Owner: owner}
 	for _, item := range f.items("steps") {
 		step := p.step(item, series)
 		if step == nil {
@@ -27,12 +29,12 @@ func (p *parser) steps(f *fields, owner *Step) []*Step {
 	return all
 }
 
-func (p *parser) step(n *node, series *Series) *Step {
+func (p *parser) step(n *node, series *flow.Series) *flow.Step {
 	if n.kind != nodeMapping {
 		p.unfit(n, "a step", "a mapping with the fields type and name")
 		return nil
 	}
-	step := &Step{Position: n.pos, Index: len(p.flow.All), Series: series}
+	step := &flow.Step{Position: n.pos, Index: len(p.flow.All), Series: series}
 	p.flow.All = append(p.flow.All, step)
 	stepType := p.stepType(n)
 	if stepType == "" {
@@ -72,7 +74,7 @@ func typeOf(n *node) *node {
 		return value
 	}
 	for _, e := range n.entries {
-		if Closest(e.key, []string{"type"}) != "" {
+		if similar.Closest(e.key, []string{"type"}) != "" {
 			return e.value
 		}
 	}
@@ -81,11 +83,11 @@ func typeOf(n *node) *node {
 
 // named is a step with the place of its name.
 type named struct {
-	step *Step
-	at   Position
+	step *flow.Step
+	at   flow.Position
 }
 
-func (p *parser) nameStep(step *Step, f *fields) {
+func (p *parser) nameStep(step *flow.Step, f *fields) {
 	step.Name = f.nameOf("step name")
 	if step.Name == "" {
 		return
@@ -99,7 +101,7 @@ func (p *parser) nameStep(step *Step, f *fields) {
 	p.names[step.Name] = named{step, at}
 }
 
-func (p *parser) kind(step *Step, f *fields) Kind {
+func (p *parser) kind(step *flow.Step, f *fields) flow.Kind {
 	switch f.name {
 	case "task":
 		return p.task(step, f)
@@ -112,26 +114,26 @@ func (p *parser) kind(step *Step, f *fields) Kind {
 	case "foreach":
 		return p.foreach(step, f)
 	case "succeed":
-		return &Succeed{}
+		return &flow.Succeed{}
 	case "fail":
-		return &Fail{Error: f.text("error"), Cause: f.text("cause")}
+		return &flow.Fail{Error: f.text("error"), Cause: f.text("cause")}
 	}
-	return &Pass{}
+	return &flow.Pass{}
 }
 
-func (p *parser) wait(f *fields) *Wait {
-	wait := &Wait{}
+func (p *parser) wait(f *fields) *flow.Wait {
+	wait := &flow.Wait{}
 	switch duration, timestamp := f.either("duration", "timestamp"); {
 	case duration != nil:
 		if path, ok := p.selfPath(duration); ok {
-			return &Wait{Mode: WaitDurationPath, Path: path}
+			return &flow.Wait{Mode: flow.WaitDurationPath, Path: path}
 		}
 		wait.Duration = read(f, "duration", 0, ParseDuration)
 	case timestamp != nil:
 		if path, ok := p.selfPath(timestamp); ok {
-			return &Wait{Mode: WaitTimestampPath, Path: path}
+			return &flow.Wait{Mode: flow.WaitTimestampPath, Path: path}
 		}
-		wait.Mode = WaitTimestamp
+		wait.Mode = flow.WaitTimestamp
 		wait.Timestamp = read(f, "timestamp", time.Time{}, ParseTimestamp)
 	}
 	return wait
@@ -164,7 +166,7 @@ func selfMeant(text string) string {
 // number from 0 to [MaxWait].
 func ParseDuration(v value.Value) (d time.Duration, ok bool) {
 	seconds, ok := v.Int64()
-	if !ok || seconds < 0 || seconds > int64(MaxWait/time.Second) {
+	if !ok || seconds < 0 || seconds > int64(flow.MaxWait/time.Second) {
 		return 0, false
 	}
 	return time.Duration(seconds) * time.Second, true

@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // extensionsOf reports what values of a task make it an extension; see also [fields.extension].
-func (p *parser) extensionsOf(task *Task, f *fields) {
+func (p *parser) extensionsOf(task *flow.Task, f *fields) {
 	if n := f.get("pattern"); task.Poll != nil && n != nil {
 		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
 	}
@@ -21,7 +22,7 @@ func (p *parser) extensionsOf(task *Task, f *fields) {
 }
 
 // checkSources checks the sources of the mappings of a step, or of the flow if step is nil.
-func (p *parser) checkSources(f *fields, step *Step) {
+func (p *parser) checkSources(f *fields, step *flow.Step) {
 	for _, s := range f.sources {
 		if s.root == expr.RootContext {
 			p.contextSource(s, step)
@@ -44,7 +45,7 @@ func (s pathSource) isInLocal() bool {
 }
 
 // notInLocal returns why a value of $local is always missing, "" if it may be there.
-func (s pathSource) notInLocal(step *Step) string {
+func (s pathSource) notInLocal(step *flow.Step) string {
 	switch {
 	case step == nil && s.list == "inputMappings" && s.root == expr.RootLocal:
 		return "no step has run yet"
@@ -66,7 +67,7 @@ func (s pathSource) notInLocal(step *Step) string {
 }
 
 // hasNoLocal reports whether the local value of the step is always empty.
-func hasNoLocal(step *Step) bool {
+func hasNoLocal(step *flow.Step) bool {
 	return slices.Contains([]string{"pass", "wait", "succeed"}, step.Kind.Type())
 }
 
@@ -93,7 +94,7 @@ func mayBeInContext(path string) bool {
 }
 
 // contextSource checks a path into $context. The step is nil for the flow.
-func (p *parser) contextSource(s pathSource, step *Step) {
+func (p *parser) contextSource(s pathSource, step *flow.Step) {
 	text := s.path
 	if !mayBeInContext(text) {
 		p.warn(s.at, "source %s is missing: $context does not have it, so the target is left out%s (allowed: %s)",
@@ -109,7 +110,7 @@ func (p *parser) contextSource(s pathSource, step *Step) {
 }
 
 // notInContext returns why a value of $context is missing here, "" if it is not.
-func notInContext(text string, step *Step) string {
+func notInContext(text string, step *flow.Step) string {
 	ofTask := strings.HasPrefix(text, "$context.task")
 	if step == nil {
 		if ofTask || strings.HasPrefix(text, "$context.step") {
@@ -117,11 +118,11 @@ func notInContext(text string, step *Step) string {
 		}
 		return ""
 	}
-	task, isTask := step.Kind.(*Task)
+	task, isTask := step.Kind.(*flow.Task)
 	switch {
 	case ofTask && !isTask:
 		return "a " + step.Kind.Type() + " step is not a task"
-	case (text == "$context.task.token" || text == callbackURL) && task.Pattern != PatternWaitForCallback:
+	case (text == "$context.task.token" || text == callbackURL) && task.Pattern != flow.PatternWaitForCallback:
 		return "the task needs \"pattern: waitForCallback\""
 	}
 	return ""
@@ -131,13 +132,13 @@ func notInContext(text string, step *Step) string {
 type localSource struct {
 	pathSource
 
-	step *Step
+	step *flow.Step
 }
 
 // firstSteps reports sources in $local at the first step of a series, where it is still empty,
 // unless a goto leads to the step. The steps of a catch begin with what errorMappings give.
 func (p *parser) firstSteps() {
-	targets := map[*Step]bool{}
+	targets := map[*flow.Step]bool{}
 	for _, j := range p.jumps {
 		targets[*j.to] = true
 	}
@@ -145,7 +146,7 @@ func (p *parser) firstSteps() {
 		series := s.step.Series
 		isInCatch := false
 		if series.Owner != nil {
-			_, isInCatch = series.Owner.Kind.(*Task)
+			_, isInCatch = series.Owner.Kind.(*flow.Task)
 		}
 		if series.Steps[0] == s.step && !isInCatch && !targets[s.step] {
 			p.strict(s.at, "source %s is missing: $local is empty at the first step, so the target is left out", s.path)

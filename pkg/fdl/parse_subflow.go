@@ -4,26 +4,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // StartExecution is the action that starts a sub-flow.
 const StartExecution = "fnf:StartExecution"
 
-// The parameters of a sub-flow's start.
-const (
-	ParamFlowName      = "FlowName"
-	ParamExecutionName = "ExecutionName"
-	ParamInput         = "Input"
-)
-
-// IsSubflow reports whether r starts an execution of a flow.
-func (r Resource) IsSubflow() bool { return r.Flow != "" || r.Text == StartExecution }
-
 // subflowOf returns the name of the flow in the parameters, "" if the step's input names it.
 func subflowOf(params *node) string {
-	if name := params.get(ParamFlowName); name != nil {
-		if text, _ := name.text(); ValidName(text) {
+	if name := params.get(flow.ParamFlowName); name != nil {
+		if text, _ := name.text(); flow.ValidName(text) {
 			return text
 		}
 	}
@@ -32,18 +24,18 @@ func subflowOf(params *node) string {
 
 // subflowParams checks the parameters of a sub-flow's start and returns them with their defaults. n may
 // be nil.
-func (p *parser) subflowParams(n *node, resource Resource) value.Value {
-	params := value.Object(value.Member{Key: ParamInput, Value: value.String("$")})
+func (p *parser) subflowParams(n *node, resource flow.Resource) value.Value {
+	params := value.Object(value.Member{Key: flow.ParamInput, Value: value.String("$")})
 	if resource.Flow != "" {
-		params = value.Merge(params, value.Object(value.Member{Key: ParamFlowName, Value: value.String(resource.Flow)}))
+		params = value.Merge(params, value.Object(value.Member{Key: flow.ParamFlowName, Value: value.String(resource.Flow)}))
 	}
 	if n == nil || n.kind != nodeMapping {
 		return params
 	}
-	allowed := []string{ParamInput, ParamExecutionName}
+	allowed := []string{flow.ParamInput, flow.ParamExecutionName}
 	if resource.Flow == "" {
-		allowed = append(allowed, ParamFlowName)
-		misspelt := func(e entry) bool { return Closest(e.key, allowed) == ParamFlowName }
+		allowed = append(allowed, flow.ParamFlowName)
+		misspelt := func(e entry) bool { return similar.Closest(e.key, allowed) == flow.ParamFlowName }
 		if !slices.ContainsFunc(n.entries, misspelt) {
 			p.problem(n.pos, `serviceParams has no "FlowName", which the action %s starts`, StartExecution)
 		}
@@ -56,23 +48,23 @@ func (p *parser) subflowParams(n *node, resource Resource) value.Value {
 
 // subflowParam checks a parameter. A value that begins with "$" is a path, whose value is checked when the
 // step runs.
-func (p *parser) subflowParam(e entry, resource Resource, allowed []string) {
+func (p *parser) subflowParam(e entry, resource flow.Resource, allowed []string) {
 	text, isText := e.value.text()
 	isPath := isText && strings.HasPrefix(text, "$")
 	switch {
-	case e.key == ParamFlowName && resource.Flow != "":
+	case e.key == flow.ParamFlowName && resource.Flow != "":
 		p.problem(e.pos, `serviceParams has "FlowName", which resourceArn names; remove it, or write "action: %s" instead of resourceArn`, StartExecution)
 	case e.key == "CallbackFnFTaskToken":
 		p.problem(e.pos, `serviceParams has "CallbackFnFTaskToken", which this release does not pass on; write "pattern: sync" to wait for the end of the sub-flow`)
-	case e.key != ParamInput && e.key != ParamExecutionName && e.key != ParamFlowName:
+	case e.key != flow.ParamInput && e.key != flow.ParamExecutionName && e.key != flow.ParamFlowName:
 		p.problem(e.pos, "field %q is unknown in serviceParams of a sub-flow%s (allowed: %s)",
 			shortened(e.key), p.didYouMean(e.key, allowed), strings.Join(allowed, ", "))
 	case isPath:
-	case e.key == ParamInput && !isText && e.value.kind != nodeMapping, e.key == ParamInput && isText && !isObject(text):
-		p.unfit(e.value, ParamInput, "a mapping, a path like $ or $.key, or an object as JSON text")
-	case e.key != ParamInput && (!isText || !ValidName(text)):
+	case e.key == flow.ParamInput && !isText && e.value.kind != nodeMapping, e.key == flow.ParamInput && isText && !isObject(text):
+		p.unfit(e.value, flow.ParamInput, "a mapping, a path like $ or $.key, or an object as JSON text")
+	case e.key != flow.ParamInput && (!isText || !flow.ValidName(text)):
 		p.unfit(e.value, e.key, `a path like $.key, or a name: a letter or "_", then letters, digits, "_" and "-", 128 characters at most`)
-	case e.key == ParamExecutionName:
+	case e.key == flow.ParamExecutionName:
 		p.warn(e.value.pos, "ExecutionName is always %q, so only one execution can start the sub-flow; map a name that differs, or remove ExecutionName", text)
 	}
 }

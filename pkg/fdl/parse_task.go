@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -15,8 +17,8 @@ import (
 // no longer than a year.
 const MaxTimeout = 366 * 24 * time.Hour
 
-func (p *parser) task(step *Step, f *fields) *Task {
-	task := &Task{
+func (p *parser) task(step *flow.Step, f *fields) *flow.Task {
+	task := &flow.Task{
 		Resource:   p.resource(f),
 		Timeout:    f.seconds("timeoutSeconds", 0),
 		Heartbeat:  f.seconds("heartbeatSeconds", 0),
@@ -25,15 +27,20 @@ func (p *parser) task(step *Step, f *fields) *Task {
 	task.Signed, task.Sender = p.signed(f)
 	p.question(task, f)
 	task.Params = p.params(f, task.Resource)
-	p.keepAction(task, f)
+	task.ParamPlaces = placesIn(f.get("serviceParams"))
+	for _, field := range []string{"action", "resourceArn"} {
+		if n := f.get(field); n != nil {
+			task.At = n.pos
+		}
+	}
 	task.Account = p.account(f, task.Resource)
-	if task.Resource.IsSubflow() {
+	if task.Resource.Subflow {
 		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.get("serviceParams")))
 	}
 	task.Pattern = p.pattern(f, task.Resource)
 	p.otherPatterns(task, f)
 	task.StopJob = p.stopJob(task, f)
-	if n := f.get("atMostOnce"); task.AtMostOnce && task.Resource.IsSubflow() {
+	if n := f.get("atMostOnce"); task.AtMostOnce && task.Resource.Subflow {
 		p.problem(n.pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
 	}
 	task.Poll = p.poll(task, f)
@@ -54,13 +61,13 @@ func (p *parser) signed(f *fields) (signed bool, sender string) {
 			return v.IsTrue(), true
 		}
 		sender = v.Text()
-		return true, v.Kind() == value.KindString && ValidName(sender) && !slices.Contains(notSenders, strings.ToLower(sender))
+		return true, v.Kind() == value.KindString && flow.ValidName(sender) && !slices.Contains(notSenders, strings.ToLower(sender))
 	})
 	return signed, sender
 }
 
 // otherPatterns reports fields that need another pattern, as the schema says.
-func (p *parser) otherPatterns(task *Task, f *fields) {
+func (p *parser) otherPatterns(task *flow.Task, f *fields) {
 	for _, field := range f.keys {
 		needs := f.schemas[field].get("x-pattern").texts()
 		n := f.get(field)
@@ -71,7 +78,7 @@ func (p *parser) otherPatterns(task *Task, f *fields) {
 	}
 }
 
-func (p *parser) resource(f *fields) Resource {
+func (p *parser) resource(f *fields) flow.Resource {
 	resource, action := f.either("resourceArn", "action")
 	if resource == nil {
 		return p.action(action, f)
@@ -92,7 +99,7 @@ func (p *parser) resource(f *fields) Resource {
 
 // oneName warns of two functions with the same name in different services: without the service, the
 // name means both.
-func (p *parser) oneName(n *node, resource Resource) {
+func (p *parser) oneName(n *node, resource flow.Resource) {
 	if resource.Service == "" {
 		return
 	}
@@ -109,12 +116,12 @@ func (p *parser) oneName(n *node, resource Resource) {
 // calledFunction is where a function is called first.
 type calledFunction struct {
 	service string
-	at      Position
+	at      flow.Position
 }
 
 // placeholders warns of a service or a qualifier that was not filled in. The flow still runs on one
 // machine, where only the function counts.
-func (p *parser) placeholders(n *node, resource Resource) {
+func (p *parser) placeholders(n *node, resource flow.Resource) {
 	for _, part := range []struct{ what, text string }{{"service", resource.Service}, {"qualifier", resource.Qualifier}} {
 		if found := placeholder().FindString(part.text); found != "" {
 			p.warn(n.pos, "resource %q has the placeholder %s in place of a %s; write its name%s",
@@ -125,21 +132,21 @@ func (p *parser) placeholders(n *node, resource Resource) {
 
 // action reads an action. It corrects a misspelt action of a job after reporting it. A text in the form of operations is such a
 // misspelling only if the task has a pattern of jobs.
-func (p *parser) action(n *node, f *fields) Resource {
+func (p *parser) action(n *node, f *fields) flow.Resource {
 	if n == nil {
-		return Resource{}
+		return flow.Resource{}
 	}
 	text, _ := n.text()
 	if strings.HasPrefix(text, jobs.CustomService+":") && !jobs.IsCustom(text) {
 		p.problem(n.pos, `action %q is not the name of a custom kind; write "custom:" and small letters, digits and "-", such as custom:render-video`,
 			shortened(text))
-		return Resource{}
+		return flow.Resource{}
 	}
 	actions, pattern := f.names("action"), f.get("pattern")
-	isJob := pattern != nil && pattern.scalar.Text() != "requestResponse" && Closest(text, actions) != ""
-	if meant := operationMeant(text); Closest(text, actions) == "" && meant != "" {
+	isJob := pattern != nil && pattern.scalar.Text() != "requestResponse" && similar.Closest(text, actions) != ""
+	if meant := operationMeant(text); similar.Closest(text, actions) == "" && meant != "" {
 		p.problem(n.pos, "action %q is unknown; did you mean %q?", shortened(text), shortened(meant))
-		return Resource{}
+		return flow.Resource{}
 	}
 	if !jobs.IsCustom(text) && (isJob || !operationForm().MatchString(text)) {
 		text = f.oneOf("action", "action")
@@ -149,12 +156,12 @@ func (p *parser) action(n *node, f *fields) Resource {
 }
 
 // params are those that the resource names, and the step's.
-func (p *parser) params(f *fields, resource Resource) expr.Template {
+func (p *parser) params(f *fields, resource flow.Resource) expr.Template {
 	n := f.get("serviceParams")
 	switch {
 	case n == nil && resource.IsAction():
 		f.missing(`%s has an action and no field "serviceParams", the parameters of the request to the service`, f.title)
-	case n == nil && resource.isMessage():
+	case n == nil && isMessage(resource):
 		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.title)
 	case n == nil:
 	case resource.Function != "" && resource.IsFunction():
@@ -167,7 +174,7 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 		p.messageBody(n, resource)
 	}
 	params := value.Object()
-	if resource.IsSubflow() {
+	if resource.Subflow {
 		params = p.subflowParams(n, resource)
 	}
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
@@ -187,7 +194,7 @@ func (p *parser) params(f *fields, resource Resource) expr.Template {
 }
 
 // account reads the account that a job runs in.
-func (p *parser) account(f *fields, resource Resource) expr.Template {
+func (p *parser) account(f *fields, resource flow.Resource) expr.Template {
 	n := f.get("account")
 	if n == nil {
 		return expr.Template{}
@@ -198,7 +205,7 @@ func (p *parser) account(f *fields, resource Resource) expr.Template {
 		p.problem(n.pos, "account does not go with operation %s, which is called in the account of the stack; remove account", resource.Operation)
 	case jobs.IsCustom(resource.Kind):
 		p.problem(n.pos, "account does not go with %s, whose jobs are those of a function; remove account", resource.Kind)
-	case resource.Kind == "" || resource.isMessage():
+	case resource.Kind == "" || isMessage(resource):
 		p.problem(n.pos, "account needs an action or the resourceArn of a job; functions, messages and sub-flows have no account of their own")
 	}
 	return read(f, "account", expr.Template{}, func(v value.Value) (expr.Template, bool) {
@@ -210,7 +217,7 @@ func (p *parser) account(f *fields, resource Resource) expr.Template {
 
 // stopJob reports whether the step stops its job. A job can be stopped only if the step waits for its end and the
 // service has an operation for it.
-func (p *parser) stopJob(task *Task, f *fields) bool {
+func (p *parser) stopJob(task *flow.Task, f *fields) bool {
 	stop := f.boolean("stopJob")
 	if !stop || task.Resource.Text == "" {
 		return stop
@@ -219,12 +226,12 @@ func (p *parser) stopJob(task *Task, f *fields) bool {
 	switch kind, ok := jobs.Find(task.Resource.Kind); {
 	case task.Resource.Operation != "":
 		p.problem(pos, "stopJob does not go with operation %s, which starts no job that Waitless knows; remove stopJob", task.Resource.Operation)
-	case !ok || task.Resource.isMessage():
+	case !ok || isMessage(task.Resource):
 		p.problem(pos, "stopJob needs an action or the resourceArn of a job; functions, messages and sub-flows have no job to stop")
 	case !kind.CanStop():
 		p.problem(pos, "stopJob does not go with %s:%s, whose service has no operation that stops such a job; remove stopJob "+
 			"(jobs that can be stopped: column \"stopped by\" of waitless docs jobs)", kind.Service, kind.StartOp)
-	case task.Pattern != PatternSync:
+	case task.Pattern != flow.PatternSync:
 		p.problem(pos, "stopJob needs \"pattern: sync\"; without it the step does not wait for the job")
 	}
 	return stop
@@ -264,17 +271,17 @@ func paramMeant(text string) string {
 }
 
 // patterns by their names.
-var patterns = map[string]Pattern{
-	"requestResponse": PatternRequestResponse, "sync": PatternSync, "waitForCallback": PatternWaitForCallback,
-	"waitForCondition": PatternWaitForCondition,
+var patterns = map[string]flow.Pattern{
+	"requestResponse": flow.PatternRequestResponse, "sync": flow.PatternSync, "waitForCallback": flow.PatternWaitForCallback,
+	"waitForCondition": flow.PatternWaitForCondition,
 }
 
 // patternsOf returns what the resource is, and the patterns that it has.
-func patternsOf(resource Resource) (what string, allowed []string) {
+func patternsOf(resource flow.Resource) (what string, allowed []string) {
 	switch {
-	case resource.IsSubflow():
+	case resource.Subflow:
 		return "a sub-flow", []string{"requestResponse", "sync", "waitForCallback"}
-	case resource.isMessage():
+	case isMessage(resource):
 		return "a message, which has no end", []string{"requestResponse", "waitForCallback"}
 	case resource.Kind != "":
 		return "a job, which is not a function", []string{"requestResponse", "sync", "waitForCallback"}
@@ -284,7 +291,7 @@ func patternsOf(resource Resource) (what string, allowed []string) {
 	return "a function", []string{"requestResponse", "sync", "waitForCallback", "waitForCondition"}
 }
 
-func (p *parser) pattern(f *fields, resource Resource) Pattern {
+func (p *parser) pattern(f *fields, resource flow.Resource) flow.Pattern {
 	pattern := f.oneOf("pattern", "pattern")
 	what, allowed := patternsOf(resource)
 	if pattern != "" && resource.Text != "" && !slices.Contains(allowed, pattern) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -22,7 +23,7 @@ func flowOf(steps string) string {
 }
 
 // parse is the flow of a text that has no problem.
-func parse(t *testing.T, text string) *fdl.Flow {
+func parse(t *testing.T, text string) *flow.Flow {
 	t.Helper()
 	flow, problems := fdl.Parse([]byte(text))
 	if flow == nil || len(problems) > 0 {
@@ -32,7 +33,7 @@ func parse(t *testing.T, text string) *fdl.Flow {
 }
 
 // kindOf is the kind of the only step of a flow.
-func kindOf[K fdl.Kind](t *testing.T, flow *fdl.Flow) K {
+func kindOf[K flow.Kind](t *testing.T, flow *flow.Flow) K {
 	t.Helper()
 	kind, ok := flow.Steps[0].Kind.(K)
 	if !ok {
@@ -50,7 +51,7 @@ func readFile(t *testing.T, file string) []byte {
 	return content
 }
 
-func names(steps []*fdl.Step) string {
+func names(steps []*flow.Step) string {
 	var all []string
 	for _, s := range steps {
 		all = append(all, s.Name)
@@ -65,23 +66,23 @@ func TestPollingSample(t *testing.T) {
 	if got := hex.EncodeToString(sum[:]); got != "ef2bd7caa4b41ab84a2613a57bf1b5b8d5b4150b2d87035c38dd07975dbb821f" || len(text) != 1066 {
 		t.Errorf("the sample is not the vendor's: %d bytes, SHA-256 %s", len(text), got)
 	}
-	flow := parse(t, string(text))
-	if got := names(flow.Steps); got != "StartJob Init Wait10s GetJobStatus CheckJobComplete JobSucceeded JobFailed" {
+	def := parse(t, string(text))
+	if got := names(def.Steps); got != "StartJob Init Wait10s GetJobStatus CheckJobComplete JobSucceeded JobFailed" {
 		t.Errorf("steps %s", got)
 	}
-	if !slices.Equal(flow.All, flow.Steps) || flow.Input != nil || flow.Output != nil || flow.Version != "v1" || flow.Name != "" {
-		t.Errorf("flow is %+v", flow)
+	if !slices.Equal(def.All, def.Steps) || def.Input != nil || def.Output != nil || def.Version != "v1" || def.Name != "" {
+		t.Errorf("flow is %+v", def)
 	}
-	task, isTask := flow.Steps[0].Kind.(*fdl.Task)
+	task, isTask := def.Steps[0].Kind.(*flow.Task)
 	if !isTask || task.Resource.Function != "StartJob" || task.Resource.Service != "fnf-demo" {
-		t.Errorf("first step is %+v", flow.Steps[0].Kind)
+		t.Errorf("first step is %+v", def.Steps[0].Kind)
 	}
-	if got := flow.Steps[1].Output.Eval(&expr.Scope{}).JSON(); got != `{"try_count":0}` {
+	if got := def.Steps[1].Output.Eval(&expr.Scope{}).JSON(); got != `{"try_count":0}` {
 		t.Errorf("Init maps %s", got)
 	}
-	choice, isChoice := flow.Steps[4].Kind.(*fdl.Choice)
-	if !isChoice || len(choice.Branches) != 3 || choice.Branches[2].Goto != flow.Steps[2] || choice.Default != nil {
-		t.Errorf("choice is %+v", flow.Steps[4].Kind)
+	choice, isChoice := def.Steps[4].Kind.(*flow.Choice)
+	if !isChoice || len(choice.Branches) != 3 || choice.Branches[2].Goto != def.Steps[2] || choice.Default != nil {
+		t.Errorf("choice is %+v", def.Steps[4].Kind)
 	}
 }
 
@@ -117,42 +118,42 @@ const nested = `- type: choice
 
 func TestLinksOfNestedSteps(t *testing.T) {
 	t.Parallel()
-	flow := parse(t, flowOf(nested))
-	if got := names(flow.All); got != "Outer A1 Inner A2 D1 Last" {
+	def := parse(t, flowOf(nested))
+	if got := names(def.All); got != "Outer A1 Inner A2 D1 Last" {
 		t.Errorf("all steps: %s", got)
 	}
 	next := map[string]string{"Outer": "Last", "A1": "Inner", "Inner": "A2"}
-	for i, s := range flow.All {
+	for i, s := range def.All {
 		if s.Index != i {
 			t.Errorf("%s has index %d, want %d", s.Name, s.Index, i)
 		}
-		if got := names(slices.DeleteFunc([]*fdl.Step{s.Next}, func(s *fdl.Step) bool { return s == nil })); got != next[s.Name] {
+		if got := names(slices.DeleteFunc([]*flow.Step{s.Next}, func(s *flow.Step) bool { return s == nil })); got != next[s.Name] {
 			t.Errorf("after %s comes %q, want %q", s.Name, got, next[s.Name])
 		}
 		if s.End != (s.Name == "A2") {
 			t.Errorf("%s has end %t", s.Name, s.End)
 		}
 	}
-	if got := flow.All[2].Position; got != (fdl.Position{Line: 10, Column: 11}) {
+	if got := def.All[2].Position; got != (flow.Position{Line: 10, Column: 11}) {
 		t.Errorf("Inner stands at %s", got)
 	}
 }
 
 func TestBranches(t *testing.T) {
 	t.Parallel()
-	flow := parse(t, flowOf(nested))
-	outer := kindOf[*fdl.Choice](t, flow)
-	inner, _ := flow.All[2].Kind.(*fdl.Choice)
-	if got := outer.Branches[1]; got.Goto != flow.Steps[1] || got.Steps != nil || got.Condition.String() != "$.a == 2" {
+	def := parse(t, flowOf(nested))
+	outer := kindOf[*flow.Choice](t, def)
+	inner, _ := def.All[2].Kind.(*flow.Choice)
+	if got := outer.Branches[1]; got.Goto != def.Steps[1] || got.Steps != nil || got.Condition.String() != "$.a == 2" {
 		t.Errorf("second branch is %+v", got)
 	}
-	if got := outer.Default; got.Goto != flow.Steps[0] || names(got.Steps) != "D1" {
+	if got := outer.Default; got.Goto != def.Steps[0] || names(got.Steps) != "D1" {
 		t.Errorf("default is %+v", got)
 	}
-	if inner.Branches[0].Goto != flow.All[1] || inner.Default.Goto != flow.All[2] {
+	if inner.Branches[0].Goto != def.All[1] || inner.Default.Goto != def.All[2] {
 		t.Errorf("inner choice is %+v", inner)
 	}
-	if fail, _ := flow.Steps[1].Kind.(*fdl.Fail); fail == nil || *fail != (fdl.Fail{Error: "E", Cause: "because"}) {
+	if fail, _ := def.Steps[1].Kind.(*flow.Fail); fail == nil || *fail != (flow.Fail{Error: "E", Cause: "because"}) {
 		t.Errorf("fail is %+v", fail)
 	}
 }
@@ -162,20 +163,20 @@ func TestWaits(t *testing.T) {
 	instant := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 	tests := []struct {
 		field, path string
-		want        fdl.Wait
+		want        flow.Wait
 	}{
-		{"duration: 0", "", fdl.Wait{Mode: fdl.WaitDuration}},
-		{"duration: 172800", "", fdl.Wait{Mode: fdl.WaitDuration, Duration: fdl.MaxWait}},
-		{"duration: 1e1", "", fdl.Wait{Mode: fdl.WaitDuration, Duration: 10 * time.Second}},
-		{"duration: $.a.b", "$.a.b", fdl.Wait{Mode: fdl.WaitDurationPath}},
-		{"timestamp: 2026-01-31T10:00:00Z", "", fdl.Wait{Mode: fdl.WaitTimestamp, Timestamp: instant}},
-		{`timestamp: "2026-01-31T12:00:00+02:00"`, "", fdl.Wait{Mode: fdl.WaitTimestamp, Timestamp: instant}},
-		{"timestamp: $.at[0]", "$.at[0]", fdl.Wait{Mode: fdl.WaitTimestampPath}},
+		{"duration: 0", "", flow.Wait{Mode: flow.WaitDuration}},
+		{"duration: 172800", "", flow.Wait{Mode: flow.WaitDuration, Duration: flow.MaxWait}},
+		{"duration: 1e1", "", flow.Wait{Mode: flow.WaitDuration, Duration: 10 * time.Second}},
+		{"duration: $.a.b", "$.a.b", flow.Wait{Mode: flow.WaitDurationPath}},
+		{"timestamp: 2026-01-31T10:00:00Z", "", flow.Wait{Mode: flow.WaitTimestamp, Timestamp: instant}},
+		{`timestamp: "2026-01-31T12:00:00+02:00"`, "", flow.Wait{Mode: flow.WaitTimestamp, Timestamp: instant}},
+		{"timestamp: $.at[0]", "$.at[0]", flow.Wait{Mode: flow.WaitTimestampPath}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.field, func(t *testing.T) {
 			t.Parallel()
-			wait := kindOf[*fdl.Wait](t, parse(t, flowOf("- type: wait\n  name: W\n  "+tt.field)))
+			wait := kindOf[*flow.Wait](t, parse(t, flowOf("- type: wait\n  name: W\n  "+tt.field)))
 			if got := wait.Path.String(); got != tt.path {
 				t.Errorf("path %s, want %s", got, tt.path)
 			}
@@ -269,13 +270,13 @@ func TestMappings(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	t.Parallel()
-	flow := parse(t, "\uFEFF \n"+`{"version": "v1", "type": "flow", "steps": [
+	def := parse(t, "\uFEFF \n"+`{"version": "v1", "type": "flow", "steps": [
 	{"type": "pass", "name": "P", "end": false, "outputMappings": [
 	{"target": "\ud83d\ude00", "source": [1.0, -2e3, true, null, {"k": "\ud83d\ude00"}]}]}]}`)
-	if got := flow.Steps[0].Output.Eval(&expr.Scope{}).JSON(); got != `{"😀":[1.0,-2e3,true,null,{"k":"😀"}]}` {
+	if got := def.Steps[0].Output.Eval(&expr.Scope{}).JSON(); got != `{"😀":[1.0,-2e3,true,null,{"k":"😀"}]}` {
 		t.Errorf("got %s", got)
 	}
-	if got := flow.Steps[0].Position; got != (fdl.Position{Line: 3, Column: 2}) {
+	if got := def.Steps[0].Position; got != (flow.Position{Line: 3, Column: 2}) {
 		t.Errorf("the step stands at %s", got)
 	}
 }
@@ -292,7 +293,7 @@ func TestValidName(t *testing.T) {
 		"a": true, "_": true, "A-1_b": true, strings.Repeat("x", 128): true,
 		"": false, "1": false, "-a": false, "a b": false, "a\n": false, "ä": false, "a.b": false, strings.Repeat("x", 129): false,
 	} {
-		if got := fdl.ValidName(name); got != want {
+		if got := flow.ValidName(name); got != want {
 			t.Errorf("%q: %t", name, got)
 		}
 	}
@@ -300,7 +301,7 @@ func TestValidName(t *testing.T) {
 
 func TestTypes(t *testing.T) {
 	t.Parallel()
-	kinds := []fdl.Kind{&fdl.Task{}, &fdl.Pass{}, &fdl.Wait{}, &fdl.Choice{}, &fdl.Succeed{}, &fdl.Fail{}}
+	kinds := []flow.Kind{&flow.Task{}, &flow.Pass{}, &flow.Wait{}, &flow.Choice{}, &flow.Succeed{}, &flow.Fail{}}
 	var types []string
 	for _, k := range kinds {
 		types = append(types, k.Type())
@@ -308,8 +309,8 @@ func TestTypes(t *testing.T) {
 	if got := strings.Join(types, " "); got != "task pass wait choice succeed fail" {
 		t.Errorf("types: %s", got)
 	}
-	flow := parse(t, flowOf("- {type: task, name: T, pattern: requestResponse, resourceArn: '"+lambda+"'}"))
-	if got := kindOf[*fdl.Task](t, flow).Resource.Function; got != "f" {
+	def := parse(t, flowOf("- {type: task, name: T, pattern: requestResponse, resourceArn: '"+lambda+"'}"))
+	if got := kindOf[*flow.Task](t, def).Resource.Function; got != "f" {
 		t.Errorf("function %s", got)
 	}
 }

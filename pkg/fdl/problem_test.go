@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // lines are the problems as the command prints them.
-func lines(problems fdl.Problems) string {
+func lines(problems flow.Problems) string {
 	var b strings.Builder
 	for _, p := range problems {
 		b.WriteString(p.Format("flow.yaml") + "\n")
@@ -152,11 +154,11 @@ func TestWarningsLeaveAFlow(t *testing.T) {
 
 func TestSeverity(t *testing.T) {
 	t.Parallel()
-	problems := fdl.Problems{{Severity: fdl.SeverityWarning}, {Severity: fdl.SeverityError, Message: "m"}}
+	problems := flow.Problems{{Severity: flow.SeverityWarning}, {Severity: flow.SeverityError, Message: "m"}}
 	if got := problems.Errors(); len(got) != 1 || got[0].Message != "m" || len(problems) != 2 {
 		t.Errorf("errors are %v", got)
 	}
-	if fdl.SeverityError.String() != "error" || fdl.SeverityWarning.String() != "warning" {
+	if flow.SeverityError.String() != "error" || flow.SeverityWarning.String() != "warning" {
 		t.Error("severities have wrong names")
 	}
 }
@@ -182,7 +184,7 @@ func TestDidYouMean(t *testing.T) {
 		if want != "" {
 			want = `; did you mean "` + want + `"?`
 		}
-		if got := fdl.DidYouMean(tt.found, names); got != want {
+		if got := similar.DidYouMean(tt.found, names); got != want {
 			t.Errorf("%q: got %q, want %q", tt.found, got, want)
 		}
 	}

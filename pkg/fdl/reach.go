@@ -1,6 +1,10 @@
 package fdl
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/waitless/waitless/pkg/flow"
+)
 
 // unreached warns of steps that no execution can reach: the first of each group that stands
 // together. A flow with errors is left alone, because its gotos may be incomplete.
@@ -12,12 +16,12 @@ func (p *parser) unreached() {
 
 // completes warns of the steps of a series that are never reached, and reports whether the series
 // may end without a failure. An empty one does.
-func (p *parser) completes(series []*Step) bool {
+func (p *parser) completes(series []*flow.Step) bool {
 	if len(series) == 0 {
 		return true
 	}
-	ends, seen := false, map[*Step]bool{}
-	open := []*Step{series[0]}
+	ends, seen := false, map[*flow.Step]bool{}
+	open := []*flow.Step{series[0]}
 	for len(open) > 0 {
 		step := open[len(open)-1]
 		open = open[:len(open)-1]
@@ -38,43 +42,43 @@ func (p *parser) completes(series []*Step) bool {
 }
 
 // after are the siblings that may follow a step, nil for the end of the series.
-func (p *parser) after(step *Step) []*Step {
+func (p *parser) after(step *flow.Step) []*flow.Step {
 	next := step.Next
 	if step.End {
 		next = nil
 	}
 	switch kind := step.Kind.(type) {
-	case *Fail:
+	case *flow.Fail:
 		return nil
-	case *Succeed:
-		return []*Step{nil}
-	case *Choice:
+	case *flow.Succeed:
+		return []*flow.Step{nil}
+	case *flow.Choice:
 		branches := kind.Branches
 		if kind.Default != nil {
 			return p.afterBranches(append(branches[:len(branches):len(branches)], *kind.Default), next)
 		}
 		return append(p.afterBranches(branches, next), next)
-	case *Task:
-		after := []*Step{next}
+	case *flow.Task:
+		after := []*flow.Step{next}
 		for _, entry := range kind.Catch {
-			after = append(after, p.afterBranches([]Branch{{Steps: entry.Steps, Goto: entry.Goto}}, next)...)
+			after = append(after, p.afterBranches([]flow.Branch{{Steps: entry.Steps, Goto: entry.Goto}}, next)...)
 		}
 		return after
-	case *Foreach: // a list may be empty
+	case *flow.Foreach: // a list may be empty
 		p.completes(kind.Steps)
-	case *Parallel:
+	case *flow.Parallel:
 		failing := slices.DeleteFunc(slices.Clone(kind.Branches), p.completes)
 		if len(failing) > 0 {
 			return nil
 		}
-	case *Pass, *Wait:
+	case *flow.Pass, *flow.Wait:
 	}
-	return []*Step{next}
+	return []*flow.Step{next}
 }
 
 // afterBranches are what follows the branches of a choice. Nothing follows one that always fails.
-func (p *parser) afterBranches(branches []Branch, next *Step) []*Step {
-	var after []*Step
+func (p *parser) afterBranches(branches []flow.Branch, next *flow.Step) []*flow.Step {
+	var after []*flow.Step
 	for _, branch := range branches {
 		switch {
 		case !p.completes(branch.Steps):

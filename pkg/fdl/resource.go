@@ -5,37 +5,11 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// Resource names the function that a task calls, or the flow that it starts.
-type Resource struct {
-	// Text is the resource, or the action, as the flow writes it.
-	Text string
-	// Kind is the kind of the job that the function [StartJob] starts, "" for other functions. Whether a custom kind is
-	// declared is not known here; see [Flow.CheckKinds].
-	Kind string
-	// Operation is the operation of a service of AWS that the function [CallService] calls, "" for other functions:
-	// "dynamodb:PutItem".
-	Operation string
-	// Service is the Function Compute service. It is "" for Lambda and for Function Compute 3.0.
-	Service string
-	// Qualifier is the version or alias, "" for none.
-	Qualifier string
-	// Function is the name of the function, "" for a sub-flow.
-	Function string
-	// Flow is the name of the flow of which a sub-flow is an execution. It is "" for other resources, and
-	// for the action [StartExecution] if its parameters name the flow by a path.
-	Flow string
-}
-
-// StartJob is the function that starts jobs.
-const StartJob = "StartJob"
-
-// CallService is the function that calls operations of services.
-const CallService = "CallService"
-
-// operationForm is the form of operations. [Flow.CheckActions] checks that they exist.
+// operationForm is the form of operations. [flow.Flow.CheckActions] checks that they exist.
 var operationForm = compiled(`^[a-z][a-z0-9-]*:[A-Z][A-Za-z0-9]*$`)
 
 // operationMeant returns the operation that a text in another spelling means, "" for none: "dynamodb:PutItem" for "DynamoDB:putItem"
@@ -55,17 +29,6 @@ func operationMeant(text string) string {
 	}
 	return meant
 }
-
-// IsAction reports whether r is an action and not a resource that exists.
-func (r Resource) IsAction() bool {
-	return (r.Kind != "" || r.Operation != "" || r.Text == StartExecution) && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
-}
-
-// IsFunction reports whether r is a function that is called with the step's input.
-func (r Resource) IsFunction() bool { return r.Kind == "" && r.Operation == "" && !r.IsSubflow() }
-
-// OfService reports whether the errors of r are those of a service of AWS: of one that runs jobs, or that has the operation.
-func (r Resource) OfService() bool { return r.Kind != "" || r.Operation != "" }
 
 // anyText is a region or an account. A placeholder in it may have colons: ${ALIYUN::Region}.
 const anyText = `(?:\$\{[^{}]*\}|[^:])*`
@@ -94,19 +57,19 @@ func unfilled(resource string) string {
 }
 
 // ParseResource parses a resource or an action.
-func ParseResource(text string) (Resource, error) {
+func ParseResource(text string) (flow.Resource, error) {
 	kind, isJob := jobs.ForAction(text)
 	if !isJob {
 		kind, _, isJob = jobs.ForResource(text)
 	}
 	if isJob {
-		return Resource{Text: text, Kind: kind.Name, Function: StartJob}, nil
+		return flow.Resource{Text: text, Kind: kind.Name, Function: flow.StartJob}, nil
 	}
 	if text == StartExecution {
-		return Resource{Text: text}, nil
+		return flow.Resource{Text: text, Subflow: true}, nil
 	}
 	if operationForm().MatchString(text) {
-		return Resource{Text: text, Operation: text, Function: CallService}, nil
+		return flow.Resource{Text: text, Operation: text, Function: flow.CallService}, nil
 	}
 	for _, compiled := range resourceForms {
 		form := compiled()
@@ -116,11 +79,11 @@ func ParseResource(text string) (Resource, error) {
 		}
 		resource := resourceFrom(text, form, match)
 		if found := placeholder().FindString(resource.Function); found != "" {
-			return Resource{}, placeholderError(text, found)
+			return flow.Resource{}, placeholderError(text, found)
 		}
 		return resource, nil
 	}
-	return Resource{}, resourceError(text)
+	return flow.Resource{}, resourceError(text)
 }
 
 func placeholderError(resource, found string) error {
@@ -144,12 +107,15 @@ func resourceError(text string) error {
 	return fmt.Errorf("resource %q names no function, job or flow; allowed: %s", shortened(text), allowedResources())
 }
 
-func resourceFrom(text string, form *regexp.Regexp, match []string) Resource {
+func resourceFrom(text string, form *regexp.Regexp, match []string) flow.Resource {
 	part := func(name string) string {
 		if i := form.SubexpIndex(name); i >= 0 {
 			return match[i]
 		}
 		return ""
 	}
-	return Resource{Text: text, Service: part("service"), Qualifier: part("qualifier"), Function: part("function"), Flow: part("flow")}
+	name := part("flow")
+	return flow.Resource{
+		Text: text, Service: part("service"), Qualifier: part("qualifier"), Function: part("function"), Subflow: name != "", Flow: name,
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 func TestParseResource(t *testing.T) {
@@ -30,7 +31,7 @@ func TestParseResource(t *testing.T) {
 		t.Run(tt.text, func(t *testing.T) {
 			t.Parallel()
 			got, err := fdl.ParseResource(tt.text)
-			want := fdl.Resource{Text: tt.text, Service: tt.service, Qualifier: tt.qualifier, Function: tt.function}
+			want := flow.Resource{Text: tt.text, Service: tt.service, Qualifier: tt.qualifier, Function: tt.function}
 			if err != nil || got != want {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)
 			}
@@ -41,14 +42,14 @@ func TestParseResource(t *testing.T) {
 // A sub-flow is named by the resource, or by the parameters of the action.
 func TestParseResourceOfASubflow(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]fdl.Resource{
+	for text, want := range map[string]flow.Resource{
 		"acs:fnf:::flow/child_1":                                  {Flow: "child_1"},
 		"acs:fnf:${ALIYUN::Region}:${ALIYUN::AccountId}:flow/Pay": {Flow: "Pay"},
 		"fnf:StartExecution":                                      {},
 	} {
-		want.Text = text
+		want.Text, want.Subflow = text, true
 		got, err := fdl.ParseResource(text)
-		if err != nil || got != want || !got.IsSubflow() || got.IsAction() != (want.Flow == "") {
+		if err != nil || got != want || got.IsAction() != (want.Flow == "") {
 			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
 		}
 	}
@@ -74,7 +75,7 @@ func TestParseResourceOfAJob(t *testing.T) {
 		"arn:aws:states:eu-west-1:123456789012:stateMachine:Check": {"sfn-execution", false},
 	} {
 		got, err := fdl.ParseResource(text)
-		if err != nil || got != (fdl.Resource{Text: text, Kind: want.kind, Function: fdl.StartJob}) || got.IsAction() != want.action {
+		if err != nil || got != (flow.Resource{Text: text, Kind: want.kind, Function: flow.StartJob}) || got.IsAction() != want.action {
 			t.Errorf("%s: got %+v, action %t, %v; want %+v", text, got, got.IsAction(), err, want)
 		}
 	}
@@ -85,7 +86,7 @@ func TestParseResourceOfAnOperation(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"dynamodb:PutItem", "batch:DescribeJobs", "application-autoscaling:PutScalingPolicy", "s3:Get0"} {
 		got, err := fdl.ParseResource(text)
-		want := fdl.Resource{Text: text, Operation: text, Function: fdl.CallService}
+		want := flow.Resource{Text: text, Operation: text, Function: flow.CallService}
 		if err != nil || got != want || !got.IsAction() || got.IsFunction() || !got.OfService() {
 			t.Errorf("%s: got %+v, %v; want %+v", text, got, err, want)
 		}

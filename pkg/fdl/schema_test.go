@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -86,24 +87,24 @@ func TestSchemaAgreesWithTheCode(t *testing.T) {
 		t.Errorf("the schema has the actions %q, want %q; run the test with -update", got, actions)
 	}
 	of := func(element, name string) field { return schema.Definitions[element].Properties[name] }
-	year, day := int64(fdl.MaxTimeout/time.Second), int64(fdl.MaxInterval/time.Second)
+	year, day := int64(fdl.MaxTimeout/time.Second), int64(flow.MaxInterval/time.Second)
 	for _, limit := range [][2]int64{
 		{schema.Definitions["timeLimit"].Maximum, year},
-		{of("wait", "duration").AnyOf[0].Maximum, int64(fdl.MaxWait / time.Second)},
+		{of("wait", "duration").AnyOf[0].Maximum, int64(flow.MaxWait / time.Second)},
 		{of("task", "intervalSeconds").Maximum, day},
 		{of("policy", "intervalSeconds").Maximum, day},
 		{of("policy", "maxIntervalSeconds").Maximum, day},
-		{of("parallel", "branches").MaxItems, fdl.MaxBranches},
+		{of("parallel", "branches").MaxItems, flow.MaxBranches},
 		{of("task", "choices").MaxItems, fdl.MaxChoices},
 		{of("task", "prompt").MaxLength, fdl.MaxPrompt},
 		{of("callbackChoice", "label").MaxLength, fdl.MaxLabel},
-		{of("foreach", "maxConcurrency").Maximum, fdl.MaxConcurrency},
+		{of("foreach", "maxConcurrency").Maximum, flow.MaxConcurrency},
 	} {
 		if limit[0] != limit[1] {
 			t.Errorf("the schema has the limit %d, want %d", limit[0], limit[1])
 		}
 	}
-	if got, want := schema.Definitions["name"].Pattern, fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_-]{0,%d}$", fdl.MaxName-1); got != want {
+	if got, want := schema.Definitions["name"].Pattern, fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_-]{0,%d}$", flow.MaxName-1); got != want {
 		t.Errorf("the schema has the name %s, want %s", got, want)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // wantWarnings compares the warnings of a flow that runs, each after its place.
@@ -227,32 +228,32 @@ func TestParseLimitsProblems(t *testing.T) {
 	text := func(problems int) []byte {
 		return []byte(flowOf(strings.Repeat("- {}\n", problems) + "- {type: pass, name: A, outputMappings: [{target: x, source: $.x}]}"))
 	}
-	_, problems := fdl.Parse(text(fdl.MaxProblems - 1))
-	if len(problems) != fdl.MaxProblems || problems[fdl.MaxProblems-1].Severity != fdl.SeverityWarning {
-		t.Errorf("got %d problems, want all %d", len(problems), fdl.MaxProblems)
+	_, problems := fdl.Parse(text(flow.MaxProblems - 1))
+	if len(problems) != flow.MaxProblems || problems[flow.MaxProblems-1].Severity != flow.SeverityWarning {
+		t.Errorf("got %d problems, want all %d", len(problems), flow.MaxProblems)
 	}
-	flow, problems := fdl.Parse(text(70_000))
+	def, problems := fdl.Parse(text(70_000))
 	last := problems[len(problems)-1]
-	if flow != nil || len(problems) != fdl.MaxProblems+1 || len(lines(problems)) > 64<<10 ||
+	if def != nil || len(problems) != flow.MaxProblems+1 || len(lines(problems)) > 64<<10 ||
 		last.String() != "104:3" || last.Message != "and 69901 more problems; repair those above first" {
-		t.Errorf("got flow %t and %d problems, the last one %s", flow != nil, len(problems), last.Format("f"))
+		t.Errorf("got flow %t and %d problems, the last one %s", def != nil, len(problems), last.Format("f"))
 	}
 }
 
 func TestParseLimitsWarningsFirst(t *testing.T) {
 	t.Parallel()
-	mappings := make([]string, 2*fdl.MaxProblems)
+	mappings := make([]string, 2*flow.MaxProblems)
 	for i := range mappings {
 		mappings[i] = fmt.Sprintf("{target: t%d, source: $.x}", i)
 	}
 	pass := "- {type: pass, name: A, outputMappings: [" + strings.Join(mappings, ", ") + "]}\n"
-	flow, problems := fdl.Parse([]byte(flowOf(pass)))
-	if last := problems[len(problems)-1]; flow == nil || len(problems) != fdl.MaxProblems+1 || last.Severity != fdl.SeverityWarning {
-		t.Errorf("got flow %t and %d problems, the last one %s", flow != nil, len(problems), last.Format("f"))
+	def, problems := fdl.Parse([]byte(flowOf(pass)))
+	if last := problems[len(problems)-1]; def == nil || len(problems) != flow.MaxProblems+1 || last.Severity != flow.SeverityWarning {
+		t.Errorf("got flow %t and %d problems, the last one %s", def != nil, len(problems), last.Format("f"))
 	}
-	flow, problems = fdl.Parse([]byte(flowOf(pass + "- {type: pass}\n")))
-	if flow != nil || len(problems.Errors()) != 1 || len(problems) != fdl.MaxProblems+1 {
-		t.Errorf("got flow %t and %d problems, %d errors", flow != nil, len(problems), len(problems.Errors()))
+	def, problems = fdl.Parse([]byte(flowOf(pass + "- {type: pass}\n")))
+	if def != nil || len(problems.Errors()) != 1 || len(problems) != flow.MaxProblems+1 {
+		t.Errorf("got flow %t and %d problems, %d errors", def != nil, len(problems), len(problems.Errors()))
 	}
 }
 

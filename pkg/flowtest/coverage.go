@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -19,16 +20,16 @@ type Coverage struct {
 }
 
 // partsOf lists the parts of a flow.
-func partsOf(flow *fdl.Flow) (parts []string) {
-	for _, step := range flow.All {
+func partsOf(def *flow.Flow) (parts []string) {
+	for _, step := range def.All {
 		parts = append(parts, "step "+step.Name)
 		switch kind := step.Kind.(type) {
-		case *fdl.Choice:
+		case *flow.Choice:
 			for i := range kind.Branches {
 				parts = append(parts, branchOf(step, kind, i))
 			}
 			parts = append(parts, branchOf(step, kind, len(kind.Branches)))
-		case *fdl.Task:
+		case *flow.Task:
 			for _, policy := range kind.Retry {
 				if policy.MaxAttempts > 0 {
 					parts = append(parts, retryOf(step, policy))
@@ -38,30 +39,30 @@ func partsOf(flow *fdl.Flow) (parts []string) {
 			for _, entry := range kind.Catch {
 				parts = append(parts, catchOf(step, entry))
 			}
-		case *fdl.Pass, *fdl.Wait, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
+		case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 		}
 	}
 	return parts
 }
 
 // branchOf names a branch of a choice. The one behind the last is for inputs that meet no condition.
-func branchOf(step *fdl.Step, choice *fdl.Choice, i int) string {
+func branchOf(step *flow.Step, choice *flow.Choice, i int) string {
 	if i == len(choice.Branches) {
 		return fmt.Sprintf("choice %s: otherwise", step.Name)
 	}
 	return fmt.Sprintf("choice %s: %s", step.Name, choice.Branches[i].Condition)
 }
 
-func catchOf(step *fdl.Step, entry fdl.Catch) string {
+func catchOf(step *flow.Step, entry flow.Catch) string {
 	return fmt.Sprintf("catch %s: %s", step.Name, strings.Join(entry.Errors, ", "))
 }
 
-func retryOf(step *fdl.Step, policy fdl.Retry) string {
+func retryOf(step *flow.Step, policy flow.Retry) string {
 	return fmt.Sprintf("retry %s: %s", step.Name, strings.Join(policy.Errors, ", "))
 }
 
 // lastRetryOf names the failure of a step after the last retry of a policy.
-func lastRetryOf(step *fdl.Step, policy fdl.Retry) string {
+func lastRetryOf(step *flow.Step, policy flow.Retry) string {
 	return retryOf(step, policy) + fmt.Sprintf(" (a failure after maxAttempts: %d)", policy.MaxAttempts)
 }
 
@@ -81,7 +82,7 @@ type triedStep struct {
 type retries map[triedStep]*tries
 
 // add adds an event of a task, and returns the part of the flow that it covers, "" for none.
-func (r retries) add(e machine.Event, step *fdl.Step, task *fdl.Task) string {
+func (r retries) add(e machine.Event, step *flow.Step, task *flow.Task) string {
 	key := triedStep{e.Log, e.Step}
 	t := r[key]
 	if e.Type == machine.StepEntered || t == nil {
@@ -90,7 +91,7 @@ func (r retries) add(e machine.Event, step *fdl.Step, task *fdl.Task) string {
 	}
 	switch {
 	case e.Type == machine.TaskFailed, e.Type == machine.TaskSubmitFailed, e.Type == machine.TaskTimedOut:
-		t.failed = slices.IndexFunc(task.Retry, func(policy fdl.Retry) bool { return mayMatch(policy.Errors, e.Error) })
+		t.failed = slices.IndexFunc(task.Retry, func(policy flow.Retry) bool { return mayMatch(policy.Errors, e.Error) })
 	case t.failed < 0:
 	case e.Type == machine.TaskScheduled:
 		policy := task.Retry[t.failed]
@@ -104,27 +105,27 @@ func (r retries) add(e machine.Event, step *fdl.Step, task *fdl.Task) string {
 }
 
 // covered reads what an execution went through from its history.
-func covered(flow *fdl.Flow, events []machine.Event) Coverage {
-	c, tried := Coverage{partsOf(flow), map[string]bool{}}, retries{}
+func covered(def *flow.Flow, events []machine.Event) Coverage {
+	c, tried := Coverage{partsOf(def), map[string]bool{}}, retries{}
 	for _, e := range events {
 		if e.Step == machine.NoStep {
 			continue
 		}
-		step := flow.All[e.Step]
+		step := def.All[e.Step]
 		switch kind := step.Kind.(type) {
-		case *fdl.Choice:
+		case *flow.Choice:
 			if e.Type == machine.StepEntered {
 				scope := expr.Scope{Self: e.Input}
-				i := slices.IndexFunc(kind.Branches, func(b fdl.Branch) bool { return b.Condition.Holds(&scope) })
+				i := slices.IndexFunc(kind.Branches, func(b flow.Branch) bool { return b.Condition.Holds(&scope) })
 				c.met[branchOf(step, kind, (i+len(kind.Branches)+1)%(len(kind.Branches)+1))] = true
 			}
-		case *fdl.Task:
+		case *flow.Task:
 			c.met[tried.add(e, step, kind)] = true
-			i := slices.IndexFunc(kind.Catch, func(entry fdl.Catch) bool { return mayMatch(entry.Errors, e.Error) })
+			i := slices.IndexFunc(kind.Catch, func(entry flow.Catch) bool { return mayMatch(entry.Errors, e.Error) })
 			if e.Type == machine.StepFailed && i >= 0 {
 				c.met[catchOf(step, kind.Catch[i])] = true
 			}
-		case *fdl.Pass, *fdl.Wait, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
+		case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 		}
 		if e.Type == machine.StepEntered {
 			c.met["step "+step.Name] = true

@@ -22,6 +22,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -150,7 +151,7 @@ func explained(err error) string {
 	text = unknownField.ReplaceAllStringFunc(text, func(found string) string {
 		parts := unknownField.FindStringSubmatch(found)
 		allowed := fieldsOf(parts[2])
-		return fmt.Sprintf("field %q is unknown%s (allowed: %s)", parts[1], fdl.DidYouMean(parts[1], allowed), strings.Join(allowed, ", "))
+		return fmt.Sprintf("field %q is unknown%s (allowed: %s)", parts[1], similar.DidYouMean(parts[1], allowed), strings.Join(allowed, ", "))
 	})
 	return wrongKind.ReplaceAllStringFunc(text, func(found string) string {
 		parts := wrongKind.FindStringSubmatch(found)
@@ -368,7 +369,7 @@ var ends = []string{
 // checkWant reports names that no flow of the test has.
 func (c Case) checkWant() error {
 	if status := string(c.want.Status); status != "" && !slices.Contains(ends, status) {
-		return fmt.Errorf("want: status %q is unknown%s (allowed: %s)", status, fdl.DidYouMean(status, ends), strings.Join(ends, ", "))
+		return fmt.Errorf("want: status %q is unknown%s (allowed: %s)", status, similar.DidYouMean(status, ends), strings.Join(ends, ", "))
 	}
 	flow, _ := fdl.Parse(c.Flow)
 	if flow == nil {
@@ -384,7 +385,7 @@ func (c Case) checkWant() error {
 	}
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("want: the flow has no step %q%s", name, fdl.DidYouMean(name, names))
+			return fmt.Errorf("want: the flow has no step %q%s", name, similar.DidYouMean(name, names))
 		}
 	}
 	return nil

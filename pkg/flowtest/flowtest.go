@@ -28,9 +28,11 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -55,7 +57,7 @@ type Test struct {
 	// Kinds has the events of custom kinds.
 	Kinds jobs.Table
 	// Check returns what package fdl cannot know to be wrong in the flow or a sub-flow, whose errors end the test; nil finds nothing.
-	Check func(*fdl.Flow) fdl.Problems
+	Check func(*flow.Flow) flow.Problems
 	// Answers and Events are outcomes of callbacks and events of jobs.
 	Answers []Answer
 	Events  []Event
@@ -170,8 +172,8 @@ const execution = "test"
 type run struct {
 	Test
 	clock   *local.Clock
-	flow    *fdl.Flow
-	all     *fdl.Flow // has the steps of all flows of the test
+	flow    *flow.Flow
+	all     *flow.Flow // has the steps of all flows of the test
 	system  *local.System
 	builtIn *local.Tasks
 
@@ -182,7 +184,7 @@ type run struct {
 }
 
 func (r *run) prepare() (input value.Value, err error) {
-	var problems fdl.Problems
+	var problems flow.Problems
 	if r.flow, problems = fdl.Parse(r.Flow); r.flow == nil {
 		var lines []string
 		for _, p := range problems.Errors() {
@@ -281,8 +283,8 @@ func (t Test) placed(err error) error {
 }
 
 // withSubflows is a flow with the steps of all flows of the test.
-func (r *run) withSubflows() *fdl.Flow {
-	all := &fdl.Flow{All: r.flow.All}
+func (r *run) withSubflows() *flow.Flow {
+	all := &flow.Flow{All: r.flow.All}
 	for _, text := range r.Subflows {
 		if flow, _ := fdl.Parse(text); flow != nil { // one that is not valid is reported when it is put
 			all.All = slices.Concat(all.All, flow.All)
@@ -308,7 +310,7 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	}
 	used := map[string]bool{}
 	for step, task := range r.all.Tasks() {
-		if task.Resource.Kind != "" || task.Resource.IsSubflow() {
+		if task.Resource.Kind != "" || task.Resource.Subflow {
 			continue
 		}
 		for _, name := range append([]string{step.Name}, local.TaskNames(task.Resource)...) {
@@ -337,7 +339,7 @@ func (r *run) wrongAction(action string) error {
 		}
 	}
 	return fmt.Errorf("actions: %q starts no job and sends no message%s; the stand-in for an operation is one of functions",
-		action, fdl.DidYouMean(action, names))
+		action, similar.DidYouMean(action, names))
 }
 
 // unused returns an error for the stand-ins that no step can call.
@@ -360,7 +362,7 @@ func (r *run) unusedFunction(name string) error {
 		}
 		names = append(names, ofTask...)
 	}
-	return fmt.Errorf("functions: the flow has neither a function nor a step %q%s", name, fdl.DidYouMean(name, names))
+	return fmt.Errorf("functions: the flow has neither a function nor a step %q%s", name, similar.DidYouMean(name, names))
 }
 
 // missingActions returns an error for the actions of the flow that the test does not have.
@@ -483,7 +485,7 @@ func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {
 }
 
 // covered returns what all executions of a flow went through.
-func (r *run) covered(ctx context.Context, name string, flow *fdl.Flow) (Coverage, error) {
+func (r *run) covered(ctx context.Context, name string, flow *flow.Flow) (Coverage, error) {
 	all := covered(flow, nil)
 	for id := range r.executions[name] {
 		events, err := r.system.Client.History(ctx, id)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -232,7 +232,7 @@ func (t awaitedTasks) aside(ctx context.Context, call machine.Call, wait func(mo
 }
 
 // TimeLimits implements [engine.Caller]. It may ask Lambda for the limits of its functions.
-func (t awaitedTasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (t awaitedTasks) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
 	if !t.system.gates.asksForLimits {
 		return t.Caller.TimeLimits(ctx, flow)
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume/resumetest"
@@ -74,10 +74,10 @@ func (f *timedTasks) underWay() int {
 	return f.running
 }
 
-func (f *timedTasks) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (f *timedTasks) TimeLimits(_ context.Context, def *flow.Flow) (map[string]time.Duration, error) {
 	limits := map[string]time.Duration{}
-	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok {
+	for _, step := range def.All {
+		if task, ok := step.Kind.(*flow.Task); ok {
 			limits[task.Resource.Text] = f.own
 		}
 	}

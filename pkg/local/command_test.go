@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -136,7 +137,7 @@ func testCall(function, input string) machine.Call {
 	}
 	return machine.Call{
 		Attempt: machine.Attempt{Number: 7}, Flow: machine.FlowRef{Name: "polling", Hash: "hash"}, Execution: "run-1", Step: "GetJobStatus",
-		Resource: fdl.Resource{Function: function}, Input: v,
+		Resource: flow.Resource{Function: function}, Input: v,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -35,7 +35,7 @@ func TestCommandTakesItsChildrenWithIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	returned := make(chan error, 1)
 	go func() {
-		_, err := tasks.Call(ctx, machine.Call{Step: "Work", Resource: fdl.Resource{Function: "Work"}})
+		_, err := tasks.Call(ctx, machine.Call{Step: "Work", Resource: flow.Resource{Function: "Work"}})
 		returned <- err
 	}()
 	opened := make(chan *os.File, 1)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -62,4 +62,6 @@ func (shop) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 }
 
 // TimeLimits implements [engine.Caller]: the functions have none of their own.
-func (shop) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) { return nil, nil } //nolint:nilnil // no limits
+func (shop) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
+	return nil, nil
+} //nolint:nilnil // no limits

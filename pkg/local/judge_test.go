@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/machine/machinetest"
@@ -197,6 +197,6 @@ func (f *judgedFunctions) Call(ctx context.Context, call machine.Call) (token.Ou
 }
 
 // TimeLimits implements [engine.Caller]: the functions have none of their own.
-func (*judgedFunctions) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (*judgedFunctions) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil //nolint:nilnil // no limits
 }

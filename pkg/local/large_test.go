@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -36,7 +37,7 @@ func (h hourTasks) Call(_ context.Context, call machine.Call) (token.Outcome, er
 	return answered, nil
 }
 
-func (hourTasks) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (hourTasks) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	resource, _ := fdl.ParseResource("acs:fc:::services/s/functions/work")
 	return map[string]time.Duration{resource.Text: time.Hour}, nil
 }

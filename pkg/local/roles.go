@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -12,7 +12,7 @@ import (
 type Worker interface {
 	Advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error)
 	Recover(ctx context.Context, latest engine.Item, state machine.State) error
-	RecoverEnd(ctx context.Context, id engine.ID, state machine.State, flow *fdl.Flow) error
+	RecoverEnd(ctx context.Context, id engine.ID, state machine.State, flow *flow.Flow) error
 }
 
 // TaskRunner is an [engine.TaskRunner].

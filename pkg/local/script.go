@@ -19,9 +19,11 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -68,7 +70,7 @@ type ScriptError struct {
 	List  string // "answers" or "events"
 	Entry int    // its index
 	Field string // that is wrong, "" for the entry
-	At    fdl.Position
+	At    flow.Position
 	Why   string
 }
 
@@ -143,7 +145,7 @@ func scriptError(err error) error {
 	problem, _, _ := strings.Cut(text, "; line ")
 	if match := unknownField().FindStringSubmatch(problem); match != nil {
 		line, name, fields := match[1], match[2], scriptFields(match[3])
-		return fmt.Errorf("script.yaml:%s: unknown field %q%s; allowed: %s", line, name, fdl.DidYouMean(name, fields), strings.Join(fields, ", "))
+		return fmt.Errorf("script.yaml:%s: unknown field %q%s; allowed: %s", line, name, similar.DidYouMean(name, fields), strings.Join(fields, ", "))
 	}
 	if match := wrongType().FindStringSubmatch(problem); match != nil {
 		return fmt.Errorf("script.yaml:%s: found %s; allowed: %s", match[1], scriptKind(match[2]), scriptKind(match[3]))
@@ -173,7 +175,7 @@ var withoutIterations = sync.OnceValue(func() *regexp.Regexp { return regexp.Mus
 
 // CheckSteps returns a [*ScriptError] if the script has an answer or an event for a step that the flow does not have, or a choice
 // that the step does not have.
-func (s *Script) CheckSteps(flow *fdl.Flow) error {
+func (s *Script) CheckSteps(flow *flow.Flow) error {
 	var names []string
 	for _, step := range flow.All {
 		names = append(names, step.Name)
@@ -182,7 +184,7 @@ func (s *Script) CheckSteps(flow *fdl.Flow) error {
 		if slices.Contains(names, e.stepName()) {
 			return nil
 		}
-		return s.wrong(list, i, "step", "the flow has no step %q%s", e.Step, fdl.DidYouMean(e.Step, names))
+		return s.wrong(list, i, "step", "the flow has no step %q%s", e.Step, similar.DidYouMean(e.Step, names))
 	}
 	for i, a := range s.lists.Answers {
 		if err := check(listAnswers, i, a.scriptEntry); err != nil {
@@ -204,7 +206,7 @@ func (s *Script) CheckSteps(flow *fdl.Flow) error {
 func (e scriptEntry) stepName() string { return withoutIterations().ReplaceAllString(e.Step, "") }
 
 // checkChoice says what is wrong with the choice of the answer, "" for nothing. Several flows may have a step of that name.
-func (a scriptAnswer) checkChoice(flow *fdl.Flow) string {
+func (a scriptAnswer) checkChoice(flow *flow.Flow) string {
 	if a.Choice == "" {
 		return ""
 	}
@@ -221,7 +223,7 @@ func (a scriptAnswer) checkChoice(flow *fdl.Flow) string {
 	case labels == nil:
 		return "step " + a.Step + " has no choices; write its output"
 	case !slices.Contains(labels, a.Choice):
-		return fmt.Sprintf("step %s has no choice %q%s; allowed: %s", a.Step, a.Choice, fdl.DidYouMean(a.Choice, labels), strings.Join(labels, ", "))
+		return fmt.Sprintf("step %s has no choice %q%s; allowed: %s", a.Step, a.Choice, similar.DidYouMean(a.Choice, labels), strings.Join(labels, ", "))
 	}
 	return ""
 }
@@ -262,7 +264,7 @@ func (e *scriptEvent) check(beside fs.FS) (field string, err error) {
 func checkEvent(text []byte) error {
 	err := jobs.CheckEvent(text)
 	if unknown, ok := errors.AsType[*jobs.UnknownEventError](err); ok {
-		return fmt.Errorf("%w%s", err, fdl.DidYouMean(unknown.Found, unknown.Names))
+		return fmt.Errorf("%w%s", err, similar.DidYouMean(unknown.Found, unknown.Names))
 	}
 	return err
 }
@@ -437,7 +439,7 @@ func (p *play) send(entry int, event []byte) {
 
 // close closes a token with the next answer for the step. A script may also test tokens that are closed
 // already.
-func (p *play) close(flow *fdl.Flow, state machine.State, step, place, text string) {
+func (p *play) close(flow *flow.Flow, state machine.State, step, place, text string) {
 	answer, ok := p.take(place)
 	if !ok && place != step {
 		answer, ok = p.take(step)
@@ -469,7 +471,7 @@ func (p *play) close(flow *fdl.Flow, state machine.State, step, place, text stri
 }
 
 // outcome returns that of an answer for the step that the state waits for.
-func (p *play) outcome(flow *fdl.Flow, state machine.State, answer scriptAnswer) (token.Outcome, bool) {
+func (p *play) outcome(flow *flow.Flow, state machine.State, answer scriptAnswer) (token.Outcome, bool) {
 	if answer.Choice == "" {
 		return answer.outcome, true
 	}

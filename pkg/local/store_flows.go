@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -78,21 +78,21 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 }
 
 // Flow implements [engine.Flows].
-func (s *KeyedStore) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
-	if parsed := s.flows.Get(flow); parsed != nil {
+func (s *KeyedStore) Flow(ctx context.Context, ref machine.FlowRef) (*flow.Flow, error) {
+	if parsed := s.flows.Get(ref); parsed != nil {
 		return parsed, nil
 	}
-	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (*fdl.Flow, error) {
-		text, ok, err := s.db.Get(flowKey(flow))
+	return read(ctx, s, operation{name: "read flow " + ref.Name}, func() (*flow.Flow, error) {
+		text, ok, err := s.db.Get(flowKey(ref))
 		switch {
 		case err != nil:
 			return nil, err
 		case !ok:
-			return nil, engine.UnknownFlow(flow)
+			return nil, engine.UnknownFlow(ref)
 		}
-		_, parsed, err := engine.ParseFlow(flow.Name, text)
+		_, parsed, err := engine.ParseFlow(ref.Name, text)
 		if err == nil {
-			s.flows.Put(flow, parsed, len(text))
+			s.flows.Put(ref, parsed, len(text))
 		}
 		return parsed, err
 	})

@@ -6,13 +6,13 @@ import (
 	"fmt"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // missingInSubflows returns an error for each sub-flow of a flow that is not stored, and for each function
 // of the others that has no runner. Seen are the names of flows that were checked.
-func (s *System) missingInSubflows(ctx context.Context, flow *fdl.Flow, seen map[string]bool) (missing []error) {
+func (s *System) missingInSubflows(ctx context.Context, flow *flow.Flow, seen map[string]bool) (missing []error) {
 	for step, task := range flow.Tasks() {
 		name := task.Resource.Flow
 		if name == "" || seen[name] {
@@ -35,7 +35,7 @@ func (s *System) missingInSubflows(ctx context.Context, flow *fdl.Flow, seen map
 	return missing
 }
 
-func (s *System) newest(ctx context.Context, name string) (*fdl.Flow, error) {
+func (s *System) newest(ctx context.Context, name string) (*flow.Flow, error) {
 	flow, err := s.config.Store.Newest(ctx, name)
 	if err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -95,7 +95,7 @@ type Config struct {
 	// that there is no such runner.
 	Operations func(ctx context.Context, input []byte) (output []byte, err error)
 	// Check returns the problems of a definition that is put that package fdl cannot find. It may be nil.
-	Check func(*fdl.Flow) fdl.Problems
+	Check func(*flow.Flow) flow.Problems
 	// CheckStart returns the error for params of a simulated start that the service would reject; nil finds nothing.
 	CheckStart func(kind jobs.Kind, params []byte) error
 	// Warn receives errors of jobs and of removals that are retried; nil discards them.
@@ -147,8 +147,8 @@ type System struct {
 	changes           *changes
 	worker            Worker
 	runner            TaskRunner
-	play              *play                    // nil without a script
-	resolved          atomic.Pointer[fdl.Flow] // the last flow of which no function lacked a runner
+	play              *play                     // nil without a script
+	resolved          atomic.Pointer[flow.Flow] // the last flow of which no function lacked a runner
 	cannotContinue    blockedExecutions
 	recovery          atomic.Pointer[recovery] // nil when all executions of earlier processes were adopted
 
@@ -350,7 +350,7 @@ func (s *System) CallbackBase() string { return s.config.CallbackBase }
 
 // CanStart returns an error if a function of the flow has no runner, or a sub-flow is not stored. The same
 // goes for the sub-flows.
-func (s *System) CanStart(ctx context.Context, parsed *fdl.Flow, flow, execution string) error {
+func (s *System) CanStart(ctx context.Context, parsed *flow.Flow, flow, execution string) error {
 	missing := append(s.Missing(parsed), s.missingInSubflows(ctx, parsed, map[string]bool{flow: true})...)
 	if len(missing) > 0 {
 		return &engine.Error{Code: engine.CodeInvalid, Op: "start " + flow + "/" + execution, Err: errors.Join(missing...)}
@@ -360,7 +360,7 @@ func (s *System) CanStart(ctx context.Context, parsed *fdl.Flow, flow, execution
 
 // Missing returns an error for each function of a flow that has no runner here. Its executions do
 // not start and do not continue. They can be stopped, and end at their time limit.
-func (s *System) Missing(flow *fdl.Flow) []error {
+func (s *System) Missing(flow *flow.Flow) []error {
 	if s.own == nil || s.resolved.Load() == flow {
 		return nil
 	}

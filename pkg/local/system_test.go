@@ -13,7 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/engine/enginetest"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -57,7 +57,7 @@ func (f tasksFunc) Call(ctx context.Context, _ machine.Call) (token.Outcome, err
 	return f(ctx)
 }
 
-func (tasksFunc) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (tasksFunc) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
 
@@ -327,7 +327,7 @@ type forgetfulStore struct {
 	lost *machine.FlowRef
 }
 
-func (s forgetfulStore) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
+func (s forgetfulStore) Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error) {
 	if flow == *s.lost {
 		return nil, engine.ErrNotFound
 	}
@@ -370,8 +370,8 @@ func (l longTask) Call(ctx context.Context, _ machine.Call) (token.Outcome, erro
 	return token.Outcome{}, ctx.Err()
 }
 
-func (longTask) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
-	task, ok := flow.All[0].Kind.(*fdl.Task)
+func (longTask) TimeLimits(_ context.Context, def *flow.Flow) (map[string]time.Duration, error) {
+	task, ok := def.All[0].Kind.(*flow.Task)
 	if !ok {
 		return nil, nil //nolint:nilnil // no function, no limit
 	}
@@ -408,7 +408,7 @@ func (s slowAsk) Call(context.Context, machine.Call) (token.Outcome, error) {
 	return answered, nil
 }
 
-func (slowAsk) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (slowAsk) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
 	return longTask{}.TimeLimits(ctx, flow)
 }
 

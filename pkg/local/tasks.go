@@ -12,9 +12,11 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -66,7 +68,7 @@ func (t *Tasks) define(name, definition, dir string) error {
 			return t.defineCustom(name, definition, dir)
 		}
 		return fmt.Errorf("%q is not usable for an action%s; allowed: simulated, aws", Hidden(definition),
-			fdl.DidYouMean(definition, []string{string(providerSimulated), string(providerAWS)}))
+			similar.DidYouMean(definition, []string{string(providerSimulated), string(providerAWS)}))
 	}
 	resource, _ := fdl.ParseResource(name)
 	switch {
@@ -84,8 +86,8 @@ func (t *Tasks) define(name, definition, dir string) error {
 }
 
 // notSimulated returns the error for a name that is not an action of jobs.
-func notSimulated(name string, resource fdl.Resource) error {
-	meant := fdl.DidYouMean(name, actions())
+func notSimulated(name string, resource flow.Resource) error {
+	meant := similar.DidYouMean(name, actions())
 	if resource.Operation != "" && meant == "" {
 		return fmt.Errorf("operation %q is not simulated; allowed: aws, exec:COMMAND, http(s)://HOST/PATH, lambda:FUNCTION", name)
 	}
@@ -169,7 +171,7 @@ func (t *Tasks) NeedJobs() bool {
 
 // TaskName returns the name of a resource's function in definitions, or the action that starts a job or is an operation:
 // "batch:SubmitJob".
-func TaskName(resource fdl.Resource) string {
+func TaskName(resource flow.Resource) string {
 	if resource.Operation != "" {
 		return resource.Operation
 	}
@@ -181,7 +183,7 @@ func TaskName(resource fdl.Resource) string {
 
 // TaskNames returns all names of a resource in definitions, the preferred one first. A queue or a topic
 // also has its own name, and a function of a service "service/function".
-func TaskNames(resource fdl.Resource) []string {
+func TaskNames(resource flow.Resource) []string {
 	switch {
 	case resource.Service != "":
 		return []string{resource.Service + "/" + resource.Function, resource.Function}
@@ -196,7 +198,7 @@ func TaskNames(resource fdl.Resource) []string {
 
 // Ambiguous returns the functions of a flow that several services have, with their names: "run" with
 // "s1/run" and "s2/run".
-func Ambiguous(flow *fdl.Flow) map[string][]string {
+func Ambiguous(flow *flow.Flow) map[string][]string {
 	of := map[string][]string{}
 	for _, task := range flow.Tasks() {
 		if task.Resource.Service == "" {
@@ -225,11 +227,11 @@ func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 
 // Resolve returns an error for each function of a flow without a runner, with the first step that calls
 // it.
-func (t *Tasks) Resolve(flow *fdl.Flow) []error {
+func (t *Tasks) Resolve(flow *flow.Flow) []error {
 	var missing []error
 	seen := map[string]bool{}
 	for step, task := range flow.Tasks() {
-		if task.Resource.IsSubflow() || t.knows(task.Resource) {
+		if task.Resource.Subflow || t.knows(task.Resource) {
 			continue
 		}
 		if names := TaskNames(task.Resource); !seen[names[0]] {
@@ -241,7 +243,7 @@ func (t *Tasks) Resolve(flow *fdl.Flow) []error {
 }
 
 // unknown returns the error for a resource with these names that has no runner.
-func (t *Tasks) unknown(flow *fdl.Flow, step *fdl.Step, resource fdl.Resource, names []string) error {
+func (t *Tasks) unknown(flow *flow.Flow, step *flow.Step, resource flow.Resource, names []string) error {
 	unknown := &UnknownFunctionError{
 		Function: TaskName(resource), IsAction: resource.Kind != "", IsOperation: resource.Operation != "",
 		Step: step.Name, Position: step.Position, Known: t.names(),
@@ -255,7 +257,7 @@ func (t *Tasks) unknown(flow *fdl.Flow, step *fdl.Step, resource fdl.Resource, n
 	return unknown
 }
 
-func (t *Tasks) knows(resource fdl.Resource) bool {
+func (t *Tasks) knows(resource flow.Resource) bool {
 	if _, isDefined := t.runnerOf(resource); isDefined {
 		return true
 	}
@@ -281,10 +283,10 @@ type UnknownFunctionError struct {
 	IsAction bool // it is one, and starts a job
 	// IsOperation reports that it is an action that calls an operation.
 	IsOperation bool
-	Place       string       // the queue or the topic that it sends to, if it names one
-	Step        string       // the first step that calls it
-	Position    fdl.Position // of that step
-	Known       []string     // the existing functions
+	Place       string        // the queue or the topic that it sends to, if it names one
+	Step        string        // the first step that calls it
+	Position    flow.Position // of that step
+	Known       []string      // the existing functions
 }
 
 func (e *UnknownFunctionError) Error() string {
@@ -301,7 +303,7 @@ func (e *UnknownFunctionError) Error() string {
 	if e.IsOperation {
 		return fmt.Sprintf("step %s: no runner for operation %q (aws, exec:COMMAND, http(s)://... or lambda:...)", e.Step, e.Function)
 	}
-	return fmt.Sprintf("step %s: no runner for function %q%s", e.Step, e.Function, fdl.MeantOrKnown(e.Function, e.Known))
+	return fmt.Sprintf("step %s: no runner for function %q%s", e.Step, e.Function, similar.MeantOrKnown(e.Function, e.Known))
 }
 
 // checkWithoutKind rejects a start that has params of a job and no kind, as [jobs.ParseStart] does.
@@ -343,7 +345,7 @@ func (t *Tasks) onAWS(ctx context.Context, call machine.Call) (token.Outcome, er
 }
 
 // TimeLimits implements [engine.Caller]. Built-in functions return at once.
-func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (t *Tasks) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
 	var limits map[string]time.Duration
 	for _, task := range flow.Tasks() {
 		if r, ok := t.runnerOf(task.Resource); ok {
@@ -358,7 +360,7 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time
 
 // runnerOf returns the runner that the user defined for a function, a queue or a topic. An action that
 // starts a job has a provider instead.
-func (t *Tasks) runnerOf(resource fdl.Resource) (runner, bool) {
+func (t *Tasks) runnerOf(resource flow.Resource) (runner, bool) {
 	if len(t.runners) == 0 {
 		return nil, false
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -26,7 +27,7 @@ steps:
   - {type: pass, name: Last}
 `
 
-func parseFlow(tb testing.TB, text string) *fdl.Flow {
+func parseFlow(tb testing.TB, text string) *flow.Flow {
 	tb.Helper()
 	flow, problems := fdl.Parse([]byte(text))
 	if flow == nil {
@@ -37,7 +38,7 @@ func parseFlow(tb testing.TB, text string) *fdl.Flow {
 
 func starting(first, second int64) machine.State {
 	input := value.Object(whole("first", first), whole("second", second))
-	state, _ := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run", input, epoch, machine.Limits{})
+	state, _ := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, &flow.Flow{}, "run", input, epoch, machine.Limits{})
 	return state
 }
 

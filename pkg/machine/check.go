@@ -3,7 +3,7 @@ package machine
 import (
 	"fmt"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // check returns an error if the definition cannot have led to the state. The other functions use
@@ -36,7 +36,7 @@ func (l *Lane) valid() bool { return l.Index >= 0 && l.Index < l.Count && l.Coun
 
 // mayOpen reports whether the flow has the owner of a series that is open, and the owner may be
 // there: the flow or the fork of a lane first, and an item in its fork.
-func (s *State) mayOpen(flow *fdl.Flow, i int) bool {
+func (s *State) mayOpen(flow *flow.Flow, i int) bool {
 	owner := s.Series[i].Owner
 	if i == 0 && !s.isLane() {
 		return owner.Kind == OwnerFlow
@@ -53,27 +53,27 @@ func (s *State) mayOpen(flow *fdl.Flow, i int) bool {
 }
 
 // canWait reports whether the waiting step can wait for this.
-func canWait(flow *fdl.Flow, waiting *Waiting) bool {
+func canWait(def *flow.Flow, waiting *Waiting) bool {
 	i := waiting.Attempt.Step
-	if i < 0 || i >= len(flow.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) || waiting.Child != nil && waiting.Token == nil {
+	if i < 0 || i >= len(def.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) || waiting.Child != nil && waiting.Token == nil {
 		return false
 	}
 	if waiting.For == WaitingForNextItem {
 		return true
 	}
-	switch kind := flow.All[i].Kind.(type) {
-	case *fdl.Task:
+	switch kind := def.All[i].Kind.(type) {
+	case *flow.Task:
 		return canTaskWait(kind, waiting)
-	case *fdl.Wait:
+	case *flow.Wait:
 		return waiting.For == WaitingForInstant
-	case *fdl.Parallel, *fdl.Foreach:
+	case *flow.Parallel, *flow.Foreach:
 		return waiting.For == WaitingForLanes && waiting.Lanes > 1 && waiting.Lanes <= MaxLanes
-	case *fdl.Pass, *fdl.Choice, *fdl.Succeed, *fdl.Fail:
+	case *flow.Pass, *flow.Choice, *flow.Succeed, *flow.Fail:
 	}
 	return false
 }
 
-func canTaskWait(task *fdl.Task, waiting *Waiting) bool {
+func canTaskWait(task *flow.Task, waiting *Waiting) bool {
 	if len(waiting.Retried) != 0 && len(waiting.Retried) != len(task.Retry) || (waiting.Polls > 0) != (task.Poll != nil) {
 		return false
 	}
@@ -92,22 +92,22 @@ func canTaskWait(task *fdl.Task, waiting *Waiting) bool {
 }
 
 // hasOwner reports whether the flow has the branch or the entry that owns a series.
-func hasOwner(flow *fdl.Flow, owner Owner) bool {
-	if owner.Step < 0 || owner.Step >= len(flow.All) {
+func hasOwner(def *flow.Flow, owner Owner) bool {
+	if owner.Step < 0 || owner.Step >= len(def.All) {
 		return false
 	}
-	choice, _ := flow.All[owner.Step].Kind.(*fdl.Choice)
-	task := taskOf(flow.All[owner.Step])
+	choice, _ := def.All[owner.Step].Kind.(*flow.Choice)
+	task := taskOf(def.All[owner.Step])
 	switch owner.Kind {
 	case OwnerChoice:
 		return choice != nil && (owner.Branch >= 0 && owner.Branch < len(choice.Branches) || owner.Branch == defaultBranch && choice.Default != nil)
 	case OwnerCatch:
 		return task != nil && owner.Branch >= 0 && owner.Branch < len(task.Catch) && len(task.Catch[owner.Branch].Steps) > 0
 	case OwnerFork:
-		return flow.All[owner.Step].IsFork() && owner.Branch == 0
+		return def.All[owner.Step].IsFork() && owner.Branch == 0
 	case OwnerItem:
-		parallel, _ := flow.All[owner.Step].Kind.(*fdl.Parallel)
-		return owner.Branch >= 0 && (parallel == nil || owner.Branch < len(parallel.Branches)) && flow.All[owner.Step].IsFork()
+		parallel, _ := def.All[owner.Step].Kind.(*flow.Parallel)
+		return owner.Branch >= 0 && (parallel == nil || owner.Branch < len(parallel.Branches)) && def.All[owner.Step].IsFork()
 	case OwnerFlow:
 	}
 	return false

@@ -2,7 +2,7 @@ package machine
 
 import (
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -11,7 +11,7 @@ const defaultBranch = -1
 
 // choose enters the first branch whose condition holds. Its steps run as a series before its goto
 // is followed.
-func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input value.Value) *fdl.Step {
+func (r *run) choose(step *flow.Step, choice *flow.Choice, input value.Value) *flow.Step {
 	index, branch := pick(choice, &expr.Scope{Self: input, Lookup: &r.lookup})
 	if branch == nil || len(branch.Steps) == 0 {
 		return r.exitChoice(step, branch, input, value.Object())
@@ -20,7 +20,7 @@ func (r *run) choose(step *fdl.Step, choice *fdl.Choice, input value.Value) *fdl
 	return branch.Steps[0]
 }
 
-func pick(choice *fdl.Choice, scope *expr.Scope) (int, *fdl.Branch) {
+func pick(choice *flow.Choice, scope *expr.Scope) (int, *flow.Branch) {
 	for i := range choice.Branches {
 		if choice.Branches[i].Condition.Holds(scope) {
 			return i, &choice.Branches[i]
@@ -30,7 +30,7 @@ func pick(choice *fdl.Choice, scope *expr.Scope) (int, *fdl.Branch) {
 }
 
 // exitChoice follows the goto of the branch, which has precedence over the end of the step.
-func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local value.Value) *fdl.Step {
+func (r *run) exitChoice(step *flow.Step, branch *flow.Branch, input, local value.Value) *flow.Step {
 	next := after(step)
 	if branch != nil && branch.Goto != nil {
 		next = branch.Goto
@@ -38,8 +38,8 @@ func (r *run) exitChoice(step *fdl.Step, branch *fdl.Branch, input, local value.
 	return r.exitTo(next, step, input, local, 0)
 }
 
-func branchOf(step *fdl.Step, index int) *fdl.Branch {
-	choice, _ := step.Kind.(*fdl.Choice)
+func branchOf(step *flow.Step, index int) *flow.Branch {
+	choice, _ := step.Kind.(*flow.Choice)
 	if index == defaultBranch {
 		return choice.Default
 	}

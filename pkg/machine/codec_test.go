@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/release/releasetest"
 	"github.com/waitless/waitless/pkg/token"
@@ -183,7 +183,7 @@ func TestCodecKeepsInstantsOfAllYears(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			state, events := machine.New(machine.FlowRef{}, &fdl.Flow{}, "run", value.Object(), epoch, machine.Limits{})
+			state, events := machine.New(machine.FlowRef{}, &flow.Flow{}, "run", value.Object(), epoch, machine.Limits{})
 			_, got, err := decode(encode(state, append(events, machine.Event{ID: 2, By: 1, Type: machine.StepStarted, At: epoch, Until: until})))
 			if err != nil || !got[1].Until.Equal(until) {
 				t.Errorf("%s becomes %s, error %v", text, got[1].Until, err)
@@ -210,7 +210,7 @@ func TestCodecRejectsOtherFormats(t *testing.T) {
 
 func TestHeadOfShortItemsIsDamaged(t *testing.T) {
 	t.Parallel()
-	state, events := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, &fdl.Flow{}, "run-1", value.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.FlowRef{Name: "flow", Hash: "hash"}, &flow.Flow{}, "run-1", value.Object(), epoch, machine.Limits{})
 	item := encode(state, events)
 	for size := range len("flow") + len("hash") + len("run-1") {
 		if head, err := machine.HeadOf(item[:size]); !errors.Is(err, machine.ErrDamaged) {
@@ -253,7 +253,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(item[1 : len(item)-checksumSize])
 	}
 	f.Add([]byte{})
-	state, events := machine.New(machine.FlowRef{Name: "f"}, &fdl.Flow{}, "e", value.Object(), epoch, machine.Limits{})
+	state, events := machine.New(machine.FlowRef{Name: "f"}, &flow.Flow{}, "e", value.Object(), epoch, machine.Limits{})
 	start := encode(state, events)
 	f.Add(start[1 : len(start)-checksumSize])
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -301,7 +301,7 @@ func TestExpires(t *testing.T) {
 		time.Hour + time.Minute:         {0, limits},
 		time.Minute + 2*time.Second:     {2 * time.Second, limits},
 	} {
-		state, _ := machine.New(machine.FlowRef{}, &fdl.Flow{Timeout: tt.timeout}, "run", value.Object(), epoch, tt.limits)
+		state, _ := machine.New(machine.FlowRef{}, &flow.Flow{Timeout: tt.timeout}, "run", value.Object(), epoch, tt.limits)
 		if got := state.Expires.Sub(epoch); got != want {
 			t.Errorf("%+v: kept for %s, want %s", tt, got, want)
 		}

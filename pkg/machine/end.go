@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -110,13 +110,13 @@ func endEvent(status Status) EventType {
 }
 
 // fail fails step, and the execution with it.
-func (r *run) fail(step *fdl.Step, failure token.Outcome) {
+func (r *run) fail(step *flow.Step, failure token.Outcome) {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
 	r.failExecution(step, failure)
 }
 
 // forkFailed fails a fork because of a lane, whose cause names the step that failed.
-func (r *run) forkFailed(step *fdl.Step, failure token.Outcome) {
+func (r *run) forkFailed(step *flow.Step, failure token.Outcome) {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
 	r.failedAt(step)
 	r.failExecution(nil, failure)
@@ -125,7 +125,7 @@ func (r *run) forkFailed(step *fdl.Step, failure token.Outcome) {
 // failExecution fails the open choices and forks, inner ones first, and the execution or the lane.
 // The task of an open catch has failed before, and the fork of a lane fails in the lane's parent.
 // Outside of the item of the step in which the failure began, the cause names that step, once.
-func (r *run) failExecution(began *fdl.Step, failure token.Outcome) {
+func (r *run) failExecution(began *flow.Step, failure token.Outcome) {
 	s := r.state()
 	if began != nil {
 		r.failedAt(began)
@@ -145,14 +145,14 @@ func (r *run) failExecution(began *fdl.Step, failure token.Outcome) {
 }
 
 // failedAt records the step that fails the execution.
-func (r *run) failedAt(step *fdl.Step) {
+func (r *run) failedAt(step *flow.Step) {
 	if s := r.state(); !s.isLane() {
 		s.FailedStep = StepIn(step.Name, Iterations(step, s.Items()))
 	}
 }
 
 // located returns the failure with a cause that names the step in the items around it: "step Bad[17]: why".
-func located(step *fdl.Step, items []int, failure token.Outcome) token.Outcome {
+func located(step *flow.Step, items []int, failure token.Outcome) token.Outcome {
 	cause, place := strings.TrimPrefix(failure.Cause, "step "+step.Name+": "), "step "+StepIn(step.Name, Iterations(step, items))
 	failure.Cause = strings.TrimSuffix(place+": "+cause, ": ")
 	return failure.Cut()

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -103,11 +103,11 @@ type HistoryEvent struct {
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 // Render returns the event in the form of the API. The flow is that of the execution.
-func (e Event) Render(flow *fdl.Flow) HistoryEvent {
+func (e Event) Render(def *flow.Flow) HistoryEvent {
 	h := HistoryEvent{EventID: e.ID, ScheduleEventID: e.By, Type: e.Type.String(), Time: e.At.UTC().Format(TimeFormat)}
-	var step *fdl.Step
-	if e.Step >= 0 && e.Step < len(flow.All) {
-		step = flow.All[e.Step]
+	var step *flow.Step
+	if e.Step >= 0 && e.Step < len(def.All) {
+		step = def.All[e.Step]
 		h.StepName, h.Iterations = step.Name, Iterations(step, e.Items)
 	}
 	h.EventDetail = e.Detail(step).JSON()
@@ -116,7 +116,7 @@ func (e Event) Render(flow *fdl.Flow) HistoryEvent {
 
 // RenderWithin renders the event for a response of at most most bytes, and returns about how many its detail takes up there. If
 // they are too many, a value that takes up more than a quarter of the response is left out; see [Within].
-func (e Event) RenderWithin(flow *fdl.Flow, most int) (h HistoryEvent, size int) {
+func (e Event) RenderWithin(flow *flow.Flow, most int) (h HistoryEvent, size int) {
 	h = e.Render(flow)
 	if size = escapedSize(h.EventDetail); size > most {
 		for _, v := range []*value.Value{&e.Input, &e.Local, &e.Output} {
@@ -147,7 +147,7 @@ func escapedSize(text string) int {
 // Detail returns the detail of the event as an object with those of these members that the event
 // has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index, question. The step
 // may be nil.
-func (e Event) Detail(step *fdl.Step) value.Value {
+func (e Event) Detail(step *flow.Step) value.Value {
 	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
 	if e.Error != "" || e.Cause != "" {
 		members = append(members, value.Member{Key: "error", Value: value.String(e.Error)}, value.Member{Key: "cause", Value: value.String(e.Cause)})
@@ -181,7 +181,7 @@ func (e Event) Detail(step *fdl.Step) value.Value {
 }
 
 // Parse reverses [Event.Render], with instants in milliseconds. The flow is that of the execution.
-func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
+func (h HistoryEvent) Parse(def *flow.Flow) (Event, error) {
 	detail, err := value.ParseJSON([]byte(h.EventDetail))
 	if err != nil {
 		return Event{}, fmt.Errorf("event %d: its detail is %w", h.EventID, err)
@@ -192,9 +192,9 @@ func (h HistoryEvent) Parse(flow *fdl.Flow) (Event, error) {
 		Error: detail.Get("error").Text(), Cause: detail.Get("cause").Text(), ClosedBy: token.Closer(detail.Get("closedBy").Text()),
 	}
 	if h.StepName != "" {
-		e.Step = slices.IndexFunc(flow.All, func(s *fdl.Step) bool { return s.Name == h.StepName })
+		e.Step = slices.IndexFunc(def.All, func(s *flow.Step) bool { return s.Name == h.StepName })
 		if e.Step >= 0 {
-			e.Items = itemsOf(flow.All[e.Step], h.Iterations)
+			e.Items = itemsOf(def.All[e.Step], h.Iterations)
 		}
 	}
 	if polls, ok := detail.Get("polls").Int64(); ok {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -28,7 +28,7 @@ func TestRenderWithinLeavesOutLargeValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			event := machine.Event{Type: machine.TaskSucceeded, Step: -1, Input: value.String(tt.input), Output: value.String(tt.output)}
-			got, size := event.RenderWithin(&fdl.Flow{}, most)
+			got, size := event.RenderWithin(&flow.Flow{}, most)
 			var leftOut []string
 			for _, part := range strings.Split(got.EventDetail, "left out: ")[1:] {
 				text, _, _ := strings.Cut(part, ",")
@@ -37,7 +37,7 @@ func TestRenderWithinLeavesOutLargeValues(t *testing.T) {
 			if strings.Join(leftOut, ";") != tt.leftOut || size > most || size < len(got.EventDetail) {
 				t.Errorf("%d bytes: %.300s; want %q left out", size, got.EventDetail, tt.leftOut)
 			}
-			if tt.leftOut == "" && got.EventDetail != event.Render(&fdl.Flow{}).EventDetail {
+			if tt.leftOut == "" && got.EventDetail != event.Render(&flow.Flow{}).EventDetail {
 				t.Errorf("it differs: %.300s", got.EventDetail)
 			}
 		})

@@ -6,15 +6,15 @@ import (
 	"strconv"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // fork begins a parallel or a foreach. With fewer than two lanes its items run in this log (rule 14).
-func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
+func (r *run) fork(step *flow.Step, input value.Value) *flow.Step {
 	items, lanes := 0, MaxLanes
-	if foreach, ok := step.Kind.(*fdl.Foreach); ok {
+	if foreach, ok := step.Kind.(*flow.Foreach); ok {
 		collection := r.collection(foreach, input)
 		if collection.Kind() != value.KindArray {
 			r.fail(step, token.Failure(ErrorInvalidArgument,
@@ -22,7 +22,7 @@ func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
 			return nil
 		}
 		items, lanes = collection.Len(), foreach.MaxConcurrency
-	} else if parallel, ok := step.Kind.(*fdl.Parallel); ok {
+	} else if parallel, ok := step.Kind.(*flow.Parallel); ok {
 		items = len(parallel.Branches)
 	}
 	if lanes = min(lanes, items); lanes > 1 {
@@ -37,7 +37,7 @@ func (r *run) fork(step *fdl.Step, input value.Value) *fdl.Step {
 }
 
 // waitForLanes waits for the lanes of a step that was just entered.
-func (r *run) waitForLanes(step *fdl.Step, input value.Value, items, lanes int) {
+func (r *run) waitForLanes(step *flow.Step, input value.Value, items, lanes int) {
 	s := r.state()
 	first, block := s.FirstID+s.Events+s.Reserved, r.block(step)
 	if block > (math.MaxInt-first)/lanes/2 {
@@ -57,7 +57,7 @@ func (r *run) waitForLanes(step *fdl.Step, input value.Value, items, lanes int) 
 
 // block is the number of ids for each lane of the step: for its own events, and for those of the
 // lanes of all forks that it may enter. It is huge if there are not so many numbers.
-func (r *run) block(step *fdl.Step) int {
+func (r *run) block(step *flow.Step) int {
 	events := r.env.Limits.events()
 	size, perLevel := events, events/2*MaxLanes // a fork has at least two events
 	for range forksInside(r.env.Flow, step) {
@@ -70,7 +70,7 @@ func (r *run) block(step *fdl.Step) int {
 }
 
 // forksInside is how deeply forks are nested inside of a fork.
-func forksInside(flow *fdl.Flow, fork *fdl.Step) int {
+func forksInside(flow *flow.Flow, fork *flow.Step) int {
 	most := 0
 	for _, step := range flow.All[fork.Index+1:] {
 		forks := 0
@@ -90,17 +90,17 @@ func forksInside(flow *fdl.Flow, fork *fdl.Step) int {
 
 // NeedsOutputs reports whether the outputs of the lanes are needed: whether the output of the
 // attempt's step is mapped from them. Otherwise lanes do not keep them.
-func NeedsOutputs(flow *fdl.Flow, attempt Attempt) bool { return needsOutputs(flow.All[attempt.Step]) }
+func NeedsOutputs(flow *flow.Flow, attempt Attempt) bool { return needsOutputs(flow.All[attempt.Step]) }
 
-func needsOutputs(step *fdl.Step) bool { return step.Output.Uses(expr.RootLocal) }
+func needsOutputs(step *flow.Step) bool { return step.Output.Uses(expr.RootLocal) }
 
-func (r *run) collection(foreach *fdl.Foreach, input value.Value) value.Value {
+func (r *run) collection(foreach *flow.Foreach, input value.Value) value.Value {
 	return r.lookup.Open(foreach.Collection.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}))
 }
 
 // enterItem enters an item of the innermost fork, or leaves the fork if it has no such item. It
 // returns the next step.
-func (r *run) enterItem(index int) *fdl.Step {
+func (r *run) enterItem(index int) *flow.Step {
 	s, fork := r.state(), *r.innermost()
 	step := r.env.Flow.All[fork.Owner.Step]
 	entered, input, steps := r.item(step, fork.Input, index)
@@ -115,14 +115,14 @@ func (r *run) enterItem(index int) *fdl.Step {
 }
 
 // item returns the event, the input and the steps of an item, no steps if the fork does not have it.
-func (r *run) item(step *fdl.Step, input value.Value, index int) (EventType, value.Value, []*fdl.Step) {
-	if parallel, ok := step.Kind.(*fdl.Parallel); ok {
+func (r *run) item(step *flow.Step, input value.Value, index int) (EventType, value.Value, []*flow.Step) {
+	if parallel, ok := step.Kind.(*flow.Parallel); ok {
 		if index >= len(parallel.Branches) {
 			return BranchEntered, input, nil
 		}
 		return BranchEntered, input, parallel.Branches[index]
 	}
-	foreach, _ := step.Kind.(*fdl.Foreach)
+	foreach, _ := step.Kind.(*flow.Foreach)
 	collection := r.collection(foreach, input)
 	if index >= collection.Len() {
 		return IterationEntered, input, nil
@@ -135,9 +135,9 @@ func (r *run) item(step *fdl.Step, input value.Value, index int) (EventType, val
 }
 
 // endItem leaves an item, whose series was the innermost one, and enters the next one.
-func (r *run) endItem(step *fdl.Step, ended Series) *fdl.Step {
+func (r *run) endItem(step *flow.Step, ended Series) *flow.Step {
 	exited := IterationExited
-	if _, ok := step.Kind.(*fdl.Parallel); ok {
+	if _, ok := step.Kind.(*flow.Parallel); ok {
 		exited = BranchExited
 	}
 	r.emit(Event{Type: exited, Step: step.Index, Index: ended.Owner.Branch})
@@ -229,7 +229,7 @@ func elements(array value.Value) []value.Value {
 }
 
 // endFork continues after the last item of this log: with the end of the lane, or of the step.
-func (r *run) endFork(step *fdl.Step, fork Series) *fdl.Step {
+func (r *run) endFork(step *flow.Step, fork Series) *flow.Step {
 	s := r.state()
 	r.leaveSeries()
 	r.independent = false
@@ -246,7 +246,7 @@ func (r *run) endFork(step *fdl.Step, fork Series) *fdl.Step {
 }
 
 // exitFork ends the step. The limit of its data is checked before its mappings read large values.
-func (r *run) exitFork(step *fdl.Step, input, local value.Value) *fdl.Step {
+func (r *run) exitFork(step *flow.Step, input, local value.Value) *flow.Step {
 	if err := r.checkData(step, input, local); err != nil {
 		r.fail(step, *err)
 		return nil

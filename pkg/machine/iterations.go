@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // Items returns the index of each item of a fork that the state is in, the outermost first.
@@ -38,9 +38,9 @@ func WithItems(items []int, events []Event) []Event {
 
 // Iterations returns the indices of the iterations around a step, of those of all items around it. A
 // branch has none: its steps have names of their own.
-func Iterations(step *fdl.Step, items []int) (iterations []int) {
+func Iterations(step *flow.Step, items []int) (iterations []int) {
 	for i, fork := range ForksAround(step) {
-		if _, ok := fork.Kind.(*fdl.Foreach); ok && i < len(items) {
+		if _, ok := fork.Kind.(*flow.Foreach); ok && i < len(items) {
 			iterations = append(iterations, items[i])
 		}
 	}
@@ -48,13 +48,13 @@ func Iterations(step *fdl.Step, items []int) (iterations []int) {
 }
 
 // itemsOf reverses [Iterations], but for the indices of branches.
-func itemsOf(step *fdl.Step, iterations []int) (items []int) {
+func itemsOf(step *flow.Step, iterations []int) (items []int) {
 	if len(iterations) == 0 {
 		return nil
 	}
 	for _, fork := range ForksAround(step) {
 		index := 0
-		if _, ok := fork.Kind.(*fdl.Foreach); ok && len(iterations) > 0 {
+		if _, ok := fork.Kind.(*flow.Foreach); ok && len(iterations) > 0 {
 			index, iterations = iterations[0], iterations[1:]
 		}
 		items = append(items, index)
@@ -63,7 +63,7 @@ func itemsOf(step *fdl.Step, iterations []int) (items []int) {
 }
 
 // ForksAround returns the forks around a step, the outermost first.
-func ForksAround(step *fdl.Step) (forks []*fdl.Step) {
+func ForksAround(step *flow.Step) (forks []*flow.Step) {
 	for step != nil && step.Series != nil && step.Series.Owner != nil {
 		if step = step.Series.Owner; step.IsFork() {
 			forks = append(forks, step)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -166,7 +166,7 @@ func TestHistoryHasTheCloserOfAToken(t *testing.T) {
 }
 
 // closedEvent is the event of the end of a job's token.
-func closedEvent(t *testing.T, flow *fdl.Flow, outcome token.Outcome, by token.Closer) machine.Event {
+func closedEvent(t *testing.T, flow *flow.Flow, outcome token.Outcome, by token.Closer) machine.Event {
 	t.Helper()
 	env := machine.Env{Flow: flow, Keys: keys, Cause: "wake", Tag: "t"}
 	state, _ := machine.New(machine.FlowRef{Name: "sample"}, env.Flow, "run", value.Object(), epoch, machine.Limits{})

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // firstExpiry returns when an execution that starts now is deleted, unless it waits longer than its definition
 // says.
-func (l Limits) firstExpiry(flow *fdl.Flow, now time.Time) time.Time {
+func (l Limits) firstExpiry(flow *flow.Flow, now time.Time) time.Time {
 	life := l.duration(flow)
 	if l.extends(flow) && !l.waitsLong(flow, now) {
 		life = min(life, l.ShortLife)
@@ -20,7 +20,7 @@ func (l Limits) firstExpiry(flow *fdl.Flow, now time.Time) time.Time {
 // extends reports whether the logs of a flow expire later once they wait longer. Those of a flow with forks
 // do not: the logs of its lanes refer to each other, so all of them expire at the instant that was fixed at
 // the start.
-func (l Limits) extends(flow *fdl.Flow) bool {
+func (l Limits) extends(flow *flow.Flow) bool {
 	for _, step := range flow.All {
 		if step.IsFork() {
 			return false
@@ -31,21 +31,21 @@ func (l Limits) extends(flow *fdl.Flow) bool {
 
 // waitsLong reports whether a step of the flow says that it may wait longer than the short life, so that
 // extending the expiry later would cost a write that can be saved.
-func (l Limits) waitsLong(flow *fdl.Flow, now time.Time) bool {
-	for _, step := range flow.All {
+func (l Limits) waitsLong(def *flow.Flow, now time.Time) bool {
+	for _, step := range def.All {
 		var wait time.Duration
 		switch kind := step.Kind.(type) {
-		case *fdl.Wait:
+		case *flow.Wait:
 			wait = kind.Duration
-			if kind.Mode == fdl.WaitTimestamp {
+			if kind.Mode == flow.WaitTimestamp {
 				wait = kind.Timestamp.Sub(now)
 			}
-		case *fdl.Task:
+		case *flow.Task:
 			wait = kind.Timeout
-			if wait == 0 && kind.Heartbeat == 0 && (!isAwaited(kind) || kind.Pattern == fdl.PatternSync) {
-				wait = l.duration(flow)
+			if wait == 0 && kind.Heartbeat == 0 && (!isAwaited(kind) || kind.Pattern == flow.PatternSync) {
+				wait = l.duration(def)
 			}
-		case *fdl.Pass, *fdl.Choice, *fdl.Parallel, *fdl.Foreach, *fdl.Succeed, *fdl.Fail:
+		case *flow.Pass, *flow.Choice, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 		}
 		if wait > l.ShortLife {
 			return true
@@ -56,7 +56,7 @@ func (l Limits) waitsLong(flow *fdl.Flow, now time.Time) bool {
 
 // LastExpiry returns when the execution is deleted at the latest. What cannot be kept longer afterwards is kept
 // until then.
-func (l Limits) LastExpiry(s State, flow *fdl.Flow) time.Time {
+func (l Limits) LastExpiry(s State, flow *flow.Flow) time.Time {
 	return later(s.Expires, l.EndsAt(s, flow).Add(l.retention()))
 }
 
@@ -89,7 +89,7 @@ func (r *run) keepUntil(until time.Time) {
 
 // keepForTask keeps the log for the time that an attempt which begins now may wait for its token. The token
 // expires with the log, so this comes before the token.
-func (r *run) keepForTask(task *fdl.Task) {
+func (r *run) keepForTask(task *flow.Task) {
 	until := r.limitAt()
 	if task.Timeout > 0 {
 		until = r.at.Add(task.Timeout)
@@ -99,7 +99,7 @@ func (r *run) keepForTask(task *fdl.Task) {
 
 // waitsForLastingToken reports whether the state waits for a token that was made to be valid as long as the log is
 // kept at most, because nothing else limits the wait.
-func (s State) waitsForLastingToken(flow *fdl.Flow) bool {
+func (s State) waitsForLastingToken(flow *flow.Flow) bool {
 	w := s.Waiting
 	return w != nil && w.For == WaitingForToken && canWait(flow, w) && taskOf(flow.All[w.Attempt.Step]).Timeout == 0
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -81,7 +81,7 @@ func (l Limits) item() int { return cmp.Or(l.Item, MaxItem) }
 func (l Limits) direct() time.Duration { return cmp.Or(l.Direct, DefaultDirect) }
 
 // duration is how long an execution of the flow may take.
-func (l Limits) duration(flow *fdl.Flow) time.Duration {
+func (l Limits) duration(flow *flow.Flow) time.Duration {
 	return cmp.Or(flow.Timeout, l.Duration, DefaultDuration)
 }
 
@@ -95,7 +95,7 @@ const leastRetention = 24 * time.Hour
 // is nil. If the flow has no time limit, Duration counts. If the expiry is fixed, of all logs of the flow or of the
 // token that the state waits for, that has to come later: a Duration that was raised does not count then. A
 // Retention that was raised ends nothing.
-func (l Limits) EndsAt(s State, flow *fdl.Flow) time.Time {
+func (l Limits) EndsAt(s State, flow *flow.Flow) time.Time {
 	if flow != nil && flow.Timeout > 0 {
 		return s.Started.Add(flow.Timeout)
 	}
@@ -116,7 +116,7 @@ func limitReached(name, format string, args ...any) *token.Outcome {
 	return new(token.Failure(name, fmt.Sprintf(format, args...)))
 }
 
-func nameOf(step *fdl.Step) string {
+func nameOf(step *flow.Step) string {
 	if step == nil {
 		return ""
 	}
@@ -145,7 +145,7 @@ func (l Limits) checkData(step string, values ...value.Value) *token.Outcome {
 		size, l.data(), raise)
 }
 
-func (r *run) checkData(step *fdl.Step, values ...value.Value) *token.Outcome {
+func (r *run) checkData(step *flow.Step, values ...value.Value) *token.Outcome {
 	return r.env.Limits.checkData(nameOf(step), values...)
 }
 

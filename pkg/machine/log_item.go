@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -51,7 +51,7 @@ func runToFit(env Env, s State, sig Signal) *run {
 
 // mayFailForSize is called where the application may fail because its item becomes too large. It counts
 // these checkpoints, and returns an error at those that the plan makes fail.
-func (r *run) mayFailForSize(step *fdl.Step) *token.Outcome {
+func (r *run) mayFailForSize(step *flow.Step) *token.Outcome {
 	r.checkpoints++
 	if r.plan.failAt == 0 || r.checkpoints < r.plan.failAt {
 		return nil
@@ -119,7 +119,7 @@ func (e Event) bound() int {
 const maxEventBytes = 64 << 10
 
 // beginsLogItem reports whether the step belongs into another item.
-func (r *run) beginsLogItem(step *fdl.Step) bool {
+func (r *run) beginsLogItem(step *flow.Step) bool {
 	if step == r.resumed {
 		r.resumed = nil
 		return false
@@ -171,7 +171,7 @@ func (m *measure) size(events []Event, at time.Time) int {
 }
 
 // waitForNextLogItem leaves the step to the wake of a timer that is due at once.
-func (r *run) waitForNextLogItem(step *fdl.Step) {
+func (r *run) waitForNextLogItem(step *flow.Step) {
 	s := r.state()
 	s.Waiting = &Waiting{
 		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForNextItem, Input: value.Object(), Due: r.at, Entry: r.entry(),

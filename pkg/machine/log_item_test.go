@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -15,7 +16,7 @@ import (
 const storeLimit = 390 << 10
 
 // manyPasses is a flow whose steps each put out a key of their own.
-func manyPasses(t *testing.T, steps int) *fdl.Flow {
+func manyPasses(t *testing.T, steps int) *flow.Flow {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("version: v1\ntype: flow\nsteps:\n")

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -45,7 +45,7 @@ const (
 
 // mapped evaluates the mappings in a field of the step, or of the flow if step is nil, and notes
 // those whose source is missing.
-func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope *expr.Scope) value.Value {
+func (r *run) mapped(step *flow.Step, field string, mappings expr.Mappings, scope *expr.Scope) value.Value {
 	scope.Lookup = &r.lookup
 	made := mappings.Eval(scope)
 	if made.Len() < len(mappings) {
@@ -55,7 +55,7 @@ func (r *run) mapped(step *fdl.Step, field string, mappings expr.Mappings, scope
 }
 
 // noteUnmapped notes each mapping once whose target is missing in made.
-func (r *run) noteUnmapped(step *fdl.Step, field string, mappings expr.Mappings, made value.Value) {
+func (r *run) noteUnmapped(step *flow.Step, field string, mappings expr.Mappings, made value.Value) {
 	for _, m := range mappings {
 		path, _ := m.Source.Path()
 		if !made.Get(m.Target).IsMissing() {
@@ -76,16 +76,16 @@ func (r *run) addUnmapped(absent UnmappedSource) {
 }
 
 // noteUnnamed notes that the ExecutionName of a sub-flow is missing in the parameters of an attempt.
-func (r *run) noteUnnamed(step *fdl.Step, task *fdl.Task, params value.Value) {
-	const name = fdl.ParamExecutionName
-	if task.Resource.IsSubflow() && task.Params.Has(name) && params.Get(name).IsMissing() {
+func (r *run) noteUnnamed(step *flow.Step, task *flow.Task, params value.Value) {
+	const name = flow.ParamExecutionName
+	if task.Resource.Subflow && task.Params.Has(name) && params.Get(name).IsMissing() {
 		r.addUnmapped(UnmappedSource{Step: step.Name, Mappings: serviceParams, Target: name, Source: task.Params.Source().Get(name).Text()})
 	}
 }
 
 // context is $context for mappings that use it, else missing. The event is the one that enters or
 // leaves the step, and the attempt that of a task.
-func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int) value.Value {
+func (r *run) context(mappings expr.Mappings, step *flow.Step, event, attempt int) value.Value {
 	if !mappings.Uses(expr.RootContext) {
 		return value.Missing()
 	}
@@ -111,14 +111,14 @@ func (r *run) context(mappings expr.Mappings, step *fdl.Step, event, attempt int
 
 // taskContext is $context.task: the key of the attempt, and the token and the callback URL of a
 // task that waits for a callback.
-func (r *run) taskContext(step *fdl.Step, attempt int) value.Value {
-	task, isTask := step.Kind.(*fdl.Task)
+func (r *run) taskContext(step *flow.Step, attempt int) value.Value {
+	task, isTask := step.Kind.(*flow.Task)
 	if !isTask {
 		return value.Missing()
 	}
 	key := r.callOf(step, Attempt{Step: step.Index, Number: attempt}).Key()
 	text := value.Missing()
-	if task.Pattern == fdl.PatternWaitForCallback && r.env.Keys.Check() == nil {
+	if task.Pattern == flow.PatternWaitForCallback && r.env.Keys.Check() == nil {
 		text = r.tokenText(task, attempt)
 	}
 	return value.Object(
@@ -138,12 +138,12 @@ func (r *run) callbackURL(text value.Value) value.Value {
 
 // needsCallbackBase returns the first step that maps a callback URL where there is no address for
 // callbacks, nil for none.
-func (r *run) needsCallbackBase() *fdl.Step {
+func (r *run) needsCallbackBase() *flow.Step {
 	if r.env.CallbackBase != "" {
 		return nil
 	}
 	for step, task := range r.env.Flow.Tasks() {
-		if task.CallbackURL && task.Pattern == fdl.PatternWaitForCallback {
+		if task.CallbackURL && task.Pattern == flow.PatternWaitForCallback {
 			return step
 		}
 	}
@@ -161,7 +161,7 @@ func noCallbackBase(step, hint string) token.Outcome {
 }
 
 // tokenText is the token of an attempt. If an earlier key signed it, that key signs it again.
-func (r *run) tokenText(task *fdl.Task, attempt int) value.Value {
+func (r *run) tokenText(task *flow.Task, attempt int) value.Value {
 	if r.endedWaiting == nil || r.endedWaiting.Attempt.Number != attempt || r.endedWaiting.Token == nil {
 		r.keepForTask(task)
 		return value.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))

@@ -1,6 +1,6 @@
 package machine
 
-import "github.com/waitless/waitless/pkg/fdl"
+import "github.com/waitless/waitless/pkg/flow"
 
 // Numbering gives the events of a log the ids of the API, which are unique in the execution and never
 // change. A fork reserves a block of ids for each lane: those of the first lane follow that of its
@@ -30,7 +30,7 @@ func (n Numbering) Lane(index int) Numbering {
 }
 
 // Render returns the next event of the log in the form of the API.
-func (n *Numbering) Render(e Event, flow *fdl.Flow) HistoryEvent { return n.Number(e).Render(flow) }
+func (n *Numbering) Render(e Event, flow *flow.Flow) HistoryEvent { return n.Number(e).Render(flow) }
 
 // Number returns the next event of the log with the ids of the API. What caused it is the event before
 // it, of the first event of a lane that of the fork.

@@ -3,7 +3,7 @@ package machine
 import (
 	"fmt"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -33,7 +33,7 @@ func (r *run) resolve(outcome token.Outcome, by token.Closer) {
 }
 
 // conclude records how the attempt ended and continues.
-func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, by token.Closer) {
+func (r *run) conclude(step *flow.Step, waiting Waiting, outcome token.Outcome, by token.Closer) {
 	outcome = r.record(step, &waiting, outcome, by)
 	switch {
 	case r.state().Ending != nil:
@@ -47,7 +47,7 @@ func (r *run) conclude(step *fdl.Step, waiting Waiting, outcome token.Outcome, b
 
 // record records how the attempt ended. A success that is too large for the item becomes a failure,
 // unless a closer was told of the success: then the step fails when it is left.
-func (r *run) record(step *fdl.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
+func (r *run) record(step *flow.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
 	if w.Token == nil && !outcome.Failed() {
 		if err := r.mayFailForSize(step); err != nil {
 			outcome = *err

@@ -5,13 +5,13 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 )
 
 // polled decides what the outcome of a poll means for its attempt, which ends with the returned
 // outcome or waits for the next poll. A failed poll fails the attempt.
-func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.Closer) (_ token.Outcome, _ token.Closer, ended bool) {
+func (r *run) polled(step *flow.Step, w Waiting, outcome token.Outcome, by token.Closer) (_ token.Outcome, _ token.Closer, ended bool) {
 	poll := taskOf(step).Poll
 	switch {
 	case outcome.Failed(), poll.Condition.Holds(&expr.Scope{Self: outcome.Output, Lookup: &r.lookup}):
@@ -22,7 +22,7 @@ func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.
 	case w.Polls == poll.MaxAttempts:
 		return token.Failure(ErrorConditionNotMet, fmt.Sprintf(
 			"step %s: the condition %s did not hold after %s, the most that are allowed; the last one returned %s",
-			step.Name, poll.Condition, fdl.Count(w.Polls, "poll"), shown(outcome.Output))), by, true
+			step.Name, poll.Condition, flow.Count(w.Polls, "poll"), shown(outcome.Output))), by, true
 	default:
 		r.waitForPoll(w, poll)
 		return outcome, by, false
@@ -30,7 +30,7 @@ func (r *run) polled(step *fdl.Step, w Waiting, outcome token.Outcome, by token.
 	return outcome, by, true
 }
 
-func (r *run) waitForPoll(w Waiting, poll *fdl.Poll) {
+func (r *run) waitForPoll(w Waiting, poll *flow.Poll) {
 	due := r.at.Add(poll.After(w.Polls))
 	if !w.Deadline.IsZero() && w.Deadline.Before(due) {
 		due = w.Deadline

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -22,25 +22,25 @@ type Question struct {
 const maxPrompt = 16 << 10
 
 // Asks reports whether the step asks a question.
-func Asks(step *fdl.Step) bool {
+func Asks(step *flow.Step) bool {
 	task := taskOf(step)
 	return task != nil && (!task.Prompt.IsEmpty() || task.Choices != nil)
 }
 
 // JobParams returns the params of the job that the step starts with that input, which is complete. They are missing if it starts none.
-func JobParams(step *fdl.Step, input value.Value) value.Value {
-	task, isTask := step.Kind.(*fdl.Task)
+func JobParams(step *flow.Step, input value.Value) value.Value {
+	task, isTask := step.Kind.(*flow.Task)
 	switch {
 	case isTask && task.Resource.Kind != "":
 		return task.Params.Eval(&expr.Scope{Self: input})
-	case isTask && task.Resource.Function == fdl.StartJob:
+	case isTask && task.Resource.Function == flow.StartJob:
 		return input.Get("params")
 	}
 	return value.Missing()
 }
 
 // QuestionOf returns what the step asks with that input, which is complete. It returns nil for a step that asks nothing.
-func QuestionOf(step *fdl.Step, input value.Value) *Question {
+func QuestionOf(step *flow.Step, input value.Value) *Question {
 	if !Asks(step) {
 		return nil
 	}

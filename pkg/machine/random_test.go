@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -59,7 +59,7 @@ type walk struct {
 	t     *testing.T
 	r     *rand.Rand
 	text  string
-	flow  *fdl.Flow
+	flow  *flow.Flow
 	limit machine.Limits
 	state machine.State
 	// functions are the time limits of the flow's functions.

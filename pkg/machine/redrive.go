@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -20,8 +20,8 @@ type Redriven struct {
 
 // RedrivePoint is where the steps of an execution that ended can go on.
 type RedrivePoint struct {
-	Step   *fdl.Step // nil for the end of the innermost series
-	Series []Series  // those that were open before the step; none if nothing ran
+	Step   *flow.Step // nil for the end of the innermost series
+	Series []Series   // those that were open before the step; none if nothing ran
 }
 
 // RedriveName returns the name that the redrive of an execution has unless it is given another one: "run-redrive",
@@ -37,16 +37,16 @@ func (s State) RedriveName() string {
 	if s.Redriven != nil {
 		name, added = strings.TrimSuffix(name, suffix(s.Redriven.Count)), suffix(s.Redriven.Count+1)
 	}
-	return name[:min(len(name), fdl.MaxName-len(added))] + added
+	return name[:min(len(name), flow.MaxName-len(added))] + added
 }
 
 // redrivenStep is the step with which a redriven execution begins, nil for the end of the innermost series.
-func (r *run) redrivenStep() *fdl.Step {
+func (r *run) redrivenStep() *flow.Step {
 	return stepNamed(r.env.Flow, r.state().Redriven.Step)
 }
 
 // stepNamed returns the step of that name, or nil.
-func stepNamed(flow *fdl.Flow, name string) *fdl.Step {
+func stepNamed(flow *flow.Flow, name string) *flow.Step {
 	for _, step := range flow.All {
 		if step.Name == name {
 			return step
@@ -60,7 +60,7 @@ func stepNamed(flow *fdl.Flow, name string) *fdl.Step {
 // outermost fork. With a name it is the step of that name, as it was entered last. Values that have to be loaded into known
 // first are returned as load.
 func FindRedrive(
-	flow *fdl.Flow, first State, events []Event, from string, known map[value.Ref]value.Value,
+	flow *flow.Flow, first State, events []Event, from string, known map[value.Ref]value.Value,
 ) (p RedrivePoint, load []value.Ref, err error) {
 	r := replay{run: run{lookup: value.Lookup{Known: known}}, inputs: map[int]value.Value{}, points: map[int]RedrivePoint{}}
 	r.env.Flow = flow
@@ -79,14 +79,14 @@ type replay struct {
 	run
 	inputs map[int]value.Value  // of the steps, as they were entered last
 	points map[int]RedrivePoint // of the steps, as they were entered last
-	last   *fdl.Step            // was entered, or has exited, last
+	last   *flow.Step           // was entered, or has exited, last
 	exited bool                 // the last step has exited
-	taken  *fdl.Branch          // of the last step, if that is a choice whose branch had steps
-	failed *fdl.Step            // with it the execution failed
+	taken  *flow.Branch         // of the last step, if that is a choice whose branch had steps
+	failed *flow.Step           // with it the execution failed
 	caught *Event               // the failure of the last step, which a catch handled
 }
 
-func (r *replay) follow(step *fdl.Step, e Event) {
+func (r *replay) follow(step *flow.Step, e Event) {
 	if e.Type == StepFailed && e.Output.IsMissing() && r.failed == nil {
 		r.failed = step
 	}
@@ -104,7 +104,7 @@ func (r *replay) follow(step *fdl.Step, e Event) {
 }
 
 // entered opens the series of the step, and leaves those that ended without an event.
-func (r *replay) entered(step *fdl.Step, input value.Value) {
+func (r *replay) entered(step *flow.Step, input value.Value) {
 	s := r.state()
 	if len(s.Series) == 0 {
 		s.Series = []Series{{Local: value.Object()}}
@@ -137,7 +137,7 @@ func (r *replay) leaveInner() {
 	}
 }
 
-func (r *replay) exitedStep(step *fdl.Step, output value.Value) {
+func (r *replay) exitedStep(step *flow.Step, output value.Value) {
 	r.taken = nil
 	for depth := len(ownersOf(step)); len(r.state().Series) > depth; {
 		if owner := r.innermost().Owner; owner.Kind == OwnerChoice && owner.Step == step.Index {
@@ -167,9 +167,9 @@ func (r *replay) point(from string) (RedrivePoint, error) {
 }
 
 // afterLast is the step after the last one, which has exited.
-func (r *replay) afterLast() *fdl.Step {
+func (r *replay) afterLast() *flow.Step {
 	branch := r.taken
-	if choice, ok := r.last.Kind.(*fdl.Choice); ok && branch == nil {
+	if choice, ok := r.last.Kind.(*flow.Choice); ok && branch == nil {
 		_, branch = pick(choice, &expr.Scope{Self: r.inputs[r.last.Index], Lookup: &r.lookup})
 	}
 	if branch != nil && branch.Goto != nil {
@@ -205,20 +205,20 @@ func (r *replay) ran() string {
 }
 
 // outermost returns the outermost fork around a step, or outside of forks the step.
-func outermost(step *fdl.Step) *fdl.Step { return append(ForksAround(step), step)[0] }
+func outermost(step *flow.Step) *flow.Step { return append(ForksAround(step), step)[0] }
 
 // ownersOf returns the owners of the series that are open around a step outside of forks, the flow first.
-func ownersOf(step *fdl.Step) []Owner {
-	around, in := step.Series.Owner, func(steps []*fdl.Step) bool { return len(steps) > 0 && steps[0].Series == step.Series }
+func ownersOf(step *flow.Step) []Owner {
+	around, in := step.Series.Owner, func(steps []*flow.Step) bool { return len(steps) > 0 && steps[0].Series == step.Series }
 	if around == nil {
 		return []Owner{{}}
 	}
 	owner := Owner{Kind: OwnerCatch, Step: around.Index}
-	if choice, ok := around.Kind.(*fdl.Choice); ok {
+	if choice, ok := around.Kind.(*flow.Choice); ok {
 		owner.Kind = OwnerChoice
-		owner.Branch = slices.IndexFunc(choice.Branches, func(b fdl.Branch) bool { return in(b.Steps) }) // or defaultBranch
+		owner.Branch = slices.IndexFunc(choice.Branches, func(b flow.Branch) bool { return in(b.Steps) }) // or defaultBranch
 	} else {
-		owner.Branch = slices.IndexFunc(taskOf(around).Catch, func(c fdl.Catch) bool { return in(c.Steps) })
+		owner.Branch = slices.IndexFunc(taskOf(around).Catch, func(c flow.Catch) bool { return in(c.Steps) })
 	}
 	return append(ownersOf(around), owner)
 }
@@ -237,7 +237,7 @@ func (p RedrivePoint) Redriven(s State) *Redriven {
 
 // In returns the point in a definition of the flow, to, which has the step at the same place as the one that the execution
 // had: in the same branches of the same choices and catches.
-func (p RedrivePoint) In(had, to *fdl.Flow) (RedrivePoint, error) {
+func (p RedrivePoint) In(had, to *flow.Flow) (RedrivePoint, error) {
 	moved := RedrivePoint{p.Step, slices.Clone(p.Series)}
 	if had != to && len(p.Series) > 0 {
 		if err := moved.move(had, to); err != nil {
@@ -245,14 +245,14 @@ func (p RedrivePoint) In(had, to *fdl.Flow) (RedrivePoint, error) {
 		}
 	}
 	if moved.Step != nil {
-		if _, fails := moved.Step.Kind.(*fdl.Fail); fails {
+		if _, fails := moved.Step.Kind.(*flow.Fail); fails {
 			return p, fmt.Errorf("step %q is of type fail, so it fails again; go on from an earlier step", moved.Step.Name)
 		}
 	}
 	return moved, nil
 }
 
-func (p *RedrivePoint) move(had, to *fdl.Flow) error {
+func (p *RedrivePoint) move(had, to *flow.Flow) error {
 	if p.Step == nil {
 		return errors.New("no step was left to run, so another definition changes nothing")
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -118,7 +118,7 @@ func (w *walk) findRedrive(first machine.State, events []machine.Event) machine.
 
 func TestRedriveName(t *testing.T) {
 	t.Parallel()
-	long := string(slices.Repeat([]byte("n"), fdl.MaxName))
+	long := string(slices.Repeat([]byte("n"), flow.MaxName))
 	for _, tt := range []struct {
 		name     string
 		redriven *machine.Redriven
@@ -131,7 +131,7 @@ func TestRedriveName(t *testing.T) {
 		{"other", &machine.Redriven{From: "run", Count: 1}, "other-redrive-2"},
 		{long, nil, long[:len(long)-8] + "-redrive"},
 	} {
-		if got := (machine.State{Execution: tt.name, Redriven: tt.redriven}).RedriveName(); got != tt.want || !fdl.ValidName(got) {
+		if got := (machine.State{Execution: tt.name, Redriven: tt.redriven}).RedriveName(); got != tt.want || !flow.ValidName(got) {
 			t.Errorf("%.20s: %s, want %s", tt.name, got, tt.want)
 		}
 	}

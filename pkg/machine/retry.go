@@ -5,6 +5,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -16,13 +17,13 @@ func matches(errors []string, failure token.Outcome) bool {
 
 // attemptFailed continues after a failed attempt: with a retry, with a catch, or with the failure
 // of the step.
-func (r *run) attemptFailed(step *fdl.Step, w Waiting, failure token.Outcome) {
+func (r *run) attemptFailed(step *flow.Step, w Waiting, failure token.Outcome) {
 	task := taskOf(step)
 	if i := policyFor(task, failure); i >= 0 && w.retried(i) < task.Retry[i].MaxAttempts {
 		r.pauseForRetry(step, w, i)
 		return
 	}
-	if i := slices.IndexFunc(task.Catch, func(c fdl.Catch) bool { return matches(c.Errors, failure) }); i >= 0 {
+	if i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return matches(c.Errors, failure) }); i >= 0 {
 		r.advance(r.caught(step, w, i, failure))
 		return
 	}
@@ -31,8 +32,8 @@ func (r *run) attemptFailed(step *fdl.Step, w Waiting, failure token.Outcome) {
 
 // policyFor is the first policy that names the failure, -1 for none. It decides alone: after its
 // last retry no later policy counts.
-func policyFor(task *fdl.Task, failure token.Outcome) int {
-	return slices.IndexFunc(task.Retry, func(p fdl.Retry) bool { return matches(p.Errors, failure) })
+func policyFor(task *flow.Task, failure token.Outcome) int {
+	return slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return matches(p.Errors, failure) })
 }
 
 func (w *Waiting) retried(policy int) int {
@@ -43,7 +44,7 @@ func (w *Waiting) retried(policy int) int {
 }
 
 // pauseForRetry counts the retry and waits for it. A retry without a pause is made at once.
-func (r *run) pauseForRetry(step *fdl.Step, w Waiting, policy int) {
+func (r *run) pauseForRetry(step *flow.Step, w Waiting, policy int) {
 	policies := taskOf(step).Retry
 	retried := make([]int, len(policies))
 	copy(retried, w.Retried)
@@ -60,7 +61,7 @@ func (r *run) pauseForRetry(step *fdl.Step, w Waiting, policy int) {
 }
 
 // tryAgain begins a new attempt.
-func (r *run) tryAgain(step *fdl.Step, w Waiting) {
+func (r *run) tryAgain(step *flow.Step, w Waiting) {
 	if err := r.checkEvents(); err != nil {
 		r.fail(step, *err)
 		return
@@ -79,7 +80,7 @@ func (r *run) tryAgain(step *fdl.Step, w Waiting) {
 
 // caught continues with an entry of the catch. The step has failed, and the error mappings are its
 // output.
-func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome) *fdl.Step {
+func (r *run) caught(step *flow.Step, w Waiting, index int, failure token.Outcome) *flow.Step {
 	output := r.errorOutput(step, w, failure)
 	if err := r.limitsReached(step, w.Input, output); err != nil {
 		r.fail(step, *err)
@@ -97,7 +98,7 @@ func (r *run) caught(step *fdl.Step, w Waiting, index int, failure token.Outcome
 }
 
 // errorOutput maps the failure.
-func (r *run) errorOutput(step *fdl.Step, w Waiting, failure token.Outcome) value.Value {
+func (r *run) errorOutput(step *flow.Step, w Waiting, failure token.Outcome) value.Value {
 	mappings := taskOf(step).ErrorMappings
 	if mappings == nil {
 		return value.Object()
@@ -111,7 +112,7 @@ func (r *run) errorOutput(step *fdl.Step, w Waiting, failure token.Outcome) valu
 }
 
 // afterCatch follows the goto of the entry, which has precedence over the end of the task.
-func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
+func afterCatch(step *flow.Step, entry *flow.Catch) *flow.Step {
 	if entry.Goto != nil {
 		return entry.Goto
 	}
@@ -120,7 +121,7 @@ func afterCatch(step *fdl.Step, entry *fdl.Catch) *fdl.Step {
 
 // endCatch continues after the steps of an entry. The task is over, so their output is its output,
 // without another event.
-func (r *run) endCatch(step *fdl.Step, ended Series) *fdl.Step {
+func (r *run) endCatch(step *flow.Step, ended Series) *flow.Step {
 	if err := r.limitsReached(step, ended.Input, ended.Local); err != nil {
 		r.failExecution(step, *err)
 		return nil

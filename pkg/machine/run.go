@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -50,7 +50,7 @@ type run struct {
 	kept        int
 	independent bool
 	// resumed is the step that the previous item left to this one, nil for none.
-	resumed *fdl.Step
+	resumed *flow.Step
 	// added is an upper bound of the bytes that the events add to the item. measure measures these
 	// bytes; it is nil until the bound is too high.
 	added   int
@@ -100,7 +100,7 @@ func (r *run) ownWaiting() *Waiting {
 }
 
 // leaveWaiting ends the waiting. It returns its step and the waiting.
-func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
+func (r *run) leaveWaiting() (*flow.Step, Waiting) {
 	r.ownState()
 	r.endedWaiting = r.state().Waiting
 	r.state().Waiting = nil
@@ -109,7 +109,7 @@ func (r *run) leaveWaiting() (*fdl.Step, Waiting) {
 
 // advance runs steps from step on, until one waits or the execution ends. A nil step is the end of
 // the innermost series.
-func (r *run) advance(step *fdl.Step) {
+func (r *run) advance(step *flow.Step) {
 	for !r.state().Status.Final() && r.state().Waiting == nil && r.err == nil && !r.needsLoad() {
 		if step == nil {
 			step = r.endSeries()
@@ -145,7 +145,7 @@ func (r *run) innermost() *Series {
 }
 
 // limitsReached returns the first limit that these values of a step, or the item, exceed.
-func (r *run) limitsReached(step *fdl.Step, values ...value.Value) *token.Outcome {
+func (r *run) limitsReached(step *flow.Step, values ...value.Value) *token.Outcome {
 	return cmp.Or(r.checkData(step, values...), r.mayFailForSize(step))
 }
 

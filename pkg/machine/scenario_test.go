@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -78,7 +79,7 @@ func TestScenarios(t *testing.T) {
 
 // script is one scenario being replayed.
 type script struct {
-	flow       *fdl.Flow
+	flow       *flow.Flow
 	limits     machine.Limits
 	timeLimits map[string]time.Duration
 	callbacks  string

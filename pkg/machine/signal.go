@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -184,7 +184,7 @@ type (
 		Step      string
 		// Iteration names the iterations of foreach around the step, as [IterationPath] writes them.
 		Iteration string
-		Resource  fdl.Resource
+		Resource  flow.Resource
 		Input     value.Value
 		// StepInput is the step's input, from which Input was made. Parts of it may be references.
 		StepInput value.Value
@@ -207,7 +207,7 @@ func (StopLanes) command()  {}
 func (WakeChild) command()  {}
 
 // WaitingKey returns the idempotency key of the call for which a state waits in the step, which it must.
-func (s State) WaitingKey(step *fdl.Step) string {
+func (s State) WaitingKey(step *flow.Step) string {
 	call := Call{Attempt: s.Waiting.Attempt, Log: s.ID(), Place: s.WaitingPlace(), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
 	return call.Key()
 }

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -243,7 +243,7 @@ type Timer struct {
 // Env is the input of [Apply] besides the state and the signal.
 type Env struct {
 	// Flow is the definition that the state's Flow names.
-	Flow *fdl.Flow
+	Flow *flow.Flow
 	// Limits bound the execution.
 	Limits Limits
 	// Keys sign the tokens.
@@ -270,7 +270,7 @@ type Env struct {
 
 // New returns the state of an accepted execution that has not begun, and its first history event.
 // The definition is what the flow names. The input must be an object.
-func New(flow FlowRef, definition *fdl.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
+func New(flow FlowRef, definition *flow.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Flow: flow, Execution: execution, Status: StatusStarting,
 		Started: at, Expires: limits.firstExpiry(definition, at), At: at, Events: 1, Input: input, By: CauseStart,

@@ -2,14 +2,14 @@ package machine
 
 import (
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // enter runs step and returns the step after it. It returns nil at the end of the series, and if
 // the state waits or is final.
-func (r *run) enter(step *fdl.Step) *fdl.Step {
+func (r *run) enter(step *flow.Step) *flow.Step {
 	input := r.inputOf(step)
 	if err := r.limitsReached(step, input); err != nil {
 		r.emit(Event{Type: StepEntered, Step: step.Index}) // the input is not kept
@@ -18,25 +18,25 @@ func (r *run) enter(step *fdl.Step) *fdl.Step {
 	}
 	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
 	switch kind := step.Kind.(type) {
-	case *fdl.Task:
+	case *flow.Task:
 		r.beginAttempt(step, kind, input, nil)
-	case *fdl.Pass:
+	case *flow.Pass:
 		return r.exit(step, input, value.Object(), 0)
-	case *fdl.Wait:
+	case *flow.Wait:
 		return r.wait(step, kind, input)
-	case *fdl.Choice:
+	case *flow.Choice:
 		return r.choose(step, kind, input)
-	case *fdl.Parallel, *fdl.Foreach:
+	case *flow.Parallel, *flow.Foreach:
 		return r.fork(step, input)
-	case *fdl.Succeed:
+	case *flow.Succeed:
 		r.exit(step, input, value.Object(), 0)
-	case *fdl.Fail:
+	case *flow.Fail:
 		r.fail(step, token.Failure(kind.Error, kind.Cause))
 	}
 	return nil
 }
 
-func (r *run) inputOf(step *fdl.Step) value.Value {
+func (r *run) inputOf(step *flow.Step) value.Value {
 	series := r.innermost()
 	if step.Input == nil {
 		return r.merge(series.Input, series.Local)
@@ -45,7 +45,7 @@ func (r *run) inputOf(step *fdl.Step) value.Value {
 }
 
 // mappedInput maps the input of a step. The attempt is that of a task.
-func (r *run) mappedInput(step *fdl.Step, event, attempt int) value.Value {
+func (r *run) mappedInput(step *flow.Step, event, attempt int) value.Value {
 	series := r.innermost()
 	return r.mapped(step, inputMappings, step.Input, &expr.Scope{
 		Input: series.Input, Local: series.Local, Context: r.context(step.Input, step, event, attempt),
@@ -54,12 +54,12 @@ func (r *run) mappedInput(step *fdl.Step, event, attempt int) value.Value {
 
 // exit ends a step, gives its output to the series, and returns the step after it, nil at the end
 // of the series. The attempt is that of a task, 0 for other steps.
-func (r *run) exit(step *fdl.Step, input, local value.Value, attempt int) *fdl.Step {
+func (r *run) exit(step *flow.Step, input, local value.Value, attempt int) *flow.Step {
 	return r.exitTo(after(step), step, input, local, attempt)
 }
 
 // exitTo is exit with another step to go to.
-func (r *run) exitTo(next, step *fdl.Step, input, local value.Value, attempt int) *fdl.Step {
+func (r *run) exitTo(next, step *flow.Step, input, local value.Value, attempt int) *flow.Step {
 	output := local
 	if step.IsFork() {
 		output = value.Object()
@@ -85,7 +85,7 @@ func (r *run) addOutput(output value.Value) {
 }
 
 // after is the step after this one, nil at the end of the series.
-func after(step *fdl.Step) *fdl.Step {
+func after(step *flow.Step) *flow.Step {
 	if step.End {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (r *run) merge(under, over value.Value) value.Value {
 
 // endSeries leaves the innermost series. After that of a choice or of a catch its step is over, after
 // that of a fork's item the next item follows, after the flow's own the execution has succeeded.
-func (r *run) endSeries() *fdl.Step {
+func (r *run) endSeries() *flow.Step {
 	ended := *r.innermost()
 	owner := ended.Owner
 	if owner.Kind == OwnerFlow {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -100,8 +100,8 @@ type Start struct {
 const ErrorSubflowArgument = "fnf.InvalidArgument"
 
 // awaitChild notes the sub-flow whose end closes the token of an attempt.
-func (r *run) awaitChild(step *fdl.Step, task *fdl.Task, waiting *Waiting) {
-	if task.Resource.IsSubflow() && task.Pattern == fdl.PatternSync && waiting.Token != nil {
+func (r *run) awaitChild(step *flow.Step, task *flow.Task, waiting *Waiting) {
+	if task.Resource.Subflow && task.Pattern == flow.PatternSync && waiting.Token != nil {
 		child, _, _ := r.childOf(task, waiting, r.callOf(step, waiting.Attempt))
 		waiting.Child = &child
 	}
@@ -109,22 +109,22 @@ func (r *run) awaitChild(step *fdl.Step, task *fdl.Task, waiting *Waiting) {
 
 // childOf returns the execution that the parameters name. Without a name of its own, or with one whose path has
 // no value, the execution has a name that the same attempt always gives.
-func (r *run) childOf(task *fdl.Task, waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
+func (r *run) childOf(task *flow.Task, waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
-	flow, name := params.Get(fdl.ParamFlowName), params.Get(fdl.ParamExecutionName)
+	def, name := params.Get(flow.ParamFlowName), params.Get(flow.ParamExecutionName)
 	if name.IsMissing() {
-		const room = fdl.MaxName - 33      // the key and a hyphen
+		const room = flow.MaxName - 33     // the key and a hyphen
 		base := withoutKey(call.Execution) // so that names do not grow with the depth
 		name = value.String(base[:min(len(base), room)] + "-" + call.Key())
 	}
-	child, input = ExecutionRef{flow.Text(), name.Text()}, childInput(params.Get(fdl.ParamInput))
+	child, input = ExecutionRef{def.Text(), name.Text()}, childInput(params.Get(flow.ParamInput))
 	switch {
-	case !fdl.ValidName(child.Flow):
-		problem = fmt.Sprintf("%s is %s, which is no name of a flow", fdl.ParamFlowName, shown(flow))
-	case !fdl.ValidName(child.Execution):
-		problem = fmt.Sprintf("%s is %s, which is no name of an execution", fdl.ParamExecutionName, shown(name))
+	case !flow.ValidName(child.Flow):
+		problem = fmt.Sprintf("%s is %s, which is no name of a flow", flow.ParamFlowName, shown(def))
+	case !flow.ValidName(child.Execution):
+		problem = fmt.Sprintf("%s is %s, which is no name of an execution", flow.ParamExecutionName, shown(name))
 	case input.Kind() != value.KindObject:
-		problem = fmt.Sprintf("%s is %s; it must be an object", fdl.ParamInput, shown(input))
+		problem = fmt.Sprintf("%s is %s; it must be an object", flow.ParamInput, shown(input))
 	}
 	return child, input, problem
 }
@@ -153,12 +153,12 @@ func childInput(input value.Value) value.Value {
 }
 
 // childStart returns the input and the start of a sub-flow.
-func (r *run) childStart(task *fdl.Task, waiting *Waiting, call Call) (value.Value, *Start) {
+func (r *run) childStart(task *flow.Task, waiting *Waiting, call Call) (value.Value, *Start) {
 	child, input, problem := r.childOf(task, waiting, call)
 	root, generation := r.state().Root()
 	start := &Start{
 		Child: child, Parent: Parent{Log: call.Log, Key: call.Key(), Root: root, Generation: min(generation+1, math.MaxUint8)},
-		OnlyStarts: task.Pattern == fdl.PatternRequestResponse,
+		OnlyStarts: task.Pattern == flow.PatternRequestResponse,
 	}
 	start.Again = waiting.Child != nil && waiting.Submitted()
 	if !start.OnlyStarts {

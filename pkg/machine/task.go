@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -17,7 +17,7 @@ import (
 const claimLife = 45 * time.Second
 
 // beginAttempt begins an attempt of a task. Retried are the retries before it.
-func (r *run) beginAttempt(step *fdl.Step, task *fdl.Task, input value.Value, retried []int) {
+func (r *run) beginAttempt(step *flow.Step, task *flow.Task, input value.Value, retried []int) {
 	params := r.params(task, input)
 	if err := r.limitsReached(step, params); err != nil {
 		r.fail(step, *err)
@@ -35,7 +35,7 @@ func (r *run) beginAttempt(step *fdl.Step, task *fdl.Task, input value.Value, re
 
 // requestCall makes the call of an attempt, or its next poll: directly, under a claim, or with a token if
 // its outcome may take longer or comes from outside.
-func (r *run) requestCall(step *fdl.Step, waiting *Waiting) {
+func (r *run) requestCall(step *flow.Step, waiting *Waiting) {
 	task, s := taskOf(step), r.state()
 	s.Waiting = waiting
 	waiting.For = WaitingForCall
@@ -45,7 +45,7 @@ func (r *run) requestCall(step *fdl.Step, waiting *Waiting) {
 		waiting.Attempt.Poll = s.Polls
 	}
 	switch {
-	case !isAwaited(task), task.Pattern == fdl.PatternSync, r.timeLimit(task) > r.env.Limits.direct(), r.isQueuedOnce(task):
+	case !isAwaited(task), task.Pattern == flow.PatternSync, r.timeLimit(task) > r.env.Limits.direct(), r.isQueuedOnce(task):
 		r.openToken(task, waiting)
 		r.awaitChild(step, task, waiting)
 	case task.AtMostOnce:
@@ -56,26 +56,26 @@ func (r *run) requestCall(step *fdl.Step, waiting *Waiting) {
 
 // isAwaited reports whether the result of the call is the outcome of the attempt or of a poll. With
 // "pattern: sync" the task queue calls a function, however short the call is.
-func isAwaited(task *fdl.Task) bool {
+func isAwaited(task *flow.Task) bool {
 	switch task.Pattern {
-	case fdl.PatternRequestResponse, fdl.PatternWaitForCondition:
+	case flow.PatternRequestResponse, flow.PatternWaitForCondition:
 		return true
-	case fdl.PatternSync:
+	case flow.PatternSync:
 		return task.Resource.IsFunction()
-	case fdl.PatternWaitForCallback:
+	case flow.PatternWaitForCallback:
 	}
 	return false
 }
 
 // isQueuedOnce reports whether a call that must not be repeated is queued whatever its time limit.
-func (r *run) isQueuedOnce(task *fdl.Task) bool {
+func (r *run) isQueuedOnce(task *flow.Task) bool {
 	return task.AtMostOnce && r.env.Limits.QueueTimesCalls && r.env.TimeLimits[task.Resource.Text] > 0
 }
 
 // timeLimit is how long a call of the task's function may take, 0 if there is no known limit. The
 // time limit of a task that polls does not limit one call. The start of a sub-flow is short.
-func (r *run) timeLimit(task *fdl.Task) time.Duration {
-	if task.Resource.IsSubflow() {
+func (r *run) timeLimit(task *flow.Task) time.Duration {
+	if task.Resource.Subflow {
 		return 0
 	}
 	limit := r.env.TimeLimits[task.Resource.Text]
@@ -86,7 +86,7 @@ func (r *run) timeLimit(task *fdl.Task) time.Duration {
 }
 
 // params are the input of a function, or the parameters of a job or of a sub-flow's start.
-func (r *run) params(task *fdl.Task, input value.Value) value.Value {
+func (r *run) params(task *flow.Task, input value.Value) value.Value {
 	if task.Resource.IsFunction() {
 		return input
 	}
@@ -96,7 +96,7 @@ func (r *run) params(task *fdl.Task, input value.Value) value.Value {
 // callInput is what the function is called with. The call that starts a job gets the token of the
 // attempt, which is in neither the flow nor the log, or the key of the attempt if the step does not
 // wait for the job. The call of an operation gets the key.
-func (r *run) callInput(task *fdl.Task, waiting *Waiting, call Call) value.Value {
+func (r *run) callInput(task *flow.Task, waiting *Waiting, call Call) value.Value {
 	params := r.lookup.Complete(r.params(task, waiting.Input))
 	switch {
 	case task.Resource.Operation != "":
@@ -108,7 +108,7 @@ func (r *run) callInput(task *fdl.Task, waiting *Waiting, call Call) value.Value
 		return params
 	}
 	var once value.Member
-	if task.Pattern == fdl.PatternSync {
+	if task.Pattern == flow.PatternSync {
 		once = value.Member{Key: "token", Value: r.jobToken(waiting.Token.Handle)}
 	} else {
 		once = value.Member{Key: "idempotencyKey", Value: value.String(call.Key())}
@@ -125,7 +125,7 @@ func (r *run) callInput(task *fdl.Task, waiting *Waiting, call Call) value.Value
 
 // account is where a job runs. A path without a value is an empty text, which StartJob rejects: without it, the job would run in
 // the account of the stack.
-func (r *run) account(task *fdl.Task, input value.Value) value.Value {
+func (r *run) account(task *flow.Task, input value.Value) value.Value {
 	account := r.lookup.Complete(task.Account.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}))
 	if account.IsMissing() || account.Kind() == value.KindNull {
 		return value.String("")
@@ -144,13 +144,13 @@ func (r *run) jobToken(handle string) value.Value {
 }
 
 // callOf returns the call of an attempt as far as its key depends on it.
-func (r *run) callOf(step *fdl.Step, attempt Attempt) Call {
+func (r *run) callOf(step *flow.Step, attempt Attempt) Call {
 	s := r.state()
 	return Call{Attempt: attempt, Log: s.ID(), Place: PlaceIn(s.Series, attempt.Number), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
 }
 
 // commandFor returns the command that an attempt needs.
-func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Command {
+func (r *run) commandFor(step *flow.Step, task *flow.Task, waiting *Waiting) Command {
 	call := r.callOf(step, waiting.Attempt)
 	r.state().Trace.describe(&call)
 	call.Place, call.Iteration = r.state().WaitingPlace(), IterationPath(Iterations(step, r.state().Items()))
@@ -158,7 +158,7 @@ func (r *run) commandFor(step *fdl.Step, task *fdl.Task, waiting *Waiting) Comma
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)
 	}
-	if task.Resource.IsSubflow() {
+	if task.Resource.Subflow {
 		call.Input, call.Start = r.childStart(task, waiting, call)
 	} else {
 		call.Input = r.callInput(task, waiting, call)
@@ -193,7 +193,7 @@ func Interrupted(step string) token.Outcome {
 		"step %s: the call was interrupted and must not be repeated; find out whether it was made, then start another execution", step))
 }
 
-func taskOf(step *fdl.Step) *fdl.Task {
-	task, _ := step.Kind.(*fdl.Task)
+func taskOf(step *flow.Step) *flow.Task {
+	task, _ := step.Kind.(*flow.Task)
 	return task
 }

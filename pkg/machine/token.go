@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // openToken makes the attempt wait for a token.
-func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
+func (r *run) openToken(task *flow.Task, waiting *Waiting) {
 	if err := r.env.Keys.Check(); err != nil {
 		r.err = &KeysError{err}
 		return
@@ -32,7 +32,7 @@ func (r *run) openToken(task *fdl.Task, waiting *Waiting) {
 // which are far smaller.
 const pollNumbers = 1 << 31
 
-func (s State) tokenID(task *fdl.Task, attempt Attempt) token.ID {
+func (s State) tokenID(task *flow.Task, attempt Attempt) token.ID {
 	id := token.ID{Execution: s.ID(), Number: uint32(attempt.Number), Expires: s.Expires} //nolint:gosec // an event id, from 1 to 5,000 or so
 	if attempt.Poll > 0 {
 		id.Number = pollNumbers | uint32(attempt.Poll) //nolint:gosec // a second apart they last for 68 years
@@ -49,7 +49,7 @@ func (s State) tokenID(task *fdl.Task, attempt Attempt) token.ID {
 
 // overdueAt is when the token is to be closed: at the deadline or a missed heartbeat, zero if it
 // has neither.
-func (w *Waiting) overdueAt(task *fdl.Task) time.Time {
+func (w *Waiting) overdueAt(task *flow.Task) time.Time {
 	if task.Heartbeat == 0 {
 		return w.Deadline
 	}
@@ -76,7 +76,7 @@ func (r *run) overdue() {
 	r.next.Commands = append(r.next.Commands, CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing})
 }
 
-func notInTime(step *fdl.Step) token.Outcome {
+func notInTime(step *flow.Step) token.Outcome {
 	return token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", step.Name, taskOf(step).Timeout))
 }
 
@@ -112,9 +112,9 @@ func (r *run) queued() {
 
 // Token returns the text of the callback token that the state waits for. It returns false if the
 // state waits for none, or for one that no caller outside has.
-func Token(keys token.Keys, flow *fdl.Flow, s State) (text string, ok bool) {
+func Token(keys token.Keys, def *flow.Flow, s State) (text string, ok bool) {
 	w := s.Waiting
-	if w == nil || w.Token == nil || !canWait(flow, w) || taskOf(flow.All[w.Attempt.Step]).Pattern != fdl.PatternWaitForCallback {
+	if w == nil || w.Token == nil || !canWait(def, w) || taskOf(def.All[w.Attempt.Step]).Pattern != flow.PatternWaitForCallback {
 		return "", false
 	}
 	return keys.SignAgain(w.Token.Handle)

@@ -6,12 +6,13 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // wait begins a wait, or skips one that is over already.
-func (r *run) wait(step *fdl.Step, wait *fdl.Wait, input value.Value) *fdl.Step {
+func (r *run) wait(step *flow.Step, wait *flow.Wait, input value.Value) *flow.Step {
 	until, err := waitUntil(wait, &expr.Scope{Self: input, Lookup: &r.lookup}, r.at)
 	if err != nil {
 		r.fail(step, token.Failure(ErrorInvalidArgument, fmt.Sprintf("step %s: %s", step.Name, err)))
@@ -36,20 +37,20 @@ func (r *run) waited() {
 
 // waitUntil returns when a wait that begins now ends. The error says what is wrong with a value of
 // the input.
-func waitUntil(wait *fdl.Wait, scope *expr.Scope, now time.Time) (time.Time, error) {
+func waitUntil(wait *flow.Wait, scope *expr.Scope, now time.Time) (time.Time, error) {
 	switch wait.Mode {
-	case fdl.WaitDuration:
+	case flow.WaitDuration:
 		return now.Add(wait.Duration), nil
-	case fdl.WaitTimestamp:
+	case flow.WaitTimestamp:
 		return notTooFar(wait.Timestamp, now)
-	case fdl.WaitDurationPath:
+	case flow.WaitDurationPath:
 		v := scope.Lookup.Complete(wait.Path.Eval(scope))
 		d, ok := fdl.ParseDuration(v)
 		if !ok {
-			return time.Time{}, fmt.Errorf("duration %s is %s; allowed: whole seconds from 0 to %d", wait.Path, shown(v), int(fdl.MaxWait/time.Second))
+			return time.Time{}, fmt.Errorf("duration %s is %s; allowed: whole seconds from 0 to %d", wait.Path, shown(v), int(flow.MaxWait/time.Second))
 		}
 		return now.Add(d), nil
-	case fdl.WaitTimestampPath:
+	case flow.WaitTimestampPath:
 		v := scope.Lookup.Complete(wait.Path.Eval(scope))
 		t, ok := fdl.ParseTimestamp(v)
 		if !ok {
@@ -61,9 +62,9 @@ func waitUntil(wait *fdl.Wait, scope *expr.Scope, now time.Time) (time.Time, err
 }
 
 func notTooFar(t, now time.Time) (time.Time, error) {
-	if latest := now.Add(fdl.MaxWait); t.After(latest) {
+	if latest := now.Add(flow.MaxWait); t.After(latest) {
 		return time.Time{}, fmt.Errorf("timestamp %s lies more than %s ahead, after %s; wait in several steps",
-			t.UTC().Format(time.RFC3339Nano), fdl.MaxWait, latest.UTC().Format(time.RFC3339Nano))
+			t.UTC().Format(time.RFC3339Nano), flow.MaxWait, latest.UTC().Format(time.RFC3339Nano))
 	}
 	return t, nil
 }

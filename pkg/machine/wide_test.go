@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -25,7 +25,7 @@ func distinct(number, size int) value.Value {
 }
 
 // callsOf is a flow that calls a function so many times.
-func callsOf(t *testing.T, calls int, lines string) *fdl.Flow {
+func callsOf(t *testing.T, calls int, lines string) *flow.Flow {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString("version: v1\ntype: flow\noutputMappings: [{target: done, source: true}]\nsteps:\n")
@@ -37,7 +37,7 @@ func callsOf(t *testing.T, calls int, lines string) *fdl.Flow {
 
 // drive runs an execution as an engine does: a call is made before the commit of its
 // result, the next one after it. It gives all events.
-func (l *itemLog) drive(t *testing.T, flow *fdl.Flow, limits machine.Limits, input value.Value, answer func(call int) value.Value) (
+func (l *itemLog) drive(t *testing.T, flow *flow.Flow, limits machine.Limits, input value.Value, answer func(call int) value.Value) (
 	state machine.State, all []machine.Event, calls int,
 ) {
 	t.Helper()

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -79,7 +79,7 @@ func (e Entry) Schedule() (s Schedule, err error) {
 const timeInName = "-20060102T150405Z"
 
 // MaxName is the length of the longest name of a schedule: the name of an execution has an instant behind it.
-const MaxName = fdl.MaxName - len(timeInName)
+const MaxName = flow.MaxName - len(timeInName)
 
 // Execution returns the name of the execution of an instant.
 func (s Schedule) Execution(at time.Time) string { return s.Name + at.UTC().Format(timeInName) }

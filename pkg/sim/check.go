@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -254,7 +254,7 @@ type attempt struct {
 	log          *log
 	step, number int
 	place        string // in the items of forks in its log
-	task         *fdl.Task
+	task         *flow.Task
 	began        time.Time
 	submitted    int
 	ends         []machine.Event
@@ -366,7 +366,7 @@ func (r *reader) last(e machine.Event) *attempt {
 
 func (l *log) attemptOf(scheduled machine.Event) *attempt {
 	a := &attempt{log: l, step: scheduled.Step, number: scheduled.ID, began: scheduled.At, task: l.flow.taskOf(scheduled.Step)}
-	if a.task.Poll == nil && (a.task.Pattern != fdl.PatternRequestResponse || a.task.Resource.Function == functionLong) {
+	if a.task.Poll == nil && (a.task.Pattern != flow.PatternRequestResponse || a.task.Resource.Function == functionLong) {
 		entered := l.items[slices.IndexFunc(l.items, func(i item) bool { return i.state.Events >= scheduled.ID })].state
 		a.handle = keys.Handle(token.ID{Execution: l.id, Number: uint32(a.number), Expires: entered.Expires}) //nolint:gosec // an event's id
 		a.handles = []string{a.handle}
@@ -395,7 +395,7 @@ func (l *log) checkAttempts(attempts []*attempt) {
 // checkEnd: the outcome that was applied is one that was brought, and of
 // a token the one that it holds.
 func (l *log) checkEnd(a *attempt, end machine.Event) {
-	if a.task.Resource.IsSubflow() {
+	if a.task.Resource.Subflow {
 		l.checkStarted(a, end)
 		if a.handle == "" {
 			return

@@ -153,7 +153,7 @@ func placesIn(l *log) places {
 }
 
 // read reads the next event of the log.
-func (p *places) read(e machine.Event, f flow) {
+func (p *places) read(e machine.Event, f flowDraft) {
 	isFork := f.hasItems(e.Step)
 	switch {
 	case e.Type == machine.StepEntered && isFork && e.Lanes == 0:

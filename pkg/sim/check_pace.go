@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -175,7 +175,7 @@ func (l *log) lanesEnd(state machine.State) (last time.Duration) {
 
 // mostFor is when the token is closed at the latest. Not limited: it waits for
 // a person.
-func (w *world) mostFor(task *fdl.Task, handle string, since time.Duration) (at time.Duration, limited bool) {
+func (w *world) mostFor(task *flow.Task, handle string, since time.Duration) (at time.Duration, limited bool) {
 	at = never
 	if task.Resource.Function == functionLong || task.Resource.Function == functionSlowPoll {
 		at = since + ranPace + time.Duration(w.failed)*ranFailed

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -15,7 +15,7 @@ import (
 // attempts.
 type visit struct {
 	step     int
-	task     *fdl.Task
+	task     *flow.Task
 	attempts []*attempt
 	// failed: it was left by an event StepFailed, and next came after that.
 	failed bool
@@ -36,7 +36,7 @@ func (l *log) checkVisit(v *visit) {
 			return
 		}
 		end := a.ends[0]
-		policy := slices.IndexFunc(v.task.Retry, func(r fdl.Retry) bool { return asksFor(v.task, r.Errors, end) })
+		policy := slices.IndexFunc(v.task.Retry, func(r flow.Retry) bool { return asksFor(v.task, r.Errors, end) })
 		again := policy >= 0 && used[policy] < v.task.Retry[policy].MaxAttempts
 		switch {
 		case again && last && v.failed:
@@ -55,7 +55,7 @@ func (l *log) checkVisit(v *visit) {
 }
 
 func (l *log) checkCaught(v *visit, end machine.Event) {
-	entry := slices.IndexFunc(v.task.Catch, func(c fdl.Catch) bool { return asksFor(v.task, c.Errors, end) })
+	entry := slices.IndexFunc(v.task.Catch, func(c flow.Catch) bool { return asksFor(v.task, c.Errors, end) })
 	ends := v.next.Type == machine.ExecutionFailed || v.next.Type == machine.StepFailed || l.lane != nil && v.next.Type == 0
 	if (entry < 0) != ends {
 		l.violate(Tries, "%s was followed by event %d, %s, though entry %d asks for it", end.Error, v.next.ID, v.next.Type, entry)
@@ -75,9 +75,9 @@ func (l *log) checkCaught(v *visit, end machine.Event) {
 
 // asksFor reports whether errors name the failure of a task. What ended a sub-flow was not thrown by the
 // function of the task.
-func asksFor(task *fdl.Task, errors []string, end machine.Event) bool {
+func asksFor(task *flow.Task, errors []string, end machine.Event) bool {
 	names := []string{"FnF.ALL", end.Error}
-	if end.Error == thrown && !task.Resource.IsSubflow() {
+	if end.Error == thrown && !task.Resource.Subflow {
 		names = append(names, "FC."+thrown, "FC.FunctionError")
 	}
 	return slices.ContainsFunc(errors, func(name string) bool { return slices.Contains(names, name) })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // The functions that flows call.
@@ -16,7 +17,7 @@ const (
 	functionLong     = "Long"
 	functionSlowPoll = "SlowPoll" // as Poll, but takes long
 	functionSlow     = "Slow"     // as Submit, but takes long to be told of the token
-	functionJob      = fdl.StartJob
+	functionJob      = flow.StartJob
 )
 
 // The actions of jobs: the service of the second one is slow.
@@ -39,9 +40,9 @@ func brings(function string) bool {
 func resourceOf(function string) string { return "acs:fc:::services/sim/functions/" + function }
 
 // flow is a definition.
-type flow struct {
+type flowDraft struct {
 	text   string
-	parsed *fdl.Flow
+	parsed *flow.Flow
 	steps  int
 	indent string // of the steps that are being added
 	forks  int    // that these are in
@@ -50,8 +51,8 @@ type flow struct {
 }
 
 // drawFlow makes up a flow of one to four parts, of a sub-flow at that depth.
-func (w *world) drawFlow(depth int) flow {
-	f := flow{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1, depth: depth}
+func (w *world) drawFlow(depth int) flowDraft {
+	f := flowDraft{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1, depth: depth}
 	switch {
 	case w.forks && depth == 0 && w.chance(2):
 		w.drawAnyFork(&f)
@@ -69,7 +70,7 @@ func (w *world) drawFlow(depth int) flow {
 	return f
 }
 
-func (w *world) drawPart(f *flow) {
+func (w *world) drawPart(f *flowDraft) {
 	if w.forks && w.chance(2+f.forks+3*f.depth) {
 		w.drawAnyFork(f)
 		return
@@ -97,7 +98,7 @@ func (w *world) drawPart(f *flow) {
 }
 
 // drawStep adds a step of any kind, or a loop.
-func (w *world) drawStep(f *flow) {
+func (w *world) drawStep(f *flowDraft) {
 	switch w.rand.IntN(17) {
 	case 0, 1, 2:
 		f.task(functionCall)
@@ -128,7 +129,7 @@ func (w *world) drawWait() int {
 }
 
 // drawLoop polls until the function is done.
-func (w *world) drawLoop(f *flow) {
+func (w *world) drawLoop(f *flowDraft) {
 	pause := f.step("wait", fmt.Sprintf("duration: %d", w.rand.IntN(15)))
 	if w.tries {
 		w.tried(f, functionPoll)
@@ -170,7 +171,7 @@ func (w *world) drawCallback() []string {
 }
 
 // drawJob waits for the end of a job.
-func (w *world) drawJob(f *flow) {
+func (w *world) drawJob(f *flowDraft) {
 	action := []string{actionJob, actionJob, actionSlowJob}[w.rand.IntN(3)]
 	params := "jobName: n, jobQueue: q, jobDefinition: d"
 	if action == actionSlowJob {
@@ -189,12 +190,12 @@ func (w *world) drawJob(f *flow) {
 	f.step("task", lines...)
 }
 
-func (f *flow) task(function string, lines ...string) {
+func (f *flowDraft) task(function string, lines ...string) {
 	f.step("task", append([]string{"resourceArn: " + resourceOf(function)}, lines...)...)
 }
 
 // step adds a step and answers its name.
-func (f *flow) step(kind string, lines ...string) string {
+func (f *flowDraft) step(kind string, lines ...string) string {
 	f.steps++
 	name := fmt.Sprintf("%c%s%d", kind[0]-'a'+'A', kind[1:], f.steps)
 	inside := "\n" + f.indent + "  "
@@ -203,16 +204,16 @@ func (f *flow) step(kind string, lines ...string) string {
 }
 
 // pass adds a step that others go to.
-func (f *flow) pass(name string) { f.text += f.indent + "- {type: pass, name: " + name + "}\n" }
+func (f *flowDraft) pass(name string) { f.text += f.indent + "- {type: pass, name: " + name + "}\n" }
 
 // task is the task of a step.
-func (f flow) taskOf(index int) *fdl.Task {
-	task, _ := f.parsed.All[index].Kind.(*fdl.Task)
+func (f flowDraft) taskOf(index int) *flow.Task {
+	task, _ := f.parsed.All[index].Kind.(*flow.Task)
 	return task
 }
 
 // patience is about how long a task waits for its token.
-func patience(task *fdl.Task) time.Duration {
+func patience(task *flow.Task) time.Duration {
 	switch {
 	case task.Timeout > 0:
 		return task.Timeout

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -28,7 +28,7 @@ func drawsForks(seed uint64) bool {
 const mostItems = 16
 
 // drawAnyFork adds a fork, at times in a choice or a catch.
-func (w *world) drawAnyFork(f *flow) {
+func (w *world) drawAnyFork(f *flowDraft) {
 	if w.chance(4) {
 		w.drawForkInside(f)
 		return
@@ -37,9 +37,9 @@ func (w *world) drawAnyFork(f *flow) {
 }
 
 // drawFork adds a fork of few lanes, none, or one.
-func (w *world) drawFork(f *flow) {
+func (w *world) drawFork(f *flowDraft) {
 	room := mostItems / f.times
-	if f.forks == fdl.MaxForks || room < 2 {
+	if f.forks == flow.MaxForks || room < 2 {
 		f.task(functionCall)
 		return
 	}
@@ -52,7 +52,7 @@ func (w *world) drawFork(f *flow) {
 	f.forks--
 }
 
-func (w *world) drawParallel(f *flow, branches int) {
+func (w *world) drawParallel(f *flowDraft, branches int) {
 	f.step("parallel", append(w.drawOutputs(), "branches:")...)
 	f.times *= branches
 	for range branches {
@@ -62,7 +62,7 @@ func (w *world) drawParallel(f *flow, branches int) {
 	f.times /= branches
 }
 
-func (w *world) drawForeach(f *flow, items int) {
+func (w *world) drawForeach(f *flowDraft, items int) {
 	lines := append(w.drawOutputs(), fmt.Sprintf("iterationMapping: {collection: %s, item: x, index: i}", collected(items)))
 	if w.chance(2) {
 		lines = append(lines, fmt.Sprintf("maxConcurrency: %d", 1+w.rand.IntN(4)))
@@ -74,7 +74,7 @@ func (w *world) drawForeach(f *flow, items int) {
 }
 
 // drawInside adds the steps inside of a step.
-func (w *world) drawInside(f *flow, indent string) {
+func (w *world) drawInside(f *flowDraft, indent string) {
 	f.indent += indent
 	for range 1 + w.rand.IntN(4)/3 {
 		w.drawPart(f)
@@ -91,7 +91,7 @@ func (w *world) drawOutputs() []string {
 }
 
 // drawForkInside adds a fork in a choice, or in what catches a failure.
-func (w *world) drawForkInside(f *flow) {
+func (w *world) drawForkInside(f *flowDraft) {
 	if w.chance(2) {
 		f.step("choice", "choices:", `  - condition: $.i2[0] == 0`, "    steps:")
 	} else {
@@ -129,12 +129,12 @@ func (w *world) input() value.Value {
 }
 
 // hasItems reports whether the step is a fork.
-func (f flow) hasItems(index int) bool {
+func (f flowDraft) hasItems(index int) bool {
 	if index < 0 {
 		return false
 	}
-	_, isParallel := f.parsed.All[index].Kind.(*fdl.Parallel)
-	_, isForeach := f.parsed.All[index].Kind.(*fdl.Foreach)
+	_, isParallel := f.parsed.All[index].Kind.(*flow.Parallel)
+	_, isForeach := f.parsed.All[index].Kind.(*flow.Foreach)
 	return isParallel || isForeach
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -132,7 +132,7 @@ func (m met) taskIn(function string) bool {
 // passesOn reports whether a step passed its token to a sub-flow.
 func (m met) passesOn() bool {
 	task := m.flow.taskOf(m.waiting.Attempt.Step)
-	return task != nil && task.Resource.IsSubflow() && task.Pattern == fdl.PatternWaitForCallback
+	return task != nil && task.Resource.Subflow && task.Pattern == flow.PatternWaitForCallback
 }
 
 // leaves reports whether a step stopped waiting for its sub-flow in this way.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -55,8 +55,8 @@ func (n notices) Notify(_ context.Context, notice engine.Notice) error {
 // noteWait notes a call whose step waits for a callback.
 func (w *world) noteWait(call machine.Call) {
 	state := w.own().last()
-	task, isTask := w.flow.parsed.All[call.Attempt.Step].Kind.(*fdl.Task)
-	if state.Notify.Waits && isTask && task.Pattern == fdl.PatternWaitForCallback {
+	task, isTask := w.flow.parsed.All[call.Attempt.Step].Kind.(*flow.Task)
+	if state.Notify.Waits && isTask && task.Pattern == flow.PatternWaitForCallback {
 		w.noticed.waits[fmt.Sprintf("wait-%s-%d", call.Key(), state.Started.UnixMilli())] = true
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -190,7 +190,7 @@ func (w *world) brought() token.Outcome {
 }
 
 // closesAfter is often at once, often about when the token runs out of time.
-func (w *world) closesAfter(task *fdl.Task) time.Duration {
+func (w *world) closesAfter(task *flow.Task) time.Duration {
 	switch w.rand.IntN(4) {
 	case 0:
 		return w.between(0, 50*time.Millisecond)
@@ -244,7 +244,7 @@ func (w *world) handleOf(text string) string {
 	return handle
 }
 
-func (w *world) beat(task *fdl.Task, text string, beats int) {
+func (w *world) beat(task *flow.Task, text string, beats int) {
 	pause := task.Heartbeat/2 + w.between(0, task.Heartbeat*6/10)
 	w.act(pause, kindCloser, requestLife, func(a *actor) {
 		if verified, err := a.tokens().Verify(a.ctx, text); err == nil {

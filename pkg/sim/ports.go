@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -142,7 +142,7 @@ func (flows) Put(context.Context, string, []byte) (machine.FlowRef, error) {
 	return machine.FlowRef{}, errors.ErrUnsupported
 }
 
-func (f flows) Flow(_ context.Context, ref machine.FlowRef) (*fdl.Flow, error) {
+func (f flows) Flow(_ context.Context, ref machine.FlowRef) (*flow.Flow, error) {
 	w := f.a.world
 	if f.a.kind != kindClient && w.defect.strikes(w.now) { // who starts has just put it
 		return nil, engine.ErrNotFound
@@ -362,7 +362,7 @@ func (q taskQueue) Queue(_ context.Context, task engine.Task) error {
 
 type tasks struct{ a *actor }
 
-func (t tasks) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (t tasks) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return limits, nil
 }
 

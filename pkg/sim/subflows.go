@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -29,9 +29,9 @@ const awaitedSeeds = 15_500
 func drawsAllPatterns(seed uint64) bool { return seed > awaitedSeeds && drawsForks(seed) }
 
 // drawSub adds a task that starts a sub-flow.
-func (w *world) drawSub(f *flow) {
+func (w *world) drawSub(f *flowDraft) {
 	name := fmt.Sprintf("sub%d", len(w.subflows)+1)
-	w.subflows[name] = flow{} // takes the name
+	w.subflows[name] = flowDraft{} // takes the name
 	w.subflows[name] = w.drawFlow(f.depth + 1)
 	lines := append([]string{"resourceArn: acs:fnf:::flow/" + name}, w.drawSubPattern()...)
 	if w.chance(3) {
@@ -95,7 +95,7 @@ func (l *log) addStarted(call machine.Call) {
 		return
 	}
 	l.newSub(call.Start.Child)
-	if made := l.calls.by[call.Key()]; made.times == 1 && l.flow.taskOf(call.Attempt.Step).Pattern == fdl.PatternWaitForCallback {
+	if made := l.calls.by[call.Key()]; made.times == 1 && l.flow.taskOf(call.Attempt.Step).Pattern == flow.PatternWaitForCallback {
 		l.bringClosers(call, func() time.Duration { return l.closesAfter(l.flow.taskOf(call.Attempt.Step)) })
 	}
 }
@@ -194,7 +194,7 @@ func (l *log) checkStarted(a *attempt, end machine.Event) {
 		l.violate(Child, "attempt %d ended with %s, and did not start that", a.number, end.Output.JSON())
 	case end.Error == engine.ErrorExecutionAlreadyExists && end.ClosedBy != token.ClosedByChild && isThere && child.own().items[0].state.Parent.Key == a.key():
 		l.violate(Child, "attempt %d takes its sub-flow for another execution", a.number)
-	case end.ClosedBy == token.ClosedByChild && a.task.Pattern != fdl.PatternSync:
+	case end.ClosedBy == token.ClosedByChild && a.task.Pattern != flow.PatternSync:
 		l.violate(Child, "attempt %d ended with its sub-flow, and waits for a callback", a.number)
 	}
 }

@@ -50,7 +50,7 @@ var errorLists = []string{
 func (w *world) drawErrors() string { return errorLists[w.rand.IntN(len(errorLists))] }
 
 // drawTry adds a task that may be tried again, or that polls.
-func (w *world) drawTry(f *flow) {
+func (w *world) drawTry(f *flowDraft) {
 	switch w.rand.IntN(10) {
 	case 9:
 		w.drawRoom(f)
@@ -70,7 +70,7 @@ func (w *world) drawTry(f *flow) {
 }
 
 // tried adds a task with policies, and with entries that catch what they leave.
-func (w *world) tried(f *flow, function string, lines ...string) {
+func (w *world) tried(f *flowDraft, function string, lines ...string) {
 	lines = append(lines, w.drawPolicies()...)
 	if !w.chance(2) {
 		f.task(function, lines...)
@@ -89,7 +89,7 @@ func (w *world) tried(f *flow, function string, lines ...string) {
 // drawRoom adds steps whose outputs are more than one item of the log has room for,
 // so that a timer which is due at once goes on with them. A definition has no room
 // for more than three times as many.
-func (w *world) drawRoom(f *flow) {
+func (w *world) drawRoom(f *flowDraft) {
 	switch {
 	case w.forks && len(f.text) > 100_000:
 		f.task(functionCall)

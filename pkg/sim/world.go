@@ -57,11 +57,11 @@ type shared struct {
 
 	jobs       jobWorld
 	worlds     []*world
-	subflows   map[string]flow // by name
-	actors     int             // begun so far, for their names
-	fresh      int             // texts made so far, for nonces and tags
-	handles    []string        // seen so far, for the trace
-	answers    int             // outcomes made up so far, so that no two are the same
+	subflows   map[string]flowDraft // by name
+	actors     int                  // begun so far, for their names
+	fresh      int                  // texts made so far, for nonces and tags
+	handles    []string             // seen so far, for the trace
+	answers    int                  // outcomes made up so far, so that no two are the same
 	violations []Violation
 }
 
@@ -83,7 +83,7 @@ type world struct {
 	forks     bool // its flow may have forks; see drawsForks
 	failing   int  // one call in so many fails
 	limits    machine.Limits
-	flow      flow
+	flow      flowDraft
 	execution string // by name
 	id        engine.ID
 	ref       machine.FlowRef
@@ -142,7 +142,7 @@ func newWorld(seed uint64) *world {
 	common := &shared{
 		jobs:     jobWorld{meetings: map[jobs.Key]resume.JobRecord{}, told: map[string]time.Duration{}},
 		rand:     rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // the same seed has to give the same run
-		subflows: map[string]flow{},
+		subflows: map[string]flowDraft{},
 	}
 	w := common.newExecution(machine.FlowRef{Name: "sim", Hash: "sim"}, "run")
 	w.more, w.waitsForTurns, w.allPatterns, w.notifies = drawsMore(seed), drawsTurns(seed), drawsAllPatterns(seed), drawsNotices(seed)

@@ -2,6 +2,7 @@
 package similar
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -14,6 +15,12 @@ func DidYouMean(found string, names []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// MeantOrKnown returns the end of a message about an unknown name: the name that found most likely means, or else all
+// names.
+func MeantOrKnown(found string, names []string) string {
+	return cmp.Or(DidYouMean(found, names), " (known: "+strings.Join(names, ", ")+")")
 }
 
 // Closest returns the name that found most likely means, or "".

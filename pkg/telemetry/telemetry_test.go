@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/telemetry"
@@ -123,7 +123,7 @@ func (f *functions) Call(context.Context, machine.Call) (token.Outcome, error) {
 	return token.Success(value.Object()), nil
 }
 
-func (*functions) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (*functions) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 } //nolint:nilnil // no limits
 

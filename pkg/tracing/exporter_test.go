@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/tracing"
@@ -155,7 +155,7 @@ func (s *sending) addSpans(count int, ago time.Duration) {
 			Flow: machine.FlowRef{Name: "flow"}, Execution: "run" + strconv.Itoa(i), Status: machine.StatusSucceeded,
 			Started: start.Add(-ago), At: start, Trace: machine.NewTrace(machine.NewID("flow", strconv.Itoa(i)), start),
 		}
-		s.Trace(engine.TracedCommit{Before: state, After: state, Flow: &fdl.Flow{}})
+		s.Trace(engine.TracedCommit{Before: state, After: state, Flow: &flow.Flow{}})
 	}
 }
 

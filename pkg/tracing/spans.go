@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -126,7 +126,7 @@ func (w *walk) follow(e machine.Event) {
 }
 
 // entered begins a fork, whose items run in this log or in others.
-func (w *walk) entered(step *fdl.Step, e machine.Event) {
+func (w *walk) entered(step *flow.Step, e machine.Event) {
 	switch {
 	case !step.IsFork():
 	case e.Lanes > 0:
@@ -137,7 +137,7 @@ func (w *walk) entered(step *fdl.Step, e machine.Event) {
 }
 
 // left ends a fork.
-func (w *walk) left(step *fdl.Step, e machine.Event) {
+func (w *walk) left(step *flow.Step, e machine.Event) {
 	switch {
 	case !step.IsFork():
 	case w.forked != nil && w.forked.step == step.Index:
@@ -150,7 +150,7 @@ func (w *walk) left(step *fdl.Step, e machine.Event) {
 }
 
 // isIn reports whether a fork is open that has a span in this log.
-func (w *walk) isIn(step *fdl.Step) bool {
+func (w *walk) isIn(step *flow.Step) bool {
 	return slices.ContainsFunc(w.series, func(s machine.Series) bool {
 		return s.Owner.Kind == machine.OwnerFork && s.Owner.Step == step.Index && s.Entered > 0
 	})
@@ -189,7 +189,7 @@ func (w *walk) endActive(e machine.Event) {
 	}
 	step, number := w.Flow.All[w.active.step], w.active.number
 	span, attributes := Span{ID: w.span(number), Name: step.Name, Start: w.active.at, End: e.At, Error: e.Error}, w.stepAttributes(step)
-	if task, ok := step.Kind.(*fdl.Task); ok {
+	if task, ok := step.Kind.(*flow.Task); ok {
 		span.ID = w.After.Trace.Span(w.log, machine.AttemptIn(machine.PlaceIn(w.series, number), number))
 		span.Remote = true
 		attributes = append(attributes, Attribute{Key: attributeResource, Text: task.Resource.Text},
@@ -259,6 +259,6 @@ func (w *walk) parent() machine.SpanID {
 }
 
 // stepAttributes returns the attributes of a step.
-func (w *walk) stepAttributes(step *fdl.Step) []Attribute {
+func (w *walk) stepAttributes(step *flow.Step) []Attribute {
 	return []Attribute{{Key: attributeStep, Text: step.Name}}
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -397,7 +397,7 @@ func (answering) Call(_ context.Context, _ machine.Call) (token.Outcome, error) 
 }
 
 // TimeLimits implements [engine.Caller].
-func (answering) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (answering) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
 

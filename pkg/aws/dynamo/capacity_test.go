@@ -20,7 +20,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/jobs/simulated"
 	"github.com/waitless/waitless/pkg/machine"
@@ -262,7 +262,7 @@ func (r *flowRun) Call(ctx context.Context, call machine.Call) (token.Outcome, e
 }
 
 // TimeLimits implements [engine.Caller]: all functions are quick.
-func (r *flowRun) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (r *flowRun) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -117,7 +117,7 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRe
 }
 
 // Flow implements [engine.Flows].
-func (l *Log) Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
+func (l *Log) Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error) {
 	if parsed := l.flows.Get(flow); parsed != nil {
 		return parsed, nil
 	}

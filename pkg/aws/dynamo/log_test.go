@@ -16,7 +16,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -27,11 +27,11 @@ const kept = time.Hour
 
 // itemOf is an item of an execution that started so long after the epoch.
 func itemOf(name string, seq uint64, status machine.Status, after time.Duration) engine.Item {
-	flow, execution, _ := strings.Cut(name, "/")
-	state, events := machine.New(machine.FlowRef{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after),
+	flowText, execution, _ := strings.Cut(name, "/")
+	state, events := machine.New(machine.FlowRef{Name: flowText, Hash: "hash"}, &flow.Flow{}, execution, value.Object(), epoch.Add(after),
 		machine.Limits{Duration: kept / 2, Retention: kept / 2})
 	state.Status = status
-	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d-%s", name, seq, after)}
+	item := engine.Item{Execution: engine.NewID(flowText, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d-%s", name, seq, after)}
 	item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, seq), state, events)
 	return item
 }

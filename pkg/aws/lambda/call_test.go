@@ -20,6 +20,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/lambda"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -75,7 +76,7 @@ func serve(t *testing.T, answer http.HandlerFunc, options ...func(*lambda.Config
 func callOf(function string) machine.Call {
 	return machine.Call{
 		Attempt: machine.Attempt{Step: 1, Number: 3}, Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
-		Resource: fdl.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
+		Resource: flow.Resource{Text: "acs:fc:::services/s.live/functions/" + function, Service: "s", Qualifier: "live", Function: function},
 		Input:    value.Object(value.Member{Key: "a", Value: value.Int(1)}),
 	}
 }
@@ -84,7 +85,7 @@ func callOf(function string) machine.Call {
 // none.
 func emulated(function string) machine.Call {
 	call := callOf(function)
-	call.Resource = fdl.Resource{Text: "acs:fc:::services/s/functions/" + function, Service: "s", Function: function}
+	call.Resource = flow.Resource{Text: "acs:fc:::services/s/functions/" + function, Service: "s", Function: function}
 	call.Input = value.Object(value.Member{Key: "job_id", Value: value.String("x")})
 	return call
 }
@@ -263,7 +264,7 @@ func TestAFunctionThatFlowsMayNotCallIsNotCalled(t *testing.T) {
 	t.Parallel()
 	e, f := serve(t, answers(`{}`))
 	call := callOf("f")
-	call.Resource = fdl.Resource{Text: "arn:aws:lambda:us-east-1:1:function:secret", Function: "secret"}
+	call.Resource = flow.Resource{Text: "arn:aws:lambda:us-east-1:1:function:secret", Function: "secret"}
 	outcome, err := f.Call(t.Context(), call)
 	if err != nil || outcome.Error != "FC.AccessDenied" || !strings.Contains(outcome.Cause, "w_*") || e.count() > 0 {
 		t.Errorf("outcome %+v, error %v, %d calls", outcome, err, e.count())
@@ -297,7 +298,7 @@ func TestACallEndsAtTheFirstLimit(t *testing.T) {
 // ActionTimeLimit of the stack, and no longer.
 func TestCallOfAnOperationIsAwaitedUntilItsLimit(t *testing.T) {
 	t.Parallel()
-	scan := fdl.Resource{Text: "dynamodb:Scan", Operation: "dynamodb:Scan", Function: fdl.CallService}
+	scan := flow.Resource{Text: "dynamodb:Scan", Operation: "dynamodb:Scan", Function: flow.CallService}
 	for name, tt := range map[string]struct {
 		step, function, took time.Duration
 		error                string
@@ -394,7 +395,7 @@ steps:
   - {type: pass, name: P}
 `
 
-func flowOf(t *testing.T, text string) *fdl.Flow {
+func flowOf(t *testing.T, text string) *flow.Flow {
 	t.Helper()
 	flow, err := fdl.Parse([]byte(text))
 	if err != nil {

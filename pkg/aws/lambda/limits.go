@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/smithy-go"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -35,7 +35,7 @@ type timeLimit struct {
 
 // TimeLimits implements [engine.Caller]. A limit is looked up again after an hour. While that fails, the old limit is used, or
 // else the longest limit of Lambda, with which a call goes through the task queue.
-func (f *Functions) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (f *Functions) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
 	var mu sync.Mutex
 	limits := map[string]time.Duration{}
 	var lookups sync.WaitGroup
@@ -55,7 +55,7 @@ func (f *Functions) TimeLimits(ctx context.Context, flow *fdl.Flow) (map[string]
 
 // TimeLimit returns the time limit of the function that the resource names. It is 0 if the function does not exist or may not be
 // described, and the longest limit of Lambda if the lookup fails.
-func (f *Functions) TimeLimit(ctx context.Context, resource fdl.Resource) (time.Duration, error) {
+func (f *Functions) TimeLimit(ctx context.Context, resource flow.Resource) (time.Duration, error) {
 	function, err := f.config.Names.resolve(resource)
 	if err != nil {
 		return 0, err
@@ -64,10 +64,10 @@ func (f *Functions) TimeLimit(ctx context.Context, resource fdl.Resource) (time.
 }
 
 // called returns the functions that the flow calls, by the text of the resource.
-func (f *Functions) called(flow *fdl.Flow) map[string]target {
+func (f *Functions) called(flow *flow.Flow) map[string]target {
 	functions := map[string]target{}
 	for _, task := range flow.Tasks() {
-		if function, err := f.config.Names.resolve(task.Resource); err == nil && !task.Resource.IsSubflow() {
+		if function, err := f.config.Names.resolve(task.Resource); err == nil && !task.Resource.Subflow {
 			functions[task.Resource.Text] = function
 		}
 	}

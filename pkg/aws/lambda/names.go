@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // Names says which Lambda function a resource names. Of a Function Compute
@@ -55,7 +55,7 @@ func isReserved(name string) bool {
 }
 
 // resolve returns the Lambda function of the resource, or an error if flows may not call it.
-func (n Names) resolve(r fdl.Resource) (target, error) {
+func (n Names) resolve(r flow.Resource) (target, error) {
 	if r.Qualifier == "LATEST" { // is Function Compute's name for no version
 		r.Qualifier = ""
 	}
@@ -88,7 +88,7 @@ func (n Names) separator(name string) string {
 	return "_"
 }
 
-func (n Names) mapped(r fdl.Resource) (name string, ok bool) {
+func (n Names) mapped(r flow.Resource) (name string, ok bool) {
 	if name, ok = n.Functions[r.Service+"/"+r.Function]; !ok {
 		name, ok = n.Functions[r.Function]
 	}
@@ -105,7 +105,7 @@ func withQualifier(name, qualifier string) target {
 }
 
 // byARN takes the ARN as it is, unless it leaves open where the function is.
-func (n Names) byARN(r fdl.Resource) (target, error) {
+func (n Names) byARN(r flow.Resource) (target, error) {
 	arn := r.Text
 	if r.Qualifier != "" {
 		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
@@ -152,7 +152,7 @@ func glob(pattern, text string) bool {
 	return err == nil && matched
 }
 
-func (n Names) refused(r fdl.Resource) error {
+func (n Names) refused(r flow.Resource) error {
 	allowed := slices.Concat(slices.Sorted(maps.Keys(n.Functions)), n.Callable)
 	if n.Stack != "" {
 		allowed = append(allowed, n.Stack+"_*")

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 func TestWhichLambdaFunctionAResourceNames(t *testing.T) {
@@ -120,11 +121,11 @@ func TestCallableFunctionsHaveWildcards(t *testing.T) {
 func TestWithoutAStackOnlyNamedFunctionsAreCalled(t *testing.T) {
 	t.Parallel()
 	names := Names{Functions: map[string]string{"a": "b"}}
-	if got, err := names.resolve(fdl.Resource{Text: "acs:", Function: "a"}); err != nil || got.name != "b" {
+	if got, err := names.resolve(flow.Resource{Text: "acs:", Function: "a"}); err != nil || got.name != "b" {
 		t.Errorf("it is %+v, error %v", got, err)
 	}
 	for _, text := range []string{"acs:fc:::services/s/functions/-x", "arn:aws:lambda:::function:-x"} {
-		if got, err := names.resolve(fdl.Resource{Text: text, Function: "-x"}); err == nil {
+		if got, err := names.resolve(flow.Resource{Text: text, Function: "-x"}); err == nil {
 			t.Errorf("it is %+v", got)
 		}
 	}
@@ -157,7 +158,7 @@ func TestNamesOfFunctionsHaveALimit(t *testing.T) {
 	t.Parallel()
 	names := Names{Stack: "w"}
 	for length, want := range map[int]string{62: "", 63: "has 65 characters and the limit is 64; shorten it"} {
-		_, err := names.resolve(fdl.Resource{Text: "acs:", Function: strings.Repeat("f", length)})
+		_, err := names.resolve(flow.Resource{Text: "acs:", Function: strings.Repeat("f", length)})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d characters: error %v, want %q", length, err, want)
 		}

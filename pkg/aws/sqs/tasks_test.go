@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -28,7 +29,7 @@ func someTask(t *testing.T, input value.Value) engine.Task {
 	}
 }
 
-func parseResource(t *testing.T, text string) fdl.Resource {
+func parseResource(t *testing.T, text string) flow.Resource {
 	t.Helper()
 	resource, err := fdl.ParseResource(text)
 	if err != nil {
@@ -106,7 +107,7 @@ func TestTaskThatStartsJobRoundTrip(t *testing.T) {
 	for _, text := range []string{"batch:SubmitJob", "arn:aws:dms:eu-west-1:123456789012:task:LOAD7"} {
 		task := someTask(t, value.Object())
 		task.Call.Resource = parseResource(t, text)
-		if _, got := roundTrip(t, task); got.Call.Resource != task.Call.Resource || got.Call.Resource.Function != fdl.StartJob {
+		if _, got := roundTrip(t, task); got.Call.Resource != task.Call.Resource || got.Call.Resource.Function != flow.StartJob {
 			t.Errorf("%s: the resource is %+v, want %+v", text, got.Call.Resource, task.Call.Resource)
 		}
 	}

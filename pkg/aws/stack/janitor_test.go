@@ -22,7 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -287,7 +287,7 @@ func (s stack) past(t *testing.T) past {
 // noCalls is for flows without functions.
 type noCalls struct{ engine.Caller }
 
-func (noCalls) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (noCalls) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
 

@@ -21,7 +21,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/xray"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/telemetry"
 )
@@ -140,7 +140,7 @@ func ended(name string, ago time.Duration) engine.TracedCommit {
 		Flow: machine.FlowRef{Name: name}, Execution: "run", Status: machine.StatusSucceeded, Started: now.Add(-ago), At: now,
 		Trace: machine.NewTrace(machine.NewID(name, "run"), now.Add(-ago)),
 	}
-	return engine.TracedCommit{Before: state, After: state, Flow: &fdl.Flow{}}
+	return engine.TracedCommit{Before: state, After: state, Flow: &flow.Flow{}}
 }
 
 func TestSpansReachXRay(t *testing.T) {

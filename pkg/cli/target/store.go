@@ -17,7 +17,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/schedule/cron"
@@ -94,7 +94,7 @@ func apiWith(events rest.JobEvents, system *local.System, lists Lists, schedules
 	return rest.Handler(rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Schedules: schedules, Start: system.Start, CanStart: system.CanStart,
 		Stop: system.Stop, Watch: system.Watch, Pause: Pause, MayWait: MayWait, Reasons: true, AwaitsTurn: system.AwaitsTurn,
-		Log: slog.New(slog.DiscardHandler), Blocked: func(flow *fdl.Flow) string { return view.WithoutRunners(system.Missing(flow)) },
+		Log: slog.New(slog.DiscardHandler), Blocked: func(flow *flow.Flow) string { return view.WithoutRunners(system.Missing(flow)) },
 		Undelivered: system.Undelivered, JobEvents: events,
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // WithoutRunners says why executions of a flow cannot continue, from the errors of
@@ -25,7 +25,7 @@ func WithoutRunners(missing []error) string {
 			definition := TaskDefinition(unknown)
 			name, _, _ := strings.Cut(definition, "=")
 			if !unknown.IsOperation { // whose name was checked, so what is misspelt is the runner
-				name += fdl.DidYouMean(name, unknown.Known)
+				name += similar.DidYouMean(name, unknown.Known)
 			}
 			names = append(names, name)
 			tasks = append(tasks, "--task "+definition)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -73,7 +74,7 @@ func runFork(t *testing.T, items int, observer engine.Observer) (machine.State, 
 	return state, events
 }
 
-func parsedFork(t *testing.T) *fdl.Flow {
+func parsedFork(t *testing.T) *flow.Flow {
 	t.Helper()
 	flow, err := fdl.Parse([]byte(forkFlow))
 	if err != nil {
@@ -141,9 +142,9 @@ func TestLiveViewOfManyIterations(t *testing.T) {
 // A lane whose step is committed as entered, and which then calls its function, is one lane.
 func TestLiveViewCountsALaneOnce(t *testing.T) {
 	t.Parallel()
-	flow := parsedFork(t)
-	p := newProgress("f/e", flow)
-	pause := slices.IndexFunc(flow.All, func(step *fdl.Step) bool { return step.Name == "Pause" })
+	def := parsedFork(t)
+	p := newProgress("f/e", def)
+	pause := slices.IndexFunc(def.All, func(step *flow.Step) bool { return step.Name == "Pause" })
 	lane := func(i int) engine.ID { return engine.NewID("f", "e"+strconv.Itoa(i)) }
 	call := func(i int) machine.Call { return machine.Call{Log: lane(i), Attempt: machine.Attempt{Step: pause}} }
 	running := machine.State{Status: machine.StatusRunning, Lane: &machine.Lane{}}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mattn/go-runewidth"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // line is one line of a frame.
@@ -118,7 +118,7 @@ func (p *progress) row(i int, now time.Time, column, width int) line {
 }
 
 // depth returns how deep a step is nested in others.
-func depth(step *fdl.Step) (n int) {
+func depth(step *flow.Step) (n int) {
 	for ; step.Series != nil && step.Series.Owner != nil; step = step.Series.Owner {
 		n++
 	}
@@ -136,7 +136,7 @@ func (s stepProgress) detail(now time.Time) string {
 		text = fmt.Sprintf(said, elapsed(end.Sub(s.entered)), elapsed(s.until.Sub(now)), instant(s.until, now))
 	}
 	if s.phase != phasePending && s.in == nil && s.iterations > 0 {
-		text += fmt.Sprintf(", %s ended", fdl.Count(s.iterations, "iteration"))
+		text += fmt.Sprintf(", %s ended", flow.Count(s.iterations, "iteration"))
 	}
 	if s.attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", s.attempt)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -21,7 +22,7 @@ func at(after time.Duration) time.Time {
 }
 
 // flowOf is the flow in a file.
-func flowOf(t *testing.T, file string) *fdl.Flow {
+func flowOf(t *testing.T, file string) *flow.Flow {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -41,7 +42,7 @@ type picture struct {
 }
 
 // progressOf is a running execution of a flow, with steps by their names.
-func progressOf(flow *fdl.Flow, title string, steps map[string]stepProgress) *progress {
+func progressOf(flow *flow.Flow, title string, steps map[string]stepProgress) *progress {
 	p := newProgress(title, flow)
 	p.status, p.started = machine.StatusRunning, at(0)
 	for i, step := range flow.All {
@@ -107,22 +108,22 @@ func pictures(t *testing.T) map[string]picture {
 }
 
 // deepProgress has steps that are nested very deeply.
-func deepProgress(flow *fdl.Flow) *progress {
-	deep := renamed(flow, "")
+func deepProgress(def *flow.Flow) *progress {
+	deep := renamed(def, "")
 	for i, step := range deep.All[1:] {
 		owner := deep.All[i]
 		for range 6 {
-			owner = &fdl.Step{Series: &fdl.Series{Owner: owner}}
+			owner = &flow.Step{Series: &flow.Series{Owner: owner}}
 		}
-		step.Series = &fdl.Series{Owner: owner}
+		step.Series = &flow.Series{Owner: owner}
 	}
 	return progressOf(deep, "orders/monday", map[string]stepProgress{"Rejected": {phase: phaseRunning, attempt: 2, entered: at(0)}})
 }
 
 // renamed is the flow with something at the end of its names.
-func renamed(flow *fdl.Flow, end string) *fdl.Flow {
-	other := &fdl.Flow{}
-	for _, step := range flow.All {
+func renamed(def *flow.Flow, end string) *flow.Flow {
+	other := &flow.Flow{}
+	for _, step := range def.All {
 		copied := *step
 		copied.Name += end
 		other.All = append(other.All, &copied)
@@ -132,16 +133,16 @@ func renamed(flow *fdl.Flow, end string) *fdl.Flow {
 
 func manyProgress(t *testing.T, current int) *progress {
 	t.Helper()
-	flow := &fdl.Flow{}
+	def := &flow.Flow{}
 	for i := range 200 {
-		flow.All = append(flow.All, &fdl.Step{Name: fmt.Sprintf("Step%03d", i), Kind: &fdl.Pass{}})
+		def.All = append(def.All, &flow.Step{Name: fmt.Sprintf("Step%03d", i), Kind: &flow.Pass{}})
 	}
 	steps := map[string]stepProgress{}
 	for i := range current + 1 {
-		steps[flow.All[i].Name] = stepProgress{phase: phaseDone, attempt: 1, entered: at(0), left: at(time.Second)}
+		steps[def.All[i].Name] = stepProgress{phase: phaseDone, attempt: 1, entered: at(0), left: at(time.Second)}
 	}
-	steps[flow.All[current].Name] = stepProgress{phase: phaseRunning, attempt: 1, entered: at(time.Second)}
-	return progressOf(flow, "many/run-5f2c81d0", steps)
+	steps[def.All[current].Name] = stepProgress{phase: phaseRunning, attempt: 1, entered: at(time.Second)}
+	return progressOf(def, "many/run-5f2c81d0", steps)
 }
 
 func TestFrames(t *testing.T) {
@@ -216,7 +217,7 @@ func TestLastFrameShowsFailedSteps(t *testing.T) {
 	for i, step := range p.flow.All {
 		step.Index = i
 	}
-	p.flow.All[11].Series = &fdl.Series{Owner: p.flow.All[4]}
+	p.flow.All[11].Series = &flow.Series{Owner: p.flow.All[4]}
 	p.steps[11] = stepProgress{phase: phaseFailed, attempt: 1, note: "Unlucky"}
 	if text := fmt.Sprint(frame(p, at(0), 80, 6)); strings.Contains(text, "Step011") {
 		t.Errorf("while it runs: %s", text)

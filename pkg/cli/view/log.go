@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -65,7 +65,7 @@ func bounded(text string) string {
 type ExecutionLog struct {
 	Log *slog.Logger
 	// Flow returns a definition that the engine just used, which is in memory.
-	Flow func(context.Context, machine.FlowRef) (*fdl.Flow, error)
+	Flow func(context.Context, machine.FlowRef) (*flow.Flow, error)
 }
 
 // messages are what the log says of events, most of them.
@@ -122,19 +122,19 @@ func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []mach
 
 // isSaid reports whether another event says the same: of a task that failed its attempt, and of one that is not waited
 // for its end.
-func isSaid(flow *fdl.Flow, e machine.Event) bool {
+func isSaid(def *flow.Flow, e machine.Event) bool {
 	switch e.Type { //nolint:exhaustive // the others stand for themselves
 	case machine.StepFailed:
-		return isTask(flow, e.Step)
+		return isTask(def, e.Step)
 	case machine.TaskSucceeded:
-		task, ok := flow.All[e.Step].Kind.(*fdl.Task)
-		return !ok || e.ClosedBy == "" || task.Pattern != fdl.PatternWaitForCallback && task.Pattern != fdl.PatternSync
+		task, ok := def.All[e.Step].Kind.(*flow.Task)
+		return !ok || e.ClosedBy == "" || task.Pattern != flow.PatternWaitForCallback && task.Pattern != flow.PatternSync
 	}
 	return false
 }
 
 // attrsOf returns the attributes of an event, empty where it has none.
-func attrsOf(flow *fdl.Flow, state machine.State, e machine.Event) []slog.Attr {
+func attrsOf(flow *flow.Flow, state machine.State, e machine.Event) []slog.Attr {
 	if e.Step == machine.NoStep {
 		attrs := []slog.Attr{slog.String("error", state.Error), slog.String("cause", state.Cause)}
 		if e.Type != machine.ExecutionStarted {

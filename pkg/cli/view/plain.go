@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -20,7 +20,7 @@ import (
 type plainView struct {
 	out   io.Writer
 	title string
-	flow  *fdl.Flow
+	flow  *flow.Flow
 
 	mu    sync.Mutex
 	ended map[string]int  // iterations by their foreach
@@ -73,7 +73,7 @@ func (v *plainView) count(state machine.State, e machine.Event) {
 	}
 	step := v.flow.All[e.Step]
 	name := machine.StepIn(step.Name, machine.Iterations(step, e.Items))
-	_, isForeach := step.Kind.(*fdl.Foreach)
+	_, isForeach := step.Kind.(*flow.Foreach)
 	if v.ended == nil {
 		v.ended = map[string]int{}
 	}
@@ -189,16 +189,16 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 
 func (v *plainView) exitedText(e machine.Event, after []machine.Event) string {
 	switch v.flow.All[e.Step].Kind.(type) {
-	case *fdl.Pass:
+	case *flow.Pass:
 		return "output " + shortly(e.Output)
-	case *fdl.Choice:
+	case *flow.Choice:
 		if next := leadsTo(v.flow, e, after); next != "" {
 			return "goes to " + next
 		}
 		return "ended"
-	case *fdl.Succeed:
+	case *flow.Succeed:
 		return "done"
-	case *fdl.Task, *fdl.Wait, *fdl.Parallel, *fdl.Foreach, *fdl.Fail:
+	case *flow.Task, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Fail:
 	}
 	return ""
 }
@@ -214,22 +214,22 @@ func shortly(v value.Value) string {
 
 // leadsTo returns the step that a choice leads to, from the events after its exit, or "" at the end of a series and
 // for other steps.
-func leadsTo(flow *fdl.Flow, exited machine.Event, after []machine.Event) string {
-	_, isChoice := flow.All[exited.Step].Kind.(*fdl.Choice)
+func leadsTo(def *flow.Flow, exited machine.Event, after []machine.Event) string {
+	_, isChoice := def.All[exited.Step].Kind.(*flow.Choice)
 	if !isChoice || len(after) == 0 || after[0].Type != machine.StepEntered {
 		return ""
 	}
-	return flow.All[after[0].Step].Name
+	return def.All[after[0].Step].Name
 }
 
 // isTask reports whether the step is a task.
-func isTask(flow *fdl.Flow, step int) bool {
-	_, is := flow.All[step].Kind.(*fdl.Task)
+func isTask(def *flow.Flow, step int) bool {
+	_, is := def.All[step].Kind.(*flow.Task)
 	return is
 }
 
 // awaitedBy returns what a step began to wait for.
-func awaitedBy(flow *fdl.Flow, submitted machine.Event) string {
+func awaitedBy(flow *flow.Flow, submitted machine.Event) string {
 	isChild := waitsForChild(flow, submitted.Step)
 	switch {
 	case isChild && submitted.Output.IsComplete():
@@ -243,15 +243,15 @@ func awaitedBy(flow *fdl.Flow, submitted machine.Event) string {
 }
 
 // waitsForChild reports whether the step ends with its sub-flow.
-func waitsForChild(flow *fdl.Flow, step int) bool {
-	task, isTask := flow.All[step].Kind.(*fdl.Task)
-	return isTask && task.Pattern == fdl.PatternSync && task.Resource.IsSubflow()
+func waitsForChild(def *flow.Flow, step int) bool {
+	task, isTask := def.All[step].Kind.(*flow.Task)
+	return isTask && task.Pattern == flow.PatternSync && task.Resource.Subflow
 }
 
 // WaitsForJob reports whether the step ends with its job.
-func WaitsForJob(flow *fdl.Flow, step int) bool {
-	task, isTask := flow.All[step].Kind.(*fdl.Task)
-	return isTask && task.Pattern == fdl.PatternSync && task.Resource.Kind != ""
+func WaitsForJob(def *flow.Flow, step int) bool {
+	task, isTask := def.All[step].Kind.(*flow.Task)
+	return isTask && task.Pattern == flow.PatternSync && task.Resource.Kind != ""
 }
 
 // jobID returns the id of the job that a step began to wait for, if it is known.
@@ -264,9 +264,9 @@ func jobID(submitted machine.Event) string {
 
 // causeIn returns what to say of a step's failure: nothing for a choice, in which the
 // step that failed has said it.
-func causeIn(flow *fdl.Flow, e machine.Event) string {
-	step := flow.All[e.Step]
-	if _, isChoice := step.Kind.(*fdl.Choice); isChoice {
+func causeIn(def *flow.Flow, e machine.Event) string {
+	step := def.All[e.Step]
+	if _, isChoice := step.Kind.(*flow.Choice); isChoice {
 		return ""
 	}
 	return withoutStep(e.Cause, step.Name)
@@ -285,7 +285,7 @@ func stopText(err, cause string) string {
 }
 
 // EndText says how an execution ended that did not succeed. It leaves out a cause that was told.
-func EndText(flow *fdl.Flow, state machine.State, events []machine.Event, told func(cause string) bool) string {
+func EndText(flow *flow.Flow, state machine.State, events []machine.Event, told func(cause string) bool) string {
 	why := "failed with "
 	switch state.Status { //nolint:exhaustive // the others have failed
 	case machine.StatusStopped:
@@ -306,7 +306,7 @@ func EndText(flow *fdl.Flow, state machine.State, events []machine.Event, told f
 
 // failedStep returns the step in which the failure began that ended the execution, "" if there is none, and the cause
 // without it. What failed before that was caught. Of a failure in a fork the cause names the step.
-func failedStep(flow *fdl.Flow, cause string, events []machine.Event) (step, why string) {
+func failedStep(flow *flow.Flow, cause string, events []machine.Event) (step, why string) {
 	for _, e := range slices.Backward(events) {
 		switch {
 		case e.Type == machine.StepFailed && flow.All[e.Step].IsFork():

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -15,7 +15,7 @@ import (
 // progress is the state of an execution's steps, from its events.
 type progress struct {
 	title   string
-	flow    *fdl.Flow
+	flow    *flow.Flow
 	steps   []stepProgress // by the index of the step
 	current int            // the step entered or called last
 	status  machine.Status
@@ -65,7 +65,7 @@ const (
 	phaseFailed
 )
 
-func newProgress(title string, flow *fdl.Flow) *progress {
+func newProgress(title string, flow *flow.Flow) *progress {
 	return &progress{title: title, flow: flow, steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting, called: map[engine.ID]startedCall{}}
 }
 
@@ -85,8 +85,8 @@ func (p *progress) outermost(step int) int {
 
 // inForeach reports whether a step is in a foreach, so that several of its attempts may run at once.
 func (p *progress) inForeach(step int) bool {
-	return slices.ContainsFunc(machine.ForksAround(p.flow.All[step]), func(fork *fdl.Step) bool {
-		_, is := fork.Kind.(*fdl.Foreach)
+	return slices.ContainsFunc(machine.ForksAround(p.flow.All[step]), func(fork *flow.Step) bool {
+		_, is := fork.Kind.(*flow.Foreach)
 		return is
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -23,7 +23,7 @@ type Steps interface {
 // StepsConfig says how steps are shown.
 type StepsConfig struct {
 	Title  string // of the execution
-	Flow   *fdl.Flow
+	Flow   *flow.Flow
 	Clock  *local.Clock
 	Silent bool // show nothing: a program reads the result
 	Plain  bool // show lines also on a terminal

@@ -26,7 +26,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/services"
 	"github.com/waitless/waitless/pkg/aws/services/messages"
 	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -180,7 +180,7 @@ func newLambdas(ctx context.Context, a account, onAWS bool, now func() time.Time
 }
 
 // theFunction stands for a Lambda function, whatever its name in the flow is.
-var theFunction = fdl.Resource{Function: "function"}
+var theFunction = flow.Resource{Function: "function"}
 
 // Lambda implements [local.Lambdas]. The region of an ARN takes precedence over the user's.
 func (l lambdas) Lambda(name, endpoint string) local.Function {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -256,10 +256,10 @@ func (b *fixture) Queue(_ context.Context, task engine.Task) error {
 
 // TimeLimits implements [engine.Caller]: functions are short unless a case says
 // something else.
-func (b *fixture) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (b *fixture) TimeLimits(_ context.Context, def *flow.Flow) (map[string]time.Duration, error) {
 	limits := map[string]time.Duration{}
-	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok && b.limits[task.Resource.Function] > 0 {
+	for _, step := range def.All {
+		if task, ok := step.Kind.(*flow.Task); ok && b.limits[task.Resource.Function] > 0 {
 			limits[task.Resource.Text] = b.limits[task.Resource.Function]
 		}
 	}
@@ -589,7 +589,7 @@ func (f tasksFunc) Call(_ context.Context, call machine.Call) (token.Outcome, er
 	return f(call)
 }
 
-func (tasksFunc) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (tasksFunc) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil
 }
 

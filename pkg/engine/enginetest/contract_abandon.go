@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -262,7 +262,7 @@ func (b *fixture) abandonRearm(cause string, want engine.Abandoned) {
 type failingFlows struct{ engine.Flows }
 
 // Flow implements [engine.Flows].
-func (failingFlows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) { return nil, ErrFault }
+func (failingFlows) Flow(context.Context, machine.FlowRef) (*flow.Flow, error) { return nil, ErrFault }
 
 func (b *fixture) abandonFails(wake engine.Wake) {
 	b.t.Helper()

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -214,6 +214,6 @@ type otherFlows struct {
 }
 
 // Flow implements [engine.Flows].
-func (f otherFlows) Flow(ctx context.Context, _ machine.FlowRef) (*fdl.Flow, error) {
+func (f otherFlows) Flow(ctx context.Context, _ machine.FlowRef) (*flow.Flow, error) {
 	return f.Flows.Flow(ctx, f.flow)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -398,7 +398,7 @@ type deletedFlow struct {
 }
 
 // Flow implements [engine.Flows].
-func (d deletedFlow) Flow(ctx context.Context, ref machine.FlowRef) (*fdl.Flow, error) {
+func (d deletedFlow) Flow(ctx context.Context, ref machine.FlowRef) (*flow.Flow, error) {
 	if ref.Name == d.name {
 		return nil, engine.ErrNotFound
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -93,7 +93,7 @@ func (b *fixture) forkedWidely() {
 			strings.TrimSuffix("    "+strings.ReplaceAll(steps, "\n", "\n    "), "    ")
 	}
 	b.wantStart(b.request(flowHead+steps, `{"list":[`+strings.Repeat("1,", machine.MaxLanes-1)+`1]}`), engine.StartedNew)
-	for range fdl.MaxForks {
+	for range flow.MaxForks {
 		wakes := b.takeAll()
 		b.advance(wakes[0])
 	}

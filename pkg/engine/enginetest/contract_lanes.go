@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -651,7 +651,7 @@ func (w batchedWakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
 // lostFlows have lost all definitions.
 type lostFlows struct{ engine.Flows }
 
-func (lostFlows) Flow(_ context.Context, flow machine.FlowRef) (*fdl.Flow, error) {
+func (lostFlows) Flow(_ context.Context, flow machine.FlowRef) (*flow.Flow, error) {
 	return nil, engine.UnknownFlow(flow)
 }
 

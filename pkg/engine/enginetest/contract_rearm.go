@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -233,7 +233,7 @@ func sameNotices(a, b []engine.Notice) bool {
 type brokenFlows struct{ engine.Flows }
 
 // Flow implements [engine.Flows].
-func (brokenFlows) Flow(context.Context, machine.FlowRef) (*fdl.Flow, error) {
+func (brokenFlows) Flow(context.Context, machine.FlowRef) (*flow.Flow, error) {
 	_, flow, err := engine.ParseFlow(flowName, []byte("type: none"))
 	return flow, err
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -49,10 +49,10 @@ type onIndex struct {
 // after epoch.
 func (c onIndex) append(name string, seq uint64, status machine.Status, after time.Duration) engine.ID {
 	c.Helper()
-	flow, execution, _ := strings.Cut(name, "/")
-	state, events := machine.New(machine.FlowRef{Name: flow, Hash: "hash"}, &fdl.Flow{}, execution, value.Object(), epoch.Add(after), machine.Limits{})
+	flowText, execution, _ := strings.Cut(name, "/")
+	state, events := machine.New(machine.FlowRef{Name: flowText, Hash: "hash"}, &flow.Flow{}, execution, value.Object(), epoch.Add(after), machine.Limits{})
 	state.Status = status
-	item := engine.Item{Execution: engine.NewID(flow, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d", name, seq)}
+	item := engine.Item{Execution: engine.NewID(flowText, execution), Seq: seq, Nonce: fmt.Sprintf("%s-%d", name, seq)}
 	item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, seq), state, events)
 	if err := c.log.Append(c.Context(), item); err != nil {
 		c.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -38,7 +38,7 @@ func Tasks(t *testing.T, open func(t *testing.T) Functions) {
 func callOf(function string, input value.Value) machine.Call {
 	return machine.Call{
 		Attempt: machine.Attempt{Number: 3}, Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Step: "Step",
-		Resource: fdl.Resource{Text: "acs:fc:::services/test/functions/" + function, Function: function}, Input: input,
+		Resource: flow.Resource{Text: "acs:fc:::services/test/functions/" + function, Function: function}, Input: input,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -266,7 +266,7 @@ type limited struct {
 	limits map[string]time.Duration
 }
 
-func (l limited) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (l limited) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return l.limits, nil
 }
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // Filled is a text with values in place of its placeholders.
@@ -20,7 +20,7 @@ type Filled struct {
 
 	isFilled bool // placeholders have values
 	edits    []edit
-	outer    func(fdl.Position) fdl.Position // from the text to the template around it; nil for none
+	outer    func(flow.Position) flow.Position // from the text to the template around it; nil for none
 }
 
 // placeholder matches a placeholder, and what stands for the text of one: $${ for ${, and
@@ -34,7 +34,7 @@ const pseudoParameters = "ALIYUN::"
 // Fill replaces the placeholders of a text in YAML or JSON by the values of variables. It reports
 // all placeholders without a value at once. A text that cannot be read is returned as it is:
 // [fdl.Parse] reports why.
-func Fill(text []byte, vars map[string]string) (Filled, fdl.Problems) {
+func Fill(text []byte, vars map[string]string) (Filled, flow.Problems) {
 	i := importing{values: vars, given: vars, text: string(text)}
 	filled, problems := substitute(text, rules{pattern: placeholder(), replace: i.fill})
 	filled.Names, filled.isFilled = i.names, true
@@ -43,7 +43,7 @@ func Fill(text []byte, vars map[string]string) (Filled, fdl.Problems) {
 
 // Unfilled warns of the placeholders of a text for which no variable is given. It returns nothing for a
 // text with values, and for a template that is to be imported.
-func (f Filled) Unfilled() fdl.Problems {
+func (f Filled) Unfilled() flow.Problems {
 	if f.isFilled || !placeholder().Match(f.Text) || len(Find(f.Text, nil)) > 0 {
 		return nil
 	}
@@ -56,9 +56,9 @@ func (f Filled) Unfilled() fdl.Problems {
 		return found, fmt.Sprintf("%s{%s} has no value and stays as it is; give --var %s=VALUE, or write %s below vars: in waitless.yaml",
 			isMeant, name, name, name)
 	}})
-	problems = slices.DeleteFunc(problems, func(p fdl.Problem) bool { return !strings.HasPrefix(p.Message, isMeant) })
+	problems = slices.DeleteFunc(problems, func(p flow.Problem) bool { return !strings.HasPrefix(p.Message, isMeant) })
 	for n := range problems {
-		problems[n].Severity = fdl.SeverityWarning
+		problems[n].Severity = flow.SeverityWarning
 	}
 	return problems
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // rules: TP-1 TP-2 TP-3 TP-4 TP-5 TP-6
@@ -123,11 +123,11 @@ func TestPosition(t *testing.T) {
 	// y: {a: '${LONG}', b: '${S}', c: '${LONG}'}
 	// y: {a: 'l', b: 'a longer text', c: 'l'}
 	for behind, before := range map[int]int{1: 1, 8: 8, 9: 9, 10: 16, 13: 19, 16: 22, 17: 23, 25: 23, 30: 27, 37: 34, 38: 41} {
-		if got := filled.Position(fdl.Position{Line: 2, Column: behind}); got != (fdl.Position{Line: 2, Column: before}) {
+		if got := filled.Position(flow.Position{Line: 2, Column: behind}); got != (flow.Position{Line: 2, Column: before}) {
 			t.Errorf("column %d is %s, want %d", behind, got, before)
 		}
 	}
-	if got := filled.Position(fdl.Position{Line: 1, Column: 6}); got != (fdl.Position{Line: 1, Column: 12}) {
+	if got := filled.Position(flow.Position{Line: 1, Column: 6}); got != (flow.Position{Line: 1, Column: 12}) {
 		t.Errorf("got %s on another line", got)
 	}
 }
@@ -153,7 +153,7 @@ func TestParseVar(t *testing.T) {
 	}
 }
 
-func formatted(problems fdl.Problems) []string {
+func formatted(problems flow.Problems) []string {
 	var lines []string
 	for _, p := range problems {
 		lines = append(lines, p.Format("f"))

@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // Flow is a flow that a template defines. The zero value is a flow in a file of its own.
@@ -62,24 +62,24 @@ func Find(text []byte, vars map[string]string) (flows []Flow) {
 	t.resources(t.root, func(name string, resource *yaml.Node) {
 		kind := t.kindOf(resource)
 		properties := first(resource, "Properties", "props")
-		flow := Flow{Name: name, ID: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
+		def := Flow{Name: name, ID: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
 		switch file := child(properties, "DefinitionUri"); {
 		case kind == "":
 			return
 		case file != nil:
-			flow.File = t.textOf(file)
-		case flow.definition != nil && t.isProject && flow.definition.Kind == yaml.ScalarNode:
-			flow.File = t.textOf(flow.definition)
-		case flow.definition == nil:
+			def.File = t.textOf(file)
+		case def.definition != nil && t.isProject && def.definition.Kind == yaml.ScalarNode:
+			def.File = t.textOf(def.definition)
+		case def.definition == nil:
 			return
 		}
-		if own := t.textOf(first(properties, "Name", "name")); fdl.ValidName(own) {
-			flow.Name = own
+		if own := t.textOf(first(properties, "Name", "name")); flow.ValidName(own) {
+			def.Name = own
 		}
 		if _, isGiven := vars[name+".Name"]; !isGiven {
-			t.values[name+".Name"] = flow.Name
+			t.values[name+".Name"] = def.Name
 		}
-		flows = append(flows, flow)
+		flows = append(flows, def)
 	})
 	return flows
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // FuzzFill: a value replaces placeholders in scalars and changes nothing else, and every problem is at
@@ -84,7 +85,7 @@ func scalars(text string) (values []string) {
 	return values
 }
 
-func checkPlace(t *testing.T, text string, p fdl.Problem) {
+func checkPlace(t *testing.T, text string, p flow.Problem) {
 	t.Helper()
 	lines := strings.Split(strings.TrimPrefix(text, "\uFEFF"), "\n")
 	if p.Line < 1 || p.Line > len(lines) || p.Column < 1 || p.Column > utf8.RuneCountInString(lines[p.Line-1])+1 {

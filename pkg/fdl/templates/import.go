@@ -11,14 +11,15 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // Import returns the definition of a flow with values in place of placeholders, and with resources in
 // place of !Ref and !GetAtt. File is the text of [Flow.File], or of a flow without a template.
-func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems) {
+func (f Flow) Import(file []byte, vars map[string]string) (Filled, flow.Problems) {
 	i := importing{values: vars, given: vars, text: string(file), isFilled: len(vars) > 0, isRead: map[string]bool{}}
-	text, outer := file, func(at fdl.Position) fdl.Position { return at }
+	text, outer := file, func(at flow.Position) flow.Position { return at }
 	var replaces *yaml.Node
 	if t := f.template; t != nil {
 		i.template, i.values, i.text = t, maps.Clone(t.values), i.text+"\n"+t.text
@@ -30,7 +31,7 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, fdl.Problems)
 		text, replaces, problem = i.definition(f.definition)
 		outer = f.template.outside(f.definition, string(text))
 		if problem != "" {
-			return Filled{Text: file, outer: outer}, fdl.Problems{{Position: outer(fdl.Position{Line: 1, Column: 1}), Message: problem}}
+			return Filled{Text: file, outer: outer}, flow.Problems{{Position: outer(flow.Position{Line: 1, Column: 1}), Message: problem}}
 		}
 	}
 	by := rules{pattern: never(), ref: i.ref}
@@ -166,7 +167,7 @@ func (i *importing) ref(tag, text string) (value, problem string) {
 	case tag == "!Ref" && isPath && (i.template == nil || slices.Contains(i.template.functions, text)):
 		return arnOf(service, function), ""
 	case tag == "!Ref" && isPath:
-		return "", fmt.Sprintf("!Ref %s names no function of the template%s", text, fdl.DidYouMean(text, i.template.functions))
+		return "", fmt.Sprintf("!Ref %s names no function of the template%s", text, similar.DidYouMean(text, i.template.functions))
 	}
 	i.names = append(i.names, name)
 	if value, known := i.values[name]; known {
@@ -185,7 +186,7 @@ var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(name
 // hint says which name was probably meant in place of one without a value: another one, or this one in
 // place of a variable that nothing refers to. It stops at as many names as [fdl.Parse] reports problems.
 func (i *importing) hint(name string) string {
-	if i.hints++; i.hints > fdl.MaxProblems {
+	if i.hints++; i.hints > flow.MaxProblems {
 		return ""
 	}
 	if i.words == nil {
@@ -202,29 +203,29 @@ func (i *importing) hint(name string) string {
 			used = append(used, known)
 		}
 	}
-	if variable := fdl.Closest(name, unused); variable != "" {
+	if variable := similar.Closest(name, unused); variable != "" {
 		return fmt.Sprintf("; variable %q, which nothing refers to, may be mistyped", variable)
 	}
-	return fdl.DidYouMean(name, used)
+	return similar.DidYouMean(name, used)
 }
 
 // outside returns how places of a definition become places of the template that has its text.
-func (t *template) outside(node *yaml.Node, text string) func(fdl.Position) fdl.Position {
+func (t *template) outside(node *yaml.Node, text string) func(flow.Position) flow.Position {
 	_, _, function := call(node)
 	if function != "" {
 		node = scalarIn(node)
 	}
-	begin := fdl.Position{Line: node.Line, Column: node.Column}
+	begin := flow.Position{Line: node.Line, Column: node.Column}
 	if node.Style&yaml.LiteralStyle == 0 {
-		return func(fdl.Position) fdl.Position { return begin }
+		return func(flow.Position) flow.Position { return begin }
 	}
 	lines, inner := strings.Split(t.text, "\n"), strings.Split(text, "\n")
-	return func(at fdl.Position) fdl.Position {
+	return func(at flow.Position) flow.Position {
 		line := node.Line + at.Line
 		if line > len(lines) || at.Line > len(inner) {
 			return begin
 		}
-		return fdl.Position{Line: line, Column: at.Column + indentation(lines[line-1]) - indentation(inner[at.Line-1])}
+		return flow.Position{Line: line, Column: at.Column + indentation(lines[line-1]) - indentation(inner[at.Line-1])}
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 const resources = `
@@ -123,7 +123,7 @@ func TestImportKeepsPlaces(t *testing.T) {
 	const text = "Resources:\n  F:\n    Type: ALIYUN::FNF::Flow\n    Properties:\n      Definition:\n        Fn::Sub: |-\n\n" +
 		"          a: ${Long}\n            b ${Unknown}\n"
 	_, problems := templates.Find([]byte(text), nil)[0].Import(nil, map[string]string{"Long": "l"})
-	if len(problems) != 1 || problems[0].Position != (fdl.Position{Line: 9, Column: 15}) {
+	if len(problems) != 1 || problems[0].Position != (flow.Position{Line: 9, Column: 15}) {
 		t.Errorf("got %v", problems)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -33,7 +33,7 @@ type edit struct {
 	start, end int
 	text       string
 	// at is the position of start. The other two are lengths in characters.
-	at             fdl.Position
+	at             flow.Position
 	before, behind int
 }
 
@@ -48,7 +48,7 @@ type substitution struct {
 	nodes    []*yaml.Node // of the document, in the order of the text
 	meant    []scalar     // what the nodes are afterwards
 	edits    []edit
-	problems fdl.Problems
+	problems flow.Problems
 }
 
 // scalar is what a node is meant to be.
@@ -58,12 +58,12 @@ type scalar struct {
 	isText  bool // and not a number or a boolean
 }
 
-func substitute(text []byte, by rules) (Filled, fdl.Problems) {
+func substitute(text []byte, by rules) (Filled, flow.Problems) {
 	s := &substitution{rules: by, text: strings.TrimPrefix(string(text), "\uFEFF")}
 	var readable bool
 	if s.nodes, readable = load(s.text); !readable {
 		if json.Valid(text) {
-			s.report(fdl.Position{Line: 1, Column: 1}, `the definition has pairs of escapes like \ud83d\ude00; write the character itself`)
+			s.report(flow.Position{Line: 1, Column: 1}, `the definition has pairs of escapes like \ud83d\ude00; write the character itself`)
 		}
 		return Filled{Text: text}, s.problems
 	}
@@ -103,13 +103,13 @@ func load(text string) (nodes []*yaml.Node, readable bool) {
 	return nodes, true
 }
 
-func (s *substitution) report(at fdl.Position, format string, args ...any) {
-	s.problems = append(s.problems, fdl.Problem{Position: at, Message: fmt.Sprintf(format, args...)})
+func (s *substitution) report(at flow.Position, format string, args ...any) {
+	s.problems = append(s.problems, flow.Problem{Position: at, Message: fmt.Sprintf(format, args...)})
 }
 
 // place is a position with its offset. Counting goes on from the last place: a line may have many nodes.
 type place struct {
-	fdl.Position
+	flow.Position
 
 	offset int
 }
@@ -132,11 +132,11 @@ func (s *substitution) offset(node *yaml.Node) int {
 }
 
 func (s *substitution) beginOf(line int) place {
-	return place{fdl.Position{Line: line, Column: 1}, s.lines[line-1]}
+	return place{flow.Position{Line: line, Column: 1}, s.lines[line-1]}
 }
 
 // position is the reverse of offset.
-func (s *substitution) position(offset int) fdl.Position {
+func (s *substitution) position(offset int) flow.Position {
 	line, found := slices.BinarySearch(s.lines, offset)
 	if found {
 		line++
@@ -304,7 +304,7 @@ func (s *substitution) compare(filled Filled) {
 		}
 	}
 	if other && len(s.problems) == 0 {
-		s.report(fdl.Position{Line: 1, Column: 1}, "the values of placeholders change another part of the definition; write texts with placeholders in double quotes")
+		s.report(flow.Position{Line: 1, Column: 1}, "the values of placeholders change another part of the definition; write texts with placeholders in double quotes")
 	}
 }
 
@@ -315,7 +315,7 @@ func isMeant(got, before *yaml.Node, meant scalar) bool {
 }
 
 // Position returns where a place of the filled text is in the text with placeholders.
-func (f Filled) Position(at fdl.Position) fdl.Position {
+func (f Filled) Position(at flow.Position) flow.Position {
 	if f.outer == nil {
 		return f.before(at)
 	}
@@ -323,7 +323,7 @@ func (f Filled) Position(at fdl.Position) fdl.Position {
 }
 
 // before returns where a place was before the edits.
-func (f Filled) before(at fdl.Position) fdl.Position {
+func (f Filled) before(at flow.Position) flow.Position {
 	longer := 0
 	for _, e := range f.edits {
 		if e.at.Line != at.Line || at.Column < e.at.Column+longer {
@@ -334,7 +334,7 @@ func (f Filled) before(at fdl.Position) fdl.Position {
 		}
 		longer += e.behind - e.before
 	}
-	return fdl.Position{Line: at.Line, Column: at.Column - longer}
+	return flow.Position{Line: at.Line, Column: at.Column - longer}
 }
 
 func keys(vars map[string]string) []string { return slices.Sorted(maps.Keys(vars)) }

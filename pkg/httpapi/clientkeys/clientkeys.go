@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -116,7 +116,7 @@ func (k Key) checkActions() error {
 	for _, action := range k.Actions {
 		if !slices.Contains(known, action) {
 			return fmt.Errorf("action %s is unknown%s; allowed: read, start, report, manage, or actions like StartExecution",
-				shown(action), fdl.DidYouMean(action, known))
+				shown(action), similar.DidYouMean(action, known))
 		}
 	}
 	if k.Actions != nil && len(k.Actions) == 0 {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -34,7 +34,7 @@ var texts = map[string]string{
 const maxProperties = 8 << 10
 
 // flow is a flow with its listed definitions.
-type flow struct {
+type storedFlow struct {
 	properties
 
 	definitions []engine.Definition // the latest first
@@ -42,7 +42,7 @@ type flow struct {
 
 // flowOf returns the flow of these definitions. The properties are those that were modified last: a
 // definition that another API put has none.
-func flowOf(definitions []engine.Definition) (f flow, err error) {
+func flowOf(definitions []engine.Definition) (f storedFlow, err error) {
 	f.definitions = definitions
 	for _, d := range definitions {
 		var own properties
@@ -66,7 +66,7 @@ func flowOf(definitions []engine.Definition) (f flow, err error) {
 }
 
 // change applies the parameters of a request to the texts.
-func (f *flow) change(given parameters) error {
+func (f *storedFlow) change(given parameters) error {
 	f.Texts = maps.Clone(f.Texts)
 	for name := range texts {
 		if text, ok := given[name]; ok {
@@ -86,7 +86,7 @@ func (f *flow) change(given parameters) error {
 }
 
 // text returns a text of the flow.
-func (f *flow) text(name string) string { return cmp.Or(f.Texts[name], texts[name]) }
+func (f *storedFlow) text(name string) string { return cmp.Or(f.Texts[name], texts[name]) }
 
 // stored returns the properties as they are stored.
 func (p properties) stored() (string, error) {
@@ -98,7 +98,7 @@ func (p properties) stored() (string, error) {
 }
 
 // id returns the id of the flow. A flow that is deleted and created again gets another.
-func (f *flow) id() string {
+func (f *storedFlow) id() string {
 	return uuid(fmt.Sprintf("%s %d", f.definitions[0].Flow.Name, f.Created.UnixNano()))
 }
 
@@ -109,7 +109,7 @@ func uuid(text string) string {
 }
 
 // shown returns the flow in the form of the API.
-func (h handler) shown(ctx context.Context, f flow) (object, error) {
+func (h handler) shown(ctx context.Context, f storedFlow) (object, error) {
 	definition := f.definitions[0].Flow
 	text, err := h.Flows.FlowText(ctx, definition)
 	shown := object{
@@ -134,10 +134,10 @@ func (h handler) definitions(ctx context.Context, flow string) ([]engine.Definit
 }
 
 // find returns the flow of that name.
-func (h handler) find(ctx context.Context, name string) (flow, error) {
+func (h handler) find(ctx context.Context, name string) (storedFlow, error) {
 	definitions, err := h.definitions(ctx, name)
 	if err != nil {
-		return flow{}, err
+		return storedFlow{}, err
 	}
 	return flowOf(definitions)
 }
@@ -154,7 +154,7 @@ func (h handler) createFlow(ctx context.Context, given parameters) (object, erro
 	if _, ok := given["Description"]; !ok {
 		return nil, invalid("MissingRequiredParams", "the parameter Description is missing")
 	}
-	name, f := given["Name"], flow{properties: properties{Created: h.Now(), Texts: map[string]string{}}}
+	name, f := given["Name"], storedFlow{properties: properties{Created: h.Now(), Texts: map[string]string{}}}
 	if err := f.change(given); err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (h handler) updateFlow(ctx context.Context, given parameters) (object, erro
 
 // store stores a flow with the definition of the request, or else with its latest one. If another request
 // stored it meanwhile, the error is conflict.
-func (h handler) store(ctx context.Context, given parameters, f flow, conflict error) (object, error) {
+func (h handler) store(ctx context.Context, given parameters, f storedFlow, conflict error) (object, error) {
 	f.Modified = latest(h.Now(), f.Modified.Add(time.Nanosecond))
 	stored, err := f.stored()
 	if err != nil {
@@ -281,7 +281,7 @@ func (h handler) listFlows(ctx context.Context, given parameters) (object, error
 		return nil, err
 	}
 	after := given["NextToken"]
-	if after != "" && !fdl.ValidName(after) {
+	if after != "" && !flow.ValidName(after) {
 		return nil, invalid("InvalidArgument", "this NextToken is not that of a page before")
 	}
 	all, err := h.Flows.Definitions(ctx, "")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -167,9 +167,9 @@ func TestPagesOfLargeFlowsAreSmall(t *testing.T) {
 func TestPutsCheckOperations(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
-	m.config.Check = func(flow *fdl.Flow) fdl.Problems {
-		return flow.CheckActions(func(action string, _ value.Value, _ fdl.Suggest) []fdl.ActionMistake {
-			return []fdl.ActionMistake{{Message: "action " + action + " does not exist"}}
+	m.config.Check = func(def *flow.Flow) flow.Problems {
+		return def.CheckActions(func(action string, _ value.Value, _ flow.Suggest) []flow.ActionMistake {
+			return []flow.ActionMistake{{Message: "action " + action + " does not exist"}}
 		})
 	}
 	m.api = fnf.Handler(m.config)

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/machine"
@@ -29,7 +29,7 @@ type Executions interface {
 	Stop(ctx context.Context, id engine.ID, name, cause string) error
 	Describe(ctx context.Context, id engine.ID) (machine.State, error)
 	HistoryFrom(ctx context.Context, id engine.ID, first int, full func(machine.Event) bool) (engine.HistoryPage, error)
-	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
+	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 }
 
 // Index lists executions. It may lag behind the log.
@@ -73,7 +73,7 @@ type Config struct {
 	Index      Index
 	Flows      Flows
 	// Check returns the problems of a definition that package fdl cannot find. It may be nil.
-	Check func(*fdl.Flow) fdl.Problems
+	Check func(*flow.Flow) flow.Problems
 	// Schedules manages the schedules of flows.
 	Schedules cron.Manager
 	// Await returns the state of an execution once it has ended, or when ctx ends. It may return earlier.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/resume"
 )
 
@@ -88,7 +88,7 @@ func (p parameters) check(refused []string) error {
 		}
 	}
 	for _, name := range names {
-		if p[name] != "" && !fdl.ValidName(p[name]) {
+		if p[name] != "" && !flow.ValidName(p[name]) {
 			return invalid("InvalidArgument", name+` begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
 		}
 	}

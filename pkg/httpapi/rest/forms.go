@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -241,8 +241,8 @@ func (e *Execution) noteLeftOut() {
 }
 
 // waitsFor returns the kind of a wait. A long call waits for an internal token, and is shown as a call.
-func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
-	task, isTask := flow.All[w.Attempt.Step].Kind.(*fdl.Task)
+func waitsFor(def *flow.Flow, w *machine.Waiting) string {
+	task, isTask := def.All[w.Attempt.Step].Kind.(*flow.Task)
 	switch {
 	case w.For == machine.WaitingForInstant, w.For == machine.WaitingForNextItem: // which comes at once
 		return "instant"
@@ -252,11 +252,11 @@ func waitsFor(flow *fdl.Flow, w *machine.Waiting) string {
 		return "poll"
 	case w.For == machine.WaitingForLanes:
 		return "lanes"
-	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternWaitForCallback:
+	case w.For == machine.WaitingForToken && isTask && task.Pattern == flow.PatternWaitForCallback:
 		return "callback"
 	case w.Child != nil:
 		return "sub-flow"
-	case w.For == machine.WaitingForToken && isTask && task.Pattern == fdl.PatternSync && task.Resource.Kind != "":
+	case w.For == machine.WaitingForToken && isTask && task.Pattern == flow.PatternSync && task.Resource.Kind != "":
 		return "job"
 	}
 	return "call"

@@ -19,11 +19,12 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/schedule/cron"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -75,12 +76,12 @@ type Config struct {
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	Stop  func(ctx context.Context, id engine.ID, name, cause string) error
 	// CanStart returns why Start would reject an execution of the flow; nil means there is no such reason.
-	CanStart func(ctx context.Context, parsed *fdl.Flow, flow, execution string) error
+	CanStart func(ctx context.Context, parsed *flow.Flow, flow, execution string) error
 	// Log receives what failed inside, without tokens.
 	Log *slog.Logger
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
 	// always can.
-	Blocked func(*fdl.Flow) string
+	Blocked func(*flow.Flow) string
 	// AwaitsTurn reports whether a call of the execution waits until fewer calls run; nil means none does.
 	AwaitsTurn func(engine.ID) bool
 	// Watch returns a channel that is closed when the execution ends, or with events when it records more. Forget
@@ -210,7 +211,7 @@ func Routes() (patterns []string) {
 func (r route) checkParameters(query url.Values) error {
 	for name := range query {
 		if !slices.Contains(r.parameters, name) {
-			return invalid("unknown parameter %q%s; allowed: %s", name, fdl.DidYouMean(name, r.parameters),
+			return invalid("unknown parameter %q%s; allowed: %s", name, similar.DidYouMean(name, r.parameters),
 				cmp.Or(strings.Join(r.parameters, ", "), "none"))
 		}
 	}
@@ -423,7 +424,7 @@ func (h handler) readJSON(r *http.Request, form any, members ...string) error {
 	}
 	for _, m := range object.Members() {
 		if !slices.Contains(members, m.Key) { // exactly: encoding/json would take "NAME" for "name"
-			return invalid("unknown field %q%s; allowed: %s", m.Key, fdl.DidYouMean(m.Key, members), cmp.Or(strings.Join(members, ", "), "none"))
+			return invalid("unknown field %q%s; allowed: %s", m.Key, similar.DidYouMean(m.Key, members), cmp.Or(strings.Join(members, ", "), "none"))
 		}
 	}
 	if err := json.Unmarshal(body, form); err != nil {
@@ -452,10 +453,10 @@ func describe(*http.Request) (int, any, error) { return http.StatusOK, json.RawM
 
 func (h handler) putFlow(r *http.Request) (int, any, error) {
 	name := r.PathValue("flow")
-	if len(name) > fdl.MaxName {
-		return 0, nil, invalid("flow name %.20q... has %d bytes and the limit is %d; shorten it", name, len(name), fdl.MaxName)
+	if len(name) > flow.MaxName {
+		return 0, nil, invalid("flow name %.20q... has %d bytes and the limit is %d; shorten it", name, len(name), flow.MaxName)
 	}
-	if !fdl.ValidName(name) {
+	if !flow.ValidName(name) {
 		return 0, nil, invalid("invalid flow name %q: it begins with a letter or \"_\" and has letters, digits, \"_\" and \"-\"", name)
 	}
 	text, err := h.readBody(r)
@@ -665,7 +666,7 @@ func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int
 }
 
 // waitingOf returns what a state waits for.
-func (h handler) waitingOf(flow *fdl.Flow, state machine.State) Waiting {
+func (h handler) waitingOf(flow *flow.Flow, state machine.State) Waiting {
 	w := state.Waiting
 	step := flow.All[w.Attempt.Step]
 	subflow := ""
@@ -680,7 +681,7 @@ func (h handler) waitingOf(flow *fdl.Flow, state machine.State) Waiting {
 }
 
 // addAsked adds what the step asks a person, and the job that it started. Both are read.
-func (h handler) addAsked(ctx context.Context, flow *fdl.Flow, state machine.State, to *Waiting) (err error) {
+func (h handler) addAsked(ctx context.Context, flow *flow.Flow, state machine.State, to *Waiting) (err error) {
 	if to.Question, err = h.questionOf(ctx, flow, state); err == nil {
 		to.Job, err = h.awaitedJob(ctx, loaded{state, flow})
 	}
@@ -691,7 +692,7 @@ func (h handler) addAsked(ctx context.Context, flow *fdl.Flow, state machine.Sta
 const mostInside = 3
 
 // addInside adds what the lanes of a state wait for.
-func (h handler) addInside(ctx context.Context, flow *fdl.Flow, state machine.State, lanes int, to *Waiting) error {
+func (h handler) addInside(ctx context.Context, flow *flow.Flow, state machine.State, lanes int, to *Waiting) error {
 	waits, err := h.Engine.Waiting(ctx, state, lanes)
 	if err != nil {
 		return err

@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -155,7 +156,7 @@ func ParseStatuses(texts ...string) (found []machine.Status, err error) {
 		case name == "":
 			return nil, invalid(`status is ""; allowed: %s`, strings.Join(statuses, ", "))
 		case i < 0:
-			return nil, invalid("unknown status %q%s; allowed: %s", name, fdl.DidYouMean(name, statuses), strings.Join(statuses, ", "))
+			return nil, invalid("unknown status %q%s; allowed: %s", name, similar.DidYouMean(name, statuses), strings.Join(statuses, ", "))
 		}
 		found = append(found, machine.Statuses[i])
 	}
@@ -266,7 +267,7 @@ func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err 
 
 // questionOf returns what a step asks. A prompt with the reason stands for a question that cannot be read because a large value
 // is missing or damaged.
-func (h handler) questionOf(ctx context.Context, flow *fdl.Flow, state machine.State) (*machine.Question, error) {
+func (h handler) questionOf(ctx context.Context, flow *flow.Flow, state machine.State) (*machine.Question, error) {
 	question, err := h.Engine.Question(ctx, flow, state)
 	if engine.CodeOf(err) == engine.CodeDefect {
 		return &machine.Question{Prompt: "left out: " + err.Error()}, nil

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -161,18 +161,18 @@ func (h handler) rearmStops(ctx context.Context, f engine.Rearmed, dryRun bool) 
 }
 
 // stopsJob reports whether a step stops its job.
-func stopsJob(step *fdl.Step) bool {
-	task, ok := step.Kind.(*fdl.Task)
+func stopsJob(step *flow.Step) bool {
+	task, ok := step.Kind.(*flow.Task)
 	return ok && task.StopJob
 }
 
 // mayAwaitJob reports whether a step starts a job, or calls a function that may pass its token to StartJob.
-func mayAwaitJob(step *fdl.Step) bool {
-	task, ok := step.Kind.(*fdl.Task)
-	return ok && (task.Pattern == fdl.PatternWaitForCallback || task.Pattern == fdl.PatternSync && task.Resource.Kind != "")
+func mayAwaitJob(step *flow.Step) bool {
+	task, ok := step.Kind.(*flow.Task)
+	return ok && (task.Pattern == flow.PatternWaitForCallback || task.Pattern == flow.PatternSync && task.Resource.Kind != "")
 }
 
-func (h handler) rearmJob(ctx context.Context, flow *fdl.Flow, state machine.State, dryRun bool) (needs string, err error) {
+func (h handler) rearmJob(ctx context.Context, def *flow.Flow, state machine.State, dryRun bool) (needs string, err error) {
 	reply, err := h.Engine.Submission(ctx, state.ID())
 	if err != nil {
 		return "", err
@@ -181,8 +181,8 @@ func (h handler) rearmJob(ctx context.Context, flow *fdl.Flow, state machine.Sta
 	if err := json.Unmarshal([]byte(reply.JSON()), &started); err != nil {
 		return "", nil //nolint:nilerr // the start was not recorded yet: it is made again
 	}
-	wait := resume.StepWait{Handle: state.Waiting.Handle(), Started: started, Called: waitsFor(flow, state.Waiting) == "callback"}
-	if task, ok := flow.All[state.Waiting.Attempt.Step].Kind.(*fdl.Task); ok {
+	wait := resume.StepWait{Handle: state.Waiting.Handle(), Started: started, Called: waitsFor(def, state.Waiting) == "callback"}
+	if task, ok := def.All[state.Waiting.Attempt.Step].Kind.(*flow.Task); ok {
 		wait.StopJob = task.StopJob
 	}
 	return h.Rearmer.RearmStep(ctx, wait, dryRun)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
@@ -46,7 +46,7 @@ func (jobStarts) Call(context.Context, machine.Call) (token.Outcome, error) {
 	return token.Success(job), nil
 }
 
-func (jobStarts) TimeLimits(context.Context, *fdl.Flow) (map[string]time.Duration, error) {
+func (jobStarts) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration, error) {
 	return nil, nil //nolint:nilnil // no limits
 }
 

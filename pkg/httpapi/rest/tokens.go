@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/token"
 )
 
 // loaded is an execution with its definition.
 type loaded struct {
 	machine.State
-	flow *fdl.Flow
+	flow *flow.Flow
 }
 
 func (h handler) load(ctx context.Context, id engine.ID) (l loaded, err error) {
@@ -48,7 +49,7 @@ func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 	t = l.wait()
 	t.Token = text
 	step := l.flow.All[l.Waiting.Attempt.Step]
-	if task, ok := step.Kind.(*fdl.Task); ok {
+	if task, ok := step.Kind.(*flow.Task); ok {
 		t.HeartbeatSeconds = int(task.Heartbeat / time.Second)
 	}
 	return t, true
@@ -69,16 +70,16 @@ func (h handler) jobOf(ctx context.Context, l loaded) (t Token, ok bool, err err
 		return t, false, nil
 	}
 	t = l.wait()
-	t.Kind = l.flow.All[l.Waiting.Attempt.Step].Kind.(*fdl.Task).Resource.Kind
+	t.Kind = l.flow.All[l.Waiting.Attempt.Step].Kind.(*flow.Task).Resource.Kind
 	reply, err := h.Engine.Submission(ctx, l.ID())
 	t.Job = reply.Get("job_key").Text()
 	return t, true, err
 }
 
-// awaitedJob returns the job that a step of [fdl.StartJob] waits for, nil for other waits.
+// awaitedJob returns the job that a step of [flow.StartJob] waits for, nil for other waits.
 func (h handler) awaitedJob(ctx context.Context, l loaded) (*AwaitedJob, error) {
-	task, isTask := l.flow.All[l.Waiting.Attempt.Step].Kind.(*fdl.Task)
-	if waits := waitsFor(l.flow, l.Waiting); !isTask || task.Resource.Function != fdl.StartJob || waits != "job" && waits != "callback" {
+	task, isTask := l.flow.All[l.Waiting.Attempt.Step].Kind.(*flow.Task)
+	if waits := waitsFor(l.flow, l.Waiting); !isTask || task.Resource.Function != flow.StartJob || waits != "job" && waits != "callback" {
 		return nil, nil //nolint:nilnil // it waits for no job
 	}
 	reply, err := h.Engine.Submission(ctx, l.ID())
@@ -193,9 +194,9 @@ func closedToken(l loaded, history []machine.Event, step string) (t Token, found
 	return Token{}, false
 }
 
-func isCallback(step *fdl.Step) bool {
-	task, ok := step.Kind.(*fdl.Task)
-	return ok && task.Pattern == fdl.PatternWaitForCallback
+func isCallback(step *flow.Step) bool {
+	task, ok := step.Kind.(*flow.Task)
+	return ok && task.Pattern == flow.PatternWaitForCallback
 }
 
 // tokenAt returns the place of an event's token.
@@ -296,7 +297,7 @@ func (h handler) chosen(ctx context.Context, verified resume.Token, label string
 	output, ok := wait.Question.Output(label)
 	if !ok {
 		labels := wait.Question.Choices
-		return token.Outcome{}, invalid("choice %q is unknown%s (allowed: %s)", label, fdl.DidYouMean(label, labels), strings.Join(labels, ", "))
+		return token.Outcome{}, invalid("choice %q is unknown%s (allowed: %s)", label, similar.DidYouMean(label, labels), strings.Join(labels, ", "))
 	}
 	return token.Outcome{Output: output, Choice: label}, nil
 }

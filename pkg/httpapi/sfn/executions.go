@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -21,7 +21,7 @@ func (h handler) startExecution(ctx context.Context, r request) (object, error) 
 		return nil, err
 	}
 	start := engine.StartRequest{Flow: definitions[0].Flow, Execution: cmp.Or(r.Name, engine.NewName())}
-	if !fdl.ValidName(start.Execution) {
+	if !flow.ValidName(start.Execution) {
 		return nil, invalid("InvalidName", `a name begins with a letter or "_" and goes on with letters, digits, "_" and "-", 128 characters at most`)
 	}
 	start.Input, err = value.ParseJSON([]byte(cmp.Or(r.Input, "{}")))

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/audit"
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/machine"
@@ -30,7 +30,7 @@ type Executions interface {
 	Stop(ctx context.Context, id engine.ID, name, cause string) error
 	Describe(ctx context.Context, id engine.ID) (machine.State, error)
 	HistoryFrom(ctx context.Context, id engine.ID, first int, full func(machine.Event) bool) (engine.HistoryPage, error)
-	Flow(ctx context.Context, flow machine.FlowRef) (*fdl.Flow, error)
+	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 }
 
 // Store lists executions and definitions. The list of executions may lag behind.

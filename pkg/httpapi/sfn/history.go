@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -21,7 +21,7 @@ var stateNames = map[string]string{
 
 // history collects the events of an execution that the API has a type for.
 type history struct {
-	flow      *fdl.Flow
+	flow      *flow.Flow
 	region    string
 	withoutIO bool
 	largest   int // value
@@ -87,7 +87,7 @@ func (h *history) describe(shown object, e machine.Event) bool {
 }
 
 // describeStep adds the details of an event of a step, and returns its type, "" for none.
-func (h *history) describeStep(details object, e machine.Event, step *fdl.Step) string {
+func (h *history) describeStep(details object, e machine.Event, step *flow.Step) string {
 	name := eventTypes[e.Type]
 	switch {
 	case e.Type == machine.StepFailed:
@@ -106,7 +106,7 @@ func (h *history) describeStep(details object, e machine.Event, step *fdl.Step) 
 
 // failedType returns the type of the failure of a step, "" for none: that of a task is in an event of its own, and that
 // of a fail step in the one of the execution.
-func failedType(step *fdl.Step) string {
+func failedType(step *flow.Step) string {
 	switch kind := step.Kind.Type(); {
 	case kind == "task" || kind == "fail":
 		return ""
@@ -116,8 +116,8 @@ func failedType(step *fdl.Step) string {
 	return "EvaluationFailed" // of a mapping or a condition
 }
 
-func (h *history) describeTask(details object, e machine.Event, step *fdl.Step) {
-	if task, ok := step.Kind.(*fdl.Task); ok {
+func (h *history) describeTask(details object, e machine.Event, step *flow.Step) {
+	if task, ok := step.Kind.(*flow.Task); ok {
 		details["resourceType"], details["resource"] = "function", task.Resource.Text
 		if task.Resource.IsAction() {
 			details["resourceType"] = "action"

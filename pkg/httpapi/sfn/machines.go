@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 )
 
 // arn returns the ARN of what these words name: "stateMachine" and a flow, or "execution", a flow and a name.
@@ -25,7 +25,7 @@ func (h handler) named(parameter, text, kind string, count int) ([]string, error
 	rest, ok := strings.CutPrefix(text, prefix)
 	names := strings.Split(rest, ":")
 	for _, name := range names {
-		ok = ok && fdl.ValidName(name)
+		ok = ok && flow.ValidName(name)
 	}
 	if !ok || len(names) != count {
 		return nil, invalid("InvalidArn", parameter+" is not "+prefix+strings.Join([]string{"FLOW", "NAME"}[:count], ":")+", without a version or an alias")
@@ -83,7 +83,7 @@ var errPageToken = invalid("InvalidToken", "this nextToken is not that of a page
 // listMachines returns flows by name. The token of the next page is the name of the last flow.
 func (h handler) listMachines(ctx context.Context, r request) (object, error) {
 	limit, err := r.limit()
-	if err == nil && r.NextToken != "" && !fdl.ValidName(r.NextToken) {
+	if err == nil && r.NextToken != "" && !flow.ValidName(r.NextToken) {
 		err = errPageToken
 	}
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -117,7 +117,7 @@ type served struct {
 	*local.System
 	keys       token.Keys
 	flow       machine.FlowRef
-	definition *fdl.Flow
+	definition *flow.Flow
 	submitted  chan string    // tokens of tasks that were submitted
 	ended      chan time.Time // when executions did
 }
@@ -151,9 +151,9 @@ func serve(b *testing.B, store local.Store, text string, workers int) *served {
 }
 
 // shortenWaits lets the waits of a definition take a millisecond, which FDL cannot say.
-func shortenWaits(flow *fdl.Flow) {
-	for _, step := range flow.All {
-		if wait, ok := step.Kind.(*fdl.Wait); ok && wait.Duration > 0 {
+func shortenWaits(def *flow.Flow) {
+	for _, step := range def.All {
+		if wait, ok := step.Kind.(*flow.Wait); ok && wait.Duration > 0 {
 			wait.Duration = time.Millisecond
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
@@ -59,10 +60,10 @@ func (p *process) Call(ctx context.Context, call machine.Call) (token.Outcome, e
 	return answered, nil
 }
 
-func (p *process) TimeLimits(_ context.Context, flow *fdl.Flow) (map[string]time.Duration, error) {
+func (p *process) TimeLimits(_ context.Context, def *flow.Flow) (map[string]time.Duration, error) {
 	limits := map[string]time.Duration{}
-	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok {
+	for _, step := range def.All {
+		if task, ok := step.Kind.(*flow.Task); ok {
 			limits[task.Resource.Text] = p.limit
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -106,8 +107,8 @@ func readCase(name string) (Case, error) {
 }
 
 // Parse parses definitions that have no problems.
-func Parse(texts map[string][]byte) (map[string]*fdl.Flow, error) {
-	flows := map[string]*fdl.Flow{}
+func Parse(texts map[string][]byte) (map[string]*flow.Flow, error) {
+	flows := map[string]*flow.Flow{}
 	for name, text := range texts {
 		flow, problems := fdl.Parse(text)
 		if flow == nil {

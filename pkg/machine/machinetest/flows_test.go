@@ -8,7 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine/machinetest"
 )
 
@@ -192,7 +192,7 @@ func ofLists(step map[string]any, lists map[string][]int) (found []string) {
 	index := object(step["iterationMapping"])["index"]
 	most, ok := step["maxConcurrency"].(int)
 	if !ok {
-		most = fdl.MaxConcurrency
+		most = flow.MaxConcurrency
 	}
 	found = named(map[string]bool{"index": index != nil, "no index": index == nil, "one lane": most == 1})
 	for _, length := range lists[name] {

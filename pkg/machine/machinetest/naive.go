@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -41,8 +41,8 @@ type Reply struct {
 // instant and the input.
 type Naive struct {
 	Epoch   time.Time
-	Replies map[string]Reply     // by the name of a step
-	Flows   map[string]*fdl.Flow // of sub-flows, by name
+	Replies map[string]Reply      // by the name of a step
+	Flows   map[string]*flow.Flow // of sub-flows, by name
 	// Steps may still run. It is negative after a flow that is too long or has too large values.
 	Steps int
 	// Lists are the lengths of the lists of each foreach, by its name.
@@ -106,9 +106,9 @@ func (want End) Differs(got End, epoch time.Time) string {
 }
 
 // Run runs a flow.
-func (n *Naive) Run(flow *fdl.Flow, input value.Value) End { return n.flow(flow, input, n.Epoch) }
+func (n *Naive) Run(flow *flow.Flow, input value.Value) End { return n.flow(flow, input, n.Epoch) }
 
-func (n *Naive) flow(flow *fdl.Flow, input value.Value, at time.Time) End {
+func (n *Naive) flow(flow *flow.Flow, input value.Value, at time.Time) End {
 	if flow.Input != nil {
 		input = flow.Input.Eval(&expr.Scope{Input: input})
 	}
@@ -120,7 +120,7 @@ func (n *Naive) flow(flow *fdl.Flow, input value.Value, at time.Time) End {
 }
 
 // series runs steps from the first one on.
-func (n *Naive) series(steps []*fdl.Step, input, local value.Value, at time.Time) End {
+func (n *Naive) series(steps []*flow.Step, input, local value.Value, at time.Time) End {
 	all := End{At: at, Local: local}
 	if len(steps) == 0 {
 		return all
@@ -146,30 +146,30 @@ func (n *Naive) series(steps []*fdl.Step, input, local value.Value, at time.Time
 }
 
 // step runs a step and maps its output. It returns the next step.
-func (n *Naive) step(step *fdl.Step, input value.Value, at time.Time) (End, *fdl.Step) {
+func (n *Naive) step(step *flow.Step, input value.Value, at time.Time) (End, *flow.Step) {
 	next := step.Next
 	if step.End {
 		next = nil
 	}
 	end := End{At: at, Local: value.Object()}
 	switch kind := step.Kind.(type) {
-	case *fdl.Task:
+	case *flow.Task:
 		if end = n.task(step, kind, input, at); len(end.Failures) > 0 {
 			return n.caught(kind, input, end, next)
 		}
-	case *fdl.Wait:
+	case *flow.Wait:
 		end = n.wait(kind, input, at)
-	case *fdl.Choice:
+	case *flow.Choice:
 		end, next = n.choice(kind, input, at, next)
-	case *fdl.Parallel:
+	case *flow.Parallel:
 		end = n.parallel(kind, input, at)
-	case *fdl.Foreach:
+	case *flow.Foreach:
 		end = n.foreach(step.Name, kind, input, at)
-	case *fdl.Succeed:
+	case *flow.Succeed:
 		next = nil
-	case *fdl.Fail:
+	case *flow.Fail:
 		end.Failures = []string{cmp.Or(kind.Error, "FnF.Failed")}
-	case *fdl.Pass:
+	case *flow.Pass:
 	}
 	if len(end.Failures) > 0 {
 		return end, nil
@@ -183,7 +183,7 @@ func (n *Naive) step(step *fdl.Step, input value.Value, at time.Time) (End, *fdl
 }
 
 // task makes attempts until one succeeds or no policy has a retry left.
-func (n *Naive) task(step *fdl.Step, task *fdl.Task, input value.Value, at time.Time) End {
+func (n *Naive) task(step *flow.Step, task *flow.Task, input value.Value, at time.Time) End {
 	all, retried := End{At: at}, map[int]int{}
 	for {
 		end := n.attempt(step, task, input, all.At)
@@ -191,7 +191,7 @@ func (n *Naive) task(step *fdl.Step, task *fdl.Task, input value.Value, at time.
 		if len(end.Failures) == 0 {
 			return all
 		}
-		i := slices.IndexFunc(task.Retry, func(r fdl.Retry) bool { return names(r.Errors, end.Failures[0]) })
+		i := slices.IndexFunc(task.Retry, func(r flow.Retry) bool { return names(r.Errors, end.Failures[0]) })
 		if i < 0 || retried[i] == task.Retry[i].MaxAttempts {
 			return all
 		}
@@ -206,25 +206,25 @@ func names(errors []string, failure string) bool {
 	return slices.Contains(errors, failure) || slices.Contains(errors, "FnF.ALL")
 }
 
-func (n *Naive) attempt(step *fdl.Step, task *fdl.Task, input value.Value, at time.Time) End {
+func (n *Naive) attempt(step *flow.Step, task *flow.Task, input value.Value, at time.Time) End {
 	if task.Poll != nil {
 		return n.polls(step, task.Poll, input, at)
 	}
-	if task.Resource.IsSubflow() {
+	if task.Resource.Subflow {
 		return n.subflow(step, task, input, at)
 	}
 	if task.Resource.OfService() { // a job or an operation
 		input = task.Params.Eval(&expr.Scope{Self: input})
 	}
 	end := n.call(step, input, at)
-	if task.Pattern == fdl.PatternRequestResponse || len(end.Failures) > 0 {
+	if task.Pattern == flow.PatternRequestResponse || len(end.Failures) > 0 {
 		return end
 	}
 	return n.replied(step, task, end)
 }
 
 // replied is the end of a step that waits for its reply.
-func (n *Naive) replied(step *fdl.Step, task *fdl.Task, end End) End {
+func (n *Naive) replied(step *flow.Step, task *flow.Task, end End) End {
 	reply, ok := n.Replies[step.Name]
 	if !ok || task.Timeout > 0 && reply.After > task.Timeout {
 		reply = Reply{task.Timeout, token.Failure(machine.ErrorTaskTimeout, "")}
@@ -233,15 +233,15 @@ func (n *Naive) replied(step *fdl.Step, task *fdl.Task, end End) End {
 }
 
 // subflow runs a sub-flow. The step ends with it, at once, or with a reply.
-func (n *Naive) subflow(step *fdl.Step, task *fdl.Task, input value.Value, at time.Time) End {
+func (n *Naive) subflow(step *flow.Step, task *flow.Task, input value.Value, at time.Time) End {
 	n.Subflows++
 	params := task.Params.Eval(&expr.Scope{Self: input})
-	name := params.Get(fdl.ParamFlowName).Text()
-	end := n.flow(n.Flows[name], params.Get(fdl.ParamInput), at)
-	if limit := at.Add(task.Timeout); task.Pattern == fdl.PatternSync && task.Timeout > 0 && end.At.After(limit) {
+	name := params.Get(flow.ParamFlowName).Text()
+	end := n.flow(n.Flows[name], params.Get(flow.ParamInput), at)
+	if limit := at.Add(task.Timeout); task.Pattern == flow.PatternSync && task.Timeout > 0 && end.At.After(limit) {
 		return End{At: limit, Failures: []string{machine.ErrorTaskTimeout}, Calls: until(limit, end.Calls)}
 	}
-	if task.Pattern == fdl.PatternSync {
+	if task.Pattern == flow.PatternSync {
 		return end
 	}
 	for i := range end.Calls {
@@ -251,7 +251,7 @@ func (n *Naive) subflow(step *fdl.Step, task *fdl.Task, input value.Value, at ti
 		value.Member{Key: "FlowName", Value: value.String(name)}, value.Member{Key: "Status", Value: value.String("Running")},
 		value.Member{Key: "StartedTime", Value: value.String(at.UTC().Format(machine.TimeFormat))},
 	)}
-	if task.Pattern == fdl.PatternWaitForCallback {
+	if task.Pattern == flow.PatternWaitForCallback {
 		return n.replied(step, task, started)
 	}
 	return started
@@ -265,12 +265,12 @@ func closed(end End, reply Reply) End {
 	return end
 }
 
-func (n *Naive) call(step *fdl.Step, input value.Value, at time.Time) End {
+func (n *Naive) call(step *flow.Step, input value.Value, at time.Time) End {
 	end := End{At: at, Calls: []Call{{At: at, Text: step.Name + " " + input.JSON()}}}
 	return closed(end, Reply{Outcome: Function(input, at.Sub(n.Epoch))})
 }
 
-func (n *Naive) polls(step *fdl.Step, poll *fdl.Poll, input value.Value, at time.Time) End {
+func (n *Naive) polls(step *flow.Step, poll *flow.Poll, input value.Value, at time.Time) End {
 	var calls []Call
 	for pause, made := poll.Interval, 1; ; made++ {
 		end := n.call(step, input, at)
@@ -289,8 +289,8 @@ func (n *Naive) polls(step *fdl.Step, poll *fdl.Poll, input value.Value, at time
 }
 
 // caught goes on after a failed task.
-func (n *Naive) caught(task *fdl.Task, input value.Value, failed End, next *fdl.Step) (End, *fdl.Step) {
-	i := slices.IndexFunc(task.Catch, func(c fdl.Catch) bool { return names(c.Errors, failed.Failures[0]) })
+func (n *Naive) caught(task *flow.Task, input value.Value, failed End, next *flow.Step) (End, *flow.Step) {
+	i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return names(c.Errors, failed.Failures[0]) })
 	if i < 0 {
 		return failed, nil
 	}
@@ -308,22 +308,22 @@ func (n *Naive) caught(task *fdl.Task, input value.Value, failed End, next *fdl.
 	return end, next
 }
 
-func (n *Naive) wait(wait *fdl.Wait, input value.Value, at time.Time) End {
+func (n *Naive) wait(wait *flow.Wait, input value.Value, at time.Time) End {
 	end := End{At: at, Local: value.Object()}
 	given := func() value.Value { return wait.Path.Eval(&expr.Scope{Self: input}) }
 	switch wait.Mode {
-	case fdl.WaitDuration:
+	case flow.WaitDuration:
 		end.At = at.Add(wait.Duration)
-	case fdl.WaitTimestamp:
+	case flow.WaitTimestamp:
 		end.At = later(at, wait.Timestamp)
-	case fdl.WaitDurationPath:
+	case flow.WaitDurationPath:
 		pause, ok := given().Int64()
 		if !ok {
 			end.Failures = []string{machine.ErrorInvalidArgument}
 			return end
 		}
 		end.At = at.Add(seconds(pause))
-	case fdl.WaitTimestampPath:
+	case flow.WaitTimestampPath:
 		until, err := time.Parse(time.RFC3339, given().Text())
 		if err != nil {
 			end.Failures = []string{machine.ErrorInvalidArgument}
@@ -341,7 +341,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func (n *Naive) choice(choice *fdl.Choice, input value.Value, at time.Time, next *fdl.Step) (End, *fdl.Step) {
+func (n *Naive) choice(choice *flow.Choice, input value.Value, at time.Time, next *flow.Step) (End, *flow.Step) {
 	branch := choice.Default
 	for i := range choice.Branches {
 		if choice.Branches[i].Condition.Holds(&expr.Scope{Self: input}) {
@@ -358,7 +358,7 @@ func (n *Naive) choice(choice *fdl.Choice, input value.Value, at time.Time, next
 	return n.series(branch.Steps, input, value.Object(), at), next
 }
 
-func (n *Naive) parallel(parallel *fdl.Parallel, input value.Value, at time.Time) End {
+func (n *Naive) parallel(parallel *flow.Parallel, input value.Value, at time.Time) End {
 	var lanes []End
 	for _, branch := range parallel.Branches {
 		end := n.series(branch, input, value.Object(), at)
@@ -368,7 +368,7 @@ func (n *Naive) parallel(parallel *fdl.Parallel, input value.Value, at time.Time
 	return joined(lanes, len(lanes), at)
 }
 
-func (n *Naive) foreach(name string, foreach *fdl.Foreach, input value.Value, at time.Time) End {
+func (n *Naive) foreach(name string, foreach *flow.Foreach, input value.Value, at time.Time) End {
 	list := foreach.Collection.Eval(&expr.Scope{Self: input})
 	if list.Kind() != value.KindArray {
 		return End{At: at, Failures: []string{machine.ErrorInvalidArgument}}
@@ -404,7 +404,7 @@ func until(at time.Time, calls []Call) (made []Call) {
 }
 
 // item is what the input of an iteration has more than that of its foreach.
-func item(foreach *fdl.Foreach, element value.Value, number int) value.Value {
+func item(foreach *flow.Foreach, element value.Value, number int) value.Value {
 	members := []value.Member{{Key: foreach.Item, Value: element}}
 	if foreach.Index != "" {
 		members = append(members, value.Member{Key: foreach.Index, Value: value.Int(int64(number))})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -28,10 +28,10 @@ func RandomSubflow(seed uint64) string {
 }
 
 // RandomReplies are those to the callbacks of a random flow.
-func RandomReplies(flow *fdl.Flow) map[string]Reply {
+func RandomReplies(def *flow.Flow) map[string]Reply {
 	replies := map[string]Reply{}
-	for _, step := range flow.All {
-		if task, ok := step.Kind.(*fdl.Task); ok && task.Pattern == fdl.PatternWaitForCallback {
+	for _, step := range def.All {
+		if task, ok := step.Kind.(*flow.Task); ok && task.Pattern == flow.PatternWaitForCallback {
 			replies[step.Name] = Reply{2 * time.Second, token.Success(value.Object(value.Member{Key: "n", Value: value.Int(3)}))}
 		}
 	}

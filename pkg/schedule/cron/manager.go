@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/value"
@@ -191,7 +191,7 @@ const (
 )
 
 func check(s schedule.Schedule) error {
-	if !fdl.ValidName(s.Name) || len(s.Name) > schedule.MaxName {
+	if !flow.ValidName(s.Name) || len(s.Name) > schedule.MaxName {
 		return fmt.Errorf(`the name of a schedule begins with a letter or "_" and goes on with letters, digits, "_" and "-", %d characters at most`, schedule.MaxName)
 	}
 	if len(s.Description) > maxDescription || len(s.Payload) > maxPayload {

@@ -9,13 +9,15 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // Check returns the problems of the actions of a flow: unknown and unsupported operations, and params of operations, jobs and
 // messages that are unknown, missing or of another type.
-func Check(flow *fdl.Flow) fdl.Problems { return flow.CheckActions(mistakesOf) }
+func Check(flow *flow.Flow) flow.Problems { return flow.CheckActions(mistakesOf) }
 
 // CheckStart returns a [*jobs.RequestError] if params of a job's start are unknown, missing or of another type.
 func CheckStart(kind jobs.Kind, params []byte) error {
@@ -23,7 +25,7 @@ func CheckStart(kind jobs.Kind, params []byte) error {
 	if err != nil {
 		return nil //nolint:nilerr // the start reports it
 	}
-	for _, m := range startMistakes(kind, v, fdl.DidYouMean) {
+	for _, m := range startMistakes(kind, v, similar.DidYouMean) {
 		if !m.Warning {
 			return &jobs.RequestError{Name: jobs.ErrorInvalid, What: strings.Replace(m.Message, "serviceParams", "params", 1)}
 		}
@@ -31,23 +33,23 @@ func CheckStart(kind jobs.Kind, params []byte) error {
 	return nil
 }
 
-func mistakesOf(action string, params value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
+func mistakesOf(action string, params value.Value, suggest flow.Suggest) []flow.ActionMistake {
 	if kind, ok := jobs.ForAction(action); ok {
 		return startMistakes(kind, params, suggest)
 	}
 	service, name, _ := strings.Cut(action, ":")
 	row, err := Lookup(service, name)
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
-		return []fdl.ActionMistake{{Message: fmt.Sprintf("action %q: %s%s", action, err, meant(action, unknown, suggest))}}
+		return []flow.ActionMistake{{Message: fmt.Sprintf("action %q: %s%s", action, err, meant(action, unknown, suggest))}}
 	}
 	if err != nil {
-		return []fdl.ActionMistake{{Message: fmt.Sprintf("action %q: %s", action, err)}}
+		return []flow.ActionMistake{{Message: fmt.Sprintf("action %q: %s", action, err)}}
 	}
 	return explained(action, row.Compare(params), suggest)
 }
 
 // startMistakes returns the mistakes in the params of a job or a message.
-func startMistakes(kind jobs.Kind, params value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
+func startMistakes(kind jobs.Kind, params value.Value, suggest flow.Suggest) []flow.ActionMistake {
 	if !kind.HasEnd() {
 		return messageMistakes(kind, params, suggest)
 	}
@@ -55,9 +57,9 @@ func startMistakes(kind jobs.Kind, params value.Value, suggest fdl.Suggest) []fd
 	if err != nil {
 		return nil // the kind has no service
 	}
-	var mistakes []fdl.ActionMistake
+	var mistakes []flow.ActionMistake
 	if !slices.Contains(row.Members(), jobs.ParamDelay) && !params.Get(jobs.ParamDelay).IsMissing() {
-		mistakes = []fdl.ActionMistake{{InParams: true, Warning: true, Path: []string{jobs.ParamDelay}, Message: fmt.Sprintf(
+		mistakes = []flow.ActionMistake{{InParams: true, Warning: true, Path: []string{jobs.ParamDelay}, Message: fmt.Sprintf(
 			"serviceParams has %q, which only a simulated job has: on AWS the start fails; remove it before you deploy", jobs.ParamDelay)}}
 		params = without(params, jobs.ParamDelay)
 	}
@@ -74,7 +76,7 @@ func startMistakes(kind jobs.Kind, params value.Value, suggest fdl.Suggest) []fd
 }
 
 // messageMistakes returns the unknown params of a message, which are those of the service and of the vendor.
-func messageMistakes(kind jobs.Kind, params value.Value, suggest fdl.Suggest) []fdl.ActionMistake {
+func messageMistakes(kind jobs.Kind, params value.Value, suggest flow.Suggest) []flow.ActionMistake {
 	row := call.Publish
 	if kind.Service != "sns" {
 		row, _ = Lookup(kind.Service, kind.StartOp) // a test has it
@@ -100,10 +102,10 @@ func without(params value.Value, name string) value.Value {
 }
 
 // explained returns the mistakes with their messages.
-func explained(action string, mistakes []call.Mistake, suggest fdl.Suggest) []fdl.ActionMistake {
-	var all []fdl.ActionMistake
+func explained(action string, mistakes []call.Mistake, suggest flow.Suggest) []flow.ActionMistake {
+	var all []flow.ActionMistake
 	for _, m := range mistakes {
-		one := fdl.ActionMistake{InParams: true, Path: m.Path}
+		one := flow.ActionMistake{InParams: true, Path: m.Path}
 		switch {
 		case m.Unknown != "":
 			one.Message = fmt.Sprintf("%s has %q, which %s does not have%s (allowed: %s)", placeOf(m.Path[:len(m.Path)-1]), m.Unknown, action,
@@ -132,7 +134,7 @@ func placeOf(path []string) string {
 }
 
 // meant suggests the action that a name means: of a job or a message, or an operation.
-func meant(operation string, unknown *UnknownError, suggest fdl.Suggest) string {
+func meant(operation string, unknown *UnknownError, suggest flow.Suggest) string {
 	var names []string
 	for _, kind := range jobs.Kinds() {
 		if kind.Service != "" {
@@ -153,7 +155,7 @@ func meant(operation string, unknown *UnknownError, suggest fdl.Suggest) string 
 // only if it has the operation: the flow may call a service of another cloud.
 func serviceMeant(unknown *UnknownError) string {
 	const short = 3
-	service := fdl.Closest(unknown.Service, unknown.Names)
+	service := similar.Closest(unknown.Service, unknown.Names)
 	if service == "" || len(service) <= short && !slices.Contains(Operations(service), unknown.Operation) {
 		return "; call a service of another cloud in a function"
 	}
@@ -162,7 +164,7 @@ func serviceMeant(unknown *UnknownError) string {
 
 // CheckOperation returns an error if the operation does not exist or is not supported.
 func CheckOperation(operation string) error {
-	if mistakes := mistakesOf(operation, value.Value{}, fdl.DidYouMean); len(mistakes) > 0 && !mistakes[0].InParams {
+	if mistakes := mistakesOf(operation, value.Value{}, similar.DidYouMean); len(mistakes) > 0 && !mistakes[0].InParams {
 		return errors.New(mistakes[0].Message)
 	}
 	return nil

@@ -1,10 +1,11 @@
-package fdl
+package flow
 
 import (
 	"slices"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/similar"
 )
 
 // CheckKinds returns the problems of the custom kinds that the tasks of a flow name and that are not declared, in the order of their
@@ -13,10 +14,9 @@ func (f *Flow) CheckKinds(declared []string, where string) Problems {
 	var problems Problems
 	for _, task := range f.Tasks() {
 		if name := task.Resource.Kind; jobs.IsCustom(name) && !slices.Contains(declared, name) {
-			problems = append(problems, newProblem(SeverityError, f.actions[task].at, "kind %q is not declared in %s%s (declared: %s)",
-				name, where, DidYouMean(name, declared), strings.Join(declared, ", ")))
+			problems = append(problems, NewProblem(SeverityError, task.At, "kind %q is not declared in %s%s (declared: %s)",
+				name, where, similar.DidYouMean(name, declared), strings.Join(declared, ", ")))
 		}
 	}
-	problems.sort()
-	return problems.limited()
+	return problems.Reported()
 }

@@ -1,12 +1,10 @@
-package fdl
+package flow
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/waitless/waitless/pkg/similar"
 )
 
 // Position is a place in a definition. Both numbers begin at 1. Columns count characters, not
@@ -46,8 +44,8 @@ type Problem struct {
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
-// newProblem returns a problem whose message is one line.
-func newProblem(severity Severity, at Position, format string, args ...any) Problem {
+// NewProblem returns a problem whose message is one line.
+func NewProblem(severity Severity, at Position, format string, args ...any) Problem {
 	return Problem{Position: at, Severity: severity, Message: lineBreaks.Replace(fmt.Sprintf(format, args...))}
 }
 
@@ -72,14 +70,15 @@ func (ps Problems) Errors() Problems {
 // MaxProblems is how many problems of a definition are reported.
 const MaxProblems = 100
 
-// limited returns the first [MaxProblems] problems, errors before others, and a last one that
-// counts the rest.
-func (ps Problems) limited() Problems {
-	more := len(ps) - MaxProblems
+// Reported returns the problems in their order, each once: at most the first [MaxProblems], errors before others, and a last one
+// that counts the rest. It changes ps.
+func (ps Problems) Reported() Problems {
+	ps.sort()
+	kept := slices.Compact(ps) // an alias repeats problems
+	more := len(kept) - MaxProblems
 	if more <= 0 {
-		return ps
+		return kept
 	}
-	kept := slices.Clone(ps)
 	slices.SortStableFunc(kept, func(a, b Problem) int { return cmp.Compare(a.Severity, b.Severity) })
 	rest := Problem{Position: kept[MaxProblems].Position, Severity: kept[MaxProblems].Severity}
 	rest.Message = "and " + Count(more, "more problem") + "; repair those above first"
@@ -104,16 +103,3 @@ func (p Position) Compare(q Position) int {
 func (ps Problems) sort() {
 	slices.SortStableFunc(ps, func(a, b Problem) int { return a.Compare(b.Position) })
 }
-
-// DidYouMean returns the end of a message (`; did you mean "task"?`) with the name that found most
-// likely means, "" if no name is close.
-func DidYouMean(found string, names []string) string { return similar.DidYouMean(found, names) }
-
-// MeantOrKnown returns the end of a message about an unknown name: the name that found most likely means, or else all
-// names.
-func MeantOrKnown(found string, names []string) string {
-	return cmp.Or(DidYouMean(found, names), " (known: "+strings.Join(names, ", ")+")")
-}
-
-// Closest returns the name that found most likely means, or "".
-func Closest(found string, names []string) string { return similar.Closest(found, names) }

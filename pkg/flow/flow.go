@@ -1,4 +1,4 @@
-package fdl
+package flow
 
 import (
 	"iter"
@@ -24,8 +24,6 @@ type Flow struct {
 	// Extensions are the places where the flow uses what FDL does not have, or maps a source that
 	// is always missing. They have [SeverityStrict].
 	Extensions Problems
-	// actions are where tasks name their actions.
-	actions map[*Task]actionText
 }
 
 // Tasks returns the steps of the type task, in the order of [Flow.All].
@@ -84,6 +82,10 @@ type (
 	// the step's local value.
 	Task struct {
 		Resource Resource
+		At       Position // where the definition has the resource or the action
+		// ParamPlaces returns a function that finds the position in Params of a path of keys and numbers. It is nil
+		// without Params.
+		ParamPlaces func() func(path []string) Position
 		// Params are those that a job is started with, or an operation is called with, evaluated on the step's
 		// input.
 		Params expr.Template
@@ -178,7 +180,7 @@ type (
 	// Choice runs the first branch whose condition holds.
 	Choice struct {
 		Branches []Branch
-		Default  *Branch // nil if there is none; its condition is not set
+		Default  *Branch // may be nil; has no condition
 	}
 
 	// Parallel runs its branches side by side. Its local value is the list of theirs.

@@ -1,4 +1,4 @@
-package fdl
+package flow
 
 import "time"
 

@@ -1,0 +1,50 @@
+package flow
+
+import "strings"
+
+// Resource names the function that a task calls, or the flow that it starts.
+type Resource struct {
+	// Text is the resource, or the action, as the flow writes it.
+	Text string
+	// Kind is the kind of the job that the function [StartJob] starts, "" for other functions. Whether a custom kind is
+	// declared is not known here; see [Flow.CheckKinds].
+	Kind string
+	// Operation is the operation of a service of AWS that the function [CallService] calls, "" for other functions:
+	// "dynamodb:PutItem".
+	Operation string
+	// Service is the Function Compute service. It is "" for Lambda and for Function Compute 3.0.
+	Service string
+	// Qualifier is the version or alias, "" for none.
+	Qualifier string
+	// Function is the name of the function, "" for a sub-flow.
+	Function string
+	// Subflow says that the task starts an execution of a flow.
+	Subflow bool
+	// Flow is the name of the flow of which a sub-flow is an execution. It is "" for other resources, and if the
+	// parameters name the flow by a path.
+	Flow string
+}
+
+// StartJob is the function that starts jobs.
+const StartJob = "StartJob"
+
+// CallService is the function that calls operations of services.
+const CallService = "CallService"
+
+// The parameters of a sub-flow's start.
+const (
+	ParamFlowName      = "FlowName"
+	ParamExecutionName = "ExecutionName"
+	ParamInput         = "Input"
+)
+
+// IsAction reports whether r is an action and not a resource that exists.
+func (r Resource) IsAction() bool {
+	return (r.Kind != "" || r.Operation != "" || r.Subflow) && !strings.HasPrefix(r.Text, "arn:") && !strings.HasPrefix(r.Text, "acs:")
+}
+
+// IsFunction reports whether r is a function that is called with the step's input.
+func (r Resource) IsFunction() bool { return r.Kind == "" && r.Operation == "" && !r.Subflow }
+
+// OfService reports whether the errors of r are those of a service of AWS: of one that runs jobs, or that has the operation.
+func (r Resource) OfService() bool { return r.Kind != "" || r.Operation != "" }
