@@ -86,7 +86,8 @@ func TestAnExecutionWithoutItsLargeInputHarmsNoOther(t *testing.T) {
 	rejects := func(command string) {
 		t.Helper()
 		wantSaid(t, doWith(t, "", env, command, "callback/large"), ExitUsage,
-			command+" callback/large: execution callback/large cannot be repeated: read large value ", "it is missing; restore it", "try: waitless start --flow callback --input @FILE\n")
+			command+" callback/large: execution callback/large cannot be repeated: read large value ", "it is missing; restore it",
+			"try: waitless start --flow callback --input @FILE\n")
 	}
 	rejects("rerun")
 	shows()
