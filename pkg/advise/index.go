@@ -8,6 +8,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -44,7 +45,7 @@ func indexedBy(step *flow.Step) (x indexed, ok bool) {
 		return x, false
 	}
 	task, _ := x.task.Kind.(*flow.Task)
-	if task.Resource.Subflow || x.task.Input == nil || !x.counts(choice) {
+	if task.Resource.Subflow || fdl.DataOf(x.task).Input == nil || !x.counts(choice) {
 		return x, false
 	}
 	return x, x.isIndependent()
@@ -56,7 +57,7 @@ var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==
 // counts reports whether the choice compares an index that begins at 0 with the length of a list.
 func (x *indexed) counts(choice *flow.Choice) bool {
 	branch := &choice.Branches[0]
-	left, operator, right, ok := branch.Condition.ComparedPaths()
+	left, operator, right, ok := conditionOf(branch).ComparedPaths()
 	goesOn := []string{"<", "!="}
 	if branch != x.back[0] {
 		goesOn = []string{">=", "=="}
@@ -67,12 +68,12 @@ func (x *indexed) counts(choice *flow.Choice) bool {
 // isIndex reports whether a path of the choice is the index, and notes its keys and that of the list.
 func (x *indexed) isIndex(path expr.Path) bool {
 	start, local, ok := x.startOf(path)
-	if !ok || start != 0 || x.task.Output != nil && !sets(x.task, local) {
+	if !ok || start != 0 || fdl.DataOf(x.task).Output != nil && !sets(x.task, local) {
 		return false
 	}
 	x.local = local
 	var others []string
-	for _, m := range x.task.Input {
+	for _, m := range fdl.DataOf(x.task).Input {
 		source, isPath := m.Source.Path()
 		switch {
 		case isPath && source.String() == "$local."+local:
@@ -89,7 +90,7 @@ func (x *indexed) isIndex(path expr.Path) bool {
 
 // isIndependent reports whether no turn reads what an earlier one returned, apart from the index.
 func (x *indexed) isIndependent() bool {
-	return !slices.ContainsFunc(x.task.Input, func(m expr.Mapping) bool {
+	return !slices.ContainsFunc(fdl.DataOf(x.task).Input, func(m expr.Mapping) bool {
 		source, _ := m.Source.Path()
 		local, isLocal := strings.CutPrefix(source.String(), "$local.")
 		return isLocal && local != x.local && sets(x.task, local)
@@ -112,11 +113,11 @@ func (x *indexed) finding(def *flow.Flow, nodes nodes) Finding {
 func (x *indexed) asForeach(def *flow.Flow, nodes nodes) []*yaml.Node {
 	task := nodes.step(x.task)
 	item := freeName("item", func(name string) bool {
-		return slices.ContainsFunc(x.task.Input, func(m expr.Mapping) bool { return m.Target == name })
+		return slices.ContainsFunc(fdl.DataOf(x.task).Input, func(m expr.Mapping) bool { return m.Target == name })
 	})
 	var outer, inner []*yaml.Node
 	for i, m := range elements(task, "inputMappings") {
-		target := x.task.Input[i].Target
+		target := fdl.DataOf(x.task).Input[i].Target
 		if target != x.index {
 			outer = append(outer, m)
 		}

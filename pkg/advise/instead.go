@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -111,7 +112,7 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 	var choices []*yaml.Node
 	for _, b := range p.rest {
 		branch := p.branch(b, nodes)
-		branch.Content = append(mapping("condition", scalar(b.Condition.String())).Content, branch.Content...)
+		branch.Content = append(mapping("condition", scalar(b.Text)).Content, branch.Content...)
 		choices = append(choices, branch)
 	}
 	if p.otherwise == nil || len(choices) == 0 {
@@ -120,7 +121,7 @@ func (p polled) remaining(nodes nodes) *yaml.Node {
 	if len(choices) == 0 {
 		next := p.otherwise
 		goesOn := next == nil || len(next.Steps) == 0 && (next.Goto == nil || next.Goto == p.after)
-		if goesOn && p.choice.Output == nil {
+		if goesOn && fdl.DataOf(p.choice).Output == nil {
 			return nil
 		}
 		always := mapping("condition", scalar("true"))
@@ -149,7 +150,7 @@ func (l *loop) job() (starter *flow.Step, kind jobs.Kind, ok bool) {
 			continue
 		}
 		name := task.Resource.Kind
-		for _, mappings := range []expr.Mappings{step.Input, l.task.Input} {
+		for _, mappings := range []expr.Mappings{fdl.DataOf(step).Input, fdl.DataOf(l.task).Input} {
 			if value, isConstant := constantOf(mappings, "kind"); name == "" && isConstant {
 				name = value.Text()
 			}
@@ -214,7 +215,7 @@ func useAction(step *yaml.Node, kind jobs.Kind) {
 // exit is the branch that leaves the loop when the job has that status.
 func (p polled) exit(status string) *flow.Branch {
 	for _, b := range p.rest {
-		for _, term := range b.Condition.Terms() {
+		for _, term := range conditionOf(b).Terms() {
 			if _, operator, with, ok := term.Comparison(); ok && operator == "==" && with.Text() == status {
 				return b
 			}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -85,9 +86,9 @@ func implies(condition, until expr.Condition) bool {
 // withoutCounter is the condition of a branch without the count of the polls in it. It returns false
 // if nothing else is in it.
 func (p *polled) withoutCounter(b *flow.Branch, back bool) (condition expr.Condition, ok bool) {
-	terms := []expr.Condition{b.Condition}
+	terms := []expr.Condition{conditionOf(b)}
 	if back {
-		terms = b.Condition.Terms()
+		terms = conditionOf(b).Terms()
 	}
 	condition = expr.Constant(true)
 	for _, term := range terms {
@@ -141,7 +142,7 @@ func (l *loop) startOf(path expr.Path) (start int, local string, ok bool) {
 // setBefore is the constant that a step before the loop gives a key.
 func (l *loop) setBefore(local string) (v value.Value, ok bool) {
 	for _, step := range slices.Backward(l.earlier) {
-		if v, ok := constantOf(step.Output, local); ok {
+		if v, ok := constantOf(fdl.DataOf(step).Output, local); ok {
 			return v, true
 		}
 	}
@@ -150,7 +151,7 @@ func (l *loop) setBefore(local string) (v value.Value, ok bool) {
 
 // feeds reports whether the task reads what it may have returned in the turn before.
 func (l *loop) feeds(local expr.Path) bool {
-	return l.task.Input == nil || slices.ContainsFunc(l.task.Input, func(m expr.Mapping) bool {
+	return fdl.DataOf(l.task).Input == nil || slices.ContainsFunc(fdl.DataOf(l.task).Input, func(m expr.Mapping) bool {
 		path, ok := m.Source.Path()
 		return ok && path.String() == local.String()
 	})
@@ -158,11 +159,11 @@ func (l *loop) feeds(local expr.Path) bool {
 
 // localOf is where in the local value a path of a step's input leads.
 func localOf(step *flow.Step, path expr.Path) (local expr.Path, ok bool) {
-	if step.Input == nil {
+	if fdl.DataOf(step).Input == nil {
 		return path.On(expr.RootLocal), true
 	}
 	key, rest, _ := path.Cut()
-	source, ok := sourceOf(step.Input, key)
+	source, ok := sourceOf(fdl.DataOf(step).Input, key)
 	return source.Join(rest), ok && source.Root() == expr.RootLocal
 }
 
@@ -193,16 +194,16 @@ func (l *loop) onResult(path expr.Path) (result expr.Path, ok bool) {
 	if !ok || !isKey {
 		return path, false
 	}
-	if source, ok := sourceOf(l.task.Output, key); ok {
+	if source, ok := sourceOf(fdl.DataOf(l.task).Output, key); ok {
 		return source.On(expr.RootSelf).Join(rest), source.Root() == expr.RootLocal && !l.isSetAfter(key)
 	}
-	return local.On(expr.RootSelf), l.task.Output == nil && !l.isSetElsewhere(key)
+	return local.On(expr.RootSelf), fdl.DataOf(l.task).Output == nil && !l.isSetElsewhere(key)
 }
 
 // isSetAfter reports whether a step between the task and the choice may set the same key.
 func (l *loop) isSetAfter(key string) bool {
 	return l.index < len(l.steps) && slices.ContainsFunc(l.steps[l.index+1:], func(step *flow.Step) bool { // else the choice follows at once
-		return is[*flow.Task](step) && step.Output == nil || sets(step, key)
+		return is[*flow.Task](step) && fdl.DataOf(step).Output == nil || sets(step, key)
 	})
 }
 
@@ -213,5 +214,11 @@ func (l *loop) isSetElsewhere(key string) bool {
 }
 
 func sets(step *flow.Step, key string) bool {
-	return slices.ContainsFunc(step.Output, func(m expr.Mapping) bool { return m.Target == key })
+	return slices.ContainsFunc(fdl.DataOf(step).Output, func(m expr.Mapping) bool { return m.Target == key })
+}
+
+// conditionOf returns the condition of a branch, a zero one if it has none.
+func conditionOf(b *flow.Branch) expr.Condition {
+	condition, _ := b.Condition.(expr.Condition)
+	return condition
 }

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -115,10 +116,10 @@ func (p polled) leftOut() (steps []*flow.Step) {
 // fedBack returns what the task reads of the turn before: what a step set before the loop, or what it
 // returned itself.
 func (p polled) fedBack() (names []string) {
-	for _, m := range p.task.Input {
+	for _, m := range fdl.DataOf(p.task).Input {
 		path, _ := m.Source.Path()
 		local, isLocal := strings.CutPrefix(path.String(), "$local.")
-		_, isOwn := sourceOf(p.task.Output, local)
+		_, isOwn := sourceOf(fdl.DataOf(p.task).Output, local)
 		_, isSetBefore := p.setBefore(local)
 		if isLocal && local != p.counted && (isOwn || isSetBefore) {
 			names = append(names, local)

@@ -105,7 +105,7 @@ func (a taskAdvice) aboutErrors() []Finding {
 		findings = append(findings, a.withoutIdempotency(errors, calls))
 	}
 	catchesAll := slices.ContainsFunc(a.task.Catch, func(c flow.Catch) bool { return slices.Contains(c.Errors, fdl.ErrorAll) })
-	if catchesAll && len(a.task.ErrorMappings) == 0 {
+	if catchesAll && len(fdl.DataOf(a.step).Errors) == 0 {
 		findings = append(findings, a.errorSwallowed())
 	}
 	return findings
@@ -164,7 +164,7 @@ var keysOfAttempt = keys[:3]
 // tellsCallsApart reports whether the function gets a key, and in a foreach also what the iterations
 // do not have in common.
 func (a taskAdvice) tellsCallsApart() bool {
-	return readsAny(a.step.Input, keys) && (len(foreachesOf(a.around)) == 0 || readsAny(a.step.Input, keysOfAttempt) || readsInput(a.step.Input))
+	return readsAny(fdl.DataOf(a.step).Input, keys) && (len(foreachesOf(a.around)) == 0 || readsAny(fdl.DataOf(a.step).Input, keysOfAttempt) || readsInput(fdl.DataOf(a.step).Input))
 }
 
 func readsAny(mappings expr.Mappings, paths []string) bool {

@@ -229,7 +229,7 @@ func beside(branches []branch, from int) (behind int) {
 func (l layout) choice(step *flow.Step, choice *flow.Choice) block {
 	var branches []branch
 	for _, entry := range choice.Branches {
-		branches = append(branches, l.branch(entry.Steps, entry.Condition.String(), entry.Goto))
+		branches = append(branches, l.branch(entry.Steps, entry.Text, entry.Goto))
 	}
 	if choice.Default != nil {
 		branches = append(branches, l.branch(choice.Default.Steps, "default", choice.Default.Goto))

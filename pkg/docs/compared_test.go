@@ -173,7 +173,7 @@ func TestLimitsMatchTheCode(t *testing.T) {
 		"sub-flows that wait for one another":      strconv.Itoa(machine.MaxDepth),
 		"open descendants of a root":               strconv.Itoa(machine.MaxDescendants),
 		"generations of sub-flows without a pause": strconv.Itoa(machine.MaxFastGeneration),
-		"wait": seconds(flow.MaxWait),
+		"wait": seconds(fdl.MaxWait),
 		"time of an execution without `timeoutSeconds`": fmt.Sprintf("%d days", machine.DefaultDuration/(24*time.Hour)),
 		"timeoutSeconds":                      seconds(fdl.MaxTimeout),
 		"pause between attempts or polls":     seconds(flow.MaxInterval),

@@ -7,10 +7,16 @@ import (
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/similar"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // ErrorAll in the errors of a policy or an entry matches every error.
 const ErrorAll = "FnF.ALL"
+
+// matches implements [flow.Flow.Matches].
+func matches(name string, failure token.Outcome) bool {
+	return name == ErrorAll || failure.Matches(name)
+}
 
 // errorNames are the errors of Waitless and of calls; waitless docs errors explains them. Functions use names of their own, but none
 // that begins with "FnF." or "Token.".

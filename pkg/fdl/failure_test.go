@@ -56,7 +56,7 @@ func TestParseCatch(t *testing.T) {
 	t.Parallel()
 	def := parse(t, flowOf(caught))
 	task := kindOf[*flow.Task](t, def)
-	if len(task.Catch) != 2 || len(task.ErrorMappings) != 1 {
+	if len(task.Catch) != 2 || len(fdl.DataOf(def.Steps[0]).Errors) != 1 {
 		t.Fatalf("task is %+v", task)
 	}
 	if got := task.Catch[0]; got.Errors[0] != "Full" || got.Goto != def.Steps[1] || got.Steps != nil {
@@ -77,7 +77,7 @@ func TestParseCatch(t *testing.T) {
 func TestParsePoll(t *testing.T) {
 	t.Parallel()
 	task := parseTask(t, `resourceArn: "`+lambda+`", pattern: waitForCondition, condition: $.a == 1, intervalSeconds: 5`)
-	if p := task.Poll; p == nil || p.Condition.String() != "$.a == 1" || p.Interval != 5*time.Second || p.Backoff != 1 || p.MaxAttempts != 0 {
+	if p := task.Poll; p == nil || p.Text != "$.a == 1" || p.Interval != 5*time.Second || p.Backoff != 1 || p.MaxAttempts != 0 {
 		t.Errorf("poll is %+v", p)
 	}
 	task = parseTask(t, `resourceArn: "`+lambda+`", pattern: waitForCondition, condition: $.a, intervalSeconds: 86400, backoffRate: 1.5, maxAttempts: 3`)

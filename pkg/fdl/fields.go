@@ -217,16 +217,16 @@ func (f *fields) nameOf(what string) string {
 	return name
 }
 
-func (f *fields) condition(name string) expr.Condition {
-	text := f.text(name)
-	if text == "" {
-		return expr.Condition{}
+func (f *fields) condition(name string) (condition flow.Condition, text string) {
+	if text = f.text(name); text == "" {
+		return nil, ""
 	}
-	condition, err := expr.ParseCondition(text)
+	parsed, err := expr.ParseCondition(text)
 	if err != nil {
 		f.parser.syntaxProblem(f.get(name), err, "")
+		return nil, ""
 	}
-	return condition
+	return parsed, parsed.String()
 }
 
 // items returns the elements of a list, which may be empty only if the schema allows that.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 )
 
@@ -43,7 +44,7 @@ func TestParseForks(t *testing.T) {
 	if got := fmt.Sprintln(foreach.Collection, foreach.Item, foreach.Index, foreach.MaxConcurrency); got != "$.pages[0].rows row  100\n" {
 		t.Errorf("the outer foreach has %s", got)
 	}
-	if len(def.Steps[0].Input) != 1 || len(parallel.Branches[1][0].Output) != 1 {
+	if len(fdl.DataOf(def.Steps[0]).Input) != 1 || len(fdl.DataOf(parallel.Branches[1][0]).Output) != 1 {
 		t.Error("mappings are missing")
 	}
 	owners := []string{"Both:", "A1:Both", "A2:Both", "Each:Both", "B1:Each", "B2:Each", "Last:", "C1:Last"}

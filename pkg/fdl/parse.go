@@ -19,7 +19,7 @@ import (
 // positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
 // panic.
 func Parse(text []byte) (*flow.Flow, flow.Problems) {
-	p := &parser{names: map[string]named{}, functions: map[string]calledFunction{}}
+	p := &parser{flow: flow.Flow{Matches: matches}, names: map[string]named{}, functions: map[string]calledFunction{}}
 	if root := p.read(text); root != nil {
 		p.flowFrom(root)
 		p.resolveJumps()
@@ -60,8 +60,7 @@ func (p *parser) flowFrom(root *node) {
 	p.flow.Version = f.oneOf("version", "version")
 	f.oneOf("type", "flow type")
 	p.flow.Name = f.nameOf("flow name")
-	p.flow.Input = f.mappings("inputMappings")
-	p.flow.Output = f.mappings("outputMappings")
+	p.flow.Data = &Data{Input: f.mappings("inputMappings"), Output: f.mappings("outputMappings")}
 	p.flow.Timeout = f.seconds("timeoutSeconds", 0)
 	p.flow.Steps = p.steps(f, nil)
 	p.checkSources(f, nil)

@@ -26,7 +26,7 @@ func (p *parser) choice(step *flow.Step, f *fields) *flow.Choice {
 
 func (p *parser) branch(branch *flow.Branch, n *node, element string, choice *flow.Step) {
 	if f := p.fields(n, element); f != nil {
-		branch.Condition = f.condition("condition")
+		branch.Condition, branch.Text = f.condition("condition")
 		branch.Steps = p.steps(f, choice)
 		p.jump(f, choice, &branch.Goto)
 	}

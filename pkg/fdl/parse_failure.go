@@ -27,7 +27,7 @@ func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
 	for i, item := range items {
 		p.catch(&task.Catch[i], item, task, step)
 	}
-	task.ErrorMappings = f.mappings("errorMappings")
+	DataOf(step).Errors = f.mappings("errorMappings")
 	if n := f.get("errorMappings"); n != nil && f.get("catch") == nil {
 		p.warn(n.pos, "errorMappings has no effect without catch; add catch, or remove errorMappings")
 	}

@@ -13,8 +13,9 @@ func (p *parser) poll(task *flow.Task, f *fields) *flow.Poll {
 	f.title = `a task step with "pattern: waitForCondition"`
 	f.require("condition")
 	f.require("intervalSeconds")
+	condition, text := f.condition("condition")
 	return &flow.Poll{
-		Condition:   f.condition("condition"),
+		Condition: condition, Text: text,
 		Interval:    f.seconds("intervalSeconds", 0),
 		Backoff:     f.factor("backoffRate", 1),
 		MaxAttempts: int(f.whole("maxAttempts", 0)),

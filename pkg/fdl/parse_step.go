@@ -45,9 +45,10 @@ func (p *parser) step(n *node, series *flow.Series) *flow.Step {
 	f := p.fields(n, stepType)
 	p.nameStep(step, f)
 	step.End = f.boolean("end")
-	step.Input = f.mappings("inputMappings")
-	step.Output = f.mappings("outputMappings")
+	data := &Data{Input: f.mappings("inputMappings"), Output: f.mappings("outputMappings")}
+	step.Data = data
 	step.Kind = p.kind(step, f)
+	data.isFork = step.IsFork()
 	p.checkSources(f, step)
 	return step
 }
@@ -122,19 +123,21 @@ func (p *parser) kind(step *flow.Step, f *fields) flow.Kind {
 }
 
 func (p *parser) wait(f *fields) *flow.Wait {
-	wait := &flow.Wait{}
+	wait := &flow.Wait{Most: MaxWait}
 	switch duration, timestamp := f.either("duration", "timestamp"); {
 	case duration != nil:
 		if path, ok := p.selfPath(duration); ok {
-			return &flow.Wait{Mode: flow.WaitDurationPath, Path: path}
+			wait.Mode, wait.Path = flow.WaitDurationPath, path
+			return wait
 		}
-		wait.Duration = read(f, "duration", 0, ParseDuration)
+		wait.Duration = read(f, "duration", 0, func(v value.Value) (time.Duration, bool) { return flow.ParseDuration(v, MaxWait) })
 	case timestamp != nil:
 		if path, ok := p.selfPath(timestamp); ok {
-			return &flow.Wait{Mode: flow.WaitTimestampPath, Path: path}
+			wait.Mode, wait.Path = flow.WaitTimestampPath, path
+			return wait
 		}
 		wait.Mode = flow.WaitTimestamp
-		wait.Timestamp = read(f, "timestamp", time.Time{}, ParseTimestamp)
+		wait.Timestamp = read(f, "timestamp", time.Time{}, flow.ParseTimestamp)
 	}
 	return wait
 }
@@ -162,25 +165,5 @@ func selfMeant(text string) string {
 	return ""
 }
 
-// ParseDuration returns the duration of a wait in whole seconds, and false unless v is a whole
-// number from 0 to [MaxWait].
-func ParseDuration(v value.Value) (d time.Duration, ok bool) {
-	seconds, ok := v.Int64()
-	if !ok || seconds < 0 || seconds > int64(flow.MaxWait/time.Second) {
-		return 0, false
-	}
-	return time.Duration(seconds) * time.Second, true
-}
-
-// timestampForm rejects what time.Parse accepts: an hour of one digit, a comma before the fraction,
-// and zones of more than a day.
-var timestampForm = compiled(`^[^T]+T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
-
-// ParseTimestamp returns the instant of a text in RFC 3339, in UTC.
-func ParseTimestamp(v value.Value) (t time.Time, ok bool) {
-	if v.Kind() != value.KindString || !timestampForm().MatchString(v.Text()) {
-		return time.Time{}, false
-	}
-	t, err := time.Parse(time.RFC3339Nano, v.Text())
-	return t.UTC(), err == nil
-}
+// MaxWait is the longest time that a wait step may take, as the vendor documents it.
+const MaxWait = 48 * time.Hour

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -70,14 +71,14 @@ func TestPollingSample(t *testing.T) {
 	if got := names(def.Steps); got != "StartJob Init Wait10s GetJobStatus CheckJobComplete JobSucceeded JobFailed" {
 		t.Errorf("steps %s", got)
 	}
-	if !slices.Equal(def.All, def.Steps) || def.Input != nil || def.Output != nil || def.Version != "v1" || def.Name != "" {
+	if !slices.Equal(def.All, def.Steps) || !reflect.DeepEqual(def.Data, &fdl.Data{}) || def.Version != "v1" || def.Name != "" {
 		t.Errorf("flow is %+v", def)
 	}
 	task, isTask := def.Steps[0].Kind.(*flow.Task)
 	if !isTask || task.Resource.Function != "StartJob" || task.Resource.Service != "fnf-demo" {
 		t.Errorf("first step is %+v", def.Steps[0].Kind)
 	}
-	if got := def.Steps[1].Output.Eval(&expr.Scope{}).JSON(); got != `{"try_count":0}` {
+	if got := fdl.DataOf(def.Steps[1]).Output.Eval(&expr.Scope{}).JSON(); got != `{"try_count":0}` {
 		t.Errorf("Init maps %s", got)
 	}
 	choice, isChoice := def.Steps[4].Kind.(*flow.Choice)
@@ -144,7 +145,7 @@ func TestBranches(t *testing.T) {
 	def := parse(t, flowOf(nested))
 	outer := kindOf[*flow.Choice](t, def)
 	inner, _ := def.All[2].Kind.(*flow.Choice)
-	if got := outer.Branches[1]; got.Goto != def.Steps[1] || got.Steps != nil || got.Condition.String() != "$.a == 2" {
+	if got := outer.Branches[1]; got.Goto != def.Steps[1] || got.Steps != nil || got.Text != "$.a == 2" {
 		t.Errorf("second branch is %+v", got)
 	}
 	if got := outer.Default; got.Goto != def.Steps[0] || names(got.Steps) != "D1" {
@@ -166,7 +167,7 @@ func TestWaits(t *testing.T) {
 		want        flow.Wait
 	}{
 		{"duration: 0", "", flow.Wait{Mode: flow.WaitDuration}},
-		{"duration: 172800", "", flow.Wait{Mode: flow.WaitDuration, Duration: flow.MaxWait}},
+		{"duration: 172800", "", flow.Wait{Mode: flow.WaitDuration, Duration: fdl.MaxWait}},
 		{"duration: 1e1", "", flow.Wait{Mode: flow.WaitDuration, Duration: 10 * time.Second}},
 		{"duration: $.a.b", "$.a.b", flow.Wait{Mode: flow.WaitDurationPath}},
 		{"timestamp: 2026-01-31T10:00:00Z", "", flow.Wait{Mode: flow.WaitTimestamp, Timestamp: instant}},
@@ -191,11 +192,11 @@ func TestParseDurationAndTimestamp(t *testing.T) {
 	t.Parallel()
 	number := func(text string) value.Value { v, _ := value.Number(text); return v }
 	for text, ok := range map[string]bool{"0": true, "172800": true, "10.0": true, "172801": false, "-1": false, "0.5": false, "1e99": false} {
-		if _, got := fdl.ParseDuration(number(text)); got != ok {
+		if _, got := flow.ParseDuration(number(text), fdl.MaxWait); got != ok {
 			t.Errorf("duration %s: ok is %t", text, got)
 		}
 	}
-	if _, ok := fdl.ParseDuration(value.String("10")); ok {
+	if _, ok := flow.ParseDuration(value.String("10"), fdl.MaxWait); ok {
 		t.Error("a text is taken for a duration")
 	}
 	for text, ok := range map[string]bool{
@@ -204,11 +205,11 @@ func TestParseDurationAndTimestamp(t *testing.T) {
 		// What time.Parse lets pass and RFC 3339 does not.
 		"2026-01-31T1:00:00Z": false, "2026-01-31T10:00:00,5Z": false, "2026-01-31T10:00:00+24:00": false,
 	} {
-		if _, got := fdl.ParseTimestamp(value.String(text)); got != ok {
+		if _, got := flow.ParseTimestamp(value.String(text)); got != ok {
 			t.Errorf("timestamp %s: ok is %t", text, got)
 		}
 	}
-	if _, ok := fdl.ParseTimestamp(number("2026")); ok {
+	if _, ok := flow.ParseTimestamp(number("2026")); ok {
 		t.Error("a number is taken for a timestamp")
 	}
 }
@@ -237,7 +238,7 @@ func TestConstants(t *testing.T) {
 		t.Run(tt.source, func(t *testing.T) {
 			t.Parallel()
 			flow := parse(t, flowOf("- type: pass\n  name: P\n  outputMappings:\n  - target: x\n    source: "+tt.source))
-			if got := flow.Steps[0].Output.Eval(&expr.Scope{}).Get("x").JSON(); got != tt.want {
+			if got := fdl.DataOf(flow.Steps[0]).Output.Eval(&expr.Scope{}).Get("x").JSON(); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
@@ -249,7 +250,7 @@ func TestAnchorsAreFollowed(t *testing.T) {
 	flow := parse(t, flowOf("- type: pass\n  name: A\n  outputMappings: &m\n  - {target: x, source: &c {k: 1}}\n  - {target: y, source: *c}\n"+
 		"- {type: pass, name: B, outputMappings: *m}"))
 	for _, s := range flow.Steps {
-		if got := s.Output.Eval(&expr.Scope{}).JSON(); got != `{"x":{"k":1},"y":{"k":1}}` {
+		if got := fdl.DataOf(s).Output.Eval(&expr.Scope{}).JSON(); got != `{"x":{"k":1},"y":{"k":1}}` {
 			t.Errorf("%s maps %s", s.Name, got)
 		}
 	}
@@ -260,11 +261,11 @@ func TestMappings(t *testing.T) {
 	flow := parse(t, "version: v1\ntype: flow\ninputMappings: []\noutputMappings:\n- {target: a.b, source: $local.x}\n- {target: c, source: $input}\n"+
 		"steps: [{type: pass, name: P}]")
 	scope := expr.Scope{Input: value.Int(1), Local: value.Object(value.Member{Key: "x", Value: value.Int(2)})}
-	if got := flow.Output.Eval(&scope).JSON(); got != `{"a.b":2,"c":1}` {
+	if got := flow.Data.(*fdl.Data).Output.Eval(&scope).JSON(); got != `{"a.b":2,"c":1}` {
 		t.Errorf("output is %s", got)
 	}
-	if flow.Input == nil || len(flow.Input) != 0 {
-		t.Errorf("an empty list is not the same as none: %v", flow.Input)
+	if input := flow.Data.(*fdl.Data).Input; input == nil || len(input) != 0 {
+		t.Errorf("an empty list is not the same as none: %v", input)
 	}
 }
 
@@ -273,7 +274,7 @@ func TestJSON(t *testing.T) {
 	def := parse(t, "\uFEFF \n"+`{"version": "v1", "type": "flow", "steps": [
 	{"type": "pass", "name": "P", "end": false, "outputMappings": [
 	{"target": "\ud83d\ude00", "source": [1.0, -2e3, true, null, {"k": "\ud83d\ude00"}]}]}]}`)
-	if got := def.Steps[0].Output.Eval(&expr.Scope{}).JSON(); got != `{"😀":[1.0,-2e3,true,null,{"k":"😀"}]}` {
+	if got := fdl.DataOf(def.Steps[0]).Output.Eval(&expr.Scope{}).JSON(); got != `{"😀":[1.0,-2e3,true,null,{"k":"😀"}]}` {
 		t.Errorf("got %s", got)
 	}
 	if got := def.Steps[0].Position; got != (flow.Position{Line: 3, Column: 2}) {

@@ -90,7 +90,7 @@ func TestSchemaAgreesWithTheCode(t *testing.T) {
 	year, day := int64(fdl.MaxTimeout/time.Second), int64(flow.MaxInterval/time.Second)
 	for _, limit := range [][2]int64{
 		{schema.Definitions["timeLimit"].Maximum, year},
-		{of("wait", "duration").AnyOf[0].Maximum, int64(flow.MaxWait / time.Second)},
+		{of("wait", "duration").AnyOf[0].Maximum, int64(fdl.MaxWait / time.Second)},
 		{of("task", "intervalSeconds").Maximum, day},
 		{of("policy", "intervalSeconds").Maximum, day},
 		{of("policy", "maxIntervalSeconds").Maximum, day},

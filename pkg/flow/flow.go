@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/token"
 )
 
 // Flow is a checked definition. Nothing in it changes after [Parse], so it may
@@ -12,8 +13,9 @@ import (
 type Flow struct {
 	Version string // as written: "v1", "v1beta1" or "v1.0", which mean the same
 	Name    string // empty when the definition gives none
-	Input   expr.Mappings
-	Output  expr.Mappings
+	Data    Data
+	// Matches reports whether a name in a retry or a catch names a failure.
+	Matches func(name string, failure token.Outcome) bool
 	// Timeout is how long an execution may take, 0 when the flow sets no limit.
 	Timeout time.Duration
 	// Steps are the steps of the top level in their order.
@@ -43,8 +45,7 @@ type Step struct {
 	Index    int    // place in [Flow.All]
 	Name     string // unique in the flow
 	End      bool   // the series ends with this step
-	Input    expr.Mappings
-	Output   expr.Mappings
+	Data     Data
 	Next     *Step // the step after this one in the same series, nil at its end
 	Series   *Series
 	Kind     Kind
@@ -121,8 +122,6 @@ type (
 		// Catch is where the flow continues after a failed attempt that is not retried, in order of
 		// precedence.
 		Catch []Catch
-		// ErrorMappings are the output of a caught error. They read $local.error and $local.cause.
-		ErrorMappings expr.Mappings
 	}
 
 	// CallbackChoice is an output that a person may choose.
@@ -133,8 +132,9 @@ type (
 
 	// Poll calls a function until its result meets a condition.
 	Poll struct {
-		// Condition is evaluated on the function's result.
-		Condition expr.Condition
+		// Condition is evaluated on the function's result. Text is how the definition writes it.
+		Condition Condition
+		Text      string
 		// Interval is the pause before the next poll. Each poll multiplies it by Backoff; see
 		// [Poll.After].
 		Interval time.Duration
@@ -168,9 +168,10 @@ type (
 	// Wait pauses for a duration or until an instant.
 	Wait struct {
 		// Mode says which of the other fields is set.
-		Mode WaitMode
-		// Duration is from 0 to [MaxWait].
+		Mode     WaitMode
 		Duration time.Duration
+		// Most is the longest wait that the language allows.
+		Most time.Duration
 		// Timestamp may lie in the past; the wait then ends at once.
 		Timestamp time.Time
 		// Path selects the seconds or the RFC 3339 instant from the step's input.
@@ -211,7 +212,8 @@ type (
 
 // Branch is one alternative of a choice. Its steps run first, then its goto is followed.
 type Branch struct {
-	Condition expr.Condition
+	Condition Condition
+	Text      string // of the condition, as the definition writes it
 	Steps     []*Step
 	Goto      *Step // a step in the same list as the choice, nil to continue after the choice
 }
@@ -246,10 +248,6 @@ const (
 	// MaxForks is how deeply parallel and foreach may be nested in one another.
 	MaxForks = 3
 )
-
-// MaxWait is the longest time that a wait step may take, as the vendor
-// documents it.
-const MaxWait = 48 * time.Hour
 
 // Type implements [Kind].
 func (*Task) Type() string { return "task" }

@@ -50,7 +50,7 @@ func branchOf(step *flow.Step, choice *flow.Choice, i int) string {
 	if i == len(choice.Branches) {
 		return fmt.Sprintf("choice %s: otherwise", step.Name)
 	}
-	return fmt.Sprintf("choice %s: %s", step.Name, choice.Branches[i].Condition)
+	return fmt.Sprintf("choice %s: %s", step.Name, choice.Branches[i].Text)
 }
 
 func catchOf(step *flow.Step, entry flow.Catch) string {

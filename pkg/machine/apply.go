@@ -3,7 +3,6 @@ package machine
 import (
 	"slices"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -110,10 +109,7 @@ func (r *run) begin() {
 		r.failExecution(nil, noCallbackBase(step.Name, r.env.Limits.Hints.CallbackBase))
 		return
 	}
-	input := s.Input
-	if r.env.Flow.Input != nil {
-		input = r.mapped(nil, inputMappings, r.env.Flow.Input, &expr.Scope{Input: s.Input, Context: r.context(r.env.Flow.Input, nil, 0, 0)})
-	}
+	input := r.env.Flow.Data.Enter(r.frame(nil, s.Input, value.Missing(), 0, 0))
 	if err := r.mayFailForSize(nil); err != nil {
 		r.failExecution(nil, *err)
 		return

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -12,10 +11,7 @@ import (
 
 // succeed ends the execution after the series of the flow.
 func (r *run) succeed(flow Series) {
-	output := flow.Local
-	if mappings := r.env.Flow.Output; mappings != nil {
-		output = r.mapped(nil, outputMappings, mappings, &expr.Scope{Input: flow.Input, Local: flow.Local, Context: r.context(mappings, nil, 0, 0)})
-	}
+	output := r.env.Flow.Data.Leave(r.frame(nil, flow.Input, flow.Local, 0, 0))
 	if err := r.limitsReached(nil, output); err != nil {
 		r.failExecution(nil, *err)
 		return

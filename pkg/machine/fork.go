@@ -18,7 +18,7 @@ func (r *run) fork(step *flow.Step, input value.Value) *flow.Step {
 		collection := r.collection(foreach, input)
 		if collection.Kind() != value.KindArray {
 			r.fail(step, token.Failure(ErrorInvalidArgument,
-				fmt.Sprintf("step %s: collection %s is %s; allowed: a list", step.Name, foreach.Collection, shown(collection))))
+				fmt.Sprintf("step %s: collection %s is %s; allowed: a list", step.Name, foreach.Collection, value.Shown(collection))))
 			return nil
 		}
 		items, lanes = collection.Len(), foreach.MaxConcurrency
@@ -92,7 +92,7 @@ func forksInside(flow *flow.Flow, fork *flow.Step) int {
 // attempt's step is mapped from them. Otherwise lanes do not keep them.
 func NeedsOutputs(flow *flow.Flow, attempt Attempt) bool { return needsOutputs(flow.All[attempt.Step]) }
 
-func needsOutputs(step *flow.Step) bool { return step.Output.Uses(expr.RootLocal) }
+func needsOutputs(step *flow.Step) bool { return step.Data.ReadsResult() }
 
 func (r *run) collection(foreach *flow.Foreach, input value.Value) value.Value {
 	return r.lookup.Open(foreach.Collection.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}))

@@ -3,7 +3,6 @@ package machine
 import (
 	"slices"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -35,38 +34,27 @@ func placeOf(step string) string {
 	return "step " + step
 }
 
-// The fields that mappings stand in, and the parameters of a sub-flow.
-const (
-	inputMappings  = "inputMappings"
-	outputMappings = "outputMappings"
-	errorMappings  = "errorMappings"
-	serviceParams  = "serviceParams"
-)
+// serviceParams is the field with the parameters of a sub-flow.
+const serviceParams = "serviceParams"
 
-// mapped evaluates the mappings in a field of the step, or of the flow if step is nil, and notes
-// those whose source is missing.
-func (r *run) mapped(step *flow.Step, field string, mappings expr.Mappings, scope *expr.Scope) value.Value {
-	scope.Lookup = &r.lookup
-	made := mappings.Eval(scope)
-	if made.Len() < len(mappings) {
-		r.noteUnmapped(step, field, mappings, made)
-	}
-	return made
+// surroundings implements [flow.Surroundings] for a step, or for the flow if step is nil. The event is the one that enters or
+// leaves the step, and the attempt that of a task.
+type surroundings struct {
+	*run
+	step           *flow.Step
+	event, attempt int
 }
 
-// noteUnmapped notes each mapping once whose target is missing in made.
-func (r *run) noteUnmapped(step *flow.Step, field string, mappings expr.Mappings, made value.Value) {
-	for _, m := range mappings {
-		path, _ := m.Source.Path()
-		if !made.Get(m.Target).IsMissing() {
-			continue
-		}
-		absent := UnmappedSource{Mappings: field, Target: m.Target, Source: path.String()}
-		if step != nil {
-			absent.Step = step.Name
-		}
-		r.addUnmapped(absent)
-	}
+// frame returns a frame for the data of a step, as of [surroundings]. It is valid until the next one.
+func (r *run) frame(step *flow.Step, input, local value.Value, event, attempt int) *flow.Frame {
+	r.around = surroundings{r, step, event, attempt}
+	r.framed = flow.Frame{Input: input, Local: local, Lookup: &r.lookup, Surroundings: &r.around}
+	return &r.framed
+}
+
+// Missing implements [flow.Surroundings].
+func (a *surroundings) Missing(field, target, source string) {
+	a.addUnmapped(UnmappedSource{Step: nameOf(a.step), Mappings: field, Target: target, Source: source})
 }
 
 func (r *run) addUnmapped(absent UnmappedSource) {
@@ -83,48 +71,26 @@ func (r *run) noteUnnamed(step *flow.Step, task *flow.Task, params value.Value) 
 	}
 }
 
-// context is $context for mappings that use it, else missing. The event is the one that enters or
-// leaves the step, and the attempt that of a task.
-func (r *run) context(mappings expr.Mappings, step *flow.Step, event, attempt int) value.Value {
-	if !mappings.Uses(expr.RootContext) {
-		return value.Missing()
+// Context implements [flow.Surroundings].
+func (a *surroundings) Context() flow.Context {
+	r, s, step := a.run, a.state(), a.step
+	c := flow.Context{
+		Flow: s.Flow.Name, Hash: s.Flow.Hash, Execution: s.Execution, Started: s.Started.UTC().Format(TimeFormat), Input: s.Input,
 	}
-	s := r.state()
-	members := []value.Member{
-		{Key: "flow", Value: value.Object(
-			value.Member{Key: "name", Value: value.String(s.Flow.Name)}, value.Member{Key: "id", Value: value.String(s.Flow.Hash)},
-		)},
-		{Key: "execution", Value: value.Object(
-			value.Member{Key: "name", Value: value.String(s.Execution)},
-			value.Member{Key: "startedTime", Value: value.String(s.Started.UTC().Format(TimeFormat))},
-			value.Member{Key: "input", Value: s.Input},
-		)},
+	if step == nil {
+		return c
 	}
-	if step != nil {
-		members = append(members, value.Member{Key: "step", Value: value.Object(
-			value.Member{Key: "name", Value: value.String(step.Name)},
-			value.Member{Key: "eventId", Value: value.Int(int64(event))},
-		)}, value.Member{Key: "task", Value: r.taskContext(step, attempt)})
-	}
-	return value.Object(members...)
-}
-
-// taskContext is $context.task: the key of the attempt, and the token and the callback URL of a
-// task that waits for a callback.
-func (r *run) taskContext(step *flow.Step, attempt int) value.Value {
+	c.Step = flow.StepContext{Name: step.Name, Event: a.event}
 	task, isTask := step.Kind.(*flow.Task)
 	if !isTask {
-		return value.Missing()
+		return c
 	}
-	key := r.callOf(step, Attempt{Step: step.Index, Number: attempt}).Key()
-	text := value.Missing()
+	c.Step.Key = r.callOf(step, Attempt{Step: step.Index, Number: a.attempt}).Key()
 	if task.Pattern == flow.PatternWaitForCallback && r.env.Keys.Check() == nil {
-		text = r.tokenText(task, attempt)
+		c.Step.Token = r.tokenText(task, a.attempt)
+		c.Step.CallbackURL = r.callbackURL(c.Step.Token)
 	}
-	return value.Object(
-		value.Member{Key: "idempotencyKey", Value: value.String(key)},
-		value.Member{Key: "token", Value: text}, value.Member{Key: "callbackUrl", Value: r.callbackURL(text)},
-	)
+	return c
 }
 
 // callbackURL is where the outcome for the token is reported, missing without an address for

@@ -91,7 +91,7 @@ func ObjectOutcome(step string, outcome token.Outcome) token.Outcome {
 	}
 	switch {
 	case output.Kind() != value.KindObject:
-		return token.Failure(ErrorInvalidLocal, fmt.Sprintf("step %s: the function returned %s; it must return a JSON object", step, shown(output)))
+		return token.Failure(ErrorInvalidLocal, fmt.Sprintf("step %s: the function returned %s; it must return a JSON object", step, value.Shown(output)))
 	case output.TooDeep():
 		return token.Failure(ErrorDataLimit,
 			fmt.Sprintf("step %s: the result has %d levels of arrays and objects and the limit is %d; return inner values as a text",

@@ -7,6 +7,7 @@ import (
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // polled decides what the outcome of a poll means for its attempt, which ends with the returned
@@ -22,7 +23,7 @@ func (r *run) polled(step *flow.Step, w Waiting, outcome token.Outcome, by token
 	case w.Polls == poll.MaxAttempts:
 		return token.Failure(ErrorConditionNotMet, fmt.Sprintf(
 			"step %s: the condition %s did not hold after %s, the most that are allowed; the last one returned %s",
-			step.Name, poll.Condition, flow.Count(w.Polls, "poll"), shown(outcome.Output))), by, true
+			step.Name, poll.Text, flow.Count(w.Polls, "poll"), value.Shown(outcome.Output))), by, true
 	default:
 		r.waitForPoll(w, poll)
 		return outcome, by, false

@@ -6,7 +6,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -40,7 +39,7 @@ func (w *walk) redrive() {
 		switch caught := owner.Owner.Kind == machine.OwnerCatch; {
 		case i == 0: // mapped again from the input of the execution
 			series[i].Input = value.Missing()
-		case caught && w.flow.All[owner.Owner.Step].Input.Uses(expr.RootContext): // a retry has another event id or token
+		case caught && w.flow.All[owner.Owner.Step].Data.ReadsAttempt(): // a retry has another event id or token
 			series[i].Input, point.Series[i].Input = value.Missing(), value.Missing()
 		}
 	}

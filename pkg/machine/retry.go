@@ -3,27 +3,25 @@ package machine
 import (
 	"slices"
 
-	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // matches reports whether the errors of a policy or of a catch name the failure.
-func matches(errors []string, failure token.Outcome) bool {
-	return slices.ContainsFunc(errors, func(name string) bool { return name == fdl.ErrorAll || failure.Matches(name) })
+func (r *run) matches(errors []string, failure token.Outcome) bool {
+	return slices.ContainsFunc(errors, func(name string) bool { return r.env.Flow.Matches(name, failure) })
 }
 
 // attemptFailed continues after a failed attempt: with a retry, with a catch, or with the failure
 // of the step.
 func (r *run) attemptFailed(step *flow.Step, w Waiting, failure token.Outcome) {
 	task := taskOf(step)
-	if i := policyFor(task, failure); i >= 0 && w.retried(i) < task.Retry[i].MaxAttempts {
+	if i := r.policyFor(task, failure); i >= 0 && w.retried(i) < task.Retry[i].MaxAttempts {
 		r.pauseForRetry(step, w, i)
 		return
 	}
-	if i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return matches(c.Errors, failure) }); i >= 0 {
+	if i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return r.matches(c.Errors, failure) }); i >= 0 {
 		r.advance(r.caught(step, w, i, failure))
 		return
 	}
@@ -32,8 +30,8 @@ func (r *run) attemptFailed(step *flow.Step, w Waiting, failure token.Outcome) {
 
 // policyFor is the first policy that names the failure, -1 for none. It decides alone: after its
 // last retry no later policy counts.
-func policyFor(task *flow.Task, failure token.Outcome) int {
-	return slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return matches(p.Errors, failure) })
+func (r *run) policyFor(task *flow.Task, failure token.Outcome) int {
+	return slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return r.matches(p.Errors, failure) })
 }
 
 func (w *Waiting) retried(policy int) int {
@@ -67,9 +65,9 @@ func (r *run) tryAgain(step *flow.Step, w Waiting) {
 		return
 	}
 	input := w.Input
-	if step.Input.Uses(expr.RootContext) { // the new attempt has another token
+	if step.Data.ReadsAttempt() { // the new attempt has another token
 		last := r.state().Events
-		input = r.mappedInput(step, last, last+1)
+		input = r.inputOf(step, last, last+1)
 	}
 	if err := r.checkData(step, input); err != nil {
 		r.fail(step, *err)
@@ -78,10 +76,9 @@ func (r *run) tryAgain(step *flow.Step, w Waiting) {
 	r.beginAttempt(step, taskOf(step), input, w.Retried)
 }
 
-// caught continues with an entry of the catch. The step has failed, and the error mappings are its
-// output.
+// caught continues with an entry of the catch. The step has failed, and may have an output.
 func (r *run) caught(step *flow.Step, w Waiting, index int, failure token.Outcome) *flow.Step {
-	output := r.errorOutput(step, w, failure)
+	output := step.Data.Caught(r.frame(step, w.Input, value.Missing(), r.state().Events+1, w.Attempt.Number), failure)
 	if err := r.limitsReached(step, w.Input, output); err != nil {
 		r.fail(step, *err)
 		return nil
@@ -95,20 +92,6 @@ func (r *run) caught(step *flow.Step, w Waiting, index int, failure token.Outcom
 	s := r.state()
 	s.Series = append(s.Series, Series{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
 	return entry.Steps[0]
-}
-
-// errorOutput maps the failure.
-func (r *run) errorOutput(step *flow.Step, w Waiting, failure token.Outcome) value.Value {
-	mappings := taskOf(step).ErrorMappings
-	if mappings == nil {
-		return value.Object()
-	}
-	local := value.Object(
-		value.Member{Key: "error", Value: value.String(failure.Error)}, value.Member{Key: "cause", Value: value.String(failure.Cause)},
-	)
-	return r.mapped(step, errorMappings, mappings, &expr.Scope{
-		Input: w.Input, Local: local, Context: r.context(mappings, step, r.state().Events+1, w.Attempt.Number),
-	})
 }
 
 // afterCatch follows the goto of the entry, which has precedence over the end of the task.

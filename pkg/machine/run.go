@@ -42,6 +42,9 @@ type run struct {
 	endedWaiting *Waiting
 	// lookup finds the values that the state holds by reference.
 	lookup value.Lookup
+	// framed and around are those of [run.frame], kept here so that they need no memory of their own.
+	framed flow.Frame
+	around surroundings
 	// plan makes the item smaller, and checkpoints counts the calls of mayFailForSize.
 	plan        plan
 	checkpoints int

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -10,7 +9,8 @@ import (
 // enter runs step and returns the step after it. It returns nil at the end of the series, and if
 // the state waits or is final.
 func (r *run) enter(step *flow.Step) *flow.Step {
-	input := r.inputOf(step)
+	events := r.state().Events
+	input := r.inputOf(step, events+1, events+2)
 	if err := r.limitsReached(step, input); err != nil {
 		r.emit(Event{Type: StepEntered, Step: step.Index}) // the input is not kept
 		r.fail(step, *err)
@@ -36,20 +36,10 @@ func (r *run) enter(step *flow.Step) *flow.Step {
 	return nil
 }
 
-func (r *run) inputOf(step *flow.Step) value.Value {
+// inputOf returns the input of a step. The event enters the step, and the attempt is that of a task.
+func (r *run) inputOf(step *flow.Step, event, attempt int) value.Value {
 	series := r.innermost()
-	if step.Input == nil {
-		return r.merge(series.Input, series.Local)
-	}
-	return r.mappedInput(step, r.state().Events+1, r.state().Events+2)
-}
-
-// mappedInput maps the input of a step. The attempt is that of a task.
-func (r *run) mappedInput(step *flow.Step, event, attempt int) value.Value {
-	series := r.innermost()
-	return r.mapped(step, inputMappings, step.Input, &expr.Scope{
-		Input: series.Input, Local: series.Local, Context: r.context(step.Input, step, event, attempt),
-	})
+	return step.Data.Enter(r.frame(step, series.Input, series.Local, event, attempt))
 }
 
 // exit ends a step, gives its output to the series, and returns the step after it, nil at the end
@@ -60,15 +50,7 @@ func (r *run) exit(step *flow.Step, input, local value.Value, attempt int) *flow
 
 // exitTo is exit with another step to go to.
 func (r *run) exitTo(next, step *flow.Step, input, local value.Value, attempt int) *flow.Step {
-	output := local
-	if step.IsFork() {
-		output = value.Object()
-	}
-	if step.Output != nil {
-		output = r.mapped(step, outputMappings, step.Output, &expr.Scope{
-			Input: input, Local: local, Context: r.context(step.Output, step, r.state().Events+1, attempt),
-		})
-	}
+	output := step.Data.Leave(r.frame(step, input, local, r.state().Events+1, attempt))
 	if err := r.limitsReached(step, input, local, output); err != nil {
 		r.fail(step, *err)
 		return nil

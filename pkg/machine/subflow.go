@@ -120,11 +120,11 @@ func (r *run) childOf(task *flow.Task, waiting *Waiting, call Call) (child Execu
 	child, input = ExecutionRef{def.Text(), name.Text()}, childInput(params.Get(flow.ParamInput))
 	switch {
 	case !flow.ValidName(child.Flow):
-		problem = fmt.Sprintf("%s is %s, which is no name of a flow", flow.ParamFlowName, shown(def))
+		problem = fmt.Sprintf("%s is %s, which is no name of a flow", flow.ParamFlowName, value.Shown(def))
 	case !flow.ValidName(child.Execution):
-		problem = fmt.Sprintf("%s is %s, which is no name of an execution", flow.ParamExecutionName, shown(name))
+		problem = fmt.Sprintf("%s is %s, which is no name of an execution", flow.ParamExecutionName, value.Shown(name))
 	case input.Kind() != value.KindObject:
-		problem = fmt.Sprintf("%s is %s; it must be an object", flow.ParamInput, shown(input))
+		problem = fmt.Sprintf("%s is %s; it must be an object", flow.ParamInput, value.Shown(input))
 	}
 	return child, input, problem
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -109,12 +110,13 @@ func (want End) Differs(got End, epoch time.Time) string {
 func (n *Naive) Run(flow *flow.Flow, input value.Value) End { return n.flow(flow, input, n.Epoch) }
 
 func (n *Naive) flow(flow *flow.Flow, input value.Value, at time.Time) End {
-	if flow.Input != nil {
-		input = flow.Input.Eval(&expr.Scope{Input: input})
+	data, _ := flow.Data.(*fdl.Data)
+	if data.Input != nil {
+		input = data.Input.Eval(&expr.Scope{Input: input})
 	}
 	end := n.series(flow.Steps, input, value.Object(), at)
-	if flow.Output != nil {
-		end.Local = flow.Output.Eval(&expr.Scope{Input: input, Local: end.Local})
+	if data.Output != nil {
+		end.Local = data.Output.Eval(&expr.Scope{Input: input, Local: end.Local})
 	}
 	return end
 }
@@ -131,8 +133,8 @@ func (n *Naive) series(steps []*flow.Step, input, local value.Value, at time.Tim
 			return all
 		}
 		in := value.Merge(input, all.Local)
-		if step.Input != nil {
-			in = step.Input.Eval(&expr.Scope{Input: input, Local: all.Local})
+		if mappings := fdl.DataOf(step).Input; mappings != nil {
+			in = mappings.Eval(&expr.Scope{Input: input, Local: all.Local})
 		}
 		end, next := n.step(step, in, all.At)
 		all.At, all.Calls = end.At, append(all.Calls, end.Calls...)
@@ -155,7 +157,7 @@ func (n *Naive) step(step *flow.Step, input value.Value, at time.Time) (End, *fl
 	switch kind := step.Kind.(type) {
 	case *flow.Task:
 		if end = n.task(step, kind, input, at); len(end.Failures) > 0 {
-			return n.caught(kind, input, end, next)
+			return n.caught(step, kind, input, end, next)
 		}
 	case *flow.Wait:
 		end = n.wait(kind, input, at)
@@ -174,8 +176,8 @@ func (n *Naive) step(step *flow.Step, input value.Value, at time.Time) (End, *fl
 	if len(end.Failures) > 0 {
 		return end, nil
 	}
-	if step.Output != nil {
-		end.Local = step.Output.Eval(&expr.Scope{Input: input, Local: end.Local})
+	if mappings := fdl.DataOf(step).Output; mappings != nil {
+		end.Local = mappings.Eval(&expr.Scope{Input: input, Local: end.Local})
 	} else if end.Local.Kind() == value.KindArray {
 		end.Local = value.Object()
 	}
@@ -289,15 +291,15 @@ func (n *Naive) polls(step *flow.Step, poll *flow.Poll, input value.Value, at ti
 }
 
 // caught goes on after a failed task.
-func (n *Naive) caught(task *flow.Task, input value.Value, failed End, next *flow.Step) (End, *flow.Step) {
+func (n *Naive) caught(step *flow.Step, task *flow.Task, input value.Value, failed End, next *flow.Step) (End, *flow.Step) {
 	i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return names(c.Errors, failed.Failures[0]) })
 	if i < 0 {
 		return failed, nil
 	}
 	local := value.Object()
-	if task.ErrorMappings != nil {
+	if mappings := fdl.DataOf(step).Errors; mappings != nil {
 		failure := value.Object(value.Member{Key: "error", Value: value.String(failed.Failures[0])})
-		local = task.ErrorMappings.Eval(&expr.Scope{Input: input, Local: failure})
+		local = mappings.Eval(&expr.Scope{Input: input, Local: failure})
 	}
 	entry := task.Catch[i]
 	end := n.series(entry.Steps, input, local, failed.At)
