@@ -36,7 +36,7 @@ type row struct {
 
 // Lists that several rows share.
 var (
-	core     = []string{"pkg/similar", "pkg/value", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine", "pkg/jobs"}
+	core     = []string{"pkg/similar", "pkg/language", "pkg/value", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine", "pkg/jobs"}
 	useCases = append([]string{"pkg/engine", "pkg/resume", "pkg/schedule"}, core...)
 	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*", "pkg/schedule/cron"}, useCases...)
 )
@@ -54,10 +54,11 @@ var house = []row{
 	{path: "pkg/jobs", pure: true, ours: []string{"pkg/similar"}},
 	{path: "pkg/flow", pure: true, ours: []string{"pkg/value", "pkg/token", "pkg/expr", "pkg/jobs", "pkg/similar"}},
 	{path: "pkg/fdl", pure: true, ours: []string{"pkg/token", "pkg/flow", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/similar"}, modules: []string{yaml}},
+	{path: "pkg/language", pure: true, ours: []string{"pkg/flow", "pkg/fdl"}},
 	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/similar", "pkg/value", "pkg/fdl", "pkg/flow"}, modules: []string{yaml}},
 	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/machine", "pkg/token"}, modules: []string{yaml}},
-	{path: "pkg/diagram", pure: true, ours: []string{"pkg/fdl", "pkg/flow", "pkg/machine"}, modules: []string{"github.com/mattn/go-runewidth"}},
-	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/token"}},
+	{path: "pkg/diagram", pure: true, ours: []string{"pkg/flow", "pkg/machine"}, modules: []string{"github.com/mattn/go-runewidth"}},
+	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/flow", "pkg/token"}},
 
 	{path: "pkg/machine/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
 
@@ -66,13 +67,13 @@ var house = []row{
 	{path: "pkg/release"},
 	{path: "pkg/release/releasetest", testing: true},
 
-	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value", "pkg/token"}},
+	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/flow", "pkg/language", "pkg/value", "pkg/token"}},
 	{
 		path: "pkg/engine/enginetest", testing: true,
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value", "pkg/token"},
 	},
 	{path: "pkg/telemetry", ours: []string{"pkg/engine", "pkg/machine"}},
-	{path: "pkg/tracing", ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow"}},
+	{path: "pkg/tracing", ours: []string{"pkg/engine", "pkg/machine", "pkg/flow"}},
 	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},

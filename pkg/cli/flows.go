@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -310,7 +311,7 @@ func (f flowFile) checkNeighbors() error {
 			continue
 		}
 		text, _ := os.ReadFile(other.path) // isFlow has read it
-		if flow, _ := fdl.Parse(text); flow != nil && flow.Name == "" {
+		if flow, _ := language.Parse(text); flow != nil && flow.Name == "" {
 			return view.Usage(fmt.Sprintf("the flow has no name, and its file gives it the name %q of the flow in %s", f.name(), entry.Name()), addName+"NAME")
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/view"
 	"github.com/waitless/waitless/pkg/console"
 	"github.com/waitless/waitless/pkg/diagram"
-	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/similar"
 )
 
@@ -88,7 +88,7 @@ func (c Command) graphOfExecution(ctx context.Context, a *target.Client, title s
 	if err != nil {
 		return p, err
 	}
-	parsed, problems := fdl.Parse([]byte(definition.Definition))
+	parsed, problems := language.Parse([]byte(definition.Definition))
 	if parsed == nil {
 		return p, view.Internal(fmt.Sprintf("the definition of %s is not valid: %v", title, problems), "use the version of waitless that stored it")
 	}

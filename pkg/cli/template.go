@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/language"
 )
 
 // templateFlags say how a flow is made out of a template.
@@ -98,7 +98,7 @@ func (t *template) parse(f *flowFile) error {
 
 // parse parses and checks the text.
 func (f *flowFile) parse(check func(*flow.Flow) flow.Problems) {
-	f.flow, f.problems = fdl.Parse(f.text)
+	f.flow, f.problems = language.Parse(f.text)
 	if f.flow == nil || check == nil {
 		return
 	}

@@ -15,9 +15,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/waitless/waitless/pkg/diagram"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -137,7 +137,7 @@ func (c *console) definition(r *http.Request, e rest.Execution) *flow.Flow {
 	if err != nil {
 		return nil
 	}
-	flow, _ := fdl.Parse([]byte(stored.Definition))
+	flow, _ := language.Parse([]byte(stored.Definition))
 	return flow
 }
 

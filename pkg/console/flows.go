@@ -9,9 +9,9 @@ import (
 
 	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/diagram"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/language"
 )
 
 // flowPath is the path of the page of a flow.
@@ -76,7 +76,7 @@ type advice struct {
 // check reads a definition.
 func (c *console) check(name, text string) (found checked) {
 	lines := strings.Split(text, "\n")
-	flow, problems := fdl.Parse([]byte(text))
+	flow, problems := language.Parse([]byte(text))
 	for _, p := range problems {
 		found.Problems = append(found.Problems, problem{p, excerpt(lines, p.Position)})
 	}

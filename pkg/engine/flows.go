@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // ParseFlow checks a definition and names it by its content, for what
 // implements [Flows].
 func ParseFlow(name string, text []byte) (machine.FlowRef, *flow.Flow, error) {
-	parsed, problems := fdl.Parse(text)
+	parsed, problems := language.Parse(text)
 	if parsed == nil {
 		return machine.FlowRef{}, nil, &Error{Code: CodeInvalid, Op: "put flow " + name, Err: problemsError(name, problems.Errors())}
 	}

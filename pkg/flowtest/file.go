@@ -21,6 +21,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
@@ -354,7 +355,7 @@ func (c Case) Run(ctx context.Context) (result Result, differences []string, err
 
 // Verify returns what is wrong with the case: what Run reports without running the flow. It does not check a flow that is not valid.
 func (c Case) Verify() error {
-	if flow, _ := fdl.Parse(c.Flow); flow == nil {
+	if flow, _ := language.Parse(c.Flow); flow == nil {
 		return nil
 	}
 	_, err := c.newRun().prepare()
@@ -371,7 +372,7 @@ func (c Case) checkWant() error {
 	if status := string(c.want.Status); status != "" && !slices.Contains(ends, status) {
 		return fmt.Errorf("want: status %q is unknown%s (allowed: %s)", status, similar.DidYouMean(status, ends), strings.Join(ends, ", "))
 	}
-	flow, _ := fdl.Parse(c.Flow)
+	flow, _ := language.Parse(c.Flow)
 	if flow == nil {
 		return nil // Run reports it
 	}

@@ -27,9 +27,9 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/similar"
@@ -185,7 +185,7 @@ type run struct {
 
 func (r *run) prepare() (input value.Value, err error) {
 	var problems flow.Problems
-	if r.flow, problems = fdl.Parse(r.Flow); r.flow == nil {
+	if r.flow, problems = language.Parse(r.Flow); r.flow == nil {
 		var lines []string
 		for _, p := range problems.Errors() {
 			lines = append(lines, p.Format(cmp.Or(r.Name, "flow")))
@@ -216,7 +216,7 @@ func (r *run) check() error {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Subflows)) {
-		flow, _ := fdl.Parse(r.Subflows[name])
+		flow, _ := language.Parse(r.Subflows[name])
 		if flow == nil {
 			continue
 		}
@@ -286,7 +286,7 @@ func (t Test) placed(err error) error {
 func (r *run) withSubflows() *flow.Flow {
 	all := &flow.Flow{All: r.flow.All}
 	for _, text := range r.Subflows {
-		if flow, _ := fdl.Parse(text); flow != nil { // one that is not valid is reported when it is put
+		if flow, _ := language.Parse(text); flow != nil { // one that is not valid is reported when it is put
 			all.All = slices.Concat(all.All, flow.All)
 		}
 	}
@@ -476,7 +476,7 @@ func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {
 	}
 	result.CoveredSubflows = map[string]Coverage{}
 	for name, text := range r.Subflows {
-		flow, _ := fdl.Parse(text) // was put
+		flow, _ := language.Parse(text) // was put
 		if result.CoveredSubflows[name], err = r.covered(ctx, name, flow); err != nil {
 			return result, err
 		}
