@@ -36,7 +36,7 @@ type row struct {
 
 // Lists that several rows share.
 var (
-	core     = []string{"pkg/similar", "pkg/language", "pkg/value", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine", "pkg/jobs"}
+	core     = []string{"pkg/internal/similar", "pkg/language", "pkg/value", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine", "pkg/jobs"}
 	useCases = append([]string{"pkg/engine", "pkg/resume", "pkg/schedule"}, core...)
 	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*", "pkg/schedule/cron"}, useCases...)
 )
@@ -49,38 +49,38 @@ var house = []row{
 	{path: "pkg/value", pure: true},
 	{path: "pkg/expr", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/token", pure: true, ours: []string{"pkg/value"}},
-	{path: "pkg/similar", pure: true},
-	{path: "pkg/lineartest", testing: true},
-	{path: "pkg/jobs", pure: true, ours: []string{"pkg/similar"}},
-	{path: "pkg/flow", pure: true, ours: []string{"pkg/value", "pkg/token", "pkg/expr", "pkg/jobs", "pkg/similar"}},
-	{path: "pkg/fdl", pure: true, ours: []string{"pkg/token", "pkg/flow", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/similar"}, modules: []string{yaml}},
+	{path: "pkg/internal/similar", pure: true},
+	{path: "pkg/internal/suite/lineartest", testing: true},
+	{path: "pkg/jobs", pure: true, ours: []string{"pkg/internal/similar"}},
+	{path: "pkg/flow", pure: true, ours: []string{"pkg/value", "pkg/token", "pkg/expr", "pkg/jobs", "pkg/internal/similar"}},
+	{path: "pkg/fdl", pure: true, ours: []string{"pkg/token", "pkg/flow", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/internal/similar"}, modules: []string{yaml}},
 	{path: "pkg/language", pure: true, ours: []string{"pkg/flow", "pkg/fdl"}},
-	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/similar", "pkg/value", "pkg/fdl", "pkg/flow"}, modules: []string{yaml}},
-	{path: "pkg/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/machine", "pkg/token"}, modules: []string{yaml}},
-	{path: "pkg/diagram", pure: true, ours: []string{"pkg/flow", "pkg/machine"}, modules: []string{"github.com/mattn/go-runewidth"}},
+	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/internal/similar", "pkg/value", "pkg/fdl", "pkg/flow"}, modules: []string{yaml}},
+	{path: "pkg/internal/advise", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/machine", "pkg/token"}, modules: []string{yaml}},
+	{path: "pkg/internal/diagram", pure: true, ours: []string{"pkg/flow", "pkg/machine"}, modules: []string{"github.com/mattn/go-runewidth"}},
 	{path: "pkg/machine", pure: true, ours: []string{"pkg/value", "pkg/expr", "pkg/flow", "pkg/token"}},
 
-	{path: "pkg/machine/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
+	{path: "pkg/internal/suite/machinetest", ours: []string{"pkg/value", "pkg/expr", "pkg/fdl", "pkg/flow", "pkg/token", "pkg/machine"}, modules: []string{yaml}},
 
 	{path: "pkg/jobs/simulated", pure: true, ours: []string{"pkg/jobs", "pkg/value"}},
 	{path: "pkg/docs"},
 	{path: "pkg/release"},
-	{path: "pkg/release/releasetest", testing: true},
+	{path: "pkg/internal/suite/releasetest", testing: true},
 
 	{path: "pkg/engine", ours: []string{"pkg/machine", "pkg/flow", "pkg/language", "pkg/value", "pkg/token"}},
 	{
-		path: "pkg/engine/enginetest", testing: true,
+		path: "pkg/internal/suite/enginetest", testing: true,
 		ours: []string{"pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value", "pkg/token"},
 	},
 	{path: "pkg/telemetry", ours: []string{"pkg/engine", "pkg/machine"}},
 	{path: "pkg/tracing", ours: []string{"pkg/engine", "pkg/machine", "pkg/flow"}},
-	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
+	{path: "pkg/internal/suite/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
-	{path: "pkg/resume/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
+	{path: "pkg/internal/suite/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 
 	{path: "pkg/schedule", ours: []string{"pkg/engine", "pkg/token", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value"}},
 	{path: "pkg/schedule/cron", ours: []string{"pkg/schedule", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value"}, modules: []string{cron}},
-	{path: "pkg/schedule/scheduletest", testing: true, ours: []string{"pkg/schedule", "pkg/engine"}},
+	{path: "pkg/internal/suite/scheduletest", testing: true, ours: []string{"pkg/schedule", "pkg/engine"}},
 
 	{
 		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
@@ -93,12 +93,12 @@ var house = []row{
 
 	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/httpapi/audit", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/audit", ours: []string{"pkg/token"}},
-	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/similar", "pkg/fdl", "pkg/flow", "pkg/value"}},
+	{path: "pkg/httpapi/clientkeys", ours: []string{"pkg/internal/similar", "pkg/fdl", "pkg/flow", "pkg/value"}},
 	{path: "pkg/httpapi/fnf", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/sfn", ours: append([]string{"pkg/httpapi/audit", "pkg/httpapi/clientkeys"}, useCases...)},
 	{path: "pkg/httpapi/callbackurl", ours: useCases, modules: []string{webhooks}},
 
-	{path: "pkg/console", ours: append([]string{"pkg/httpapi/rest", "pkg/diagram", "pkg/advise"}, useCases...)},
+	{path: "pkg/internal/console", ours: append([]string{"pkg/httpapi/rest", "pkg/internal/diagram", "pkg/internal/advise"}, useCases...)},
 
 	{path: "pkg/webhook", ours: []string{"pkg/engine"}, modules: []string{webhooks}},
 
@@ -115,7 +115,7 @@ var house = []row{
 	{path: "pkg/aws/call", ours: []string{"pkg/value"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/call/botocore", testing: true},
 	{path: "pkg/aws/call/redact"}, // of those that link no package call, too
-	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/similar", "pkg/aws/call", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/value"}},
+	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/internal/similar", "pkg/aws/call", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/value"}},
 	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},
 	// the same adapter, for functions that send messages
 	{path: "pkg/aws/services/messages", ours: append([]string{"pkg/aws/call", "pkg/aws/services"}, useCases...), modules: []string{awsSDK}},
@@ -134,7 +134,7 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/console", "pkg/docs", "pkg/release", "pkg/advise", "pkg/diagram",
+			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release", "pkg/internal/advise", "pkg/internal/diagram",
 			"pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
@@ -148,15 +148,15 @@ var house = []row{
 		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest", "pkg/release", "pkg/schedule/cron"}, useCases...),
 	},
 	{
-		path: "pkg/cmd/compose", modules: []string{awsSDK},
+		path: "pkg/internal/compose", modules: []string{awsSDK},
 		ours: append([]string{
 			"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/call", "pkg/aws/call/redact", "pkg/aws/lambda",
 			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs",
 		}, useCases...),
 	},
-	{path: "pkg/cmd/collector"},
-	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/aws/call/catalogue", "pkg/cli", "pkg/cmd/collector", "pkg/cmd/compose"}},
-	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/cmd/collector"}},
+	{path: "pkg/internal/collector"},
+	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/aws/call/catalogue", "pkg/cli", "pkg/internal/collector", "pkg/internal/compose"}},
+	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/internal/collector"}},
 	{path: "pkg/cmd/conformance"},
 	{path: "events"}, // the samples as files of the command
 	{
@@ -319,7 +319,7 @@ func tableViolations(rows []row) []string {
 		if slices.Contains(r.modules, awsSDK) && !mayKnowAWS(r.path) {
 			found = append(found, r.path+": its row allows the AWS SDK")
 		}
-		if r.pure && !strings.HasPrefix(r.path, "pkg/fdl") && !slices.Contains([]string{"pkg/advise", "pkg/diagram"}, r.path) && len(r.modules) > 0 {
+		if r.pure && !strings.HasPrefix(r.path, "pkg/fdl") && !slices.Contains([]string{"pkg/internal/advise", "pkg/internal/diagram"}, r.path) && len(r.modules) > 0 {
 			found = append(found, r.path+": its row allows a third party in a pure package")
 		}
 	}
@@ -345,7 +345,7 @@ func forbiddenFor(pkg string) []string {
 }
 
 func mayKnowAWS(pkg string) bool {
-	return isBelow(pkg, "pkg/aws") || isBelow(pkg, "functions") || pkg == "pkg/cmd/compose" || pkg == "pkg/cmd/waitless"
+	return isBelow(pkg, "pkg/aws") || isBelow(pkg, "functions") || pkg == "pkg/internal/compose" || pkg == "pkg/cmd/waitless"
 }
 
 // moduleViolations checks the modules that the binary of a function links.
@@ -427,7 +427,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"engine imports resume", "pkg/engine", module + "/pkg/resume", true},
 		{"engine imports context", "pkg/engine", "context", false},
 		{"engine imports testing", "pkg/engine", "testing", true},
-		{"enginetest imports testing", "pkg/engine/enginetest", "testing", false},
+		{"enginetest imports testing", "pkg/internal/suite/enginetest", "testing", false},
 		{"engine imports testing/quick", "pkg/engine", "testing/quick", true},
 		{"engine imports AWS", "pkg/engine", awsSDK + "/aws-lambda-go/lambda", true},
 		{"resume imports machine", "pkg/resume", module + "/pkg/machine", true},

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	_ "github.com/waitless/waitless/pkg/cmd/collector" // the collector of waitless dev, for all that this program runs itself
+	_ "github.com/waitless/waitless/pkg/internal/collector" // the collector of waitless dev, for all that this program runs itself
 )
 
 // options are the flags.

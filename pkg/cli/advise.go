@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/cli/view"
+	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
 // prices are AWS's list, for a poll and a wait as they were measured.

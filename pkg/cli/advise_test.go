@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/advise"
+	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
 // Each sample has what is advised about it in a file; those that are fine say so.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/engine/enginetest"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
 	"github.com/waitless/waitless/pkg/machine"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cmd/compose"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/value"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
 // letterBox is a stack with dead letters in memory. A received letter is hidden until it is released.

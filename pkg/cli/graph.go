@@ -12,10 +12,10 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/console"
-	"github.com/waitless/waitless/pkg/diagram"
+	"github.com/waitless/waitless/pkg/internal/console"
+	"github.com/waitless/waitless/pkg/internal/diagram"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/language"
-	"github.com/waitless/waitless/pkg/similar"
 )
 
 // The formats of a drawing.

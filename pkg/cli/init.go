@@ -16,7 +16,7 @@ import (
 
 	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/similar"
+	"github.com/waitless/waitless/pkg/internal/similar"
 )
 
 // defaultSample asks a person, and its script has the choice.

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/events"
-	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
 // What init says to type next works in each sample, and the run ends as the sample

@@ -3,7 +3,7 @@ package cli
 import (
 	"testing"
 
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 )
 
 func TestSettingsAreParsedInLinearTime(t *testing.T) {

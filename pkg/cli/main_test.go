@@ -21,7 +21,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
 var update = flag.Bool("update", false, "write the golden files instead of comparing with them")

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
 const orderFlow = "testdata/flows/order.yaml"

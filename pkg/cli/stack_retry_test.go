@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
 // closedPort is a URL without a server: a port of no service that is left,

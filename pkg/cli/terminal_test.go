@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/cli/view"
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/internal/compose"
 
 	"github.com/waitless/waitless/pkg/jobs"
 )

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local/disk"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/waitless/waitless/pkg/release/releasetest"
+	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 )
 
 // released builds the command of the recorded commit.

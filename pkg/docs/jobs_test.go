@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/advise"
+	"github.com/waitless/waitless/pkg/internal/advise"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/expr"
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 )
 
 func TestConditionsAreLinear(t *testing.T) {

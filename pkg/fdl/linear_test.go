@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 )
 
 // jsonOf is a flow on one line of JSON, with the repeated part in a list.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/similar"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 

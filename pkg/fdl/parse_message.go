@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/similar"
 )
 
 // isMessage reports whether r sends a message to a queue or a topic.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/similar"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/similar"
+	"github.com/waitless/waitless/pkg/internal/similar"
 )
 
 // lines are the problems as the command prints them.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/similar"
 )
 
 // CheckKinds returns the problems of the custom kinds that the tasks of a flow name and that are not declared, in the order of their

@@ -1,8 +1,8 @@
 package flow
 
 import (
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/flowtest"
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 )
 
 func TestParseFileIsLinear(t *testing.T) {

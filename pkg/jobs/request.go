@@ -13,7 +13,7 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/waitless/waitless/pkg/similar"
+	"github.com/waitless/waitless/pkg/internal/similar"
 )
 
 // StartRequest is the request of StartJob: {"kind","params"} and at most one of "taskToken" (Step

@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
+	"github.com/waitless/waitless/pkg/internal/suite/scheduletest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/schedule"
-	"github.com/waitless/waitless/pkg/schedule/scheduletest"
 )
 
 func memory(*testing.T) local.Store { return &local.MemoryStore{} }

@@ -3,7 +3,7 @@ package local_test
 import (
 	"testing"
 
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 	"github.com/waitless/waitless/pkg/local"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
 )
 
 var testEpoch = time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC)

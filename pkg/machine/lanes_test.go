@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/internal/suite/machinetest"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/machine/machinetest"
 	"github.com/waitless/waitless/pkg/token"
 )
 

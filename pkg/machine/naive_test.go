@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/internal/suite/machinetest"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/machine/machinetest"
 	"github.com/waitless/waitless/pkg/value"
 )
 

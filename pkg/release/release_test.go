@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 	"github.com/waitless/waitless/pkg/release"
-	"github.com/waitless/waitless/pkg/release/releasetest"
 )
 
 const root = "../.."

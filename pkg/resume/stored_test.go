@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/release/releasetest"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/value"
 )

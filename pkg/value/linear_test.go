@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 	"github.com/waitless/waitless/pkg/value"
 )
 

@@ -12,12 +12,12 @@ import (
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
+	"github.com/waitless/waitless/pkg/internal/suite/scheduletest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/schedule"
-	"github.com/waitless/waitless/pkg/schedule/scheduletest"
 )
 
 // Each suite asks for the emulator first: that there is none is said once, and

@@ -14,9 +14,9 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/release/releasetest"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"

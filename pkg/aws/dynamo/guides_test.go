@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/advise"
+	"github.com/waitless/waitless/pkg/internal/advise"
+	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )

@@ -76,7 +76,7 @@ func compare(t *testing.T, heading string, rows []Row) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("section %s of %s is not what was measured:\n%s\nif that is right: go test -p 1 ./pkg/aws/... ./functions/taskrunner ./pkg/cmd/compose "+
+		t.Errorf("section %s of %s is not what was measured:\n%s\nif that is right: go test -p 1 ./pkg/aws/... ./functions/taskrunner ./pkg/internal/compose "+
 			"-run TestFaultTable -write-faults", heading, Page, render(merge(rows)))
 	}
 }

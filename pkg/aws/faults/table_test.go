@@ -24,7 +24,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/cli/target"
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }

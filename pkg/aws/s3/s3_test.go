@@ -11,7 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	ours "github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }

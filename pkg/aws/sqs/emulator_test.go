@@ -22,7 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/release/releasetest"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"

@@ -19,7 +19,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/cli"
-	"github.com/waitless/waitless/pkg/release/releasetest"
+	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 )
 
 // upgraded is the stack whose functions change between two releases.

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/similar"
 )
 
 // WithoutRunners says why executions of a flow cannot continue, from the errors of

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/waitless/waitless/pkg/cli"
-	_ "github.com/waitless/waitless/pkg/cmd/collector"
+	_ "github.com/waitless/waitless/pkg/internal/collector"
 )
 
 func main() { os.Exit(cli.System().Main()) }

@@ -8,8 +8,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/cli"
-	_ "github.com/waitless/waitless/pkg/cmd/collector"
-	"github.com/waitless/waitless/pkg/cmd/compose"
+	_ "github.com/waitless/waitless/pkg/internal/collector"
+	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
 func main() {

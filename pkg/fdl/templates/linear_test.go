@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/fdl/templates"
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 )
 
 func TestFillIsLinear(t *testing.T) {

@@ -304,7 +304,8 @@ func (s *substitution) compare(filled Filled) {
 		}
 	}
 	if other && len(s.problems) == 0 {
-		s.report(flow.Position{Line: 1, Column: 1}, "the values of placeholders change another part of the definition; write texts with placeholders in double quotes")
+		s.report(flow.Position{Line: 1, Column: 1},
+			"the values of placeholders change another part of the definition; write texts with placeholders in double quotes")
 	}
 }
 

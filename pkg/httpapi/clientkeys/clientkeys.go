@@ -13,7 +13,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/waitless/waitless/pkg/similar"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	_ "github.com/waitless/waitless/pkg/cmd/collector" // the command's growth of the heap
 	"github.com/waitless/waitless/pkg/engine"
+	_ "github.com/waitless/waitless/pkg/internal/collector" // the command's growth of the heap
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
 // Flows that end with a call of the function "work".

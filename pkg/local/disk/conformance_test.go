@@ -7,12 +7,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/engine/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
+	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
+	"github.com/waitless/waitless/pkg/internal/suite/scheduletest"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/resume/resumetest"
 	"github.com/waitless/waitless/pkg/schedule"
-	"github.com/waitless/waitless/pkg/schedule/scheduletest"
 )
 
 // openDisk opens a store that is shut when the test is over.

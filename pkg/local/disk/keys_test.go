@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/resume/resumetest"
 )
 
 // waitingStore is a store in which a step waits for a callback, and its token.

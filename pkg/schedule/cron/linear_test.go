@@ -3,7 +3,7 @@ package cron_test
 import (
 	"testing"
 
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 	"github.com/waitless/waitless/pkg/schedule/cron"
 )
 

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
+	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 	"github.com/waitless/waitless/pkg/release"
-	"github.com/waitless/waitless/pkg/release/releasetest"
 )
 
 // `go install MODULE/pkg/cmd/waitless@VERSION` installs the command, from a module proxy that has the last commit as this version.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/fdl"
-	"github.com/waitless/waitless/pkg/lineartest"
+	"github.com/waitless/waitless/pkg/internal/suite/lineartest"
 )
 
 const flowHead = "version: v1\ntype: flow\nsteps:\n"

@@ -11,9 +11,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/cli"
-	"github.com/waitless/waitless/pkg/cmd/compose"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/engine/failpoints"
+	"github.com/waitless/waitless/pkg/internal/compose"
+	"github.com/waitless/waitless/pkg/internal/suite/failpoints"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"

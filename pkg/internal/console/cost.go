@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
 // costData is what the page of the cost of an execution shows.

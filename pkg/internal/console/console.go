@@ -15,8 +15,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/advise"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"

@@ -72,7 +72,7 @@ steps:
 func TestWrittenStepsReadTheSame(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"everything": everything}
-	paths, err := filepath.Glob("../../events/*/flow.yaml")
+	paths, err := filepath.Glob("../../../events/*/flow.yaml")
 	if err != nil || len(paths) == 0 {
 		t.Fatal(err)
 	}

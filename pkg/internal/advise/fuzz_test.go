@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
 // Whatever flow there is, what is suggested reads as steps.

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/waitless/waitless/pkg/diagram"
+	"github.com/waitless/waitless/pkg/internal/diagram"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )

@@ -164,7 +164,8 @@ var keysOfAttempt = keys[:3]
 // tellsCallsApart reports whether the function gets a key, and in a foreach also what the iterations
 // do not have in common.
 func (a taskAdvice) tellsCallsApart() bool {
-	return readsAny(fdl.DataOf(a.step).Input, keys) && (len(foreachesOf(a.around)) == 0 || readsAny(fdl.DataOf(a.step).Input, keysOfAttempt) || readsInput(fdl.DataOf(a.step).Input))
+	input := fdl.DataOf(a.step).Input
+	return readsAny(input, keys) && (len(foreachesOf(a.around)) == 0 || readsAny(input, keysOfAttempt) || readsInput(input))
 }
 
 func readsAny(mappings expr.Mappings, paths []string) bool {

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/machine/machinetest"
+	"github.com/waitless/waitless/pkg/internal/suite/machinetest"
 )
 
 // constructs are what each container has to hold in some flow of the folder.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/machine/machinetest"
+	"github.com/waitless/waitless/pkg/internal/diagram"
+	"github.com/waitless/waitless/pkg/internal/suite/machinetest"
 )
 
 // TestPlacesOfRandomFlows checks what makes a picture readable for flows of every shape.
@@ -24,8 +24,8 @@ func TestPlacesOfRandomFlows(t *testing.T) {
 
 func TestPlacesOfFlows(t *testing.T) {
 	t.Parallel()
-	paths, err := filepath.Glob("../machine/machinetest/flows/*.yaml")
-	examples, _ := filepath.Glob("../../events/*/flow.yaml")
+	paths, err := filepath.Glob("../suite/machinetest/flows/*.yaml")
+	examples, _ := filepath.Glob("../../../events/*/flow.yaml")
 	if paths = append(paths, examples...); err != nil || len(paths) < 40 {
 		t.Fatalf("%d flows: %v", len(paths), err)
 	}

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/advise"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
 // flowOf is a flow of these steps.
@@ -387,7 +387,7 @@ func missing(text string) string {
 func flows(tb testing.TB) []string {
 	tb.Helper()
 	var all []string
-	for _, pattern := range []string{"../../events/*/flow.yaml", "../cli/testdata/advise/*.yaml", "../cli/testdata/kill/*.yaml"} {
+	for _, pattern := range []string{"../../../events/*/flow.yaml", "../../cli/testdata/advise/*.yaml", "../../cli/testdata/kill/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			tb.Fatalf("%s: %v", pattern, err)

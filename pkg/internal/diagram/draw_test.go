@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/diagram"
 	"github.com/waitless/waitless/pkg/machine"
 )
 

@@ -7,10 +7,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/advise"
-	"github.com/waitless/waitless/pkg/diagram"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/advise"
+	"github.com/waitless/waitless/pkg/internal/diagram"
 	"github.com/waitless/waitless/pkg/language"
 )
 
