@@ -1,4 +1,4 @@
-// Package mutation builds a test with mutants of the sources that it tests: only the compiler sees the
+// Package mutation builds a test, or a program for one, with mutants of the sources that it tests: only the compiler sees the
 // changed texts. A test of a package below pkg uses it to show that it notices when a clause is left out.
 //
 // This package may change between releases.
@@ -56,27 +56,44 @@ func (e Edit) Source(t *testing.T) string {
 // chooses; it is built once.
 func Programs(t *testing.T, mutants [][]Edit) func(t *testing.T, number int, args ...string) *exec.Cmd {
 	t.Helper()
-	together, separate := combine(t, mutants)
-	shared := sync.OnceValue(func() string { return together.build(t) })
+	built := build(t, mutants, "test", "-c", "-vet=off", ".")
 	return func(t *testing.T, number int, args ...string) *exec.Cmd {
 		t.Helper()
-		program := ""
+		program, variable := built(t, number)
+		command := exec.CommandContext(t.Context(), program, args...) //nolint:gosec // the program was built here
+		command.Env = append(os.Environ(), variable)
+		return command
+	}
+}
+
+// Mains is Programs for the main package of a folder, "./testdata/main". The function that it returns returns the path
+// of the program, and the variable of its environment.
+func Mains(t *testing.T, mutants [][]Edit, folder string) func(t *testing.T, number int) (program, variable string) {
+	t.Helper()
+	return build(t, mutants, "build", folder)
+}
+
+// build returns a function that builds the mutant with that number by a command of the go tool.
+func build(t *testing.T, mutants [][]Edit, args ...string) func(t *testing.T, number int) (program, variable string) {
+	t.Helper()
+	together, separate := combine(t, mutants)
+	shared := sync.OnceValue(func() string { return together.build(t, args) })
+	return func(t *testing.T, number int) (program, chosen string) {
+		t.Helper()
 		if alone, ok := separate[number]; ok {
-			program = alone.build(t)
+			program = alone.build(t, args)
 		} else {
 			program = shared()
 		}
-		command := exec.CommandContext(t.Context(), program, args...) //nolint:gosec // the program was built here
-		command.Env = append(os.Environ(), variable+"="+strconv.Itoa(number))
-		return command
+		return program, variable + "=" + strconv.Itoa(number)
 	}
 }
 
 // overlay is what the compiler sees in place of sources, by their paths.
 type overlay map[string]string
 
-// build builds the test of the current folder with the overlay.
-func (o overlay) build(t *testing.T) string {
+// build runs a command of the go tool with the overlay, whose last argument is the package, and returns the program.
+func (o overlay) build(t *testing.T, args []string) string {
 	t.Helper()
 	dir := t.TempDir()
 	file, program, replace := filepath.Join(dir, "overlay.json"), filepath.Join(dir, "mutants.test"), map[string]string{}
@@ -89,10 +106,11 @@ func (o overlay) build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	write(t, file, string(text))
-	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", file, "-o", program, "."}
+	last := len(args) - 1
+	args = slices.Concat(args[:last], []string{"-ldflags=-s -w", "-overlay", file, "-o", program}, args[last:])
 	command := exec.CommandContext(t.Context(), "go", args...) //nolint:gosec // paths of this test
 	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatal(fmt.Errorf("go test -c: %w\n%s", err, out))
+		t.Fatal(fmt.Errorf("go %s: %w\n%s", args[0], err, out))
 	}
 	return program
 }
