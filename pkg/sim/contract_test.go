@@ -461,17 +461,17 @@ var mutants = []mutant{
 		name: "retry: a catch comes first", from: olderSeeds + 1,
 		caught: sim.Tries, edits: one("machine/retry.go",
 			`w.retried(i) < task.Retry[i].MaxAttempts {`,
-			`w.retried(i) < task.Retry[i].MaxAttempts && !slices.ContainsFunc(task.Catch, func(c fdl.Catch) bool { return matches(c.Errors, failure) }) {`),
+			`w.retried(i) < task.Retry[i].MaxAttempts && !slices.ContainsFunc(task.Catch, func(c flow.Catch) bool { return r.matches(c.Errors, failure) }) {`),
 	},
 	{
 		name: "retry: what a function threw is no error of a function", from: olderSeeds + 1,
-		caught: sim.Tries, edits: one("machine/retry.go", `failure.Matches(name)`, `failure.Error == name`),
+		caught: sim.Tries, edits: one("fdl/error_names.go", `failure.Matches(name)`, `failure.Error == name`),
 	},
 	{
 		name: "retry: a later policy goes on where the first one ends", from: olderSeeds + 1,
 		caught: sim.Tries, edits: one("machine/retry.go",
-			`	if i := policyFor(task, failure); i >= 0 &&`,
-			`	i := policyFor(task, failure)
+			`	if i := r.policyFor(task, failure); i >= 0 &&`,
+			`	i := r.policyFor(task, failure)
 	for ; i >= 0 && i+1 < len(task.Retry) && w.retried(i) >= task.Retry[i].MaxAttempts; i++ {
 	}
 	if i >= 0 &&`),
@@ -625,6 +625,10 @@ var mutants = []mutant{
 	}
 	return c.wakes.SendAll(ctx, wakes[:last])
 `),
+	},
+	{
+		name: "rule 15: a batch loses all wakes but the first", from: forkless + 1,
+		caught: sim.Stuck, edits: one("engine/lanes.go", `c.wakes.SendAll(ctx, wakes[:last])`, `c.wakes.SendAll(ctx, wakes[:min(1, last)])`),
 	},
 	{
 		name: "rule 16: a lane's start reads the item of the fork", from: forkless + 1,
@@ -845,7 +849,7 @@ var mutants = []mutant{
 	{
 		name: "rule 24: a sub-flow that ends closes the token that its step passed on", from: awaited + 1,
 		caught: sim.Child, edits: one("machine/subflow.go",
-			`task.Pattern == fdl.PatternSync && waiting.Token != nil {`, `waiting.Token != nil {`),
+			`task.Pattern == flow.PatternSync && waiting.Token != nil {`, `waiting.Token != nil {`),
 	},
 	{
 		name: "rule 25: a sub-flow that was stopped succeeded for its step", from: forkless + 1,
@@ -897,6 +901,11 @@ var mutants = []mutant{
 			{"engine/commit.go", "	if err := h.extendLog(ctx, d); err != nil {\n		return err\n	}\n", ""},
 			{"engine/commit.go", "	clear(h.results)\n	h.loader", "	if err := h.extendLog(ctx, d); err != nil {\n		return err\n	}\n	clear(h.results)\n	h.loader"},
 		},
+	},
+	{
+		name: "expiry: the log is not extended", from: longLived + 1,
+		caught: sim.Vanished, edits: one("engine/extend.go", `h.log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {`,
+			`h.log.Extend(ctx, d.state.Expires); err != nil {`),
 	},
 	{
 		name: "expiry: only the last items are extended", from: longLived + 1,
