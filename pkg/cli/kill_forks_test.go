@@ -63,6 +63,7 @@ var forkGaps = []killGap{
 
 	{rule: "3", gap: "receive > extend", story: lasting},
 	{rule: "3", gap: "extend > send timer", story: lasting},
+	{rule: "3", gap: "send timer > commit wait", story: lasting},
 
 	{rule: "10", gap: "close by hand > see outcome", story: callbacks},
 }

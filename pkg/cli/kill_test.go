@@ -281,11 +281,11 @@ func TestKilledAtEveryGap(t *testing.T) {
 		t.Skip("starts some eight hundred processes")
 	}
 	lookAt(t, "testdata/failpoints/main.go") // which no test is built with
-	lookAt(t, "../engine/failpoints/failpoints.go")
+	lookAt(t, "../internal/suite/failpoints/failpoints.go")
 	var count killCount
 	t.Cleanup(func() { count.report(t) }) // when all are through
 	for _, at := range slices.Concat(killGaps, forkGaps) {
-		t.Run(at.gap, func(t *testing.T) {
+		t.Run(at.gap+" in "+at.story.flow, func(t *testing.T) {
 			t.Parallel()
 			killAt(t, at, &count)
 		})
@@ -318,8 +318,12 @@ func isKillGap(gap string) bool {
 func killAt(t *testing.T, at killGap, count *killCount) {
 	t.Helper()
 	dir, hits, misses, most := newDir(t), 0, 0, at.story.forks.killsAtGap()
+	program := *killProgram
+	if program == "" {
+		program = watched.program(t)
+	}
 	for run := 1; hits < most; run++ {
-		v := newVictim(t, watched.program(t), dir, fmt.Sprintf("run-%d", run), at.story)
+		v := newVictim(t, program, dir, fmt.Sprintf("run-%d", run), at.story)
 		if v.met = count.meet; at.story.forks != nil {
 			v.met = count.meetByChance
 		}
