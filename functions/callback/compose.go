@@ -29,7 +29,7 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 	store, waits := p.LogTable(), p.WaitsTable()
 	tokens := p.TokensConfig(p.WaitsTable())
 	tokens.By = token.ClosedByCallback
-	client, err := engine.NewClient(engine.ClientConfig{ // it only reads: the function has no rights to start or stop
+	client, err := engine.NewClient(engine.Config{ // it only reads: the function has no rights to start or stop
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	})

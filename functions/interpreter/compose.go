@@ -33,7 +33,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	functions, closeIdle := lambda.NewClient(p.Config)
 	store, waits := p.LogTable(), p.WaitsTable()
 	keys := p.Keys()
-	config := engine.WorkerConfig{
+	config := engine.Config{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(timers(p)),
 		Descendants: waits, Index: store, Pauses: waits,
 		TaskQueue: &sqs.Tasks{Target: p.Queue("WAITLESS_TASK_QUEUE")},
@@ -86,7 +86,7 @@ type interpreter struct {
 	keys      *secrets.Keys
 	worker    *engine.Worker
 	schedules schedule.Store
-	clients   engine.ClientConfig
+	clients   engine.Config
 	metrics   *telemetry.Batch
 }
 

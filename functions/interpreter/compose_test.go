@@ -89,13 +89,13 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{now: time.Unix(1, 0), key: 1}
 	clock := func() time.Time { return f.now }
 	limits := machine.Limits{Data: machine.MaxLargeData}
-	worker, err := engine.NewWorker(engine.WorkerConfig{
+	worker, err := engine.NewWorker(engine.Config{
 		Log: f, Flows: f, Joins: f, TokenStore: f, Stops: f, Wakes: f, TaskQueue: f, Caller: f, LargeValues: f, Now: clock, Limits: limits,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients := engine.ClientConfig{Log: f, Flows: f, TokenStore: f, Stops: f, Wakes: f, LargeValues: f, Now: clock, Limits: limits}
+	clients := engine.Config{Log: f, Flows: f, TokenStore: f, Stops: f, Wakes: f, LargeValues: f, Now: clock, Limits: limits}
 	f.interpreter = interpreter{&secrets.Keys{Client: f, Now: clock}, worker, f, clients, nil}
 	f.client, err = engine.NewClient(clients)
 	if err != nil {

@@ -242,14 +242,14 @@ func (r *run) compose(at tableNames) {
 	keys := &secrets.Keys{Client: secretsmanager.NewFromConfig(config), Secret: r.secret, Now: r.clock}
 	nap := func(context.Context, time.Duration) error { return nil }
 	limits := machine.Limits{Direct: machine.DefaultDirect}
-	worker, err := engine.NewWorker(engine.WorkerConfig{
+	worker, err := engine.NewWorker(engine.Config{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: wakes, TaskQueue: &sqs.Tasks{Target: queue}, Caller: r,
 		Now: r.clock, Limits: limits, NewerKeys: keys.Newer, Sleep: nap,
 	})
 	if err != nil {
 		r.Fatal(err)
 	}
-	clients := engine.ClientConfig{Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: r.clock, Limits: limits}
+	clients := engine.Config{Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: wakes, Now: r.clock, Limits: limits}
 	if r.client, err = engine.NewClient(clients); err != nil {
 		r.Fatal(err)
 	}
@@ -259,7 +259,7 @@ func (r *run) compose(at tableNames) {
 	onWakes, onTasks := receiver, receiver
 	onWakes.Decode = sqs.DecodeWakes(i.advance, i.fire)
 	onTasks.Decode = sqs.DecodeTasks(sqs.TaskHandlers{Now: r.clock, Run: func(ctx context.Context, task engine.Task) (d engine.Disposition, err error) {
-		taskConfig := engine.TaskRunnerConfig{TokenStore: waits, Now: r.clock, Limits: limits, Wakes: wakes, Caller: r, Sleep: nap, NewerKeys: keys.Newer}
+		taskConfig := engine.Config{TokenStore: waits, Now: r.clock, Limits: limits, Wakes: wakes, Caller: r, Sleep: nap, NewerKeys: keys.Newer}
 		if taskConfig.Keys, err = keys.Get(ctx); err != nil {
 			return d, err
 		}

@@ -22,7 +22,7 @@ type handler = func(ctx context.Context, input json.RawMessage) (report, error)
 func compose(getenv func(string) string) (handler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	store, waits, wakes := p.LogTable(), p.WaitsTable(), sqs.NewWakes(p.WakesConfig())
-	config := engine.JanitorConfig{
+	config := engine.Config{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Descendants: waits, Wakes: wakes, Now: time.Now,
 		Limits:  p.TimeLimits(),
 		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
@@ -32,7 +32,7 @@ func compose(getenv func(string) string) (handler, error) {
 		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")}
 	}
 	janitor, janitorErr := engine.NewJanitor(config)
-	client, err := engine.NewClient(engine.ClientConfig{
+	client, err := engine.NewClient(engine.Config{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Descendants: waits, Index: store, Wakes: wakes, Now: time.Now,
 		Limits: config.Limits,
 	})

@@ -31,7 +31,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	functions, closeIdle := lambda.NewClient(p.Config)
 	table, keys := p.WaitsTable(), p.Keys()
-	r := runner{keys, engine.TaskRunnerConfig{
+	r := runner{keys, engine.Config{
 		TokenStore: table, Now: time.Now, Limits: p.Limits(), Wakes: sqs.NewWakes(p.WakesConfig()),
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 		Caller: lambda.New(lambda.Config{Client: functions, Now: time.Now, Longest: longestCall, Names: lambda.Names{
@@ -61,7 +61,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 // runner makes the calls of authentic tasks.
 type runner struct {
 	keys   *secrets.Keys
-	config engine.TaskRunnerConfig
+	config engine.Config
 }
 
 func (r runner) run(ctx context.Context, task engine.Task) (disposition engine.Disposition, err error) {

@@ -3,44 +3,17 @@ package engine
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // Janitor ends executions whose wakes cannot be applied. It is safe for concurrent use.
-type Janitor struct{ core }
+type Janitor struct{ core core }
 
-// JanitorConfig is what a [Janitor] works with. The fields are those of [WorkerConfig].
-type JanitorConfig struct {
-	Log         Log
-	Wakes       Wakes
-	Flows       Flows
-	TokenStore  TokenStore
-	Stops       Stops
-	Joins       Joins
-	Descendants Descendants
-	Ends        Ends
-	Notices     Notices
-	LargeValues LargeValues
-	Now         func() time.Time
-	Limits      machine.Limits
-	Observer    Observer
-	NewNonce    func() string
-}
-
-// NewJanitor returns a janitor. It fails if the configuration lacks a port.
-func NewJanitor(config JanitorConfig) (*Janitor, error) {
-	c := core{
-		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops,
-		joins: config.Joins, descendants: config.Descendants, ends: config.Ends, notices: config.Notices, clock: config.Now,
-		limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues, workerDeadAfter: defaultWorkerDeadAfter,
-	}
-	c.setDefaults()
-	if err := missing("janitor", []port{
-		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
-		{"Stops", c.stops == nil}, {"Joins", c.joins == nil}, {"Now", c.clock == nil},
-	}); err != nil {
+// NewJanitor returns a janitor. It requires Log, Wakes, Flows, TokenStore, Stops, Joins and Now.
+func NewJanitor(config Config) (*Janitor, error) {
+	c, err := newCore("janitor", config, "Log", "Wakes", "Flows", "TokenStore", "Stops", "Joins", "Now")
+	if err != nil {
 		return nil, err
 	}
 	return &Janitor{c}, nil
@@ -62,7 +35,7 @@ const (
 // Abandon ends the execution or lane with [machine.ErrorInternal], as a worker does for a defect, if it depends on the wake (rule 13, the
 // wake was dead-lettered). The item always fits, and no function is called. After an error, call it again later: nothing is lost.
 func (j *Janitor) Abandon(ctx context.Context, wake Wake, cause error) (Abandoned, error) {
-	h := &handler{core: &j.core, wake: wake, now: j.clock()}
+	h := &handler{core: &j.core, wake: wake, now: j.core.Now()}
 	result, err := h.abandonDead(ctx, cause)
 	if CodeOf(err) == CodeTooNew {
 		return AbandonedNot, nil
@@ -99,7 +72,7 @@ func (h *handler) abandonDead(ctx context.Context, cause error) (Abandoned, erro
 // mayBeEntering reports whether a worker that handled another delivery of the wake may still be at work (rule 7).
 func (h *handler) mayBeEntering(state machine.State) bool {
 	entered, unresolved := machine.Unresolved(state, h.wake.Cause)
-	_, mayLive := h.mayLive(entered, h.workerDeadAfter)
+	_, mayLive := h.mayLive(entered, h.WorkerDeadAfter)
 	return unresolved && mayLive && !stopsLanes(state)
 }
 

@@ -39,7 +39,7 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := &handler{
-		core: &w.core, wake: wake, results: map[machine.Attempt]*result{}, loader: w.newValueLoader(),
+		core: &w.core, wake: wake, results: map[machine.Attempt]*result{}, loader: w.core.newValueLoader(),
 		room: rooms.Get().(*[]machine.Event), redelivered: receives > 1,
 	}
 	defer rooms.Put(h.room)
@@ -92,8 +92,8 @@ func (h *handler) run(ctx context.Context) (Disposition, error) {
 			return done, err
 		}
 	}
-	if h.wake.Due.After(h.clock()) {
-		return done, h.wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read
+	if h.wake.Due.After(h.Now()) {
+		return done, h.Wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read
 	}
 	if h.wake.Cause == machine.CauseDescendants {
 		return h.stopDescendants(ctx)
@@ -106,7 +106,7 @@ func (h *handler) run(ctx context.Context) (Disposition, error) {
 		if err == nil || try == maxTries || !h.retries(err) {
 			return disposition, err
 		}
-		if h.sleep(ctx, jitter(try)) != nil {
+		if h.Sleep(ctx, jitter(try)) != nil {
 			return disposition, err
 		}
 	}
@@ -122,8 +122,8 @@ func (h *handler) retries(err error) bool {
 
 // apply loads the execution, applies the wake and commits, once.
 func (h *handler) apply(ctx context.Context) (Disposition, error) {
-	h.now = h.clock()
-	base, err := h.log.Latest(ctx, h.wake.Execution)
+	h.now = h.Now()
+	base, err := h.Log.Latest(ctx, h.wake.Execution)
 	if errors.Is(err, ErrNotFound) {
 		return done, h.notFound(ctx)
 	}
@@ -179,7 +179,7 @@ func (h *handler) endingIsLost(state machine.State) bool {
 // canOnlyEnd reports whether the execution cannot continue, because its flow is paused or this process lacks
 // a function, and has no decided end: it waits for a request to stop or its time limit.
 func (h *handler) canOnlyEnd(state machine.State) bool {
-	return state.Ending == nil && (h.paused || h.cannotContinue != nil && h.cannotContinue(state))
+	return state.Ending == nil && (h.paused || h.CannotContinue != nil && h.CannotContinue(state))
 }
 
 // endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has passed. A
@@ -211,7 +211,7 @@ func (h *handler) sendLimit(ctx context.Context) error {
 // overtime reports whether the time limit of the execution has passed, or may have if its flow is nil. A lane
 // is stopped by its parent (rule 23).
 func (h *handler) overtime(state machine.State, flow *flow.Flow) bool {
-	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !h.now.Before(h.limits.EndsAt(state, flow))
+	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !h.now.Before(h.Limits.EndsAt(state, flow))
 }
 
 // notFound handles a wake without a log. That of a recent start is sent again, because item 0 may not
@@ -235,7 +235,7 @@ func (h *handler) resend(ctx context.Context, due time.Time) error {
 	wake := h.wake
 	wake.Due = due
 	h.resent = true
-	return h.wakes.Send(ctx, wake)
+	return h.Wakes.Send(ctx, wake)
 }
 
 // signal returns the signal of the wake for the state, nil if the wake does not apply: then nothing is
@@ -282,11 +282,11 @@ func (h *handler) timerDue(ctx context.Context, base Item, live machine.Timer) (
 // tokenClosed reads the token's record. The closer sends the wake before its update, so the handler
 // reads an open token twice, and sends a young wake again (rule 11).
 func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
-	record, err := h.tokens.Record(ctx, waiting.Handle())
+	record, err := h.TokenStore.Record(ctx, waiting.Handle())
 	if err == nil && record.Open() && h.young(token.WakePatience) {
 		h.earlyLooks++
-		if err = h.sleep(ctx, lookPause); err == nil {
-			record, err = h.tokens.Record(ctx, waiting.Handle())
+		if err = h.Sleep(ctx, lookPause); err == nil {
+			record, err = h.TokenStore.Record(ctx, waiting.Handle())
 		}
 	}
 	switch {
@@ -302,13 +302,13 @@ func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (ma
 }
 
 func (h *handler) closed(attempt machine.Attempt, record token.Record) machine.Signal {
-	return machine.TokenClosed{At: h.clock(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
+	return machine.TokenClosed{At: h.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
 }
 
 // storedReply reads the reply of a function. The task runner stored it before it sent the wake, so one
 // read is enough (rule 5).
 func (h *handler) storedReply(ctx context.Context, state machine.State) (machine.Signal, error) {
-	record, err := h.tokens.Record(ctx, state.Waiting.Handle())
+	record, err := h.TokenStore.Record(ctx, state.Waiting.Handle())
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +321,7 @@ func (h *handler) signalOf(state machine.State, record token.Record) machine.Sig
 	case !record.Open():
 		return h.closed(waiting.Attempt, record)
 	case record.Reply != nil && !waiting.Submitted() && state.Ending == nil:
-		return machine.Submitted{At: h.clock(), Attempt: waiting.Attempt, Output: *record.Reply}
+		return machine.Submitted{At: h.Now(), Attempt: waiting.Attempt, Output: *record.Reply}
 	}
 	return nil
 }
@@ -331,7 +331,7 @@ func (h *handler) stopRequest(ctx context.Context, state machine.State) (machine
 	if state.Lane != nil {
 		return h.stopOfParent(ctx, *state.Lane)
 	}
-	request, ok, err := h.stops.StopRequest(ctx, h.wake.Execution)
+	request, ok, err := h.Stops.StopRequest(ctx, h.wake.Execution)
 	if err == nil && !ok {
 		request, ok, err = h.requestOfRoot(ctx, state)
 	}

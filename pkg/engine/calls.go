@@ -20,8 +20,8 @@ func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Comman
 		if err != nil {
 			return nil, err
 		}
-		d.addResult(h.clock(), outcome)
-		return machine.Returned{At: h.clock(), Attempt: c.Attempt, Outcome: outcome}, nil
+		d.addResult(h.Now(), outcome)
+		return machine.Returned{At: h.Now(), Attempt: c.Attempt, Outcome: outcome}, nil
 	case machine.SubmitTask:
 		return h.submit(ctx, d, c)
 	case machine.QueueTask:
@@ -55,9 +55,9 @@ func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (m
 // a failure, it closes the token, and the signal has the outcome that the token then holds.
 func (h *handler) recordSubmission(ctx context.Context, attempt machine.Attempt, handle string, reply token.Outcome) (machine.Signal, error) {
 	if !reply.Failed() {
-		return machine.Submitted{At: h.clock(), Attempt: attempt, Output: reply.Output}, nil
+		return machine.Submitted{At: h.Now(), Attempt: attempt, Output: reply.Output}, nil
 	}
-	closing := token.CloseOp{Outcome: reply, By: token.ClosedBySubmit, At: h.clock()}
+	closing := token.CloseOp{Outcome: reply, By: token.ClosedBySubmit, At: h.Now()}
 	return h.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 
@@ -75,7 +75,7 @@ func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (mac
 	}
 	// The draft's keys may be newer than those of this process, which may be gone when the task runs.
 	task.MAC = d.env.Keys.MAC(taskMAC, task.authenticated())
-	err = h.taskQueue.Queue(ctx, task)
+	err = h.TaskQueue.Queue(ctx, task)
 	switch {
 	case CodeOf(err) == CodeInvalid:
 		return h.recordSubmission(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
@@ -83,18 +83,18 @@ func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (mac
 		return nil, err
 	}
 	h.results[c.Attempt] = &result{call: c.Call, queued: true}
-	return machine.Queued{At: h.clock(), Attempt: c.Attempt}, nil
+	return machine.Queued{At: h.Now(), Attempt: c.Attempt}, nil
 }
 
 // close closes a token. It returns the outcome that the token then holds, or the heartbeat that kept
 // it open (rule 9).
 func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Signal, error) {
-	record, err := h.tokens.Close(ctx, c.Handle, c.Closing)
+	record, err := h.TokenStore.Close(ctx, c.Handle, c.Closing)
 	switch {
 	case err != nil:
 		return nil, err
 	case record.Open():
-		return machine.BeatSeen{At: h.clock(), Attempt: c.Attempt, Beat: record.LastBeat}, nil
+		return machine.BeatSeen{At: h.Now(), Attempt: c.Attempt, Beat: record.LastBeat}, nil
 	}
 	return h.closed(c.Attempt, record), nil
 }
@@ -108,7 +108,7 @@ func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.
 		clear(h.results) // so that this worker does not try again; they are committed, see below
 		return token.Outcome{}, errTooLate
 	}
-	h.observer.Calling(call, h.clock())
+	h.Observer.Calling(call, h.Now())
 	outcome, err := h.callOrStart(ctx, call)
 	if wait, ok := errors.AsType[*WaitError](err); ok {
 		if err := h.commitBeforeTurn(ctx, d); err != nil {
@@ -136,7 +136,7 @@ func (h *handler) callOrStart(ctx context.Context, call machine.Call) (token.Out
 	if call.Start != nil {
 		return h.startChild(ctx, call)
 	}
-	return h.caller.Call(ctx, call)
+	return h.Caller.Call(ctx, call)
 }
 
 // commitBeforeTurn commits the draft before a call waits for its turn. The log then has the execution's
@@ -154,7 +154,7 @@ var errTooLate = errors.New("this worker's time does not last for another call")
 // tooLate reports whether the worker's deadline could interrupt a call that begins now. Another
 // worker would then repeat the call.
 func (c *core) tooLate(ctx context.Context) bool {
-	direct := cmp.Or(c.limits.Direct, machine.DefaultDirect)
+	direct := cmp.Or(c.Limits.Direct, machine.DefaultDirect)
 	deadline, limited := ctx.Deadline()
 	return limited && time.Until(deadline) < direct+direct/10
 }

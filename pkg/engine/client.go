@@ -25,7 +25,7 @@ type StartRequest struct {
 	// Notify is what the execution notifies. Without a target it is that of the configuration. It has no
 	// effect if there is an execution of that name.
 	Notify machine.Notify
-	// Trace is the trace context of the request, nil for none. It has no effect if [ClientConfig] has no Traces.
+	// Trace is the trace context of the request, nil for none. It has no effect if [Config] has no Traces.
 	Trace *machine.Trace
 	// Redriven is what [Client.Redrive] returns, nil for an execution that begins with the first step.
 	Redriven *machine.Redriven
@@ -64,7 +64,7 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 	if err != nil {
 		return 0, &Error{CodeInvalid, op, err}
 	}
-	if err := c.checkPaused(ctx, request.Flow.Name); err != nil {
+	if err := c.core.checkPaused(ctx, request.Flow.Name); err != nil {
 		return 0, wrap(op, err)
 	}
 	if request.Notify.Target == "" {
@@ -73,7 +73,7 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 		}
 	}
 	request.Trace = c.traceOf(request)
-	switch _, err := c.accept(ctx, request, parent, time.Time{}); {
+	switch _, err := c.core.accept(ctx, request, parent, time.Time{}); {
 	case err == nil:
 		return StartedNew, nil
 	case !errors.Is(err, ErrConflict):
@@ -98,34 +98,34 @@ func (r StartRequest) parent() (*machine.Parent, error) {
 // other executions. A start that is due later has the wake of the start as its timer. The error is a conflict
 // if there is an execution of that name.
 func (c *core) accept(ctx context.Context, request StartRequest, parent *machine.Parent, due time.Time) (machine.State, error) {
-	flow, err := c.flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
+	flow, err := c.Flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
 	if err != nil {
 		return machine.State{}, err
 	}
-	now := c.clock()
+	now := c.Now()
 	id := NewID(request.Flow.Name, request.Execution)
-	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.limits)
+	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.Limits)
 	state.Parent, state.Notify, state.Redriven, state.Series, state.Trace = parent, request.Notify, request.Redriven, request.series, request.Trace
 	wake := Wake{Execution: id, Cause: machine.CauseStart, Due: now, Sent: now, Flow: request.Flow.Name}
 	if due.After(now) {
 		wake.Due = due
 		state.Timer = machine.Timer{Tag: machine.CauseStart, Due: due}
 	}
-	item := Item{Execution: id, Nonce: c.newNonce()}
+	item := Item{Execution: id, Nonce: c.NewNonce()}
 	parts, _ := c.encode(&item, state, events)
 	if err := checkSize(item); err != nil {
 		return machine.State{}, &Error{CodeInvalid, "", err}
 	}
-	if err := c.storeParts(ctx, parts, c.limits.LastExpiry(state, flow)); err != nil {
+	if err := c.storeParts(ctx, parts, c.Limits.LastExpiry(state, flow)); err != nil {
 		return machine.State{}, err
 	}
-	if err := c.wakes.Send(ctx, wake); err != nil {
+	if err := c.Wakes.Send(ctx, wake); err != nil {
 		return machine.State{}, err
 	}
 	if err := c.put(ctx, item); err != nil {
 		return machine.State{}, err
 	}
-	c.observer.Committed(id, state, events)
+	c.Observer.Committed(id, state, events)
 	return state, nil
 }
 
@@ -161,7 +161,7 @@ func check(request StartRequest) error {
 }
 
 func (c *Client) compareStart(ctx context.Context, op string, id ID, request StartRequest) (StartResult, error) {
-	first, err := c.first(ctx, id)
+	first, err := c.core.first(ctx, id)
 	switch {
 	case err != nil:
 		return 0, wrap(op, err)
@@ -183,7 +183,7 @@ func (c *core) first(ctx context.Context, id ID) (machine.State, error) {
 
 // firstState returns the first state of an execution, whose input may be held by reference.
 func (c *core) firstState(ctx context.Context, id ID) (machine.State, error) {
-	items, err := c.log.Items(ctx, id, 0, 1)
+	items, err := c.Log.Items(ctx, id, 0, 1)
 	if err == nil && len(items) == 0 {
 		err = &Error{CodeInternal, "read item 0", errors.New("the log has other items of the execution, and not this one")}
 	}
@@ -204,12 +204,12 @@ func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	if state.Status.Final() {
 		return &Error{CodeConflict, "", fmt.Errorf("the execution ended before, with the status %s", state.Status)}
 	}
-	now := c.clock()
-	if err := c.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+	now := c.core.Now()
+	if err := c.core.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
 		return wrap(op, err)
 	}
 	kept := token.Outcome{Error: name, Cause: cause}.Cut()
-	return wrap(op, c.stops.RequestStop(ctx, id, StopRequest{Error: kept.Error, Cause: kept.Cause}, state.Expires))
+	return wrap(op, c.core.Stops.RequestStop(ctx, id, StopRequest{Error: kept.Error, Cause: kept.Cause}, state.Expires))
 }
 
 // Describe returns the state of an execution with complete input and output. A text with the reason
@@ -220,13 +220,13 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	if err != nil {
 		return state, err
 	}
-	loader := c.newValueLoader()
+	loader := c.core.newValueLoader()
 	return state, loader.show(ctx, &state.Input, &state.Output)
 }
 
 // describe returns the state of an execution, whose values may be held by reference.
 func (c *Client) describe(ctx context.Context, id ID) (machine.State, error) {
-	item, err := c.log.Latest(ctx, id)
+	item, err := c.core.Log.Latest(ctx, id)
 	if err != nil {
 		return machine.State{}, wrap("describe execution "+id.String(), err)
 	}
@@ -235,7 +235,7 @@ func (c *Client) describe(ctx context.Context, id ID) (machine.State, error) {
 		return machine.State{}, err
 	}
 	if state.Input.IsMissing() { // the item of a defect is small, see [machine.Abandon]
-		first, err := c.firstState(ctx, id)
+		first, err := c.core.firstState(ctx, id)
 		if err != nil && CodeOf(err) != CodeDefect {
 			return state, wrap("read the input of execution "+id.String(), err)
 		}
@@ -246,7 +246,7 @@ func (c *Client) describe(ctx context.Context, id ID) (machine.State, error) {
 
 // Status returns the status of an execution. The error has [CodeNotFound] if the execution does not exist.
 func (c *Client) Status(ctx context.Context, id ID) (machine.Status, error) {
-	item, err := c.log.Latest(ctx, id)
+	item, err := c.core.Log.Latest(ctx, id)
 	if err != nil {
 		return "", wrap("read the status of execution "+id.String(), err)
 	}
@@ -326,7 +326,7 @@ func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
 // Submission returns what the function returned that was told of the token for which an execution or a lane waits. It is missing
 // if the latest item of the log does not have it.
 func (c *Client) Submission(ctx context.Context, log ID) (reply value.Value, err error) {
-	item, err := c.log.Latest(ctx, log)
+	item, err := c.core.Log.Latest(ctx, log)
 	var events []machine.Event
 	if err == nil {
 		_, events, err = machine.Decode(item.origin(), item.Body)
@@ -341,40 +341,40 @@ func (c *Client) Submission(ctx context.Context, log ID) (reply value.Value, err
 
 // Flow returns a definition.
 func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error) {
-	return c.flows.Flow(ctx, flow)
+	return c.core.Flows.Flow(ctx, flow)
 }
 
 // Newest returns the newest definition of a name that is listed. The error has [CodeNotFound] if there is none.
 func (c *Client) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
-	return c.flows.Newest(ctx, name)
+	return c.core.Flows.Newest(ctx, name)
 }
 
 // PutFlow stores a definition; see [Flows].
 func (c *Client) PutFlow(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
-	if c.check != nil {
+	if c.core.Check != nil {
 		_, flow, err := ParseFlow(name, text)
 		if err == nil {
-			err = CheckFlow(name, flow, c.check)
+			err = CheckFlow(name, flow, c.core.Check)
 		}
 		if err != nil {
 			return machine.FlowRef{}, err
 		}
 	}
-	return c.flows.Put(ctx, name, text)
+	return c.core.Flows.Put(ctx, name, text)
 }
 
 // Token returns the text of the token that an execution of the flow waits for. ok is false if no
 // caller outside can close the token, or if its key is gone.
 func (c *Client) Token(flow *flow.Flow, state machine.State) (text string, ok bool) {
-	return machine.Token(c.tokenKeys, flow, state)
+	return machine.Token(c.core.Keys, flow, state)
 }
 
 // TokenText returns the text of the token with that handle. ok is false if its key is gone.
 func (c *Client) TokenText(handle string) (text string, ok bool) {
-	return c.tokenKeys.SignAgain(handle)
+	return c.core.Keys.SignAgain(handle)
 }
 
 // TokenRecord returns what is known of the token.
 func (c *Client) TokenRecord(ctx context.Context, handle string) (token.Record, error) {
-	return c.tokens.Record(ctx, handle)
+	return c.core.TokenStore.Record(ctx, handle)
 }

@@ -43,13 +43,13 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 	if err != nil {
 		return nil, err
 	}
-	limits, err := h.caller.TimeLimits(ctx, flow)
+	limits, err := h.Caller.TimeLimits(ctx, flow)
 	if err != nil {
 		return nil, err
 	}
 	env := machine.Env{
-		Flow: flow, Limits: h.limits, Keys: h.keysFor(ctx, state), CallbackBase: h.callbackBase, TimeLimits: limits, Cause: h.wake.Cause,
-		Generation: h.generation,
+		Flow: flow, Limits: h.Limits, Keys: h.keysFor(ctx, state), CallbackBase: h.CallbackBase, TimeLimits: limits, Cause: h.wake.Cause,
+		Generation: h.Generation,
 	}
 	return &draft{
 		before: h.traced(state),
@@ -59,7 +59,7 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 
 // definition returns the flow of the state. One that is gone is a defect.
 func (h *handler) definition(ctx context.Context, state machine.State) (*flow.Flow, error) {
-	flow, err := h.flows.Flow(ctx, state.Flow)
+	flow, err := h.Flows.Flow(ctx, state.Flow)
 	if errors.Is(err, ErrNotFound) {
 		err = defect("read the definition", err)
 	}
@@ -69,11 +69,11 @@ func (h *handler) definition(ctx context.Context, state machine.State) (*flow.Fl
 // keysFor returns the token keys. It reads them again if they lack the key of the token that the state
 // waits for.
 func (h *handler) keysFor(ctx context.Context, state machine.State) token.Keys {
-	keys := h.tokenKeys
-	if state.Waiting == nil || state.Waiting.Handle() == "" || keys.HasKey(state.Waiting.Handle()) || h.newerKeys == nil {
+	keys := h.Keys
+	if state.Waiting == nil || state.Waiting.Handle() == "" || keys.HasKey(state.Waiting.Handle()) || h.NewerKeys == nil {
 		return keys
 	}
-	if newer, err := h.newerKeys(ctx); err == nil {
+	if newer, err := h.NewerKeys(ctx); err == nil {
 		return newer
 	}
 	return keys
@@ -91,7 +91,7 @@ func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Sign
 	if err := d.reloadState(); err != nil {
 		return err
 	}
-	d.env.Tag = h.newNonce()
+	d.env.Tag = h.NewNonce()
 	d.events = slices.Grow(d.events, usualEvents)
 	d.env.Before = d.events
 	next, err := h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
@@ -180,7 +180,7 @@ func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machin
 // item. If the log expires later from this item on, the items before it do so first.
 func (h *handler) commit(ctx context.Context, d *draft) error {
 	seq := d.base.Seq + 1
-	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
+	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.NewNonce()}
 	var parts []value.Part
 	parts, d.wroteLarge = h.encode(&item, d.state, d.events)
 	if err := checkSize(item); err != nil {
@@ -194,9 +194,9 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
 		wake := Wake{
-			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq, Flow: d.state.Flow.Name,
+			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.Now(), Seq: seq, Flow: d.state.Flow.Name,
 		}
-		if err := h.wakes.Send(ctx, wake); err != nil {
+		if err := h.Wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (h *handler) commit(ctx context.Context, d *draft) error {
 	clear(h.results)
 	h.loader.written = parts
 	events := machine.WithItems(d.items, d.events)
-	h.observer.Committed(item.Execution, d.state, events)
+	h.Observer.Committed(item.Execution, d.state, events)
 	h.trace(d, events)
 	h.noteUnmapped(d)
 	d.base, d.liveTag, d.unmapped, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
@@ -252,7 +252,7 @@ func checkSize(item Item) error {
 // put appends the item. It returns a conflict only if another worker was first: if the put was refused
 // with the item's own nonce, or failed, the log shows whether the item is there (rule 4).
 func (c *core) put(ctx context.Context, item Item) error {
-	err := c.log.Append(ctx, item)
+	err := c.Log.Append(ctx, item)
 	if err == nil {
 		return nil
 	}
@@ -263,7 +263,7 @@ func (c *core) put(ctx context.Context, item Item) error {
 		return err
 	}
 	// Other workers may have continued from there, so read this item and not the latest.
-	items, loadErr := c.log.Items(ctx, item.Execution, item.Seq, 1)
+	items, loadErr := c.Log.Items(ctx, item.Execution, item.Seq, 1)
 	if loadErr == nil && len(items) > 0 && items[0].Nonce == item.Nonce {
 		return nil
 	}

@@ -32,7 +32,7 @@ func poisoned(receives int, err error) bool {
 func (h *handler) abandon(ctx context.Context, cause error) error {
 	for try := 1; ; try++ {
 		err := h.abandonOnce(ctx, cause)
-		if try == maxTries || CodeOf(err) != CodeConflict || h.sleep(ctx, jitter(try)) != nil {
+		if try == maxTries || CodeOf(err) != CodeConflict || h.Sleep(ctx, jitter(try)) != nil {
 			return err
 		}
 	}
@@ -73,8 +73,8 @@ func (h *handler) endWaiting(ctx context.Context, state machine.State, cause str
 	switch waiting := state.Waiting; {
 	case waiting == nil:
 	case waiting.For == machine.WaitingForToken:
-		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause), By: token.ClosedByStop, At: h.clock()}
-		record, err = h.tokens.Close(ctx, waiting.Handle(), closing)
+		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause), By: token.ClosedByStop, At: h.Now()}
+		record, err = h.TokenStore.Close(ctx, waiting.Handle(), closing)
 		if errors.Is(err, token.ErrDamaged) { // no closer can close it either, so nothing else was or will be reported
 			record, err = closing.Apply(token.Record{}), nil
 		}
@@ -91,7 +91,7 @@ func (h *handler) endWaiting(ctx context.Context, state machine.State, cause str
 // of its start; if nothing waits for it, it has ended.
 func (h *handler) lastReadableState(ctx context.Context) (base Item, state machine.State, err error) {
 	lane := h.lane()
-	base, err = h.log.Latest(ctx, h.wake.Execution)
+	base, err = h.Log.Latest(ctx, h.wake.Execution)
 	switch {
 	case lane != nil && errors.Is(err, ErrNotFound):
 		base = Item{Execution: h.wake.Execution, Seq: beforeFirst}
@@ -113,7 +113,7 @@ func (h *handler) lastReadableState(ctx context.Context) (base Item, state machi
 
 // stateFromParent returns what the parent's log says of a lane. Its join has to expire with the execution.
 func (h *handler) stateFromParent(ctx context.Context, lane machine.Lane) (machine.State, error) {
-	item, err := h.log.Latest(ctx, lane.Parent)
+	item, err := h.Log.Latest(ctx, lane.Parent)
 	if err != nil {
 		return machine.State{}, err
 	}
@@ -124,7 +124,7 @@ func (h *handler) stateFromParent(ctx context.Context, lane machine.Lane) (machi
 }
 
 func (h *handler) startStateOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
-	item, err := h.log.Latest(ctx, lane.Parent)
+	item, err := h.Log.Latest(ctx, lane.Parent)
 	if err != nil {
 		return machine.State{}, err
 	}
@@ -154,7 +154,7 @@ func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, e
 			return empty, nil
 		}
 		seq--
-		items, err := h.log.Items(ctx, item.Execution, seq, 1)
+		items, err := h.Log.Items(ctx, item.Execution, seq, 1)
 		if err != nil {
 			return machine.State{}, err
 		}

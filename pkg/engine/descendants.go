@@ -142,11 +142,11 @@ const rootLife = 2 * 366 * 24 * time.Hour
 // failure of a start that the root does not allow. Sub-flows of the root itself are not counted.
 func (h *handler) enter(ctx context.Context, call machine.Call) (at time.Time, refused token.Outcome, err error) {
 	parent := call.Start.Parent
-	if h.descendants == nil || !machine.IsCounted(parent.Generation) {
+	if h.Descendants == nil || !machine.IsCounted(parent.Generation) {
 		return at, refused, nil
 	}
-	op := EnterOp{At: h.clock(), Paced: parent.Generation > machine.MaxFastGeneration, Expires: h.clock().Add(rootLife)}
-	record, ok, err := h.descendants.Enter(ctx, parent.Root, op)
+	op := EnterOp{At: h.Now(), Paced: parent.Generation > machine.MaxFastGeneration, Expires: h.Now().Add(rootLife)}
+	record, ok, err := h.Descendants.Enter(ctx, parent.Root, op)
 	switch {
 	case err != nil:
 		return at, refused, err
@@ -165,8 +165,8 @@ func (h *handler) enter(ctx context.Context, call machine.Call) (at time.Time, r
 
 // uncount takes back the count of a sub-flow that this start did not start.
 func (h *handler) uncount(ctx context.Context, parent machine.Parent) {
-	if h.descendants != nil && machine.IsCounted(parent.Generation) {
-		_ = h.descendants.Leave(ctx, parent.Root)
+	if h.Descendants != nil && machine.IsCounted(parent.Generation) {
+		_ = h.Descendants.Leave(ctx, parent.Root)
 	}
 }
 
@@ -174,15 +174,15 @@ func (h *handler) uncount(ctx context.Context, parent machine.Parent) {
 // count would be too low. An error leaves the count too high until it is made anew.
 func (c *core) leave(ctx context.Context, state machine.State) {
 	root, generation := state.Root()
-	if c.descendants == nil || !state.Status.Final() || state.Lane != nil || !machine.IsCounted(generation) {
+	if c.Descendants == nil || !state.Status.Final() || state.Lane != nil || !machine.IsCounted(generation) {
 		return
 	}
-	_ = c.descendants.Leave(ctx, root)
+	_ = c.Descendants.Leave(ctx, root)
 }
 
 // forDescendants returns the core whose wakes are those of descendants of a root.
 func (c *core) forDescendants(root ID) *core {
-	to := c.wakes
+	to := c.Wakes
 	if marked, is := to.(descendantWakes); is {
 		if marked.root == root {
 			return c
@@ -190,7 +190,7 @@ func (c *core) forDescendants(root ID) *core {
 		to = marked.Wakes
 	}
 	deep := *c
-	deep.wakes = descendantWakes{to, root}
+	deep.Wakes = descendantWakes{to, root}
 	return &deep
 }
 
@@ -220,11 +220,11 @@ func (w descendantWakes) SendAll(ctx context.Context, wakes []Wake) error {
 // itself goes on until [Client.Stop]. The error has [CodeNotFound] if neither the execution nor a
 // descendant is known, and [CodeInvalid] for a sub-flow: only a root can be stopped so.
 func (c *Client) StopDescendants(ctx context.Context, id ID, name, cause string) error {
-	state, err := c.latestState(ctx, id)
+	state, err := c.core.latestState(ctx, id)
 	op := "stop the descendants of execution " + id.String()
 	switch {
 	case errors.Is(err, ErrNotFound):
-		record, failed := c.descendants.Root(ctx, machine.RootID(id))
+		record, failed := c.core.Descendants.Root(ctx, machine.RootID(id))
 		if failed != nil || record == (RootRecord{}) {
 			return wrap(op, cmp.Or(failed, err))
 		}
@@ -232,14 +232,14 @@ func (c *Client) StopDescendants(ctx context.Context, id ID, name, cause string)
 		return wrap(op, err)
 	}
 	if state.IsSubflow() {
-		return &Error{CodeInvalid, "", fmt.Errorf("%s/%s is a sub-flow; %s", state.Flow.Name, state.Execution, c.insteadOf(ctx, state))}
+		return &Error{CodeInvalid, "", fmt.Errorf("%s/%s is a sub-flow; %s", state.Flow.Name, state.Execution, c.core.insteadOf(ctx, state))}
 	}
-	if err := c.sendWake(ctx, id, machine.CauseDescendants); err != nil { // before the request, as for a stop (rule 12)
+	if err := c.core.sendWake(ctx, id, machine.CauseDescendants); err != nil { // before the request, as for a stop (rule 12)
 		return wrap(op, err)
 	}
 	kept := token.Outcome{Error: name, Cause: cause}.Cut()
 	request := StopRequest{Error: kept.Error, Cause: kept.Cause}
-	return wrap(op, c.descendants.StopDescendants(ctx, machine.RootID(id), request, c.clock().Add(rootLife)))
+	return wrap(op, c.core.Descendants.StopDescendants(ctx, machine.RootID(id), request, c.core.Now().Add(rootLife)))
 }
 
 // insteadOf returns what to stop in place of a sub-flow: the execution from which it descends, as far as the
@@ -263,8 +263,8 @@ func (c *core) insteadOf(ctx context.Context, state machine.State) string {
 // itself starts without a look at the record, so the wake looks again until each worker that had such a
 // start is dead.
 func (h *handler) stopDescendants(ctx context.Context) (Disposition, error) {
-	h.now = h.clock()
-	record, err := h.descendants.Root(ctx, machine.RootID(h.wake.Execution))
+	h.now = h.Now()
+	record, err := h.Descendants.Root(ctx, machine.RootID(h.wake.Execution))
 	if err != nil || record.Stop == nil {
 		if err == nil && h.young(stopPatience) {
 			err = h.resend(ctx, h.now.Add(resendDelay))
@@ -278,11 +278,11 @@ func (h *handler) stopDescendants(ctx context.Context) (Disposition, error) {
 		for i, d := range page {
 			wakes[i] = Wake{Execution: d.id, Cause: machine.CauseStop, Due: h.now, Sent: h.now}
 		}
-		return deep.wakes.SendAll(ctx, wakes)
+		return deep.Wakes.SendAll(ctx, wakes)
 	})
-	if err == nil && (open > 0 || !all || h.young(h.workerDeadAfter)) {
+	if err == nil && (open > 0 || !all || h.young(h.WorkerDeadAfter)) {
 		pause := min(max(h.now.Sub(h.wake.Sent), resendDelay), defaultWorkerDeadAfter) // stops that wait are not sent again at once
-		err = h.resend(ctx, h.clock().Add(pause))
+		err = h.resend(ctx, h.Now().Add(pause))
 	}
 	return done, err
 }
@@ -290,10 +290,10 @@ func (h *handler) stopDescendants(ctx context.Context) (Disposition, error) {
 // requestOfRoot returns the request to stop the descendants of the root from which an execution descends.
 func (h *handler) requestOfRoot(ctx context.Context, state machine.State) (request StopRequest, ok bool, err error) {
 	root, generation := state.Root()
-	if generation == 0 || h.descendants == nil {
+	if generation == 0 || h.Descendants == nil {
 		return request, false, nil
 	}
-	record, err := h.descendants.Root(ctx, root)
+	record, err := h.Descendants.Root(ctx, root)
 	if err != nil || record.Stop == nil {
 		return request, false, err
 	}
@@ -316,7 +316,7 @@ func (c *core) openDescendants(ctx context.Context, root ID, visit func(page []d
 		of.Since = state.Started
 	}
 	for after := ""; ; {
-		ids, next, err := c.index.Executions(ctx, of, after, indexPage)
+		ids, next, err := c.Index.Executions(ctx, of, after, indexPage)
 		if err != nil || len(ids) == 0 && next == "" {
 			return err == nil, err
 		}
@@ -324,7 +324,7 @@ func (c *core) openDescendants(ctx context.Context, root ID, visit func(page []d
 		for i, id := range ids {
 			keys[i] = ItemKey{Execution: id}
 		}
-		first, err := c.log.Get(ctx, keys...)
+		first, err := c.Log.Get(ctx, keys...)
 		if err != nil {
 			return false, err
 		}
@@ -352,12 +352,12 @@ const recountAfter = 5 * time.Minute
 // some minutes. Crashes of workers make the count too high.
 func (c *Client) Recount(ctx context.Context, root ID) error {
 	op := "count the descendants of execution " + root.String()
-	record, err := c.descendants.Root(ctx, root)
-	if err != nil || record.Open < machine.MaxDescendants/2 || c.clock().Sub(record.Entered) < recountAfter {
+	record, err := c.core.Descendants.Root(ctx, root)
+	if err != nil || record.Open < machine.MaxDescendants/2 || c.core.Now().Sub(record.Entered) < recountAfter {
 		return wrap(op, err)
 	}
 	open := 0
-	all, err := c.openDescendants(ctx, root, func(page []descendant) error {
+	all, err := c.core.openDescendants(ctx, root, func(page []descendant) error {
 		for _, d := range page {
 			if machine.IsCounted(d.generation) {
 				open++
@@ -368,5 +368,5 @@ func (c *Client) Recount(ctx context.Context, root ID) error {
 	if err != nil || !all {
 		return wrap(op, err)
 	}
-	return wrap(op, c.descendants.Recount(ctx, root, record, open))
+	return wrap(op, c.core.Descendants.Recount(ctx, root, record, open))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,12 +16,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Worker applies wakes. Between two calls it keeps only what it can read again. It is safe for concurrent use.
-type Worker struct{ core }
-
-// WorkerConfig is what a [Worker] works with. Fields are required unless they say what their zero
-// value means.
-type WorkerConfig struct {
+// Config is what the roles of an engine work with. Each constructor names the fields that its role requires. The others say
+// what their zero value means, or are not used by the role.
+type Config struct {
 	Log        Log
 	Wakes      Wakes
 	Caller     Caller
@@ -30,6 +28,7 @@ type WorkerConfig struct {
 	Stops      Stops
 	Joins      Joins
 	// Descendants counts the descendants of roots, and Index lists those of a root. Both are nil if they are not counted.
+	// A client needs both for [Client.StopDescendants] and [Client.Recount], and Index for [Client.Resume].
 	Descendants Descendants
 	Index       Index
 	// Pauses has the paused flows; nil means that none is paused.
@@ -40,7 +39,7 @@ type WorkerConfig struct {
 	Notices Notices
 	// LargeValues keeps values that are too large for the log; nil means that there are none.
 	LargeValues LargeValues
-	// Keys sign tokens. They are required for flows with callbacks or long calls.
+	// Keys sign tokens. They are required for flows with callbacks or long calls, and for [Client.TokenText].
 	Keys token.Keys
 	// NewerKeys reads the keys again; it is called when a text names a key that Keys lacks. If it
 	// is nil, the keys do not change.
@@ -71,28 +70,65 @@ type WorkerConfig struct {
 	NewNonce func() string
 	// Sleep waits between two tries; nil means in real time.
 	Sleep func(ctx context.Context, d time.Duration) error
+	// Notify is what executions notify whose start names no target.
+	Notify machine.Notify
+	// CheckTarget returns why no notices can be sent to a target; nil means that none can be sent.
+	CheckTarget func(target string) error
+	// Traces says which executions are traced; nil means that none is.
+	Traces *Traces
+	// Check returns the problems of a definition that is put that its front end cannot find. It may be nil.
+	Check func(*flow.Flow) flow.Problems
 }
 
-// NewWorker returns a worker. It fails if the configuration lacks a port.
-func NewWorker(config WorkerConfig) (*Worker, error) {
-	c := core{
-		log: config.Log, wakes: config.Wakes, caller: config.Caller, taskQueue: config.TaskQueue, flows: config.Flows,
-		tokens: config.TokenStore, stops: config.Stops, joins: config.Joins,
-		descendants: config.Descendants, index: config.Index, pauses: config.Pauses,
-		ends: config.Ends, notices: config.Notices, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
-		callbackBase: strings.TrimRight(config.CallbackBase, "/"), generation: config.Generation,
-		workerDeadAfter: cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter), clock: config.Now, limits: config.Limits,
-		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep,
-		cannotContinue: config.CannotContinue, large: config.LargeValues, tracer: config.Tracer,
+// core is what the roles have in common.
+type core struct {
+	Config
+	decoded *decodedItems // of a worker
+}
+
+// newCore returns the core of a role. It fails if the configuration lacks a field that the role requires.
+func newCore(role string, config Config, required ...string) (core, error) {
+	var lacks []string
+	for _, field := range []struct {
+		name  string
+		given bool
+	}{
+		{"Log", config.Log != nil}, {"Wakes", config.Wakes != nil}, {"Caller", config.Caller != nil}, {"TaskQueue", config.TaskQueue != nil},
+		{"Flows", config.Flows != nil}, {"TokenStore", config.TokenStore != nil}, {"Stops", config.Stops != nil}, {"Joins", config.Joins != nil},
+		{"Now", config.Now != nil},
+	} {
+		if !field.given && slices.Contains(required, field.name) {
+			lacks = append(lacks, field.name)
+		}
 	}
-	c.setDefaults()
-	c.decoded = newDecodedItems()
-	if err := missing("worker", []port{
-		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Caller", c.caller == nil}, {"TaskQueue", c.taskQueue == nil},
-		{"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil}, {"Stops", c.stops == nil}, {"Joins", c.joins == nil}, {"Now", c.clock == nil},
-	}); err != nil {
+	if len(lacks) > 0 {
+		return core{}, fmt.Errorf("engine: the configuration of the %s lacks %s", role, strings.Join(lacks, ", "))
+	}
+	config.CallbackBase = strings.TrimRight(config.CallbackBase, "/")
+	config.WorkerDeadAfter = cmp.Or(config.WorkerDeadAfter, defaultWorkerDeadAfter)
+	config.Limits.Apart = config.LargeValues != nil
+	if config.Observer == nil {
+		config.Observer = NoObserver{}
+	}
+	if config.NewNonce == nil {
+		config.NewNonce = randomText
+	}
+	if config.Sleep == nil {
+		config.Sleep = Sleep
+	}
+	return core{Config: config}, nil
+}
+
+// Worker applies wakes. Between two calls it keeps only what it can read again. It is safe for concurrent use.
+type Worker struct{ core core }
+
+// NewWorker returns a worker. It requires Log, Wakes, Caller, TaskQueue, Flows, TokenStore, Stops, Joins and Now.
+func NewWorker(config Config) (*Worker, error) {
+	c, err := newCore("worker", config, "Log", "Wakes", "Caller", "TaskQueue", "Flows", "TokenStore", "Stops", "Joins", "Now")
+	if err != nil {
 		return nil, err
 	}
+	c.decoded = newDecodedItems()
 	return &Worker{c}, nil
 }
 
@@ -100,170 +136,47 @@ func NewWorker(config WorkerConfig) (*Worker, error) {
 // enough for one wake.
 func (w *Worker) WithKeys(keys token.Keys) *Worker {
 	c := w.core
-	c.tokenKeys = keys
+	c.Keys = keys
 	return &Worker{c}
 }
 
 // TaskRunner runs the calls of the task queue. It is safe for concurrent use.
-type TaskRunner struct{ core }
+type TaskRunner struct{ core core }
 
-// TaskRunnerConfig is what a [TaskRunner] works with. The fields are those of [WorkerConfig].
-type TaskRunnerConfig struct {
-	Wakes       Wakes
-	Caller      Caller
-	TokenStore  TokenStore
-	LargeValues LargeValues
-	Keys        token.Keys
-	NewerKeys   func(context.Context) (token.Keys, error)
-	Generation  uint64
-	Now         func() time.Time
-	Limits      machine.Limits
-	Observer    Observer
-	NewNonce    func() string
-	Sleep       func(ctx context.Context, d time.Duration) error
-}
-
-// NewTaskRunner returns a task runner. It fails if the configuration lacks a port.
-func NewTaskRunner(config TaskRunnerConfig) (*TaskRunner, error) {
-	c := core{
-		wakes: config.Wakes, caller: config.Caller, tokens: config.TokenStore, tokenKeys: config.Keys, newerKeys: config.NewerKeys,
-		generation: config.Generation, clock: config.Now, limits: config.Limits,
-		observer: config.Observer, newNonce: config.NewNonce, sleep: config.Sleep, large: config.LargeValues,
-	}
-	c.setDefaults()
-	if err := missing("task runner", []port{
-		{"Wakes", c.wakes == nil}, {"Caller", c.caller == nil}, {"TokenStore", c.tokens == nil}, {"Now", c.clock == nil},
-	}); err != nil {
+// NewTaskRunner returns a task runner. It requires Wakes, Caller, TokenStore and Now.
+func NewTaskRunner(config Config) (*TaskRunner, error) {
+	c, err := newCore("task runner", config, "Wakes", "Caller", "TokenStore", "Now")
+	if err != nil {
 		return nil, err
 	}
 	return &TaskRunner{c}, nil
 }
 
 // Client starts, stops and describes executions. It is safe for concurrent use.
-type Client struct {
-	core
-	notify      machine.Notify
-	checkTarget func(target string) error
-	traces      *Traces
-	check       func(*flow.Flow) flow.Problems
-}
+type Client struct{ core core }
 
-// ClientConfig is what a [Client] works with. The fields are those of [WorkerConfig].
-type ClientConfig struct {
-	Log         Log
-	Wakes       Wakes
-	Flows       Flows
-	TokenStore  TokenStore
-	Stops       Stops
-	Descendants Descendants // for [Client.StopDescendants] and [Client.Recount]
-	Index       Index       // for these and [Client.Resume]
-	Pauses      Pauses
-	LargeValues LargeValues
-	Keys        token.Keys // for [Client.TokenText]
-	Now         func() time.Time
-	Limits      machine.Limits
-	Observer    Observer
-	NewNonce    func() string
-	// Notify is what executions notify whose start names no target.
-	Notify machine.Notify
-	// CheckTarget returns why no notices can be sent to a target; nil means that none can be sent.
-	CheckTarget func(target string) error
-	// Traces says which executions are traced; nil means that none is.
-	Traces *Traces
-	// Check returns the problems of a definition that is put that package fdl cannot find. It may be nil.
-	Check func(*flow.Flow) flow.Problems
-}
-
-// NewClient returns a client. It fails if the configuration lacks a port.
-func NewClient(config ClientConfig) (*Client, error) {
-	c := core{
-		log: config.Log, wakes: config.Wakes, flows: config.Flows, tokens: config.TokenStore, stops: config.Stops, tokenKeys: config.Keys,
-		descendants: config.Descendants, index: config.Index, pauses: config.Pauses,
-		clock: config.Now, limits: config.Limits, observer: config.Observer, newNonce: config.NewNonce, large: config.LargeValues,
-	}
-	c.setDefaults()
-	client := &Client{c, config.Notify, config.CheckTarget, config.Traces, config.Check}
-	if err := missing("client", []port{
-		{"Log", c.log == nil}, {"Wakes", c.wakes == nil}, {"Flows", c.flows == nil}, {"TokenStore", c.tokens == nil},
-		{"Stops", c.stops == nil},
-		{"Now", c.clock == nil},
-	}); err != nil {
+// NewClient returns a client. It requires Log, Wakes, Flows, TokenStore, Stops and Now. It fails if no notices can be sent to
+// the target of Notify.
+func NewClient(config Config) (*Client, error) {
+	c, err := newCore("client", config, "Log", "Wakes", "Flows", "TokenStore", "Stops", "Now")
+	if err != nil {
 		return nil, err
 	}
+	client := &Client{c}
 	if err := client.checkNotify(config.Notify); err != nil {
 		return nil, fmt.Errorf("engine: the default target: %w", err)
 	}
 	return client, nil
 }
 
-// core is what the roles have in common.
-type core struct {
-	log             Log
-	wakes           Wakes
-	caller          Caller
-	taskQueue       TaskQueue
-	flows           Flows
-	tokens          TokenStore
-	stops           Stops
-	joins           Joins
-	descendants     Descendants
-	index           Index
-	pauses          Pauses
-	ends            Ends
-	notices         Notices
-	large           LargeValues
-	tokenKeys       token.Keys
-	newerKeys       func(context.Context) (token.Keys, error)
-	callbackBase    string
-	generation      uint64
-	cannotContinue  func(machine.State) bool
-	workerDeadAfter time.Duration
-	clock           func() time.Time
-	limits          machine.Limits
-	observer        Observer
-	tracer          Tracer // of a worker, nil for none
-	newNonce        func() string
-	sleep           func(ctx context.Context, d time.Duration) error
-	decoded         *decodedItems // of a worker
-}
+// NoObserver is an [Observer] that discards what it sees.
+type NoObserver struct{}
 
-func (c *core) setDefaults() {
-	c.limits.Apart = c.large != nil
-	if c.observer == nil {
-		c.observer = noObserver{}
-	}
-	if c.newNonce == nil {
-		c.newNonce = randomText
-	}
-	if c.sleep == nil {
-		c.sleep = Sleep
-	}
-}
+// Calling implements [Observer].
+func (NoObserver) Calling(machine.Call, time.Time) {}
 
-// port is a required field of a configuration.
-type port struct {
-	name    string
-	missing bool
-}
-
-func missing(role string, ports []port) error {
-	var names []string
-	for _, p := range ports {
-		if p.missing {
-			names = append(names, p.name)
-		}
-	}
-	if len(names) == 0 {
-		return nil
-	}
-	return fmt.Errorf("engine: the configuration of the %s lacks %s", role, strings.Join(names, ", "))
-}
-
-type noObserver struct{}
-
-func (noObserver) Calling(machine.Call, time.Time) {}
-
-func (noObserver) Committed(ID, machine.State, []machine.Event) {}
+// Committed implements [Observer].
+func (NoObserver) Committed(ID, machine.State, []machine.Event) {}
 
 func randomText() string {
 	var b [8]byte

@@ -13,9 +13,9 @@ import (
 
 func TestConstructorsRejectMissingPorts(t *testing.T) {
 	t.Parallel()
-	_, worker := engine.NewWorker(engine.WorkerConfig{})
-	_, runner := engine.NewTaskRunner(engine.TaskRunnerConfig{Now: time.Now})
-	_, client := engine.NewClient(engine.ClientConfig{Now: time.Now})
+	_, worker := engine.NewWorker(engine.Config{})
+	_, runner := engine.NewTaskRunner(engine.Config{Now: time.Now})
+	_, client := engine.NewClient(engine.Config{Now: time.Now})
 	for want, err := range map[string]error{
 		"the worker lacks Log, Wakes, Caller, TaskQueue, Flows, TokenStore, Stops, Joins, Now": worker,
 		"the task runner lacks Wakes, Caller, TokenStore":                                      runner,
@@ -66,7 +66,7 @@ func TestTheCallbackBaseEndsWithoutASlash(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://host", "https://host/"} {
 		ports := allPorts{}
-		w, err := engine.NewWorker(engine.WorkerConfig{
+		w, err := engine.NewWorker(engine.Config{
 			Log: ports, Wakes: ports, Caller: ports, TaskQueue: ports, Flows: ports, TokenStore: ports, Stops: ports, Joins: ports, Now: time.Now, CallbackBase: base,
 		})
 		if err != nil || w.CallbackBase() != "https://host" {

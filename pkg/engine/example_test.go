@@ -58,11 +58,11 @@ steps:
 outputMappings: [{target: greeting, source: $local.greeting}]
 `
 	ctx, store, wakes := context.Background(), &local.MemoryStore{}, &wakeQueue{}
-	client, err := engine.NewClient(engine.ClientConfig{
+	client, err := engine.NewClient(engine.Config{
 		Log: store, Flows: store, TokenStore: store, Stops: store, Wakes: wakes, Now: time.Now,
 	})
 	check(err)
-	worker, err := engine.NewWorker(engine.WorkerConfig{
+	worker, err := engine.NewWorker(engine.Config{
 		Log: store, Flows: store, TokenStore: store, Stops: store, Joins: store, Wakes: wakes, Caller: greeter{}, TaskQueue: noTasks{}, Now: time.Now,
 	})
 	check(err)

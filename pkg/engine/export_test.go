@@ -6,4 +6,4 @@ var (
 )
 
 // CallbackBase returns the address in the form that is used.
-func (w *Worker) CallbackBase() string { return w.callbackBase }
+func (w *Worker) CallbackBase() string { return w.core.CallbackBase }

@@ -13,12 +13,12 @@ func (h *handler) extendLog(ctx context.Context, d *draft) error {
 		return nil
 	}
 	for next := uint64(0); next <= d.base.Seq; {
-		items, err := h.log.Items(ctx, d.base.Execution, next, extendedAtOnce)
+		items, err := h.Log.Items(ctx, d.base.Execution, next, extendedAtOnce)
 		if err != nil || len(items) == 0 {
 			return err
 		}
 		next = items[len(items)-1].Seq + 1
-		if err := h.log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {
+		if err := h.Log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {
 			return err
 		}
 	}

@@ -63,7 +63,7 @@ func (c *Client) History(ctx context.Context, id ID) (events []machine.Event, er
 
 // HistoryAfter returns the events after a position, until full reports that the page ends with an event.
 func (c *Client) HistoryAfter(ctx context.Context, id ID, after Position, full func(machine.Event) bool) (HistoryPage, error) {
-	h := historyReader{core: &c.core, loader: c.newValueLoader(), isFull: full, followed: after.logs()}
+	h := historyReader{core: &c.core, loader: c.core.newValueLoader(), isFull: full, followed: after.logs()}
 	next, err := h.read(ctx, id, after, machine.Numbering{}, nil)
 	op := "read the history of execution " + id.String()
 	switch {
@@ -179,7 +179,7 @@ func (c *Client) HistoryFrom(ctx context.Context, id ID, first int, full func(ma
 
 // positionBefore returns the position after all events with ids of the API less than id.
 func (c *Client) positionBefore(ctx context.Context, execution ID, id int) (p Position, err error) {
-	latest, err := c.log.Latest(ctx, execution)
+	latest, err := c.core.Log.Latest(ctx, execution)
 	if errors.Is(err, ErrNotFound) {
 		return p, nil
 	}
@@ -189,14 +189,14 @@ func (c *Client) positionBefore(ctx context.Context, execution ID, id int) (p Po
 	p.seq = uint64(sort.Search(int(latest.Seq), func(seq int) bool { //nolint:gosec // a number of items
 		var state machine.State
 		if err == nil {
-			state, _, err = c.decodeItem(ctx, execution, uint64(seq)) //nolint:gosec // from 0 on
+			state, _, err = c.core.decodeItem(ctx, execution, uint64(seq)) //nolint:gosec // from 0 on
 		}
 		return state.LastID() >= id
 	}))
 	if err != nil {
 		return p, err
 	}
-	state, events, err := c.decodeItem(ctx, execution, p.seq)
+	state, events, err := c.core.decodeItem(ctx, execution, p.seq)
 	if err != nil {
 		return p, err
 	}
@@ -207,7 +207,7 @@ func (c *Client) positionBefore(ctx context.Context, execution ID, id int) (p Po
 	if p.skip = max(0, len(events)-(last-id+1)); p.skip >= len(events) {
 		p.seq, p.skip = p.seq+1, 0
 	} else if p.seq > 0 {
-		state, _, err = c.decodeItem(ctx, execution, p.seq-1)
+		state, _, err = c.core.decodeItem(ctx, execution, p.seq-1)
 	}
 	if w := state.Waiting; err == nil && p.seq > 0 && w != nil && w.For == machine.WaitingForLanes {
 		err = c.positionInLanes(ctx, &p, execution, w, id)
@@ -229,7 +229,7 @@ func (c *Client) positionInLanes(ctx context.Context, p *Position, parent ID, w 
 
 // decodeItem reads an item of a log that has it.
 func (c *core) decodeItem(ctx context.Context, id ID, seq uint64) (machine.State, []machine.Event, error) {
-	items, err := c.log.Items(ctx, id, seq, 1)
+	items, err := c.Log.Items(ctx, id, seq, 1)
 	if err != nil || len(items) == 0 {
 		return machine.State{}, nil, err
 	}
@@ -254,7 +254,7 @@ type historyReader struct {
 func (h *historyReader) read(ctx context.Context, id ID, p Position, numbering machine.Numbering, around []int) (Position, error) {
 	r := logReader{historyReader: h, id: id, Position: p, numbering: numbering, before: machine.State{Around: around}}
 	for begin := r.seq - min(r.seq, 1); !h.full && !r.ended; begin = r.seq {
-		items, err := h.log.Items(ctx, id, begin, itemsAtOnce)
+		items, err := h.Log.Items(ctx, id, begin, itemsAtOnce)
 		if err != nil {
 			return p, err
 		}

@@ -91,13 +91,13 @@ func (h *handler) stopOfParent(ctx context.Context, lane machine.Lane) (machine.
 }
 
 func (h *handler) entry() machine.Entry {
-	return machine.Entry{By: h.wake.Cause, Since: h.clock(), Generation: h.generation}
+	return machine.Entry{By: h.wake.Cause, Since: h.Now(), Generation: h.Generation}
 }
 
 // parentOf returns the latest state of a lane's parent, an empty one if there is no log. Large values of
 // the item are at hand: a foreach may iterate over one.
 func (h *handler) parentOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
-	item, err := h.log.Latest(ctx, lane.Parent)
+	item, err := h.Log.Latest(ctx, lane.Parent)
 	if errors.Is(err, ErrNotFound) {
 		return machine.State{}, nil
 	}
@@ -109,12 +109,12 @@ func (h *handler) parentOf(ctx context.Context, lane machine.Lane) (machine.Stat
 
 // putState appends an item that needs no command.
 func (h *handler) putState(ctx context.Context, seq uint64, state machine.State, events []machine.Event) error {
-	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.newNonce()}
+	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.NewNonce()}
 	item.Body, _ = machine.Encode(item.origin(), state, events)
 	if err := h.put(ctx, item); err != nil {
 		return err
 	}
-	h.observer.Committed(item.Execution, state, events)
+	h.Observer.Committed(item.Execution, state, events)
 	h.leave(ctx, state)
 	return h.reportIfFinal(ctx, item, state)
 }
@@ -124,7 +124,7 @@ func (h *handler) putState(ctx context.Context, seq uint64, state machine.State,
 func (c *core) join(ctx context.Context, seq uint64, state machine.State) error {
 	lane := *state.Lane
 	end := LaneEnd{Lane: lane.Index, Seq: seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
-	record, err := c.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+	record, err := c.Joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
 	switch {
 	case err != nil:
 		return err
@@ -138,8 +138,8 @@ func (c *core) join(ctx context.Context, seq uint64, state machine.State) error 
 
 // sendWake sends a wake that is due now.
 func (c *core) sendWake(ctx context.Context, id ID, cause string) error {
-	now := c.clock()
-	return c.wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
+	now := c.Now()
+	return c.Wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
 }
 
 // isOfJoin reports whether the wake reports that lanes ended that the state waits for.
@@ -159,7 +159,7 @@ func stopsLanes(state machine.State) bool {
 
 // joined returns the join record of the fork that the state waits for, and whether all lanes are in it.
 func (c *core) joined(ctx context.Context, id ID, waiting *machine.Waiting) (record JoinRecord, all bool, err error) {
-	record, err = c.joins.Joined(ctx, ForkID{id, waiting.Attempt.Number})
+	record, err = c.Joins.Joined(ctx, ForkID{id, waiting.Attempt.Number})
 	return record, len(record.Joined) >= waiting.Lanes, err
 }
 
@@ -175,12 +175,12 @@ func (h *handler) lanesEnded(ctx context.Context, state machine.State) (machine.
 		return nil, nil
 	}
 	failure, err := h.failureOf(ctx, state.Waiting, record)
-	return machine.LaneFailed{At: h.clock(), Attempt: state.Waiting.Attempt, Failure: failure}, err
+	return machine.LaneFailed{At: h.Now(), Attempt: state.Waiting.Attempt, Failure: failure}, err
 }
 
 // allJoined returns the signal with what the step needs of its lanes.
 func (h *handler) allJoined(ctx context.Context, state machine.State, record JoinRecord) (_ machine.Signal, err error) {
-	signal := machine.LanesJoined{At: h.clock(), Attempt: state.Waiting.Attempt}
+	signal := machine.LanesJoined{At: h.Now(), Attempt: state.Waiting.Attempt}
 	switch {
 	case state.Ending != nil: // its end is decided
 	case record.Failed != NoLane:
@@ -220,7 +220,7 @@ func (h *handler) endsOf(ctx context.Context, lanes []machine.Lane, record JoinR
 	for i, lane := range lanes {
 		keys[i] = ItemKey{lane.ID(), record.Joined[lane.Index]}
 	}
-	items, err := getItems(ctx, h.log, keys)
+	items, err := getItems(ctx, h.Log, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -263,7 +263,7 @@ func (h *handler) startLanes(ctx context.Context, c machine.StartLanes) (err err
 // withoutLog returns the lanes that have no log.
 func (c *core) withoutLog(ctx context.Context, lanes []machine.Lane) (without []machine.Lane, err error) {
 	for _, lane := range lanes {
-		_, err := c.log.Latest(ctx, lane.ID())
+		_, err := c.Log.Latest(ctx, lane.ID())
 		switch {
 		case errors.Is(err, ErrNotFound):
 			without = append(without, lane)
@@ -279,16 +279,16 @@ func (c *core) sendLanes(ctx context.Context, lanes []machine.Lane, cause string
 	if len(lanes) == 0 {
 		return nil
 	}
-	now := c.clock()
+	now := c.Now()
 	wakes := make([]Wake, len(lanes))
 	for i := range lanes {
 		wakes[i] = Wake{Execution: lanes[i].ID(), Lane: &lanes[i], Cause: cause, Due: now, Sent: now}
 	}
 	last := len(wakes) - 1
-	if err := c.wakes.SendAll(ctx, wakes[:last]); err != nil {
+	if err := c.Wakes.SendAll(ctx, wakes[:last]); err != nil {
 		return err
 	}
-	return c.wakes.Send(ctx, wakes[last])
+	return c.Wakes.Send(ctx, wakes[last])
 }
 
 // stopLanes sends a stop wake to each lane that has not joined, or returns the signal that all have

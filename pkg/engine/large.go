@@ -94,7 +94,7 @@ func (c *core) encode(item *Item, s machine.State, events []machine.Event) (part
 	}
 	e := encoders.Get().(*itemEncoder)
 	e.Origin, e.execution = item.origin(), execution
-	if c.large != nil {
+	if c.LargeValues != nil {
 		e.Apart = &e.apart
 	}
 	item.Body, large = machine.EncodeWith(&e.Encoder, s, events)
@@ -121,7 +121,7 @@ var encoders = sync.Pool{New: func() any {
 
 // apart collects parts of an execution. It is nil without a store for them.
 func (c *core) apart(execution ID) *value.Apart {
-	if c.large == nil {
+	if c.LargeValues == nil {
 		return nil
 	}
 	return &value.Apart{From: machine.ApartFrom, Name: func() string { return newPartRef(execution).String() }}
@@ -132,7 +132,7 @@ func (c *core) apart(execution ID) *value.Apart {
 func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.Time) error {
 	for _, part := range parts {
 		ref, _ := parsePartRef(part.Name)
-		if err := c.large.StoreValue(ctx, ref.objectName(), ref.seal(part.Body), expires); err != nil {
+		if err := c.LargeValues.StoreValue(ctx, ref.objectName(), ref.seal(part.Body), expires); err != nil {
 			return fmt.Errorf("store a large value of execution %s: %w", ref.execution, err)
 		}
 	}
@@ -143,12 +143,12 @@ func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.
 // a part, which expires with the token or later.
 func (c *core) keepApart(ctx context.Context, handle string, v value.Value) (value.Value, error) {
 	id, ok := token.HandleID(handle)
-	if c.large == nil || v.Size() <= machine.MaxData || !ok {
+	if c.LargeValues == nil || v.Size() <= machine.MaxData || !ok {
 		return v, nil
 	}
 	e := &value.Encoder{Apart: c.apart(id.Execution)}
 	e.Value(v)
-	if err := c.storeParts(ctx, e.Apart.Parts, c.limits.TokenPartExpiry(id.Expires, c.clock())); err != nil {
+	if err := c.storeParts(ctx, e.Apart.Parts, c.Limits.TokenPartExpiry(id.Expires, c.Now())); err != nil {
 		return value.Value{}, err
 	}
 	return value.NewDecoder(e.Bytes()).Value(), nil

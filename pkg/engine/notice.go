@@ -32,20 +32,20 @@ func (c *Client) checkNotify(asked machine.Notify) error {
 		return nil
 	case len(asked.Target) > maxTarget:
 		return fmt.Errorf("the target of notify has %d bytes and the limit is %d", len(asked.Target), maxTarget)
-	case c.checkTarget == nil:
+	case c.core.CheckTarget == nil:
 		return errors.New("notices cannot be sent from here; leave out notify")
 	}
-	return c.checkTarget(asked.Target)
+	return c.core.CheckTarget(asked.Target)
 }
 
 // presetOf returns what an execution notifies whose start names no target: that of its flow, or else the default. The
 // definition goes first, because a store may read both at once.
 func (c *Client) presetOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
-	if _, err := c.flows.Flow(ctx, flow); err != nil {
+	if _, err := c.core.Flows.Flow(ctx, flow); err != nil {
 		return machine.Notify{}, err
 	}
-	notify, err := c.flows.NotifyOf(ctx, flow)
-	return cmp.Or(notify, c.notify), err
+	notify, err := c.core.Flows.NotifyOf(ctx, flow)
+	return cmp.Or(notify, c.core.Notify), err
 }
 
 // SetNotify sets what executions of a definition notify whose start names no target; see [Flows].
@@ -53,7 +53,7 @@ func (c *Client) SetNotify(ctx context.Context, flow machine.FlowRef, notify mac
 	if err := c.checkNotify(notify); err != nil {
 		return &Error{CodeInvalid, "put flow " + flow.Name, err}
 	}
-	return c.flows.SetNotify(ctx, flow, notify)
+	return c.core.Flows.SetNotify(ctx, flow, notify)
 }
 
 // CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is true, with http to a
@@ -126,7 +126,7 @@ func ShownTarget(target string) string {
 	return parsed.Scheme + "://" + parsed.Host + "/..."
 }
 
-func (c *core) notifies(n machine.Notify) bool { return c.notices != nil && n.Target != "" }
+func (c *core) notifies(n machine.Notify) bool { return c.Notices != nil && n.Target != "" }
 
 // notifyEnd tells the target of an execution that it has ended.
 func (c *core) notifyEnd(ctx context.Context, state machine.State) error {
@@ -201,7 +201,7 @@ func noticeData(state machine.State, status machine.Status) []value.Member {
 // sendNotice sends a notice. Its id has the start of the execution: another one may have had the name, a retention ago.
 func (c *core) sendNotice(ctx context.Context, state machine.State, id, kind string, at time.Time, data []value.Member) error {
 	body := value.Object(member("type", kind), member("timestamp", instant(at)), value.Member{Key: "data", Value: value.Object(data...)})
-	err := c.notices.Notify(ctx, Notice{
+	err := c.Notices.Notify(ctx, Notice{
 		Execution: NewID(state.Flow.Name, state.Execution), ID: fmt.Sprintf("%s-%d", id, state.Started.UnixMilli()), Target: state.Notify.Target,
 		Body: token.MaskJSON(body.JSON()), Ended: state.Status.Final(),
 	})

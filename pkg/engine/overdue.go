@@ -133,20 +133,20 @@ func later(a, b time.Time) time.Time {
 
 // addTimeLimit adds the time limit of an execution. A lane has none of its own (rule 23).
 func (d *due) addTimeLimit(ctx context.Context, s machine.State) error {
-	if s.Lane != nil || d.now.Before(d.limits.EndsAt(s, nil)) {
+	if s.Lane != nil || d.now.Before(d.Limits.EndsAt(s, nil)) {
 		return nil
 	}
-	flow, err := d.flows.Flow(ctx, s.Flow)
+	flow, err := d.Flows.Flow(ctx, s.Flow)
 	if errors.Is(err, ErrNotFound) || CodeOf(err) == CodeInvalid { // any wake ends the execution (rule 13)
 		flow, err = nil, nil
 	}
-	d.earlier(d.limits.EndsAt(s, flow))
+	d.earlier(d.Limits.EndsAt(s, flow))
 	return err
 }
 
 // latestState returns the state in the latest item of a log.
 func (c *core) latestState(ctx context.Context, id ID) (machine.State, error) {
-	item, err := c.log.Latest(ctx, id)
+	item, err := c.Log.Latest(ctx, id)
 	if err != nil {
 		return machine.State{}, err
 	}

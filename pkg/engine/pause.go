@@ -24,17 +24,17 @@ const pausePatience = 10 * time.Second
 
 // isPaused reports whether a flow is paused. The answer may be some seconds old.
 func (c *core) isPaused(ctx context.Context, flow string) (bool, error) {
-	if c.pauses == nil || flow == "" {
+	if c.Pauses == nil || flow == "" {
 		return false, nil
 	}
-	return c.pauses.Paused(ctx, flow, c.clock().Add(-pausePatience))
+	return c.Pauses.Paused(ctx, flow, c.Now().Add(-pausePatience))
 }
 
 // pauseDiscards reports whether the wake may be discarded because its flow is paused. After a flow is
 // resumed, each of its executions is rearmed, which makes up for the wake if the flow was paused after the
 // wake was sent.
 func (h *handler) pauseDiscards(ctx context.Context, flow string) (bool, error) {
-	now := h.clock()
+	now := h.Now()
 	paused, err := h.isPaused(ctx, flow)
 	if err != nil || !paused {
 		return false, err
@@ -43,7 +43,7 @@ func (h *handler) pauseDiscards(ctx context.Context, flow string) (bool, error) 
 	if asOf.After(now) {
 		asOf = now
 	}
-	return h.pauses.Paused(ctx, flow, asOf)
+	return h.Pauses.Paused(ctx, flow, asOf)
 }
 
 // checkPaused returns an error with [CodePaused] if the flow is paused.
@@ -60,9 +60,9 @@ func (c *core) checkPaused(ctx context.Context, flow string) error {
 // pass, and are applied after Resume. Other processes know of a pause within ten seconds. The error has
 // [CodeNotFound] if no definition is listed; else Pause returns the newest one.
 func (c *Client) Pause(ctx context.Context, flow string) (machine.FlowRef, error) {
-	newest, err := c.flows.Newest(ctx, flow)
+	newest, err := c.core.Flows.Newest(ctx, flow)
 	if err == nil {
-		err = c.pauses.SetPaused(ctx, flow, true)
+		err = c.core.Pauses.SetPaused(ctx, flow, true)
 	}
 	return newest, wrap("pause flow "+flow, err)
 }
@@ -72,16 +72,16 @@ func (c *Client) Pause(ctx context.Context, flow string) (machine.FlowRef, error
 // paused and no definition is listed.
 func (c *Client) Resume(ctx context.Context, flow string) error {
 	op := "resume flow " + flow
-	if paused, err := c.IsPaused(ctx, flow, c.clock()); err != nil || !paused {
+	if paused, err := c.IsPaused(ctx, flow, c.core.Now()); err != nil || !paused {
 		if err == nil {
-			_, err = c.flows.Newest(ctx, flow)
+			_, err = c.core.Flows.Newest(ctx, flow)
 		}
 		return wrap(op, err)
 	}
-	return wrap(op, c.pauses.SetPaused(ctx, flow, false))
+	return wrap(op, c.core.Pauses.SetPaused(ctx, flow, false))
 }
 
 // IsPaused reports whether a flow is paused, as of the instant asOf or later.
 func (c *Client) IsPaused(ctx context.Context, flow string, asOf time.Time) (bool, error) {
-	return c.pauses.Paused(ctx, flow, asOf)
+	return c.core.Pauses.Paused(ctx, flow, asOf)
 }

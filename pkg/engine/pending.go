@@ -21,10 +21,10 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 	_, inMemory := h.resultOf(state)
 	own := h.wrote(base)
 	executed := h.executedBefore(state)
-	switch until, mayLive := h.mayLive(entered, h.workerDeadAfter); {
+	switch until, mayLive := h.mayLive(entered, h.WorkerDeadAfter); {
 	case own && !inMemory:
 		executed = machine.ExecutedNever
-	case entered.Generation != h.generation:
+	case entered.Generation != h.Generation:
 		executed = machine.ExecutedQueueLost
 	case mayLive && !inMemory && !stopsLanes(state) && !h.onlyNotifies(state):
 		return Disposition{RetryAt: until}, nil
@@ -101,7 +101,7 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 		return nil, nil
 	}
 	if waiting.For == machine.WaitingForToken {
-		record, err := h.tokens.Record(ctx, waiting.Handle())
+		record, err := h.TokenStore.Record(ctx, waiting.Handle())
 		if err != nil {
 			return nil, err
 		}
@@ -114,11 +114,11 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 	case !ok || state.Ending != nil:
 		return nil, nil
 	case r.queued:
-		return machine.Queued{At: h.clock(), Attempt: waiting.Attempt}, nil
+		return machine.Queued{At: h.Now(), Attempt: waiting.Attempt}, nil
 	case waiting.For == machine.WaitingForToken:
 		return h.recordSubmission(ctx, waiting.Attempt, waiting.Handle(), r.outcome)
 	}
-	return machine.Returned{At: h.clock(), Attempt: waiting.Attempt, Outcome: r.outcome}, nil
+	return machine.Returned{At: h.Now(), Attempt: waiting.Attempt, Outcome: r.outcome}, nil
 }
 
 // mayLive reports whether the worker that entered something may still be at work, and until when (rule 7,
@@ -127,9 +127,9 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 // of this clock counts as made now. One that is ahead by deadAfter or more is wrong, and its worker
 // counts as dead.
 func (c *core) mayLive(entered machine.Entry, deadAfter time.Duration) (until time.Time, may bool) {
-	now := c.clock()
+	now := c.Now()
 	age := now.Sub(entered.Since)
-	if entered.Generation != c.generation || age.Abs() >= deadAfter {
+	if entered.Generation != c.Generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - max(age, 0)), true

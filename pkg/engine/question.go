@@ -27,7 +27,7 @@ func (c *Client) WaitFor(ctx context.Context, log ID, handle string) (w Wait, ok
 		return w, false, err
 	}
 	waiting := state.Waiting
-	flow, err := c.flows.Flow(ctx, state.Flow)
+	flow, err := c.core.Flows.Flow(ctx, state.Flow)
 	if err != nil {
 		return w, false, err
 	}
@@ -42,7 +42,7 @@ func (c *Client) WaitFor(ctx context.Context, log ID, handle string) (w Wait, ok
 
 // waitingFor returns the state of the log. Ok is false if it does not wait for the token with that handle.
 func (c *Client) waitingFor(ctx context.Context, log ID, handle string) (state machine.State, ok bool, err error) {
-	item, err := c.log.Latest(ctx, log)
+	item, err := c.core.Log.Latest(ctx, log)
 	if errors.Is(err, ErrNotFound) {
 		return state, false, nil
 	}
@@ -60,11 +60,11 @@ func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params v
 	if !ok {
 		return params, err
 	}
-	flow, err := c.flows.Flow(ctx, state.Flow)
+	flow, err := c.core.Flows.Flow(ctx, state.Flow)
 	if err != nil {
 		return params, err
 	}
-	input, loader := state.Waiting.Input, c.newValueLoader()
+	input, loader := state.Waiting.Input, c.core.newValueLoader()
 	if err := loader.fill(ctx, &input); err != nil {
 		return params, err
 	}
@@ -76,7 +76,7 @@ func (c *Client) Question(ctx context.Context, flow *flow.Flow, state machine.St
 	if state.Waiting == nil || state.Waiting.For != machine.WaitingForToken {
 		return nil, nil
 	}
-	loader := c.newValueLoader()
+	loader := c.core.newValueLoader()
 	return loader.question(ctx, flow.All[state.Waiting.Attempt.Step], *state.Waiting)
 }
 

@@ -60,7 +60,7 @@ func (r Rearmed) OpenWaits() (since []time.Time) {
 func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]Rearmed, error) {
 	var found []Rearmed
 	var wakes []Wake
-	now := c.clock()
+	now := c.core.Now()
 	for _, id := range ids {
 		r, err := c.needs(ctx, id, now)
 		if err == nil && request.Notices {
@@ -79,7 +79,7 @@ func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]R
 	if request.DryRun || len(wakes) == 0 {
 		return found, nil
 	}
-	return found, wrap("rearm executions", c.wakes.SendAll(ctx, wakes))
+	return found, wrap("rearm executions", c.core.Wakes.SendAll(ctx, wakes))
 }
 
 func (r RearmRequest) causes() (causes []string) {
@@ -100,7 +100,7 @@ func (c *Client) countNotices(ctx context.Context, r *Rearmed) error {
 	if !r.State.Notify.Waits || r.State.Status.Final() {
 		return nil
 	}
-	flow, err := c.flows.Flow(ctx, r.State.Flow)
+	flow, err := c.core.Flows.Flow(ctx, r.State.Flow)
 	if errors.Is(err, ErrNotFound) || CodeOf(err) == CodeInvalid { // any wake ends the execution (rule 13)
 		return nil
 	}
@@ -118,7 +118,7 @@ func (c *Client) countNotices(ctx context.Context, r *Rearmed) error {
 // needs reads what an execution depends on. A damaged one gets a wake too, which ends it (rule 13).
 func (c *Client) needs(ctx context.Context, id ID, now time.Time) (Rearmed, error) {
 	r := Rearmed{Execution: id}
-	item, err := c.log.Latest(ctx, id)
+	item, err := c.core.Log.Latest(ctx, id)
 	if err == nil {
 		r.State, err = decodeState(item)
 	}
@@ -134,7 +134,7 @@ func (c *Client) needs(ctx context.Context, id ID, now time.Time) (Rearmed, erro
 		return r, err
 	}
 	r.Needs = Needs(r.State)
-	due, err := c.dueAt(ctx, r.State, now)
+	due, err := c.core.dueAt(ctx, r.State, now)
 	r.Due, r.Overdue, r.Lanes = due.at, due.overdue(), due.lanes
 	return r, err
 }
@@ -226,7 +226,7 @@ func pendingEntry(state machine.State) (machine.Entry, bool) {
 // rearmLanes rearms the lanes that have not joined, and repeats the wakes that the joins sent. A lane without a log begins.
 func (h *handler) rearmLanes(ctx context.Context, base Item, state machine.State) (Disposition, error) {
 	waiting := state.Waiting
-	if until, mayLive := h.mayLive(waiting.Entry, h.workerDeadAfter); mayLive {
+	if until, mayLive := h.mayLive(waiting.Entry, h.WorkerDeadAfter); mayLive {
 		return Disposition{RetryAt: until}, nil
 	}
 	record, all, err := h.joined(ctx, base.Execution, waiting)

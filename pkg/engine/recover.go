@@ -14,21 +14,21 @@ import (
 // For an ended execution it sends the wake that reports its end, if it has a target.
 func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) error {
 	if state.Status.Final() {
-		if w.notifies(state.Notify) && state.Lane == nil {
-			return w.sendWake(ctx, latest.Execution, state.By)
+		if w.core.notifies(state.Notify) && state.Lane == nil {
+			return w.core.sendWake(ctx, latest.Execution, state.By)
 		}
 		return nil
 	}
 	if root, generation := state.Root(); machine.IsCounted(generation) {
-		w = &Worker{*w.forDescendants(root)}
+		w = &Worker{*w.core.forDescendants(root)}
 	}
-	causes, err := w.lostCauses(ctx, latest.Execution, state)
+	causes, err := w.core.lostCauses(ctx, latest.Execution, state)
 	if err != nil {
 		return wrap("recover execution "+latest.Execution.String(), err)
 	}
-	now := w.clock()
+	now := w.core.Now()
 	for _, cause := range slices.Compact(causes) {
-		if err := w.wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: cause, Due: now, Sent: now}); err != nil {
+		if err := w.core.Wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: cause, Due: now, Sent: now}); err != nil {
 			return err
 		}
 	}
@@ -38,7 +38,7 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 			return err
 		}
 	}
-	return w.sendTimer(ctx, latest, state)
+	return w.core.sendTimer(ctx, latest, state)
 }
 
 // sendTimer sends the timer that the state in an item waits for.
@@ -46,8 +46,8 @@ func (c *core) sendTimer(ctx context.Context, item Item, state machine.State) er
 	if state.Timer.Tag == "" {
 		return nil
 	}
-	return c.wakes.Send(ctx, Wake{
-		Execution: item.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: c.clock(), Seq: item.Seq,
+	return c.Wakes.Send(ctx, Wake{
+		Execution: item.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: c.Now(), Seq: item.Seq,
 		Flow: state.Flow.Name,
 	})
 }
@@ -56,14 +56,14 @@ func (c *core) sendTimer(ctx context.Context, item Item, state machine.State) er
 // (rule 15). Lanes without a log begin with the wake of the fork.
 func (w *Worker) recoverLanes(ctx context.Context, id ID, waiting *machine.Waiting) error {
 	attempt := waiting.Attempt.Number
-	record, all, err := w.joined(ctx, id, waiting)
+	record, all, err := w.core.joined(ctx, id, waiting)
 	switch {
 	case err != nil:
 		return err
 	case all:
-		return w.sendWake(ctx, id, machine.CauseJoined(attempt))
+		return w.core.sendWake(ctx, id, machine.CauseJoined(attempt))
 	case record.Failed != NoLane:
-		err = w.sendWake(ctx, id, machine.CauseLaneFailed(attempt))
+		err = w.core.sendWake(ctx, id, machine.CauseLaneFailed(attempt))
 	}
 	for _, lane := range lanesOf(id, attempt, waiting.Lanes) {
 		if _, joined := record.Joined[lane.Index]; err == nil && !joined {
@@ -76,7 +76,7 @@ func (w *Worker) recoverLanes(ctx context.Context, id ID, waiting *machine.Waiti
 // recoverLane continues a lane that has a log and has not joined. Any wake finds a damaged item, and ends
 // the lane (rule 21).
 func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
-	item, err := w.log.Latest(ctx, lane.ID())
+	item, err := w.core.Log.Latest(ctx, lane.ID())
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -86,40 +86,40 @@ func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
 	state, err := decodeState(item)
 	switch {
 	case CodeOf(err) == CodeDefect:
-		return w.sendLanes(ctx, []machine.Lane{lane}, machine.CauseStart)
+		return w.core.sendLanes(ctx, []machine.Lane{lane}, machine.CauseStart)
 	case CodeOf(err) == CodeTooNew:
 		return nil // a newer release takes it over
 	case err != nil:
 		return err
 	case state.Status.Final():
-		return w.join(ctx, item.Seq, state)
+		return w.core.join(ctx, item.Seq, state)
 	}
 	return w.Recover(ctx, item, state)
 }
 
 // RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue in this process. It sends
-// the wakes that still apply (see CannotContinue of [WorkerConfig]): a stored request to stop, and the time limit. A time
+// the wakes that still apply (see CannotContinue of [Config]): a stored request to stop, and the time limit. A time
 // limit that is not the flow's own has no timer, so it is checked only now (rule 1).
 func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *flow.Flow) error {
-	_, stopped, err := w.stops.StopRequest(ctx, id)
+	_, stopped, err := w.core.Stops.StopRequest(ctx, id)
 	if err != nil {
 		return wrap("recover execution "+id.String(), err)
 	}
-	now := w.clock()
+	now := w.core.Now()
 	if stopped {
-		err = w.sendWake(ctx, id, machine.CauseStop)
+		err = w.core.sendWake(ctx, id, machine.CauseStop)
 	}
 	if state.EndsWithParent() && err == nil {
-		err = w.sendWake(ctx, id, machine.CauseParent)
+		err = w.core.sendWake(ctx, id, machine.CauseParent)
 	}
 	if err != nil {
 		return err
 	}
 	due := now
 	if flow.Timeout > 0 {
-		due = w.limits.EndsAt(state, flow)
+		due = w.core.Limits.EndsAt(state, flow)
 	}
-	return w.wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
+	return w.core.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
 }
 
 // lostCauses returns the causes of the wakes that a state waits for, except timers. A request to stop
@@ -146,7 +146,7 @@ func (c *core) requestCauses(ctx context.Context, id ID, state machine.State) (c
 	if state.Status == machine.StatusStarting && state.Timer.Tag == "" { // else the start is the timer
 		causes = append(causes, machine.CauseStart)
 	}
-	_, stopped, err := c.stops.StopRequest(ctx, id)
+	_, stopped, err := c.Stops.StopRequest(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (c *Client) Redrive(ctx context.Context, id ID, request RedriveRequest) (St
 	if start.Execution = request.Execution; start.Execution == "" {
 		start.Execution = ended.RedriveName()
 	}
-	r := redrive{core: &c.core, loader: c.newValueLoader(), ended: ended, from: request.From}
+	r := redrive{core: &c.core, loader: c.core.newValueLoader(), ended: ended, from: request.From}
 	return start, wrap(op, r.addTo(ctx, id, &start))
 }
 
@@ -55,7 +55,7 @@ func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartReq
 	if state, err = c.describe(ctx, id); err != nil {
 		return start, state, err
 	}
-	loader := c.newValueLoader()
+	loader := c.core.newValueLoader()
 	if err = loader.fill(ctx, &state.Input); err != nil {
 		return start, state, err
 	}
@@ -65,7 +65,7 @@ func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartReq
 	}
 	start = StartRequest{Flow: state.Flow, Input: value.Detached(state.Input), Notify: state.Notify}
 	if newest {
-		start.Flow, err = c.flows.Newest(ctx, state.Flow.Name)
+		start.Flow, err = c.core.Flows.Newest(ctx, state.Flow.Name)
 	}
 	op = "read the newest definition of flow " + state.Flow.Name
 	if errors.Is(err, ErrNotFound) {
@@ -84,13 +84,13 @@ type redrive struct {
 
 // addTo adds to the start where the execution goes on.
 func (r *redrive) addTo(ctx context.Context, id ID, start *StartRequest) error {
-	had, err := r.flows.Flow(ctx, r.ended.Flow)
+	had, err := r.Flows.Flow(ctx, r.ended.Flow)
 	if err != nil {
 		return err
 	}
 	to := had
 	if start.Flow != r.ended.Flow {
-		if to, err = r.flows.Flow(ctx, start.Flow); err != nil {
+		if to, err = r.Flows.Flow(ctx, start.Flow); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (r *redrive) point(ctx context.Context, id ID, flow *flow.Flow) (machine.Re
 // events reads the first state and the events of the execution's own log. Large values are references.
 func (r *redrive) events(ctx context.Context, id ID) (first machine.State, events []machine.Event, err error) {
 	for seq := uint64(0); ; seq += itemsAtOnce {
-		items, err := r.log.Items(ctx, id, seq, itemsAtOnce)
+		items, err := r.Log.Items(ctx, id, seq, itemsAtOnce)
 		if err != nil {
 			return first, nil, err
 		}

@@ -33,8 +33,8 @@ func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error 
 	if c.notifies(state.Notify) {
 		toTarget = c.notifyEnd(ctx, state)
 	}
-	if c.ends != nil {
-		toEnds = c.ends.Ended(ctx, id, state)
+	if c.Ends != nil {
+		toEnds = c.Ends.Ended(ctx, id, state)
 	}
 	return errors.Join(toParent, toTarget, toEnds)
 }
@@ -43,7 +43,7 @@ func (c *core) reportEnd(ctx context.Context, id ID, state machine.State) error 
 // that did. The worker that ended it may have died before it reported that. A request to stop also makes a
 // lane that has ended join again (rule 20).
 func (h *handler) endedByWake(state machine.State) bool {
-	reports := h.ends != nil || h.notifies(state.Notify) || state.Lane != nil || state.Awaited()
+	reports := h.Ends != nil || h.notifies(state.Notify) || state.Lane != nil || state.Awaited()
 	isStop := state.Lane != nil && h.wake.Cause == machine.CauseStop
 	return state.Status.Final() && (reports && (h.wake.Cause == state.By || h.bringsResult(state)) || isStop)
 }
@@ -69,7 +69,7 @@ func (h *handler) reportEndAgain(ctx context.Context, base Item, state machine.S
 		return done, err
 	}
 	entered := machine.Entry{By: state.By, Since: state.At, Generation: state.Generation}
-	if until, mayLive := h.mayLive(entered, h.workerDeadAfter); mayLive && !h.wrote(base) && state.Lane == nil {
+	if until, mayLive := h.mayLive(entered, h.WorkerDeadAfter); mayLive && !h.wrote(base) && state.Lane == nil {
 		return Disposition{RetryAt: until}, nil
 	}
 	return done, h.reportIfFinal(ctx, base, state)
@@ -83,7 +83,7 @@ func (h *handler) isReportAfterEnd(ctx context.Context, state machine.State) (bo
 	if !isToken || state.Lane != nil || h.wake.Sent.Sub(state.At) < token.WakePatience { // a lane reports to its fork alone
 		return false, nil
 	}
-	record, err := h.tokens.Record(ctx, h.wake.Cause)
+	record, err := h.TokenStore.Record(ctx, h.wake.Cause)
 	return err == nil && !slices.Contains(closersFromQueues, record.ClosedBy), err
 }
 

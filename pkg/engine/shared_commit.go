@@ -28,7 +28,7 @@ func (d *draft) addResult(at time.Time, result token.Outcome) {
 
 // sharesCommit reports whether the call may be made before the results in the draft are committed.
 func (h *handler) sharesCommit(ctx context.Context, d *draft, call machine.CallTask) bool {
-	full := d.results >= maxSharedResults || d.resultBytes >= maxSharedBytes || h.clock().Sub(d.firstResult) >= maxSharedTime
+	full := d.results >= maxSharedResults || d.resultBytes >= maxSharedBytes || h.Now().Sub(d.firstResult) >= maxSharedTime
 	return call.Independent && d.results > 0 && !full && !h.tooLate(ctx)
 }
 
@@ -38,7 +38,7 @@ func (h *handler) postponeIfLate(ctx context.Context, d *draft, command machine.
 	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult || !h.tooLate(ctx) {
 		return false
 	}
-	d.env.Tag = h.newNonce()
+	d.env.Tag = h.NewNonce()
 	d.state = machine.Postpone(d.env, d.state)
 	return true
 }

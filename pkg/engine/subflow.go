@@ -29,7 +29,7 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	if start.Again {
 		return h.childExists(ctx, call)
 	}
-	flow, err := h.flows.Newest(ctx, start.Child.Flow)
+	flow, err := h.Flows.Newest(ctx, start.Child.Flow)
 	if err == nil {
 		err = h.checkPaused(ctx, start.Child.Flow)
 	}
@@ -40,7 +40,7 @@ func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outc
 	if err != nil || refused.Failed() {
 		return refused, err
 	}
-	defer h.wakes.HoldBack(start.Child.ID())()
+	defer h.Wakes.HoldBack(start.Child.ID())()
 	// Either of the two executions may expire first, so neither refers to a large value of the other.
 	request := StartRequest{
 		Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input), Trace: machine.ParseTrace(call.Traceparent, call.Tracestate),
@@ -84,7 +84,7 @@ func startFailed(call machine.Call, err error) (token.Outcome, error) {
 // perhaps ended, with a worker whose process died before it reported the end: the report is repeated.
 func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	start := call.Start
-	item, err := h.log.Latest(ctx, start.Child.ID())
+	item, err := h.Log.Latest(ctx, start.Child.ID())
 	if errors.Is(err, ErrNotFound) && start.Again {
 		return token.Failure(ErrorExecutionNotExists, fmt.Sprintf(
 			"step %s: execution '%s' of flow '%s', for whose end the step waits, is gone from the store, and its result with it; "+
@@ -123,7 +123,7 @@ func startedChild(state machine.State) token.Outcome {
 // reportToParent closes the token of the step that waits for the sub-flow. It wakes the parent also if the
 // token was closed before: an earlier worker may have died between the two (rule 25).
 func (c *core) reportToParent(ctx context.Context, state machine.State) error {
-	closing := token.CloseOp{Outcome: token.Success(state.Output), By: token.ClosedByChild, At: c.clock()}
+	closing := token.CloseOp{Outcome: token.Success(state.Output), By: token.ClosedByChild, At: c.Now()}
 	switch state.Status {
 	case machine.StatusSucceeded:
 		loader := c.newValueLoader()
@@ -139,7 +139,7 @@ func (c *core) reportToParent(ctx context.Context, state machine.State) error {
 	case machine.StatusFailed, machine.StatusTimedOut, machine.StatusStarting, machine.StatusRunning:
 		closing.Outcome = token.Failure(state.Error, state.Cause)
 	}
-	if _, err := c.tokens.Close(ctx, state.Parent.Handle, closing); err != nil {
+	if _, err := c.TokenStore.Close(ctx, state.Parent.Handle, closing); err != nil {
 		return err
 	}
 	return c.sendWake(ctx, state.Parent.Log, state.Parent.Handle)
@@ -151,7 +151,7 @@ func (h *handler) started(ctx context.Context, state machine.State) (machine.Sig
 	if signal, err := h.parentLeft(ctx, state); signal != nil || err != nil {
 		return signal, err
 	}
-	return machine.Started{At: h.clock()}, nil
+	return machine.Started{At: h.Now()}, nil
 }
 
 // parentLeft returns the signal that stops a sub-flow for which nothing waits any more: its token is
@@ -160,7 +160,7 @@ func (h *handler) parentLeft(ctx context.Context, state machine.State) (machine.
 	if !state.EndsWithParent() {
 		return nil, nil
 	}
-	record, err := h.tokens.Record(ctx, state.Parent.Handle)
+	record, err := h.TokenStore.Record(ctx, state.Parent.Handle)
 	if err != nil || record.Open() {
 		return nil, err
 	}
@@ -168,5 +168,5 @@ func (h *handler) parentLeft(ctx context.Context, state machine.State) (machine.
 	if outcome := record.Outcome; outcome.Failed() {
 		cause += ": " + strings.TrimPrefix(outcome.Error+": ", machine.ErrorStopped+": ") + outcome.Cause
 	}
-	return machine.StopRequested{At: h.clock(), Error: machine.ErrorStopped, Cause: cause}, nil
+	return machine.StopRequested{At: h.Now(), Error: machine.ErrorStopped, Cause: cause}, nil
 }

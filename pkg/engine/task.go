@@ -52,9 +52,9 @@ func (r *TaskRunner) runTask(ctx context.Context, task Task) (Disposition, error
 	if err := r.withKeys(ctx, check); err != nil {
 		return done, err
 	}
-	mark := r.newNonce()
+	mark := r.core.NewNonce()
 	task, record, err := r.look(ctx, task, mark)
-	until, mayLive := r.mayLive(machine.Entry{By: record.BegunBy, Since: record.BegunAt, Generation: record.BegunIn}, task.life())
+	until, mayLive := r.core.mayLive(machine.Entry{By: record.BegunBy, Since: record.BegunAt, Generation: record.BegunIn}, task.life())
 	switch {
 	case err != nil:
 		return done, err
@@ -64,8 +64,8 @@ func (r *TaskRunner) runTask(ctx context.Context, task Task) (Disposition, error
 	case mayLive:
 		return Disposition{RetryAt: until}, nil
 	default:
-		closing := token.CloseOp{Outcome: machine.Interrupted(task.Call.Step), By: token.ClosedByTask, At: r.clock()}
-		record, err = r.tokens.Close(ctx, task.Handle, closing)
+		closing := token.CloseOp{Outcome: machine.Interrupted(task.Call.Step), By: token.ClosedByTask, At: r.core.Now()}
+		record, err = r.core.TokenStore.Close(ctx, task.Handle, closing)
 	}
 	if err != nil {
 		return done, err
@@ -78,18 +78,18 @@ func (r *TaskRunner) runTask(ctx context.Context, task Task) (Disposition, error
 }
 
 func (r *TaskRunner) wake(ctx context.Context, task Task, cause string) error {
-	now := r.clock()
-	return r.wakes.Send(ctx, Wake{Execution: task.Call.Log, Cause: cause, Due: now, Sent: now})
+	now := r.core.Now()
+	return r.core.Wakes.Send(ctx, Wake{Execution: task.Call.Log, Cause: cause, Due: now, Sent: now})
 }
 
 // failTask closes the token of a task that always meets the defect, and sends the token's wake. If the token's record is
 // damaged, no runner can close it: the wake, which reads it, ends the execution.
 func (r *TaskRunner) failTask(ctx context.Context, task Task, cause error) error {
-	closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause.Error()), By: token.ClosedBySubmit, At: r.clock()}
+	closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause.Error()), By: token.ClosedBySubmit, At: r.core.Now()}
 	if task.Await {
 		closing.By = token.ClosedByTask
 	}
-	closed := func() (token.Record, error) { return r.tokens.Close(ctx, task.Handle, closing) }
+	closed := func() (token.Record, error) { return r.core.TokenStore.Close(ctx, task.Handle, closing) }
 	if _, err := r.untilRecorded(ctx, closed); err != nil && !errors.Is(err, token.ErrDamaged) {
 		return err
 	}
@@ -98,10 +98,10 @@ func (r *TaskRunner) failTask(ctx context.Context, task Task, cause error) error
 
 // withKeys calls use with the keys, and again with newer ones if they lack a key.
 func (r *TaskRunner) withKeys(ctx context.Context, use func(token.Keys) error) error {
-	if r.newerKeys == nil {
-		return use(r.tokenKeys)
+	if r.core.NewerKeys == nil {
+		return use(r.core.Keys)
 	}
-	return r.tokenKeys.With(func() (token.Keys, error) { return r.newerKeys(ctx) }, use)
+	return r.core.Keys.With(func() (token.Keys, error) { return r.core.NewerKeys(ctx) }, use)
 }
 
 // look returns the record of the task's token. It begins a call with atMostOnce there: the runner
@@ -110,41 +110,41 @@ func (r *TaskRunner) withKeys(ctx context.Context, use func(token.Keys) error) e
 func (r *TaskRunner) look(ctx context.Context, task Task, mark string) (Task, token.Record, error) {
 	record, err := token.Record{}, error(nil)
 	if !task.AtMostOnce || task.LargeInput != "" {
-		record, err = r.tokens.Record(ctx, task.Handle)
+		record, err = r.core.TokenStore.Record(ctx, task.Handle)
 	}
 	if task.AtMostOnce && record.BegunBy == "" && err == nil {
-		task, err = r.withInput(ctx, task)
+		task, err = r.core.withInput(ctx, task)
 	}
 	if !task.AtMostOnce || err != nil {
 		return task, record, err
 	}
-	beginning := token.BeginOp{By: mark, At: r.clock(), In: r.generation}
-	record, err = r.untilRecorded(ctx, func() (token.Record, error) { return r.tokens.Begin(ctx, task.Handle, beginning) })
+	beginning := token.BeginOp{By: mark, At: r.core.Now(), In: r.core.Generation}
+	record, err = r.untilRecorded(ctx, func() (token.Record, error) { return r.core.TokenStore.Begin(ctx, task.Handle, beginning) })
 	return task, record, err
 }
 
 // callAndRecord makes the call and records its result.
 func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record, error) {
-	task, err := r.withInput(ctx, task)
+	task, err := r.core.withInput(ctx, task)
 	if err != nil {
 		return token.Record{}, err
 	}
-	r.observer.Calling(task.Call, r.clock())
-	outcome, err := r.caller.Call(ctx, task.Call)
+	r.core.Observer.Calling(task.Call, r.core.Now())
+	outcome, err := r.core.Caller.Call(ctx, task.Call)
 	if err != nil {
 		return token.Record{}, err
 	}
-	kept := machine.Kept(r.limits, task.Call, outcome)
+	kept := machine.Kept(r.core.Limits, task.Call, outcome)
 	return r.untilRecorded(ctx, func() (token.Record, error) {
 		switch {
 		case task.Await:
 			return r.closeAwaited(ctx, task, kept)
 		case outcome.Failed():
-			return r.tokens.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedBySubmit, At: r.clock()})
+			return r.core.TokenStore.Close(ctx, task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedBySubmit, At: r.core.Now()})
 		case kept.Failed(), kept.Output.Size() > machine.MaxReply: // too large: nothing but the history would have it
-			return r.tokens.Reply(ctx, task.Handle, token.ReplyOp{Reply: value.Missing()})
+			return r.core.TokenStore.Reply(ctx, task.Handle, token.ReplyOp{Reply: value.Missing()})
 		}
-		return r.tokens.Reply(ctx, task.Handle, token.ReplyOp{Reply: kept.Output})
+		return r.core.TokenStore.Reply(ctx, task.Handle, token.ReplyOp{Reply: kept.Output})
 	})
 }
 
@@ -152,18 +152,18 @@ func (r *TaskRunner) callAndRecord(ctx context.Context, task Task) (token.Record
 func (r *TaskRunner) closeAwaited(ctx context.Context, task Task, outcome token.Outcome) (_ token.Record, err error) {
 	if outcome.Output.Size() > machine.MaxData {
 		outcome = machine.ObjectOutcome(task.Call.Step, outcome)
-		if outcome.Output, err = r.keepApart(ctx, task.Handle, outcome.Output); err != nil {
+		if outcome.Output, err = r.core.keepApart(ctx, task.Handle, outcome.Output); err != nil {
 			return token.Record{}, err
 		}
 	}
-	return r.tokens.Close(ctx, task.Handle, token.CloseOp{Outcome: outcome, By: token.ClosedByTask, At: r.clock()})
+	return r.core.TokenStore.Close(ctx, task.Handle, token.CloseOp{Outcome: outcome, By: token.ClosedByTask, At: r.core.Now()})
 }
 
 // untilRecorded repeats a failed update: otherwise another runner would repeat the call, or must not.
 func (r *TaskRunner) untilRecorded(ctx context.Context, update func() (token.Record, error)) (token.Record, error) {
 	for try := 1; ; try++ {
 		record, err := update()
-		if err == nil || try == maxTries || r.sleep(ctx, jitter(try)) != nil {
+		if err == nil || try == maxTries || r.core.Sleep(ctx, jitter(try)) != nil {
 			return record, err
 		}
 	}

@@ -31,13 +31,13 @@ type Tracer interface {
 // traceOf returns the trace context of an execution that starts, nil for none.
 func (c *Client) traceOf(request StartRequest) *machine.Trace {
 	switch {
-	case c.traces == nil:
+	case c.core.Traces == nil:
 		return nil
 	case request.Trace != nil:
 		return request.Trace
 	}
-	trace := machine.NewTrace(NewID(request.Flow.Name, request.Execution), c.clock())
-	if trace.Portion() >= c.traces.Ratio {
+	trace := machine.NewTrace(NewID(request.Flow.Name, request.Execution), c.core.Now())
+	if trace.Portion() >= c.core.Traces.Ratio {
 		return nil
 	}
 	return trace
@@ -45,7 +45,7 @@ func (c *Client) traceOf(request StartRequest) *machine.Trace {
 
 // traced returns a copy of a state before a commit, nil if the commit is not traced.
 func (h *handler) traced(state machine.State) *machine.State {
-	if h.tracer == nil || !state.Trace.Sampled() {
+	if h.Tracer == nil || !state.Trace.Sampled() {
 		return nil
 	}
 	before := state // so that only a state that is traced is on the heap
@@ -55,7 +55,7 @@ func (h *handler) traced(state machine.State) *machine.State {
 // trace reports the commit of a draft, which may have another one.
 func (h *handler) trace(d *draft, events []machine.Event) {
 	if d.before != nil {
-		h.tracer.Trace(TracedCommit{*d.before, d.state, d.env.Flow, events})
+		h.Tracer.Trace(TracedCommit{*d.before, d.state, d.env.Flow, events})
 		d.before = h.traced(d.state)
 	}
 }
@@ -63,8 +63,8 @@ func (h *handler) trace(d *draft, events []machine.Event) {
 // traceEnd reports the end by a defect, whose flow may be unreadable.
 func (h *handler) traceEnd(ctx context.Context, before, after machine.State, events []machine.Event) {
 	if h.traced(before) != nil {
-		flow, _ := h.flows.Flow(ctx, before.Flow) // nil after an error
-		h.tracer.Trace(TracedCommit{before, after, flow, events})
+		flow, _ := h.Flows.Flow(ctx, before.Flow) // nil after an error
+		h.Tracer.Trace(TracedCommit{before, after, flow, events})
 	}
 }
 
@@ -79,8 +79,8 @@ func (h *handler) traceAgain(ctx context.Context, base Item, state machine.State
 	}
 	h.redelivered = false
 	first := base.Seq - min(base.Seq, itemsOfAWake)
-	items, err := h.log.Items(ctx, base.Execution, first, itemsOfAWake+1)
-	flow, flowErr := h.flows.Flow(ctx, state.Flow)
+	items, err := h.Log.Items(ctx, base.Execution, first, itemsOfAWake+1)
+	flow, flowErr := h.Flows.Flow(ctx, state.Flow)
 	if err != nil || flowErr != nil {
 		return
 	}
@@ -91,7 +91,7 @@ func (h *handler) traceAgain(ctx context.Context, base Item, state machine.State
 			return
 		}
 		if item.Seq > first || first == 0 {
-			h.tracer.Trace(TracedCommit{before, after, flow, machine.WithItems(before.Items(), events)})
+			h.Tracer.Trace(TracedCommit{before, after, flow, machine.WithItems(before.Items(), events)})
 		}
 		before = after
 	}

@@ -128,7 +128,7 @@ type valueLoader struct {
 }
 
 func (c *core) newValueLoader() valueLoader {
-	return valueLoader{log: c.log, decoded: c.decoded, large: c.large}
+	return valueLoader{log: c.Log, decoded: c.decoded, large: c.LargeValues}
 }
 
 // fill loads the missing parts of the values, in place.

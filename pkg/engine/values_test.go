@@ -104,7 +104,7 @@ func TestWorkersShareALargeValue(t *testing.T) {
 	e.Value(value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat(".", 1000))}))
 	refs := []value.Ref{{Log: ref.String()}}
 	store := &countedValues{data: ref.seal(e.Apart.Parts[0].Body)}
-	c := core{large: store, decoded: newDecodedItems()}
+	c := core{Config{LargeValues: store}, newDecodedItems()}
 	read := func() (value.Value, error) {
 		h := c.newValueLoader()
 		err := h.load(t.Context(), refs)

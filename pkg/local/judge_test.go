@@ -176,7 +176,7 @@ type judgedFunctions struct {
 	calls []machinetest.Call
 }
 
-func (f *judgedFunctions) worker(config engine.WorkerConfig) (local.Worker, error) {
+func (f *judgedFunctions) worker(config engine.Config) (local.Worker, error) {
 	f.Caller, config.Caller = config.Caller, f
 	return engine.NewWorker(config)
 }

@@ -22,18 +22,18 @@ type TaskRunner interface {
 
 // Roles makes the parts of the engine. A test program makes parts that stop between two effects.
 type Roles struct {
-	Worker     func(engine.WorkerConfig) (Worker, error)
-	TaskRunner func(engine.TaskRunnerConfig) (TaskRunner, error)
+	Worker     func(engine.Config) (Worker, error)
+	TaskRunner func(engine.Config) (TaskRunner, error)
 	// Store returns the store of clients and closers.
 	Store func(Store) Store
 }
 
 func (r Roles) orDefault() Roles {
 	if r.Worker == nil {
-		r.Worker = func(c engine.WorkerConfig) (Worker, error) { return engine.NewWorker(c) }
+		r.Worker = func(c engine.Config) (Worker, error) { return engine.NewWorker(c) }
 	}
 	if r.TaskRunner == nil {
-		r.TaskRunner = func(c engine.TaskRunnerConfig) (TaskRunner, error) { return engine.NewTaskRunner(c) }
+		r.TaskRunner = func(c engine.Config) (TaskRunner, error) { return engine.NewTaskRunner(c) }
 	}
 	if r.Store == nil {
 		r.Store = func(store Store) Store { return store }

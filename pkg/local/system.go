@@ -196,7 +196,7 @@ func (c *Config) setDefaults() {
 		c.Clock = &Clock{}
 	}
 	if c.Observer == nil {
-		c.Observer = noObserver{}
+		c.Observer = engine.NoObserver{}
 	}
 	if c.Unmapped == nil {
 		c.Unmapped = func(engine.UnmappedSources) {}
@@ -220,7 +220,7 @@ func (s *System) compose() {
 	config, observer := s.config, queueObserver{s.config.Observer, s.queue, s.stops, s.changes}
 	roles, keys, generation, now := config.Roles.orDefault(), config.Store.Keys(), config.Store.Generation(), config.Clock.Now
 	store := roles.Store(config.Store)
-	s.worker = must(roles.Worker(engine.WorkerConfig{
+	s.worker = must(roles.Worker(engine.Config{
 		Log: config.Store, Flows: config.Store, TokenStore: tokensOfWorkers{config.Store}, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
 		Descendants: config.Store, Index: config.Store, Pauses: config.Store,
 		LargeValues: config.Store,
@@ -231,11 +231,11 @@ func (s *System) compose() {
 			return s.cannotContinue.has(state)
 		},
 	}))
-	s.runner = must(roles.TaskRunner(engine.TaskRunnerConfig{
+	s.runner = must(roles.TaskRunner(engine.Config{
 		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: keys, Generation: generation, Now: now,
 		Limits: config.Limits, Observer: observer, LargeValues: config.Store,
 	}))
-	s.Client = must(engine.NewClient(engine.ClientConfig{
+	s.Client = must(engine.NewClient(engine.Config{
 		Log: store, Flows: store, TokenStore: store, Stops: store, Descendants: store, Index: store, Pauses: store,
 		LargeValues: store, Wakes: s.queue, Keys: keys,
 		Now: now, Limits: config.Limits, Observer: observer, Notify: config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces,
@@ -288,11 +288,6 @@ func (o queueObserver) Committed(execution engine.ID, state machine.State, event
 	}
 	o.Observer.Committed(execution, state, events)
 }
-
-type noObserver struct{}
-
-func (noObserver) Calling(machine.Call, time.Time)                     {}
-func (noObserver) Committed(engine.ID, machine.State, []machine.Event) {}
 
 // NewKeys returns random keys.
 func NewKeys() token.Keys {

@@ -17,7 +17,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 2: a call depends on a result that is not committed",
 		caught: sim.AnotherInput, edits: one("engine/calls.go",
-			"		d.addResult(h.clock(), outcome)\n		return machine.Returned", "		return machine.Returned"),
+			"		d.addResult(h.Now(), outcome)\n		return machine.Returned", "		return machine.Returned"),
 	},
 	{
 		name:   "claimed call: the claim is not committed first",
@@ -56,9 +56,9 @@ var mutants = []mutant{
 		caught: sim.Stuck, edits: one("engine/commit.go",
 			`	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
 		wake := Wake{
-			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq, Flow: d.state.Flow.Name,
+			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.Now(), Seq: seq, Flow: d.state.Flow.Name,
 		}
-		if err := h.wakes.Send(ctx, wake); err != nil {
+		if err := h.Wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
@@ -73,9 +73,9 @@ var mutants = []mutant{
 	}
 	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
 		wake := Wake{
-			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.clock(), Seq: seq, Flow: d.state.Flow.Name,
+			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.Now(), Seq: seq, Flow: d.state.Flow.Name,
 		}
-		if err := h.wakes.Send(ctx, wake); err != nil {
+		if err := h.Wakes.Send(ctx, wake); err != nil {
 			return err
 		}
 	}
@@ -84,7 +84,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 3: the tag is not fresh",
 		caught: sim.Stuck, edits: one("engine/commit.go",
-			`d.env.Tag = h.newNonce()`, `d.env.Tag = "timer"`),
+			`d.env.Tag = h.NewNonce()`, `d.env.Tag = "timer"`),
 	},
 	{
 		name:   "rule 4: the nonce is dropped",
@@ -96,13 +96,13 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: the nonce is the process's",
 		caught: sim.CalledTooOften, edits: one("engine/commit.go",
-			`Seq: seq, Nonce: h.newNonce()}`, `Seq: seq, Nonce: "process"}`),
+			`Seq: seq, Nonce: h.NewNonce()}`, `Seq: seq, Nonce: "process"}`),
 	},
 	{
 		name:   "rule 4: results are thrown away at a conflict",
 		caught: sim.CalledTooOften, edits: one("engine/advance.go",
-			`	h.now = h.clock()
-	base, err`, `	h.now = h.clock()
+			`	h.now = h.Now()
+	base, err`, `	h.now = h.Now()
 	clear(h.results)
 	base, err`),
 	},
@@ -133,7 +133,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
 		caught: sim.CalledTooOften, edits: one("engine/calls.go",
-			`	return machine.Queued{At: h.clock(), Attempt: c.Attempt}, nil
+			`	return machine.Queued{At: h.Now(), Attempt: c.Attempt}, nil
 }`, `	return nil, nil
 }`),
 	},
@@ -170,7 +170,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "begin: the mark is not fresh",
-		caught: sim.CalledTooOften, edits: one("engine/task.go", `	mark := r.newNonce()`, `	mark := "runner"`),
+		caught: sim.CalledTooOften, edits: one("engine/task.go", `	mark := r.core.NewNonce()`, `	mark := "runner"`),
 	},
 	{
 		name:   "begin: a beginning is put plainly",
@@ -190,7 +190,7 @@ var mutants = []mutant{
 	{
 		name:   "begin: a dead runner's call is made again",
 		caught: sim.CalledTooOften, edits: one("engine/task.go",
-			`		record, err = r.tokens.Close(ctx, task.Handle, closing)`, `		_ = closing
+			`		record, err = r.core.TokenStore.Close(ctx, task.Handle, closing)`, `		_ = closing
 		record, err = r.callAndRecord(ctx, task)`),
 	},
 	{
@@ -279,7 +279,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 8: a timer that comes early is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`return done, h.wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read`, `return done, nil`),
+			`return done, h.Wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read`, `return done, nil`),
 	},
 	{
 		name:   "rule 9: not what the token holds is applied",
@@ -304,7 +304,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: refused by a newer beat, the new due is not committed",
 		caught: sim.Stuck, edits: one("engine/calls.go",
-			`return machine.BeatSeen{At: h.clock(), Attempt: c.Attempt, Beat: record.LastBeat}, nil`, `return nil, nil`),
+			`return machine.BeatSeen{At: h.Now(), Attempt: c.Attempt, Beat: record.LastBeat}, nil`, `return nil, nil`),
 	},
 	{
 		name:   "rule 9: a stop without ending",
@@ -393,13 +393,13 @@ var mutants = []mutant{
 	{
 		name:   "rule 12: the first item before the wake",
 		caught: sim.Stuck, edits: one("engine/client.go",
-			`	if err := c.wakes.Send(ctx, wake); err != nil {
+			`	if err := c.Wakes.Send(ctx, wake); err != nil {
 		return machine.State{}, err
 	}
 	if err := c.put(ctx, item); err != nil {
 `,
 			`	err = c.put(ctx, item)
-	if err := c.wakes.Send(ctx, wake); err != nil {
+	if err := c.Wakes.Send(ctx, wake); err != nil {
 		return machine.State{}, err
 	}
 	if err != nil {
@@ -416,7 +416,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 13: the token stays open",
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
-			`record, err = h.tokens.Close(ctx, waiting.Handle(), closing)`, `_ = closing`),
+			`record, err = h.TokenStore.Close(ctx, waiting.Handle(), closing)`, `_ = closing`),
 	},
 	{
 		name: "rule 3: a commit keeps the timer being applied", from: olderSeeds + 1,
@@ -549,19 +549,19 @@ var mutants = []mutant{
 	{
 		name: "rule 7: the clocks of two processes are compared", from: fewerSeeds + 1,
 		caught: sim.Slow, edits: []edit{
-			{"engine/pending.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
+			{"engine/pending.go", `	if entered.Generation != c.Generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - max(age, 0)), true`, `	if age >= deadAfter {
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - age), true`},
-			{"engine/pending.go", `case entered.Generation != h.generation:`, `case entered.Generation != h.generation && !mayLive:`},
+			{"engine/pending.go", `case entered.Generation != h.Generation:`, `case entered.Generation != h.Generation && !mayLive:`},
 		},
 	},
 	{
 		name: "begin: the clocks of two processes are compared", from: fewerSeeds + 1,
-		caught: sim.Slow, edits: one("engine/pending.go", `	if entered.Generation != c.generation || age.Abs() >= deadAfter {
+		caught: sim.Slow, edits: one("engine/pending.go", `	if entered.Generation != c.Generation || age.Abs() >= deadAfter {
 		return time.Time{}, false
 	}
 	return now.Add(deadAfter - max(age, 0)), true`, `	if age >= deadAfter {
@@ -616,19 +616,19 @@ var mutants = []mutant{
 	{
 		name: "rule 15: the last lane gets its wake before the others", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/lanes.go",
-			`	if err := c.wakes.SendAll(ctx, wakes[:last]); err != nil {
+			`	if err := c.Wakes.SendAll(ctx, wakes[:last]); err != nil {
 		return err
 	}
-	return c.wakes.Send(ctx, wakes[last])
-`, `	if err := c.wakes.Send(ctx, wakes[last]); err != nil {
+	return c.Wakes.Send(ctx, wakes[last])
+`, `	if err := c.Wakes.Send(ctx, wakes[last]); err != nil {
 		return err
 	}
-	return c.wakes.SendAll(ctx, wakes[:last])
+	return c.Wakes.SendAll(ctx, wakes[:last])
 `),
 	},
 	{
 		name: "rule 15: a batch loses all wakes but the first", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/lanes.go", `c.wakes.SendAll(ctx, wakes[:last])`, `c.wakes.SendAll(ctx, wakes[:min(1, last)])`),
+		caught: sim.Stuck, edits: one("engine/lanes.go", `c.Wakes.SendAll(ctx, wakes[:last])`, `c.Wakes.SendAll(ctx, wakes[:min(1, last)])`),
 	},
 	{
 		name: "rule 16: a lane's start reads the item of the fork", from: forkless + 1,
@@ -644,7 +644,7 @@ var mutants = []mutant{
 	{
 		name: "rule 17: the wake before the update", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/lanes.go",
-			`	record, err := c.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+			`	record, err := c.Joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
 	switch {
 	case err != nil:
 		return err
@@ -654,7 +654,7 @@ var mutants = []mutant{
 		return c.sendWake(ctx, lane.Parent, machine.CauseLaneFailed(lane.Attempt))
 	}
 	return nil
-`, `	record, err := c.joins.Joined(ctx, ForkID{lane.Parent, lane.Attempt})
+`, `	record, err := c.Joins.Joined(ctx, ForkID{lane.Parent, lane.Attempt})
 	record = record.With(end)
 	switch {
 	case err != nil:
@@ -664,7 +664,7 @@ var mutants = []mutant{
 		err = c.sendWake(ctx, lane.Parent, machine.CauseLaneFailed(lane.Attempt))
 	}
 	if err == nil {
-		_, err = c.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+		_, err = c.Joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
 	}
 	return err
 `),
@@ -689,7 +689,7 @@ var mutants = []mutant{
 		caught: sim.Stuck, edits: one("engine/report_end.go",
 			`	return done, h.reportIfFinal(ctx, base, state)`, `	if lane := state.Lane; lane != nil {
 		end := LaneEnd{Lane: lane.Index, Seq: base.Seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
-		_, err := h.joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
+		_, err := h.Joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
 		return done, err
 	}
 	return done, h.reportIfFinal(ctx, base, state)`),
@@ -767,11 +767,11 @@ var mutants = []mutant{
 	{
 		name: "rule 25: a sub-flow whose step has its outcome does not wake the parent", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/subflow.go",
-			`	if _, err := c.tokens.Close(ctx, state.Parent.Handle, closing); err != nil {
-`, `	if before, err := c.tokens.Record(ctx, state.Parent.Handle); err != nil || !before.Open() {
+			`	if _, err := c.TokenStore.Close(ctx, state.Parent.Handle, closing); err != nil {
+`, `	if before, err := c.TokenStore.Record(ctx, state.Parent.Handle); err != nil || !before.Open() {
 		return err
 	}
-	if _, err := c.tokens.Close(ctx, state.Parent.Handle, closing); err != nil {
+	if _, err := c.TokenStore.Close(ctx, state.Parent.Handle, closing); err != nil {
 `),
 	},
 	{
@@ -832,7 +832,7 @@ var mutants = []mutant{
 	if err != nil || refused.Failed() {
 		return refused, err
 	}
-`, `	due := h.clock()
+`, `	due := h.Now()
 	defer func() { _, _, _ = h.enter(ctx, call) }()
 `),
 	},
@@ -882,7 +882,7 @@ var mutants = []mutant{
 		name: "restart: an ending that was lost is not continued by the stop of its lane", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/advance.go",
 			`state.Lane != nil && state.Ending != nil
-`, `state.Lane != nil && state.Ending != nil && h.cannotContinue != nil
+`, `state.Lane != nil && state.Ending != nil && h.CannotContinue != nil
 `),
 	},
 	{
@@ -893,7 +893,7 @@ var mutants = []mutant{
 	{
 		name: "restart: a lane that has ended is not joined", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/recover.go",
-			`		return w.join(ctx, item.Seq, state)`, `		return nil`),
+			`		return w.core.join(ctx, item.Seq, state)`, `		return nil`),
 	},
 	{
 		name: "expiry: the log is extended after the commit", from: longLived + 1,
@@ -904,8 +904,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "expiry: the log is not extended", from: longLived + 1,
-		caught: sim.Vanished, edits: one("engine/extend.go", `h.log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {`,
-			`h.log.Extend(ctx, d.state.Expires); err != nil {`),
+		caught: sim.Vanished, edits: one("engine/extend.go", `h.Log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {`,
+			`h.Log.Extend(ctx, d.state.Expires); err != nil {`),
 	},
 	{
 		name: "expiry: only the last items are extended", from: longLived + 1,
@@ -953,7 +953,7 @@ var mutants = []mutant{
 	{
 		name: "rule 7: the wake that ended an execution does not tell its target again", from: quiet + 1,
 		caught: sim.Untold, edits: one("engine/report_end.go",
-			`h.ends != nil || h.notifies(state.Notify)`, `h.ends != nil`),
+			`h.Ends != nil || h.notifies(state.Notify)`, `h.Ends != nil`),
 	},
 	{
 		name: "rearm: no timer", from: kept + 1,
@@ -1117,7 +1117,7 @@ var mutants = []mutant{
 	{
 		name: "sweep: the time limit is not overdue", from: unswept + 1,
 		caught: sim.Overdue, edits: one("engine/overdue.go",
-			`	d.earlier(d.limits.EndsAt(s, flow))`, `	_ = flow`),
+			`	d.earlier(d.Limits.EndsAt(s, flow))`, `	_ = flow`),
 	},
 }
 

@@ -21,7 +21,7 @@ var keys = token.Keys{Current: token.Key{ID: 1, Secret: bytes.Repeat([]byte("k")
 
 // worker is a worker whose every effect is the actor's.
 func (a *actor) worker() *engine.Worker {
-	return must(engine.NewWorker(engine.WorkerConfig{
+	return must(engine.NewWorker(engine.Config{
 		Log: logs{a}, Wakes: a.wakes(), Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
 		Joins: joins{a}, Descendants: roots{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
 		Limits: a.world.limits, Observer: observer{a}, Notices: notices{a},
@@ -38,7 +38,7 @@ func (a *actor) wakes() engine.Wakes {
 
 // runner is a task runner, as worker.
 func (a *actor) runner() *engine.TaskRunner {
-	return must(engine.NewTaskRunner(engine.TaskRunnerConfig{
+	return must(engine.NewTaskRunner(engine.Config{
 		Wakes: wakes{a}, Caller: tasks{a}, TokenStore: outcomes{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock,
 		NewNonce: a.world.freshText, Sleep: a.wait, Limits: a.world.limits,
 	}))
@@ -46,7 +46,7 @@ func (a *actor) runner() *engine.TaskRunner {
 
 // client is a client, as worker.
 func (a *actor) client() *engine.Client {
-	return must(engine.NewClient(engine.ClientConfig{
+	return must(engine.NewClient(engine.Config{
 		Log: logs{a}, Wakes: wakes{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a}, Keys: keys, Now: a.clock,
 		NewNonce: a.world.freshText, Limits: a.world.limits, CheckTarget: func(string) error { return nil },
 	}))

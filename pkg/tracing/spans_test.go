@@ -297,13 +297,13 @@ type crashes struct {
 
 func newCrashes(t *testing.T, text string) *crashes {
 	t.Helper()
-	return newCrashesWith(t, text, machine.ParseTrace(caller, ""), func(*engine.WorkerConfig) {})
+	return newCrashesWith(t, text, machine.ParseTrace(caller, ""), func(*engine.Config) {})
 }
 
-func newCrashesWith(t *testing.T, text string, trace *machine.Trace, change func(*engine.WorkerConfig)) *crashes {
+func newCrashesWith(t *testing.T, text string, trace *machine.Trace, change func(*engine.Config)) *crashes {
 	t.Helper()
 	c := &crashes{t: t, store: &local.MemoryStore{}, now: start}
-	config := engine.WorkerConfig{
+	config := engine.Config{
 		Log: c.store, Flows: c.store, TokenStore: c.store, Stops: c.store, Joins: c.store, Wakes: c, Caller: answering{}, TaskQueue: noQueue{},
 		Keys: local.NewKeys(), Now: func() time.Time { return c.now }, Tracer: c,
 	}
@@ -312,7 +312,7 @@ func newCrashesWith(t *testing.T, text string, trace *machine.Trace, change func
 	if c.worker, err = engine.NewWorker(config); err != nil {
 		t.Fatal(err)
 	}
-	client, err := engine.NewClient(engine.ClientConfig{
+	client, err := engine.NewClient(engine.Config{
 		Log: c.store, Flows: c.store, TokenStore: c.store, Stops: c.store, Wakes: c, Now: config.Now, Traces: &engine.Traces{},
 	})
 	if err != nil {
@@ -416,7 +416,7 @@ steps:
   - {type: wait, name: Pause, duration: 3}
   - {type: task, name: Say, resourceArn: "acs:fc:::services/s/functions/echo"}
 `
-	allocations := func(change func(*engine.WorkerConfig)) float64 {
+	allocations := func(change func(*engine.Config)) float64 {
 		const runs = 50
 		var prepared []*crashes
 		for range runs + 1 {
@@ -429,8 +429,8 @@ steps:
 			next++
 		})
 	}
-	without := allocations(func(c *engine.WorkerConfig) { c.Tracer = nil })
-	if with := allocations(func(*engine.WorkerConfig) {}); with > without+1 { // a collection of garbage empties pools
+	without := allocations(func(c *engine.Config) { c.Tracer = nil })
+	if with := allocations(func(*engine.Config) {}); with > without+1 { // a collection of garbage empties pools
 		t.Errorf("%v allocations with a tracer, %v without one", with, without)
 	}
 }

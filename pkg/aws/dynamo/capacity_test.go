@@ -228,7 +228,7 @@ type flowRun struct {
 	large  *objects
 	limits machine.Limits
 	sum    capacity // since the start, of the steps
-	config engine.WorkerConfig
+	config engine.Config
 	notify machine.Notify
 }
 
@@ -342,11 +342,11 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	t.Helper()
 	now := func() time.Time { return r.now }
 	var err error
-	r.config = engine.WorkerConfig{
+	r.config = engine.Config{
 		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
 		Notices: r,
 	}
-	client := engine.ClientConfig{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now}
+	client := engine.Config{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now}
 	client.CheckTarget = func(string) error { return nil }
 	if r.large != nil {
 		r.limits.Data, r.config.LargeValues, client.LargeValues = machine.MaxLargeData, r.large, r.large

@@ -141,8 +141,8 @@ func (p *Parts) TimeLimits() machine.Limits {
 }
 
 // ClientConfig returns what executions are started, stopped and shown with, without token keys.
-func (p *Parts) ClientConfig(store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.ClientConfig {
-	config := engine.ClientConfig{
+func (p *Parts) ClientConfig(store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.Config {
+	config := engine.Config{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Descendants: waits, Index: store, Pauses: waits,
 		Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now,
 		Limits: p.TimeLimits(), LargeValues: values, Observer: telemetry.Executions{Sink: p.Metrics()},
@@ -162,7 +162,7 @@ func (p *Parts) Traces() *engine.Traces {
 }
 
 // NewClient returns a client with the current token keys.
-func NewClient(ctx context.Context, config engine.ClientConfig, keys *secrets.Keys) (client *engine.Client, err error) {
+func NewClient(ctx context.Context, config engine.Config, keys *secrets.Keys) (client *engine.Client, err error) {
 	if config.Keys, err = keys.Get(ctx); err != nil {
 		return nil, err
 	}

@@ -155,7 +155,7 @@ func withFaults(t *testing.T) *faultyStack {
 	sender := sqs.NewWakes(sqs.WakesConfig{Queue: sqs.Queue{Client: sqs.NewClient(config), URL: s.resources["WakeQueue"]}, Now: time.Now})
 	tables := dynamodb.NewFromConfig(config)
 	store, waits := dynamo.NewLog(tables, s.resources["LogTable"], time.Now), dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now)
-	client, err := engine.NewClient(engine.ClientConfig{
+	client, err := engine.NewClient(engine.Config{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sender, Keys: keys, Now: time.Now,
 	})
 	if err != nil {

@@ -239,11 +239,11 @@ func (s stack) losing(t *testing.T, now func() time.Time) *engine.Client {
 	return client
 }
 
-func (s stack) losingConfig(t *testing.T, now func() time.Time) engine.ClientConfig {
+func (s stack) losingConfig(t *testing.T, now func() time.Time) engine.Config {
 	t.Helper()
 	tables := dynamodb.NewFromConfig(emulator.Config(t))
 	store, waits := dynamo.NewLog(tables, s.resources["LogTable"], time.Now), dynamo.NewWaits(tables, s.resources["WaitsTable"], time.Now)
-	return engine.ClientConfig{
+	return engine.Config{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: lostWakes{}, Keys: s.keys(t), Now: now,
 		Limits: machine.Limits{Data: machine.MaxLargeData}, LargeValues: s3.NewBucket(emulator.Config(t), s.resources["ValuesBucket"]),
 	}
@@ -273,7 +273,7 @@ func (s stack) past(t *testing.T) past {
 	if err != nil {
 		t.Fatal(err)
 	}
-	worker, err := engine.NewWorker(engine.WorkerConfig{
+	worker, err := engine.NewWorker(engine.Config{
 		Log: c.Log, Flows: c.Flows, TokenStore: lostOutcomes{c.TokenStore}, Stops: c.Stops, Wakes: c.Wakes, Keys: c.Keys, Now: c.Now,
 		Limits: c.Limits, LargeValues: c.LargeValues,
 		Joins: c.Log.(engine.Joins), Caller: noCalls{}, TaskQueue: struct{ engine.TaskQueue }{}, // no lanes and no calls

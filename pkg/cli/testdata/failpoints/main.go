@@ -31,13 +31,13 @@ func main() {
 	command.Stores, command.AWS = compose.Stores{}, compose.Loader(config.LoadDefaultConfig).Open
 	command.Now, command.Roles = clock(os.Getenv(offset)), local.Roles{
 		Worker:     newWorker,
-		TaskRunner: func(c engine.TaskRunnerConfig) (local.TaskRunner, error) { return failpoints.NewTaskRunner(c) },
+		TaskRunner: func(c engine.Config) (local.TaskRunner, error) { return failpoints.NewTaskRunner(c) },
 		Store:      func(s local.Store) local.Store { return store{s} },
 	}
 	os.Exit(command.Main())
 }
 
-func newWorker(c engine.WorkerConfig) (local.Worker, error) {
+func newWorker(c engine.Config) (local.Worker, error) {
 	if file := os.Getenv(expiry); file != "" {
 		c.Limits.ShortLife = time.Millisecond
 		c.Log = expiring{c.Log, file}

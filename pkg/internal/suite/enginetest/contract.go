@@ -92,7 +92,7 @@ func newFixture(t *testing.T, store Store) *fixture {
 	t.Helper()
 	b := &fixture{t: t, store: store, now: epoch, answers: map[string][]answer{}, inputs: map[string]value.Value{}, lanes: map[engine.ID]string{}}
 	b.log = &FaultyLog{Log: store}
-	b.WorkerConfig = engine.WorkerConfig{
+	b.Config = engine.Config{
 		Log: notedLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: notedTokens{b}, Stops: notedStops{b}, Joins: notedJoins{b},
 		Descendants: notedRoots{store, b}, Index: store, Pauses: store,
 		Keys: testKeys, Now: b.Now,
@@ -555,7 +555,7 @@ func (b *fixture) wantError(w engine.Wake, code engine.Code) {
 // rival is another worker on the same store, which leaves no trace here. Its
 // functions answer with an empty object, but those in stops do not answer.
 func (b *fixture) rival(stops ...string) *roles {
-	return &roles{engine.WorkerConfig{
+	return &roles{engine.Config{
 		Log: b.store, Flows: b.Flows, TokenStore: b.store, Stops: b.store, Joins: b.store, TaskQueue: tasksNowhere{}, Keys: testKeys, Now: b.Now,
 		Sleep: func(context.Context, time.Duration) error { return nil },
 		Wakes: wakesFunc(func(w engine.Wake) error {

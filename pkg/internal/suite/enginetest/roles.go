@@ -8,52 +8,26 @@ import (
 )
 
 // roles is an engine in all its roles. A case may change the configuration between two calls.
-type roles struct{ engine.WorkerConfig }
+type roles struct{ engine.Config }
 
-func (r *roles) worker() *engine.Worker {
-	worker, err := engine.NewWorker(r.WorkerConfig)
-	if err != nil {
-		panic(err)
-	}
-	return worker
-}
+func (r *roles) worker() *engine.Worker { return must(engine.NewWorker(r.Config)) }
 
-func (r *roles) runner() *engine.TaskRunner {
-	c := r.WorkerConfig
-	runner, err := engine.NewTaskRunner(engine.TaskRunnerConfig{
-		Wakes: c.Wakes, Caller: c.Caller, TokenStore: c.TokenStore, Keys: c.Keys, NewerKeys: c.NewerKeys, Generation: c.Generation,
-		Now: c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, Sleep: c.Sleep, LargeValues: c.LargeValues,
-	})
-	if err != nil {
-		panic(err)
-	}
-	return runner
-}
+func (r *roles) runner() *engine.TaskRunner { return must(engine.NewTaskRunner(r.Config)) }
 
 func (r *roles) client() *engine.Client {
-	c := r.WorkerConfig
-	client, err := engine.NewClient(engine.ClientConfig{
-		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Keys: c.Keys, Now: c.Now, Limits: c.Limits,
-		Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues, Descendants: c.Descendants, Index: c.Index, Pauses: c.Pauses,
-		CheckTarget: func(string) error { return nil },
-	})
-	if err != nil {
-		panic(err)
-	}
-	return client
+	c := r.Config
+	c.CheckTarget = func(string) error { return nil }
+	return must(engine.NewClient(c))
 }
 
-func (r *roles) janitor() *engine.Janitor {
-	c := r.WorkerConfig
-	janitor, err := engine.NewJanitor(engine.JanitorConfig{
-		Log: c.Log, Wakes: c.Wakes, Flows: c.Flows, TokenStore: c.TokenStore, Stops: c.Stops, Joins: c.Joins, Ends: c.Ends, Notices: c.Notices,
-		Descendants: c.Descendants,
-		Now:         c.Now, Limits: c.Limits, Observer: c.Observer, NewNonce: c.NewNonce, LargeValues: c.LargeValues,
-	})
+func (r *roles) janitor() *engine.Janitor { return must(engine.NewJanitor(r.Config)) }
+
+// must returns a role, none of which lacks a port.
+func must[T any](role T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return janitor
+	return role
 }
 
 // Advance is [engine.Worker.Advance].

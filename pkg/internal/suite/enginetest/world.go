@@ -103,7 +103,7 @@ type gate func() bool
 
 // worker is an engine whose every effect passes the gate.
 func (w *world) worker(alive gate) *roles {
-	return &roles{engine.WorkerConfig{
+	return &roles{engine.Config{
 		Log: gatedLog{w.store, alive}, Flows: w.store, TokenStore: gatedTokens{w.store, alive}, Stops: gatedStops{w.store, alive},
 		Joins: gatedJoins{w.store, alive}, TaskQueue: gatedQueue{w, alive}, Keys: testKeys, Now: w.clock,
 		Wakes: wakesFunc(func(wake engine.Wake) error {

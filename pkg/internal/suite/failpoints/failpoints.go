@@ -48,11 +48,11 @@ func gap(execution engine.ID, before, after, step string) {
 // Worker is an [engine.Worker] that reports its gaps. Recover and RecoverEnd have none.
 type Worker struct {
 	*engine.Worker
-	config engine.WorkerConfig
+	config engine.Config
 }
 
 // NewWorker returns a worker. It fails as [engine.NewWorker] does.
-func NewWorker(config engine.WorkerConfig) (Worker, error) {
+func NewWorker(config engine.Config) (Worker, error) {
 	worker, err := engine.NewWorker(config)
 	return Worker{worker, config}, err
 }
@@ -79,10 +79,10 @@ func (w Worker) Advance(ctx context.Context, wake engine.Wake) (engine.Dispositi
 }
 
 // TaskRunner is an [engine.TaskRunner] that reports its gaps.
-type TaskRunner struct{ config engine.TaskRunnerConfig }
+type TaskRunner struct{ config engine.Config }
 
 // NewTaskRunner returns a task runner. It fails as [engine.NewTaskRunner] does.
-func NewTaskRunner(config engine.TaskRunnerConfig) (TaskRunner, error) {
+func NewTaskRunner(config engine.Config) (TaskRunner, error) {
 	_, err := engine.NewTaskRunner(config)
 	return TaskRunner{config}, err
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // watchedClients reports the gaps of starts and of requests to stop.
-func watchedClients(p *parts.Parts, store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.ClientConfig {
+func watchedClients(p *parts.Parts, store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.Config {
 	config := p.ClientConfig(store, waits, values)
 	config.Log, config.TokenStore, config.Stops = failpoints.Log{Log: store}, watchedWaits{waits}, watchedWaits{waits}
 	return config
@@ -38,6 +38,6 @@ func (w watchedWaits) RequestStop(ctx context.Context, execution engine.ID, requ
 // watchedWorker is a worker that reports its gaps.
 type watchedWorker = failpoints.Worker
 
-func newWatchedWorker(config engine.WorkerConfig) (watchedWorker, error) {
+func newWatchedWorker(config engine.Config) (watchedWorker, error) {
 	return failpoints.NewWorker(config)
 }
