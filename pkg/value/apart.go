@@ -5,8 +5,8 @@ import "math"
 // Apart keeps values that are too large for the item in which they arise in parts of their own. Items,
 // and whatever else is encoded, refer to a part like to an item of another log.
 type Apart struct {
-	// From is the size above which a value is kept apart. Size is that of its encoding, which has
-	// references for what stands elsewhere.
+	// From is the size above which a value is kept apart. Size is the size of its encoding, which
+	// may contain references.
 	From int
 	// Name returns the name of a new part, another one each time.
 	Name func() string
@@ -45,7 +45,7 @@ func (e *Encoder) putApart(v Value) bool {
 	return true
 }
 
-// add notes where the values of a part are. What an earlier part has is a reference in a later one.
+// add records the place of each value of a part, so that later parts can refer to it.
 func (a *Apart) add(origin *Origin, seen map[*node]uint64) {
 	if a.places == nil {
 		a.places = make(map[*node]place, len(seen))

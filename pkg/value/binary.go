@@ -9,14 +9,14 @@ import (
 
 // Encoder writes values, numbers and texts in a compact binary form. The zero Encoder is ready.
 //
-// A value that is written again takes two or three bytes. That keeps the log of an execution small,
-// whose state and events share most of their values. With a place, values over 256 bytes that an
-// earlier item of the same log has are written as references, and also those of another log that
-// is deleted at the same instant.
+// A repeated value takes two or three bytes. That keeps the log of an execution small, because its
+// state and events share most of their values. With a place, a value over 256 bytes is written as a
+// reference if an earlier item of the same log has it. A value of another log is also written as a
+// reference if both logs are deleted at the same instant.
 type Encoder struct {
 	// Origin is the item being written, zero without references.
 	Origin Origin
-	// Measures says that only the size of what is written counts. Every origin counts as an earlier
+	// Measures says that only the size of the encoding counts. Every origin counts as an earlier
 	// item.
 	Measures bool
 	// Apart keeps the largest values apart from the item, nil for none.
@@ -46,7 +46,7 @@ const (
 	tagApart     = byte(KindObject) + 4 // the value stands in a part
 )
 
-// Reset forgets what was written and keeps the memory, unless that is much. Set Origin and Apart anew.
+// Reset discards the encoding and keeps the memory, up to a limit. Set Origin and Apart anew.
 func (e *Encoder) Reset() {
 	const most = 64 << 10
 	out, seen := e.out[:0], e.seen
@@ -57,7 +57,7 @@ func (e *Encoder) Reset() {
 	*e = Encoder{out: out, seen: seen}
 }
 
-// Bytes is what was written.
+// Bytes returns the encoding.
 func (e *Encoder) Bytes() []byte { return e.out }
 
 // Uint writes a number from 0.
@@ -142,11 +142,11 @@ func (e *Encoder) members(v Value, inline map[string]bool) {
 	}
 }
 
-// ErrDamaged reports that bytes are not what an [Encoder] wrote.
+// ErrDamaged reports that bytes are not the output of an [Encoder].
 var ErrDamaged = errors.New("encoded values are damaged")
 
-// Decoder reads what an [Encoder] wrote, in the same order. After the first damage all results are
-// zero and Err is not nil.
+// Decoder reads the output of an [Encoder], in the same order. After the first damage all results
+// are zero and Err is not nil.
 type Decoder struct {
 	in      []byte
 	values  []Value
@@ -169,12 +169,13 @@ const (
 // NewDecoder reads from data, which must not change meanwhile.
 func NewDecoder(data []byte) *Decoder { return &Decoder{in: data} }
 
-// NewDecoderAt reads what was written with a place.
+// NewDecoderAt returns a decoder for data that was encoded with a place.
 func NewDecoderAt(place Origin, data []byte) *Decoder {
 	return &Decoder{in: data, place: &place, expires: place.Expires}
 }
 
-// SetExpires sets the Expires of the place, if there is a place. What is read after it has it too.
+// SetExpires sets the Expires of the place, if there is a place. Values that are read later get it,
+// too.
 func (d *Decoder) SetExpires(expires int64) {
 	d.expires = expires
 	if d.place != nil {
@@ -343,7 +344,7 @@ func (d *Decoder) members(kind Kind) Value {
 	}
 	defer func() { d.depth-- }()
 	count := d.Count()
-	// Counts may be damaged, so the slice grows with what is read.
+	// The count may be damaged, so the slice grows while members are read.
 	const first = 16
 	members := make([]Member, 0, min(count, first))
 	for i := range count {

@@ -41,9 +41,10 @@ func (e *Encoder) placeOf(v Value) (place, bool) {
 	return apart, ok
 }
 
-// inline returns the keys of the members of a large object that are written in full: those that no
-// earlier item has, and the smallest up to heldAbove bytes together, because mappings and
-// conditions mostly read small members. The others are references. Size is what the members take.
+// inline returns the keys of the members of a large object that are written in full. These are the
+// members that no earlier item has, and the smallest members, up to heldAbove bytes together:
+// mappings and conditions mostly read small members. The other members are references. Size is the
+// encoded size of all members.
 func (e *Encoder) inline(v Value) (inline map[string]bool, size int) {
 	bySize := slices.Clone(v.n.members)
 	slices.SortStableFunc(bySize, func(a, b Member) int { return a.Value.Size() - b.Value.Size() })
@@ -62,7 +63,7 @@ func (e *Encoder) inline(v Value) (inline map[string]bool, size int) {
 	return inline, size
 }
 
-// referenceSize is about what a reference takes.
+// referenceSize is the approximate size of a reference.
 const referenceSize = 8
 
 // maxBesidePart is how many bytes of the members of an object stay with the reference to its part.

@@ -72,7 +72,7 @@ func syntaxError(data []byte) error {
 // reader reads valid JSON that is UTF-8.
 type reader struct {
 	data []byte
-	at   int   // what is read next
+	at   int   // the next byte to read
 	err  error // the first ambiguity
 }
 
@@ -186,7 +186,7 @@ func halfPair(quoted []byte) int {
 		case utf16.IsSurrogate(first):
 			return at
 		default:
-			at++ // what is escaped
+			at++ // the escaped character
 		}
 	}
 	return -1

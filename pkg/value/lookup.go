@@ -27,8 +27,8 @@ type Ref struct {
 // to it.
 const heldAbove = 256
 
-// IsComplete reports whether v has its content and that of everything inside. Of a reference only
-// kind and size are known; reading its content is a defect and panics.
+// IsComplete reports whether v and everything inside it have their content. A reference has only a
+// kind and a size; reading its content is a defect and panics.
 func (v Value) IsComplete() bool { return v.n == nil || !v.n.held && !v.n.partial }
 
 func (v Value) mustBeHere() {
@@ -48,10 +48,10 @@ type Lookup struct {
 	// these values and start over: the results are of no use.
 	Load []Ref
 
-	asked map[Ref]bool // those of Load
+	asked map[Ref]bool // the references in Load
 }
 
-// Open returns v with its content, parts of which may be references. If the content is not known,
+// Open returns v with its content, in which values may be references. If the content is not known,
 // Open adds v to Load and returns Missing.
 func (l *Lookup) Open(v Value) Value {
 	if v.n == nil || !v.n.held {
@@ -77,7 +77,7 @@ func (l *Lookup) ask(ref Ref) {
 	l.Load = append(l.Load, ref)
 }
 
-// Complete returns v with the content of everything inside. What is not known is added to Load.
+// Complete returns v with the content of everything inside. It adds unknown content to Load.
 func (l *Lookup) Complete(v Value) Value {
 	if v.IsComplete() {
 		return v

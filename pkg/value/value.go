@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is the type of a [Value]. The zero Kind is that of a missing value.
+// Kind is the type of a [Value]. The zero Kind is the kind of a missing value.
 type Kind uint8
 
 // The kinds of values: JSON's six, and Missing.
@@ -30,8 +30,8 @@ func (k Kind) String() string { return kindNames[k] }
 // pointer; the zero Value is Missing.
 type Value struct{ n *node }
 
-// node is what a Value points to. It does not change after its constructor returned, so values
-// share their parts.
+// node is the target of a Value's pointer. It does not change after its constructor returned, so
+// values share their parts.
 type node struct {
 	kind Kind
 	// held says that the value is a reference, and partial that something inside is.
@@ -113,8 +113,8 @@ func Array(elements ...Value) Value {
 	return ArrayFrom(members)
 }
 
-// ArrayFrom returns the array with the values of elements, whose keys are empty. It takes ownership
-// of the slice; no value is missing.
+// ArrayFrom returns the array with the values of elements, which have empty keys. It takes
+// ownership of the slice; no value is missing.
 func ArrayFrom(elements []Member) Value {
 	n := &node{kind: KindArray, members: elements, size: len("[]") + max(len(elements)-1, 0)}
 	for _, m := range elements {
