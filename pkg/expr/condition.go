@@ -23,7 +23,7 @@ func (c Condition) Holds(scope *Scope) bool { return c.root.eval(scope).IsTrue()
 // String writes c so that [ParseCondition] reads the same condition from it.
 func (c Condition) String() string { return string(c.root.appendTo(nil)) }
 
-// operand is a node of the condition's tree: a constant, a path, or an operator and what it joins.
+// operand is a node of the condition's tree: a constant, a path, or an operator with its operands.
 type operand struct {
 	operator string // one of those below or of a comparison, "" for a constant
 	constant value.Value
@@ -86,7 +86,7 @@ func (o *operand) compares(scope *Scope) bool {
 	return false
 }
 
-// complete is the value of an operand, whose content is going to be compared.
+// complete returns the value of an operand with the content that a comparison needs.
 func (o *operand) complete(scope *Scope) value.Value { return scope.Lookup.Complete(o.eval(scope)) }
 
 func compare(operator string, left, right value.Value) bool {
@@ -141,9 +141,9 @@ func (o *operand) appendTo(b []byte) []byte {
 	return o.appendOperands(b, " "+o.operator+" ", levelUnary)
 }
 
-// appendOperands writes those that bind weaker than least in parentheses. There are never more of
-// them than in the text that o was read from, so what prints is never nested too deep to be read
-// again.
+// appendOperands writes the operands and puts operands that bind weaker than least in parentheses.
+// It never writes more parentheses than the text of o had, so the output is never nested too deeply
+// to be read again.
 func (o *operand) appendOperands(b []byte, separator string, least int) []byte {
 	for i, of := range o.operands {
 		if i > 0 {

@@ -33,14 +33,14 @@ type Mapping struct {
 // nil if the flow has no list.
 type Mappings []Mapping
 
-// NewMappings returns the mappings of list, whose targets differ.
+// NewMappings returns the mappings of list. Their targets must differ.
 func NewMappings(list ...Mapping) Mappings {
 	sorted := append(Mappings{}, list...)
 	slices.SortFunc(sorted, func(a, b Mapping) int { return strings.Compare(a.Target, b.Target) })
 	return sorted
 }
 
-// Eval returns the object with all targets whose source is not missing.
+// Eval returns the object with each target that has a value.
 func (ms Mappings) Eval(scope *Scope) value.Value {
 	members := make([]value.Member, 0, len(ms))
 	for _, m := range ms {

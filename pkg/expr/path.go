@@ -25,7 +25,7 @@ const (
 // MappingRoots are the roots that the source of a mapping may begin with.
 var MappingRoots = []Root{RootInput, RootLocal, RootContext}
 
-// Scope has the values of the roots. Those that no path begins with may be missing.
+// Scope has the values of the roots. A root may be missing if no path begins with it.
 type Scope struct {
 	Self, Input, Local, Context value.Value
 	// Lookup finds the content of references; it may be nil if there are none.
@@ -175,8 +175,8 @@ func (p Path) String() string {
 	return string(b)
 }
 
-// Eval returns the selected value, or Missing. [*] returns one flat list with what the rest of the
-// path selects from each element of an array. It selects nothing from other values.
+// Eval returns the selected value, or Missing. [*] applies the rest of the path to each element of
+// an array and returns one flat list of the results. It selects nothing from other values.
 func (p Path) Eval(scope *Scope) value.Value {
 	return selectFrom(scope.root(p.root), p.segments, scope.Lookup)
 }

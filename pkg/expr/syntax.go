@@ -13,13 +13,13 @@ import (
 // SyntaxError reports an error in the text of a path or a condition.
 type SyntaxError struct {
 	Offset  int    // characters before the place
-	Message string // what was found, what is allowed
+	Message string // says which text was found and which is allowed
 }
 
 func (e *SyntaxError) Error() string { return e.Message }
 
 // scanner reads the text of a path or a condition. After the first error it is at the end of the
-// text, and what it reads has no meaning.
+// text, and its results have no meaning.
 type scanner struct {
 	what string // "path" or "condition", for messages
 	text string

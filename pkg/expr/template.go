@@ -20,8 +20,8 @@ type filled struct {
 	value Template
 }
 
-// ParseTemplate reads a template whose paths begin with $, the step's own input. The error, of type
-// [*SyntaxError], is that of the first broken path.
+// ParseTemplate reads a template. Its paths begin with $, the step's own input. The error, of type
+// [*SyntaxError], describes the first broken path.
 func ParseTemplate(v value.Value) (Template, error) {
 	switch {
 	case v.Kind() == value.KindString && strings.HasPrefix(v.Text(), string(RootSelf)):
@@ -50,8 +50,8 @@ func (t Template) IsMissing() bool { return t.isConstant() && t.constant.IsMissi
 
 func (t Template) isConstant() bool { return t.path.root == "" && t.members == nil }
 
-// Eval returns the value with what the paths select. If a path leads nowhere, a member is left out
-// and an element is null.
+// Eval returns the value with the selected values in place of the paths. If a path leads nowhere, a
+// member is left out and an element is null.
 func (t Template) Eval(scope *Scope) value.Value {
 	switch {
 	case t.path.root != "":
@@ -76,7 +76,7 @@ func (t Template) Eval(scope *Scope) value.Value {
 	return value.ObjectFrom(members)
 }
 
-// Has reports whether the template has a member, whose path may lead nowhere.
+// Has reports whether the template has a member. The member's path may lead nowhere.
 func (t Template) Has(key string) bool { return !t.constant.Get(key).IsMissing() }
 
 // Source returns the value that the template was read from, with paths as texts.

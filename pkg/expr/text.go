@@ -19,8 +19,9 @@ type textPart struct {
 
 const beginOfValue = "${" + string(RootSelf)
 
-// ParseText reads a text whose paths begin with $, the step's own input: "Pay ${$.amount}?". Any other "${" and "$" is a part of
-// the text. The error, of type [*SyntaxError], is that of the first broken path.
+// ParseText reads a text with paths that begin with $, the step's own input: "Pay ${$.amount}?".
+// Any other "${" and "$" is a part of the text. The error, of type [*SyntaxError], describes the
+// first broken path.
 func ParseText(text string) (Text, error) {
 	s := &scanner{what: "text", text: text}
 	var t Text
