@@ -13,7 +13,7 @@ type Data interface {
 	Enter(f *Frame) value.Value
 	// Leave returns the output. The frame has the input, and the result of the step as its local value.
 	Leave(f *Frame) value.Value
-	// Caught returns the output of a step whose failure a catch has.
+	// Caught returns the output of a step if a catch handles its failure.
 	Caught(f *Frame, failure token.Outcome) value.Value
 	// ReadsResult reports whether Leave reads the local value. The lanes of a fork keep their outputs only then.
 	ReadsResult() bool
@@ -21,7 +21,7 @@ type Data interface {
 	ReadsAttempt() bool
 }
 
-// Frame is what a [Data] may read.
+// Frame has everything that a [Data] may read.
 type Frame struct {
 	Input, Local value.Value
 	// Lookup loads the values that are held by reference.
@@ -29,11 +29,12 @@ type Frame struct {
 	Surroundings
 }
 
-// Surroundings are what a [Frame] has beside values.
+// Surroundings are the parts of a [Frame] beside its values.
 type Surroundings interface {
 	// Context returns the context. It makes a token for the attempt, so it is only called if the context is read.
 	Context() Context
-	// Missing notes a source without a value, whose target is left out. Field is where the definition has it.
+	// Missing reports a source without a value; its target is left out. Field is the field of the
+	// definition that has the source.
 	Missing(field, target, source string)
 }
 

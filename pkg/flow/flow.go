@@ -61,15 +61,15 @@ func (s *Step) IsFork() bool {
 	return false
 }
 
-// Series are steps that run one after the other: those of the flow, of a branch, of an entry of a
-// catch, or of the iterations of a foreach. A goto does not leave its series.
+// Series are steps that run one after the other: the steps of the flow, of a branch, of an entry of
+// a catch, or of an iteration of a foreach. A goto does not leave its series.
 type Series struct {
 	Steps []*Step
 	Owner *Step // the step that the series belongs to, nil for the flow
 }
 
-// Kind is what a step does: one of [*Task], [*Pass], [*Wait], [*Choice], [*Parallel], [*Foreach],
-// [*Succeed] and [*Fail].
+// Kind says how a step works. It is one of [*Task], [*Pass], [*Wait], [*Choice], [*Parallel],
+// [*Foreach], [*Succeed] and [*Fail].
 //
 //sumtype:decl
 type Kind interface {
@@ -87,8 +87,7 @@ type (
 		// ParamPlaces returns a function that finds the position in Params of a path of keys and numbers. It is nil
 		// without Params.
 		ParamPlaces func() func(path []string) Position
-		// Params are those that a job is started with, or an operation is called with, evaluated on the step's
-		// input.
+		// Params are the parameters of the job or the operation, evaluated on the step's input.
 		Params expr.Template
 		// Account is the account of AWS that the job runs in, missing for the stack's. It is evaluated as Params are.
 		Account expr.Template
@@ -178,7 +177,7 @@ type (
 		Path expr.Path
 	}
 
-	// Choice runs the first branch whose condition holds.
+	// Choice runs the first branch with a condition that holds.
 	Choice struct {
 		Branches []Branch
 		Default  *Branch // may be nil; has no condition
@@ -189,8 +188,8 @@ type (
 		Branches [][]*Step // up to [MaxBranches], each with a step
 	}
 
-	// Foreach runs its steps once for each element of a list. Its local value is the list of those
-	// of the iterations.
+	// Foreach runs its steps once for each element of a list. Its local value is the list of the
+	// iterations' local values.
 	Foreach struct {
 		Collection expr.Path // selects the list from the step's input
 		Item       string    // the key of the element in the input of its iteration
@@ -229,7 +228,7 @@ const (
 	PatternWaitForCondition                // a result that meets the condition
 )
 
-// WaitMode is what a wait step is given.
+// WaitMode says how a wait step states its end.
 type WaitMode uint8
 
 // The modes of a wait: seconds or an instant, in the definition or in the

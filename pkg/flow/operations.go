@@ -6,8 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// action returns the action that the task calls, starts a job with or sends a message with; "" for a function, and for a custom kind,
-// whose params only its function knows.
+// action returns the action that the task calls, starts a job with or sends a message with. It
+// returns "" for a function, and for a custom kind: only its function knows the params.
 func (t *Task) action() string {
 	if jobs.IsCustom(t.Resource.Kind) {
 		return ""
@@ -20,7 +20,7 @@ func (t *Task) action() string {
 
 // ActionMistake is a mistake in a task with an action.
 type ActionMistake struct {
-	// Message has what was found and what is allowed, or what is missing.
+	// Message says which text was found and which is allowed, or which is missing.
 	Message string
 	// InParams reports that the mistake is in the params, and not in the name of the action.
 	InParams bool

@@ -35,7 +35,8 @@ func (s Severity) String() string { return severities[s] }
 // MarshalText implements [encoding.TextMarshaler].
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Problem is one mistake in a definition. Its message has what was found and what is allowed.
+// Problem is one mistake in a definition. Its message says which text was found and which is
+// allowed.
 type Problem struct {
 	Position
 	Severity Severity `json:"severity"`
@@ -44,7 +45,7 @@ type Problem struct {
 
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
-// NewProblem returns a problem whose message is one line.
+// NewProblem returns a problem with a message of one line.
 func NewProblem(severity Severity, at Position, format string, args ...any) Problem {
 	return Problem{Position: at, Severity: severity, Message: lineBreaks.Replace(fmt.Sprintf(format, args...))}
 }
@@ -70,8 +71,8 @@ func (ps Problems) Errors() Problems {
 // MaxProblems is how many problems of a definition are reported.
 const MaxProblems = 100
 
-// Reported returns the problems in their order, each once: at most the first [MaxProblems], errors before others, and a last one
-// that counts the rest. It changes ps.
+// Reported returns the problems in their order, each once: at most the first [MaxProblems], errors
+// before others, and a last problem that counts the rest. It changes ps.
 func (ps Problems) Reported() Problems {
 	ps.sort()
 	kept := slices.Compact(ps) // an alias repeats problems

@@ -20,8 +20,8 @@ type Resource struct {
 	Function string
 	// Subflow says that the task starts an execution of a flow.
 	Subflow bool
-	// Flow is the name of the flow of which a sub-flow is an execution. It is "" for other resources, and if the
-	// parameters name the flow by a path.
+	// Flow is the name of the flow that a sub-flow executes. It is "" for other resources, and if
+	// the parameters name the flow by a path.
 	Flow string
 }
 
@@ -46,5 +46,6 @@ func (r Resource) IsAction() bool {
 // IsFunction reports whether r is a function that is called with the step's input.
 func (r Resource) IsFunction() bool { return r.Kind == "" && r.Operation == "" && !r.Subflow }
 
-// OfService reports whether the errors of r are those of a service of AWS: of one that runs jobs, or that has the operation.
+// OfService reports whether the errors of r are errors of a service of AWS, which runs the job or
+// has the operation.
 func (r Resource) OfService() bool { return r.Kind != "" || r.Operation != "" }

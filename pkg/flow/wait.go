@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Until returns the end of a wait that begins now. The error says what is wrong with a value of the input.
+// Until returns the end of a wait that begins now. The error describes the mistake in a value of
+// the input.
 func (w *Wait) Until(input value.Value, lookup *value.Lookup, now time.Time) (time.Time, error) {
 	given := value.Missing()
 	if w.Mode == WaitDurationPath || w.Mode == WaitTimestampPath {
