@@ -63,7 +63,7 @@ func (d *Data) ReadsResult() bool { return d.Output.Uses(expr.RootLocal) }
 // ReadsAttempt implements [flow.Data].
 func (d *Data) ReadsAttempt() bool { return d.Input.Uses(expr.RootContext) }
 
-// mapped evaluates the mappings in a field and notes those whose source is missing.
+// mapped evaluates the mappings in a field and reports each mapping with a missing source.
 func mapped(field string, mappings expr.Mappings, f *flow.Frame) value.Value {
 	scope := &expr.Scope{Input: f.Input, Local: f.Local, Lookup: f.Lookup}
 	if mappings.Uses(expr.RootContext) {

@@ -134,10 +134,10 @@ const maxLevels = 500
 type reader struct {
 	problems flow.Problems
 	lines    []string
-	runes    [][]rune // the lines whose columns were counted, nil for others
+	runes    [][]rune // the characters of lines with a counted column, nil for other lines
 	nodes    int
 	bytes    int                 // of the scalars
-	levels   int                 // lists and mappings around what is being read
+	levels   int                 // lists and mappings around the node being read
 	stopped  bool                // the document is too large, so the rest is not read
 	inside   map[*yaml.Node]bool // anchors being followed
 }

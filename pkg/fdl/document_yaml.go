@@ -164,7 +164,8 @@ func isTagged(y *yaml.Node) bool {
 	return y.Style&yaml.TaggedStyle != 0 && (y.Kind != yaml.ScalarNode || y.ShortTag() != "!!str")
 }
 
-// templateTags are those of deployment templates, which a tool replaces before it creates the flow.
+// templateTags are the tags of deployment templates. A tool replaces them before it creates the
+// flow.
 var templateTags = []string{"!Ref", "!GetAtt", "!Sub", "!Join", "!ImportValue", "!FindInMap", "!Select", "!Split", "!If"}
 
 // tagMeant says what to write instead of a tag. A condition like "!$.done" looks like one to YAML.

@@ -11,9 +11,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// fields are the fields of a mapping in the definition whose names were checked. A method that reads
-// a field reports a value that is not allowed, and returns the zero value for it and for a missing
-// field.
+// fields are the fields of a mapping in the definition. Their names were checked. A method that
+// reads a field reports a value that is not allowed, and returns the zero value for it and for a
+// missing field.
 type fields struct {
 	element
 
@@ -32,8 +32,8 @@ type pathSource struct {
 	path string
 }
 
-// fields reads an element. It returns nil for what is not a mapping, and reports fields that are not
-// allowed or missing.
+// fields reads an element. It reports fields that are not allowed or missing. It returns nil if n
+// is not a mapping.
 func (p *parser) fields(n *node, name string) *fields {
 	f := &fields{element: findElement(name), parser: p, node: n}
 	if n.kind != nodeMapping {
@@ -64,7 +64,7 @@ func (f *fields) extension(e entry) {
 	}
 }
 
-// unknownField reports a field. It uses a misspelt field as the one that it means, so that its
+// unknownField reports a field. A misspelt field is used under the name that it resembles: its
 // problems are reported, too, and the field is not reported as missing.
 func (f *fields) unknownField(e entry) {
 	meant := f.parser.closest(e.key, f.keys)
@@ -161,7 +161,7 @@ func (f *fields) text(name string) string {
 	})
 }
 
-// key returns the key of a value, and warns of one that is written as a path.
+// key returns the key of a value, and warns of a key that is written as a path.
 func (f *fields) key(name string) string {
 	key := f.text(name)
 	if rest, ok := strings.CutPrefix(key, "$"); ok {

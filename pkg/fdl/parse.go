@@ -39,9 +39,9 @@ type parser struct {
 	flow  flow.Flow
 	names map[string]named
 	jumps []jump
-	// functions are those that tasks call, by their names.
+	// functions are the functions that tasks call, by their names.
 	functions map[string]calledFunction
-	// forks are the parallel and foreach steps around what is being read.
+	// forks counts the parallel and foreach steps around the step being read.
 	forks int
 	// locals are the sources in the input of steps that read $local.
 	locals []localSource
@@ -66,8 +66,8 @@ func (p *parser) flowFrom(root *node) {
 	p.checkSources(f, nil)
 }
 
-// otherLanguages are those that a document may be written in. Their signs are fields of the root
-// that FDL does not have.
+// otherLanguages are languages that a document may be written in by mistake. Their signs are fields
+// of the root that FDL does not have.
 var otherLanguages = []struct {
 	signs []string
 	what  string
@@ -227,7 +227,7 @@ func (p *parser) pathsInside(n *node) {
 		shortened(text))
 }
 
-// fileEndings are those of names like input.json, which are no paths.
+// fileEndings are the endings of names like input.json, which are not paths.
 var fileEndings = []string{
 	"bin", "csv", "gz", "html", "jpg", "json", "jsonl", "log", "md", "mp3", "mp4", "parquet", "pdf", "png", "tar", "tsv", "txt",
 	"xlsx", "xml", "yaml", "yml", "zip",

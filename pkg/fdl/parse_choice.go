@@ -39,7 +39,7 @@ func (p *parser) jump(f *fields, from *flow.Step, to **flow.Step) {
 	}
 }
 
-// jump is a goto whose target is looked up when all steps are known.
+// jump is a goto. Its target is looked up when all steps are known.
 type jump struct {
 	at     flow.Position
 	from   *flow.Step // the choice or task that carries it
@@ -69,7 +69,7 @@ func (p *parser) resolveJumps() {
 // and a flow with more lost gotos has another mistake.
 const mostMeant = 20
 
-// namesIn returns the names of the steps of a series, those that repeat another name excepted.
+// namesIn returns the names of the steps of a series, without steps that repeat another name.
 func (p *parser) namesIn(series *flow.Series) (names []string) {
 	for _, s := range series.Steps {
 		if p.names[s.Name].step == s {

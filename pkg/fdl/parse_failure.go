@@ -9,7 +9,7 @@ const (
 	defaultMaxAttempts = 3
 )
 
-// failures reads what a task does after a failed attempt.
+// failures reads the retry and catch fields of a task.
 func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
 	for _, item := range f.items("retry") {
 		if policy := p.fields(item, "policy"); policy != nil {

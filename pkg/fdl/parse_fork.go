@@ -45,8 +45,8 @@ func (p *parser) iterationMapping(foreach *flow.Foreach, n *node) {
 	}
 }
 
-// fork enters a step that runs others side by side and returns the function that leaves it. The
-// first one that is too deep is a problem.
+// fork enters a step that runs others side by side and returns the function that leaves it. It
+// reports the first step that is nested too deeply.
 func (p *parser) fork(step *flow.Step) (leave func()) {
 	if p.forks++; p.forks == flow.MaxForks+1 {
 		p.problem(step.Position, "parallel and foreach are nested more than %d deep; split the flow", flow.MaxForks)

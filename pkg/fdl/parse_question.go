@@ -8,14 +8,14 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// The limits of what a callback asks.
+// The limits of a callback's question.
 const (
 	MaxPrompt  = 4096 // characters
 	MaxChoices = 20
 	MaxLabel   = 80 // characters
 )
 
-// question reads what the person is asked who reports the outcome of a callback.
+// question reads the question for the person who reports the outcome of a callback.
 func (p *parser) question(task *flow.Task, f *fields) {
 	task.Prompt = f.prompt()
 	if n := f.get("prompt"); n != nil && task.Signed {
@@ -55,7 +55,7 @@ func (f *fields) prompt() expr.Text {
 // bareValue matches a path from the step's input that is not in braces.
 var bareValue = compiled(`(?:^|[^{])(\$\.[A-Za-z_][A-Za-z0-9_]*)`)
 
-// label returns the label of a choice. Seen are those of the choices before.
+// label returns the label of a choice. Seen has the labels of the earlier choices.
 func (f *fields) label(seen map[string]flow.Position) string {
 	text := f.text("label")
 	label := strings.TrimSpace(text)
@@ -81,7 +81,7 @@ func (f *fields) shortEnough(name, text string, most int) {
 	}
 }
 
-// output returns the output of a choice, whose paths are those of service parameters.
+// output returns the output of a choice. Its paths have the form of paths in service parameters.
 func (f *fields) output() expr.Template {
 	n := f.get("output")
 	switch {

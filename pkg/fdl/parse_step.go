@@ -155,7 +155,7 @@ func (p *parser) selfPath(n *node) (expr.Path, bool) {
 	return path, true
 }
 
-// selfMeant suggests a path for one that is written as in a mapping.
+// selfMeant suggests a path in place of a path that is written as in a mapping.
 func selfMeant(text string) string {
 	for _, root := range []expr.Root{expr.RootInput, expr.RootLocal} {
 		if rest, ok := strings.CutPrefix(text, string(root)+"."); ok {

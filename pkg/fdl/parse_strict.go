@@ -83,7 +83,7 @@ const (
 	executionInput = "$context.execution.input"
 )
 
-// mayBeInContext reports whether $context may have what the path selects.
+// mayBeInContext reports whether $context may have a value for the path.
 func mayBeInContext(path string) bool {
 	for _, known := range contextPaths {
 		if path == known || strings.HasPrefix(known, path+".") {

@@ -46,8 +46,8 @@ func (p *parser) subflowParams(n *node, resource flow.Resource) value.Value {
 	return params
 }
 
-// subflowParam checks a parameter. A value that begins with "$" is a path, whose value is checked when the
-// step runs.
+// subflowParam checks a parameter. A value that begins with "$" is a path; the selected value is
+// checked when the step runs.
 func (p *parser) subflowParam(e entry, resource flow.Resource, allowed []string) {
 	text, isText := e.value.text()
 	isPath := isText && strings.HasPrefix(text, "$")

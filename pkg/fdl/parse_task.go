@@ -155,7 +155,7 @@ func (p *parser) action(n *node, f *fields) flow.Resource {
 	return resource
 }
 
-// params are those that the resource names, and the step's.
+// params returns the step's parameters together with the parameters that the resource names.
 func (p *parser) params(f *fields, resource flow.Resource) expr.Template {
 	n := f.get("serviceParams")
 	switch {
@@ -276,7 +276,7 @@ var patterns = map[string]flow.Pattern{
 	"waitForCondition": flow.PatternWaitForCondition,
 }
 
-// patternsOf returns what the resource is, and the patterns that it has.
+// patternsOf returns a phrase for the resource, and the patterns that it has.
 func patternsOf(resource flow.Resource) (what string, allowed []string) {
 	switch {
 	case resource.Subflow:

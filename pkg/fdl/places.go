@@ -6,8 +6,9 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// PositionOf returns the position of a value in a YAML text. The path has names of members and indices of elements. If it leads to
-// no value, the position is that of the last value on the way.
+// PositionOf returns the position of a value in a YAML text. The path has names of members and
+// indices of elements. If it leads to no value, PositionOf returns the position of the last value
+// on the way.
 func PositionOf(text []byte, path ...string) flow.Position {
 	n := (&reader{}).read(text)
 	if n == nil {
@@ -41,7 +42,8 @@ func placesIn(n *node) func() func(path []string) flow.Position {
 // places has the entries of mappings by their keys.
 type places map[*node]map[string]entry
 
-// entries returns those of n. It goes through a mapping once: each of its many members may have a mistake.
+// entries returns the entries of n by key. It goes through a mapping once: each of its many members
+// may have a mistake.
 func (p places) entries(n *node) map[string]entry {
 	if _, isKnown := p[n]; !isKnown {
 		p[n] = map[string]entry{}

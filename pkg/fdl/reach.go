@@ -76,7 +76,8 @@ func (p *parser) after(step *flow.Step) []*flow.Step {
 	return []*flow.Step{next}
 }
 
-// afterBranches are what follows the branches of a choice. Nothing follows one that always fails.
+// afterBranches returns the steps that follow the branches of a choice. No step follows a branch
+// that always fails.
 func (p *parser) afterBranches(branches []flow.Branch, next *flow.Step) []*flow.Step {
 	var after []*flow.Step
 	for _, branch := range branches {

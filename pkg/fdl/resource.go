@@ -33,8 +33,8 @@ func operationMeant(text string) string {
 // anyText is a region or an account. A placeholder in it may have colons: ${ALIYUN::Region}.
 const anyText = `(?:\$\{[^{}]*\}|[^:])*`
 
-// resourceForms are the resources that can be called. Region and account may be any text: a flow
-// keeps those of its first cloud.
+// resourceForms are the resources that can be called. Region and account may be any text, because a
+// flow keeps the region and the account of its first cloud.
 var resourceForms = []func() *regexp.Regexp{
 	compiled(`^acs:fc:` + anyText + `:` + anyText + `:services/(?P<service>[^/.:\s]+)(?:\.(?P<qualifier>[^/:\s]+))?/functions/(?P<function>[^/:.\s]+)$`),
 	compiled(`^acs:fc:` + anyText + `:` + anyText + `:functions/(?P<function>[^/:.\s]+)(?:/(?P<qualifier>[^/:\s]+))?$`),

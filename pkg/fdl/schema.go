@@ -16,8 +16,8 @@ var schema []byte
 // pattern of a task it needs. The text of conditions, paths and gotos only [Parse] checks.
 func Schema() []byte { return slices.Clone(schema) }
 
-// element is what a definition is made of, as the schema describes it: the flow, a type of step, or
-// what stands in steps.
+// element is a mapping that the schema describes: the flow, a type of step, or a mapping inside a
+// step.
 type element struct {
 	name     string
 	title    string   // "a task step", for messages
@@ -26,7 +26,7 @@ type element struct {
 	schemas  map[string]*node // of the fields
 }
 
-// elements are those of the schema.
+// elements are the elements of the schema.
 var elements = sync.OnceValue(func() []element {
 	root := (&reader{}).read(schema)
 	definitions := root.get("definitions")
@@ -54,7 +54,7 @@ func elementFrom(name string, n, definitions *node) element {
 	return e
 }
 
-// findElement returns the element of that name, which exists.
+// findElement returns the element with the name, which must exist.
 func findElement(name string) element {
 	all := elements()
 	return all[slices.IndexFunc(all, func(e element) bool { return e.name == name })]

@@ -13,9 +13,9 @@ import (
 // Filled is a text with values in place of its placeholders.
 type Filled struct {
 	Text []byte
-	// Names are those of the placeholders, in the order of the text. A name may repeat.
+	// Names are the names of the placeholders, in the order of the text. A name may repeat.
 	Names []string
-	// Read says what was read in place of references of a template.
+	// Read describes the text that was read in place of each reference of a template.
 	Read []string
 
 	isFilled bool // placeholders have values
@@ -27,8 +27,8 @@ type Filled struct {
 // ${!NAME} for ${NAME}.
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{!?` + name + `\}`) })
 
-// pseudoParameters begin names that ROS defines. Waitless does not use what they stand for, so they
-// may have no value.
+// pseudoParameters is the prefix of names that ROS defines. Waitless does not use their values, so
+// they may have no value.
 const pseudoParameters = "ALIYUN::"
 
 // Fill replaces the placeholders of a text in YAML or JSON by the values of variables. It reports

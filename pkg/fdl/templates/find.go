@@ -17,7 +17,7 @@ type Flow struct {
 	Name string
 	// ID is the name of the resource.
 	ID string
-	// Kind is what the template calls the flow, like ALIYUN::FNF::Flow.
+	// Kind is the template's type of the flow, like ALIYUN::FNF::Flow.
 	Kind string
 	// File is the path of the definition, as seen from the template. It is empty if the template has the
 	// definition itself.
@@ -31,12 +31,12 @@ type Flow struct {
 type template struct {
 	text string
 	root *yaml.Node
-	// values are those of parameters, of variables and of attributes of resources, by the names that
-	// placeholders have.
+	// values has the values of parameters, of variables and of attributes of resources, by the
+	// names in placeholders.
 	values map[string]string
-	// names are those of parameters and variables, and of what the template refers to.
+	// names are the names of parameters and variables, and the names that the template refers to.
 	names []string
-	// functions are those that the template defines: service/function.
+	// functions are the functions that the template defines: service/function.
 	functions []string
 	// isProject reports a project of Serverless Devs.
 	isProject bool
@@ -48,8 +48,8 @@ var flowTypes = []string{"ALIYUN::FNF::Flow", "Aliyun::Serverless::Flow"}
 // flowComponent is the component of Serverless Devs that deploys flows.
 const flowComponent = "fnf"
 
-// Find returns the flows that a template defines. It returns none for a text that cannot be read and
-// for one that is a flow.
+// Find returns the flows that a template defines. It returns none for an unreadable text and for
+// the definition of a flow.
 func Find(text []byte, vars map[string]string) (flows []Flow) {
 	t := &template{text: strings.TrimPrefix(string(text), "\uFEFF"), values: map[string]string{}}
 	nodes, readable := load(t.text)
@@ -84,7 +84,7 @@ func Find(text []byte, vars map[string]string) (flows []Flow) {
 	return flows
 }
 
-// kindOf returns what a resource that is a flow is called, "" for another resource.
+// kindOf returns the type of a resource that is a flow, "" for another resource.
 func (t *template) kindOf(resource *yaml.Node) string {
 	if kind := t.textOf(child(resource, "Type")); slices.Contains(flowTypes, kind) {
 		return kind
@@ -268,7 +268,7 @@ func entries(node *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	}
 }
 
-// child returns the value of a key, or what it is an alias of.
+// child returns the value of a key. For an alias, it returns the node that the alias refers to.
 func child(node *yaml.Node, key string) *yaml.Node {
 	for name, value := range entries(node) {
 		if name == key {

@@ -60,7 +60,7 @@ var never = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^
 type importing struct {
 	template *template // nil for a flow in a file of its own
 	values   map[string]string
-	given    map[string]string // those of values that are no values of the template
+	given    map[string]string // the entries of values that the template does not have
 	text     string            // of the definition and of the template
 	isFilled bool              // placeholders have values
 	names    []string
@@ -180,7 +180,7 @@ func (i *importing) noValue(what, name string) string {
 	return fmt.Sprintf("%s has no value%s (give --var %s=VALUE)", what, i.hint(name), name)
 }
 
-// word matches what may be a name.
+// word matches a possible name.
 var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(name) })
 
 // hint says which name was probably meant in place of one without a value: another one, or this one in

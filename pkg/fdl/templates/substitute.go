@@ -17,7 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// rules say what is replaced in the scalars of a document.
+// rules say how parts of a document's scalars are replaced.
 type rules struct {
 	// pattern matches the parts of a scalar that are replaced.
 	pattern *regexp.Regexp
@@ -43,15 +43,15 @@ type substitution struct {
 
 	text     string
 	lines    []int        // where the lines begin
-	sought   place        // the last one that offset returned
-	counted  place        // the last one that position returned
+	sought   place        // the last place that offset returned
+	counted  place        // the last place that position returned
 	nodes    []*yaml.Node // of the document, in the order of the text
-	meant    []scalar     // what the nodes are afterwards
+	meant    []scalar     // the nodes after the edits
 	edits    []edit
 	problems flow.Problems
 }
 
-// scalar is what a node is meant to be.
+// scalar is the intended state of a node.
 type scalar struct {
 	text    string
 	changed bool
