@@ -7,8 +7,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Record is what a store keeps of a token, under its handle. The zero Record is
-// that of a token that is open and has no heartbeat.
+// Record is the stored state of a token, under its handle. The zero Record is the record of an open
+// token without a heartbeat.
 type Record struct {
 	// Outcome is nil while the token is open. It never changes afterwards.
 	Outcome *Outcome
@@ -27,8 +27,8 @@ type Record struct {
 	// that is known to be sent.
 	PolledJob string
 	Polled    int
-	// Reply is what the function returned that got the token, nil while it is
-	// unknown. It is kept only for a function that the task queue called.
+	// Reply is the reply of the function that got the token, nil while it is unknown. It is kept
+	// only for a function that the task queue called.
 	Reply *value.Value
 }
 
@@ -102,7 +102,7 @@ func (b BeginOp) Apply(r Record) Record {
 	return r
 }
 
-// ReplyOp records what the function returned that got the token.
+// ReplyOp records the reply of the function that got the token.
 type ReplyOp struct{ Reply value.Value }
 
 // Apply returns the record after the operation, which a store does in one atomic

@@ -37,7 +37,7 @@ func SenderOf(name string) Sender {
 	return Sender(sum[:senderSize])
 }
 
-// Flags say what a token stands for, and what a callback that closes it must have.
+// Flags give the purpose of a token and the properties that a callback must have to close it.
 type Flags uint8
 
 // The flags.
@@ -158,7 +158,7 @@ func (id ID) head(key uint8) []byte {
 // key, or expired. It does not say which, because the reason would only help a forger.
 var ErrInvalid = errors.New("the token is not valid: it is damaged, was not issued here, or expired with its execution")
 
-// Verify returns what the token's text says, if one of the keys signed it and it has not
+// Verify returns the content of the token's text, if one of the keys signed it and it has not
 // expired. The error is [ErrInvalid], inside an [*UnknownKeyError] if newer keys may verify the
 // text. Verify takes the same time for every signature.
 func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err error) {
@@ -180,12 +180,12 @@ func (k Keys) Verify(text string, now time.Time) (id ID, handle string, err erro
 	return id, handle, nil
 }
 
-// UnknownKeyError says that a text names a key that is not one of these. The key may have been
-// added after these were read: read the keys again and try once more. Its text is that of the error
-// without that key, and does not tell a forger that only the key is unknown.
+// UnknownKeyError says that a text names an unknown key. The key may have been added after the keys
+// were read: read the keys again and try once more. The error has the same text as the wrapped
+// error and does not tell a forger that only the key is unknown.
 type UnknownKeyError struct{ error }
 
-// Unwrap returns what the text is without that key.
+// Unwrap returns the error that hides the unknown key.
 func (e *UnknownKeyError) Unwrap() error { return e.error }
 
 // With calls use with the keys. If use fails with an [*UnknownKeyError], With calls it once more
@@ -238,7 +238,7 @@ func (k Key) derived(use string) []byte {
 	return secret
 }
 
-// decodeHead returns what a handle of this version encodes.
+// decodeHead returns the decoded head of a handle of this version.
 func decodeHead(handle string) (head []byte, ok bool) {
 	head, err := encoding.DecodeString(handle)
 	if err != nil || len(head) < headSize || head[0]>>flagBits != version {
