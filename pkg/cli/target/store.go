@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/waitless/waitless/pkg/cli/view"
@@ -204,7 +205,11 @@ func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 		return nil, nil
 	}
 	c := &Client{Client: client, Interval: storeInterval, News: storeWait}
-	if holder, err := c.Holder(ctx); err != nil || holder.Kind != "dev" {
+	holder, err := c.Holder(ctx)
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, nil // the process was ending
+	case err != nil || holder.Kind != "dev":
 		return nil, err
 	}
 	return c, nil

@@ -62,3 +62,27 @@ func TestFollowerRepeatsRequestsOfLostConnections(t *testing.T) {
 		})
 	}
 }
+
+// A process that is killed may leave its socket open for some moments: until a program that it is just starting replaces itself.
+func TestNoDevIsFoundBehindALostConnection(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.ReadFull(conn, make([]byte, 1)) // what is not read resets the connection
+			_ = conn.Close()
+		}
+	}()
+	if client, err := (Opener{Stores: heldStore{}}).Dev(t.Context(), dir); client != nil || err != nil {
+		t.Errorf("client %v, error %v", client, err)
+	}
+}

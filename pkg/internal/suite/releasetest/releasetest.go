@@ -55,7 +55,7 @@ func Git(tb testing.TB, root string, args ...string) []byte {
 
 // Flows are the files of the flow `journey`, which has in flight what an execution may have, and of its sub-flow `child`.
 func Flows(root string) []string {
-	folder := filepath.Join(root, "pkg", "release", "releasetest", "testdata")
+	folder := filepath.Join(root, "pkg", "internal", "suite", "releasetest", "testdata")
 	return []string{filepath.Join(folder, "child.yaml"), filepath.Join(folder, "journey.yaml")}
 }
 
