@@ -27,7 +27,7 @@ func compose(getenv func(string) string) (function.Call, error) {
 	return function.NewCall(describer.GetJobStatus, attrs), env.Err()
 }
 
-// attrs returns what the log line says of a response.
+// attrs returns the log attributes of a response.
 func attrs(response []byte) []slog.Attr {
 	var status jobs.StatusResult
 	_ = json.Unmarshal(response, &status) // our own response; a log line is not a reason to fail

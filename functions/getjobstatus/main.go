@@ -6,7 +6,8 @@
 // Without a kind, the job is simulated. Input: {"job_id":J,"delay":D,"try_count":N}; D is in seconds, 60 if left out;
 // N is 0 if left out. Output: {"job_id":J,"job_status":"success","try_count":N+1}, or "running" until D has passed
 // since the start.
-// Errors: JobNotFound, InvalidArgument, FC.Unknown, and those of the service with its name before them.
+// Errors: JobNotFound, InvalidArgument, FC.Unknown, and the service's errors, prefixed with its
+// name.
 package main
 
 import "github.com/waitless/waitless/pkg/aws/function"

@@ -28,7 +28,8 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	// At most 30 seconds on a stack (InterpreterTimeLimit): the engine counts on that for claimed calls.
 	timeLimit := p.Duration("WAITLESS_TIME_LIMIT", time.Second, 1, 900)
 	limits := p.TimeLimits()
-	// The task runner makes longer calls. The interpreter needs the rest of its time for what follows the reply.
+	// The task runner makes longer calls. The interpreter needs the rest of its time for the steps
+	// after the reply.
 	limits.Direct = min(machine.DefaultDirect, timeLimit/3)
 	functions, closeIdle := lambda.NewClient(p.Config)
 	store, waits := p.LogTable(), p.WaitsTable()
@@ -81,7 +82,8 @@ func timers(p *parts.Parts) sqs.WakesConfig {
 	return config
 }
 
-// interpreter advances executions with the current token keys, and starts those of schedules.
+// interpreter advances executions with the current token keys, and starts the executions of
+// schedules.
 type interpreter struct {
 	keys      *secrets.Keys
 	worker    *engine.Worker

@@ -15,7 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// handler handles a run, whose input says nothing.
+// handler handles a run and ignores its input.
 type handler = func(ctx context.Context, input json.RawMessage) (report, error)
 
 // compose composes the function from its environment.
@@ -57,7 +57,7 @@ func compose(getenv func(string) string) (handler, error) {
 	}, errors.Join(p.Err(), janitorErr, err)
 }
 
-// report says what a run did.
+// report is the result of a run.
 type report struct {
 	Letters handled `json:"deadLetters"`
 	Sweep   swept   `json:"sweep"`

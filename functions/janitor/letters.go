@@ -40,10 +40,10 @@ type deadWakes struct {
 	metrics telemetry.Sink
 }
 
-// handled counts letters by what was done with them.
+// handled counts letters by their disposition.
 type handled map[string]int
 
-// What is done with a letter.
+// The dispositions of a letter.
 const (
 	replayed = "replayed"
 	failed   = "failed"  // the execution or the branch
@@ -68,7 +68,8 @@ func (d deadWakes) run(ctx context.Context) (handled, error) {
 	return done, err
 }
 
-// handleAll handles the letters of the wake queue, each once. Those that are left can be received again at once.
+// handleAll handles each letter of the wake queue once. It releases the letters that it leaves, so
+// they can be received again at once.
 func (d deadWakes) handleAll(ctx context.Context, done handled) (err error) {
 	seen, kept := map[string]bool{}, map[string]sqs.Letter{}
 	for hasTime(ctx) {
@@ -92,7 +93,7 @@ func (d deadWakes) handleAll(ctx context.Context, done handled) (err error) {
 	return errors.Join(err, d.letters.Release(ctx, slices.Collect(maps.Values(kept))))
 }
 
-// handle handles one letter, logs it, and returns what was done.
+// handle handles and logs one letter, and returns its disposition.
 func (d deadWakes) handle(ctx context.Context, letter sqs.Letter) (what string, err error) {
 	what, err = d.decide(ctx, letter)
 	attrs := []any{"kind", letter.Kind, "outcome", what, "receives", letter.Receives, "replays", letter.Replays}
@@ -121,7 +122,7 @@ func (d deadWakes) decide(ctx context.Context, letter sqs.Letter) (what string, 
 	return what, nil
 }
 
-// abandonFor ends what depends on the wake of a letter, and deletes the letter.
+// abandonFor ends the execution or branch that depends on a letter's wake, and deletes the letter.
 func (d deadWakes) abandonFor(ctx context.Context, letter sqs.Letter) (what string, err error) {
 	cause := fmt.Errorf("a message to continue it failed %d times, and each replay too; the log of the interpreter has the cause", letter.Receives)
 	abandoned, err := d.abandon(ctx, *letter.Wake, cause)

@@ -1,6 +1,7 @@
-// Command janitor is the Lambda function that handles what wakes left behind. EventBridge Scheduler starts it.
+// Command janitor is the Lambda function that handles dead wakes and overdue executions.
+// EventBridge Scheduler starts it.
 //
-// Input: anything; output: what it did.
+// Input: ignored. Output: the counts of handled letters and of the sweep.
 package main
 
 import "github.com/waitless/waitless/pkg/aws/function"

@@ -17,8 +17,8 @@ import (
 // of a run. With the most lanes, a page takes thousands of reads.
 const pageSize, mostPages = 25, 80
 
-// sweeper reads all executions and external waits that have not ended, and rearms those that are overdue. A sweep that takes longer than
-// a run continues in the next one.
+// sweeper reads all executions and external waits that have not ended, and rearms the overdue ones.
+// A sweep that takes longer than a run continues in the next run.
 type sweeper struct {
 	index interface {
 		Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
@@ -38,9 +38,10 @@ type sweeper struct {
 	metrics   telemetry.Sink
 }
 
-// place is where a sweep is, and what it and the one before found.
+// place is the position of a sweep, with the waits that this sweep and the previous one found.
 type place struct {
-	// Began is when the sweep began. Last is when the latest sweep that found something overdue began: see [isDue].
+	// Began is the start of the sweep. Last is the start of the latest sweep that found something
+	// overdue: see [isDue].
 	Began time.Time `json:"began,omitzero"`
 	Last  time.Time `json:"last,omitzero"`
 	// After is the page of executions, or the handle of an external wait if External is set.
@@ -72,7 +73,7 @@ func (w *waits) add(since time.Time) {
 	}
 }
 
-// swept is what a run read and did.
+// swept counts the reads and rearms of a run.
 type swept struct {
 	Read    int  `json:"read"` // executions and external waits
 	Rearmed int  `json:"rearmed"`
@@ -134,7 +135,7 @@ func (s sweeper) page(ctx context.Context, at *place, done *swept) error {
 	return err
 }
 
-// executions rearms those of the executions that are overdue.
+// executions rearms the overdue executions among ids.
 func (s sweeper) executions(ctx context.Context, ids []engine.ID, at *place, done *swept) error {
 	found, err := s.rearm(ctx, ids, engine.RearmRequest{DryRun: true})
 	if err != nil {
@@ -168,7 +169,8 @@ func (s sweeper) executions(ctx context.Context, ids []engine.ID, at *place, don
 	return err
 }
 
-// externalPage rearms the external waits of a page whose deadline has passed. After the last page the sweep begins anew.
+// externalPage rearms the overdue external waits of a page. After the last page the sweep begins
+// anew.
 func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error {
 	page, err := s.external.List(ctx, at.After, pageSize)
 	if err != nil {
@@ -194,7 +196,8 @@ func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error
 	return err
 }
 
-// rearmExternal rearms a wait. One that fails is left to the next sweep, and does not keep the others from it.
+// rearmExternal rearms a wait. If that fails, the next sweep retries it, and this sweep continues
+// with the other waits.
 func (s sweeper) rearmExternal(ctx context.Context, wait resume.ExternalWait, done *swept) error {
 	_, err := s.rearmWait(ctx, wait, false)
 	switch {
@@ -207,7 +210,7 @@ func (s sweeper) rearmExternal(ctx context.Context, wait resume.ExternalWait, do
 	return nil
 }
 
-// longestPause is the longest time between two messages to what stays overdue.
+// longestPause is the longest time between two messages to an overdue execution or wait.
 const longestPause = 24 * time.Hour
 
 // isDue reports whether a sweep sends a message to an execution or a wait that was due at that instant.

@@ -20,7 +20,8 @@ import (
 // minTime is the time that one message needs: a description of a job, and a few writes.
 const minTime = 5 * time.Second
 
-// together is how long the description of a job waits for those of the other polls that were received with it.
+// together is how long the description of a job waits for the descriptions that other polls of the
+// same batch request.
 const together = 10 * time.Millisecond
 
 // compose composes the function from its environment.

@@ -1,5 +1,5 @@
-// Command sfn is the Lambda function of the API of AWS Step Functions over flows, whose clients sign each request with keys of
-// their own. It is deployed only if the stack has such keys.
+// Command sfn is the Lambda function that serves the AWS Step Functions API over flows. Clients
+// sign each request with client keys. It is deployed only if the stack has client keys.
 package main
 
 import "github.com/waitless/waitless/pkg/aws/function"

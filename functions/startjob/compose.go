@@ -33,8 +33,8 @@ func compose(getenv func(string) string) (function.Call, error) {
 	return function.NewCall(starter.StartJob, attrs), p.Err()
 }
 
-// attrs returns what the log line says of a response. It leaves the callback URL out, which holds a token, and masks
-// a callback's job_id, which is a token's handle.
+// attrs returns the log attributes of a response. It omits the callback URL, which holds a token,
+// and masks a callback's job_id, which is a token's handle.
 func attrs(response []byte) []slog.Attr {
 	started := jobs.StartResult{Kind: jobs.KindSimulated}
 	_ = json.Unmarshal(response, &started) // our own response; a log line is not a reason to fail

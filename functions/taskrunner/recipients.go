@@ -24,7 +24,8 @@ type recipients struct {
 	durable       *lambda.Client
 }
 
-// errorInvalidOutput is the error of a wait whose recipient rejects the output, because it is too long or invalid to Step Functions.
+// errorInvalidOutput is the error of a wait if the recipient rejects the output: it is too long, or
+// Step Functions finds it invalid.
 const errorInvalidOutput = "FnF.InvalidOutput"
 
 // gone are the errors of a recipient that does not wait any more, or that never waited.
@@ -65,7 +66,7 @@ func (r recipients) Beat(ctx context.Context, recipient resume.Recipient, theirs
 	return delivered("", "hand on a heartbeat", recipient, theirs, err)
 }
 
-// delivered returns what became of a request: sent if there was no error.
+// delivered returns the delivery of a request: sent if err is nil.
 func delivered(sent resume.Delivery, op string, recipient resume.Recipient, theirs string, err error) (resume.Delivery, error) {
 	refused, answered := errors.AsType[smithy.APIError](err)
 	switch {

@@ -34,7 +34,8 @@ func (n notifier) sendTo(ctx context.Context, target arn.ARN, notice engine.Noti
 	return fmt.Errorf("notices cannot be sent to %s; allowed: the ARN of a queue, a topic or an event bus", notice.Target)
 }
 
-// isFIFO reports whether messages of the target have groups. Those of one execution are a group.
+// isFIFO reports whether messages of the target have groups. The notices of one execution are a
+// group.
 func isFIFO(target arn.ARN) bool { return strings.HasSuffix(target.Resource, ".fifo") }
 
 // host returns the host of a service.
