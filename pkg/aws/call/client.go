@@ -31,13 +31,13 @@ type Operation struct {
 	Input, Output string // shapes; the output of JSON protocols needs only the instants
 }
 
-// Response is what an operation returned.
+// Response is the response of an operation.
 type Response struct {
 	Body      []byte // a JSON object
 	RequestID string
 }
 
-// Client makes the calls of operations. Its errors are those of the SDK's clients, or a [*ParamsError].
+// Client calls operations. It returns the same errors as the SDK's clients, or a [*ParamsError].
 type Client struct {
 	config  aws.Config
 	retryer aws.Retryer
@@ -100,7 +100,8 @@ const (
 	stepRead = "OperationDeserializer"
 )
 
-// stack returns the steps of a call: those of the SDK's clients, with this package's protocols between them.
+// stack returns the steps of a call: the steps of the SDK's clients, with this package's protocols
+// between them.
 func (c *Client) stack(o Operation, base string, m message) (*middleware.Stack, error) {
 	stack := middleware.NewStack(o.Name, smithyhttp.NewStackRequest)
 	register := &awsmiddleware.RegisterServiceMetadata{
@@ -186,7 +187,7 @@ func (c *Client) sign(ctx context.Context, request *http.Request, service Servic
 // maxResponse is the largest response in bytes. No value of a flow is larger.
 const maxResponse = 16 << 20
 
-// ResponseSizeError is an error for a response that is too large. What was asked for may be done.
+// ResponseSizeError is an error for a response that is too large. The operation may have been done.
 type ResponseSizeError struct{ Operation string }
 
 // Error implements error.

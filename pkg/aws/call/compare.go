@@ -9,21 +9,23 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Mistake is a place where params differ from the input of an operation: an unknown member, a required one that is missing, or a
-// value of another type.
+// Mistake is a place where params differ from the input of an operation: an unknown member, a
+// missing required member, or a value of another type.
 type Mistake struct {
-	// Path leads to the unknown member, to the object that lacks one, or to the value: names of members and indices of elements.
+	// Path leads to the unknown member, to the object that lacks a member, or to the wrong value:
+	// names of members and indices of elements.
 	Path []string
 	// Unknown and Missing are the names of such members. One of Unknown, Missing and Wrong is set.
 	Unknown, Missing string
-	// Wrong says what a value is, and what it has to be.
+	// Wrong describes the actual and the required value.
 	Wrong string
 	// Known are the names of the members that the object may have, if one is unknown.
 	Known []string
 }
 
-// Compare compares params with the input of an operation, where "$" begins a path to a value that is not known yet. The case of names
-// does not count, as in [Client.Call]. Of nested members it finds what the row of the operation has.
+// Compare compares params with the input of an operation, where "$" begins a path to a value that
+// is not known yet. The case of names does not count, as in [Client.Call]. It checks only the
+// nested members that the row of the operation has.
 func (o Operation) Compare(params value.Value) []Mistake {
 	c := comparison{}
 	c.structure(shapeOf(o.Input), params, nil)

@@ -22,10 +22,11 @@ type Service struct {
 	Protocol Protocol
 	Target   string // the prefix of X-Amz-Target, or the version of the query protocol
 	HadQuery bool   // it had the query protocol before JSON, and returns the error codes of that
-	// Hosts are exceptions: what is before the suffix, or a whole host with a dot behind it, by region or partition with " fips"
-	// or " dual". [NoHost] is in the place of a host that does not exist.
+	// Hosts are exceptions, by region or partition with " fips" or " dual": the part before the
+	// suffix, or a whole host followed by a dot. [NoHost] stands for a host that does not exist.
 	Hosts map[string]string
-	// Regions are those in signatures, by partition, if they are not those of the hosts.
+	// Regions are the signing regions, by partition, where they differ from the regions of the
+	// hosts.
 	Regions map[string]string
 }
 
@@ -52,10 +53,11 @@ var partitions = []partition{
 	{"aws", "", "amazonaws.com", "api.aws"},
 }
 
-// regionForm is that of a label of a host, so that no region makes another host.
+// regionForm is the form of a host label, so no region can lead to another host.
 var regionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`) })
 
-// endpoint returns the URL of a service: that of the configuration, or else that of the region with a prefix before its host.
+// endpoint returns the URL of a service: the configured URL, or else the URL of the region with the
+// prefix before its host.
 func (c *Client) endpoint(ctx context.Context, s Service, prefix string) (string, error) {
 	if !regionForm().MatchString(c.config.Region) {
 		return "", fmt.Errorf("region %q: want one such as us-east-1; set AWS_REGION", c.config.Region)

@@ -1,6 +1,6 @@
 package call
 
-// The rows. Their inputs are those of the vendor's models, and so are their outputs.
+// The rows. Their inputs and outputs come from the vendor's models.
 var (
 	SubmitJob = Operation{
 		Service: Batch, Name: "SubmitJob", Method: "POST", Path: "/v1/submitjob",

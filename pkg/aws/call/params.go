@@ -17,7 +17,7 @@ import (
 	smithyrand "github.com/aws/smithy-go/rand"
 )
 
-// ParamsError is an error for params that are not those of the operation. Nothing was sent.
+// ParamsError is an error for params that the operation does not accept. Nothing was sent.
 type ParamsError struct{ Problem string }
 
 // Error implements error.
@@ -25,9 +25,9 @@ func (e *ParamsError) Error() string { return "the params: " + e.Problem }
 
 func wrong(format string, args ...any) error { return &ParamsError{fmt.Sprintf(format, args...)} }
 
-// readParams returns the params with the names of the service. It rejects members that the operation does not have: ignored,
-// they would make another job than the one that was meant.
-// Idempotency tokens are made of once, or are random if it is empty.
+// readParams returns the params with the names of the service. It rejects unknown members: if it
+// ignored them, it could start another job than intended.
+// It derives idempotency tokens from once; if once is empty, they are random.
 func readParams(s *shape, params []byte, once string) (map[string]any, error) {
 	members := map[string]any{}
 	if len(params) == 0 {
@@ -178,7 +178,8 @@ func (r *paramsReader) name() (string, error) {
 	return name, err
 }
 
-// complete notes what is missing, and makes idempotency tokens. A token is made once for all tries.
+// complete notes missing members, and makes idempotency tokens. A token is made once for all
+// attempts.
 func (r *paramsReader) complete(s *shape, path string, members map[string]any) {
 	for _, m := range s.members {
 		_, ok := members[m.keyAt(path)]
@@ -220,7 +221,8 @@ func (r *paramsReader) list(s *shape, path string) (any, error) {
 	return list, err
 }
 
-// scalar returns the token as a value of that kind: a string, bool, json.Number, time.Time or []byte.
+// scalar returns the token as a value of the kind: a string, bool, json.Number, time.Time or
+// []byte.
 func scalar(kind byte, token any) (any, bool) {
 	switch value := token.(type) {
 	case bool:

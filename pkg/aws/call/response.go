@@ -106,7 +106,7 @@ func readPlaced(m member, status int, header http.Header) any {
 	return parsed(m.shape.kind, text)
 }
 
-// lastSecond is that of the year 9999, the last that RFC 3339 has.
+// lastSecond is the last second of the year 9999, the last year of RFC 3339.
 const lastSecond = 253402300799
 
 // withInstants turns the seconds of instants into texts. It leaves all that the shape does not know.
@@ -154,7 +154,8 @@ func readXML(o Operation, body []byte) ([]byte, error) {
 	return writeJSON(found)
 }
 
-// children calls read for each element up to the end of the one that is open. It returns io.EOF at the end of the document.
+// children calls read for each element up to the end of the open element. It returns io.EOF at the
+// end of the document.
 func children(decoder *xml.Decoder, read func(xml.StartElement) error) error {
 	for {
 		token, err := decoder.Token()

@@ -12,8 +12,8 @@ import (
 //	h and u    instants outside of a body: as in HTTP, and in seconds
 //	[s]        list of strings; [Name s] names its items in the query protocol
 //	<s>        map of strings; <Name Value s> names the members of its entries in the query protocol
-//	{a!:s b:i} structure; ! marks a required member, ? one that gets a random value if it is missing
-//	(a:t)      structure that may have other members, which pass as they are
+//	{a!:s b:i} structure; ! marks a required member, ? a member with a random default
+//	(a:t)      structure that may have other members, which are not converted
 //
 // A member of REST-JSON that is not in the body has its place behind its name: @uri or @uri=NAME, @query=NAME, @header=NAME,
 // @status, or @payload for the body itself. A member with @body=NAME has another name in the body.
@@ -49,8 +49,8 @@ func (m member) key() string {
 	return m.name
 }
 
-// keyAt is the name of the member among those that were read. The input itself gets the names of the body last, because one of
-// them may be that of a member in another place.
+// keyAt returns the member's key among the members that were read. The input itself gets its names
+// in the body last, because a member in another place may have the same name.
 func (m member) keyAt(path string) string {
 	if path == "" {
 		return m.name
@@ -132,7 +132,7 @@ func (r *reader) shape() *shape {
 	return s
 }
 
-// named returns the name before a shape and what is behind it.
+// named returns the name before a shape and the text after it.
 func (r *reader) named() (name, rest string, ok bool) {
 	name, rest, ok = strings.Cut(r.text, " ")
 	return name, rest, ok && !strings.ContainsAny(name, "<>[](){}")

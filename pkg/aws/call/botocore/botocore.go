@@ -150,9 +150,11 @@ type Form int
 const (
 	// Full has all members.
 	Full Form = iota
-	// Instants has only what differs between the JSON of a response and a result: instants, and members outside of the body.
+	// Instants has only the differences between a result and the JSON of a response: instants, and
+	// members outside of the body.
 	Instants
-	// Outline has the members of the input itself. Below them it has only instants, and members whose name in JSON differs.
+	// Outline has the members of the input itself. Below them it has only instants, and members
+	// with another name in JSON.
 	Outline
 )
 
@@ -163,7 +165,7 @@ var scalars = map[string]string{
 // Shape writes a shape of the model, the input or the output of an operation, as rows of package call have it.
 func (m Model) Shape(name string, form Form) string { return m.shape(name, form, nil) }
 
-// shape writes a shape that is within those shapes.
+// shape writes a shape that is nested in the shapes of within.
 func (m Model) shape(name string, form Form, within []string) string {
 	if slices.Contains(within, name) {
 		return open("*", form, within)

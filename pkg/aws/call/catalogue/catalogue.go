@@ -1,12 +1,12 @@
 // Package catalogue has all operations of the services of AWS that speak JSON or the query protocol, as operations of package call.
 // `make catalogue` generates its file from the vendor's models, and a test of pkg/tools compares the two.
 //
-// A service has two names: that in the AWS CLI ("stepfunctions", "dms"), and the SDK's id in lower case and without spaces
-// ("sfn", "databasemigrationservice").
+// A service has two names: its name in the AWS CLI ("stepfunctions", "dms"), and its SDK id in
+// lower case and without spaces ("sfn", "databasemigrationservice").
 //
-// For operations that start jobs, and those of the query protocol, the catalogue has the params with members at any depth. For other
-// operations it has the params with their types, and of nested members only those that must be converted: the service itself checks
-// the others.
+// For operations that start jobs or use the query protocol, the catalogue has members at any depth.
+// For other operations it has the params with their types, and only the nested members that must be
+// converted: the service checks the others.
 //
 // This package may change between releases.
 package catalogue
@@ -36,7 +36,7 @@ type entry struct {
 	refused    string // the reason why it has no operations, empty if it has
 }
 
-// index has the services in the order of their names, and what is behind the index.
+// index has the services in the order of their names, and the packed blocks that follow the index.
 var index = sync.OnceValue(func() (found struct {
 	entries []entry
 	blocks  string
@@ -77,7 +77,7 @@ func Services() []string {
 	return names
 }
 
-// service is a service of which the block was read.
+// service is a service after its block was read.
 type service struct {
 	variants   []call.Service
 	operations map[string]string // their lines, by name
@@ -198,8 +198,9 @@ func Lookup(serviceName, name string) (call.Operation, error) {
 	return o, nil
 }
 
-// Action returns the action of IAM that an operation of the catalogue needs: "states:StartExecution". It returns false if IAM has no
-// action of that name, because the operation needs others.
+// Action returns the action of IAM that an operation of the catalogue needs:
+// "states:StartExecution". It returns false if IAM has no such action, because the operation needs
+// other actions.
 func Action(serviceName, name string) (action string, ok bool) {
 	e, ok := find(serviceName)
 	if !ok || e.refused != "" {
@@ -210,5 +211,5 @@ func Action(serviceName, name string) (action string, ok bool) {
 	return s.iam + ":" + name, ok && !strings.HasPrefix(line, "!") && !strings.HasSuffix(line, NoAction)
 }
 
-// NoAction ends the line of an operation whose name no action of IAM has.
+// NoAction ends the line of an operation that has no IAM action of the same name.
 const NoAction = "~"

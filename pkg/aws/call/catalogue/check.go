@@ -75,7 +75,7 @@ func startMistakes(kind jobs.Kind, params value.Value, suggest flow.Suggest) []f
 	return append(mistakes, explained(kind.Action(), found, suggest)...)
 }
 
-// messageMistakes returns the unknown params of a message, which are those of the service and of the vendor.
+// messageMistakes returns the params of a message that neither the service nor the vendor knows.
 func messageMistakes(kind jobs.Kind, params value.Value, suggest flow.Suggest) []flow.ActionMistake {
 	row := call.Publish
 	if kind.Service != "sns" {
