@@ -16,14 +16,14 @@
 //	"S" and an execution   the request to stop it
 //	"J" and a job's key    the waiters of the job, and its latest end
 //
-// Index [WaitsIndex] on x (a shard, number) and t (binary) has the waits of
-// external recipients whose outcome was not delivered, by age, and in other shards
-// the jobs that have an end and no waiter, by their ends.
+// Index [WaitsIndex] on x (a shard, number) and t (binary) has, by age, the waits of external
+// recipients with an undelivered outcome, and in other shards, by the time of their ends, the jobs
+// that ended without a waiter.
 //
 // The attribute expires is the time to live of both tables, in seconds. DynamoDB may delete an item days later. Reads of Log
 // ignore an expired item. Items of tokens are not read any more when they expire, because the token expires at the same second.
 // A job's item has the latest expiry of its waiters; an end without waiters has the expiry of the event. An expired item of a
 // job is used again: Bind extends it, and Note overwrites its end.
 //
-// This package may change between releases; what is stored stays readable.
+// This package may change between releases; stored items stay readable.
 package dynamo

@@ -78,8 +78,8 @@ func (l *Log) Executions(ctx context.Context, of engine.Selection, after string,
 	}
 }
 
-// mostPassed is how many executions are looked at for a page, whose status few
-// may have: to look at them all may take longer than a request.
+// mostPassed is the greatest number of index entries read for a page. If few executions have the
+// requested status, reading all entries may take longer than a request.
 const mostPassed = 1000
 
 // lastID is greater than the ids of executions.

@@ -37,10 +37,11 @@ const attrNewest = "h"
 // attrProperties are the properties of a listed definition; one without has none.
 const attrProperties = "d"
 
-// attrPreset is what executions of a listed definition notify whose start names no target, in JSON.
+// attrPreset is the notification target of a listed definition, in JSON. It applies to executions
+// that were started without a target.
 const attrPreset = "m"
 
-// preset is what a definition notified when it was read.
+// preset is the notification target that a definition had when it was read.
 type preset struct {
 	notify machine.Notify
 	at     time.Time
@@ -66,7 +67,7 @@ func (l *Log) SetNotify(ctx context.Context, flow machine.FlowRef, notify machin
 	return err
 }
 
-// NotifyOf implements [engine.Flows]. What was read with the definition need not be read again.
+// NotifyOf implements [engine.Flows]. A preset that was read with the definition is not read again.
 func (l *Log) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
 	if known, ok := l.presets.Load(flow); ok && l.now().Sub(known.(preset).at) < presetAge { //nolint:forcetypeassert // as it was stored
 		return known.(preset).notify, nil //nolint:forcetypeassert // as before
@@ -78,7 +79,7 @@ func (l *Log) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notif
 	return l.keepPreset(flow, found), nil
 }
 
-// keepPreset keeps the preset of a definition whose item was read.
+// keepPreset caches the preset in the item of a definition.
 func (l *Log) keepPreset(flow machine.FlowRef, found item) machine.Notify {
 	notify := presetIn(found)
 	l.presets.Store(flow, preset{notify, l.now()})
@@ -170,8 +171,9 @@ func (l *Log) Newest(ctx context.Context, name string) (machine.FlowRef, error) 
 	return engine.Newest(name, newest.Flow.Hash)
 }
 
-// newest returns the hash of the newest definition of a name, empty for none, and when it became that. The
-// list says it of a name of which an earlier release put all definitions: then stored is false.
+// newest returns the newest definition of a name, with an empty hash for none. Created is the time
+// at which it became the newest. If an earlier release stored all definitions of the name, newest
+// derives it from their list, and stored is false.
 func (l *Log) newest(ctx context.Context, op, name string) (newest engine.Definition, stored bool, err error) {
 	found, err := l.get(ctx, op, newestKey(name))
 	if created := instantOf(found[attrCreated]); err != nil || !created.IsZero() {

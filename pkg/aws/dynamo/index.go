@@ -34,7 +34,7 @@ func orderKey[ID ~[]byte | ~string](at time.Time, id ID) []byte {
 	return append(placeAt(at.UnixNano()), id...)
 }
 
-// placeAt is what the places of that instant in nanoseconds since 1970 begin with.
+// placeAt returns the prefix of the places of an instant, given in nanoseconds since 1970.
 func placeAt(at int64) []byte {
 	return binary.BigEndian.AppendUint64(nil, uint64(at)^1<<63) //nolint:gosec // the bits
 }
@@ -71,8 +71,8 @@ func (t table) indexFrom(from int, query dynamodb.QueryInput, values item, first
 	return r
 }
 
-// next returns the next entry, with those of the same place, and nil at the end. Those of one place are in two partitions if the
-// number of partitions was raised between them.
+// next returns the next entry and the others at the same place, or nil at the end. Entries of one
+// place are in two partitions if the number of partitions was raised between them.
 func (r *indexReader) next(ctx context.Context) (entries []item, err error) {
 	var first *shardReader
 	for _, s := range r.shards {
@@ -120,10 +120,10 @@ func (r *indexReader) isBefore(a, b item) bool {
 	return (bytes.Compare(placeOf(a), placeOf(b)) < 0) != r.descending
 }
 
-// lastPlace is a place behind those of all instants.
+// lastPlace is after the places of all instants.
 var lastPlace = bytes.Repeat([]byte{math.MaxUint8}, 9)
 
-// justBefore returns the greatest place of that size that is less.
+// justBefore returns the greatest place of the same size that is less than place.
 func justBefore(place []byte) []byte {
 	place = bytes.Clone(place)
 	for i := len(place) - 1; i >= 0; i-- {

@@ -63,7 +63,8 @@ func (l *Log) joinRecord(attributes item) engine.JoinRecord {
 	return record
 }
 
-// joinKey is a partition of its own: that of a log has only items of the log.
+// joinKey returns a key with a partition of its own, because the partition of a log has only items
+// of the log.
 func joinKey(fork engine.ForkID) item {
 	partition := binary.BigEndian.AppendUint32(fork.Log[:], uint32(fork.Attempt)) //nolint:gosec // the number of an event
 	return item{attrPartition: binaryOf(partition), attrSort: binaryOf([]byte{0})}

@@ -26,7 +26,7 @@ type Log struct {
 	shards  int      // of the index of executions
 }
 
-// NewLog returns the table of that name. The clock decides what has expired.
+// NewLog returns the table with the name. Items expire according to now.
 func NewLog(client *dynamodb.Client, name string, now func() time.Time) *Log {
 	return &Log{table: table{client, "Log", name, now}, shards: LeastShards}
 }
@@ -117,8 +117,8 @@ func (l *Log) query(ctx context.Context, limit int, input *dynamodb.QueryInput) 
 		if len(found) >= limit || len(page.LastEvaluatedKey) == 0 {
 			return found[:min(limit, len(found))], nil
 		}
-		// The page was full, or what it found has expired: of a log whose name
-		// was free again many items may be left.
+		// The page was full, or its items have expired: many items of an older log may remain after
+		// its name became free again.
 		input.ExclusiveStartKey, input.Limit = page.LastEvaluatedKey, nil
 	}
 }
@@ -170,8 +170,8 @@ func (l *Log) extend(ctx context.Context, expires time.Time, key engine.ItemKey)
 	return err
 }
 
-// encodeItem is the item with what the table needs to know of its body. A body
-// that [machine.Encode] did not write has no expiry and is not listed.
+// encodeItem returns the item with the attributes that the table derives from its body. A body that
+// [machine.Encode] did not write does not expire and is not listed.
 func (l *Log) encodeItem(put engine.Item) item {
 	attributes := item{
 		attrPartition: binaryOf(put.Execution[:]),

@@ -89,7 +89,7 @@ func (w *Waits) Release(ctx context.Context, key jobs.Key, handles []string) err
 	return nil
 }
 
-// jobPrefix is what the key of a job's item begins with.
+// jobPrefix begins the key of a job's item.
 const jobPrefix = "J"
 
 func jobKey(key jobs.Key) item { return item{attrKey: textValue(jobPrefix + key.ID())} }

@@ -11,10 +11,12 @@ import (
 	"github.com/waitless/waitless/pkg/schedule"
 )
 
-// schedulesPartition has an item for each schedule, and one without a text for each that was deleted.
+// schedulesPartition has an item for each schedule, and an item without a text for each deleted
+// schedule.
 const schedulesPartition = "schedules"
 
-// scheduleSort returns the sort key of a schedule, or what those of all schedules of a flow begin with.
+// scheduleSort returns the sort key of a schedule, or, without a name, the prefix of a flow's sort
+// keys.
 func scheduleSort(flow, name string) []byte {
 	if name == "" {
 		return []byte(flow + separator)

@@ -18,7 +18,7 @@ func (l *Log) SweepPlace(ctx context.Context) ([]byte, error) {
 	return bytesOf(found[attrBody]), err
 }
 
-// SetSweepPlace stores where the sweep of executions is, in place of what was stored before.
+// SetSweepPlace stores the place of the sweep of executions. It replaces the previous place.
 func (l *Log) SetSweepPlace(ctx context.Context, place []byte) error {
 	put := sweepKey()
 	put[attrBody] = binaryOf(place)

@@ -132,8 +132,8 @@ func retryTransactions(o *dynamodb.Options) {
 
 func tryOnce(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
-// updateFirst makes the first of the changes whose condition holds, and returns the item as it then is. It tries all of them again if the
-// item changed in between, so that none of their conditions held.
+// updateFirst applies the first change with a true condition, and returns the item after it. If no
+// condition held because the item changed in between, it tries all changes again.
 func (t table) updateFirst(ctx context.Context, key item, changes ...update) (after item, err error) {
 	for {
 		for _, change := range changes {
@@ -159,7 +159,8 @@ func secondOf(at time.Time) types.AttributeValue { return numberValue(at.Unix())
 
 func nanosecondOf(at time.Time) types.AttributeValue { return numberValue(at.UnixNano()) }
 
-// instantOf is the instant whose nanoseconds since 1970 an attribute has, zero for any other attribute.
+// instantOf returns the instant of an attribute in nanoseconds since 1970, zero for any other
+// attribute.
 func instantOf(value types.AttributeValue) time.Time {
 	nanoseconds, ok := numberOf(value)
 	if !ok {

@@ -21,8 +21,8 @@ const unmatchedShards = MostShards
 // unmatchedPlace is the size of the place of an event in the index: an instant, and as much of a hash.
 const unmatchedPlace = 16
 
-// listUnmatched has the index list a job whose item is attributes. A waiter may be bound at the same moment: the reader of the index
-// reads the item, and leaves the job out.
+// listUnmatched adds a job, with its item in attributes, to the index. If a waiter is bound at the
+// same moment, the reader of the index reads the item and omits the job.
 func (w *Waits) listUnmatched(ctx context.Context, key jobs.Key, end jobs.Sighting, attributes item) error {
 	id := key.ID()
 	hash := sha256.Sum256([]byte(id))

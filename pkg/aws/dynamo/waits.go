@@ -19,7 +19,7 @@ type Waits struct {
 	paused atomic.Pointer[pausedFlows] // as read last
 }
 
-// NewWaits returns the table of that name. now decides what has expired.
+// NewWaits returns the table with the name. Items expire according to now.
 func NewWaits(client *dynamodb.Client, name string, now func() time.Time) *Waits {
 	return &Waits{table: table{client, "Waits", name, now}}
 }
