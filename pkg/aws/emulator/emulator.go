@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// Region is the region that the emulator plays, and Account is the account: that of
-// the resources in events/, because a stack takes events of its own account only.
+// Region and Account are the emulator's region and account. A stack accepts only events of its own
+// account, so Account is also the account of the resources in events/.
 const (
 	Region  = "us-east-1"
 	Account = "123456789012"
@@ -23,8 +23,8 @@ const (
 //go:embed run_ministack.py
 var runMinistack string
 
-// ministack plays AWS. Its functions inherit its variables, so those of them
-// that ask for what it lacks are led to the detour.
+// ministack emulates AWS. Its functions inherit its variables, which lead requests for missing
+// services to the detour.
 var ministack = program{
 	name: "the AWS emulator", file: "emulator/bin/python", ready: "/_ministack/health",
 	command: func(p *process) (args, variables []string) {

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// A program is what a process runs.
+// A program describes the command of a process.
 type program struct {
 	name, file string // file: below .tools
-	// ready is the path of what answers 200 as soon as it is ready.
+	// ready is a path that responds with status 200 as soon as the program is ready.
 	ready string
-	// command tells its arguments, and its variables beside [process.variables].
+	// command returns its arguments, and its variables beside [process.variables].
 	command func(p *process) (args, variables []string)
 }
 
@@ -173,7 +173,7 @@ func (p *process) healthy(ctx context.Context) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// stop ends the program and removes what it wrote.
+// stop ends the program and removes its files.
 func (p *process) stop() error {
 	if err := p.input.Close(); err != nil {
 		return fmt.Errorf("stop %s: %w", p.name, err)
@@ -188,7 +188,7 @@ func (p *process) stop() error {
 
 func (p *process) logFile() string { return filepath.Join(p.dir, "log") }
 
-// log is the end of what the program printed.
+// log returns the end of the program's output.
 func (p *process) log() []byte {
 	const most = 4 << 10
 	text, err := os.ReadFile(p.logFile())

@@ -25,12 +25,13 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Fault is what goes wrong with a request.
+// Fault is a kind of failure of a request.
 type Fault int
 
 // The faults.
 const (
-	// Overtake: another client makes the same call just before, so the service itself rejects what is conditional.
+	// Overtake: another client makes the same call just before, so the service rejects a
+	// conditional request.
 	Overtake Fault = iota + 1
 	// Conflict: the service rejects the request because of another one at the same time.
 	Conflict
@@ -85,7 +86,8 @@ func NewProxy(tb testing.TB, endpoint string) *Proxy {
 	return p
 }
 
-// Config is the configuration of clients whose requests pass the proxy. They do not pause between two tries.
+// Config returns the configuration of clients that send their requests through the proxy. They do
+// not pause between two tries.
 func (p *Proxy) Config(config aws.Config) aws.Config {
 	config = config.Copy()
 	config.BaseEndpoint = &p.server.URL
@@ -100,8 +102,9 @@ func (p *Proxy) Config(config aws.Config) aws.Config {
 	return config
 }
 
-// Direct is the configuration of clients beside the proxy. They open a connection for each request: one that the emulator closes because
-// it was idle may lose a response, which is a fault that the test did not ask for.
+// Direct returns the configuration of clients that bypass the proxy. They open a connection for
+// each request: if the emulator closed an idle connection, a response could be lost without an
+// injected fault.
 func Direct(config aws.Config) aws.Config {
 	config = config.Copy()
 	config.HTTPClient = awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
@@ -121,7 +124,8 @@ func operationIn(ctx context.Context) string {
 	return awsmiddleware.GetServiceID(ctx) + "." + awsmiddleware.GetOperationName(ctx)
 }
 
-// ResponseLimit is how long clients wait for a response: not long for one that never comes.
+// ResponseLimit returns how long clients wait for a response. It is short if the response never
+// comes.
 func (p *Proxy) ResponseLimit() time.Duration {
 	if p.hangs {
 		return 300 * time.Millisecond

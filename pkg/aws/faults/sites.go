@@ -40,7 +40,7 @@ func Sites(patterns ...string) ([]Site, error) {
 	return slices.Compact(sites), err
 }
 
-// uses is what the body of a function names: operations, and functions of its own package.
+// uses has the names in the body of a function: operations, and functions of its own package.
 type uses struct {
 	operations []string
 	functions  []*types.Func
@@ -70,7 +70,8 @@ func sitesOf(p *packages.Package) (sites []Site) {
 	return sites
 }
 
-// composes reports whether a function of that name composes others, and requests nothing when it is called.
+// composes reports whether a function with the name only composes others and sends no request
+// itself.
 func composes(name string) bool { return name == "compose" || name == "composeWith" || name == "main" }
 
 // usesOf also finds methods that are passed on as values.
@@ -96,7 +97,7 @@ func usesOf(p *packages.Package, body ast.Node) (found uses) {
 	return found
 }
 
-// reached returns the operations of a function and of what it uses.
+// reached returns the operations of a function and of the functions that it uses.
 func reached(all map[*types.Func]uses, f *types.Func, seen map[*types.Func]bool) []string {
 	if seen[f] {
 		return nil
@@ -153,7 +154,8 @@ func operationOf(f *types.Func) string {
 	return services[service] + "." + operation
 }
 
-// rowOf returns the operation of a row of package call, empty for other objects. The name of a row is that of its operation.
+// rowOf returns the operation of a row of package call, empty for other objects. A row has the name
+// of its operation.
 func rowOf(object types.Object) string {
 	row, ok := object.(*types.Var)
 	if !ok || row.Pkg() == nil || row.Pkg().Path() != "github.com/waitless/waitless/pkg/aws/call" {

@@ -16,15 +16,16 @@ type Call struct {
 	Do func(ctx context.Context) error
 	// Overtake makes the same call as another client. It is nil if two calls do not meet.
 	Overtake func() error
-	// State returns what the call changed: one text for each item, message or schedule. It is nil for a call that only reads.
+	// State returns the changes of the call: one text for each item, message or schedule. It is nil
+	// for a call that only reads.
 	State func() []string
 	// Word names an error of Do that the table tells from others. It is optional.
 	Word func(err error) string
-	// Limited says that the entry bounds its requests, so that nothing else has to end one that hangs.
+	// Limited says that the entry bounds its requests, so a hanging request ends without help.
 	Limited bool
 }
 
-// An Entry is a function that sends requests, and how to call it.
+// An Entry is a function that sends requests, with a constructor of its call.
 type Entry struct {
 	Name string // as in [Site]
 	New  func(t *testing.T, p *Proxy) Call
@@ -49,7 +50,8 @@ type Row struct {
 // Results of a fault.
 const (
 	notPossible = "-"
-	// hidden: a request that fails once is repeated; one that fails each time is an error.
+	// hidden: the entry retries a request that fails once; a request that fails each time is an
+	// error.
 	hidden = "retried"
 	// shown: the caller gets an error.
 	shown = "error"
@@ -76,7 +78,7 @@ func Measure(t *testing.T, endpoint string, e Entry) (rows []Row) {
 	return rows
 }
 
-// measured is what an entry does without a fault.
+// measured is the behavior of an entry without a fault.
 type measured struct {
 	endpoint   string
 	entry      Entry
@@ -135,7 +137,7 @@ func (c Call) word(err error) string {
 // always is more than the tries of any client.
 const always = 10
 
-// with returns what becomes of a fault that happens once, and checks what becomes of one that stays.
+// with returns the result of a fault that happens once, and checks the result of a permanent fault.
 func (m *measured) with(t *testing.T, fault Fault, operation string) string {
 	t.Helper()
 	once := m.call(t, fault, operation, 1)
@@ -159,7 +161,8 @@ type called struct {
 	tries int    // how often the operation was requested
 }
 
-// call makes the call with a fault in n requests, and then without. The effects must be those of calls without a fault.
+// call makes the call with a fault in n requests, and then without. The effects must equal the
+// effects of calls without a fault.
 func (m *measured) call(t *testing.T, fault Fault, operation string, n int) (result called) {
 	t.Helper()
 	p := NewProxy(t, m.endpoint)
@@ -204,7 +207,8 @@ func (m *measured) call(t *testing.T, fault Fault, operation string, n int) (res
 	return result
 }
 
-// same compares a state with those that are possible. Effects may be there more than once.
+// same reports an error unless the state equals one of the possible states. Effects may occur more
+// than once.
 func (m *measured) same(t *testing.T, what string, state []string, want ...[]string) {
 	t.Helper()
 	set := func(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
@@ -214,7 +218,7 @@ func (m *measured) same(t *testing.T, what string, state []string, want ...[]str
 	}
 }
 
-// errNoTable says that a page has no table of that heading.
+// errNoTable says that a page has no table under the heading.
 var errNoTable = errors.New("the page has no such section")
 
 // Replace returns the page with the rows as the table of the section with that heading.
