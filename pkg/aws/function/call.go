@@ -1,5 +1,6 @@
-// Package function has what the Lambda functions of a stack share: how a function starts, logs and names its errors, and how
-// requests of API Gateway reach an [http.Handler]. It links no client of a service.
+// Package function has the shared code of a stack's Lambda functions: how a function starts, logs
+// and names its errors, and how requests of API Gateway reach an [http.Handler]. It links no client
+// of a service.
 //
 // This package may change between releases; the input and output of the functions do not.
 package function
@@ -35,8 +36,8 @@ func Start[Handler any](compose func(getenv func(string) string) (Handler, error
 // MessageHandler handles a batch of messages, and returns those to redeliver.
 type MessageHandler = func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error)
 
-// Call is the handler of a function whose caller waits for the response. It calls Function and logs one line. All fields are
-// required. It is safe for concurrent use if they are.
+// Call is the handler of a function with a caller that waits for the response. It calls Function
+// and logs one line. All fields are required. It is safe for concurrent use if they are.
 type Call struct {
 	Function func(ctx context.Context, payload []byte) (response []byte, err error)
 	Attrs    func(response []byte) []slog.Attr // of the log line

@@ -51,8 +51,9 @@ func Serve(handlerFor func(ctx context.Context, request *Request) (http.Handler,
 // ErrOrigin says that an event is not a request of the function's API: another principal invoked the function.
 var ErrOrigin = errors.New("the event is not a request of this function's API")
 
-// OnlyAPI rejects requests of another API than the one with that id. If requireIAM, it also rejects requests whose caller IAM did not
-// identify. A principal that may invoke the function could forge both.
+// OnlyAPI rejects requests of any API but the one with the id api. If requireIAM is true, it also
+// rejects requests without a caller that IAM identified. A principal that may invoke the function
+// could forge both.
 func OnlyAPI(api string, requireIAM bool, function HTTP) HTTP {
 	return func(ctx context.Context, request Request) (events.APIGatewayV2HTTPResponse, error) {
 		if request.RequestContext.APIID != api || requireIAM && Caller(&request) == "" {

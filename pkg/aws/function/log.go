@@ -13,7 +13,8 @@ import (
 // if the variable is missing, or not a level of slog.
 func Log(getenv func(string) string) *slog.Logger { return logTo(os.Stderr, getenv) }
 
-// AuditLog returns a logger whose lines Lambda passes on, whatever the level in AWS_LAMBDA_LOG_LEVEL is: they have that level.
+// AuditLog returns a logger that writes each line with the level in AWS_LAMBDA_LOG_LEVEL, so Lambda
+// never discards a line.
 func AuditLog(getenv func(string) string) *slog.Logger { return auditTo(os.Stderr, getenv) }
 
 func auditTo(w io.Writer, getenv func(string) string) *slog.Logger {
@@ -26,7 +27,8 @@ func auditTo(w io.Writer, getenv func(string) string) *slog.Logger {
 	}}))
 }
 
-// logTo names the members of a line as Lambda does, whose filter discards lines without a timestamp and a level.
+// logTo names the members of a line as Lambda does. Lambda's filter discards lines without a
+// timestamp and a level.
 func logTo(w io.Writer, getenv func(string) string) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(getenv("AWS_LAMBDA_LOG_LEVEL"))) // it stays INFO then

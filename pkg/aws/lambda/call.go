@@ -48,7 +48,7 @@ type Functions struct {
 	limits sync.Map // of target to timeLimit
 }
 
-// New returns functions whose time limits are not looked up yet.
+// New returns functions. Their time limits are not looked up yet.
 func New(config Config) *Functions {
 	return &Functions{config: config}
 }
@@ -91,7 +91,8 @@ func invocation(function target, call machine.Call, now time.Time) *lambda.Invok
 	return input
 }
 
-// clientContext returns what a function gets besides its event. It is far below Lambda's limit of 3,583 bytes.
+// clientContext returns the client context that a function gets besides its event. It is far below
+// Lambda's limit of 3,583 bytes.
 func clientContext(call machine.Call, now time.Time) string {
 	custom := map[string]string{
 		"WAITLESS_NOW":             now.UTC().Format(time.RFC3339Nano),

@@ -19,15 +19,15 @@ const (
 	// limitLife is how long a time limit is used after its lookup. If a function gets a longer limit, its calls end early until
 	// the next lookup.
 	limitLife = time.Hour
-	// lookupLimit bounds one lookup, and retryLookup is the pause after one that failed: Lambda allows about fifteen a second
-	// for the account.
+	// lookupLimit bounds one lookup, and retryLookup is the pause after a failed lookup: Lambda
+	// allows about fifteen lookups a second for the account.
 	lookupLimit = 3 * time.Second
 	retryLookup = 30 * time.Second
 	// assumedLimit is the longest time limit of a function. A worker does not wait for a call of unknown length.
 	assumedLimit = 15 * time.Minute
 )
 
-// timeLimit is what is known of a function's time limit.
+// timeLimit is a cached time limit of a function.
 type timeLimit struct {
 	limit time.Duration // 0 if it cannot be known
 	until time.Time     // believed until then

@@ -30,25 +30,25 @@ type Names struct {
 	Callable []string
 }
 
-// synonyms are what the job poller sample of AWS Step Functions calls the same
-// two functions.
+// synonyms are the names of the same two functions in the job poller sample of AWS Step Functions.
 var synonyms = map[string]string{"SubmitJob": "StartJob", "CheckJob": "GetJobStatus"}
 
-// target is what Lambda's API calls a function.
+// target names a function as Lambda's API does.
 type target struct {
 	name      string // or ARN
 	qualifier string // empty for none
 }
 
-// Services are the functions of a stack that no flow may call, starters those that only flows of the same stack may
-// call. These and echo come with the stack, as <stack>-<name>.
+// Services are the functions of a stack that no flow may call. Only flows of the same stack may
+// call the starters. These and echo come with the stack, as <stack>-<name>.
 var (
 	Services = []string{"api", "callback", "fnf", "interpreter", "janitor", "jobevents", "sfn", "taskrunner"}
 	starters = []string{"StartJob", "GetJobStatus", "CallService"}
 )
 
-// isReserved reports whether the function, <stack>-<name>, may be a service function of this stack, or a service
-// function or a starter of another stack whose name begins as this one does.
+// isReserved reports whether the function <stack>-<name> may be a service function of this stack,
+// or a service function or a starter of another stack. The other stack's name then begins with this
+// one's.
 func isReserved(name string) bool {
 	ends := func(end string) bool { return strings.HasSuffix(name, "-"+end) }
 	return slices.Contains(Services, name) || slices.ContainsFunc(Services, ends) || slices.ContainsFunc(starters, ends)
@@ -124,7 +124,7 @@ func (n Names) byARN(r flow.Resource) (target, error) {
 	return target{arn, r.Qualifier}, nil
 }
 
-// isOwn reports whether the Lambda function is one that flows may call by default.
+// isOwn reports whether flows may call the Lambda function by default.
 func (n Names) isOwn(function string) bool {
 	if strings.HasPrefix(function, n.Stack+"_") {
 		return true

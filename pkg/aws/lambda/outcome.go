@@ -24,8 +24,8 @@ func timedOut(function target, limit time.Duration) token.Outcome {
 		"function %s took longer than %s: raise the step's timeoutSeconds or the function's own time limit", function.name, limit))
 }
 
-// refusal is what an error of Lambda's API means: the function's own errors
-// are answers.
+// refusal returns the outcome for an error of Lambda's API. The function's own errors are replies,
+// not API errors.
 func refusal(function target, err error) token.Outcome {
 	name, text := token.ErrorUnknown, err.Error()
 	if engine.NeverConnected(err) {
@@ -64,7 +64,7 @@ func apiError(code string, status int) string {
 	return engine.StatusError(status, own)
 }
 
-// outcome is what the function came to.
+// outcome returns the outcome of an invocation.
 func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) token.Outcome {
 	switch {
 	case answer.FunctionError != nil:
@@ -75,8 +75,8 @@ func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) to
 	return engine.ParseReply(answer.Payload, "function "+function.name)
 }
 
-// thrown is the exception that the function ended with; of a function that starts a
-// job or calls an operation the service's error. What Lambda reports for it in its place is none of them.
+// thrown returns the exception that ended the function; for a function that starts a job or calls
+// an operation, the service's error. A failure that Lambda itself reports is neither of the two.
 func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	var e struct {
 		Type    string `json:"errorType"`
