@@ -27,10 +27,11 @@ type Environment struct {
 	problems []string
 }
 
-// New returns the environment whose variables getenv returns.
+// New returns the environment that reads its variables with getenv.
 func New(getenv func(string) string) *Environment { return &Environment{getenv: getenv} }
 
-// OnSAMLocal reports whether the function runs under `sam local`, whose events have neither a queue nor a caller of the stack.
+// OnSAMLocal reports whether the function runs under `sam local`. Events of `sam local` have
+// neither a queue nor a caller of the stack.
 func (e *Environment) OnSAMLocal() bool { return e.getenv("AWS_SAM_LOCAL") == "true" }
 
 // Err returns an error for all variables that are missing or wrong, nil if none is.

@@ -1,5 +1,6 @@
-// Package parts makes what the functions of a stack are composed of: tables, queues, keys and limits, each from the variable that
-// template.yaml sets for it. It is for functions that use the tables and the queues; others use package environment alone.
+// Package parts makes the components of a stack's functions: tables, queues, keys and limits, each
+// from the variable that template.yaml sets for it. It is for functions that use the tables and the
+// queues; others use package environment alone.
 //
 // This package may change between releases.
 package parts
@@ -35,7 +36,8 @@ type Parts struct {
 	*environment.Environment
 
 	Config aws.Config
-	// Bounded is Config for clients whose requests are repeated if they have no response; see [environment.Bounded].
+	// Bounded is Config for clients that repeat requests without a response; see
+	// [environment.Bounded].
 	Bounded aws.Config
 	Log     *slog.Logger
 
@@ -46,7 +48,7 @@ type Parts struct {
 	keys    *secrets.Keys
 }
 
-// New returns the parts of a function with that environment, which logs to log.
+// New returns the parts of a function with the environment. The function logs to log.
 func New(getenv func(string) string, log *slog.Logger) *Parts {
 	env := environment.New(getenv)
 	config := env.AWS()
@@ -64,13 +66,13 @@ func (p *Parts) Metrics() *telemetry.Batch {
 	return &p.metrics
 }
 
-// Queue returns the queue whose URL the variable has. Its messages have MACs with the token keys.
+// Queue returns the queue with the URL in the variable. Its messages have MACs with the token keys.
 func (p *Parts) Queue(variable string) sqs.Queue {
 	return sqs.Queue{Client: p.queues, URL: p.Text(variable), Keys: p.Keys()}
 }
 
-// DeadLetters returns the dead letters of the queue whose URL is url. The variable has the URL of the queue that gave them up, for replays;
-// it may be empty.
+// DeadLetters returns the dead letters of the queue at url. For replays, the variable has the URL
+// of the queue that they came from; it may be empty.
 func (p *Parts) DeadLetters(url, variable string) sqs.DeadLetters {
 	letters := sqs.DeadLetters{Client: p.queues, URL: url}
 	if variable != "" {
@@ -113,26 +115,26 @@ func (p *Parts) Keys() *secrets.Keys {
 	return p.keys
 }
 
-// Secret returns an optional secret of the user, whose ARN the variable has.
+// Secret returns an optional secret of the user. The variable has its ARN.
 func Secret[T any](p *Parts, variable string, parse func(string) (T, error)) *secrets.Parsed[T] {
 	return &secrets.Parsed[T]{Client: p.secrets, Secret: p.Optional(variable), Now: time.Now, Parse: parse}
 }
 
-// Limits returns the limits of executions without those of time.
+// Limits returns the limits of executions without time limits.
 func (p *Parts) Limits() machine.Limits {
 	return machine.Limits{
 		Data: p.Int("WAITLESS_DATA_LIMIT", machine.DefaultData, machine.MaxLargeData), Hints: machine.Hints{Data: environment.RaiseDataLimit},
 	}
 }
 
-// shortLife is how long most executions take at most. Those that take longer cost a write for each item that
-// they have by then, and the others cost less to keep.
+// shortLife is the longest duration of most executions. A longer execution costs a write for each
+// item that it has by then; shorter executions cost less to keep.
 const shortLife = 2 * day
 
 const day = 24 * time.Hour
 
-// TimeLimits returns the limits of executions with those of time. The retention is longer than a message stays in a
-// queue, so no message outlives its execution.
+// TimeLimits returns the limits of executions with time limits. The retention is longer than a
+// message stays in a queue, so no message outlives its execution.
 func (p *Parts) TimeLimits() machine.Limits {
 	limits := p.Limits()
 	limits.Duration = p.Duration("WAITLESS_EXECUTION_DAYS", day, 1, 366)
@@ -140,7 +142,8 @@ func (p *Parts) TimeLimits() machine.Limits {
 	return limits
 }
 
-// ClientConfig returns what executions are started, stopped and shown with, without token keys.
+// ClientConfig returns the configuration of a client that starts, stops and shows executions,
+// without token keys.
 func (p *Parts) ClientConfig(store *dynamo.Log, waits *dynamo.Waits, values engine.LargeValues) engine.Config {
 	config := engine.Config{
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Descendants: waits, Index: store, Pauses: waits,
@@ -193,7 +196,8 @@ func (p *Parts) JobsConfig(table *dynamo.Waits, services resume.Services) resume
 	}
 }
 
-// Notify returns what executions notify whose start names no target, and why a target cannot be told.
+// Notify returns the default notification target of executions, and a check that returns an error
+// if the stack cannot notify a target.
 func (p *Parts) Notify() (preset machine.Notify, check func(target string) error) {
 	hasSecret, allowed := p.Optional("WAITLESS_NOTIFY_SECRET") != "", p.List("WAITLESS_NOTIFY_TARGETS")
 	preset.Target = p.Optional("WAITLESS_NOTIFY")
@@ -213,7 +217,8 @@ func (p *Parts) Notify() (preset machine.Notify, check func(target string) error
 	}
 }
 
-// Receiver returns the receiver of the queues whose URLs the variables have, without a decoder. line is the text of its log lines.
+// Receiver returns the receiver of the queues with the URLs in the variables, without a decoder.
+// line is the text of its log lines.
 func (p *Parts) Receiver(line string, variables ...string) *sqs.Receiver {
 	r := &sqs.Receiver{Client: p.queues, AnySource: p.OnSAMLocal(), Now: time.Now, Log: p.Log, LogMessage: line, Metrics: p.Metrics()}
 	for _, variable := range variables {
