@@ -51,5 +51,6 @@ func (a *Actions) Call(ctx context.Context, input []byte) ([]byte, error) {
 	return response.Body, nil
 }
 
-// CallAttrs returns what the log line of a call has: its size alone, because a response may have secrets.
+// CallAttrs returns the log attributes of a response: its size alone, because a response may have
+// secrets.
 func CallAttrs(response []byte) []slog.Attr { return []slog.Attr{slog.Int("bytes", len(response))} }

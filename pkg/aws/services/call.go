@@ -32,8 +32,8 @@ func through(client *call.Client, row call.Operation) Operation {
 	}
 }
 
-// Decode reads the params of an operation, a JSON object. It rejects members that the operation does not have: ignored, they would
-// make another job than the one that was meant. The error is a [*resume.ServiceError].
+// Decode reads the params of an operation, a JSON object. It rejects unknown members: if it ignored
+// them, it could start another job than intended. The error is a [*resume.ServiceError].
 func Decode(params []byte, input any) error {
 	if len(params) == 0 {
 		return nil
@@ -46,17 +46,17 @@ func Decode(params []byte, input any) error {
 	return nil
 }
 
-// Invalid returns the error for params that were not sent to a service. Its name is that of [jobs.RequestError]: only what a
-// service said has the name of the service before it.
+// Invalid returns the error for params that were not sent to a service. It has the name of
+// [jobs.RequestError]: only errors of a service have the service's name as a prefix.
 func Invalid(what string) error {
 	return &resume.ServiceError{Name: jobs.ErrorInvalid, Message: what}
 }
 
-// queryPrefix is before the codes of SQS, which are those of its older protocol.
+// queryPrefix begins the error codes of SQS, which still come from its older protocol.
 const queryPrefix = "AWS.SimpleQueueService."
 
-// Refusal is what the service answered, a [*resume.ServiceError], or an error that leaves open whether
-// anything happened.
+// Refusal returns the service's error as a [*resume.ServiceError]. For any other err, it is unknown
+// whether the operation was done.
 func Refusal(service string, err error) error {
 	if wrong, ok := errors.AsType[*call.ParamsError](err); ok {
 		return Invalid(wrong.Error())
@@ -89,8 +89,7 @@ func failedInside(err error) bool {
 	return ok && (response.HTTPStatusCode() >= http.StatusInternalServerError || response.HTTPStatusCode() == http.StatusTooManyRequests)
 }
 
-// unlessArrived repeats a call that was throttled, or whose connection did not
-// come about.
+// unlessArrived repeats a call that was throttled, or that could not connect.
 func unlessArrived() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.Retryables = []retry.IsErrorRetryable{

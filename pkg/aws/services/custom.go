@@ -78,7 +78,8 @@ func (r reply) document() []byte {
 	return r.Payload
 }
 
-// thrown returns the exception of the function of a custom kind. Its message may be that of a client of AWS.
+// thrown returns the exception of the function of a custom kind. Its message may come from an AWS
+// client.
 func thrown(kind jobs.Kind, payload []byte) error {
 	var e struct {
 		Type    string `json:"errorType"`

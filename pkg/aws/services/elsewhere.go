@@ -28,16 +28,17 @@ func DescribingAndStopping(kind jobs.Kind) []jobs.Statement {
 	return append(Describing(kind), kind.StopStatements("*", "*")...)
 }
 
-// A Role is what jobs of other accounts are started and described with.
+// A Role is an IAM role with which jobs of other accounts are started and described.
 type Role struct {
-	// Accounts are those that have the role.
+	// Accounts are the accounts that have the role.
 	Accounts []string
-	// ARN is that of the role, with ACCOUNT in place of the account.
+	// ARN is the ARN of the role, with ACCOUNT in place of the account.
 	ARN string
-	// ExternalID is what the trust policy of the role may demand, so that only one stack assumes it.
+	// ExternalID is the external id that the role's trust policy may demand, so that only one stack
+	// assumes the role.
 	ExternalID string
-	// Only are the rights that a session has at most, whatever the role has: a function that describes jobs starts none. With
-	// nil a session has all rights of the role.
+	// Only limits the rights of a session, whatever the role has: a function that describes jobs
+	// cannot start jobs. If nil, a session has all rights of the role.
 	Only Rights
 }
 

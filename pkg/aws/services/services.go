@@ -70,8 +70,8 @@ func own(starts, describes *call.Client) Operations {
 	}
 }
 
-// unkept opens a connection for each request. One that was kept while the
-// function was frozen may be dead, and a start that met it would not be repeated.
+// unkept returns a client that opens a connection for each request. A connection that was kept
+// while the function was frozen may be dead, and a start over it would not be repeated.
 func unkept(client aws.HTTPClient) aws.HTTPClient {
 	if client == nil {
 		client = awshttp.NewBuildableClient()
@@ -108,7 +108,7 @@ func (s *Services) Stop(ctx context.Context, kind jobs.Kind, params []byte) erro
 	return err
 }
 
-// call makes a call of an operation: of one that was given to New, or else of one in the catalogue.
+// call calls an operation that was passed to New, or else an operation of the catalogue.
 func (s *Services) call(ctx context.Context, client *call.Client, service, name string, params []byte) ([]byte, error) {
 	made, ok := s.operations[service+":"+name]
 	if !ok {

@@ -44,8 +44,7 @@ type queues struct {
 	urls map[string]string // by the queue's name
 }
 
-// queueMessage is what the service takes, and the name of a queue in the place
-// of its URL.
+// queueMessage is the service's input, with the name of a queue in place of its URL.
 type queueMessage struct {
 	QueueName string
 	sqs.SendMessageInput
@@ -107,8 +106,7 @@ func (q *queues) check(queue string) (string, error) {
 	return base + "/" + account + "/" + name, nil
 }
 
-// url is where the queue of that name is. A queue that is made again has the
-// same URL.
+// url returns the URL of the queue with the name. A queue that is created again has the same URL.
 func (q *queues) url(ctx context.Context, name string) (string, error) {
 	q.mu.Lock()
 	known, ok := q.urls[name]
