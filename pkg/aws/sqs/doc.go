@@ -1,6 +1,6 @@
 // Package sqs carries the messages of a stack through SQS queues.
 //
-// A message is JSON with a version, a kind, and a payload of that kind:
+// A message is JSON with a version, a kind, and a payload that depends on the kind:
 //
 //	{"v":1,"kind":"wake","payload":{"execution":"...","cause":"start","due":"2026-01-31T10:00:05Z","sent":"2026-01-31T10:00:00Z"}}
 //
@@ -8,11 +8,11 @@
 //	wake       [Wakes]             an execution to look at, and why; see [engine.Wake]
 //	task       [Tasks.Queue]       a long call; see [engine.Task]
 //	end        [Tasks.Ended]       how an execution ended
-//	delivery   [DeliveryRequests]  the handle of a token whose outcome goes to an external recipient
-//	heartbeat  [DeliveryRequests]  the handle of a token whose heartbeat goes there
-//	notice     [Notices]           what the target of an execution is told; see [engine.Notice]
+//	delivery   [DeliveryRequests]  the handle of a token with an outcome for an external recipient
+//	heartbeat  [DeliveryRequests]  the handle of a token with a heartbeat for that recipient
+//	notice     [Notices]           a notice to the target of an execution; see [engine.Notice]
 //	poll       [Polls]             a job to ask about; see [resume.Poll]
-//	replay     [Polls.Replay]      a job whose stored end is handled again
+//	replay     [Polls.Replay]      a job with a stored end to handle again
 //
 // The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token by its handle, the part of
 // its text before the dot. It never has the text.
@@ -20,8 +20,9 @@
 // Polls and tasks have a MAC in their payloads. Notices, deliveries, heartbeats, ends and replays have one in the member mac, of
 // the text of the payload. A message with a wrong MAC is discarded. One without a MAC is accepted while a stack writes version 1.
 //
-// A [Receiver] handles the messages of a queue, with what [DecodeWakes], [DecodeTasks] or [DecodeJobs] make of them. A message
-// of a newer version returns to the queue. One of an unknown kind does so for at least 20 minutes, and is then discarded.
+// A [Receiver] decodes the messages of a queue with [DecodeWakes], [DecodeTasks] or [DecodeJobs],
+// and handles them. A message of a newer version returns to the queue. A message of an unknown kind
+// does so for at least 20 minutes, and is then discarded.
 //
 // This package may change between releases; messages under way are understood by the next one.
 package sqs

@@ -17,8 +17,9 @@ type firing[T any] struct {
 	Nonce    string `json:"nonce,omitempty"` // release 0.1.0 does not read it
 }
 
-// EncodeFiring returns the message of a schedule that is due in that second of a minute. The minute is the text of the
-// instant, or what the sender replaces by it. The message has no MAC but the nonce of the schedule: it outlives token keys.
+// EncodeFiring returns the message of a schedule that is due in the given second of a minute.
+// minute is the text of the instant, or a placeholder that the sender replaces by it. The message
+// has no MAC but the nonce of the schedule: it outlives token keys.
 func EncodeFiring(s schedule.Schedule, minute string, second int) (string, error) {
 	return encode(kindFiring, firing[string]{s.Flow, s.Name, minute, second, s.Nonce})
 }
@@ -27,7 +28,8 @@ func EncodeFiring(s schedule.Schedule, minute string, second int) (string, error
 // redelivered, or the zero time.
 type Fire func(ctx context.Context, due schedule.Firing) (retryAt time.Time, err error)
 
-// decodeFirings decodes firings, which fire carries out. One that would fail again is discarded.
+// decodeFirings decodes firings and executes them with fire. It discards a firing that would fail
+// again.
 func decodeFirings(fire Fire) func(m Message, p firing[time.Time]) (Work, error) {
 	return func(_ Message, p firing[time.Time]) (Work, error) {
 		due := schedule.Firing{Flow: p.Flow, Name: p.Schedule, Nonce: p.Nonce, At: p.Time.Add(time.Duration(p.Second) * time.Second)}

@@ -71,7 +71,7 @@ func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 	return nil
 }
 
-// replayPayload is the [jobs.Key] of the job whose stored end is to be handled again.
+// replayPayload is the [jobs.Key] of a job. The receiver handles the stored end of the job again.
 type replayPayload struct {
 	Kind    string `json:"kind"`
 	Account string `json:"account"`

@@ -31,7 +31,8 @@ type Letter struct {
 	Kind string // as in the messages of this package, "event" for a job event, or "" for what cannot be read
 	// Wake is nil for other letters, and for a wake of a newer release.
 	Wake *engine.Wake
-	// About names what the message is about, without secrets: "execution", "cause", "step", "job" and others.
+	// About has attributes of the message, without secrets: "execution", "cause", "step", "job" and
+	// others.
 	About map[string]string
 	// Sent is when the message was sent first, as far as SQS knows.
 	Sent time.Time
@@ -39,7 +40,8 @@ type Letter struct {
 	Receives int
 	// Replays is how often [DeadLetters.ReplayCounted] sent it again.
 	Replays int
-	// Problem is why a service could not deliver it; "" for a message that the queue gave up.
+	// Problem is the reason why a service could not deliver it; "" for a message that was received
+	// too often.
 	Problem string
 	// Excerpt is how a message that cannot be read begins, with its tokens masked.
 	Excerpt string
@@ -104,7 +106,8 @@ func excerpt(body string) string {
 	return strings.ToValidUTF8(shown[:min(len(shown), excerptSize)], "")
 }
 
-// about returns the kind of a message and what it is about, as its log line has it. Both are empty if its functions would discard it.
+// about returns the kind and the log attributes of a message. Both are empty if its functions would
+// discard it.
 func about(body string) (kind string, about map[string]string) {
 	var e envelope[json.RawMessage]
 	_ = json.Unmarshal([]byte(body), &e) // the decoders report what is wrong

@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// Notices sends notices to a queue, whose receiver sends them to their targets. It implements [engine.Notices].
+// Notices sends notices to a queue. The receiver of the queue sends them to their targets. It
+// implements [engine.Notices].
 type Notices struct{ Target Queue }
 
 // noticePayload is an [engine.Notice].

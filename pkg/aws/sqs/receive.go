@@ -54,12 +54,13 @@ type Message struct {
 	mac     string
 }
 
-// Work is what a message asks for.
+// Work is the work that a message requests.
 type Work struct {
 	// Do executes it. It returns when the message is to be redelivered, or the zero time to delete the message. After an
 	// error the message is redelivered after a pause, unless the error is [ErrDiscard].
 	Do func(ctx context.Context) (retryAt time.Time, err error)
-	// Pause is the pause after an error; 0 means one that grows with each receive, to five minutes.
+	// Pause is the pause after an error; 0 means a pause that grows with each receive, up to five
+	// minutes.
 	Pause time.Duration
 	// Group is the name of a group. The messages of a group are handled one after the other, messages without a group
 	// concurrently.
@@ -160,7 +161,8 @@ func (r *Receiver) source(event events.SQSEvent) (url string, err error) {
 	return "", ErrSource
 }
 
-// groups decodes the messages and groups those that are handled one after the other.
+// groups decodes the messages and groups them by [Work.Group]. The messages of a group are handled
+// one after the other.
 func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]delivery) {
 	index := map[string]int{}
 	for _, record := range event.Records {
@@ -282,8 +284,8 @@ const (
 	renewalLimit = 5 * time.Second
 )
 
-// hold hides the message for Hold from now on, again and again until release is called. release waits for a request that is
-// under way, so that it does not arrive after the one that ends the hold.
+// hold hides the message for Hold from now on, and renews that until release is called. release
+// waits for a pending request, so that it does not arrive after the request that ends the hold.
 func (r *Receiver) hold(ctx context.Context, m Message) (release func()) {
 	if r.Hold == 0 {
 		return func() {}

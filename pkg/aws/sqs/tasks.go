@@ -108,8 +108,8 @@ type endPayload struct {
 	At        time.Time      `json:"at"`
 }
 
-// Ends sends ends of executions to a queue, whose receiver publishes them, so that the sender links no client for that. It implements
-// [engine.Ends].
+// Ends sends ends of executions to a queue. The receiver of the queue publishes them, so the sender
+// does not link a client for that. It implements [engine.Ends].
 type Ends struct{ Target Queue }
 
 // Ended implements [engine.Ends].
@@ -121,7 +121,8 @@ func (e *Ends) Ended(ctx context.Context, execution engine.ID, s machine.State) 
 	return nil
 }
 
-// TaskHandlers do what messages of the task, delivery and notice queues ask for. All fields but the queues are required.
+// TaskHandlers handle messages of the task, delivery and notice queues. All fields but the queues
+// are required.
 type TaskHandlers struct {
 	// DeliveryQueue and NoticeQueue are URLs. A delivery, a heartbeat, an end or a notice from another queue is discarded:
 	// other functions may send to that queue. An empty URL means any queue.
@@ -185,7 +186,8 @@ func (h TaskHandlers) publish(_ Message, p endPayload) (Work, error) {
 	return Work{Do: brief(do), Attrs: []slog.Attr{slog.String("execution", id.String()), slog.String("ended", string(p.Status))}}, nil
 }
 
-// deliveryLimit bounds one delivery, so that one that hangs does not delay the others of its batch.
+// deliveryLimit bounds one delivery, so that a hanging delivery does not delay the others of its
+// batch.
 const deliveryLimit = 30 * time.Second
 
 // brief bounds the work by deliveryLimit.

@@ -41,8 +41,9 @@ func (t timed) send(ctx context.Context, m timedMessage) error {
 
 // timedMessage is a message that is due later.
 type timedMessage struct {
-	// name is that of its schedule, and the same for the same message. The instant is part of it because a schedule may
-	// keep its name for some time after it ran, and must not replace one of a later instant.
+	// name is the name of its schedule, and the same for the same message. It includes the instant,
+	// because a schedule may keep its name for some time after it ran, and must not replace a later
+	// schedule.
 	name string
 	due  time.Time
 	body string
