@@ -1,11 +1,13 @@
 // Package s3 keeps the large values of executions in a bucket of Amazon S3, one object each.
 //
-// It needs two requests, PutObject and GetObject, and makes them with AWS's client. Compared with net/http and the SDK's signer
-// that adds 1.3 MB to a binary of 11.9 MB and 0.4 ms to the 7.2 ms of the interpreter's cold start, whose budget is 9.4 ms. It
-// saves code of our own for endpoints of all partitions, checksums, retries and the errors of S3.
+// It needs two requests, PutObject and GetObject, and makes them with AWS's client. Compared with
+// net/http and the SDK's signer, the client adds 1.3 MB to a binary of 11.9 MB. It adds 0.4 ms to
+// the 7.2 ms of the interpreter's cold start; the budget is 9.4 ms. It saves own code for endpoints
+// of all partitions, checksums, retries and the errors of S3.
 //
-// A bucket cannot delete each object at an instant of its own. Each object has the tag "days" instead, a power of two, and a rule
-// of the bucket for each of these deletes objects of that age. An object is deleted no earlier than its value expires.
+// A bucket cannot delete each object at an instant of its own. Each object has the tag "days"
+// instead, a power of two. The bucket has a rule for each power, which deletes objects of that many
+// days. An object is deleted no earlier than its value expires.
 //
 // This package may change between releases.
 package s3
@@ -91,7 +93,7 @@ func tagOf(left time.Duration) (string, error) {
 	return "", fmt.Errorf("it is needed for %d days and the limit is %d; set shorter time limits", int(left/day), mostDays-1)
 }
 
-// fixes are what the operator of a stack can do about errors that trying again does not end.
+// fixes are the operator's remedies for errors that retries do not fix.
 var fixes = map[string]string{
 	"AccessDenied": "; allow the role of the function the rights on the bucket that template.yaml gives it",
 	"NoSuchBucket": "; restore the bucket of the stack",

@@ -71,7 +71,7 @@ type Repeater struct {
 	Group  *Group // whose client is not used
 }
 
-// Set puts the message into the queue again and again, and replaces the message of that name.
+// Set puts the message into the queue repeatedly, and replaces the message with the same name.
 func (r Repeater) Set(ctx context.Context, name string, m Repeated) error {
 	var from *time.Time
 	if !m.From.IsZero() {
@@ -93,7 +93,7 @@ func (r Repeater) Set(ctx context.Context, name string, m Repeated) error {
 	return err
 }
 
-// Remove ends the message of that name, if there is one.
+// Remove ends the message with the name, if it exists.
 func (r Repeater) Remove(ctx context.Context, name string) error {
 	_, err := r.Client.DeleteSchedule(ctx, &scheduler.DeleteScheduleInput{Name: &name, GroupName: &r.Group.Name})
 	if _, missing := errors.AsType[*types.ResourceNotFoundException](err); missing {

@@ -16,7 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Client is what is needed of Secrets Manager.
+// Client is the required part of the Secrets Manager client.
 type Client interface {
 	// GetSecretValue returns the current value of a secret.
 	GetSecretValue(
@@ -86,7 +86,7 @@ type Parsed[T any] struct {
 	cache cache[T]
 }
 
-// Get is what the secret holds.
+// Get returns the parsed secret.
 func (p *Parsed[T]) Get(ctx context.Context) (value T, err error) {
 	if p.Secret == "" {
 		return value, nil

@@ -25,20 +25,21 @@ const (
 	window = 24 * time.Hour
 )
 
-// path is that of the endpoint.
+// path is the path of the endpoint.
 const path = "/v1/traces"
 
 const (
 	// flushTime is how long an invocation waits for X-Ray at most.
 	flushTime = 2 * time.Second
-	// spare is what it leaves of its time.
+	// spare is the part of its time that the flush leaves unused.
 	spare = time.Second
 )
 
 // Spans sends the spans of a function.
 type Spans struct{ *tracing.Exporter }
 
-// New returns what sends spans to the endpoint at url. The name of the service is that of the stack.
+// New returns an exporter that sends spans to the endpoint at url. The service has the name of the
+// stack.
 func New(config aws.Config, url, stack string, metrics *telemetry.Batch, log *slog.Logger) *Spans {
 	if config.BaseEndpoint != nil { // for all services, as in tests
 		url = *config.BaseEndpoint + path
