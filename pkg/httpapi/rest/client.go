@@ -34,7 +34,8 @@ func (c *Client) PutFlow(ctx context.Context, name string, definition []byte, ex
 	return flow, c.Do(ctx, http.MethodPut, path("flows", name)+query("execution", execution), definition, &flow)
 }
 
-// SetNotify sets what executions of a definition notify whose start names no target.
+// SetNotify sets the notification target of a definition. It applies to executions that are started
+// without a target.
 func (c *Client) SetNotify(ctx context.Context, of Flow, notify machine.Notify) (flow Flow, err error) {
 	return flow, c.Do(ctx, http.MethodPut, path("flows", of.Name, "notify"), Start{Hash: of.Hash, Notify: notify.Target, NotifyWaits: notify.Waits}, &flow)
 }
@@ -47,7 +48,8 @@ func (c *Client) Flows(ctx context.Context, name string) ([]Flow, error) {
 	return list.Flows, err
 }
 
-// Flow returns a flow with its definition: the latest, or the one whose hash begins with hash.
+// Flow returns a flow with its definition: the latest definition, or the one with the hash prefix
+// hash.
 func (c *Client) Flow(ctx context.Context, name, hash string) (flow Flow, err error) {
 	return flow, c.get(ctx, path("flows", name), false, &flow, "hash", hash)
 }
@@ -99,7 +101,7 @@ type Filter struct {
 	Statuses []machine.Status // none means all
 	// Since and Before bound the instant of the start; zero means without a bound. It is not Before itself.
 	Since, Before time.Time
-	Prefix        string // what the name begins with
+	Prefix        string // of the name
 	Limit         int    // how many of the latest; 0 means all
 }
 
@@ -158,9 +160,9 @@ func (c *Client) Execution(ctx context.Context, flow, name string, unmask bool) 
 	return execution, c.get(ctx, path("flows", flow, "executions", name), unmask, &execution)
 }
 
-// History returns the history of an execution so far, or what is new after the last call, which returned
-// later. Later is empty once the history has ended. If nothing is new, the call waits for it for up to that many
-// seconds; on AWS it cannot wait. Unmask is as for [Client.Execution].
+// History returns the history of an execution so far, or, with the later of the last call as after,
+// the events since then. Later is empty once the history has ended. If there is no new event, the
+// call waits for up to wait seconds; on AWS it cannot wait. Unmask is as for [Client.Execution].
 func (c *Client) History(
 	ctx context.Context, flow, name, after string, unmask bool, wait int,
 ) (events []machine.HistoryEvent, later string, err error) {
@@ -203,7 +205,7 @@ func (c *Client) ResumeFlow(ctx context.Context, flow string) (rearmed int, err 
 	return rearmed, err
 }
 
-// PutSchedule creates a schedule, or replaces what it is made of.
+// PutSchedule creates a schedule, or replaces its settings.
 func (c *Client) PutSchedule(ctx context.Context, flow, name string, form ScheduleForm) (s Schedule, err error) {
 	return s, c.Do(ctx, http.MethodPut, path("flows", flow, "schedules", name), form, &s)
 }
@@ -238,7 +240,7 @@ func (c *Client) DeleteSchedule(ctx context.Context, flow, name string) (s Sched
 	return s, c.Do(ctx, http.MethodDelete, path("flows", flow, "schedules", name), nil, &s)
 }
 
-// Tokens lists the open tokens: all of them, or the one that the execution waits for. Unmask is as for
+// Tokens lists all open tokens, or the tokens that the execution waits for. Unmask is as for
 // [Client.Execution].
 func (c *Client) Tokens(ctx context.Context, flow, execution string, unmask bool) (tokens []Token, err error) {
 	for next, more := "", true; more && err == nil; more = next != "" {
@@ -249,8 +251,9 @@ func (c *Client) Tokens(ctx context.Context, flow, execution string, unmask bool
 	return tokens, err
 }
 
-// WaitsPage is one page of the open tokens, with those of jobs: after a position, or "" for the first page. Next is the position of
-// the next page, or "" on the last one. Unmask is as for [Client.Execution].
+// WaitsPage returns one page of the open tokens, including tokens of jobs: after a position, or ""
+// for the first page. Next is the position of the next page, or "" on the last page. Unmask is as
+// for [Client.Execution].
 func (c *Client) WaitsPage(ctx context.Context, flow, execution, after string, unmask bool) (tokens []Token, next string, err error) {
 	return c.tokensPage(ctx, unmask, "flow", flow, "execution", execution, "after", after, "jobs", "true")
 }
@@ -266,10 +269,10 @@ func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
 	return t, c.get(ctx, path("tokens", text), false, &t)
 }
 
-// Succeed closes a token with an output. The token has the name of its text or of the handle of an external wait, or FLOW/EXECUTION or
-// FLOW/EXECUTION/STEP for the one that waits there, STEP as in [Token.Place], whose text is not needed. First is false if the token
-// was closed with another outcome, which t shows. If the execution never waited for a callback, the error
-// is an [*Error] with [engine.CodeConflict].
+// Succeed closes a token with an output. Name the token by its text, by the handle of an external
+// wait, or, without its text, as FLOW/EXECUTION or FLOW/EXECUTION/STEP, with STEP as in
+// [Token.Place]. First is false if the token was closed with another outcome, which t shows. If the
+// execution never waited for a callback, the error is an [*Error] with [engine.CodeConflict].
 func (c *Client) Succeed(ctx context.Context, token string, output value.Value) (t Token, first bool, err error) {
 	return c.report(ctx, token, "success", output)
 }
@@ -320,7 +323,7 @@ func query(namesAndValues ...string) string {
 	return "?" + parameters.Encode()
 }
 
-// get reads what is at a path into out.
+// get reads the resource at a path into out.
 func (c *Client) get(ctx context.Context, where string, unmask bool, out any, parameters ...string) error {
 	method := http.MethodGet
 	if unmask {
@@ -329,8 +332,8 @@ func (c *Client) get(ctx context.Context, where string, unmask bool, out any, pa
 	return c.Do(ctx, method, where+query(parameters...), nil, out)
 }
 
-// Do sends a request of this API, or of what the server has beside it. A body of bytes is sent as it is, any
-// other as JSON.
+// Do sends a request of this API, or of another API of the server. A body of bytes is sent as it
+// is, any other as JSON.
 func (c *Client) Do(ctx context.Context, method, where string, body, out any) error {
 	_, err := c.send(ctx, method, where, body, out)
 	return err
@@ -383,8 +386,8 @@ func external(status int) string {
 	return fmt.Sprintf("the API responded with %d and no JSON of its own", status)
 }
 
-// decode reads a response. A conflict without a code is no error: a closed token responds with what it
-// holds.
+// decode reads a response. A conflict without a code is not an error: the response describes the
+// closed token.
 func decode(status int, content []byte, out any) error {
 	if status >= http.StatusMultipleChoices {
 		refused := Error{Status: status}

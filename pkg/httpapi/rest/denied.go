@@ -7,13 +7,14 @@ import (
 	"sync"
 )
 
-// notAuthorized finds the right, and what it is on, in a message of AWS about a right that a role lacks.
+// notAuthorized finds the right and its resource in a message of AWS about a right that a role
+// lacks.
 var notAuthorized = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`is not authorized to perform: ([A-Za-z0-9-]+:[A-Za-z0-9]+)(?: on resource: "?([^\s"]+))?`)
 })
 
-// deniedRight returns the right whose lack an error of AWS is about, with what it is on. Denied is false if the error is about
-// something else. It names nothing else of the error.
+// deniedRight returns the missing right in an error of AWS, with its resource. It returns no other
+// part of the error. denied is false for an error of another kind.
 func deniedRight(err error) (right string, denied bool) {
 	refused, ok := errors.AsType[interface { // of every client of AWS
 		error

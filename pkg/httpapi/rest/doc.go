@@ -4,12 +4,12 @@
 //	GET  /openapi.json                                  this API as an OpenAPI 3.1 document
 //	GET  /flows?flow=                                   {"flows":[flow]}: by name, the latest definition of a name first
 //	PUT  /flows/{flow}                                  definition as text -> {"name","hash"}; the same text is the same flow
-//	GET  /flows/{flow}?hash=                            flow with its definition: the latest, or the one whose hash begins so
+//	GET  /flows/{flow}?hash=                            flow with its definition: the latest, or by a hash prefix
 //	DELETE /flows/{flow}                                {"flows":[flow]}: the deleted ones; 409 while executions of it have not ended
 //	POST /flows/{flow}/executions                       {"name","hash","input"} -> execution; 201 new, 200 the same, 409 another
 //	GET  /executions?flow=&status=&since=&before=&prefix=&limit=  {"executions":[execution]}; several statuses with commas between them
 //	GET  /flows/{flow}/executions/{execution}           execution
-//	GET  /flows/{flow}/executions/{execution}/history   {"events":[event],"later"}; ?after=LATER has those that came since
+//	GET  /flows/{flow}/executions/{execution}/history   {"events":[event],"later"}; ?after=LATER has the events since then
 //	GET  /flows/{flow}/executions/{execution}/history/stream    the events as server-sent events, until the execution has ended
 //	POST /flows/{flow}/executions/{execution}/stop      {"error","cause"} -> 202
 //	POST /flows/{flow}/executions/{execution}/redrive   {"name","from","newest"} -> execution; 201 new, 200 the same, 409 not now
@@ -23,7 +23,7 @@
 //	DELETE /flows/{flow}/schedules/{schedule}           schedule: the deleted one
 //	POST /flows/{flow}/schedules/{schedule}/enable      -> schedule; /disable likewise: it is kept and starts nothing
 //	GET  /job-events?after=                             {"events":[event],"next"}: job events that match no wait, the latest first
-//	POST /job-events/replay                             {"id"} -> {"result"}: the event is handled again; 404 for one that is not kept
+//	POST /job-events/replay                             {"id"} -> {"result"}: the event is handled again; 404 if it is not kept
 //	GET  /tokens?flow=&execution=                       {"tokens":[token]}: the open ones
 //	GET  /tokens/{token}                                token
 //	POST /tokens/{token}/success                        output -> token; 200 first or the same, 409 another outcome
@@ -46,12 +46,12 @@
 //
 // which change nothing. They are POST so that a policy for GET /* leaves them out.
 //
-// A deleted flow is not listed or shown, and has no schedules. Its definition stays for its executions, whose histories name
-// its steps. Putting the flow again lists it again.
+// A deleted flow is not listed or shown, and has no schedules. Its definition stays for its
+// executions, because their histories name its steps. Putting the flow again lists it again.
 //
-// A request body is JSON as [value.ParseJSON] reads it, with members of exactly these names. Unknown
-// query parameters are rejected. An error is {"code","message"}. Messages name what the caller can
-// correct, not what failed inside.
+// A request body is JSON as [value.ParseJSON] reads it, with members of exactly these names.
+// Unknown query parameters are rejected. An error is {"code","message"}. Messages name problems
+// that the caller can correct, not internal errors.
 //
 // This package may change between releases; the JSON only grows.
 package rest

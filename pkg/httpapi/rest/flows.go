@@ -101,7 +101,7 @@ func (h handler) showFlow(r *http.Request) (int, any, error) {
 	return http.StatusOK, flow, err
 }
 
-// pick returns the definition whose hash begins so, or the latest for an empty hash.
+// pick returns the definition with the hash prefix, or the latest definition for an empty hash.
 func pick(definitions []engine.Definition, hash string) (engine.Definition, error) {
 	if hash == "" {
 		return definitions[0], nil
@@ -134,7 +134,7 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	for _, d := range slices.Backward(definitions) { // the newest one last: until then it is that of starts
+	for _, d := range slices.Backward(definitions) { // the newest one last: until then, starts use it
 		if err := h.Flows.DeleteFlow(r.Context(), d.Flow); err != nil {
 			return 0, nil, err
 		}

@@ -16,7 +16,8 @@ type Flow struct {
 	Hash string `json:"hash"` // SHA-256 of the text, hexadecimal
 	// CreatedTime is when it was put first; the response to a put lacks it.
 	CreatedTime string `json:"createdTime,omitempty"`
-	// Notify is what executions notify whose start names no target, without what may be a secret.
+	// Notify is the target that executions notify if their start does not name one, with secret
+	// parts removed.
 	Notify string `json:"notify,omitempty"`
 	// Paused says that executions do not start, and do not continue. Lists of flows have it.
 	Paused bool `json:"paused,omitempty"`
@@ -24,7 +25,7 @@ type Flow struct {
 	Definition string `json:"definition,omitempty"`
 }
 
-// Start asks for an execution.
+// Start requests an execution.
 type Start struct {
 	// Name is random if it is left out; a request that is sent twice then starts two executions.
 	Name string `json:"name,omitempty"`
@@ -36,19 +37,23 @@ type Start struct {
 	NotifyWaits bool   `json:"notifyWaits,omitempty"`
 }
 
-// Redrive asks for an execution that goes on where another one ended, or for one that repeats it from the start.
+// Redrive requests an execution that continues where another execution ended, or one repeating it
+// from the start.
 type Redrive struct {
-	// Name of the new execution. Of a redrive it is derived if it is left out: "run-redrive". Of a rerun it is random then.
+	// Name is the name of the new execution. The default is derived for a redrive, as in
+	// "run-redrive", and random for a rerun.
 	Name string `json:"name,omitempty"`
-	// From is the step to go on from; the one that failed if it is left out. A rerun has none.
+	// From is the step to continue from; the failed step if it is omitted. A rerun has none.
 	From string `json:"from,omitempty"`
-	// Newest says that the execution has the newest definition of the flow, and not that of the other one.
+	// Newest says that the execution has the newest definition of the flow, not the definition of
+	// the old execution.
 	Newest bool `json:"newest,omitempty"`
 }
 
 // Execution is an execution as it is now.
 //
-// Of an execution that was removed, whose descendants are stopped, only Flow and Name are known.
+// If the descendants of a removed execution are stopped, only Flow and Name of the execution are
+// known.
 type Execution struct {
 	Flow        string         `json:"flow"`
 	Hash        string         `json:"hash,omitempty"`
@@ -56,31 +61,31 @@ type Execution struct {
 	Status      machine.Status `json:"status,omitempty"`
 	Input       value.Value    `json:"input,omitzero"`
 	Output      *value.Value   `json:"output,omitempty"`
-	LeftOut     []string       `json:"leftOut,omitempty"` // of "input" and "output", those that are a text that says why the object is left out
+	LeftOut     []string       `json:"leftOut,omitempty"` // "input", "output": the members that hold the reason of their omission
 	Error       string         `json:"error,omitempty"`
 	Cause       string         `json:"cause,omitempty"`
 	FailedStep  string         `json:"failedStep,omitempty"` // with the index of each iteration around it, as in "Ask[3]"
 	StartedTime string         `json:"startedTime,omitempty"`
 	StoppedTime string         `json:"stoppedTime,omitempty"`
-	// RedrivenFrom is the name of the execution that it goes on from, left out for one that was not redriven. RedrivenStep is the
-	// step that it begins with, left out if that one had not run any.
+	// RedrivenFrom is the name of the execution that it continues, omitted if it was not redriven.
+	// RedrivenStep is the step that it begins with, omitted if that execution had not run a step.
 	RedrivenFrom string `json:"redrivenFrom,omitempty"`
 	RedrivenStep string `json:"redrivenStep,omitempty"`
 	// TraceID is the id of the trace, left out for an execution that is not traced.
 	TraceID string `json:"traceId,omitempty"`
-	// Waiting is what it waits for, left out after its end.
+	// Waiting describes its wait, omitted after its end.
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
 	Blocked string `json:"blocked,omitempty"`
 	// Paused says that it does not continue because its flow is paused. Lists and [Client.Execution] have it.
 	Paused bool `json:"paused,omitempty"`
-	// Notify is the target that is notified of the end, without what may be a secret.
+	// Notify is the target that is notified of the end, with secret parts removed.
 	Notify string `json:"notify,omitempty"`
 	// Undelivered is why notices were given up, one text each.
 	Undelivered []string `json:"undelivered,omitempty"`
 }
 
-// Waiting is what an execution waits for.
+// Waiting describes the wait of an execution.
 type Waiting struct {
 	Step string `json:"step"`
 	// Iterations has the index of each iteration around the step, the outermost first.
@@ -95,17 +100,19 @@ type Waiting struct {
 	// OutcomeStored reports whether the outcome of the callback or job is known, and is applied once the
 	// execution is no longer blocked.
 	OutcomeStored bool `json:"outcomeStored,omitempty"`
-	// Inside is what the first branches or iterations wait for, if For is "lanes". Others is how many more
-	// wait, and More reports whether there are some of which this response does not tell.
+	// Inside has the waits of the first branches or iterations, if For is "lanes". Others is the
+	// number of further known waits. More reports whether more lanes wait than this response
+	// counts.
 	Inside []Waiting `json:"inside,omitempty"`
 	Others int       `json:"others,omitempty"`
 	More   bool      `json:"more,omitempty"`
-	// Progress is that of the branches or iterations, if For is "lanes". It is left out in lists, while the
-	// execution is ending, and if there are more lanes than this response reads.
+	// Progress counts the branches or iterations, if For is "lanes". It is omitted in lists, while
+	// the execution is ending, and if there are more lanes than this response reads.
 	Progress *Progress `json:"progress,omitempty"`
-	// Question is what the step asks the person who reports its outcome. It is left out in lists.
+	// Question is the step's question to the person who reports its outcome. It is omitted in
+	// lists.
 	Question *machine.Question `json:"question,omitempty"`
-	// Job is the job whose end the step waits for. It is left out in lists.
+	// Job is the job that the step waits for. It is omitted in lists.
 	Job *AwaitedJob `json:"job,omitempty"`
 }
 
@@ -114,10 +121,11 @@ var article = map[string]string{
 	"lanes": "its branches or iterations", "sub-flow": "sub-flow ",
 }
 
-// What returns in words what the step waits for: "its job", "sub-flow payment/one".
+// What describes the step's wait in words: "its job", "sub-flow payment/one".
 func (w Waiting) What() string { return article[w.For] + w.Subflow }
 
-// Subflows returns the sub-flows that the step waits for, FLOW/EXECUTION each, with those of the branches or iterations in Inside.
+// Subflows returns the sub-flows that the step and the branches or iterations in Inside wait for,
+// FLOW/EXECUTION each.
 func (w Waiting) Subflows() (names []string) {
 	for _, one := range append([]Waiting{w}, w.Inside...) {
 		if one.Subflow != "" {
@@ -127,7 +135,7 @@ func (w Waiting) Subflows() (names []string) {
 	return names
 }
 
-// AwaitedJob is the job that a step waits for. Of a start that is not recorded it has only the kind.
+// AwaitedJob is the job that a step waits for. If its start is not recorded, it has only the kind.
 type AwaitedJob struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id,omitempty"`
@@ -157,15 +165,17 @@ type Token struct {
 	// step instead. Handle names its token in requests of this API, without the text.
 	Recipient string `json:"recipient,omitempty"` // step-functions, durable-function
 	Handle    string `json:"handle,omitempty"`
-	// Kind is the kind of the job, whose end closes the token, and Job its ARN or the equivalent of its kind. Both are left out
-	// if a callback closes the token. The token of a step that waits for a job has no text.
+	// Kind is the kind of the job that closes the token by its end, and Job its ARN or the kind's
+	// equivalent. Both are omitted if a callback closes the token. The token of a step that waits
+	// for a job has no text.
 	Kind     string `json:"kind,omitempty"`
 	Job      string `json:"job,omitempty"`
 	Since    string `json:"since,omitempty"`
 	Deadline string `json:"deadline,omitempty"`
 	// HeartbeatSeconds is how long the step waits for a heartbeat, left out if heartbeats change nothing.
 	HeartbeatSeconds int `json:"heartbeatSeconds,omitempty"`
-	// Question is what the step asks the person who reports its outcome, in lists of open tokens.
+	// Question is the step's question to the person who reports its outcome, in lists of open
+	// tokens.
 	Question *machine.Question `json:"question,omitempty"`
 	Open     bool              `json:"open"`
 	Output   *value.Value      `json:"output,omitempty"`
@@ -176,13 +186,13 @@ type Token struct {
 	LastBeat string            `json:"lastHeartbeat,omitempty"`
 }
 
-// Failure is what a failing task or a stop reports.
+// Failure is the error of a failing task or of a stop.
 type Failure struct {
 	Error string `json:"error"`
 	Cause string `json:"cause"`
 }
 
-// Stop asks for the end of an execution.
+// Stop requests the end of an execution.
 type Stop struct {
 	Failure
 	// Descendants asks for the end of everything that descends from the execution, too. The execution may have ended.
@@ -262,7 +272,7 @@ func waitsFor(def *flow.Flow, w *machine.Waiting) string {
 	return "call"
 }
 
-// recordOf adds what the record of a token holds.
+// recordOf adds the state and the outcome in the token's record.
 func recordOf(t Token, record token.Record) Token {
 	t.Open, t.LastBeat = record.Open(), instant(record.LastBeat)
 	if record.Open() {

@@ -53,7 +53,7 @@ type Flows interface {
 	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 }
 
-// Config is what a handler works with. Fields are required unless they say what nil means.
+// Config configures a handler. Fields are required unless they say what nil means.
 type Config struct {
 	Engine *engine.Client
 	Tokens *resume.Tokens
@@ -65,19 +65,19 @@ type Config struct {
 	External resume.ExternalWaits
 	// Rearmer rearms those waits, and jobs of steps; it is required if there is External.
 	Rearmer resume.Rearmer
-	// JobEvents are those that are kept; nil means that none is.
+	// JobEvents are the kept job events; nil means that none are kept.
 	JobEvents JobEvents
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
 	// shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int
-	// MaxInput is the limit of the input of an execution in bytes; 0 means that of tokens.
+	// MaxInput is the limit of the input of an execution in bytes; 0 means the limit of tokens.
 	MaxInput int
 	// Start starts executions, and Stop requests the end of one, as Engine does.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	Stop  func(ctx context.Context, id engine.ID, name, cause string) error
 	// CanStart returns why Start would reject an execution of the flow; nil means there is no such reason.
 	CanStart func(ctx context.Context, parsed *flow.Flow, flow, execution string) error
-	// Log receives what failed inside, without tokens.
+	// Log receives internal errors, without tokens.
 	Log *slog.Logger
 	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
 	// always can.
@@ -99,8 +99,8 @@ type Config struct {
 	Reasons bool
 }
 
-// maxBody is the largest request, as in the 2019-03-15 API. A higher limit of a step's data raises it, by
-// that and what is around the data.
+// maxBody is the largest request, as in the 2019-03-15 API. A higher limit of a step's data raises
+// it to that limit plus aroundData.
 const (
 	maxBody    = 1 << 20
 	aroundData = 64 << 10
@@ -141,8 +141,8 @@ type route struct {
 	large      bool      // the response may have megabytes
 	starts     bool      // it starts an execution, and may wait for its end
 	noBody     bool      // a body with members is rejected
-	// reveals adds the same request as POST with a path of its own, whose response has whole tokens: a policy
-	// for GET /* does not allow it.
+	// reveals adds the same request as POST with a path of its own and whole tokens in the
+	// response. A policy for GET /* does not allow that path.
 	reveals, isRevealed bool
 }
 
@@ -158,7 +158,7 @@ func (h handler) routes() (all []route) {
 	return all
 }
 
-// masking returns the routes without those that reveal tokens.
+// masking returns the routes with masked tokens in their responses.
 func (h handler) masking() []route {
 	const execution, ofSchedule = "/flows/{flow}/executions/{execution}", "/flows/{flow}/schedules/{schedule}"
 	wait, step, choice := []string{"wait"}, []string{"step"}, []string{"step", "choice"}
@@ -298,7 +298,7 @@ func (h handler) serve(route route) http.HandlerFunc {
 	}
 }
 
-// response is what a route responds. Its memory counts until sent is called.
+// response is the response of a route. Its memory counts until sent is called.
 type response struct {
 	status int
 	body   any
@@ -358,8 +358,8 @@ func (e *Error) write(w http.ResponseWriter) {
 	write(w, e.Status, e, true)
 }
 
-// refusal is the error that the caller gets: all of what the caller can correct, and what failed
-// inside only if Reasons says so, or if the function lacks a right.
+// refusal returns the error for the caller. It names every problem that the caller can correct. It
+// names an internal error only if Reasons is set, or if the function lacks a right.
 func (h handler) refusal(r *http.Request, err error) *Error {
 	var refused *Error
 	var report *resume.ReportError
@@ -473,7 +473,7 @@ func (h handler) putFlow(r *http.Request) (int, any, error) {
 	return http.StatusOK, Flow{Name: flow.Name, Hash: flow.Hash}, err
 }
 
-// setNotify sets the target of a definition. The response has it without what may be a secret.
+// setNotify sets the target of a definition. The response has the target with secret parts removed.
 func (h handler) setNotify(r *http.Request) (int, any, error) {
 	var form Start
 	if err := h.readJSON(r, &form, "hash", "notify", "notifyWaits"); err != nil {
@@ -487,7 +487,7 @@ func (h handler) setNotify(r *http.Request) (int, any, error) {
 	return http.StatusOK, flowOf(engine.Definition{Flow: flow, Notify: notify}), err
 }
 
-// canStart returns an error if an execution of that name could not be started with the definition.
+// canStart returns an error if an execution with the name could not be started with the definition.
 func (h handler) canStart(ctx context.Context, name string, text []byte, execution string) error {
 	flow, parsed, err := engine.ParseFlow(name, text)
 	if err == nil && h.CanStart != nil {
@@ -597,7 +597,7 @@ func (h handler) definitionOf(r *http.Request, hash string) (machine.FlowRef, er
 	return flow, err
 }
 
-// orNoExecution returns err, or one that names the execution if it does not exist.
+// orNoExecution returns err, or, if the execution does not exist, an error that names it.
 func orNoExecution(flow, execution string, err error) error {
 	if errors.Is(err, engine.ErrNotFound) {
 		return notFound("there is no execution %s/%s", flow, execution)
@@ -605,7 +605,8 @@ func orNoExecution(flow, execution string, err error) error {
 	return err
 }
 
-// notRepeatable is orNoExecution for one that is to be repeated. If a value of it cannot be read, that is no failure of this API.
+// notRepeatable is orNoExecution for an execution to repeat. An unreadable value of the execution
+// is not an internal error of this API.
 func notRepeatable(flow, execution string, err error) error {
 	if engine.CodeOf(err) == engine.CodeDefect {
 		return &Error{http.StatusConflict, engine.CodeDefect,
@@ -626,13 +627,13 @@ func (h handler) execution(ctx context.Context, flow, name string) (Execution, e
 	return e, err
 }
 
-// How many lanes are read to say what they wait for: of one execution, and of each in a list.
+// How many lanes are read for their waits: of one execution, and of each execution in a list.
 const (
 	shownLanes  = 200
 	listedLanes = 4
 )
 
-// withWaiting returns the execution with what it waits for, having read as many lanes as the number says.
+// withWaiting returns the execution with its wait, for which it reads at most lanes lanes.
 func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int) (Execution, error) {
 	e, waiting := executionOf(state), state.Waiting
 	if state.Status.Final() || waiting == nil && h.Blocked == nil {
@@ -665,7 +666,7 @@ func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int
 	return e, err
 }
 
-// waitingOf returns what a state waits for.
+// waitingOf returns the wait of a state.
 func (h handler) waitingOf(flow *flow.Flow, state machine.State) Waiting {
 	w := state.Waiting
 	step := flow.All[w.Attempt.Step]
@@ -680,7 +681,7 @@ func (h handler) waitingOf(flow *flow.Flow, state machine.State) Waiting {
 	}
 }
 
-// addAsked adds what the step asks a person, and the job that it started. Both are read.
+// addAsked reads and adds the step's question to a person, and the job that it started.
 func (h handler) addAsked(ctx context.Context, flow *flow.Flow, state machine.State, to *Waiting) (err error) {
 	if to.Question, err = h.questionOf(ctx, flow, state); err == nil {
 		to.Job, err = h.awaitedJob(ctx, loaded{state, flow})
@@ -691,7 +692,7 @@ func (h handler) addAsked(ctx context.Context, flow *flow.Flow, state machine.St
 // mostInside is how many branches or iterations are told of.
 const mostInside = 3
 
-// addInside adds what the lanes of a state wait for.
+// addInside adds the waits of a state's lanes.
 func (h handler) addInside(ctx context.Context, flow *flow.Flow, state machine.State, lanes int, to *Waiting) error {
 	waits, err := h.Engine.Waiting(ctx, state, lanes)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 
 // JobEvents lists job events, and handles one again.
 type JobEvents interface {
-	// List returns a page of at most limit events, the latest first: at least those that match no wait. After is the text
-	// next of the previous page; for any other text the error is [resume.ErrPage].
+	// List returns a page of at most limit events, the latest first. The pages have at least the
+	// events that match no wait. After is the text next of the previous page; for any other text
+	// the error is [resume.ErrPage].
 	List(ctx context.Context, after string, limit int) (JobEventPage, error)
 
 	// Replay handles an event again as if it had just arrived. The error is [ErrNoEvent] if it is not kept.
@@ -39,12 +40,13 @@ type JobEvent struct {
 	// Result is matched, parked until its job has a waiter, ignored, or failed, and Problem says why.
 	Result  string `json:"result"`
 	Problem string `json:"problem,omitempty"`
-	// Kind, Account, Region and Name are those of the job.
+	// Kind, Account, Region and Name identify the job.
 	Kind    string `json:"kind,omitempty"`
 	Account string `json:"account,omitempty"`
 	Region  string `json:"region,omitempty"`
 	Name    string `json:"name,omitempty"`
-	// Status is success or failed, or running if the service is asked how the job ended. Error is that of a failure.
+	// Status is success or failed, or running if the service is asked how the job ended. Error is
+	// the error of a failed job.
 	Status string `json:"status,omitempty"`
 	Error  string `json:"error,omitempty"`
 	// Executions waited for the job, FLOW/EXECUTION each, if it was matched.
@@ -87,7 +89,7 @@ type Replay struct {
 // UnmatchedEvents are the job events of a store that match no wait. It implements [JobEvents]. All fields are required.
 type UnmatchedEvents struct {
 	Events resume.UnmatchedEvents
-	// Record returns what is stored of a job; see [resume.Rendezvous].
+	// Record returns the stored record of a job; see [resume.Rendezvous].
 	Record func(ctx context.Context, key jobs.Key) (resume.JobRecord, error)
 	// Token returns the record of a token that waits for a job; see [resume.TokenStore].
 	Token func(ctx context.Context, handle string) (token.Record, error)

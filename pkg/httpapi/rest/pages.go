@@ -203,8 +203,8 @@ func sizeOf(e Execution) int {
 	return size
 }
 
-// openTokens lists the open tokens of all executions that have not ended, or of the named one. With the parameter jobs it lists
-// those of their jobs, too, which only the end of the job closes.
+// openTokens lists the open tokens of all executions that have not ended, or of the named one. With
+// the parameter jobs, it also lists the tokens of their jobs, which only the job's end closes.
 func (h handler) openTokens(r *http.Request) (int, any, error) {
 	query, p := r.URL.Query(), page{Tokens: []Token{}}
 	flow, execution, after := query.Get("flow"), query.Get("execution"), query.Get("after")
@@ -265,8 +265,8 @@ func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err 
 	return open, nil
 }
 
-// questionOf returns what a step asks. A prompt with the reason stands for a question that cannot be read because a large value
-// is missing or damaged.
+// questionOf returns the question of a step. If a large value is missing or damaged, it returns a
+// prompt with the reason instead.
 func (h handler) questionOf(ctx context.Context, flow *flow.Flow, state machine.State) (*machine.Question, error) {
 	question, err := h.Engine.Question(ctx, flow, state)
 	if engine.CodeOf(err) == engine.CodeDefect {
@@ -275,8 +275,8 @@ func (h handler) questionOf(ctx context.Context, flow *flow.Flow, state machine.
 	return question, err
 }
 
-// externalPage begins the parameter after of the pages with waits of external engines, which follow
-// those of executions.
+// externalPage begins the parameter after of pages with waits of external engines. These pages
+// follow the pages of executions.
 const externalPage = "external:"
 
 // externalTokens adds the open tokens of the waits after the handle.

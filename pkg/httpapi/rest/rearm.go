@@ -18,18 +18,18 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Rearm asks to send messages again that may be lost.
+// Rearm requests that messages that may be lost are sent again.
 type Rearm struct {
-	// Calls says that long calls may be lost, too: one that is under way is made twice.
+	// Calls says that long calls may be lost, too: a call that is under way is made twice.
 	Calls bool `json:"calls,omitempty"`
 	// Notices says that notices of waits may be lost, too. A receiver discards the second one of the same id.
 	Notices bool `json:"notices,omitempty"`
 	// DryRun only reads.
 	DryRun bool `json:"dryRun,omitempty"`
-	// EndedSince selects the executions that ended, of those that started since this instant, in place of those that have not ended. Each
-	// reports its end again.
+	// EndedSince selects the ended executions that started since this instant, in place of the
+	// executions that have not ended. Each reports its end again.
 	EndedSince string `json:"endedSince,omitempty"`
-	// After is the member next of the response before.
+	// After is the member next of the previous response.
 	After string `json:"after,omitempty"`
 }
 
@@ -43,7 +43,7 @@ type RearmedPage struct {
 type Rearmed struct {
 	Flow      string `json:"flow,omitempty"`
 	Execution string `json:"execution,omitempty"`
-	// ID is that of log lines.
+	// ID is the execution's id in log lines.
 	ID string `json:"id,omitempty"`
 	// Recipient is the external engine that waits, and Token its token, masked.
 	Recipient string `json:"recipient,omitempty"`
@@ -51,7 +51,7 @@ type Rearmed struct {
 	// Needs are the messages that it depends on: start, timer, token, call, submit, subflow, lanes, end, notice, delivery, poll; wake if
 	// its state cannot be read.
 	Needs []string `json:"needs"`
-	// Notices counts the open waits whose notices are sent again, of at most 200 branches and iterations.
+	// Notices counts the open waits with resent notices, in at most 200 branches and iterations.
 	Notices int `json:"notices,omitempty"`
 	// OverdueSeconds is by how much the instant has passed at which it was to continue.
 	OverdueSeconds int `json:"overdueSeconds,omitempty"`
@@ -102,7 +102,8 @@ func (h handler) rearmPage(ctx context.Context, of engine.Selection, form Rearm)
 	return p, err
 }
 
-// rearmJobs sends polls of the jobs that the steps of an execution wait for, and returns what it needs with them.
+// rearmJobs sends polls of the jobs that the steps of an execution wait for, and returns the needs
+// of the execution, the polls included.
 func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (needs []string, err error) {
 	needs = f.Needs
 	if f.Err != nil || f.State.Waiting == nil || f.State.Ending != nil {
@@ -129,8 +130,9 @@ func (h handler) rearmJobs(ctx context.Context, f engine.Rearmed, dryRun bool) (
 	return needs, err
 }
 
-// rearmStops sends polls of jobs that are to be stopped with their execution, which has ended. They may be lost after that. The history
-// has the jobs, those of branches too; it is read only if a step of the flow stops its job.
+// rearmStops sends polls of jobs that are to be stopped with their execution, which has ended.
+// Those polls may be lost after the end. The history has all the jobs, also in branches; it is read
+// only if a step of the flow stops its job.
 func (h handler) rearmStops(ctx context.Context, f engine.Rearmed, dryRun bool) (needs []string, err error) {
 	flow, err := h.Engine.Flow(ctx, f.State.Flow)
 	if err == nil && !slices.ContainsFunc(flow.All, stopsJob) {

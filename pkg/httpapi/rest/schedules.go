@@ -12,10 +12,10 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// ScheduleForm is what a schedule is made of.
+// ScheduleForm has the settings of a schedule.
 type ScheduleForm struct {
 	Cron string `json:"cron"` // see [cron.Parse]
-	// Payload is the member of that name in the input of executions.
+	// Payload is the member payload in the input of executions.
 	Payload     value.Value `json:"payload,omitzero"`
 	Description string      `json:"description,omitempty"`
 	Enabled     *bool       `json:"enabled,omitempty"` // nil means true
@@ -33,7 +33,7 @@ type Schedule struct {
 	NextTime string `json:"nextTime,omitempty"`
 }
 
-// applyTo replaces what a schedule is made of.
+// applyTo replaces the settings of a schedule.
 func (f ScheduleForm) applyTo(s *schedule.Schedule) {
 	s.Cron, s.Description, s.Enabled, s.Payload = f.Cron, f.Description, f.Enabled == nil || *f.Enabled, ""
 	if !f.Payload.IsMissing() {
@@ -89,7 +89,8 @@ func namedSchedule(r *http.Request) (flow, name string) {
 	return r.PathValue("flow"), r.PathValue("schedule")
 }
 
-// putSchedule creates the schedule, or replaces what it is made of. The same again changes nothing.
+// putSchedule creates the schedule, or replaces its settings. The same settings again change
+// nothing.
 func (h handler) putSchedule(r *http.Request) (int, any, error) {
 	var form ScheduleForm
 	err := h.readJSON(r, &form, "cron", "payload", "description", "enabled")
@@ -146,7 +147,7 @@ func (h handler) enableSchedule(enabled bool) func(*http.Request) (int, any, err
 	}
 }
 
-// deleteSchedule deletes the schedule and responds with what it was.
+// deleteSchedule deletes the schedule and responds with the deleted schedule.
 func (h handler) deleteSchedule(r *http.Request) (int, any, error) {
 	status, deleted, err := h.showSchedule(r)
 	if err != nil {

@@ -160,8 +160,8 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 // Place names the step that waits, with the iterations around it: "Ask[3]".
 func (t Token) Place() string { return machine.StepIn(t.Step, t.Iterations) }
 
-// IsOf reports whether the token is that of a step: "Ask" in any iterations, "Ask[3]" in these, "" of any
-// step.
+// IsOf reports whether the token belongs to a step: "Ask" in any iterations, "Ask[3]" in these, ""
+// for any step.
 func (t Token) IsOf(step string) bool { return step == "" || step == t.Step || step == t.Place() }
 
 // SeveralTokens says that an execution waits for several callbacks, and how to name one.
@@ -213,7 +213,7 @@ func tokenThatEnded(l loaded, scheduled, end machine.Event) Token {
 	return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At})
 }
 
-// noToken returns an error that says what an execution does instead of waiting for a callback.
+// noToken returns an error that describes the state of an execution without an open token.
 func (h handler) noToken(ctx context.Context, state machine.State) error {
 	e, err := h.withWaiting(ctx, state, listedLanes)
 	switch {
@@ -322,8 +322,8 @@ func holds(t Token, outcome token.Outcome) bool {
 	return token.Same(held, outcome.Cut())
 }
 
-// withStep adds the step that waits for the token. A token of another engine, and one whose step
-// cannot be read, stays as it is: the heartbeat was recorded.
+// withStep adds the step that waits for the token. It returns t unchanged for a token of another
+// engine, or if the step cannot be read: the heartbeat was recorded.
 func (h handler) withStep(ctx context.Context, t Token, id token.ID) Token {
 	if id.Flags&token.FlagExternal != 0 {
 		return t

@@ -30,8 +30,9 @@ func pending(body any) bool {
 	return ok && len(p.Events) == 0 && p.Later != ""
 }
 
-// respond responds to a request. If it may wait and what it waits for has not happened, it responds when that
-// happens, or after that time. Meanwhile it has neither a worker nor the room of a large response.
+// respond responds to a request. If the request may wait and the awaited event has not happened, it
+// responds after the event or after the wait time. While waiting, it holds neither a worker nor
+// memory for a large response.
 func (h handler) respond(w http.ResponseWriter, r *http.Request, route route, query url.Values) (response, error) {
 	wait, err := h.waitOf(query)
 	if err != nil {
