@@ -3,7 +3,7 @@
 //
 //	CreateFlow            Name, Definition, Description, Type, RoleArn, ExternalStorageLocation,
 //	                      ExecutionMode, Environment, ResourceGroupId        -> flow
-//	UpdateFlow            the same; what is left out does not change         -> flow
+//	UpdateFlow            the same; omitted parameters do not change         -> flow
 //	DescribeFlow          Name                                               -> flow
 //	DeleteFlow            Name
 //	ListFlows             Limit, NextToken, ResourceGroupId                  -> Flows, NextToken
@@ -17,7 +17,7 @@
 //	ReportTaskFailed      TaskToken, Error, Cause                            -> EventId
 //	DescribeRegions                                                          -> Regions
 //	CreateSchedule        FlowName, ScheduleName, CronExpression, Payload, Description, Enable -> schedule
-//	UpdateSchedule        the same; what is left out does not change         -> schedule
+//	UpdateSchedule        the same; omitted parameters do not change         -> schedule
 //	DescribeSchedule      FlowName, ScheduleName                             -> schedule
 //	DeleteSchedule        FlowName, ScheduleName
 //	ListSchedules         FlowName, Limit, NextToken                         -> Schedules, NextToken
@@ -29,8 +29,9 @@
 //
 //   - TaskNotExists: the token is forged, damaged or expired. The store is not read.
 //   - TaskAlreadyCompleted: every report but the first, also with the same outcome.
-//   - ExecutionAlreadyExists: an execution of that name has ended. One that has not ended is returned.
-//   - FlowAlreadyExists: a definition of that name is listed, whichever API put it.
+//   - ExecutionAlreadyExists: an execution with the name has ended. If it has not ended, it is
+//     returned.
+//   - FlowAlreadyExists: a definition with the name is listed, whichever API put it.
 //   - ConcurrentUpdateError: another request changed the flow meanwhile; try again.
 //   - ActionNotSupported: StartSyncExecution, and all that the vendor added later.
 //   - EntityTooLarge: the request or the report is too large, as in the vendor's API.

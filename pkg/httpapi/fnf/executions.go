@@ -18,8 +18,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// startExecution starts an execution of the latest definition. If one of that name has not ended, the
-// response is that one, whatever its input; if it has ended, or reports to another token than this one is to, the name is in use.
+// startExecution starts an execution of the latest definition. If an execution with the name has
+// not ended, the response is that execution, whatever its input. If it has ended, or reports to
+// another token than requested, the name is in use.
 func (h handler) startExecution(ctx context.Context, given parameters) (object, error) {
 	request := engine.StartRequest{Execution: cmp.Or(given["ExecutionName"], engine.NewName())}
 	if text := given["Input"]; text != "" {
@@ -56,7 +57,8 @@ func (h handler) startExecution(ctx context.Context, given parameters) (object, 
 	return h.execution(ctx, state)
 }
 
-// orNotThere returns err, or if it is [engine.ErrNotFound] one that says whether the flow exists.
+// orNotThere returns err, or, for [engine.ErrNotFound], an error that tells whether the flow
+// exists.
 func (h handler) orNotThere(ctx context.Context, given parameters, err error) error {
 	if !errors.Is(err, engine.ErrNotFound) {
 		return err
@@ -71,8 +73,8 @@ func (h handler) orNotThere(ctx context.Context, given parameters, err error) er
 // id returns the id of the execution that a request names.
 func (p parameters) id() engine.ID { return engine.NewID(p["FlowName"], p["ExecutionName"]) }
 
-// stopExecution requests the end of an execution. For one that has ended it changes nothing: the request
-// may have met the end.
+// stopExecution requests the end of an execution. If the execution has ended, it changes nothing:
+// the request may have met the end.
 func (h handler) stopExecution(ctx context.Context, given parameters) (object, error) {
 	if err := given.checkFailure(); err != nil {
 		return nil, err
@@ -271,7 +273,8 @@ func (p *page) read(ctx context.Context) error {
 	return nil
 }
 
-// add adds an execution if it belongs to the list. One that is damaged or of a newer release is left out.
+// add adds an execution if it belongs to the list. It omits an execution that is damaged or of a
+// newer release.
 func (p *page) add(ctx context.Context, id engine.ID) error {
 	state, err := p.Executions.Describe(ctx, id)
 	switch {

@@ -17,14 +17,15 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// properties are what a flow has besides its definition. They are stored with one of its definitions.
+// properties are the attributes of a flow besides its definition. They are stored with one of its
+// definitions.
 type properties struct {
 	Created, Modified time.Time
 	// Texts are the parameters of CreateFlow that DescribeFlow returns as they were given.
 	Texts map[string]string
 }
 
-// texts are the parameters that are kept, with their values if a flow has none.
+// texts are the stored parameters, with their default values.
 var texts = map[string]string{
 	"Description": "", "Type": "FDL", "RoleArn": "", "ExternalStorageLocation": "", "ExecutionMode": "Standard", "Environment": "", "ResourceGroupId": "",
 }
@@ -40,8 +41,8 @@ type storedFlow struct {
 	definitions []engine.Definition // the latest first
 }
 
-// flowOf returns the flow of these definitions. The properties are those that were modified last: a
-// definition that another API put has none.
+// flowOf returns the flow of these definitions. It uses the properties that were modified last. A
+// definition that another API put has no properties.
 func flowOf(definitions []engine.Definition) (f storedFlow, err error) {
 	f.definitions = definitions
 	for _, d := range definitions {
@@ -133,7 +134,7 @@ func (h handler) definitions(ctx context.Context, flow string) ([]engine.Definit
 	return definitions, err
 }
 
-// find returns the flow of that name.
+// find returns the flow with the name.
 func (h handler) find(ctx context.Context, name string) (storedFlow, error) {
 	definitions, err := h.definitions(ctx, name)
 	if err != nil {
@@ -172,8 +173,8 @@ func flowExists(name string) error {
 	return refused(http.StatusConflict, "FlowAlreadyExists", fmt.Sprintf("Flow '%s' already exists", name))
 }
 
-// updateFlow changes what the request has. Its definition is the latest from then on, also one that the
-// flow had before.
+// updateFlow changes the parameters in the request. Its definition becomes the latest, even if the
+// flow had it before.
 func (h handler) updateFlow(ctx context.Context, given parameters) (object, error) {
 	f, err := h.find(ctx, given["Name"])
 	if err == nil {
@@ -248,7 +249,7 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 	if err := h.stopAll(ctx, given["Name"]); err != nil {
 		return nil, err
 	}
-	for _, d := range slices.Backward(f.definitions) { // the newest one last: until then it is that of starts
+	for _, d := range slices.Backward(f.definitions) { // the newest one last: until then, starts use it
 		if err := h.Flows.DeleteFlow(ctx, d.Flow); err != nil {
 			return nil, err
 		}

@@ -67,8 +67,8 @@ type Flows interface {
 // Config configures a handler. Fields are required unless they say what nil means.
 type Config struct {
 	Tokens *resume.Tokens
-	// Executions, Index and Flows are what the actions on executions and flows work with. If Executions
-	// is nil, only outcomes of tasks are accepted.
+	// Executions, Index and Flows serve the actions on executions and flows. If Executions is nil,
+	// only outcomes of tasks are accepted.
 	Executions Executions
 	Index      Index
 	Flows      Flows
@@ -270,7 +270,8 @@ func invalid(code, message string) error { return refused(http.StatusBadRequest,
 
 func denied(code, message string) error { return refused(http.StatusForbidden, code, message) }
 
-// rejection is the response to an error: what the caller can correct, without internal errors.
+// rejection returns the response to an error. It names the problem that the caller can correct,
+// without internal errors.
 func (h handler) rejection(ctx context.Context, err error) refusal {
 	rejected, ok := errors.AsType[refusal](err)
 	report, isReport := errors.AsType[*resume.ReportError](err)

@@ -15,7 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// parameters are those of a request, in its query and its body together.
+// parameters are the parameters in a request's query and body.
 type parameters map[string]string
 
 // read reads the parameters of a request.
@@ -95,7 +95,7 @@ func (p parameters) check(refused []string) error {
 	return nil
 }
 
-// number returns the parameter, which is from least to most, or what it is if it is left out.
+// number returns the parameter, which must be from least to most, or otherwise if it is omitted.
 func (p parameters) number(name string, least, most, otherwise int) (int, error) {
 	if p[name] == "" {
 		return otherwise, nil

@@ -15,16 +15,17 @@
 //
 // A state machine is the latest definition of a flow. Its definition is the text of the flow, in FDL.
 //
-// Every request is signed with Signature Version 4 and a shared key, is at most 15 minutes old, and has a body with the
-// signed hash. The signature is of the headers Host, X-Amz-Date and X-Amz-Target at least, for the service "states" in
-// any region. A request that is repeated changes nothing that is new: a token is single use, and a named start is
-// idempotent.
+// Every request is signed with Signature Version 4 and a shared key, is at most 15 minutes old, and
+// has a body with the signed hash. The signature is of the headers Host, X-Amz-Date and
+// X-Amz-Target at least, for the service "states" in any region. Repeating a request changes
+// nothing more: a token is single use, and a named start is idempotent.
 //
-//   - InvalidToken: the text is no task token, or the page token is not that of a page before.
+//   - InvalidToken: the text is not a task token, or the page token did not come with a previous
+//     page.
 //   - TaskDoesNotExist: the task token is forged, or expired with its execution. The store is not read.
 //   - TaskTimedOut: every report after the first, also with the same outcome; the task has an end.
-//   - ExecutionAlreadyExists: an execution of that name has ended, or has another input. One that has not ended and has
-//     the same input is returned.
+//   - ExecutionAlreadyExists: an execution with the name has ended, or has another input. If it has
+//     not ended and has the same input, it is returned.
 //   - UnknownOperationException: the other actions of Step Functions.
 //
 // Tokens in inputs, outputs and histories are masked: the right to read does not include the right to report. A task

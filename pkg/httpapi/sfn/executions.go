@@ -13,8 +13,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// startExecution starts an execution of the latest definition. If one of that name runs and has the same input, the
-// response is that one.
+// startExecution starts an execution of the latest definition. If an execution with the name runs
+// and has the same input, the response is that execution.
 func (h handler) startExecution(ctx context.Context, r request) (object, error) {
 	definitions, err := h.definitions(ctx, r.StateMachineArn)
 	if err != nil {
@@ -60,7 +60,8 @@ func (h handler) find(ctx context.Context, r request) (id engine.ID, state machi
 	return id, state, err
 }
 
-// stopExecution requests the end of an execution. For one that has ended it changes nothing, and returns when it ended.
+// stopExecution requests the end of an execution. If the execution has ended, it changes nothing
+// and returns the time of the end.
 func (h handler) stopExecution(ctx context.Context, r request) (object, error) {
 	if err := r.checkFailure(); err != nil {
 		return nil, err
@@ -76,13 +77,14 @@ func (h handler) stopExecution(ctx context.Context, r request) (object, error) {
 	return object{"stopDate": seconds(h.Now())}, err
 }
 
-// statuses are those of the API. Both of an execution that has not ended are RUNNING.
+// statuses maps statuses to the API's statuses. Both statuses of an execution that has not ended
+// are RUNNING.
 var statuses = map[machine.Status]string{
 	machine.StatusStarting: "RUNNING", machine.StatusRunning: "RUNNING", machine.StatusSucceeded: "SUCCEEDED", machine.StatusFailed: "FAILED",
 	machine.StatusStopped: "ABORTED", machine.StatusTimedOut: "TIMED_OUT",
 }
 
-// metadata returns what a list shows of an execution.
+// metadata returns the list entry of an execution.
 func (h handler) metadata(state machine.State) object {
 	shown := object{
 		"executionArn": h.executionARN(state), "stateMachineArn": h.arn("stateMachine", state.Flow.Name), "name": state.Execution,
@@ -162,7 +164,8 @@ func (h handler) listExecutions(ctx context.Context, r request) (object, error) 
 	return response, err
 }
 
-// states returns the executions in that status. One that is damaged or of a newer release is left out.
+// states returns the executions in the status. It omits an execution that is damaged or of a newer
+// release.
 func (h handler) states(ctx context.Context, ids []engine.ID, status string) ([]object, error) {
 	list := []object{}
 	for _, id := range ids {

@@ -57,7 +57,7 @@ type Config struct {
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Histories have shorter pages for
 	// it, and values that have no room are left out. 0 means no limit.
 	MaxResponse int
-	// Region and Account are those of the ARNs.
+	// Region and Account are the region and the account in ARNs.
 	Region, Account string
 	// Keys sign requests. Without keys every request is rejected.
 	Keys clientkeys.Keys
@@ -72,10 +72,10 @@ type Config struct {
 // maxBody is the largest request in bytes: the vendor's input of 256 KiB has room for its escapes.
 const maxBody = 1 << 20
 
-// targetPrefix is what the header X-Amz-Target begins with; the action follows.
+// targetPrefix begins the header X-Amz-Target; the action follows.
 const targetPrefix = "AWSStepFunctions."
 
-// Serves reports whether a request is one of this API, which shares its path with others.
+// Serves reports whether a request is for this API, which shares its path with others.
 func Serves(r *http.Request) bool {
 	return strings.HasPrefix(r.Header.Get("X-Amz-Target"), targetPrefix)
 }
@@ -144,7 +144,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = encoder.Encode(response) // an error means that the caller is gone
 }
 
-// carryOut carries out a request of a client that has a key, and notes in the entry what is known of it.
+// carryOut executes a request of a client that has a key, and sets the caller, the
+// operation and the object of the entry.
 func (h handler) carryOut(r *http.Request, entry *audit.Entry) (object, error) {
 	body, err := resume.ReadBody(r.Body, r.ContentLength, maxBody)
 	if err != nil {
@@ -193,7 +194,8 @@ func invalid(code, message string) error { return refusal{http.StatusBadRequest,
 // codeInvalid is the code for a parameter that has no code of its own.
 const codeInvalid = "ValidationException"
 
-// rejection is the response to an error: what the caller can correct, without internal errors.
+// rejection returns the response to an error. It names the problem that the caller can correct,
+// without internal errors.
 func (h handler) rejection(ctx context.Context, err error) refusal {
 	if rejected, ok := errors.AsType[refusal](err); ok {
 		return rejected

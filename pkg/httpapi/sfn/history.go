@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// stateNames are those of the types of steps in the names of events.
+// stateNames maps the types of steps to state types in the names of events.
 var stateNames = map[string]string{
 	"task": "Task", "pass": "Pass", "wait": "Wait", "choice": "Choice", "parallel": "Parallel", "foreach": "Map", "succeed": "Succeed", "fail": "Fail",
 }
@@ -52,7 +52,8 @@ func (h *history) add(e machine.Event) bool {
 	return true
 }
 
-// eventTypes are those of the API. A state's have the name of its type before them.
+// eventTypes maps events to the API's event types. The types of state events are prefixed with the
+// state type.
 var eventTypes = map[machine.EventType]string{
 	machine.ExecutionStarted: "ExecutionStarted", machine.ExecutionSucceeded: "ExecutionSucceeded", machine.ExecutionFailed: "ExecutionFailed",
 	machine.ExecutionStopped: "ExecutionAborted", machine.ExecutionTimedOut: "ExecutionTimedOut",
@@ -104,8 +105,8 @@ func (h *history) describeStep(details object, e machine.Event, step *flow.Step)
 	return name
 }
 
-// failedType returns the type of the failure of a step, "" for none: that of a task is in an event of its own, and that
-// of a fail step in the one of the execution.
+// failedType returns the event type of a step's failure, "" for none. A task's failure has an event
+// of its own; a fail step's failure is in the event of the execution.
 func failedType(step *flow.Step) string {
 	switch kind := step.Kind.Type(); {
 	case kind == "task" || kind == "fail":

@@ -16,7 +16,7 @@ func (h handler) arn(words ...string) string {
 	return strings.Join(append([]string{"arn:aws:states", h.Region, h.Account}, words...), ":")
 }
 
-// named returns the count names in an ARN of that kind.
+// named returns the count names in an ARN of the kind.
 func (h handler) named(parameter, text, kind string, count int) ([]string, error) {
 	if text == "" {
 		return nil, missing(parameter)
@@ -60,7 +60,7 @@ func (h handler) describeMachine(ctx context.Context, r request) (object, error)
 	return shown, err
 }
 
-// machine returns what a list shows of a flow whose first definition is this one.
+// machine returns the list entry of a flow; first is its first definition.
 func (h handler) machine(first engine.Definition) object {
 	name := first.Flow.Name
 	return object{"stateMachineArn": h.arn("stateMachine", name), "name": name, "type": "STANDARD", "creationDate": seconds(first.Created)}

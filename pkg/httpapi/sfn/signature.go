@@ -16,15 +16,15 @@ import (
 const (
 	// maxSkew bounds how far the time of a request may be from now, in either direction.
 	maxSkew = 15 * time.Minute
-	// algorithm is the one that is supported.
+	// algorithm is the only supported algorithm.
 	algorithm = "AWS4-HMAC-SHA256"
-	// scopeEnd is what the scope of each credential ends with, after its date and its region.
+	// scopeEnd ends the scope of each credential, after its date and its region.
 	scopeEnd = "/states/aws4_request"
-	// timeFormat is that of X-Amz-Date.
+	// timeFormat is the format of X-Amz-Date.
 	timeFormat = "20060102T150405Z"
 )
 
-// mustSign are the headers that decide what a request does, and where and when.
+// mustSign are the headers that decide the action, the place and the time of a request.
 var mustSign = []string{"host", "x-amz-date", "x-amz-target"}
 
 // authorization is the content of the header Authorization.
@@ -88,8 +88,8 @@ func (h handler) authenticate(r *http.Request, body []byte) (key clientkeys.Key,
 	return key, nil
 }
 
-// signedRequest returns what is signed of a request behind its path. It reports false if a header is missing, is there more
-// than once, or must be signed and is not.
+// signedRequest returns the signed text of a request after its path. It reports false if a header
+// is missing, occurs more than once, or must be signed and is not.
 func (a authorization) signedRequest(r *http.Request, body []byte) (text string, ok bool) {
 	for _, name := range mustSign {
 		if !slices.Contains(a.headers, name) {
@@ -115,7 +115,7 @@ func (a authorization) signedRequest(r *http.Request, body []byte) (text string,
 	return request.String(), true
 }
 
-// isOf reports whether the signature is that of the request, whose path has that end more.
+// isOf reports whether the signature belongs to the request, with end appended to its path.
 func (a authorization) isOf(secret string, r *http.Request, request, end string) bool {
 	whole := r.Method + "\n" + r.URL.EscapedPath() + end + request
 	text := strings.Join([]string{algorithm, r.Header.Get("X-Amz-Date"), a.date + "/" + a.region + scopeEnd, hash([]byte(whole))}, "\n")
