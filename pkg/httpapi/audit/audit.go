@@ -23,7 +23,7 @@ type Entry struct {
 	Caller string
 	// Source is the address that the request came from.
 	Source string
-	// Operation is the route or the action, and Object what it was sent to. Tokens in Object are masked.
+	// Operation is the route or the action, and Object its target. Tokens in Object are masked.
 	Operation, Object string
 	Status            int // of the response
 }
@@ -44,7 +44,8 @@ func IsWrite(action string) bool {
 // nameKey is the key of the name that [Name] sets.
 type nameKey struct{}
 
-// Name names what a request to a [Handler] is about, if its path does not. It has no effect elsewhere, nor with an empty name.
+// Name names the object of a request to a [Handler], if its path does not. It has no effect
+// elsewhere, nor with an empty name.
 func Name(ctx context.Context, name string) {
 	if noted, ok := ctx.Value(nameKey{}).(*string); ok && name != "" {
 		*noted = " " + name

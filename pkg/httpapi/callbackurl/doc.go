@@ -28,14 +28,14 @@
 //
 // # The page
 //
-// Only POST changes anything, because mail scanners follow links. A GET returns a page, for which the
-// handler reads the token's record (dynamodb:GetItem). If the token is open, it reads the execution, to say
-// what waits and what it asks. The page has no script. Its forms post the fields output, or choice, or error
-// and cause, to the paths above. A choice is a number: its output is that of the execution, and nothing in
-// the form changes it. The response to a form is a page, too; if the
-// form is wrong, the page has the typed fields again, escaped. The handler recognizes a browser by
-// Accept: text/html with the content type of forms. All other callers get JSON, and a body without
-// these fields is read as JSON, whatever its content type.
+// Only POST changes anything, because mail scanners follow links. A GET returns a page, for which
+// the handler reads the token's record (dynamodb:GetItem). If the token is open, it also reads the
+// execution, to show the waiting step and its question. The page has no script. Its forms post the
+// fields output, or choice, or error and cause, to the paths above. A choice is a number: the
+// execution holds its output, and nothing in the form changes it. The response to a form is a page,
+// too; if the form is wrong, the page has the typed fields again, escaped. The handler recognizes a
+// browser by Accept: text/html with the content type of forms. All other callers get JSON, and a
+// body without these fields is read as JSON, whatever its content type.
 //
 // # Signatures
 //

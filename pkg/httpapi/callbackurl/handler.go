@@ -13,9 +13,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits says what a token is for.
+// Waits finds the step that waits for a token.
 type Waits interface {
-	// WaitFor returns the step of a log that waits for the token with that handle, and false for none.
+	// WaitFor returns the step of a log that waits for the token with the handle, and false for
+	// none.
 	WaitFor(ctx context.Context, log engine.ID, handle string) (engine.Wait, bool, error)
 }
 
@@ -23,7 +24,7 @@ type Waits interface {
 type Config struct {
 	Tokens *resume.Tokens
 	Waits  Waits
-	// Secrets verify signed callbacks. A token whose sender has no secret is rejected.
+	// Secrets verify signed callbacks. A token is rejected if its sender has no secret.
 	Secrets []Secret
 	// SecretSetting names the setting of Secrets, for the log.
 	SecretSetting string
@@ -185,8 +186,9 @@ func textOf(r *http.Request) string {
 	return strings.TrimSpace(text)
 }
 
-// choose makes the output of the choice that of the report, and keeps its label. The execution has the output: the form has only the number of the
-// choice. If the execution does not wait any more, choose returns the record of the closed token.
+// choose sets the output and the label of the choice in the report. The output comes from the
+// execution: the form has only the number of the choice. If the execution does not wait any more,
+// choose returns the record of the closed token.
 func (h handler) choose(ctx context.Context, report *report) (record token.Record, err error) {
 	wait, err := h.waitFor(ctx, report.Token)
 	if err == nil && wait == nil {
@@ -200,7 +202,7 @@ func (h handler) choose(ctx context.Context, report *report) (record token.Recor
 	return record, report.choose(wait)
 }
 
-// apply applies a report and returns what the token's record holds then. Conflict reports that an
+// apply applies a report and returns the token's record after it. conflict reports whether an
 // earlier outcome stays.
 func (h handler) apply(ctx context.Context, report *report) (record token.Record, conflict bool, err error) {
 	if report.suffix == suffixHeartbeat {

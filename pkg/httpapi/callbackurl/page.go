@@ -49,7 +49,7 @@ func (r response) writePage(w http.ResponseWriter) {
 	})
 }
 
-// shownWait is what a page says of the step that waits.
+// shownWait is a page's description of the waiting step.
 type shownWait struct {
 	Flow, Step, Since, Deadline, Prompt string
 	Choices                             []string

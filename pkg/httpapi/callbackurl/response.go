@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// response is what a caller gets, as JSON or as a page.
+// response is the response to a caller, as JSON or as a page.
 type response struct {
 	status int
 	header []string // one more header, its name and its value; nil for none
@@ -29,7 +29,7 @@ type response struct {
 
 	record token.Record // for the page
 	form   *form        // of the page; nil for none
-	wait   *engine.Wait // what the page asks for; nil if that is not known
+	wait   *engine.Wait // the wait that the page shows; nil if it is not known
 
 	isChoice bool // a choice was reported
 }
@@ -83,8 +83,8 @@ func closeReason(record token.Record) string {
 	return strings.ReplaceAll(cmp.Or(closeReasons[record.ClosedBy], "a OUTCOME was reported"), "OUTCOME", outcomeOf(record))
 }
 
-// rejection is the response to an error: what the caller can fix, without any part of the request and
-// without internal errors.
+// rejection returns the response to an error. It names the problem that the caller can fix, without
+// any part of the request and without internal errors.
 func (h handler) rejection(err error) response {
 	report, isReport := errors.AsType[*resume.ReportError](err)
 	_, isUnsigned := errors.AsType[*signatureError](err)

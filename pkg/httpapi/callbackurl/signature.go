@@ -26,7 +26,7 @@ type Secret struct {
 	public  ed25519.PublicKey // nil for a shared secret
 }
 
-// defaultSender signs callbacks whose step names no sender.
+// defaultSender signs callbacks of steps that do not name a sender.
 const defaultSender = "default"
 
 const (
@@ -131,7 +131,7 @@ const tolerance = 5 * time.Minute
 // maxSignatures bounds how many signatures of a request are tried.
 const maxSignatures = 8
 
-// signatureError rejects a callback whose token demands a signature.
+// signatureError rejects a callback if its token demands a signature.
 type signatureError struct {
 	kind  string // for the sender: "missing", "expired" or "invalid"; empty if the server has no secret
 	check string // for the operator: the check that failed
@@ -176,8 +176,8 @@ func (h handler) verify(header http.Header, body []byte, id token.ID, handle str
 	return err
 }
 
-// check returns the first check of a signature that fails. The message id is part of what is
-// signed: it begins with the handle, so that a request is valid for one token. An id with a dot
+// check returns an error for the first failing check of a signature. The signature covers the
+// message id, which begins with the handle, so a request is valid for one token. An id with a dot
 // could pass a part of itself for the time.
 func (h handler) check(header http.Header, body []byte, id token.ID, handle string) error {
 	secrets, err := h.secretsFor(id)

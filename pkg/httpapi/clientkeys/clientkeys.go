@@ -17,7 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Key is what a client signs its requests with.
+// Key is the key with which a client signs its requests.
 type Key struct {
 	Secret string
 	// Actions are the roles and the actions that the client may use. Nil means all.
@@ -32,7 +32,7 @@ const (
 	roleManage = "manage"
 )
 
-// roles are those of the actions of the APIs. An action that two APIs have is one.
+// roles maps the actions of the APIs to their roles. Two APIs may share an action.
 var roles = map[string]string{
 	"CreateFlow": roleManage, "UpdateFlow": roleManage, "DeleteFlow": roleManage, "StopExecution": roleManage, "StartExecution": roleStart,
 	"DescribeFlow": roleRead, "ListFlows": roleRead, "DescribeExecution": roleRead, "GetExecutionHistory": roleRead, "ListExecutions": roleRead,
@@ -77,10 +77,10 @@ func (k *Key) UnmarshalJSON(text []byte) error {
 // request can try shorter ones offline.
 const minSecret = 24
 
-// Keys are those of clients, by key id.
+// Keys are the clients' keys, by key id.
 type Keys map[string]Key
 
-// Find returns the key with that id. It reports false for a secret that is missing or too short.
+// Find returns the key with the id. It reports false for a secret that is missing or too short.
 func (k Keys) Find(id string) (key Key, ok bool) {
 	key = k[id]
 	return key, len(key.Secret) >= minSecret
@@ -89,7 +89,7 @@ func (k Keys) Find(id string) (key Key, ok bool) {
 // Parse reads {"id":"secret"}, and keys that are limited to some actions. An error never shows a secret.
 func Parse(text string) (Keys, error) {
 	var texts map[string]json.RawMessage
-	_, err := value.ParseJSON([]byte(text)) // rejects repeated ids, of which one may be limited and the other not
+	_, err := value.ParseJSON([]byte(text)) // rejects repeated ids: one may be limited and the other not
 	if err != nil || json.Unmarshal([]byte(text), &texts) != nil {
 		return nil, errors.New(`the keys cannot be read; allowed: {"id":"secret"} or {"id":{"secret":"...","actions":["read"]}}, ` +
 			`with any number of different ids`)
@@ -125,7 +125,8 @@ func (k Key) checkActions() error {
 	return nil
 }
 
-// shown returns a text of the keys for an error. One that is as long as a secret may be one in the wrong place.
+// shown returns a text of the keys for an error. It hides a text as long as a secret, because it
+// may be a secret in the wrong place.
 func shown(text string) string {
 	if len(text) >= minSecret {
 		return fmt.Sprintf("(hidden: %d bytes, as long as a secret)", len(text))
