@@ -51,7 +51,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
 	}
 	if p.Text("WAITLESS_STATUS_EVENTS") == "on" {
-		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // whose receiver publishes them
+		config.Ends = &sqs.Ends{Target: p.Queue("WAITLESS_DELIVERY_QUEUE")} // its receiver publishes them
 	}
 	flush := func(context.Context) {}
 	if url := p.Optional("WAITLESS_TRACES"); url != "" {

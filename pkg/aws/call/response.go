@@ -271,7 +271,7 @@ func parsed(kind byte, text string) any {
 func refusal(protocol Protocol, status int, header http.Header, body []byte) error {
 	var code, message string
 	if protocol == Query {
-		found, _ := awsxml.GetErrorResponseComponents(bytes.NewReader(body), false) // what is no XML has no code
+		found, _ := awsxml.GetErrorResponseComponents(bytes.NewReader(body), false) // a body that is not XML has no code
 		code, message = found.Code, found.Message
 	} else {
 		code, message, _ = restjson.GetErrorInfo(json.NewDecoder(bytes.NewReader(body)))

@@ -21,7 +21,7 @@ type shape struct {
 	kind       byte // the first character
 	members    []member
 	item       *shape
-	key, value string // the names of the key and value of an entry; value is also that of an item
+	key, value string // the names of the key and value of an entry; value is also the name of an item
 }
 
 // The places of members.

@@ -89,7 +89,7 @@ var lastID = bytes.Repeat([]byte{math.MaxUint8}, len(engine.ID{}))
 func (l *Log) executions(flow string, from, to []byte, limit int) *indexReader {
 	query := dynamodb.QueryInput{
 		IndexName: aws.String(ExecutionsIndex), ScanIndexForward: aws.Bool(false),
-		Limit:            limitOf(2*limit + 1), // two entries for what has ended, and whether there are more
+		Limit:            limitOf(2*limit + 1), // two entries for each ended execution, and one to detect more
 		FilterExpression: aws.String("(" + notExpired + ")"),
 	}
 	values := item{":now": secondOf(l.now())}

@@ -107,7 +107,7 @@ func pack(archive *zip.Writer, dir string) error {
 		if err != nil || entry.IsDir() || strings.HasSuffix(name, ".ts") || strings.HasSuffix(name, ".map") {
 			return err
 		}
-		text, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // what was installed there
+		text, err := os.ReadFile(filepath.Join(dir, name)) //nolint:gosec // an installed file
 		if err != nil {
 			return err
 		}

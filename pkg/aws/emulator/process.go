@@ -28,7 +28,7 @@ type process struct {
 	ready    string // the URL
 	endpoint string
 	port     string
-	dir      string // what it writes, its log included
+	dir      string // its files, its log included
 	input    io.Closer
 	ended    chan struct{}
 	verdict  string // how it ended, once ended is closed

@@ -145,7 +145,7 @@ func acceptsGzip(header string) bool {
 		coding, parameter, _ := strings.Cut(part, ";")
 		weight := 1.0
 		if text, ok := strings.CutPrefix(strings.TrimSpace(parameter), "q="); ok {
-			weight, _ = strconv.ParseFloat(strings.TrimSpace(text), 64) // what is no number accepts nothing
+			weight, _ = strconv.ParseFloat(strings.TrimSpace(text), 64) // a text that is not a number accepts nothing
 		}
 		switch strings.TrimSpace(coding) {
 		case "gzip", "x-gzip":

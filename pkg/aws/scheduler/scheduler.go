@@ -68,7 +68,7 @@ const ScheduledTime = "<aws.scheduler.scheduled-time>"
 // Repeater sets repeated messages. All fields are required.
 type Repeater struct {
 	Client RepeatingClient
-	Group  *Group // whose client is not used
+	Group  *Group // its client is not used
 }
 
 // Set puts the message into the queue repeatedly, and replaces the message with the same name.

@@ -19,7 +19,7 @@ type Together struct {
 	Pause time.Duration
 
 	mu    sync.Mutex
-	calls map[string]*sharedCall // those that others may join, by the name of the kind and what their params share
+	calls map[string]*sharedCall // that others may join, by the name of the kind and the shared params
 }
 
 // sharedCall is a call for several descriptions.

@@ -110,7 +110,7 @@ func excerpt(body string) string {
 // discard it.
 func about(body string) (kind string, about map[string]string) {
 	var e envelope[json.RawMessage]
-	_ = json.Unmarshal([]byte(body), &e) // the decoders report what is wrong
+	_ = json.Unmarshal([]byte(body), &e) // the decoders report mistakes
 	if kind = e.Kind; e.Version == 0 {
 		kind = "event"
 	}

@@ -49,7 +49,7 @@ type Message struct {
 
 	url, receipt string
 
-	kind    string // of what was decoded, as the following
+	kind    string // of the decoded message, as payload and mac
 	payload []byte
 	mac     string
 }
