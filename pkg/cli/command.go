@@ -122,12 +122,30 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 }
 
 func (c Command) root() *cobra.Command {
-	root := group(helpOf("waitless", nil),
-		runCommand(c), startCommand(c), listCommand(c), showCommand(c), historyCommand(c), stopCommand(c), redriveCommand(c), rerunCommand(c), rearmCommand(c),
-		tokensCommand(c), flowsCommand(c), schedulesCommand(c), jobsCommand(c), jobEventsCommand(c), deadLettersCommand(c), doctorCommand(c), devCommand(c),
-		consoleCommand(c), validateCommand(c), flowTestCommand(c), graphCommand(c), adviseCommand(c), initCommand(c), samplesCommand(c), docsCommand(c),
-		schemaCommand(c), versionCommand(c), jsonTopic(),
-	)
+	root := group(helpOf("waitless", nil), docsCommand(c), schemaCommand(c), versionCommand(c), jsonTopic())
+	for _, part := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Write and test flows", []*cobra.Command{
+			initCommand(c), samplesCommand(c), validateCommand(c), flowTestCommand(c), graphCommand(c), adviseCommand(c),
+		}},
+		{"Run flows", []*cobra.Command{
+			runCommand(c), devCommand(c), startCommand(c), flowsCommand(c), schedulesCommand(c),
+		}},
+		{"See and steer executions", []*cobra.Command{
+			listCommand(c), showCommand(c), historyCommand(c), consoleCommand(c), tokensCommand(c), stopCommand(c), redriveCommand(c), rerunCommand(c),
+		}},
+		{"Jobs and operations", []*cobra.Command{
+			jobsCommand(c), jobEventsCommand(c), doctorCommand(c), deadLettersCommand(c), rearmCommand(c),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: part.title, Title: part.title + ":"})
+		for _, cmd := range part.commands {
+			cmd.GroupID = part.title
+		}
+		root.AddCommand(part.commands...)
+	}
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkFlags(cmd); err != nil {
