@@ -22,8 +22,9 @@ type Service struct {
 	Protocol Protocol
 	Target   string // the prefix of X-Amz-Target, or the version of the query protocol
 	HadQuery bool   // it had the query protocol before JSON, and returns the error codes of that
-	// Hosts are exceptions, by region or partition with " fips" or " dual": the part before the
-	// suffix, or a whole host followed by a dot. [NoHost] stands for a host that does not exist.
+	// Hosts are exceptions: the part before the suffix, or a whole host followed by a dot. The key
+	// is a region or a partition, with " fips" or " dual" for these variants. [NoHost] stands for a
+	// host that does not exist.
 	Hosts map[string]string
 	// Regions are the signing regions, by partition, where they differ from the regions of the
 	// hosts.

@@ -1,7 +1,7 @@
 // Package services starts and describes jobs by the rows of package call.
 //
-// Params and responses are the JSON of the service's API, as in its documentation and the AWS CLI;
-// member names may be written in any case. Instants in responses are RFC 3339 texts, unless the
+// Params and responses are the JSON of the service's API, as in its documentation and the AWS CLI.
+// Member names may be written in any case. Instants in responses are RFC 3339 texts, unless the
 // service itself counts milliseconds.
 //
 // This package may change between releases.

@@ -269,8 +269,8 @@ func (c *Client) Token(ctx context.Context, text string) (t Token, err error) {
 	return t, c.get(ctx, path("tokens", text), false, &t)
 }
 
-// Succeed closes a token with an output. Name the token by its text, by the handle of an external
-// wait, or, without its text, as FLOW/EXECUTION or FLOW/EXECUTION/STEP, with STEP as in
+// Succeed closes a token with an output. Name the token by its text or by the handle of an external
+// wait. Without either, name it FLOW/EXECUTION or FLOW/EXECUTION/STEP, with STEP as in
 // [Token.Place]. First is false if the token was closed with another outcome, which t shows. If the
 // execution never waited for a callback, the error is an [*Error] with [engine.CodeConflict].
 func (c *Client) Succeed(ctx context.Context, token string, output value.Value) (t Token, first bool, err error) {
