@@ -29,5 +29,5 @@ var backupJob = Kind{
 	},
 }
 
-// backupForm is that of the ids of jobs and of tokens.
+// backupForm is the form of the ids of jobs and of tokens.
 var backupForm = formOf(`^[0-9A-Za-z_-]+$`, 64)

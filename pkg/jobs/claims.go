@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// Claims is what the row of a kind says about its service, for a comparison with the service's own model.
+// Claims are the names in the row of a kind, for a comparison with the service's own model.
 type Claims struct {
 	// Params are members of the params of a start.
 	Params []string
-	// Started and Described are paths in the responses of the start and of the description. [path] says what a
-	// path is.
+	// Started and Described are paths in the responses of the start and of the description, in the
+	// form of [path].
 	Started, Described []string
 	// Status is the path of the status in a description, and Final are its values that mean an end.
 	Status string
@@ -20,7 +20,7 @@ type Claims struct {
 	Codes map[string][]string
 }
 
-// Claims returns what the row says about its service.
+// Claims returns the names that the row uses from its service.
 func (k Kind) Claims() Claims {
 	start, d := k.start, k.describe
 	c := Claims{

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// CustomService is the service of custom kinds, whose jobs a Lambda function of the user runs. The name of such a kind is also the
-// action that starts its jobs: "custom:render-video". No kind of this package has such a name, so no later release uses one.
+// CustomService is the service of custom kinds: a Lambda function of the user runs their jobs. The
+// name of such a kind is also the action that starts its jobs: "custom:render-video". No kind of
+// this package has such a name, so no later release uses one.
 const CustomService = "custom"
 
 // CustomForm is the form of the names of custom kinds.
@@ -18,7 +19,7 @@ const CustomForm = `^custom:[a-z][a-z0-9-]{0,56}$`
 
 var customForm = formOf(CustomForm, 64)
 
-// IsCustom reports whether the name is that of a custom kind, declared or not.
+// IsCustom reports whether name has the form of a custom kind's name, declared or not.
 func IsCustom(name string) bool {
 	return strings.HasPrefix(name, CustomService+":") && customForm.MatchString(name)
 }
@@ -151,7 +152,7 @@ func ParseDeclaration(name string, text []byte) (Declaration, error) {
 
 var functionForm = formOf(`^arn:[a-z-]+:lambda:[a-z0-9-]+:[0-9]{12}:function:[A-Za-z0-9_-]+(:[A-Za-z0-9$_-]+)?$`, 256)
 
-// kind returns the row of the declared kind, and what is wrong with the declaration.
+// kind returns the row of the declared kind, and the mistakes in the declaration.
 func (d Declaration) kind(name string) (Kind, []string) {
 	var wrong []string
 	if !IsCustom(name) {
@@ -252,7 +253,8 @@ func (t Table) Kinds() []Kind {
 // Custom returns the declared kinds, in the order of their names.
 func (t Table) Custom() []Kind { return slices.Clone(t.custom) }
 
-// Find returns the kind of that name. A custom kind that is not declared has no function and no events.
+// Find returns the kind with the name. A custom kind that is not declared has no function and no
+// events.
 func (t Table) Find(name string) (kind Kind, ok bool) {
 	if i := slices.IndexFunc(t.custom, func(k Kind) bool { return k.Name == name }); i >= 0 {
 		return t.custom[i], true
@@ -260,7 +262,7 @@ func (t Table) Find(name string) (kind Kind, ok bool) {
 	return Find(name)
 }
 
-// forEvent returns the kind of events of that source and detail-type.
+// forEvent returns the kind of events with the source and detail-type.
 func (t Table) forEvent(source, detailType string) (kind Kind, ok bool) {
 	i := slices.IndexFunc(t.custom, func(k Kind) bool { return k.DetailType != "" && k.Source == source && k.DetailType == detailType })
 	if i >= 0 {

@@ -21,9 +21,10 @@ type describeSpec struct {
 
 	job             path // of the job in the response; the paths of these fields are below it
 	key, status, at path
-	began           []path        // the first one that exists
+	began           []path        // the first path that exists
 	drift           time.Duration // how much the service's times of one begin may differ
-	// busy is the status of a resource whose status is that of its last run, and idle its value while no run goes on.
+	// busy is the path of a resource's own status, if the job's status is the status of the last run.
+	// idle is its value while no run goes on.
 	busy path
 	idle string
 	// running is the only status of a job that goes on, empty if any other than the final ones is.
@@ -31,12 +32,12 @@ type describeSpec struct {
 	noJob   string // the status that means: there is no such job
 
 	success, failure, stopped []string                                    // the statuses that are final
-	stop                      *stopReasons                                // what a success means, if its reason decides
+	stop                      *stopReasons                                // the meaning of a success, if its reason decides
 	ending                    func(job any) (status Status, error string) // the same, if other members decide
-	causes                    []field                                     // what the cause of a failure consists of
-	output                    []field                                     // what a success has beside job_id, job_key, kind and status
+	causes                    []field                                     // the parts of a failure's cause
+	output                    []field                                     // the fields of a success beside job_id, job_key, kind and status
 	jsonText                  string                                      // the field of the output that is JSON in a text
-	simulated                 map[path]any                                // what a simulated success has
+	simulated                 map[path]any                                // the fields of a simulated success
 }
 
 // field is a value of a job with its name in output and cause.
@@ -45,7 +46,7 @@ type field struct {
 	path path
 }
 
-// stopReasons say what it means that a run stopped.
+// stopReasons give the meaning of a run's stop.
 type stopReasons struct {
 	event, found              reason
 	success, failure, stopped []string
@@ -157,7 +158,7 @@ func (d *describeSpec) isBusy(job any) bool {
 	return state != "" && state != d.idle
 }
 
-// read fills in what the word of the sighting means.
+// read fills in the meaning of the sighting's word.
 func (k Kind) read(seen *Sighting, key Key, id string, from report) {
 	status, name, reason := k.describe.meaning(seen.Word, from)
 	seen.Status = status
@@ -230,7 +231,7 @@ func (k Kind) outputOf(key Key, id, word, reason string, job any) json.RawMessag
 	return encode(members)
 }
 
-// causeOf returns what the service says about a failure, in one line.
+// causeOf returns the service's description of a failure, in one line.
 func (k Kind) causeOf(word string, job any) string {
 	var parts []string
 	for _, f := range k.describe.causes {

@@ -2,7 +2,8 @@ package jobs
 
 var _ = add(&emrCluster)
 
-// A cluster that terminates by itself after its steps. One that keeps running has no end: wait for its steps.
+// A cluster that terminates by itself after its steps. A cluster that keeps running has no end:
+// wait for its steps.
 var emrCluster = Kind{
 	Name: "emr-cluster", Service: "emr", StartOp: "RunJobFlow", DescribeOp: "DescribeCluster", StopOp: "TerminateJobFlows", Scope: ScopeRun,
 	Source: "aws.emr", DetailType: "EMR Cluster State Change", Delivery: DeliveryBestEffort, Once: OnceNot,

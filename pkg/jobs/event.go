@@ -17,7 +17,7 @@ type event struct {
 	status   path // empty if the detail-type is the status, one of words
 	// words are the descriptions' words for the statuses of ends, nil if they are the same.
 	words map[string]string
-	// hint: an event lacks what the output of a success has, so the description decides.
+	// hint: an event lacks a part of a success's output, so the description decides.
 	hint bool
 }
 
@@ -53,15 +53,15 @@ var (
 	regionForm  = formOf(`^[a-z0-9-]+$`, 32)
 )
 
-// ReadEvent reads an event as EventBridge delivers it, or a notification as SNS does. The error is [ErrNoEnd], or says why the text
-// is not an event.
+// ReadEvent reads an event as EventBridge delivers it, or a notification as SNS does. The error is
+// [ErrNoEnd], or says why the text is not an event.
 //
-//   - The source is that of the kind, or one of the user's own, which the rule admits. AWS accepts
-//     events from "aws." sources only from its services.
-//   - The sighting is a hint ([Sighting.IsHint]) if the text is a notification or the source is the user's own,
-//     because every principal that may send them chooses the content. It is also a hint if the output was left
-//     out, or if the reason of a stop does not decide.
-//   - The account and the region of the event must be those of the job.
+//   - The source is the kind's source, or a source of the user's own that the rule admits. AWS
+//     accepts events from "aws." sources only from its services.
+//   - The sighting is a hint ([Sighting.IsHint]) if the text is a notification or the source is the
+//     user's own, because every principal that may send them chooses the content. It is also a hint
+//     if the output was left out, or if the reason of a stop does not decide.
+//   - The account and the region of the event must be the account and the region of the job.
 func ReadEvent(text []byte) (Key, Sighting, error) { return Table{}.ReadEvent(text) }
 
 // ReadEvent is [ReadEvent] for the kinds of the table. The source of an event of a custom kind is the declared one.
@@ -81,7 +81,8 @@ func (t Table) ReadEvent(text []byte) (Key, Sighting, error) {
 	return kind.readEvent(document, source == kind.Source)
 }
 
-// UnknownEventError is the error for an event that no kind has. Names are those that its Found may mean.
+// UnknownEventError is the error for an event that no kind has. Names are the names that resemble
+// Found.
 type UnknownEventError struct {
 	Member, Found string // "source" or "detail-type"
 	Names         []string
@@ -160,8 +161,8 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 	return key, seen, nil
 }
 
-// makeKey returns the key with that name. An ARN has the account and the region in it, except that of a custom job: its function
-// chose the name, and is asked where it runs.
+// makeKey returns the key with the name. An ARN contains the account and the region. The ARN of a
+// custom job is not used for them: its function chose the name, and knows where the job runs.
 func (k Kind) makeKey(account, region, name string) Key {
 	if parts := strings.SplitN(name, ":", 6); !k.Custom() && len(parts) == 6 && parts[0] == "arn" && parts[3] != "" && parts[4] != "" {
 		region, account = parts[3], parts[4]

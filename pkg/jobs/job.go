@@ -51,7 +51,7 @@ const (
 	StatusFailed  Status = "failed"
 )
 
-// Sighting is what an event or a description says about a job.
+// Sighting is the state of a job according to an event or a description.
 type Sighting struct {
 	Status Status
 	// At is the service's time of the status, in an event in whole seconds.
@@ -66,10 +66,10 @@ type Sighting struct {
 	// Word is the service's word for the status, such as "RUNNABLE". GetJobStatus returns it; it is
 	// not stored.
 	Word string `json:"-"`
-	// Output is that of a success: an object with job_id, job_key, kind, status, and the fields that
-	// the kind reads from events and descriptions alike.
+	// Output is the output of a success: an object with job_id, job_key, kind, status, and the
+	// fields that the kind reads from events and descriptions alike.
 	Output json.RawMessage `json:",omitempty"`
-	// Error and Cause are those of a failure.
+	// Error and Cause describe a failure.
 	Error string `json:",omitempty"`
 	Cause string `json:",omitempty"`
 }
@@ -83,7 +83,7 @@ type Started struct {
 	// ID is the job_id: opaque, and sufficient for a description.
 	ID  string
 	Key Key
-	// BeginText is that of the run ([Run.BeginText]), empty if the response does not tell.
+	// BeginText is the begin of the run ([Run.BeginText]), empty if the response does not tell.
 	BeginText string
 }
 
@@ -135,7 +135,7 @@ func (k Kind) Conclude(name string, run Run, seen Sighting) (end Sighting, ended
 	return seen, order == 0 && seen.Status != StatusRunning
 }
 
-// SameRun reports whether the other run, whose begin must be known from the service, is that run.
+// SameRun reports whether other is the same run. The service must have told other's begin.
 func (k Kind) SameRun(run, other Run) bool {
 	began, err := time.Parse(time.RFC3339, other.BeginText)
 	return err == nil && k.compare(run, Sighting{BeginText: other.BeginText, Began: began}) == 0

@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// A path leads to a value in JSON: names of members with dots between them, such as "detail.build-id". A
-// list stands for its first element, and a text that is JSON for what it says. Names are compared without
-// case, because events and responses spell the same members differently. The empty path leads nowhere.
+// A path leads to a value in JSON: names of members with dots between them, such as
+// "detail.build-id". A list stands for its first element, and a text that is JSON for its value.
+// Names are compared without case, because events and responses spell the same members differently.
+// The empty path leads nowhere.
 //
 // Two paths with a slash between them lead to a text of both, "detail.clusterId/detail.stepId" to
 // "j-1/s-2", if both are there.
@@ -75,7 +76,7 @@ func (p path) parts() (parts []path) {
 	return parts
 }
 
-// each returns what is at the path as texts: all elements of its lists.
+// each returns the values at the path as texts: all elements of its lists.
 func (p path) each(document any) []string {
 	if p == "" {
 		return nil
@@ -104,7 +105,7 @@ func textsAt(value any, names []string) (texts []string) {
 	return textsAt(members[found], names[1:])
 }
 
-// opened returns what a text that is JSON says, and any other value as it is.
+// opened returns the value of a text that is JSON, and any other value unchanged.
 func opened(value any) any {
 	if text, ok := value.(string); ok && strings.HasPrefix(text, "{") {
 		value, _ = decode([]byte(text))
@@ -112,7 +113,7 @@ func opened(value any) any {
 	return value
 }
 
-// all returns the values at the path below each element of the list: nil for one that lacks it.
+// all returns the values at the path below each element of the list: nil for an element without it.
 func (p path) all(document any, list path) []any {
 	names := strings.Split(string(list), ".")
 	last := len(names) - 1
@@ -132,8 +133,9 @@ func (p path) all(document any, list path) []any {
 	return values
 }
 
-// time returns the instant at the path, a text, or seconds or milliseconds since 1970. It returns the zero
-// instant for anything else, and for an instant that JSON cannot have: what is stored of a job is JSON.
+// time returns the instant at the path, a text, or seconds or milliseconds since 1970. It returns
+// the zero instant for anything else, and for an instant that JSON cannot have: jobs are stored as
+// JSON.
 func (p path) time(document any) (at time.Time) {
 	switch value := p.in(document).(type) {
 	case string:
@@ -186,7 +188,8 @@ func decodeStrictly(text []byte, into any) error {
 	return nil
 }
 
-// encode writes what was read from JSON. It does not escape < > &, because no web page has the text.
+// encode writes a value that was read from JSON. It does not escape < > &, because no web page has
+// the text.
 func encode(value any) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -223,7 +226,7 @@ func (f *form) MatchString(text string) bool {
 	return len(text) <= f.most && f.pattern().MatchString(text)
 }
 
-// part returns what the form has in parentheses, or else all that matches it.
+// part returns the match of the form's parentheses, or the whole match if the form has none.
 func (f *form) part(text string) string {
 	match := f.pattern().FindStringSubmatch(text)
 	if match == nil {

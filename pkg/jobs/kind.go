@@ -15,14 +15,15 @@ type Kind struct {
 	Service, StartOp, DescribeOp, StopOp string
 
 	Scope Scope
-	// Source and DetailType are those of the kind's events, empty if it has none. Several kinds may have
-	// one source.
+	// Source and DetailType identify the kind's events; they are empty if it has none. Several
+	// kinds may have one source.
 	Source, DetailType string
 	// Delivery is how the service delivers the events, empty if it has none.
 	Delivery Delivery
 	// Once says why a repeated start is not a second one.
 	Once Once
-	// Function is the ARN of the Lambda function of a custom kind, empty for other kinds and for one that names none.
+	// Function is the ARN of the Lambda function of a custom kind. It is empty for other kinds and
+	// for a declaration without a function.
 	Function string
 
 	*parts
@@ -62,7 +63,7 @@ func add(kind *Kind) int {
 	return at
 }
 
-// Scope says what a key names.
+// Scope says which runs have the same key.
 type Scope uint8
 
 // The scopes of a key.
@@ -102,7 +103,8 @@ const (
 // Kinds returns all kinds, in the order of their names.
 func Kinds() []Kind { return slices.Clone(kinds) }
 
-// Find returns the kind of that name. Any custom kind is known, without what a [Table] knows of a declared one.
+// Find returns the kind with the name. Every custom kind is found, without the declaration that a
+// [Table] may have.
 func Find(name string) (kind Kind, ok bool) {
 	if IsCustom(name) {
 		return customKind(name), true
@@ -154,7 +156,8 @@ func first(is func(Kind) bool) (Kind, bool) {
 	return kinds[i], true
 }
 
-// HasEvents reports whether events may tell that jobs of this kind ended. Those of a custom kind depend on its declaration.
+// HasEvents reports whether events may tell that jobs of this kind ended. A custom kind has events
+// only if its declaration names them.
 func (k Kind) HasEvents() bool { return k.DetailType != "" || k.Custom() }
 
 // HasEnd reports whether jobs of this kind have an end to wait for. A message has none.

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// A message has no end: its start is all there is. The vendor's topics are those of SNS here, and its
-// queues those of SQS.
+// A message has a start and no end. The vendor's topics are topics of SNS here, and its queues are
+// queues of SQS.
 var _, _ = add(&snsMessage), add(&sqsMessage)
 
 var (
@@ -42,7 +42,7 @@ const anyText = `(?:\$\{[^{}]*\}|[^:])*`
 
 const placeName = `[0-9A-Za-z_-]+(?:\.fifo)?`
 
-// placeForm is that of the names of queues and topics.
+// placeForm is the form of the names of queues and topics.
 var placeForm = formOf(`^`+placeName+`$`, 256)
 
 // message says how the messages of a kind are sent.
@@ -69,8 +69,8 @@ func (k Kind) MessageParamNames() []string {
 	return []string{k.start.message.name, paramBody, paramDelay, paramPriority, paramTag, paramAttributes}
 }
 
-// MessageParts returns the names of the params with the body of a message, in the words of the service, and with its queue or topic, in
-// those of the service and of the vendor.
+// MessageParts returns the names of params: body and place are the service's names of the body and
+// of the queue or topic; name is the vendor's name of the queue or topic.
 func (k Kind) MessageParts() (body, place, name string) {
 	return k.start.message.body, k.start.message.place, k.start.message.name
 }
@@ -83,7 +83,7 @@ type Sent struct {
 }
 
 // MessageParams returns the params of the service's operation for a message that the params of
-// StartJob describe, in the words of the vendor or of the service. Account and region are those of a
+// StartJob describe, in the words of the vendor or of the service. Account and region apply to a
 // topic that is given by name. Unique is the same text for the same start, by which a FIFO queue or
 // topic recognizes a repeated message. The error is a [*RequestError].
 func (k Kind) MessageParams(account, region string, params []byte, unique string) ([]byte, error) {

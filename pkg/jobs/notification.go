@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SourceTopic is the source of kinds whose service sends no events: it publishes the end of a job to a topic
-// of Amazon SNS that the start names. [Rules] have nothing for it.
+// SourceTopic is the source of kinds without events: their service publishes the end of a job to a
+// topic of Amazon SNS that the start names. [Rules] have nothing for it.
 const SourceTopic = "sns"
 
 // ByTopic reports whether the service publishes ends to a topic.

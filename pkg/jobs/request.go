@@ -20,8 +20,8 @@ import (
 // Functions), "callbackId" (a Lambda durable function) and "token" (a step of a flow), with
 // "timeoutSeconds" for the first two, or else "idempotencyKey"; and "account".
 type StartRequest struct {
-	// Kind is "simulated" if the request names none. If nothing waits for a simulated job, Params are
-	// the whole request, unchanged: the tutorial's function ignores what it does not know.
+	// Kind is "simulated" if the request names none. If nothing waits for a simulated job, Params
+	// are the whole request, unchanged: the tutorial's function ignores unknown members.
 	Kind           string
 	Params         json.RawMessage
 	TaskToken      string
@@ -74,7 +74,7 @@ func (s Sighting) Result(id string) StatusResult {
 	return StatusResult{ID: id, Status: s.Status, Word: s.Word, Output: s.Output, Error: s.Error, Cause: s.Cause}
 }
 
-// RequestError says what is wrong with a request. It has no part of a token.
+// RequestError describes the mistake in a request. It has no part of a token.
 type RequestError struct {
 	// Name is the error's public name, Lambda's errorType: InvalidArgument or JobNotFound.
 	Name string
@@ -160,8 +160,8 @@ func given(members map[string]json.RawMessage, name string) bool {
 	return ok && !isNull(raw)
 }
 
-// waits reports whether a request for a simulated job names the kind and a token. Any other request is
-// the tutorial's, whose function reads neither.
+// waits reports whether a request for a simulated job names the kind and a token. Any other request
+// has the form of the tutorial: its function reads neither.
 func waits(members map[string]json.RawMessage) bool {
 	return given(members, "kind") && (given(members, "taskToken") || given(members, "callbackId") || given(members, "token"))
 }
@@ -298,8 +298,8 @@ func (r *StartRequest) hasToken() bool {
 	return r.TaskToken != "" || r.CallbackID != "" || r.Token != ""
 }
 
-// checkWait rejects a wait for a message, which has no end, a callback without a wait, and the account of what is no job of a
-// service.
+// checkWait rejects a wait for a message, which has no end, a callback without a wait, and an
+// account for anything but a job of a service.
 func (r *StartRequest) checkWait(kind Kind) error {
 	params, _ := ObjectMembers("params", r.Params) // it was read before
 	switch {

@@ -48,7 +48,7 @@ type alternative struct {
 	Types  []string `json:"detail-type"`
 }
 
-// alternatives returns those of all kinds, in the order of their details.
+// alternatives returns the alternatives of all kinds, in the order of their details.
 func alternatives() []alternative {
 	types := map[string][]string{}
 	for _, k := range kinds {

@@ -31,5 +31,5 @@ var smTraining = Kind{
 	},
 }
 
-// sagemakerForm is that of the names of jobs.
+// sagemakerForm is the form of the names of jobs.
 var sagemakerForm = formOf(`^[0-9A-Za-z](?:-*[0-9A-Za-z])*$`, 63)

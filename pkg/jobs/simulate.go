@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Simulated is a job whose service is simulated.
+// Simulated is a job of a simulated service.
 type Simulated struct {
 	ID     string
 	Key    Key
@@ -25,8 +25,8 @@ const ParamDelay = "delay"
 // Simulates reports whether the service of the kind can be simulated.
 func (k Kind) Simulates() bool { return k.DescribeOp != "" }
 
-// InventedID returns the job_id that the service makes up for a start with these params. Unique is what it
-// does not repeat.
+// InventedID returns the job_id that the service makes up for a start with these params. Unique is
+// the part of it that is never repeated.
 func (k Kind) InventedID(account, region string, params []byte, unique string) string {
 	given, _ := decode(params) // they were read before
 	document := map[string]any{"params": given}
@@ -88,7 +88,7 @@ func (k Kind) Described(j Simulated) []byte {
 	return encode(map[string]any{string(d.job): job})
 }
 
-// putSuccess adds what a success has, unless it is there.
+// putSuccess adds the fields of a success, unless they are there.
 func (d *describeSpec) putSuccess(job map[string]any) {
 	for p, value := range d.simulated {
 		if p.in(job) == nil {
@@ -97,7 +97,7 @@ func (d *describeSpec) putSuccess(job map[string]any) {
 	}
 }
 
-// putEvent copies what the detail of an event says.
+// putEvent copies the detail of an event.
 func (k Kind) putEvent(job map[string]any, document any) {
 	detail := path("detail").in(document)
 	k.describe.status.put(job, k.event.word(document))

@@ -17,7 +17,7 @@ type startSpec struct {
 	// key and id are in the response, or below "params" in the params of the start. Without a path of the
 	// id, the name of the job is its id.
 	key, id path
-	began   []path // in the response: the first one that exists
+	began   []path // in the response: the first path that exists
 	refused path   // in the response: why nothing was started although the call succeeded
 	// invented is the form of the ids that the service makes up, as [filled] takes it, for its simulation:
 	// "ID" if it is empty.
@@ -31,13 +31,13 @@ type startSpec struct {
 	nameForm      *form
 	nameIsUUID    bool
 	resourceParam string // the param that [ForResource] fills
-	resource      *form  // of the resource; what it has in parentheses is the param
+	resource      *form  // of the resource; the match of its parentheses is the param
 
 	inUse          []string // the error codes that mean: the name or the resource is in use
 	returnsRunning bool     // the same start of a job that runs returns it
 
 	idOf        func(resource, name string) string // the id of a job of the resource, nil for the resource itself
-	silent      *form                              // the ids of jobs whose end neither events nor descriptions tell
+	silent      *form                              // the ids of jobs that end without an event or a description
 	silentMeans string
 
 	message *message // nil for a job, which has an end
@@ -48,9 +48,9 @@ type startSpec struct {
 // response then names the job.
 func (k Kind) InUse(code string) bool { return slices.Contains(k.start.inUse, code) }
 
-// StartParams returns the params of a start with those that make a repeated start the same one, if
-// the service can do that. Unique is the same text for the same start, or empty. Names are compared
-// without case. The error is a [*RequestError].
+// StartParams returns the params of a start with the params that make a repeated start the same
+// one, if the service can do that. Unique is the same text for the same start, or empty. Names are
+// compared without case. The error is a [*RequestError].
 func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
 	members, err := ObjectMembers("params", params)
 	if err != nil {
@@ -202,8 +202,8 @@ func (k Kind) startedBefore(account, region string, params []byte) (Started, err
 	return Started{ID: id, Key: k.makeKey(account, region, k.keyName(id, account, region, id))}, nil
 }
 
-// executionOf returns the ARN of an execution of a state machine, whose own ARN may end with a version
-// or an alias.
+// executionOf returns the ARN of an execution of a state machine. The machine's own ARN may end
+// with a version or an alias.
 func executionOf(machine, name string) string {
 	before, rest, _ := strings.Cut(machine, ":stateMachine:")
 	machineName, _, _ := strings.Cut(rest, ":")

@@ -27,5 +27,5 @@ var textractAnalysis = Kind{
 	},
 }
 
-// textractForm is that of the ids of jobs and of tokens.
+// textractForm is the form of the ids of jobs and of tokens.
 var textractForm = formOf(`^[0-9A-Za-z_-]+$`, 64)

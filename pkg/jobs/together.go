@@ -10,14 +10,15 @@ import (
 // of one.
 type together struct {
 	most int  // how many the service accepts
-	id   path // of what is in the list, below a job of the response
+	id   path // of the ids in the list, below a job of the response
 }
 
 // DescribedTogether returns how many jobs of this kind one call may describe: 1 if the service takes one at a time.
 func (k Kind) DescribedTogether() int { return max(k.describe.together.most, 1) }
 
-// SharedDescription returns what the params of descriptions have in common that one call may describe together: for tasks of ECS
-// their cluster. It is false for params that [Kind.DescribeParams] did not make.
+// SharedDescription returns the common part of the params of descriptions that one call may
+// combine: for tasks of ECS their cluster. Ok is false for params that [Kind.DescribeParams] did
+// not make.
 func (k Kind) SharedDescription(params []byte) (shared string, ok bool) {
 	shared, _, ok = k.describedID(params)
 	return shared, ok
@@ -60,7 +61,7 @@ func (k Kind) SplitDescription(response, params []byte) ([]byte, error) {
 	return encode(map[string]any{string(k.describe.job): slices.DeleteFunc(list, isOther)}), nil
 }
 
-// describedID returns the id in the list of the params of a description, and what is before it.
+// describedID returns the id in the list of the params of a description, and the text before it.
 func (k Kind) describedID(params []byte) (shared, id string, ok bool) {
 	before, after, ok := k.listed()
 	text, ends := strings.CutSuffix(string(params), after)

@@ -50,8 +50,9 @@ type Refusal struct{ Code, Message string }
 
 func (r *Refusal) Error() string { return r.Code + ": " + r.Message }
 
-// Start plays the call that starts a job of that kind at the instant now. Unique is the same text for
-// the same start; invented names are made of it. The error is a [*Refusal] or a [*jobs.RequestError].
+// Start plays the call that starts a job of the kind at the instant now. Unique is the same text
+// for the same start; invented names are made of it. The error is a [*Refusal] or a
+// [*jobs.RequestError].
 func (s *Services) Start(kind jobs.Kind, params []byte, unique string, now time.Time) ([]byte, error) {
 	if !kind.HasEnd() { // a message, which reaches nothing
 		id := inventedID(cmp.Or(unique, now.String()))
@@ -153,7 +154,8 @@ func (s *Services) Stop(kind jobs.Kind, params []byte, now time.Time) error {
 	return nil
 }
 
-// stopOf returns the params of a stop as a key beside those of descriptions, which may be the same.
+// stopOf returns the key of a stop in the table of calls. It differs from the key of a description
+// with the same params.
 func stopOf(kind jobs.Kind, params []byte) string { return kind.StopOp + string(params) }
 
 // Observe ends the job of an event, unless the event is about an earlier run.
@@ -185,7 +187,8 @@ func (s *Services) Remember(key jobs.Key, id string, began time.Time, params []b
 	s.add(kind, &job{jobs.Simulated{ID: id, Key: key, Params: params, Began: began}, durationOf(delay)})
 }
 
-// End returns when a running job ends by itself. Ok is false for an unknown job, and for one that an event or a stop ended.
+// End returns when a running job ends by itself. Ok is false for an unknown job, and for a job that
+// an event or a stop ended.
 func (s *Services) End(key jobs.Key) (end time.Time, ok bool) {
 	j := s.byKey[key]
 	if j == nil || !j.Ended.IsZero() {

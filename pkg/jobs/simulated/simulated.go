@@ -57,7 +57,7 @@ func getJobStatus(input value.Value, now time.Time, _ [10]byte) (value.Value, er
 	), err
 }
 
-// checkObject returns the error of a call whose input is not an object. Null counts as {}.
+// checkObject returns the error of a call with an input that is not an object. Null counts as {}.
 func checkObject(input value.Value) error {
 	if kind := input.Kind(); kind == value.KindObject || kind == value.KindNull || kind == value.KindMissing {
 		return nil
@@ -78,7 +78,7 @@ func echo(input value.Value, now time.Time, _ [10]byte) (value.Value, error) {
 	return input, err
 }
 
-// Lookup returns the built-in function of that exact name.
+// Lookup returns the built-in function with exactly the name.
 func Lookup(name string) (Function, bool) {
 	f, ok := functions[name]
 	return f, ok
@@ -92,7 +92,7 @@ func Names() []string {
 // StartJob starts a job at the instant now and returns {"job_id":"<UUIDv7>"}. The id has now in
 // milliseconds and, except for its version and variant bits, random.
 //
-// The input is any JSON object, whose members are ignored; an empty input and null count as {}. The
+// The input is any JSON object; its members are ignored. An empty input and null count as {}. The
 // error is InvalidArgument for any other input, and for an instant outside the range of a UUIDv7.
 func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
 	if _, err := jobs.ObjectMembers("input", input); err != nil {
