@@ -25,7 +25,7 @@ func (s *startCall) adopt(ctx context.Context, params []byte, refused *ServiceEr
 	switch {
 	case nameIsOurs && (s.kind.Scope == jobs.ScopeRun || !s.waits()):
 		return nil
-	case !s.waits(): // only its waiter tells whose run it is
+	case !s.waits(): // only a waiter tells which run is its own
 		return refusal
 	}
 	seen, err := s.describe(ctx, s.kind, s.started.ID)
@@ -65,8 +65,8 @@ func (s *startCall) claim(ctx context.Context) (JobRecord, error) {
 	return s.bind(ctx, s.waiter())
 }
 
-// boundBefore reports whether another token was bound to a job whose name is unique. That
-// token may be closed by now.
+// boundBefore reports whether another token was bound to a job with a unique name. That token may
+// be closed by now.
 func (s *startCall) boundBefore(waiters []Waiter) bool {
 	return s.kind.Once == jobs.OnceByName && slices.ContainsFunc(waiters, func(w Waiter) bool {
 		return w.Handle != s.token.handle && s.kind.SameRun(s.run, w.Run)

@@ -19,7 +19,8 @@ type ExternalWaits interface {
 	// Open stores the wait, unless the handle has one, and returns the stored one.
 	Open(ctx context.Context, handle string, wait ExternalWait) (ExternalWait, error)
 
-	// ExternalWait returns the wait of that token and its record, or [ErrNoWait].
+	// ExternalWait returns the wait of the token with the handle and the token's record, or
+	// [ErrNoWait].
 	ExternalWait(ctx context.Context, handle string) (ExternalWait, token.Record, error)
 
 	// Deliver records the result of the delivery, unless there is one. The error is
@@ -33,7 +34,7 @@ type ExternalWaits interface {
 	List(ctx context.Context, after string, limit int) ([]ExternalWait, error)
 }
 
-// ExternalWait is a wait of another engine, whose token a token of Waitless stands for.
+// ExternalWait is a wait of another engine. A token of Waitless stands for that engine's token.
 type ExternalWait struct {
 	Handle    string
 	Recipient Recipient
@@ -52,7 +53,7 @@ type ExternalWait struct {
 	Delivery Delivery
 }
 
-// Recipient is the engine whose token an external wait holds.
+// Recipient is the engine that issued the token in an external wait.
 type Recipient string
 
 // The recipients.

@@ -26,7 +26,7 @@ type JobsConfig struct {
 
 	// Warn is told of errors that a later poll repairs; nil ignores them.
 	Warn func(error)
-	// Noted is told what is stored of a job after an event of it; nil ignores it.
+	// Noted receives the stored record of a job after an event of the job; nil ignores it.
 	Noted func(jobs.Key, JobRecord)
 
 	// The rest is for a JobStarter. External is nil if no external waits are served.
@@ -79,7 +79,7 @@ type JobDescriber struct {
 	Elsewhere func(account string) (Services, bool)
 }
 
-// in returns the describer of jobs of that account; empty means Account. The error is a
+// in returns the describer of jobs of the account; empty means Account. The error is a
 // [*jobs.RequestError].
 func (d JobDescriber) in(account string) (JobDescriber, error) {
 	if account == "" || account == d.Account {
@@ -95,8 +95,8 @@ func (d JobDescriber) in(account string) (JobDescriber, error) {
 	return JobDescriber{}, &jobs.RequestError{Name: jobs.ErrorInvalid, What: what}
 }
 
-// GetJobStatus is the function of that name: JSON in, JSON out. Its errors are a
-// [*jobs.RequestError], a [*ServiceError], or those of package simulated.
+// GetJobStatus is the function of the same name: JSON in, JSON out. Its errors are a
+// [*jobs.RequestError], a [*ServiceError], or an error of package simulated.
 func (d JobDescriber) GetJobStatus(ctx context.Context, input []byte) ([]byte, error) {
 	request, err := jobs.ParseStatus(input)
 	if err != nil {
@@ -156,7 +156,7 @@ func isNotFound(err error) bool {
 	return ok && refused.Name == jobs.ErrorNotFound
 }
 
-// errorInvalidOutput is the error of a job whose output is not JSON.
+// errorInvalidOutput is the error of a job if its output is not JSON.
 const errorInvalidOutput = "FnF.InvalidLocal"
 
 // outcomeFor returns the outcome of a wait for the run after a sighting of the job.

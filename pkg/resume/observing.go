@@ -36,8 +36,8 @@ func NewJobObserver(config JobsConfig) *JobObserver {
 
 // Observe handles a job event, as EventBridge delivers it.
 //
-//   - [jobs.ErrNoEnd] and [ErrUnusableEvent]: discard the event. The latter is also that for an event of an account whose jobs are
-//     not described.
+//   - [jobs.ErrNoEnd] and [ErrUnusableEvent]: discard the event. Observe also returns
+//     [ErrUnusableEvent] for an event of an account without a describer.
 //   - After any other error, deliver the same event again.
 //
 // If the key names one run, the event decides. If the key names a resource that runs again, the
@@ -71,8 +71,8 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 // keptSize is the size of the largest end that is kept, in bytes: most jobs have no waiter here.
 const keptSize = 1 << 10
 
-// shortened returns what is stored of an end. Of a large one, only that the job ended is stored, as
-// a hint, so that the service is asked for the rest.
+// shortened returns the stored form of an end. Of a large end, only the fact that the job ended is
+// stored, as a hint, so that the service is asked for the rest.
 func shortened(end jobs.Sighting) jobs.Sighting {
 	if len(end.Output)+len(end.Error)+len(end.Cause) > keptSize {
 		return jobs.Sighting{Status: jobs.StatusRunning, At: end.At, BeginText: end.BeginText, Began: end.Began}
@@ -80,7 +80,7 @@ func shortened(end jobs.Sighting) jobs.Sighting {
 	return end
 }
 
-// closeWaiters closes the tokens of the waiters whose run ended.
+// closeWaiters closes the tokens of the waiters of the ended run.
 func (o *JobObserver) closeWaiters(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {
 	kind, ok := jobs.Find(key.Kind)
 	if !ok || len(waiters) == 0 {

@@ -27,12 +27,14 @@ type Rearmer struct {
 	Account, Region string
 }
 
-// longestStart is longer than a call of StartJob takes. A wait is opened at the end of that call, and the run begins in it.
+// longestStart is longer than a call of StartJob takes. A wait is opened at the end of that call,
+// and the run begins in it.
 const longestStart = 10 * time.Second
 
-// Rearm sends the message that a wait depends on which was not delivered, and returns its name. With dryRun it sends nothing. If
-// the message was not lost, a second delivery finds the first one, and of two chains of polls the one that is behind ends. If the
-// token is not bound to its job any more, it is bound again.
+// Rearm sends the undelivered message that a wait depends on again, and returns its name. With
+// dryRun it sends nothing. If the message was not lost, a second delivery finds the first one, and
+// the later of two chains of polls ends. If the token is not bound to its job any more, it is bound
+// again.
 func (r Rearmer) Rearm(ctx context.Context, wait ExternalWait, dryRun bool) (needs string, err error) {
 	config := r.Tokens.config
 	record, err := config.Store.Record(ctx, wait.Handle)
@@ -107,9 +109,10 @@ func (r Rearmer) RearmStep(ctx context.Context, wait StepWait, dryRun bool) (nee
 	return NeedsPoll, r.sendPoll(ctx, poll)
 }
 
-// RearmStop sends polls for a job that a step of an execution started which has stopped, in case they are lost, and returns their name.
-// It returns "" if the job is not to be stopped, or was stopped, or has ended: then no waiter is bound to it whose token the stop
-// closed. The jobs of kinds without events have no such waiters.
+// RearmStop sends polls again for the stop of a job, in case they are lost, and returns their name.
+// A step of a stopped execution started the job. RearmStop returns "" if the job is not to be
+// stopped, was stopped, or has ended: then no bound waiter has a token that the stop closed. The
+// jobs of kinds without events have no such waiters.
 func (r Rearmer) RearmStop(ctx context.Context, started jobs.StartResult, dryRun bool) (needs string, err error) {
 	poll, _, ok := r.pollOf(StepWait{Started: started})
 	if !ok {

@@ -23,8 +23,8 @@ type Poll struct {
 	Receives int `json:"-"`
 	// Due is when the poll is useful: at most [LongestPoll] after it is sent or, for a callback, the deadline.
 	Due time.Time
-	// Deadline is when the token is closed at the latest. It is zero for a step,
-	// whose engine closes the token.
+	// Deadline is when the token is closed at the latest. It is zero for a step: the engine closes
+	// its token.
 	Deadline time.Time
 	// MAC proves that StartJob or an earlier poll wrote all of this but Due.
 	MAC string
@@ -33,7 +33,7 @@ type Poll struct {
 // pollMAC is the use of the MAC of a poll.
 const pollMAC token.Use = "poll"
 
-// authenticated returns what the MAC of the poll covers. It leaves Due out, because a
+// authenticated returns the text that the MAC of the poll covers. It leaves Due out, because a
 // message that a queue cannot hold back for so long is sent again.
 func (p Poll) authenticated() []byte {
 	p.Due, p.MAC = time.Time{}, ""
@@ -78,12 +78,12 @@ const firstBelievedPoll = 2
 //
 //   - A poll without a valid MAC has no effect and reads nothing. The error is
 //     [token.ErrForged]: discard the message.
-//   - A poll that is early is sent again. That of a callback is followed by the next
-//     one at once, so that chains of early polls merge and end with the token.
+//   - A poll that is early is sent again. An early poll of a callback is followed by the next
+//     poll at once, so that chains of early polls merge and end with the token.
 //   - After any other error, deliver the same poll again.
 //
-// If the service does not respond, the next poll asks again: a service that is
-// down for long must not use up the number of times that a queue redelivers.
+// If the service does not respond, the next poll asks again: a service that is down for long must
+// not use up the number of times that a queue redelivers.
 func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 	tokens := o.config.Tokens
 	check := func(keys token.Keys) error { return keys.CheckMAC(pollMAC, poll.authenticated(), poll.MAC) }
@@ -114,13 +114,13 @@ func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 	return nil
 }
 
-// mayClose reports whether the poll closes tokens in that way, or repeats what an
-// event does, whose redelivery may not find the waiter any more.
+// mayClose reports whether a poll may close tokens by the closer. A poll also repeats the close of
+// an event, because a redelivery of the event may not find the waiter any more.
 func (p Poll) mayClose(by token.Closer) bool {
 	return by == token.ClosedByReconcile || by == token.ClosedByEvent || by == token.ClosedByDeadline && !p.Deadline.IsZero()
 }
 
-// op returns what the record of the token says of the poll.
+// op returns the operation that records the poll in the token's record.
 func (p Poll) op() token.PollOp { return token.PollOp{Job: p.Waiter.JobID, Number: p.Number} }
 
 // poll closes the token if its job has ended, or sends the next poll.
@@ -156,9 +156,9 @@ func (o *JobObserver) resend(ctx context.Context, poll Poll) error {
 	return o.recordSent(ctx, receives, poll, token.Record{})
 }
 
-// recordSent records that the poll was sent, so that the chains of polls merge that
-// redeliveries begin: the one that is behind ends. It writes nothing for a wait whose
-// polls were each received once.
+// recordSent records that the poll was sent, so that chains of polls that redeliveries begin merge:
+// the chain that is behind ends. It writes nothing for a wait if each of its polls was received
+// once.
 func (o *JobObserver) recordSent(ctx context.Context, receives int, sent Poll, record token.Record) error {
 	if receives == 1 && record.Polled == 0 {
 		return nil
@@ -169,7 +169,7 @@ func (o *JobObserver) recordSent(ctx context.Context, receives int, sent Poll, r
 	return nil
 }
 
-// what returns what the poll is about, for people.
+// what returns the subject of the poll, for people.
 func (p Poll) what() string {
 	if p.Key.Kind == jobs.KindCallback {
 		return "the callback"
@@ -219,7 +219,7 @@ func (p Poll) due(now time.Time) time.Time {
 		pause = min(pause, longestStop)
 	}
 	switch p.Key.Kind {
-	case jobs.KindSimulated: // whose end is known
+	case jobs.KindSimulated: // with a known end
 		if end, err := simulated.End(p.Waiter.JobID); err == nil {
 			pause = min(end.Sub(now), LongestPoll)
 		}

@@ -13,15 +13,15 @@ import (
 // and its waiters meet in either order. Each method is one atomic step, and idempotent. After an
 // error the step may or may not have been applied.
 type Rendezvous interface {
-	// Bind adds the waiter, or replaces the one with its handle, and returns what is stored. It is
-	// kept until expires at least.
+	// Bind adds the waiter, or replaces the waiter with its handle, and returns the stored record.
+	// The record is kept until expires at least.
 	Bind(ctx context.Context, key jobs.Key, waiter Waiter, expires time.Time) (JobRecord, error)
 
-	// Note stores the end, unless a later one is stored, and returns what is stored. Expires
-	// counts only if nothing was stored of the job: otherwise the waiters decide.
+	// Note stores the end, unless a later end is stored, and returns the stored record. Expires
+	// counts only if the job had no record: otherwise the waiters decide.
 	Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (JobRecord, error)
 
-	// JobRecord returns what is stored of the job; the zero value means nothing is.
+	// JobRecord returns the stored record of the job, or the zero value if there is none.
 	JobRecord(ctx context.Context, key jobs.Key) (JobRecord, error)
 
 	// Release removes the waiters with these handles. Releasing the waiters of an unknown job
@@ -42,11 +42,11 @@ type Waiter struct {
 	StopJob bool `json:",omitempty"`
 }
 
-// JobRecord is what a [Rendezvous] stores of a job.
+// JobRecord is the record of a job in a [Rendezvous].
 type JobRecord struct {
 	// Waiters are in the order of their handles.
 	Waiters []Waiter
-	// End is the latest end, nil for none. It may be that of an earlier run.
+	// End is the latest end, nil for none. It may be the end of an earlier run.
 	End *jobs.Sighting
 }
 

@@ -17,7 +17,7 @@ import (
 type ReportError struct {
 	// TooLarge reports that the report is well formed and larger than the limit.
 	TooLarge bool
-	// What is wrong, without any text of the report.
+	// What describes the mistake, without any text of the report.
 	What string
 	// Err has details and may quote the report; nil for none.
 	Err error
@@ -44,7 +44,7 @@ type Limits struct {
 	hint     string
 }
 
-// Limits returns the limits of outcomes for the token with that id; the zero ID is that of a step.
+// Limits returns the limits of outcomes for the token with the id; the zero ID stands for a step.
 func (t *Tokens) Limits(id token.ID) Limits {
 	if isExternal(id) {
 		return Limits{Size: ExternalLimit, AnyValue: true}

@@ -12,13 +12,13 @@ import (
 // Services starts, describes and stops jobs where they run. If the service rejects a call, the error is a
 // [*ServiceError]. After any other error, the result of the call is unknown.
 type Services interface {
-	// Start starts a job of that kind and returns the service's response, as JSON.
+	// Start starts a job of the kind and returns the service's response, as JSON.
 	Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)
 
-	// Describe describes a job of that kind and returns the service's response, as JSON.
+	// Describe describes a job of the kind and returns the service's response, as JSON.
 	Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)
 
-	// Stop stops a job of that kind. A repeated call has no other effect.
+	// Stop stops a job of the kind. A repeated call has no other effect.
 	Stop(ctx context.Context, kind jobs.Kind, params []byte) error
 }
 

@@ -19,15 +19,15 @@ func NewJobStarter(config JobsConfig) *JobStarter {
 	return &JobStarter{config.checked("NewJobStarter")}
 }
 
-// StartJob is the function of that name: JSON in, JSON out. It starts a job and has
-// the token in its input wait for the end. Its errors are a [*jobs.RequestError], a
-// [*ServiceError], [token.ErrInvalid], a store's, or those of package simulated.
+// StartJob is the function of the same name: JSON in, JSON out. It starts a job and has the token
+// in its input wait for the end. Its errors are a [*jobs.RequestError], a [*ServiceError],
+// [token.ErrInvalid], an error of the store, or an error of package simulated.
 //
-// The order is: start the job, send the first poll, bind the waiter to the job's key.
-// From the first poll on, a crash at any point is recovered by the poll.
+// The order is: start the job, send the first poll, bind the waiter to the job's key. From the
+// first poll on, a crash at any point is recovered by the poll.
 //
-// A repeated start with the same token waits under the same handle. Whether it
-// starts a second run depends on the service:
+// A repeated start with the same token waits under the same handle. Whether it starts a second run
+// depends on the service:
 //
 //   - [jobs.OnceByName]: the service rejects it, and StartJob waits for the first job,
 //     which it finds by its name.
@@ -80,12 +80,12 @@ type startCall struct {
 	wait ExternalWait
 
 	started jobs.Started
-	// run is what is known of the run that was started or adopted. Its Since is when the call began, or for
-	// an adopted run, when the service says it began.
+	// run identifies the run that was started or adopted, as far as it is known. Its Since is the
+	// begin of the call, or for an adopted run, the begin according to the service.
 	run jobs.Run
-	// contested is the service's refusal, if started is an adopted run that may be
-	// another caller's: then the waiter is bound before anything else is done. It is
-	// nil for a run of this call, and for one whose name proves that it is ours.
+	// contested is the service's refusal, if started is an adopted run that another caller may have
+	// started: then the waiter is bound before anything else is done. It is nil for a run of this
+	// call, and for a run with a name that this call chose.
 	contested   *ServiceError
 	callbackURL string
 }
@@ -141,9 +141,9 @@ func (s *startCall) begin(ctx context.Context) error {
 	return err
 }
 
-// learnBegin asks when the run began, if the response to its start does not say so. Otherwise only clocks tell
-// it from an earlier job of the same name. The description of a name that was in use names its only run, while that
-// of a resource may still be about the run before.
+// learnBegin asks when the run began, if the response to its start does not say so. Otherwise only
+// clocks tell it from an earlier job of the same name. The description of a name that was in use
+// names its only run; the description of a resource may still be about the run before.
 func (s *startCall) learnBegin(ctx context.Context) {
 	if s.kind.Scope != jobs.ScopeResource || s.kind.Once != jobs.OnceByName || s.run.BeginText != "" || !s.waits() {
 		return
@@ -244,9 +244,9 @@ func (s *startCall) bind(ctx context.Context, waiter Waiter) (JobRecord, error) 
 // if that is the end of its run.
 func (s *startCall) closeWith(ctx context.Context, end jobs.Sighting) error {
 	key := s.started.Key
-	// A resource's stored end is compared with the run before the service is asked, to
-	// save the call for the end of an earlier run. What the service then describes may
-	// be another run again, so outcomeFor compares once more.
+	// A resource's stored end is compared with the run before the service is asked, to save the
+	// call for the end of an earlier run. The service may then describe another run again, so
+	// outcomeFor compares once more.
 	if _, done := s.kind.Conclude(key.Name, s.run, end); !done && !end.IsHint() {
 		return nil // the end of an earlier run
 	}

@@ -95,7 +95,7 @@ func require(constructor string, present map[string]bool) {
 	}
 }
 
-// Token is a token whose text was verified.
+// Token is a token with a verified text.
 type Token struct {
 	ID     token.ID
 	tokens *Tokens
@@ -213,10 +213,9 @@ func (t Token) Describe(ctx context.Context) (token.Record, error) {
 	return record, nil
 }
 
-// closeFromQueue closes the token with that handle for a caller whose message is
-// redelivered after an error: it updates the record, then sends the wake, also if
-// the token was closed before, because its closer may have died before its wake
-// (rule 10).
+// closeFromQueue closes the token with the handle for a caller with a message that is redelivered
+// after an error. It updates the record, then sends the wake, also if the token was closed before:
+// the process that closed it may have died before its wake (rule 10).
 func (t *Tokens) closeFromQueue(ctx context.Context, handle string, outcome token.Outcome, by token.Closer) error {
 	id, ok := token.HandleID(handle)
 	if !ok {
@@ -249,8 +248,7 @@ func (t *Tokens) check(id token.ID, outcome token.Outcome) error {
 	return t.Limits(id).check(outcome.Output)
 }
 
-// withinLimits returns the outcome of a job, or a failure if its output is one that
-// check rejects.
+// withinLimits returns the outcome of a job, or a failure if check rejects its output.
 func (t *Tokens) withinLimits(id token.ID, outcome token.Outcome) token.Outcome {
 	if err := t.check(id, outcome); err != nil {
 		return token.Failure(errorDataLimit, err.Error())

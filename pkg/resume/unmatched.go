@@ -7,7 +7,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// UnmatchedEvents lists what a [Rendezvous] keeps of job events that match no wait.
+// UnmatchedEvents lists the job events in a [Rendezvous] that match no wait.
 type UnmatchedEvents interface {
 	// Unmatched returns a page of the jobs that have an end and no waiter, the latest end first: at most limit. After is
 	// the text next of the previous page, empty for the first one; for any other text the error is [ErrPage]. Next is empty
