@@ -46,7 +46,7 @@ type Firing struct {
 	At                time.Time
 }
 
-// Entry is a schedule as it is stored. The text of one that exists is not empty.
+// Entry is a schedule as it is stored. The text of an existing entry is not empty.
 type Entry struct{ Flow, Name, Text string }
 
 // Store keeps schedules.
@@ -55,8 +55,9 @@ type Store interface {
 	// schedules of the flow, an empty flow all schedules.
 	Schedules(ctx context.Context, flow, name string) ([]Entry, error)
 
-	// SetSchedule replaces the entry if its text is before. An empty text is that of an entry that does not exist; not
-	// both texts are empty. If the text is another one, the error is [engine.ErrConflict].
+	// SetSchedule replaces the entry if its text is before. An empty text means that the entry does
+	// not exist; not both texts are empty. If the text is another one, the error is
+	// [engine.ErrConflict].
 	SetSchedule(ctx context.Context, entry Entry, before string) error
 }
 
@@ -143,7 +144,8 @@ func (s Starter) Fire(ctx context.Context, due Firing) error {
 	return s.start(ctx, current, due.At)
 }
 
-// start starts the newest definition. An execution of that name is the one that was started for this instant before.
+// start starts the newest definition. If an execution with the name exists, an earlier call started
+// it for this instant.
 func (s Starter) start(ctx context.Context, of Schedule, at time.Time) error {
 	input, err := of.Input(at)
 	if err != nil {

@@ -125,8 +125,9 @@ func (e Expression) Second() int {
 	return bits.TrailingZeros64(e.spec.Second)
 }
 
-// EventBridge returns the expression and the time zone for EventBridge Scheduler, whose granularity is a minute too, and when
-// the first instant after now may be: zero means at once. Intervals are counted from that.
+// EventBridge returns the expression and the time zone for EventBridge Scheduler, which also has a
+// granularity of a minute. From is the earliest first instant after now: zero means at once.
+// Intervals are counted from it.
 func (e Expression) EventBridge(begin, now time.Time) (expression, zone string, from time.Time) {
 	if e.every == time.Minute {
 		return "rate(1 minute)", "UTC", e.Next(begin, now)

@@ -16,7 +16,7 @@ import (
 
 // Trigger tells when schedules are due. [Runner] implements it.
 type Trigger interface {
-	// Set begins to tell when the schedule is due, as it is now. It replaces what was set before.
+	// Set begins to tell when the schedule is due, as it is now. It replaces an earlier Set.
 	Set(ctx context.Context, s schedule.Schedule, e Expression) error
 	// Remove ends that. Removing a schedule that was not set has no effect.
 	Remove(ctx context.Context, flow, name string) error
@@ -33,9 +33,9 @@ func (Unfired) Remove(context.Context, string, string) error { return nil }
 
 // Manager creates, changes, deletes and lists schedules. All fields are required.
 //
-// Each change sets the trigger first and the stored schedule then. If a process dies in between, the caller gets no success
-// and repeats the request. The store decides what is started, and the one whose change it refused sets the trigger again
-// by what is stored.
+// Each change sets the trigger first and the stored schedule then. If a process dies in between,
+// the caller gets no success and repeats the request. The store decides which schedule fires. A
+// caller with a refused change sets the trigger again, to the stored schedule.
 type Manager struct {
 	Store   schedule.Store
 	Trigger Trigger
@@ -57,8 +57,8 @@ func (m Manager) List(ctx context.Context, flow, name string) ([]schedule.Schedu
 	return list, nil
 }
 
-// Create stores a schedule and returns it. If there is one of that name, the error is [engine.ErrConflict]; if the
-// schedule is not valid, it has [engine.CodeInvalid].
+// Create stores a schedule and returns it. If there is a schedule with the name, the error is
+// [engine.ErrConflict]; if the schedule is not valid, it has [engine.CodeInvalid].
 func (m Manager) Create(ctx context.Context, s schedule.Schedule) (schedule.Schedule, error) {
 	switch found, err := m.Store.Schedules(ctx, s.Flow, s.Name); {
 	case err != nil:
@@ -101,7 +101,7 @@ func (m Manager) find(ctx context.Context, flow, name string) (schedule.Entry, e
 	return found[0], nil
 }
 
-// set stores a schedule in the place of the one whose text is before.
+// set stores a schedule and replaces the entry with the text before.
 func (m Manager) set(ctx context.Context, s schedule.Schedule, before string) (schedule.Schedule, error) {
 	if err := check(s); err != nil {
 		return s, &engine.Error{Code: engine.CodeInvalid, Err: err}

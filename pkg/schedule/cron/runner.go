@@ -12,9 +12,10 @@ import (
 
 // Runner fires the schedules of a store in one process. It implements [Trigger].
 //
-// An instant that was due while no process ran is fired by the next one: of several instants of a schedule the latest,
-// if it is at most a day ago. The store has the latest instant that was fired, so that none is fired again. One that is
-// over a day ahead was fired by a wrong clock, and does not count.
+// The next process fires an instant that was due while no process ran. Of several instants of a
+// schedule it fires the latest, if it is at most a day ago. The store has the latest fired instant,
+// so no instant is fired again. A stored instant over a day ahead was fired by a wrong clock, and
+// does not count.
 type Runner struct {
 	schedule.Starter
 
