@@ -45,7 +45,8 @@ func (b *Batch) Add(m *Metric, reason string, value float64) {
 	}
 }
 
-// Flush writes what was added since the last Flush: nothing, or one line, and one more for each reason.
+// Flush writes the values that were added since the last Flush: nothing, or one line, and one more
+// for each reason.
 func (b *Batch) Flush() {
 	if b == nil {
 		return

@@ -20,7 +20,7 @@ const (
 	seconds      = "Seconds"
 )
 
-// Metric is what is counted or measured.
+// Metric is a count or a measurement.
 type Metric struct {
 	Name     string
 	Unit     string
