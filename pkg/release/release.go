@@ -1,4 +1,4 @@
-// Package release names what a binary was built from: the version and the commit.
+// Package release names the source of a binary: the version and the commit.
 package release
 
 import (
