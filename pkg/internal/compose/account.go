@@ -67,7 +67,7 @@ func describeStack(ctx context.Context, client *call.Client, name string) (stack
 	return found.Stacks[0], nil
 }
 
-// stackResources returns what the stack has, and with an error the pages before it.
+// stackResources returns the resources of the stack. With an error it returns the pages before it.
 func stackResources(ctx context.Context, client *call.Client, name string) (resources []target.Resource, err error) {
 	params := map[string]string{"StackName": name}
 	for {

@@ -1,4 +1,5 @@
-// Package compose fills what the commands leave open: AWS, and the durable store. A command without it links neither.
+// Package compose provides the parts that the commands leave open: AWS, and the durable store. A
+// command without it links neither.
 package compose
 
 import (
@@ -71,7 +72,8 @@ func (a account) Account() string {
 	return ""
 }
 
-// accountOf returns the account that a profile works in: that of its role, of its single sign-on, or of its keys.
+// accountOf returns the account that a profile works in: the account of its role, of its single
+// sign-on, or of its keys.
 func accountOf(profile config.SharedConfig) string {
 	role := strings.Split(profile.RoleARN, ":")
 	if len(role) > 4 { //nolint:mnd // arn, partition, service, region, account

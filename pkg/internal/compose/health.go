@@ -150,7 +150,7 @@ func (h *health) queue(ctx context.Context, queueURL string) (state target.State
 	return state, nil
 }
 
-// metrics is a client of CloudWatch. Of the service's protocols, JSON is the one that emulators have, too.
+// metrics returns a client of CloudWatch. It uses JSON, the only protocol that emulators also have.
 func (h *health) metrics() *cloudwatch.Client {
 	return cloudwatch.NewFromConfig(h.Config, func(o *cloudwatch.Options) {
 		o.Protocol = awsjson.New10(schemas.GraniteServiceVersion20100801)

@@ -36,7 +36,8 @@ func (a account) DeadLetters(ctx context.Context, stack string) (target.DeadLett
 	return found, nil
 }
 
-// deadLetters are the queues of a stack by their logical names. It remembers what was received, which alone can be deleted.
+// deadLetters are the queues of a stack by their logical names. It remembers the received messages,
+// because only received messages can be deleted.
 type deadLetters struct {
 	queues   map[string]sqs.DeadLetters
 	received map[string]sqs.Letter
