@@ -21,7 +21,7 @@ import (
 	"text/tabwriter"
 )
 
-// stores are the columns: packages whose tests run the suites.
+// stores are the columns: packages with tests that run the suites.
 var stores = []string{"pkg/local", "pkg/local/disk", "pkg/aws/dynamo"}
 
 const module = "github.com/waitless/waitless/"
