@@ -27,14 +27,14 @@ type Rearmer struct {
 	Account, Region string
 }
 
-// longestStart is longer than a call of StartJob takes. A wait is opened at the end of that call,
-// and the run begins in it.
+// longestStart is longer than a call of StartJob takes. The run begins during the call, and the
+// wait is opened at its end.
 const longestStart = 10 * time.Second
 
-// Rearm sends the undelivered message that a wait depends on again, and returns its name. With
+// Rearm sends a wait's message again if it was not delivered, and returns the message's name. With
 // dryRun it sends nothing. If the message was not lost, a second delivery finds the first one, and
-// the later of two chains of polls ends. If the token is not bound to its job any more, it is bound
-// again.
+// of two chains of polls the chain that is behind ends. If the token is not bound to its job any
+// more, it is bound again.
 func (r Rearmer) Rearm(ctx context.Context, wait ExternalWait, dryRun bool) (needs string, err error) {
 	config := r.Tokens.config
 	record, err := config.Store.Record(ctx, wait.Handle)

@@ -114,8 +114,8 @@ func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 	return nil
 }
 
-// mayClose reports whether a poll may close tokens by the closer. A poll also repeats the close of
-// an event, because a redelivery of the event may not find the waiter any more.
+// mayClose reports whether a poll or an event may have closed the token. A poll repeats the wake of
+// an event, because the redelivered event may not find the waiter any more.
 func (p Poll) mayClose(by token.Closer) bool {
 	return by == token.ClosedByReconcile || by == token.ClosedByEvent || by == token.ClosedByDeadline && !p.Deadline.IsZero()
 }
