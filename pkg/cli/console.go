@@ -98,7 +98,7 @@ func requireLoopback(_, address string, _ syscall.RawConn) error {
 // serve serves the console of a client until end is called.
 func (s consoleServer) serve(ctx context.Context, a *target.Client, place target.Place, callbackBase string, log *slog.Logger) (end func()) {
 	config := console.Config{
-		Executions: a, Repeats: a, Waits: a, Flows: a, Prices: prices, Place: placeText(place), CallbackBase: callbackBase,
+		Executions: a, Repeats: a, Waits: a, Flows: a, Place: placeText(place), CallbackBase: callbackBase,
 		Key: s.key, Name: s.name, Resolves: resolvesToLoopback, Command: "waitless console " + placeFlag(place),
 		News: a.News, Interval: consoleInterval, Now: time.Now, Pause: target.Pause, MayWait: target.MayWait, Ended: ctx.Done(),
 		Log: log, JobEvents: jobEvents{a},

@@ -216,7 +216,7 @@ func TestInitSamplesPassAdvise(t *testing.T) {
 		parsed, _ := fdl.Parse(flow)
 		isTutorial := slices.Contains(tutorials, sample)
 		saysSo := strings.Contains(string(settings), "waitless advise has suggestions")
-		if advised := len(advise.Flow(parsed, flow, prices)) > 0; advised != isTutorial || saysSo != isTutorial {
+		if advised := len(advise.Flow(parsed)) > 0; advised != isTutorial || saysSo != isTutorial {
 			t.Errorf("%s: a tutorial=%t, advised=%t, says so=%t", sample, isTutorial, advised, saysSo)
 		}
 	}

@@ -164,7 +164,7 @@ func TestTemplatePlaces(t *testing.T) {
 	steps := "version: v1\ntype: flow\nsteps:\n" +
 		"  - {type: task, name: '${STEP}', resourceArn: 'acs:fc:::services/s/functions/f', pattern: waitForCallback}\n"
 	got = do(t, "advise", writeFile(t, "flow.yaml", steps), "--var", "STEP=AVeryLongNameOfAStep")
-	if !strings.Contains(got.stdout, "flow.yaml:4:5: callback-without-deadline: AVeryLongNameOfAStep ") {
+	if !strings.Contains(got.stdout, "flow.yaml:4:5: callback-without-deadline: no timeoutSeconds and no heartbeatSeconds in AVeryLongNameOfAStep: ") {
 		t.Errorf("got %+v", got)
 	}
 }

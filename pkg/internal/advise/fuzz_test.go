@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
-// Whatever flow there is, what is suggested reads as steps.
+// Each finding about any flow is complete.
 func FuzzFlow(f *testing.F) {
 	for _, path := range flows(f) {
 		text, err := os.ReadFile(path)
@@ -22,12 +22,10 @@ func FuzzFlow(f *testing.F) {
 		if flow == nil {
 			return
 		}
-		for _, found := range advise.Flow(flow, []byte(text), advise.Prices{}) {
-			if found.Rule == advise.FlowWithoutTimeout {
-				parsed(t, found.Instead+"steps: [{type: pass, name: A}]\n")
-				continue
+		for _, found := range advise.Flow(flow) {
+			if len(found.Steps) == 0 || found.Found == "" || found.Instead == "" || found.Saves == "" {
+				t.Errorf("incomplete: %+v", found)
 			}
-			flowOf(t, found.Instead+missing(found.Instead))
 		}
 	})
 }

@@ -1,141 +1,104 @@
 package advise
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
-
-	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
-// A day is the time limit that is suggested for what may take any time.
-const day = 24 * time.Hour
+// pollPrice is the price of a million polls.
+const pollPrice = "On AWS a million polls cost $1.3 to $2.3 (" + PricesOf + ")"
 
-// unknownCondition is suggested if the condition cannot be told from the choice.
-const unknownCondition = "$.done"
-
-// asCondition is the steps to write instead of the loop: its task waits for the condition.
-func (p polled) asCondition(nodes nodes) (instead []*yaml.Node) {
-	first := p.firstWait()
-	for i, step := range p.turn() {
-		node := nodes.step(step)
-		switch {
-		case step == first:
-			annotate(node, "type", "once, before the first poll")
-		case is[*flow.Wait](step), step == p.choice, i >= len(p.steps) && step != p.task:
-			continue
-		case step == p.task:
-			p.poll(node, nodes)
-		default:
-			annotate(node, "type", "once; was in each turn")
-		}
-		instead = append(instead, node)
+func (p polled) finding() Finding {
+	figures := p.figures()
+	figures.MaxPolls = p.maxPolls
+	f := Finding{Position: p.steps[0].Position, Rule: PollingLoop, Steps: names(p.steps), Loop: figures}
+	where := ""
+	if is[*flow.Foreach](p.fork) {
+		where = " in each iteration of " + p.fork.Name
 	}
-	if choice := p.remaining(nodes); choice != nil {
-		instead = append(instead, choice)
-	} else if p.choice.End {
-		set(instead[len(instead)-1], "end", scalar(true), "")
+	f.Found = fmt.Sprintf("%s are a polling loop%s: each call of %s adds %d events to the history, and after %d calls the execution fails with %s",
+		listed(names(p.steps)), where, p.task.Name, figures.Events, figures.Polls, machine.ErrorEventLimit)
+	if starter, kind, ok := p.job(); ok {
+		f.Instead = p.asJob(starter, kind)
+		f.Saves = "the polls: the job's event resumes the step, with 6 events, 6 writes and 3 reads however long the job runs. " + pollPrice +
+			", and a million of these jobs about $8"
+		return f
 	}
-	return instead
+	f.Instead = p.asCondition()
+	f.Saves = fmt.Sprintf("history: the wait adds %d events in all, and a poll takes 1 write and 1 message. ", eventsOfCall) + pollPrice
+	return f
 }
 
-// poll makes the task the step that polls.
-func (p polled) poll(node *yaml.Node, nodes nodes) {
-	remove(node, "timeoutSeconds", "heartbeatSeconds", "atMostOnce", "signed", "prompt", "choices")
-	set(node, "pattern", scalar("waitForCondition"), "")
+// asCondition says how the task waits for the condition, and how that differs from the loop.
+func (p polled) asCondition() string {
+	condition, interval, limit := "a condition that holds when nothing is left to wait for", "intervalSeconds", "timeoutSeconds: 86400"
 	if p.known {
-		set(node, "condition", scalar(p.until.String()), "$ is what "+p.task.Name+" returns")
-	} else {
-		set(node, "condition", scalar(unknownCondition), "what your function returns when there is nothing left to wait for")
+		condition = fmt.Sprintf("condition: '%s'", p.until)
 	}
-	if interval, ok := p.interval(); ok {
-		set(node, "intervalSeconds", seconds(min(max(interval, time.Second), flow.MaxInterval)), "")
-	} else {
-		set(node, "intervalSeconds", seconds(time.Minute), "a number; your wait takes it from its input")
+	if d, ok := p.interval(); ok {
+		interval = fmt.Sprintf("intervalSeconds: %d", min(max(d, time.Second), flow.MaxInterval)/time.Second)
 	}
-	if p.maxPolls == 0 {
-		set(node, "timeoutSeconds", seconds(day), "how long it may take in all")
-	} else {
-		set(node, "maxAttempts", scalar(p.maxPolls), "")
-	}
-	p.catch(node, nodes)
-}
-
-// catch leads where the loop leads when it gives up. It loses the entries whose target is gone.
-func (p polled) catch(node *yaml.Node, nodes nodes) {
-	var kept []*yaml.Node
-	task, _ := p.task.Kind.(*flow.Task)
-	for i, entry := range elements(node, "catch") {
-		if !p.isGone(task.Catch[i].Goto) {
-			kept = append(kept, entry)
+	if p.maxPolls > 0 {
+		limit = fmt.Sprintf("maxAttempts: %d", p.maxPolls)
+		switch {
+		case p.giveUp != nil && p.giveUp.Goto != nil:
+			limit += " and a catch of FnF.ConditionNotMet that goes to " + p.giveUp.Goto.Name
+		case p.after != nil:
+			limit += " and a catch of FnF.ConditionNotMet that goes to " + p.after.Name
 		}
 	}
-	switch branch := p.branch(p.giveUp, nodes); {
-	case p.maxPolls == 0:
-	case len(branch.Content) > 0:
-		kept = append([]*yaml.Node{catching("FnF.ConditionNotMet", branch)}, kept...)
-	case p.after != nil:
-		kept = append([]*yaml.Node{catching("FnF.ConditionNotMet", mapping("goto", scalar(p.after.Name)))}, kept...)
+	place := "in"
+	if p.index >= len(p.steps) {
+		place = "before " + p.choice.Name + ", in"
 	}
-	if remove(node, "catch"); len(kept) > 0 {
-		set(node, "catch", list(kept...), "")
+	text := fmt.Sprintf(`Write pattern: waitForCondition, %s, %s and %s %s %s, and remove `, condition, interval, limit, place, p.task.Name)
+	if waits := slices.DeleteFunc(slices.Clone(p.steps), func(s *flow.Step) bool { return !is[*flow.Wait](s) || s == p.firstWait() }); len(waits) > 0 {
+		text += strings.Join(names(waits), ", ") + " and "
 	}
+	if text += "the way back of " + p.choice.Name + "."; len(p.rest) == 0 {
+		text = strings.Replace(text, "the way back of ", "", 1)
+	}
+	text += " Each poll gets the same input"
+	if p.maxPolls > 0 {
+		text += ", so " + p.counted + " keeps its value"
+	}
+	var between []*flow.Step
+	for _, b := range p.back {
+		between = append(between, slices.DeleteFunc(slices.Clone(b.Steps), func(s *flow.Step) bool { return is[*flow.Wait](s) || s == p.task })...)
+	}
+	if len(between) > 0 {
+		text += ", and nothing else happens between two polls: " + listed(names(between)) + " would have to be part of the function"
+	}
+	if fed := p.fedBack(); len(fed) > 0 {
+		text += fmt.Sprintf(". If %s gets another %s in each turn, keep the loop, and start a new execution from time to time", p.task.Name, listed(fed))
+	}
+	if asksAboutJobs(p.task) {
+		text += ". A job of AWS needs no polls: write its action with pattern: sync"
+	}
+	return text + "."
 }
 
-// isGone reports whether the step is one of the loop that is not to be written.
-func (p polled) isGone(step *flow.Step) bool {
-	return slices.Contains(p.steps, step) && (is[*flow.Wait](step) && step != p.firstWait() || step == p.choice)
-}
-
-// branch is what a branch of the loop's choice does, as the members of a mapping.
-func (p polled) branch(b *flow.Branch, nodes nodes) *yaml.Node {
-	step := nodes.step(p.choice)
-	all := elements(step, "choices")
-	if otherwise := field(step, "default"); otherwise != nil {
-		all = append(all, otherwise)
-	}
-	i := slices.Index(ways(p.choice), b)
-	if i < 0 || i >= len(all) {
-		return mapping()
-	}
-	remove(all[i], "condition")
-	return all[i]
-}
-
-// remaining is what remains of the loop's choice, nil if nothing does.
-func (p polled) remaining(nodes nodes) *yaml.Node {
-	step := nodes.step(p.choice)
-	var choices []*yaml.Node
-	for _, b := range p.rest {
-		branch := p.branch(b, nodes)
-		branch.Content = append(mapping("condition", scalar(b.Text)).Content, branch.Content...)
-		choices = append(choices, branch)
-	}
-	if p.otherwise == nil || len(choices) == 0 {
-		remove(step, "default")
-	}
-	if len(choices) == 0 {
-		next := p.otherwise
-		goesOn := next == nil || len(next.Steps) == 0 && (next.Goto == nil || next.Goto == p.after)
-		if goesOn && fdl.DataOf(p.choice).Output == nil {
-			return nil
+// fedBack returns what the task reads of the turn before: what a step set before the loop, or what it
+// returned itself.
+func (p polled) fedBack() (names []string) {
+	for _, m := range fdl.DataOf(p.task).Input {
+		path, _ := m.Source.Path()
+		local, isLocal := strings.CutPrefix(path.String(), "$local.")
+		_, isOwn := sourceOf(fdl.DataOf(p.task).Output, local)
+		_, isSetBefore := p.setBefore(local)
+		if isLocal && local != p.counted && (isOwn || isSetBefore) {
+			names = append(names, local)
 		}
-		always := mapping("condition", scalar("true"))
-		always.Content = append(always.Content, p.branch(next, nodes).Content...)
-		choices = append(choices, always)
 	}
-	set(step, "choices", list(choices...), "")
-	if inputs := field(step, "inputMappings"); inputs != nil {
-		inputs.Content = slices.DeleteFunc(inputs.Content, func(m *yaml.Node) bool {
-			target := field(m, "target")
-			return target != nil && target.Value == p.counter
-		})
-	}
-	return step
+	return names
 }
 
 // job returns the step that starts the job which the loop polls, and the job's kind. It returns false if
@@ -167,59 +130,17 @@ func asksAboutJobs(step *flow.Step) bool {
 	return task.Resource.Function == "GetJobStatus" || task.Resource.Function == "CheckJob"
 }
 
-// asJob is the steps to write instead of the start of a job and the loop: the start waits for the end.
-func (p polled) asJob(starter *flow.Step, kind jobs.Kind, nodes nodes) []*yaml.Node {
-	step := nodes.step(starter)
+// asJob says how the start of a job waits for its end.
+func (p polled) asJob(starter *flow.Step, kind jobs.Kind) string {
 	task, _ := starter.Kind.(*flow.Task)
+	var fields []string
 	if task.Resource.Kind == "" {
-		useAction(step, kind)
+		fields = append(fields, fmt.Sprintf("action: %s:%s with serviceParams", kind.Service, kind.StartOp))
 	}
-	remove(step, "atMostOnce")
-	set(step, "pattern", scalar("sync"), "")
+	fields = append(fields, "pattern: sync")
 	if task.Timeout == 0 {
-		set(step, "timeoutSeconds", seconds(day), "")
+		fields = append(fields, "timeoutSeconds: 86400")
 	}
-	annotate(step, "timeoutSeconds", "how long the job may take")
-	failed, succeeded := p.exit("failed"), p.exit("success")
-	if failed == nil && succeeded != nil {
-		failed = p.otherwise
-	}
-	if failed != nil && failed.Goto != nil {
-		caught := catching("Job.Failed", p.branch(failed, nodes))
-		set(step, "catch", list(append([]*yaml.Node{caught}, elements(step, "catch")...)...), "")
-	}
-	if succeeded != nil {
-		p.otherwise = succeeded
-	}
-	p.rest = nil
-	if choice := p.remaining(nodes); choice != nil {
-		return []*yaml.Node{step, choice}
-	}
-	return []*yaml.Node{step}
-}
-
-// useAction makes a step that calls StartJob one with the action of the job's service.
-func useAction(step *yaml.Node, kind jobs.Kind) {
-	params, note := mapping(), "the members of what \"params\" is now, with constants and paths like $.key"
-	for _, m := range elements(step, "inputMappings") {
-		source := field(m, "source")
-		if target := field(m, "target"); target != nil && target.Value == "params" && source != nil && source.Kind == yaml.MappingNode {
-			params, note = source, ""
-		}
-	}
-	remove(step, "resourceArn", "inputMappings")
-	set(step, "action", scalar(kind.Service+":"+kind.StartOp), "")
-	set(step, "serviceParams", params, note)
-}
-
-// exit is the branch that leaves the loop when the job has that status.
-func (p polled) exit(status string) *flow.Branch {
-	for _, b := range p.rest {
-		for _, term := range conditionOf(b).Terms() {
-			if _, operator, with, ok := term.Comparison(); ok && operator == "==" && with.Text() == status {
-				return b
-			}
-		}
-	}
-	return nil
+	return fmt.Sprintf("Write %s in %s, and remove %s. A failed job fails the step with Job.Failed: catch it, and go where %s goes then.",
+		listed(fields), starter.Name, listed(names(p.steps)), p.choice.Name)
 }

@@ -1,9 +1,13 @@
 package advise
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/waitless/waitless/pkg/expr"
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -95,14 +99,22 @@ func loops(steps []*flow.Step, before, depth int) []loop {
 			found = append(found, loops(way.Steps, before+eventsOf(steps[:i]...)+1, depth+1)...)
 		}
 		for _, lane := range lanes(step) {
-			found = append(found, within(step, loops(lane, started, 1))...)
+			for _, l := range loops(lane, started, 1) {
+				l.fork = cmp.Or(l.fork, step)
+				found = append(found, l)
+			}
 		}
 		if l, ok := loopOf(steps, i); ok {
 			l.depth, l.before = depth, before+eventsOf(l.earlier...)
 			found = append(found, l)
 		}
 	}
-	return outermost(found)
+	// the longest of the loops around one task, or from one step, is one loop with several ways back
+	return slices.DeleteFunc(slices.Clone(found), func(a loop) bool {
+		return slices.ContainsFunc(found, func(b loop) bool {
+			return (a.task == b.task || a.steps[0] == b.steps[0]) && len(b.steps) > len(a.steps)
+		})
+	})
 }
 
 // started is how many events a log has when its first step begins.
@@ -118,26 +130,6 @@ func lanes(step *flow.Step) [][]*flow.Step {
 	case *flow.Task, *flow.Pass, *flow.Wait, *flow.Choice, *flow.Succeed, *flow.Fail:
 	}
 	return nil
-}
-
-// within notes the fork around loops that no other fork inside of it has.
-func within(fork *flow.Step, found []loop) []loop {
-	for i := range found {
-		if found[i].fork == nil {
-			found[i].fork = fork
-		}
-	}
-	return found
-}
-
-// outermost keeps the longest of the loops around one task, and of those that begin with one step:
-// they are one loop with several ways back.
-func outermost(found []loop) []loop {
-	return slices.DeleteFunc(slices.Clone(found), func(a loop) bool {
-		return slices.ContainsFunc(found, func(b loop) bool {
-			return (a.task == b.task || a.steps[0] == b.steps[0]) && len(b.steps) > len(a.steps)
-		})
-	})
 }
 
 // loopOf returns the loop that the step at i closes: of its ways back the nearest one that polls,
@@ -241,27 +233,85 @@ func (l *loop) interval() (d time.Duration, ok bool) {
 	return d, true
 }
 
-// writesOfWaiter is what a callback or a job writes beyond a call: submitted, closed, resumed.
-const writesOfWaiter = 3
-
 // figures are what the loop costs.
 func (l *loop) figures() *Loop {
 	turn := l.turn()
-	f := &Loop{Events: eventsOf(turn...), Writes: -1} // the result of the first call is written with the wait that follows
 	interval, _ := l.interval()
-	f.Seconds = interval.Seconds()
 	room := machine.DefaultEvents - machine.EventsReserve - l.depth - l.before - eventsOf(turn[:l.index]...)
-	f.Polls = max(0, room)/f.Events + 1
-	for _, step := range turn {
-		task, isTask := step.Kind.(*flow.Task)
-		switch {
-		case isTask && task.Pattern != flow.PatternRequestResponse:
-			f.Writes, f.Messages = f.Writes+1+writesOfWaiter, f.Messages+1
-		case isTask:
-			f.Writes++
-		case is[*flow.Wait](step):
-			f.Writes, f.Messages = f.Writes+1, f.Messages+1
+	events := eventsOf(turn...)
+	return &Loop{Task: l.task.Name, Events: events, Polls: max(0, room)/events + 1, Seconds: interval.Seconds()}
+}
+
+// withoutPause returns the loop that a choice closes if it repeats at once and nothing in it can end it: it has no
+// wait and waits for nothing, and no step in it sets what a condition in it reads.
+func withoutPause(step *flow.Step) (l loop, ok bool) {
+	series := step.Series.Steps
+	last := slices.Index(series, step)
+	for first := last; first >= 0 && is[*flow.Choice](step); first-- {
+		if !slices.Contains(gotos(step), series[first]) {
+			continue
+		}
+		if l = loopFrom(series, first, last); !slices.ContainsFunc(l.everyStep(), l.pausesOrEnds) {
+			return l, true
 		}
 	}
-	return f
+	return loop{}, false
+}
+
+// everyStep returns the steps of the loop with those inside of them and on its ways back.
+func (l *loop) everyStep() (all []*flow.Step) {
+	var add func(steps []*flow.Step)
+	add = func(steps []*flow.Step) {
+		for _, step := range steps {
+			all = append(all, step)
+			for _, lane := range lanes(step) {
+				add(lane)
+			}
+			for _, way := range ways(step) {
+				if step != l.choice || slices.Contains(l.back, way) {
+					add(way.Steps)
+				}
+			}
+		}
+	}
+	add(l.steps)
+	return all
+}
+
+// pausesOrEnds reports whether a step of the loop takes time, or whether its condition may change from one turn to the next.
+func (l *loop) pausesOrEnds(step *flow.Step) bool {
+	switch kind := step.Kind.(type) {
+	case *flow.Wait, *flow.Succeed, *flow.Fail:
+		return true
+	case *flow.Task:
+		return kind.Pattern != flow.PatternRequestResponse || len(kind.Catch) > 0
+	case *flow.Choice:
+		return slices.ContainsFunc(kind.Branches, func(b flow.Branch) bool {
+			_, isFixed := conditionOf(&b).MapPaths(func(path expr.Path) (expr.Path, bool) {
+				local, isLocal := localOf(step, path)
+				key, _, isKey := local.Cut()
+				return path, !isLocal || !slices.ContainsFunc(l.everyStep(), func(s *flow.Step) bool {
+					isOpen := fdl.DataOf(s).Output == nil && (is[*flow.Task](s) || s.IsFork())
+					return isOpen || !isKey && fdl.DataOf(s).Output != nil || sets(s, key)
+				})
+			})
+			return !isFixed
+		})
+	case *flow.Pass, *flow.Parallel, *flow.Foreach:
+	}
+	return false
+}
+
+// finding is about a loop that never pauses.
+func (l *loop) finding() Finding {
+	first, back := l.steps[0].Name, l.choice.Name
+	events := eventsOf(l.steps...)
+	return Finding{
+		Position: l.steps[0].Position, Rule: LoopWithoutPause, Steps: names(l.steps),
+		Found: fmt.Sprintf("%s goes back to %s without a pause, and no step on the way changes what its conditions read: once it goes back, it does so until "+
+			"the execution fails with %s, after about %d turns", back, first, machine.ErrorEventLimit, machine.DefaultEvents/events),
+		Instead: fmt.Sprintf(`Add a wait, or a task with pattern: waitForCondition, to the way from %s back to %s; or make a step on it set what the conditions `+
+			`of %s read.`, back, first, back),
+		Saves: fmt.Sprintf("%s for each turn, and the execution", flow.Count(events, "event")),
+	}
 }

@@ -21,9 +21,8 @@ type polled struct {
 	// then, nil for the step behind the loop.
 	maxPolls int
 	giveUp   *flow.Branch
-	// counter is the key of the choice's input that counts the polls, and counted the key of the
-	// local value that it comes from.
-	counter, counted string
+	// counted is the key of the local value that counts the polls.
+	counted string
 	// rest and otherwise are the branches and the default of the choice that leave the loop.
 	rest      []*flow.Branch
 	otherwise *flow.Branch
@@ -35,7 +34,7 @@ func asPoll(l *loop) polled {
 	p := polled{loop: l, known: true, until: expr.Constant(true)}
 	switch b := choice.Default; {
 	case b == nil:
-	case l.goesBack(b):
+	case slices.Contains(l.back, b):
 		p.until = expr.Constant(false)
 	default:
 		p.otherwise = b
@@ -49,13 +48,9 @@ func asPoll(l *loop) polled {
 	return p
 }
 
-func (l *loop) goesBack(b *flow.Branch) bool {
-	return b.Goto != nil && slices.Contains(l.steps, b.Goto)
-}
-
 // read takes a branch into account, after the branches behind it.
 func (p *polled) read(b *flow.Branch) {
-	back := p.goesBack(b)
+	back := slices.Contains(p.back, b)
 	condition, ok := p.withoutCounter(b, back)
 	if !ok {
 		return
@@ -68,19 +63,11 @@ func (p *polled) read(b *flow.Branch) {
 	}
 	condition, known := condition.MapPaths(p.onResult)
 	p.known = p.known && known
-	switch {
-	case back:
+	if back {
 		p.until = condition.Not().And(p.until)
-	case !implies(condition, p.until):
+	} else {
 		p.until = condition.Or(p.until)
 	}
-}
-
-// implies reports whether a path that equals a constant therefore does not equal another one.
-func implies(condition, until expr.Condition) bool {
-	a, is, one, ok := condition.Comparison()
-	b, alsoIs, other, isToo := until.Not().Comparison()
-	return ok && isToo && is == "==" && alsoIs == "==" && a.String() == b.String() && !value.Equal(one, other)
 }
 
 // withoutCounter is the condition of a branch without the count of the polls in it. It returns false
@@ -118,7 +105,6 @@ func (p *polled) counts(term expr.Condition, b *flow.Branch, back bool) bool {
 	if polls < 1 {
 		return false
 	}
-	p.counter, _, _ = path.Cut()
 	p.maxPolls, p.counted, p.giveUp = polls, local, b
 	if back {
 		p.giveUp = p.otherwise

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
-	"github.com/waitless/waitless/pkg/internal/advise"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -56,8 +55,6 @@ type Config struct {
 
 	// JobEvents is nil on a stack.
 	JobEvents JobEvents
-	// Prices are those of the advice about flows.
-	Prices advise.Prices
 	// Key begins the session of the first browser that presents it; see [Handler].
 	Key string
 	// Name is a random name below localhost that only this process serves; "" means none. Resolves reports whether the

@@ -83,7 +83,7 @@ func (c *console) check(name, text string) (found checked) {
 	if found.Invalid = flow == nil; found.Invalid {
 		return found
 	}
-	for _, f := range advise.Flow(flow, []byte(text), c.Prices) {
+	for _, f := range advise.Flow(flow) {
 		found.Advice = append(found.Advice, advice{f, excerpt(lines, f.Position)})
 	}
 	found.Graph = template.HTML(diagram.Of(flow, cmp.Or(name, "new flow"), nil).SVG()) //nolint:gosec // it escapes its texts
