@@ -66,7 +66,7 @@ func lastRetryOf(step *flow.Step, policy flow.Retry) string {
 	return retryOf(step, policy) + fmt.Sprintf(" (a failure after maxAttempts: %d)", policy.MaxAttempts)
 }
 
-// tries are those of a step that is being tried.
+// tries counts the retries and failures of one step.
 type tries struct {
 	retried []int // by policy
 	failed  int   // the policy of the last failure, -1 for none
@@ -104,7 +104,7 @@ func (r retries) add(e machine.Event, step *flow.Step, task *flow.Task) string {
 	return ""
 }
 
-// covered reads what an execution went through from its history.
+// covered reads the path of an execution from its history.
 func covered(def *flow.Flow, events []machine.Event) Coverage {
 	c, tried := Coverage{partsOf(def), map[string]bool{}}, retries{}
 	for _, e := range events {

@@ -27,17 +27,17 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Case is a test in a file, with what it wants.
+// Case is a test in a file, with the wanted result.
 type Case struct {
 	Test
-	// File is the file of the test, FlowFile that of the flow, Title the name of the case.
+	// File is the file of the test, FlowFile the file of the flow, Title the name of the case.
 	File, FlowFile, Title string
 	// SubflowFiles are the files of the sub-flows, by name.
 	SubflowFiles map[string]string
 	want         want
 }
 
-// want is what a case wants of the result. What is left out may be anything.
+// want is the result that a case wants. An omitted field may have any value.
 type want struct {
 	Status         machine.Status   `yaml:"status"`
 	Output         any              `yaml:"output"`
@@ -92,18 +92,18 @@ type (
 //	  functions:               # by function, service/function or step
 //	    orders/echo: {output: {reserved: true}}
 //	    Ship: [{error: NotReady, cause: try again}, {output: {}}]   # call by call, the last for all later ones
-//	  actions: ["batch:SubmitJob"]                                  # whose jobs are simulated
+//	  actions: ["batch:SubmitJob"]                                  # actions with simulated jobs
 //	  answers:                 # of callbacks: step, afterSeconds, output, choice, or error and cause, heartbeats
 //	  - {step: Approve, afterSeconds: 7200, output: {approved: true}}
 //	  events:                  # of jobs: step, afterSeconds, event
 //	  - {step: Load, afterSeconds: 60, event: stopped.json}
-//	  want:                    # what is left out may be anything
+//	  want:                    # an omitted field may have any value
 //	    status: Succeeded
 //	    output: {shipped: true}
 //	    error: OrderRejected
 //	    elapsedSeconds: 7200
 //	    calls: {Reserve: 3, Ship: 2}
-//	    inputs: {Ship: [{order: 7}]}                                # call by call; what is left out may be anything
+//	    inputs: {Ship: [{order: 7}]}                                # call by call; an omitted member may have any value
 //	    waits: Approve         # for the step nothing ends
 //
 // A file of tests may come from another person: the files that it names are in its folder or below, also by links. The error names
@@ -138,13 +138,14 @@ func ParseFile(path string) ([]Case, error) {
 	return cases, nil
 }
 
-// kinds are those of values, by their tags.
+// kinds are the kinds of values, by their tags.
 var kinds = map[string]string{
 	"map": "a mapping", "seq": "a list", "str": "a string", "int": "an integer", "float": "a number", "bool": "a boolean", "null": "null",
 }
 
-// explained says what yaml found, and what is allowed. The words of yaml name types of Go. The patterns are made here,
-// so that the start of a program does not wait for them.
+// explained returns the text of a yaml error in the words of a file of tests: the found and the
+// allowed text. The words of yaml name types of Go. The patterns are made here, so that the start
+// of a program does not wait for them.
 func explained(err error) string {
 	unknownField := regexp.MustCompile(`field (\S+) not found in type flowtest\.(\w+)`)
 	wrongKind := regexp.MustCompile("cannot construct !!(\\w+)(?: `[^`]*`)? into (\\S+)( \\{\\})?")
@@ -172,7 +173,7 @@ func fieldsOf(part string) (names []string) {
 	return names
 }
 
-// kindOf says what a type of Go is in YAML.
+// kindOf returns the YAML name of a type of Go.
 func kindOf(goType string) string {
 	switch {
 	case strings.HasPrefix(goType, "[]"):
@@ -239,7 +240,8 @@ func (f folder) Open(name string) (fs.File, error) {
 	return root.Open(filepath.FromSlash(name))
 }
 
-// readFlow reads a flow. Its error does not wrap that of the file system: a caller would take it for that of the file of tests.
+// readFlow reads a flow. Its error does not wrap the error of the file system: a caller would take
+// it for an error of the file of tests.
 func (f folder) readFlow(name string) ([]byte, error) {
 	text, err := fs.ReadFile(f, name)
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
@@ -267,7 +269,8 @@ func (s *seconds) UnmarshalYAML(node *yaml.Node) error {
 
 func (s seconds) duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
 
-// flowName is the name of a flow whose definition gives none: that of its file, or for flow.yaml that of the folder.
+// flowName returns the name of a flow without a name in its definition: the name of its file, or
+// for flow.yaml the name of the folder.
 func flowName(path string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), ".flow")
 	if name == "flow" {
@@ -294,7 +297,7 @@ func (c *Case) addFunctions(all map[string]any) error {
 	return nil
 }
 
-// reply is what a stand-in in a file does.
+// reply is the reply of a stand-in in a file.
 type reply struct {
 	Output       any    `json:"output"`
 	Error, Cause string `json:",omitempty"`
@@ -341,7 +344,7 @@ func inTurn(replies []reply) Function {
 	}
 }
 
-// Run runs the case, and returns what differs from what it wants, a text each.
+// Run runs the case, and returns the differences from the wanted result, a text each.
 func (c Case) Run(ctx context.Context) (result Result, differences []string, err error) {
 	if err := c.checkWant(); err != nil {
 		return result, nil, err
@@ -353,7 +356,8 @@ func (c Case) Run(ctx context.Context) (result Result, differences []string, err
 	return result, c.want.differences(result), nil
 }
 
-// Verify returns what is wrong with the case: what Run reports without running the flow. It does not check a flow that is not valid.
+// Verify returns the mistakes in the case that Run finds before it runs the flow. It does not check
+// a flow that is not valid.
 func (c Case) Verify() error {
 	if flow, _ := language.Parse(c.Flow); flow == nil {
 		return nil
@@ -466,7 +470,7 @@ func times(n int) string {
 	return fmt.Sprint(n, " times")
 }
 
-// partDiffers compares the value at a place with the wanted one, whose objects may lack members.
+// partDiffers compares the value at a place with the wanted value. Wanted objects may lack members.
 func partDiffers(place string, want, got value.Value) (all []string) {
 	differ := func() []string {
 		return []string{fmt.Sprintf("%s is %.200s, want %.200s", cmp.Or(place, "it"), got, want)}
@@ -511,7 +515,7 @@ func (w want) outputDiffers(r Result) string {
 	return "output differs (- want, + got):\n" + lineDiff(strings.Split(string(want), "\n"), strings.Split(string(got), "\n"))
 }
 
-// maxDiff bounds the pairs of lines that are compared, each of which takes 8 bytes.
+// maxDiff bounds the pairs of lines that are compared. A pair takes 8 bytes.
 const maxDiff = 1 << 22
 
 // lineDiff shows the lines of both texts, those in common once. Of long texts it shows where they begin to differ.

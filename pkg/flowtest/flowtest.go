@@ -37,7 +37,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Test is one execution of a flow, with what it meets.
+// Test is one execution of a flow, with the replies and events that it gets.
 type Test struct {
 	// Flow is the definition, and Name its name, "" for the one in the definition or "flow".
 	Flow []byte
@@ -51,12 +51,13 @@ type Test struct {
 	// Functions stand for functions, by FUNCTION or SERVICE/FUNCTION, or by the name of a step, which takes
 	// precedence. Others are the built-in ones: StartJob, GetJobStatus, echo. A call of any other ends the test.
 	Functions map[string]Function
-	// Actions are the actions whose jobs are simulated: "batch:SubmitJob". Their ends come from Events, or
-	// from the simulated job.
+	// Actions are the actions with simulated jobs: "batch:SubmitJob". The jobs' ends come from
+	// Events, or from the simulation.
 	Actions []string
 	// Kinds has the events of custom kinds.
 	Kinds jobs.Table
-	// Check returns what package fdl cannot know to be wrong in the flow or a sub-flow, whose errors end the test; nil finds nothing.
+	// Check returns mistakes in the flow or a sub-flow that package fdl cannot find; nil finds
+	// none. Errors of sub-flows end the test, too.
 	Check func(*flow.Flow) flow.Problems
 	// Answers and Events are outcomes of callbacks and events of jobs.
 	Answers []Answer
@@ -82,20 +83,21 @@ type Call struct {
 	Input    json.RawMessage
 }
 
-// Error is an error of a function, which a flow can retry or catch by its name. One whose name begins with "FC.", or is
-// "FnF.TaskTimeout", is that of a call that failed, of which functions cannot throw an exception.
+// Error is an error of a function, which a flow can retry or catch by its name. A name that begins
+// with "FC.", or is "FnF.TaskTimeout", stands for a failed call: a function cannot throw it as an
+// exception.
 type Error struct{ Name, Cause string }
 
 func (e *Error) Error() string { return e.Name + ": " + e.Cause }
 
-// Answer is the outcome of one attempt of a step that waits for a callback: the first answer of a step is that of its
-// first attempt.
+// Answer is the outcome of one attempt of a step that waits for a callback. The first answer of a
+// step belongs to its first attempt.
 type Answer struct {
 	// Step may have the indices of iterations: "Approve[2]".
 	Step string
 	// After is the time from the submission of the task.
 	After time.Duration
-	// Output is that of a success, an object. With Error it is a failure.
+	// Output is the output of a success, an object. With Error the answer is a failure.
 	Output       any
 	Error, Cause string
 	// Choice is the label of a choice of the step, in place of Output.
@@ -117,16 +119,16 @@ type Result struct {
 	Output       json.RawMessage // nil for a failure
 	Error, Cause string
 	Elapsed      time.Duration
-	// Calls are those of functions, in their order.
+	// Calls are the calls of functions, in their order.
 	Calls []Call
 	// Waits is the step for which the execution waits if nothing is left that could end it; its Status is then Running.
 	Waits string
-	// UnusedAnswers are those that no step waited for.
+	// UnusedAnswers are the answers that no step waited for.
 	UnusedAnswers []string
-	// History is that of the execution.
+	// History is the history of the execution.
 	History []machine.HistoryEvent
-	// Covered are the steps and branches that the execution went through, CoveredSubflows those of the flows that it
-	// started, by name.
+	// Covered has the steps and branches that the execution went through. CoveredSubflows has the
+	// same for each started sub-flow, by name.
 	Covered         Coverage
 	CoveredSubflows map[string]Coverage
 }
@@ -141,7 +143,8 @@ func (r Result) Count(step string) (n int) {
 	return n
 }
 
-// Run runs the test. The error says what is wrong with the test; a failure of the execution is a result.
+// Run runs the test. The error describes a mistake in the test; a failure of the execution is a
+// result.
 func (t Test) Run(ctx context.Context) (Result, error) {
 	r := t.newRun()
 	input, err := r.prepare()
@@ -210,7 +213,7 @@ func (r *run) prepare() (input value.Value, err error) {
 	return inputOf(r.Input)
 }
 
-// check checks the flow and its sub-flows. One that is not valid is reported when it is put.
+// check checks the flow and its sub-flows. An invalid sub-flow is reported when it is put.
 func (r *run) check() error {
 	if err := engine.CheckFlow(r.name(), r.flow, r.Check); err != nil {
 		return err
@@ -227,7 +230,7 @@ func (r *run) check() error {
 	return nil
 }
 
-// name is that of the flow.
+// name returns the name of the flow.
 func (r *run) name() string { return cmp.Or(r.Name, r.flow.Name, "flow") }
 
 func inputOf(input any) (value.Value, error) {
@@ -286,7 +289,7 @@ func (t Test) placed(err error) error {
 func (r *run) withSubflows() *flow.Flow {
 	all := &flow.Flow{All: r.flow.All}
 	for _, text := range r.Subflows {
-		if flow, _ := language.Parse(text); flow != nil { // one that is not valid is reported when it is put
+		if flow, _ := language.Parse(text); flow != nil { // an invalid flow is reported when it is put
 			all.All = slices.Concat(all.All, flow.All)
 		}
 	}
@@ -375,7 +378,8 @@ func missingActions(missing []error) (err error) {
 	return err
 }
 
-// call makes a call of a stand-in: that of the step, or else that of the function, or else the built-in function.
+// call makes a call of a stand-in: the step's stand-in, or else the function's, or else the
+// built-in function.
 func (r *run) call(call machine.Call) token.Outcome {
 	for _, name := range append([]string{call.Step}, local.TaskNames(call.Resource)...) {
 		if f := r.Functions[name]; f != nil {

@@ -11,13 +11,13 @@ import (
 type Outcome struct {
 	Case
 	Result
-	// Differences are what the case did not want. Err is set if it could not run.
+	// Differences are the differences from the wanted result. Err is set if the case could not run.
 	Differences []string
 	Err         error
 	Took        time.Duration // in real time
 }
 
-// Failed reports whether the case did not run, or differs from what it wants.
+// Failed reports whether the case did not run, or differs from the wanted result.
 func (o Outcome) Failed() bool { return o.Err != nil || len(o.Differences) > 0 }
 
 type (
