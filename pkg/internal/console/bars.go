@@ -45,8 +45,8 @@ type waterfall struct {
 	open       map[string]*bar // by the name of the step with its iterations
 }
 
-// barsOf returns a bar for each entry of a step, in the order of events: a fork, then its lanes one after the other. What has not
-// ended goes on until now.
+// barsOf returns a bar for each entry of a step, in the order of events: a fork, then its lanes one
+// after the other. The bar of an open entry goes on until now.
 func barsOf(flow *flow.Flow, events []machine.Event, start, now time.Time, hasEnded bool) (bars []bar) {
 	w := waterfall{flow, start, now, nil, map[string]*bar{}}
 	for _, e := range events {

@@ -46,7 +46,7 @@ type Flows interface {
 	PutFlow(ctx context.Context, name string, definition []byte, execution string) (rest.Flow, error)
 }
 
-// Config is what the console is made of.
+// Config has the parts and settings of a console.
 type Config struct {
 	Executions
 	Repeats
@@ -63,9 +63,9 @@ type Config struct {
 	Resolves func(ctx context.Context, name string) bool
 	// Command prints the address of another console of the same place.
 	Command string
-	// Place says what the console shows: a store or a stack.
+	// Place names the store or the stack that the console shows.
 	Place string
-	// CallbackBase is what callback URLs begin with. If it is empty, the console shows none.
+	// CallbackBase is the beginning of callback URLs. If it is empty, the console shows none.
 	CallbackBase string
 	// News is for how many seconds a request for the events of an execution waits for more; 0 means that it cannot wait.
 	News int
@@ -94,21 +94,23 @@ type console struct {
 // A page is the response to a request.
 type page struct {
 	Title string
-	// Template is the name of a file in pages, without its suffix, and Data what it shows. Data has instants and no ages:
-	// a page has changed when its data has.
+	// Template is the name of a file in pages, without its suffix, and Data the data that it shows.
+	// Data has instants and no ages: a page has changed when its data has.
 	Template string
 	Data     any
 	Status   int // of HTTP; 0 means OK
-	// Live is the path of the stream that reports changes of the page. If it is empty, that is [console.follow].
+	// Live is the path of the stream that reports changes of the page. If it is empty,
+	// [console.follow] reports them.
 	Live string
-	// Static says that the page follows no changes: it has a form, or what it shows has ended.
+	// Static reports that the page follows no changes: it has a form, or it shows an ended
+	// execution or wait.
 	Static bool
 	// Location is where to go instead of a page.
 	Location string
 }
 
-// Handler returns the handler of the console. It serves this machine only, and one browser: the first request that has the key
-// as ?key= begins the session, whose id is in a cookie.
+// Handler returns the handler of the console. It serves this machine only, and one browser: the
+// first request that has the key as ?key= begins the session. A cookie holds the id of the session.
 func Handler(config Config) http.Handler {
 	c := &console{Config: config, pages: http.NewServeMux()}
 	c.pages.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {

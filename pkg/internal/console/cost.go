@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/internal/advise"
 )
 
-// costData is what the page of the cost of an execution shows.
+// costData is the data of the page about an execution's cost.
 type costData struct {
 	advise.Cost
 
@@ -22,7 +22,8 @@ type costData struct {
 	Times            string // how often the loop costs as much
 }
 
-// cost shows what an execution took on AWS, or would have taken there, beside a polling loop on Step Functions.
+// cost shows the cost of an execution on AWS, measured or estimated, beside a polling loop on Step
+// Functions.
 func (c *console) cost(r *http.Request) (page, error) {
 	flow, name := r.PathValue("flow"), r.PathValue("name")
 	e, err := c.Execution(r.Context(), flow, name, false)
@@ -49,7 +50,7 @@ func (c *console) cost(r *http.Request) (page, error) {
 	return page{Title: "Cost of " + flow + "/" + name, Template: "cost", Data: d}, nil
 }
 
-// dollars shows the price of a million executions of which one has this price.
+// dollars returns the price of a million executions at the price of one.
 func dollars(one float64) string {
 	const million = 1e6
 	return fmt.Sprintf("$%.2f", one*million)

@@ -35,7 +35,7 @@ const (
 	leastDetail = 1 << 10
 )
 
-// executionData is what the page of an execution shows.
+// executionData is the data of the page of an execution.
 type executionData struct {
 	rest.Execution
 
@@ -67,7 +67,7 @@ func (c *console) show(r *http.Request) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	e, err := c.Execution(r.Context(), flow, name, false) // after the history: it may be newer, and the stream reports what is
+	e, err := c.Execution(r.Context(), flow, name, false) // after the history: it may be newer, and the stream reports the missing events
 	if err != nil {
 		return page{}, err
 	}
@@ -104,7 +104,8 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 		d.Graph = template.HTML(diagram.Of(flow, d.Flow+"/"+d.Name, StatesOf(r.Context(), c, flow, d.Execution, events)).SVG()) //nolint:gosec // it escapes
 		d.Lanes = barsOf(flow, events, start, now, d.Ended)
 	}
-	// The ids of a lane follow those of the lane before: bars are in their order, events in that of time.
+	// The ids of a lane follow the ids of the lane before. Bars are in the order of ids, events in
+	// the order of time.
 	slices.SortStableFunc(history, func(a, b machine.HistoryEvent) int { return cmp.Compare(a.Time, b.Time) })
 	if r.FormValue("all") == "" {
 		d.Hidden, d.HiddenLanes = max(0, len(history)-mostEvents), max(0, len(d.Lanes)-mostRows)
@@ -116,8 +117,8 @@ func (c *console) addHistory(r *http.Request, d *executionData, history []machin
 	}
 }
 
-// StatesOf returns the states of the steps of an execution that has these events. What an earlier execution did of which it is a
-// redrive is marked, unless that was deleted.
+// StatesOf returns the states of the steps of an execution with the events. For a redrive it marks
+// the steps that the earlier execution ran, unless that execution was deleted.
 func StatesOf(ctx context.Context, from Executions, flow *flow.Flow, e rest.Execution, events []machine.Event) map[int]diagram.State {
 	states, err := diagram.States(flow, events), error(nil)
 	for most := 20; e.RedrivenFrom != "" && err == nil && most > 0; most-- {
@@ -151,8 +152,8 @@ func parsed(flow *flow.Flow, history []machine.HistoryEvent) (events []machine.E
 	return events
 }
 
-// indented returns JSON with a line for each member. It leaves out what is behind most bytes. A text that white space would make
-// several times as large stays in one line.
+// indented returns JSON with a line for each member, cut off after most bytes. A text stays in one
+// line if white space would make it several times as large.
 func indented(text string, most int) string {
 	if len(text) > most {
 		for most > 0 && !utf8.RuneStart(text[most]) {
@@ -169,7 +170,7 @@ func indented(text string, most int) string {
 	return out.String()
 }
 
-// stopData is what the form of a stop shows.
+// stopData is the data of the form of a stop.
 type stopData struct{ Flow, Name, Path string }
 
 // stopForm asks before an execution is stopped.

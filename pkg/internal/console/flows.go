@@ -41,7 +41,7 @@ func (c *console) flows(r *http.Request) (page, error) {
 
 func shortHash(hash string) string { return hash[:min(len(hash), 12)] } //nolint:mnd // as the commands show it
 
-// editData is what the page of a definition shows.
+// editData is the data of the page of a definition.
 type editData struct {
 	Name, Path, Hash, Text string
 	IsNew, IsChecked       bool
@@ -102,7 +102,7 @@ func excerpt(lines []string, at flow.Position) string {
 	return string(line[from:min(len(line), from+most+most)]) + "\n" + strings.Repeat(" ", column-1-from) + "^"
 }
 
-// flow shows a definition: the latest one, or that of the parameter hash.
+// flow shows a definition: the latest one, or the definition with the parameter hash.
 func (c *console) flow(r *http.Request) (page, error) {
 	name := r.PathValue("flow")
 	f, err := c.Flow(r.Context(), name, r.FormValue("hash"))

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// maxBody is the largest form: an input or an output with what a browser escapes.
+// maxBody is the size of the largest form: an input or an output with a browser's escapes.
 const maxBody = 4 << 20
 
-// policy admits what the console itself serves, and neither scripts nor styles in a page.
+// policy admits the console's own files, and neither scripts nor styles in a page.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
 // guarded serves browsers on this machine that have a session. It refuses requests that a page of another origin sends: a

@@ -30,7 +30,7 @@ type JobEvent struct {
 	Text       string // "" if it is too large to be kept
 }
 
-// jobEventsData is what the page of the job events shows.
+// jobEventsData is the data of the page of the job events.
 type jobEventsData struct {
 	Served          bool
 	Events          []jobEvent

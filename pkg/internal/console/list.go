@@ -15,14 +15,14 @@ const listed = 50
 // searchTime is for how long a search reads pages before it offers to go on.
 const searchTime = time.Second
 
-// listData is what the list of executions shows.
+// listData is the data of the list of executions.
 type listData struct {
 	Flow, Status, Since, Before, Name string // the filter
 	Flows                             []string
 	Statuses                          []string
 	Spans                             []span
 	Executions                        []listedExecution
-	// Older is the address of the next page, Newest that of the first one, "" for none.
+	// Older is the address of the next page, Newest the address of the first page, "" for none.
 	Older, Newest string
 	// Partial says that a search ended before it found a page full.
 	Partial bool
@@ -125,7 +125,7 @@ func (c *console) search(r *http.Request, filter rest.Filter, d *listData) (next
 	}
 }
 
-// noteOf says what a list says beside the status of an execution.
+// noteOf returns the note of a list beside the status of an execution.
 func noteOf(e rest.Execution) string {
 	switch w := e.Waiting; {
 	case e.Blocked != "":

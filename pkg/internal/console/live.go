@@ -16,7 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
-// printKey is the key of the context value of a request whose page is compared and not shown.
+// printKey is the key of a context value. A request with it compares the page and does not show it.
 type printKey struct{}
 
 // fingerprint tells versions of a page apart.
@@ -131,7 +131,8 @@ func eventText(id string) string {
 	return "id: " + id + "\ndata: changed\n\n"
 }
 
-// eventsPause is the least time between two reports of new events, each of which makes a browser load the page.
+// eventsPause is the least time between two reports of new events. A browser loads the page at each
+// report.
 const eventsPause = 250 * time.Millisecond
 
 // sleep waits until it is time for the next look. It returns false when the browser is gone or the server ends.

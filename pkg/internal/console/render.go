@@ -34,7 +34,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 	return all
 })
 
-// functions are those of the templates.
+// functions are the functions of the templates.
 var functions = template.FuncMap{
 	"age": age, "instant": func(at time.Time) string { return at.UTC().Format(machine.TimeFormat) },
 	"local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
@@ -48,12 +48,12 @@ var icons = map[string]string{
 	"matched": "✓", "parked": "◐", "ignored": "○",
 }
 
-// sections are what the navigation links to.
+// sections are the links of the navigation.
 var sections = []struct{ Path, Name string }{
 	{"/executions", "Executions"}, {"/waits", "Open waits"}, {"/job-events", "Job events"}, {"/flows", "Flows"}, {"/start", "Start"},
 }
 
-// shown is what a template shows: its data, and what depends on the request.
+// shown is the data of a template: the data of its page, and data that depends on the request.
 type shown struct {
 	page
 
@@ -79,7 +79,7 @@ func graphStyle(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, diagram.Style)
 }
 
-// instantOf reads an instant of the API. That of a text that is none is zero.
+// instantOf reads an instant of the API. It returns the zero instant for any other text.
 func instantOf(text string) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, text)
 	return at

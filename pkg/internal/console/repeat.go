@@ -16,19 +16,19 @@ type Repeats interface {
 	Rerun(ctx context.Context, flow, name string, rerun rest.Redrive) (execution rest.Execution, isNew bool, err error)
 }
 
-// repeatData is what the form of a redrive or of a rerun shows.
+// repeatData is the data of the form of a redrive or of a rerun.
 type repeatData struct {
 	Flow, Name, Path   string // of the execution
 	IsRedrive          bool
 	Steps              []string // from which a redrive can go on
-	New, From, Problem string   // what the user gave, and why it was refused
+	New, From, Problem string   // the user's values, and why they were refused
 	Newest             bool
 }
 
 // CanRedrive reports whether the execution ended without success.
 func (d executionData) CanRedrive() bool { return d.Ended && d.Status != machine.StatusSucceeded }
 
-// isRedrive reports whether a path is that of a redrive, and not of a rerun.
+// isRedrive reports whether a path leads to a redrive, and not to a rerun.
 func isRedrive(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/redrive") }
 
 // repeatForm asks how to repeat an execution.

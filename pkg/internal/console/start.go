@@ -9,11 +9,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// startData is what the form of a start shows.
+// startData is the data of the form of a start.
 type startData struct {
 	Flow, Name, Input string
 	Flows             []string
-	// What is wrong, each beside its field.
+	// The mistakes, each beside its field.
 	FlowError, NameError, InputError, Error string
 }
 

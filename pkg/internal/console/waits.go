@@ -25,12 +25,12 @@ var recipients = map[string]string{
 	string(resume.RecipientStepFunctions): "Step Functions, a task token", string(resume.RecipientDurable): "a durable function, its callback",
 }
 
-// waitsData is what the list of waits shows.
+// waitsData is the data of the list of waits.
 type waitsData struct {
 	Flow  string
 	Flows []string
 	Waits []wait
-	// Next is the address of the next page, Newest that of the first one, "" for none.
+	// Next is the address of the next page, Newest the address of the first page, "" for none.
 	Next, Newest string
 }
 
@@ -74,7 +74,7 @@ func (c *console) waits(r *http.Request) (page, error) {
 	return page{Title: "Open waits", Template: "waits", Data: d}, err
 }
 
-// waitData is what the page of a wait shows.
+// waitData is the data of the page of a wait.
 type waitData struct {
 	wait
 
@@ -88,7 +88,7 @@ type waitData struct {
 
 var errNoWait = &rest.Error{Status: http.StatusNotFound, Message: "nothing waits for a callback here, or no longer"}
 
-// findWait returns the wait that a request names. With unmask that of a step has its token.
+// findWait returns the wait that a request names. With unmask the wait of a step has its token.
 func (c *console) findWait(r *http.Request, unmask bool) (d waitData, err error) {
 	if handle := r.PathValue("handle"); handle != "" {
 		return c.findExternal(r, handle)
