@@ -10,7 +10,7 @@ package diagram
 
 import "github.com/waitless/waitless/pkg/flow"
 
-// Picture is a flow whose parts have their places.
+// Picture is a drawing of a flow: each part has a place.
 type Picture struct {
 	// Title is the name of the flow or of the execution.
 	Title string
@@ -40,8 +40,8 @@ type Edge struct {
 	// From and To are steps. A nil From is the start of the flow, a nil To the end. An edge of a
 	// frame leads from it into its first steps, and from its last steps back to it.
 	From, To *flow.Step
-	// Points are the corners of the way, the first on the border of From and the last on that of To.
-	// Two of them have the same column or the same row.
+	// Points are the corners of the way: the first lies on the border of From, the last on the
+	// border of To. Two neighbors have the same column or the same row.
 	Points []Point
 	// Label is the condition or the errors under which the flow goes this way, whole; "" for always.
 	Label string
@@ -56,7 +56,7 @@ type Label struct {
 	Text  string
 }
 
-// State is what a step does, or did last, in an execution.
+// State is the current or last state of a step in an execution.
 type State struct {
 	Status Status
 	Note   string // such as "attempt 2", may be empty

@@ -53,7 +53,7 @@ func pause(wait *flow.Wait) string {
 	return wait.Path.String() + " s"
 }
 
-// called is what a task calls, and what it waits for.
+// called returns the function, action or flow that a task calls, and its wait.
 func called(task *flow.Task) string {
 	r := task.Resource
 	name := cmp.Or(r.Flow, r.Function)

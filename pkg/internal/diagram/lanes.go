@@ -36,7 +36,7 @@ type lane struct {
 	target   *flow.Step
 	isBack   bool
 	from, to int // rows
-	column   int // from that of the series, to the side
+	column   int // from the column of the series, to the side
 	routes   []route
 }
 

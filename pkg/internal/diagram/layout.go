@@ -21,8 +21,8 @@ const (
 	endText = "end"
 )
 
-// Of places the steps of a flow. The states are those of an execution by the index of the step; nil
-// draws the flow alone.
+// Of places the steps of a flow. The states are the states of an execution by the index of the
+// step; nil draws the flow alone.
 func Of(flow *flow.Flow, title string, states map[int]State) Picture {
 	l := layout{states}
 	b := l.series(flow.Steps)
@@ -57,11 +57,11 @@ type block struct {
 	first *flow.Step
 	// exits are the ways that leave the block at its lower end.
 	exits []way
-	// jumps are those that go on with a given step of the series in which the block stands.
+	// jumps are the ways that go on with a given step of the series around the block.
 	jumps []jump
 }
 
-// way is an edge whose end is open. It goes on downwards from its last point.
+// way is an edge with an open end. It goes on downwards from its last point.
 type way struct {
 	from   *flow.Step
 	label  string
@@ -107,14 +107,14 @@ func movePoints(points []Point, dx, dy int) {
 	}
 }
 
-// add puts what a part draws into the block. Exits and jumps of the part stay its own.
+// add puts the drawing of a part into the block. Exits and jumps of the part stay its own.
 func (b *block) add(part block) {
 	b.boxes = append(b.boxes, part.boxes...)
 	b.edges = append(b.edges, part.edges...)
 	b.labels = append(b.labels, part.labels...)
 }
 
-// finish ends a way at the step whose row of meeting it is.
+// finish ends a way at the step with the row of meeting.
 func (b *block) finish(w way, to *flow.Step, row int) {
 	w = w.to(Point{w.x(), row}, Point{0, row}, Point{0, row + gap})
 	b.edges = append(b.edges, Edge{From: w.from, To: to, Points: corners(w.points), Label: w.label})
@@ -164,7 +164,7 @@ func (l layout) step(step *flow.Step) block {
 	return l.single(step)
 }
 
-// single places a step without what follows from its type.
+// single places a step without the parts that its type adds.
 func (l layout) single(step *flow.Step) block {
 	box := l.box(step)
 	b := block{left: -box.X, right: box.W + box.X - 1, height: box.H, boxes: []Box{box}, first: step}
@@ -270,7 +270,7 @@ func (b *block) attach(part branch, entry way, row int) {
 	}
 }
 
-// task places what a task catches on its right.
+// task places the branches of a task's catches on its right.
 func (l layout) task(step *flow.Step, task *flow.Task) block {
 	b := l.single(step)
 	var branches []branch
@@ -285,7 +285,7 @@ func (l layout) task(step *flow.Step, task *flow.Task) block {
 	return b
 }
 
-// fork places branches in a frame, from whose upper border and to whose lower border their ways lead.
+// fork places branches in a frame. Their ways lead from its upper border to its lower border.
 func (l layout) fork(step *flow.Step, series [][]*flow.Step) block {
 	var branches []branch
 	for _, steps := range series {

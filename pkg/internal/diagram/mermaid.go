@@ -40,7 +40,7 @@ func (m mermaid) line(depth int, text string) {
 	m.out.WriteString(strings.Repeat("  ", depth) + text + "\n")
 }
 
-// steps writes the steps whose nearest fork is the given one, nil for none.
+// steps writes the steps with the given nearest fork, nil for none.
 func (m mermaid) steps(depth int, fork *flow.Step) {
 	for _, b := range m.picture.Boxes {
 		switch {

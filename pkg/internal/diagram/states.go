@@ -30,9 +30,9 @@ func States(flow *flow.Flow, events []machine.Event) map[int]State {
 	return states
 }
 
-// AddBefore marks the steps whose results an execution has from the earlier one that it was redriven from, which has this name and
-// these events. The execution began with the step of that name, as the earlier one entered it last; "" stands for the end of the
-// earlier one.
+// AddBefore marks steps of a redriven execution. It marks the steps with results from the earlier
+// execution, which has the name and the events. The redrive began with the step called first, at
+// its last entry in the earlier execution; "" stands for the end of the earlier execution.
 func AddBefore(states map[int]State, def *flow.Flow, name string, earlier []machine.Event, first string) {
 	mark := func(step *flow.Step) {
 		if states[step.Index].Status == Pending {
@@ -101,7 +101,7 @@ func (t *tally) state(step *flow.Step, hasEnded bool) State {
 	return s
 }
 
-// note says what the status leaves open, "" for nothing.
+// note returns details that the status does not have, "" for none.
 func (t *tally) note(step *flow.Step, open int) string {
 	if step.IsFork() && open == 1 && t.iterations > 0 {
 		return fmt.Sprintf("%d ended", t.iterations)
