@@ -9,9 +9,9 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 )
 
-// configOf is what a system in this process is made of, as tasks need it: where
-// callbacks arrive, and AWS, with the user's credentials, for the jobs and the
-// functions that are left to it.
+// configOf returns the configuration of a system in this process, as its tasks need it. It has the
+// address of callbacks, and AWS, with the user's credentials, for jobs and functions that run
+// there.
 func (c Command) configOf(ctx context.Context, clock *local.Clock, tasks *local.Tasks) (config local.Config, err error) {
 	if config, err = c.localConfig(); err != nil {
 		return config, err

@@ -42,7 +42,7 @@ type Command struct {
 	// of their engine. Both are for test programs.
 	Now   func() time.Time
 	Roles local.Roles
-	// What the environment and the file with settings say, once it is read.
+	// The settings of the environment and of the file, once it is read.
 	*settings
 	// Stores opens durable stores; nil means that the program has none.
 	Stores target.Stores
@@ -59,7 +59,8 @@ type Command struct {
 	// pause is how long to wait before a request to a stack is tried again, by
 	// the number of the try; nil means longer each time.
 	pause func(try int) time.Duration
-	// patience is the time limit of a request to the process that holds a store; 0 means that of package target.
+	// patience is the time limit of a request to the process that holds a store; 0 means the time
+	// limit of package target.
 	patience time.Duration
 }
 

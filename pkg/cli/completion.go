@@ -112,8 +112,7 @@ func flowNames(ctx context.Context, a *target.Client) (names []string, err error
 	return slices.Compact(names), err
 }
 
-// completeTask suggests what a function may be, for each function of the flow
-// that the command line names already.
+// completeTask suggests runners for each function of the flow that the command line names already.
 func completeTask(_ *cobra.Command, args []string, _ string) (values []string, directive cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -118,7 +118,7 @@ func (s consoleServer) serve(ctx context.Context, a *target.Client, place target
 	}
 }
 
-// jobEvents are those of the process that holds a store.
+// jobEvents are the job events of the process that holds a store.
 type jobEvents struct{ client *target.Client }
 
 // JobEvents implements [console.JobEvents]. The first page has the events that arrived since the process began.
@@ -138,7 +138,8 @@ func (j jobEvents) SendJobEvent(ctx context.Context, event []byte) error {
 	return err
 }
 
-// openConsole opens the listener of dev's console, unless it is off. By default it is the port after that of dev, or a free one.
+// openConsole opens the listener of dev's console, unless it is off. By default it is the port
+// after dev's port, or a free one.
 func (s *server) openConsole(ctx context.Context) (opened *consoleServer, err error) {
 	address := s.console
 	switch {
@@ -206,7 +207,7 @@ func (c Command) serveConsole(ctx context.Context, a *target.Client, o consoleOp
 	return view.Interrupted("what runs continues")
 }
 
-// placeText says what a console shows.
+// placeText returns the name of the place that a console shows.
 func placeText(p target.Place) string {
 	switch {
 	case p.Endpoint != "":

@@ -29,7 +29,8 @@ type letterOptions struct {
 	queues []string
 }
 
-// onLetters makes a command on the dead letters of a stack. Those that it received and did not delete are released at its end.
+// onLetters makes a command on the dead letters of a stack. Letters that it received and did not
+// delete are released at its end.
 func (c Command) onLetters(
 	cmd *cobra.Command, run func(ctx context.Context, m *mailbox, args []string) (view.Result, error),
 ) *cobra.Command {
@@ -88,7 +89,7 @@ type mailbox struct {
 	stack  string
 	queues []string
 	held   map[string]target.Letter // that were received and not deleted
-	notes  io.Writer                // of what is left out
+	notes  io.Writer                // of the messages that are left out
 }
 
 // note prints a line beside the result. An error is ignored: there is no other place to report to.
@@ -202,7 +203,7 @@ func letterRows(letters []target.Letter, now time.Time) (rows [][]string) {
 	return rows
 }
 
-// finishing is what a command does with letters before they are deleted.
+// finishing is the work of a command on letters before they are deleted.
 type finishing struct {
 	name, done   string
 	onlyReadable bool // with --all: the functions would discard the others
@@ -252,7 +253,8 @@ func (m *mailbox) notFound(f finishing, ids []string, finished int) error {
 	}
 }
 
-// finished returns the result for letters that were finished. It notes those that were left because they cannot be read.
+// finished returns the result for letters that were finished. It notes letters that were left
+// because they cannot be read.
 func (m *mailbox) finished(f finishing, letters []target.Letter, left []string) view.Result {
 	form := map[string]any{"stack": m.stack, "letters": letters, "more": false}
 	if len(left) > 0 {

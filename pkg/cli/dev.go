@@ -55,7 +55,7 @@ const (
 type server struct {
 	Command
 
-	// What the flags say.
+	// The values of the flags.
 	store, listen, console, base, clientKeys, config, logFormat string
 	definitions                                                 []string // of tasks
 	api, json, quiet                                            bool
@@ -230,7 +230,7 @@ func (s *server) checkAPI() error {
 	return view.Usage(why, "--listen "+defaultListen+" without --base, or no --api")
 }
 
-// address is that of a listener for TCP.
+// address returns the address of a listener for TCP.
 func (s *server) address() *net.TCPAddr {
 	address, _ := s.listener.Addr().(*net.TCPAddr)
 	return address
@@ -318,7 +318,8 @@ func (s *server) fireSchedules(ctx context.Context, system *local.System, store 
 	}
 }
 
-// reloadFlows stores the definitions of flow files, and stores those that change until ctx ends, or until end is called.
+// reloadFlows stores the definitions of flow files. It stores changed definitions until ctx ends,
+// or until end is called.
 func (s *server) reloadFlows(ctx context.Context, system *local.System, store target.Store) (end func()) {
 	s.files.put, s.files.missing = target.InProcess(system, store).PutFlow, system.Missing
 	s.files.check(ctx)
@@ -333,8 +334,8 @@ func (s *server) reloadFlows(ctx context.Context, system *local.System, store ta
 	}
 }
 
-// warnOfSigned warns of flows whose signed callbacks cannot be verified: no secret of their sender is
-// configured. Flows that cannot run here are left out.
+// warnOfSigned warns of flows with signed callbacks that cannot be verified: no secret of their
+// sender is configured. It skips flows that cannot run here.
 func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *local.System) {
 	definitions, err := store.Definitions(ctx, "")
 	if err != nil {
@@ -359,8 +360,8 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *l
 	}
 }
 
-// handler is what is served over HTTP: own to this machine and with the key, if
-// that is asked for, the rest to everybody who reaches it.
+// handler serves HTTP: own to this machine and with the key, if that is required, and the other
+// handlers to every client.
 func (s *server) handler(system *local.System, store target.Store, schedules cron.Manager, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
@@ -382,7 +383,8 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 	return withoutRedirects(mux)
 }
 
-// signedAPIs returns the handler of the APIs whose clients sign with one of the keys. They share a path.
+// signedAPIs returns the handler of the APIs with requests that are signed by one of the keys. They
+// share a path.
 func (s *server) signedAPIs(system *local.System, store target.Store, schedules cron.Manager) http.Handler {
 	running := executions{system.Client, system}
 	ofFnf := fnf.Handler(fnf.Config{
@@ -403,7 +405,7 @@ func (s *server) signedAPIs(system *local.System, store target.Store, schedules 
 	})
 }
 
-// executions are those of the signed APIs, started and stopped as a system does.
+// executions are the executions of the signed APIs. They start and stop as a system's do.
 type executions struct {
 	*engine.Client
 
@@ -441,8 +443,8 @@ func refusing(status int, message string) http.Handler {
 	return target.Responding(status, rest.Error{Code: engine.CodeInvalid, Message: message})
 }
 
-// forThisMachine refuses what a page in a browser sends: one of another origin,
-// or one that reached this machine under a name of its own.
+// forThisMachine refuses requests that a page in a browser sends: a page of another origin, or a
+// page that reached this machine under a name of its own.
 func forThisMachine(next http.Handler) http.Handler {
 	refused := refusing(http.StatusForbidden, "this API is for the machine itself: use its loopback address, without a proxy or a page in between")
 	protection := http.NewCrossOriginProtection()
@@ -499,7 +501,7 @@ type devReport struct {
 	Sfn       string   `json:"sfn,omitempty"`
 }
 
-// announce says what is served, and where.
+// announce prints the addresses of everything that is served.
 func (s *server) announce(web *consoleServer) error {
 	report := devReport{Store: s.store, Flows: append([]string{}, s.files.names()...), Callbacks: s.base + "/callbacks/"}
 	if s.api {
@@ -528,7 +530,8 @@ func (s *server) announce(web *consoleServer) error {
 	return s.out().Text(view.Columns(rows))
 }
 
-// blockedExecutions are those that a process found when it took over a store, and cannot continue.
+// blockedExecutions are the executions that a process found when it took over a store, and cannot
+// continue.
 type blockedExecutions struct {
 	mu    sync.Mutex
 	flows []*blockedFlow

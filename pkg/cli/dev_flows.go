@@ -26,8 +26,8 @@ import (
 type flowFiles struct {
 	command Command
 	log     *slog.Logger
-	// files are those that the command line and the settings name, with the name of the flow if the settings say it. All
-	// flow files in folders are added.
+	// files are the files that the command line and the settings name, with the name of the flow if
+	// the settings give it. All flow files in folders are added.
 	files   map[string]string
 	folders []string
 	config  string // the path of the file with settings, which is there or not
@@ -35,18 +35,19 @@ type flowFiles struct {
 	missing func(*flow.Flow) []error
 
 	looked map[string]stamp  // by path, at the last look, nil before the first
-	seen   map[string]stamp  // by path, of what was read last
+	seen   map[string]stamp  // by path, of the text that was read last
 	stored map[string]string // the names of the flows by path
 	second map[string]string // the names of the flows by path, of files that were rejected because another one has the flow
 }
 
-// stamp tells versions of a file apart. The zero stamp is that of no file.
+// stamp tells versions of a file apart. The zero stamp stands for no file.
 type stamp struct{ modified, size int64 }
 
 // reloadEvery is how often files are looked at. A look at 100 files takes less than a millisecond.
 const reloadEvery = time.Second / 4
 
-// newFlowFiles returns those that the arguments and the settings name. Without an argument it is the working directory.
+// newFlowFiles returns the files that the arguments and the settings name. Without an argument it
+// is the working directory.
 func (c Command) newFlowFiles(args []string, log *slog.Logger) (*flowFiles, error) {
 	f := &flowFiles{command: c, log: log, files: map[string]string{}, seen: map[string]stamp{}, stored: map[string]string{}, second: map[string]string{}}
 	for name, path := range c.flows {
@@ -82,8 +83,9 @@ func (f *flowFiles) watch(ctx context.Context, ticks <-chan time.Time) {
 	}
 }
 
-// check stores the files that changed and were the same at the last look: one that is being written may be a definition with a
-// part of its steps. The first look stores all. A second file of a flow is stored when the first one no longer has the flow.
+// check stores changed files that were the same at the last look: a file that is being written may
+// be a definition with a part of its steps. The first look stores all. A second file of a flow is
+// stored when the first one no longer has the flow.
 func (f *flowFiles) check(ctx context.Context) {
 	now := f.stamps()
 	for _, path := range goneFirst(now) {
@@ -101,7 +103,7 @@ func (f *flowFiles) check(ctx context.Context) {
 	}
 }
 
-// goneFirst returns the paths, those of files that are gone first: their flows may be in files of other names now.
+// goneFirst returns the paths, deleted files first: their flows may be in files of other names now.
 func goneFirst(stamps map[string]stamp) []string {
 	isGone := func(path string) bool { return stamps[path] == stamp{} }
 	there := slices.Sorted(maps.Keys(stamps))
@@ -195,7 +197,7 @@ func (f *flowFiles) read(path, name string) (flowFile, error) {
 	return file, file.checkName()
 }
 
-// checkOthers returns an error if the flow of that name is in another file, too.
+// checkOthers returns an error if the named flow is in another file, too.
 func (f *flowFiles) checkOthers(path, name string) error {
 	for other, stored := range f.stored {
 		if stored == name && other != path {
@@ -241,7 +243,7 @@ func (f *flowFiles) describe() string {
 	return strings.Join(names, ", ") + " (stored again when a file changes: " + places + ")"
 }
 
-// isFlowName reports whether a file of that name in a folder may be a flow.
+// isFlowName reports whether a file with the name in a folder may be a flow.
 func isFlowName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }

@@ -27,7 +27,7 @@ func (s *server) countInto(config *local.Config, log engine.Observer) {
 	}
 }
 
-// countedLog is a log whose commits are counted.
+// countedLog is a log that counts its commits.
 type countedLog struct {
 	engine.Observer
 

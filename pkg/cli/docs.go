@@ -57,8 +57,8 @@ func (r *docsReport) add(topic docs.Topic) {
 	r.Topics = append(r.Topics, topic)
 }
 
-// show adds the topic, rule or error of that name, and returns it as text, "" if there is none. A width of 0 keeps the
-// Markdown of a topic.
+// show adds the topic, rule or error with the name, and returns it as text, "" if there is none. A
+// width of 0 keeps the Markdown of a topic.
 func (r *docsReport) show(name string, width int) (text string) {
 	if topic, ok := docs.Find(name); ok {
 		r.Topics = []docs.Topic{topic}

@@ -42,7 +42,7 @@ func (e *examination) fail(name, seen, try string) {
 	e.checks = append(e.checks, check{checkFail, name, seen, try})
 }
 
-// failure adds the check for an error, with what it says to try.
+// failure adds the check for an error. The error's own advice replaces try.
 func (e *examination) failure(name string, err error, try string) {
 	f := failureOf(err)
 	if f.Try != "" {

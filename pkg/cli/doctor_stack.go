@@ -142,7 +142,7 @@ func (p *patient) exists(ctx context.Context) bool {
 	return true
 }
 
-// version compares the release of the stack with that of the command.
+// version compares the release of the stack with the release of the command.
 func (p *patient) version() {
 	switch found := p.stack.Outputs[versionOutput]; found {
 	case release.Version:
@@ -269,7 +269,7 @@ func accountIn(arn string) string {
 	return "ACCOUNT"
 }
 
-// condition is what a resource has to be like.
+// condition describes a healthy resource.
 type condition struct {
 	right   string   // that its check needs
 	healthy []string // the states
@@ -398,7 +398,7 @@ func (e *examination) unless(name string, err error, right, try string) {
 	e.fail(name, err.Error(), try)
 }
 
-// alarmTopic warns that no alarm notifies the operators, of a stack whose parameters are known.
+// alarmTopic warns that no alarm notifies the operators of a stack with known parameters.
 func (p *patient) alarmTopic() {
 	switch topic, known := p.stack.Parameters["AlarmTopic"]; {
 	case p.stack.Parameters["Alarms"] == "off":

@@ -30,21 +30,22 @@ type execution struct {
 	options runOptions
 	place   target.Place // where it is, as flags and environment say
 	file    flowFile
-	// subflows are those that the flow starts.
+	// subflows are the sub-flows that the flow starts.
 	subflows subflows
 	name     string
 	input    value.Value
 	clock    *local.Clock
 	api      *target.Client // of the stack or of the process that runs it
 	steps    view.Steps
-	told     sync.Map     // the tokens of which it was said how to report the outcome
+	told     sync.Map     // the tokens with printed instructions
 	asked    atomic.Int32 // how many of them are of branches and iterations
 
 	// Of the run in this process.
 	system *local.System // nil if another process runs it
 	keys   token.Keys
 	stop   func()
-	// family are its sub-flows. Those that are left have to stop, and had not when the run ended.
+	// family are its sub-flows. Left are the sub-flows that had to stop, and had not when the run
+	// ended.
 	family  family
 	ending  sync.WaitGroup
 	left    []machine.ExecutionRef
@@ -52,7 +53,7 @@ type execution struct {
 	// over is set when the execution has ended in virtual time. Later counts the sub-flows that began after that.
 	over  atomic.Bool
 	later atomic.Int32
-	cut   context.CancelCauseFunc // ends a run in virtual time whose sub-flows have no end
+	cut   context.CancelCauseFunc // ends a run in virtual time if its sub-flows have no end
 }
 
 // title names the execution to people.
@@ -86,12 +87,12 @@ func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool
 		return begun, false, err
 	}
 	flow := e.file.stored
-	if flow.Hash == "" || e.options.skipTime { // what is in memory has no flows yet
+	if flow.Hash == "" || e.options.skipTime { // a store in memory has no flows yet
 		flow, err = e.api.PutFlow(ctx, e.file.name(), e.file.text, e.name)
 	}
 	if err == nil && e.options.name != "" && !e.options.flags.Changed("input") {
 		known, err := e.api.Execution(ctx, flow.Name, e.name, e.system != nil)
-		switch { // an execution that is only named is the one that exists
+		switch { // a name alone stands for the existing execution
 		case err != nil:
 		case known.Input.Kind() == value.KindObject:
 			e.input = known.Input
@@ -249,8 +250,8 @@ func stateOf(e rest.Execution) machine.State {
 // mostAsked is how many callbacks of branches and iterations are told of.
 const mostAsked = 3
 
-// sayHowToAnswer says what a second terminal has to be told. One of several callbacks is named by its place,
-// FLOW/EXECUTION/STEP.
+// sayHowToAnswer tells the user what to run in a second terminal. It names one of several callbacks
+// by its place, FLOW/EXECUTION/STEP.
 func (e *execution) sayHowToAnswer(text, place string, asked *machine.Question) {
 	if _, known := e.told.LoadOrStore(text, true); known {
 		return
@@ -332,7 +333,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	return unended
 }
 
-// config is what the system of the run is made of, but for its store.
+// config returns the configuration of the run's system, except its store.
 func (e *execution) config(ctx context.Context) (config local.Config, err error) {
 	tasks, err := e.command.resolveTasks(e.file, e.subflows, e.clock, e.options.tasks)
 	if err != nil {
@@ -491,7 +492,7 @@ func (e *execution) finish(ctx context.Context) error {
 
 // report prints the result of an execution, or returns why it has no output.
 func (e *execution) report(ctx context.Context, state machine.State, events []machine.Event) (err error) {
-	// Those of lanes were read later than others with greater ids.
+	// The events of lanes were read later than others with greater ids.
 	slices.SortFunc(events, func(a, b machine.Event) int { return cmp.Compare(a.ID, b.ID) })
 	switch {
 	case e.options.json:

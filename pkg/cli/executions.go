@@ -203,7 +203,7 @@ func state(e rest.Execution) string {
 	}
 }
 
-// waits says what a step waits for.
+// waits returns the reason why a step waits.
 func waits(w rest.Waiting, verb string) string {
 	verb = machine.StepIn(w.Step, w.Iterations) + verb
 	switch {
@@ -218,7 +218,8 @@ func waits(w rest.Waiting, verb string) string {
 	}
 }
 
-// inside says what the branches or iterations of a step wait for: of the first few, and how many more wait.
+// inside returns the waits of the branches or iterations of a step: the first few, and the number
+// of the others.
 func inside(w rest.Waiting) string {
 	var texts []string
 	for _, one := range w.Inside {
@@ -233,7 +234,7 @@ func inside(w rest.Waiting) string {
 	return waits(rest.Waiting{Step: w.Step, For: w.For}, " waits ") + ": " + strings.Join(texts, ", ")
 }
 
-// onExecution makes a command whose result is the execution that its argument names.
+// onExecution makes a command. Its result is the execution that its argument names.
 func (c Command) onExecution(
 	cmd *cobra.Command, do func(ctx context.Context, a *target.Client, flow, name string) (e rest.Execution, text string, err error),
 ) *cobra.Command {

@@ -14,12 +14,12 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// family is what a command knows of the sub-flows of the execution that it shows.
+// family has the known sub-flows of the execution that a command shows.
 type family struct {
 	mu sync.Mutex
 	// awaited are the sub-flows that steps of the execution wait for, by the steps.
 	awaited map[string]machine.ExecutionRef
-	// below are the executions that the execution waits for, and those that these wait for.
+	// below are the executions that the execution waits for, directly or through another execution.
 	below map[engine.ID]bool
 	// started are the first sub-flows that no step waits for.
 	started []machine.ExecutionRef
@@ -58,7 +58,7 @@ func (f *family) seeOne(step string, pattern flow.Pattern, e machine.Event) {
 	case e.Type == machine.StepFailed:
 		f.failed, f.err = f.awaited[step], e.Error
 		delete(f.awaited, step)
-	case e.Type == machine.StepExited, e.Type == machine.TaskTimedOut, e.Type == machine.TaskSucceeded: // a later failure is not that of the sub-flow
+	case e.Type == machine.StepExited, e.Type == machine.TaskTimedOut, e.Type == machine.TaskSucceeded: // a later failure has another cause than the sub-flow
 		delete(f.awaited, step)
 	}
 }
@@ -76,7 +76,8 @@ func (f *family) waits(state machine.State) {
 	f.below[state.Waiting.Child.ID()] = true
 }
 
-// has reports whether the state is that of an execution below the one that is shown. It forgets one that ended.
+// has reports whether the state belongs to an execution below the shown one. It forgets an ended
+// execution.
 func (f *family) has(state machine.State) bool {
 	id := engine.NewID(state.Flow.Name, state.Execution)
 	f.mu.Lock()
@@ -88,7 +89,8 @@ func (f *family) has(state machine.State) bool {
 	return has
 }
 
-// failedWith returns the sub-flow whose failure ended the execution with an error, as FLOW/EXECUTION, or "".
+// failedWith returns the failed sub-flow that ended the execution with an error, as FLOW/EXECUTION,
+// or "".
 func (f *family) failedWith(err string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,10 +112,12 @@ func startsFlows(flow *flow.Flow) bool {
 	return false
 }
 
-// stopPatience is how long a run whose execution has ended works on, so that the sub-flows stop that it waited for.
+// stopPatience is how long a run works on after its execution has ended, so that the awaited
+// sub-flows can stop.
 const stopPatience = 5 * time.Second
 
-// endWith returns what ends the run with its execution: at once, or when the sub-flows have stopped that it waited for.
+// endWith returns a function that ends the run with its execution: at once, or when the awaited
+// sub-flows have stopped.
 func (e *execution) endWith(serving context.Context, stop func()) func() {
 	switch {
 	case e.options.skipTime:
@@ -134,7 +138,7 @@ func (e *execution) endWith(serving context.Context, stop func()) func() {
 // mostLater is how many sub-flows may begin after the end of the execution in virtual time.
 const mostLater = 1000
 
-// errEndless ends a run whose sub-flows start one another without an end.
+// errEndless ends a run if its sub-flows start one another without an end.
 var errEndless = errors.New("too many sub-flows")
 
 // runOut works in virtual time until nothing goes on, or until more than [mostLater] sub-flows began after the end.

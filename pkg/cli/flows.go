@@ -120,7 +120,7 @@ func flowsShowCommand(c Command) *cobra.Command {
 		case err != nil:
 			return flowError(ctx, a, args[0], err)
 		case !o.json && !view.IsTerminal(c.Stdout):
-			return c.out().Exactly(flow.Definition) // whose hash is that of the flow
+			return c.out().Exactly(flow.Definition) // with the hash of the flow
 		}
 		return c.out().Result(view.Result{Form: "flow", JSON: flow, Text: flow.Definition}, o.json)
 	})
@@ -166,7 +166,7 @@ func flowsDeleteCommand(c Command) *cobra.Command {
 	})
 }
 
-// flowError is an error of the API about the flow of that name.
+// flowError returns an error of the API about the named flow.
 func flowError(ctx context.Context, a *target.Client, name string, err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) {
@@ -206,7 +206,7 @@ func (s *flowSource) arguments(cmd *cobra.Command, args []string) error {
 	return checkFlow(s.name())
 }
 
-// name is that of a stored flow, without the hash.
+// name returns the name of a stored flow, without the hash.
 func (s *flowSource) name() string {
 	name, _, _ := strings.Cut(s.stored, "@")
 	return name
@@ -282,8 +282,8 @@ func (c Command) readRunnable(path string, flags templateFlags) (flowFile, error
 
 const addName = "add a line like this to the flow: name: "
 
-// checkName rejects a flow without a name whose file's name cannot give it one: no letter or digit is left of it, or
-// it is too long.
+// checkName rejects a flow without a name if the file's name cannot serve as one: no letter or
+// digit is left of it, or it is too long.
 func (f flowFile) checkName() error {
 	base := f.base()
 	meant := fdl.AsName(base)
@@ -298,8 +298,8 @@ func (f flowFile) checkName() error {
 		base, flow.MaxName), addName+meant)
 }
 
-// checkNeighbors rejects a flow whose name is made of the name of its file and is also the name of another flow in the folder:
-// the two files would become one flow.
+// checkNeighbors rejects a flow with a name that is made of its file's name and is also the name of
+// another flow in the folder: the two files would become one flow.
 func (f flowFile) checkNeighbors() error {
 	if base := f.base(); f.isNamed() || base == defaultBaseName || flow.ValidName(base) {
 		return nil
@@ -350,8 +350,8 @@ func (f flowFile) argument() string {
 	return strings.TrimSuffix(f.template+" --import="+f.named, "=")
 }
 
-// name is the name of the flow: its own, else that of its file, or of its
-// folder when the file is just called flow. Other characters than those of a name become "-".
+// name returns the name of the flow: its own name, else the name of its file, or of its folder when
+// the file is just called flow. Characters that names cannot have become "-".
 func (f flowFile) name() string {
 	if f.isStored() {
 		return f.stored.Name
@@ -382,8 +382,8 @@ func (f flowFile) base() string {
 // scriptPath returns the file with the outcomes of a flow's callbacks: script.yaml beside it.
 func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), scriptFile) }
 
-// script returns the script that reports outcomes in virtual time, or nil without one. It may name the
-// steps of that flow.
+// script returns the script that reports outcomes in virtual time, or nil without one. It may name
+// the steps of the flow.
 func (f flowFile) script(virtual bool, steps *flow.Flow) (*local.Script, error) {
 	if !virtual || f.isStored() {
 		return nil, nil

@@ -120,7 +120,7 @@ func (c Command) drawn(p diagram.Picture) string {
 	return p.Terminal(func(status diagram.Status, text string) string { return statusColors[status] + text + "\x1b[0m" })
 }
 
-// statusColors are those of the live view.
+// statusColors are the colors of the live view.
 var statusColors = map[diagram.Status]string{
 	diagram.Pending: "\x1b[2m", diagram.Running: "\x1b[36m", diagram.Waiting: "\x1b[33m", diagram.Succeeded: "\x1b[32m", diagram.Failed: "\x1b[31m",
 	diagram.Before: "\x1b[2m",

@@ -12,7 +12,7 @@ import (
 //go:embed help.txt
 var helpText string
 
-// helpOf returns the command with the help in the section of that name.
+// helpOf returns the command with the help in the named section.
 func helpOf(name string, args cobra.PositionalArgs) *cobra.Command {
 	for rest := helpText; rest != ""; {
 		_, rest, _ = strings.Cut(rest, "-- "+name)

@@ -67,7 +67,7 @@ func (c Command) runSample(ctx context.Context, folder string) error {
 // samplesText has a line for each sample that init writes.
 func samplesText() string { return strings.TrimSuffix(view.Columns(described(events.Samples())), "\n") }
 
-// described returns a row for each sample: its name, and what it shows.
+// described returns a row for each sample: its name and its description.
 func described(samples []string) (rows [][]string) {
 	for _, sample := range samples {
 		rows = append(rows, []string{"  " + sample, events.Description(sample)})

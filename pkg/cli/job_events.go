@@ -133,8 +133,8 @@ func (c Command) readEvent(ctx context.Context, file string) ([]byte, error) {
 	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), err
 }
 
-// eventError returns an error of the API about an event as it is shown. An API without the route is that of a stack,
-// or the gateway before it responds.
+// eventError returns an error of the API about an event as it is shown. An API without the route
+// belongs to a stack, or to the gateway before it responds.
 func eventError(err error) error {
 	var refused *rest.Error
 	if !errors.As(err, &refused) {

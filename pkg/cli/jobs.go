@@ -47,7 +47,7 @@ func jobsListCommand(c Command) *cobra.Command {
 	})
 }
 
-// startedAgain says what a repeated start of a job comes to.
+// startedAgain returns the effect of a repeated start of a job.
 func startedAgain(k jobs.Kind) string {
 	switch {
 	case k.Service == "":
@@ -73,7 +73,7 @@ func kindNames() (names []string) {
 	return names
 }
 
-// findKind is the kind of that name, behind which a service stands.
+// findKind returns the named kind if a service runs its jobs.
 func findKind(name string) (jobs.Kind, error) {
 	names := kindNames()
 	switch kind, ok := jobs.Find(name); {

@@ -29,7 +29,7 @@ type policy struct {
 	Statement []jobs.Statement
 }
 
-// jobsPlace is what the policies are for.
+// jobsPlace has the account, the region and the resources of the policies.
 type jobsPlace struct {
 	account, region string
 	resources       []string
@@ -84,8 +84,8 @@ func (c Command) operationPolicy(operation string, resources []string) (view.Res
 	return view.Result{Form: "policy", JSON: report, Text: "call (ActionPolicies):\n" + report.Start.text() + notes}, nil
 }
 
-// notesOn rejects resources that are no ARNs and notes those of other services. Some actions have such: a right of ssm is for instances
-// of ec2.
+// notesOn rejects resources that are not ARNs and notes ARNs of other services. Some actions have
+// such resources: a right of ssm is for instances of ec2.
 func notesOn(action string, resources []string) (notes string, err error) {
 	service, _, _ := strings.Cut(action, ":")
 	for _, resource := range resources {
@@ -131,9 +131,9 @@ var (
 	regionForm  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]+$`) })
 )
 
-// completePlace checks what the user named and adds what the resources or the
-// AWS configuration name. An unknown account or region is an error: a policy
-// with * in its place would be for other accounts and regions, too.
+// completePlace checks the user's values and adds the values that the resources or the AWS
+// configuration name. An unknown account or region is an error: a policy with * in its place would
+// be for other accounts and regions, too.
 func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace) (jobsPlace, error) {
 	for _, arn := range p.resources {
 		if !kind.Grants(arn) {

@@ -9,7 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// declare keeps the custom kinds of the file, whose nodes are those below whole.
+// declare keeps the custom kinds of the file. Whole is the node with the nodes of the kinds.
 func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problems flow.Problems) {
 	declared := map[string]jobs.Declaration{}
 	for name, node := range kinds {

@@ -70,7 +70,7 @@ func (s *server) sendNotices(config *local.Config) {
 	config.Notices = noticeSender{webhook.NewSender(s.signs, false, time.Now), s}
 }
 
-// noticeSender sends notices and logs those that are given up. It implements [local.NoticeSender].
+// noticeSender sends notices and logs discarded notices. It implements [local.NoticeSender].
 type noticeSender struct {
 	sender *webhook.Sender
 	server *server

@@ -43,7 +43,8 @@ func rearmCommand(c Command) *cobra.Command {
 	})
 }
 
-// rearmAll requests one page after the other. A command that was interrupted is run again: what was sent twice changes nothing.
+// rearmAll requests one page after the other. Run an interrupted command again: a repeated message
+// changes nothing.
 func rearmAll(ctx context.Context, a *target.Client, request rest.Rearm) (found []rest.Rearmed, err error) {
 	for {
 		page, err := a.Rearm(ctx, request)

@@ -100,7 +100,7 @@ func (c Command) opener() target.Opener {
 	}
 }
 
-// localConfig is what a system on a store of this machine is made of, without tasks.
+// localConfig returns the configuration of a system on a store of this machine, without tasks.
 func (c Command) localConfig() (config local.Config, err error) {
 	config.Clock, config.Roles, config.Check, config.CheckStart = local.NewClock(c.Now), c.Roles, c.checkFlow, c.CheckStart
 	config.Kinds = c.kinds

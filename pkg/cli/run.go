@@ -28,7 +28,7 @@ type runOptions struct {
 	name     string
 	tasks    []string
 	subflows []string
-	flags    *pflag.FlagSet // for what may run at once
+	flags    *pflag.FlagSet // for the limits of concurrency
 	notify   machine.Notify // of start
 	skipTime bool
 }
@@ -148,7 +148,7 @@ func (c Command) start(ctx context.Context, o runOptions, follow bool) (err erro
 	return c.out().Result(view.Result{Form: "execution", JSON: begun, Text: text}, o.json)
 }
 
-// execution reads what the command line says of an execution.
+// execution reads the command line of an execution.
 func (c Command) execution(ctx context.Context, o runOptions, where target.Place) (e *execution, err error) {
 	e = &execution{command: c, options: o, place: where, name: o.name}
 	if e.file, err = c.readSource(ctx, o.source, where); err != nil {
@@ -193,8 +193,7 @@ func (c Command) clock(skipTime bool) (*local.Clock, error) {
 	return local.NewVirtualClock(start), nil
 }
 
-// readObject reads a flag whose value is a JSON object, @FILE or - for
-// standard input.
+// readObject reads a flag with a JSON object as its value, @FILE, or - for standard input.
 func (c Command) readObject(ctx context.Context, flag, text string) (value.Value, error) {
 	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
 	data, err := c.readText(ctx, flag, text, try)
@@ -245,7 +244,7 @@ func (c Command) readFile(ctx context.Context, what, file, try string) (data []b
 	return data, nil
 }
 
-// readStdin reads until the end or until ctx ends, whose error it then answers.
+// readStdin reads until the end or until ctx ends. It then returns the error of ctx.
 func (c Command) readStdin(ctx context.Context) ([]byte, error) {
 	var data []byte
 	var err error

@@ -89,7 +89,8 @@ func schedulesListCommand(c Command) *cobra.Command {
 	})
 }
 
-// noteOfRemoved says what a schedule lost that was put without it, and that one which was disabled is enabled.
+// noteOfRemoved notes the properties that a put removed from a schedule, and that it enabled a
+// disabled schedule.
 func (c Command) noteOfRemoved(before, after rest.Schedule) {
 	if !before.Payload.IsMissing() && after.Payload.IsMissing() {
 		c.out().Note("put replaced the whole schedule and removed its payload %s; put it with --payload to keep it", before.Payload.JSON())
@@ -118,7 +119,8 @@ func (c Command) onSchedule(
 	})
 }
 
-// scheduleResult is the result with one schedule. After is what it says behind the name, if that is all.
+// scheduleResult returns the result with one schedule. After follows the name, if there is no more
+// to print.
 func scheduleResult(s rest.Schedule, after string) view.Result {
 	r := view.Result{Form: "schedule", JSON: s, Text: view.Line("%s/%s%s", s.Flow, s.Name, after)}
 	if after != "" {

@@ -37,7 +37,7 @@ func registerConfig(flags *pflag.FlagSet, to *string) {
 	flags.StringVar(to, "config", "", "a file with settings, which flags and environment go before (default: "+settingsFile+" if it is there)")
 }
 
-// settings are what the environment says, and in its place a file.
+// settings holds the values of the environment and of waitless.yaml; the environment wins.
 type settings struct {
 	getenv func(string) string
 	path   string // of the file, "" for none
@@ -111,7 +111,8 @@ var numbers = map[string]struct {
 	callsVariable:     {"a number", 1, 10000},
 }
 
-// checkSetting checks the value of a setting by its variable. The name is that of its flag, its variable or its key.
+// checkSetting checks the value of a setting by its variable. The name is the name of its flag, its
+// variable or its key.
 func checkSetting(variable, name, text string) error {
 	allowed := ""
 	number, isNumber := numbers[variable]
@@ -163,7 +164,7 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 	return f
 }
 
-// parse reads the text of the file, at whose folder its relative paths begin.
+// parse reads the text of the file. Relative paths begin at the file's folder.
 func (s *settings) parse(text []byte) (problems flow.Problems) {
 	s.values, s.tasks, s.vars, s.flows = map[string]string{}, map[string]taskSetting{}, map[string]string{}, map[string]string{}
 	report := func(node yaml.Node, err error) {
@@ -265,7 +266,8 @@ func (s *settings) set(key string, node yaml.Node) error {
 	return checkSetting(variable, key, text)
 }
 
-// setVar keeps the value of a variable. It is text as it stands in the file, numbers too: where it is used decides what it is.
+// setVar keeps the value of a variable. It is text as it stands in the file, numbers too: its use
+// decides its type.
 func (s *settings) setVar(name string, node yaml.Node) error {
 	if node.Alias != nil {
 		node = *node.Alias
@@ -294,14 +296,15 @@ func (s *settings) beside(path string) string {
 	return filepath.Join(filepath.Dir(s.path), path)
 }
 
-// setting is a variable of the environment, or what the file says in its place.
+// setting returns a variable of the environment, or the value of the file in its place.
 func (s *settings) setting(variable string) string {
 	return cmp.Or(s.getenv(variable), s.ofFile(variable))
 }
 
 func (s *settings) ofFile(variable string) string { return s.values[variable] }
 
-// number is a setting that is a number, 0 for none. That of the file was checked when it was read.
+// number returns a setting that is a number, 0 for none. A number of the file was checked when it
+// was read.
 func (s *settings) number(variable string) (int, error) {
 	text := s.setting(variable)
 	if text == "" {
@@ -313,7 +316,7 @@ func (s *settings) number(variable string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// limits are those of executions in a store.
+// limits returns the limits of executions in a store.
 func (s *settings) limits() (limits machine.Limits, err error) {
 	limits.Hints = machine.Hints{Data: "set " + dataLimitVariable, CallbackBase: "set " + callbackVariable}
 	days, err := s.number(daysVariable)
@@ -324,8 +327,8 @@ func (s *settings) limits() (limits machine.Limits, err error) {
 	return limits, err
 }
 
-// concurrency has the flags that say how much runs at once in this process, and how long it keeps what has
-// ended.
+// concurrency has the flags that limit concurrent work in this process, and the time for which it
+// keeps ended executions.
 var concurrency = []struct {
 	flag, variable, what string
 	byDefault            int
@@ -349,7 +352,7 @@ func registerConcurrency(flags *pflag.FlagSet) {
 	}
 }
 
-// limitConcurrency sets what a system may do at once.
+// limitConcurrency sets the limits of a system's concurrent work.
 func (s *settings) limitConcurrency(flags *pflag.FlagSet, config *local.Config) (err error) {
 	for _, c := range concurrency {
 		to, flag := c.of(config), flags.Lookup(c.flag)

@@ -18,7 +18,7 @@ import (
 
 const subflowUsage = "the definition of a sub-flow: NAME=FILE; may be given several times (default: the setting flows, else what is stored)"
 
-// subflows are the flows that a flow starts, and those that they start.
+// subflows are the flows that a flow starts, directly or through another flow.
 type subflows struct {
 	// given are the definitions that --subflow and the settings name, in the order in which they are found.
 	given []subflow
@@ -138,7 +138,7 @@ func startsAny(flow *flow.Flow) bool {
 	return false
 }
 
-// readSubflow reads a definition. The values of --var are those of all flows of the command.
+// readSubflow reads a definition. The values of --var apply to all flows of the command.
 func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, error) {
 	t, err := c.template(flags)
 	if err != nil {
@@ -158,7 +158,7 @@ func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, 
 	return file, c.warn(file)
 }
 
-// names are those of all flows that are started.
+// names returns the names of all flows that are started.
 func (s subflows) names() []string {
 	var names []string
 	for _, one := range s.given[1:] {
@@ -171,8 +171,8 @@ func (s subflows) names() []string {
 	return names
 }
 
-// flow returns the steps of the flow and of the definitions that were given, for what the functions of
-// all are needed for.
+// flow returns the steps of the flow and of the given definitions. The functions of all of them are
+// needed.
 func (s subflows) flow(file flowFile) *flow.Flow {
 	all := &flow.Flow{All: slices.Clone(file.flow.All)}
 	for _, one := range s.given {
@@ -251,7 +251,8 @@ func (c Command) readStored(ctx context.Context, found *subflows, where target.P
 	return c.addStored(ctx, a, found)
 }
 
-// addStored adds the stored definitions of the sub-flows that have no other, and of those that they start.
+// addStored adds the stored definitions of sub-flows without another definition, and of the flows
+// that they start.
 func (c Command) addStored(ctx context.Context, a *target.Client, found *subflows) error {
 	for _, name := range slices.Sorted(maps.Keys(found.stored)) {
 		flow, err := a.Flow(ctx, name, "")

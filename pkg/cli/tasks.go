@@ -24,8 +24,8 @@ const taskUsage = "the runner of a function: NAME=exec:COMMAND, NAME=http(s)://H
 // tryTask is what to try when a task cannot be used.
 const tryTask = "--task NAME=exec:COMMAND"
 
-// resolveTasks finds every function of the flow before anything starts, and those of the sub-flows that
-// are given. If others are stored, any function may be theirs.
+// resolveTasks finds every function of the flow and of the given sub-flows before anything starts.
+// If other sub-flows are stored, they may use any function.
 func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock, definitions []string) (*local.Tasks, error) {
 	byName, err := splitTasks(definitions)
 	if err != nil {
@@ -59,7 +59,8 @@ func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock,
 // tryMoreTasks is what to try if a function of a sub-flow has no runner.
 const tryMoreTasks = "the same command with"
 
-// newTasks makes the runners of --task, and those of the file for other names if wanted reports that they are needed.
+// newTasks makes the runners of --task, and the file's runners for other names that wanted reports
+// as needed.
 func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted func(name string) bool) (*local.Tasks, error) {
 	tasks, err := local.NewTasks(clock, byName)
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
@@ -159,8 +160,7 @@ func functionsOf(flow *flow.Flow) []string {
 	})
 }
 
-// unusableTasks is the error for definitions that local refuses, each of which
-// is a line.
+// unusableTasks returns the error for definitions that local refuses, a line for each.
 func unusableTasks(err error) error {
 	lines := strings.Split(err.Error(), "\n")
 	f := view.Usage(flow.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")

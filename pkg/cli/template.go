@@ -41,11 +41,11 @@ type template struct {
 	used   []string          // names of placeholders in flows
 	// imported is the flow to import, as of [templateFlags].
 	imported string
-	// subflow is the sub-flow whose file is read, empty for the flow that starts first. Of a template
-	// it is the flow of that name, or else the only one.
+	// subflow is the sub-flow that the file defines, empty for the flow that starts first. Of a
+	// template it is the flow with this name, or else the only one.
 	subflow string
 	note    func(format string, args ...any)
-	check   func(*flow.Flow) flow.Problems // that of the command
+	check   func(*flow.Flow) flow.Problems // the command's check
 }
 
 // template reads the flags. They take precedence over the file with settings.
@@ -85,7 +85,7 @@ func (t *template) parse(f *flowFile) error {
 	}
 	f.text = f.filled.Text
 	f.parse(t.check)
-	if !f.isStored() { // whose placeholders have had their values
+	if !f.isStored() { // a stored flow had values for its placeholders
 		f.warnOfPlaceholders()
 	}
 	f.problems = inOrder(append(f.problems, f.selfWarnings()...))
@@ -110,7 +110,7 @@ func (f *flowFile) parse(check func(*flow.Flow) flow.Problems) {
 	}
 }
 
-// importInto reads the flow that is meant out of a template, and says what it read.
+// importInto reads the chosen flow out of a template, and notes the source that it read.
 func (t *template) importInto(f *flowFile) error {
 	flows := templates.Find(f.text, t.values)
 	flow, err := t.choose(flows)
@@ -193,7 +193,7 @@ func inOrder(problems flow.Problems) flow.Problems {
 	return problems
 }
 
-// inTemplate moves problems to where the user wrote what they are about.
+// inTemplate moves problems to the places of their text in the template.
 func (f *flowFile) inTemplate(problems flow.Problems) {
 	for i, p := range problems {
 		problems[i].Position = f.filled.Position(p.Position)

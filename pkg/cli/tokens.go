@@ -46,7 +46,7 @@ func tokensListCommand(c Command) *cobra.Command {
 	})
 }
 
-// tokensOf returns the flow and the execution whose tokens are listed, "" for all.
+// tokensOf returns the flow and the execution to list tokens of, "" for all.
 func tokensOf(args []string, only string) (flow, execution string, err error) {
 	switch {
 	case len(args) > 0 && only != "":
@@ -76,7 +76,7 @@ func tokenRows(tokens []rest.Token) (rows [][]string) {
 	return rows
 }
 
-// question returns what a step asks in one line, "" for nothing.
+// question returns the question of a step in one line, "" for none.
 func question(q *machine.Question) string {
 	if q == nil {
 		return ""
@@ -95,10 +95,11 @@ func deadlineOf(t rest.Token) string {
 	return "until " + view.LocalTime(t.Deadline)
 }
 
-// tokenBody is what a command does to one token. First is false if the token already had another outcome.
+// tokenBody is the effect of a command on one token. First is false if the token already had
+// another outcome.
 type tokenBody func(ctx context.Context, a *target.Client, text string) (t rest.Token, first bool, err error)
 
-// onToken makes a command on one token, whose result is a token.
+// onToken makes a command on one token. Its result is a token.
 func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 	var o remoteOptions
 	o.register(cmd)
@@ -144,7 +145,7 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 	}
 }
 
-// tokenShape matches what may be a token: two parts in the letters of Base64 for URLs.
+// tokenShape matches a possible token: two parts in the letters of Base64 for URLs.
 var tokenShape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`) })
 
 // placeShape matches the name of a step with the indices of the iterations around it.
@@ -222,7 +223,7 @@ func (c Command) readToken(cmd *cobra.Command) (string, error) {
 	return text, err
 }
 
-// outcomeText says what is known of a token.
+// outcomeText describes the state of a token.
 func outcomeText(t rest.Token) string {
 	text := "token " + t.Token
 	switch {

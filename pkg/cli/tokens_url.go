@@ -55,10 +55,9 @@ func tokensURLCommand(c Command) *cobra.Command {
 	return cmd
 }
 
-// callbackBase is where callbacks for a place arrive: what the flag or the
-// environment says, else what the place does. The file with settings is for
-// executions on this machine: a folder does not decide where a stack's tokens are
-// sent.
+// callbackBase returns the address of callbacks for a place: the value of the flag or the
+// environment, else the place's own. The file with settings is for executions on this machine: a
+// folder does not decide where a stack's tokens are sent.
 func (c Command) callbackBase(ctx context.Context, a *target.Client, flags target.Place, flag string) (string, error) {
 	p, err := c.locate(flags)
 	if err != nil {
@@ -102,8 +101,8 @@ func (s *settings) localBase() (string, error) {
 	return cmp.Or(base, defaultBase), err
 }
 
-// baseOption is where callbacks arrive as a flag, the environment or, if that counts, the file says;
-// "" when none does. That of the file was checked when it was read.
+// baseOption returns the address of callbacks from the flag, the environment or, if that counts,
+// the file; "" when none has it. The file's address was checked when it was read.
 func (s *settings) baseOption(flag string, fileCounts bool) (string, error) {
 	if flag != "" {
 		return checkBase("--base", flag, "--base https://HOST")
@@ -125,7 +124,7 @@ func hostOf(endpoint string) string {
 	return parsed.Hostname()
 }
 
-// checkBase rejects a URL that no token can stand behind. The name is that of the flag, the variable
+// checkBase rejects a URL that no token can follow. The name is the name of the flag, the variable
 // or the setting that has it.
 func checkBase(name, base, try string) (string, error) {
 	parsed, err := url.Parse(base)

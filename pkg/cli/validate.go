@@ -74,7 +74,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 			if f.What = "validate " + path; len(paths) == 1 && len(c.problems) == 0 {
 				return nil, f
 			}
-			file.flow, file.problems = nil, flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Message: f.Why}} // beside those of the others
+			file.flow, file.problems = nil, flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Message: f.Why}} // beside the problems of the others
 		}
 		if file.flow != nil && path != "-" {
 			file.problems = inOrder(slices.Concat(file.problems, file.nameWarning(), file.sameName(files[:i])))
@@ -88,7 +88,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 		files = append(files, flowFile{path: c.path, content: "settings", problems: c.problems})
 	}
 	if slices.ContainsFunc(files, func(f flowFile) bool { return !f.isValid() }) {
-		return files, nil // whose problems may be why a variable seems to be unused
+		return files, nil // their problems may be why a variable seems to be unused
 	}
 	return files, t.checkUsed()
 }
@@ -156,8 +156,8 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) 
 	return f, t.parse(&f)
 }
 
-// printProblems prints the result; in text only what is valid, since the error
-// has the lines of the rest.
+// printProblems prints the result. As text it prints only the valid flows, since the error has the
+// lines of the others.
 func (c Command) printProblems(files []flowFile, format string) error {
 	switch format {
 	case formatJSON:
@@ -185,7 +185,7 @@ func (c Command) printProblems(files []flowFile, format string) error {
 	return nil
 }
 
-// notValid is the error for flows of which one is not valid, nil for others.
+// notValid returns the error for flows if one of them is not valid, nil for others.
 func notValid(files []flowFile, format string) error {
 	invalid := slices.DeleteFunc(slices.Clone(files), flowFile.isValid)
 	if len(invalid) == 0 {

@@ -23,7 +23,7 @@ const scriptFile = "script.yaml"
 func filesIn(paths []string) (files []string) {
 	for _, path := range paths {
 		before := len(files)
-		entries, _ := os.ReadDir(path) // a file has none, and an error is that of reading it
+		entries, _ := os.ReadDir(path) // a file has none, and the reader of the file reports its error
 		for _, entry := range entries {
 			file := filepath.Join(path, entry.Name())
 			if isFlowName(file) && (checkerOf(file) != nil || isFlow(file)) {
@@ -37,10 +37,10 @@ func filesIn(paths []string) (files []string) {
 	return files
 }
 
-// fileChecker checks a file beside flows. It returns what the file is, and its problems.
+// fileChecker checks a file beside flows. It returns the type of the file, and its problems.
 type fileChecker func(c Command, path string, text []byte, t *template) (what string, problems flow.Problems)
 
-// isSameFile reports whether two paths are those of one file.
+// isSameFile reports whether two paths lead to one file.
 func isSameFile(a, b string) bool {
 	a, _ = filepath.Abs(a) // fails without a working directory
 	b, _ = filepath.Abs(b)

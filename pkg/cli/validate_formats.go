@@ -40,7 +40,7 @@ var (
 // sarif is an object of a report in SARIF 2.1.0.
 type sarif map[string]any
 
-// sarifRules say what the severities stand for.
+// sarifRules give the meaning of the severities.
 var sarifRules = []sarif{
 	{"id": "fdl-error", "shortDescription": sarif{"text": "The flow cannot run"}},
 	{"id": "fdl-warning", "shortDescription": sarif{"text": "The flow runs, but probably not as its author intended"}},

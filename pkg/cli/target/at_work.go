@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// maxAtWork is how many requests a server handles at once, without those that wait for what an execution does. The others
-// have to wait for their turn, so clients cannot fill the memory with bodies.
+// maxAtWork is how many requests a server handles at once. Requests that wait for an execution do
+// not count. Other requests wait for their turn, so clients cannot fill the memory with bodies.
 const maxAtWork = 256
 
 // atWork is a handler that handles so many requests at once.

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Health reads what an account knows about a stack. It changes nothing. Its methods need different rights, so each may fail
-// alone; an error of AWS is a [*Refused].
+// Health reads the state of a stack from an account. It changes nothing. Its methods need different
+// rights, so each may fail alone; an error of AWS is a [*Refused].
 type Health interface {
 	Requests
 	// Stack returns a stack, or nil if it does not exist.
@@ -21,9 +21,9 @@ type Health interface {
 
 // Requests says how requests reach AWS.
 type Requests interface {
-	// Endpoint returns the URL that replaces those of AWS, or "".
+	// Endpoint returns the URL that replaces the URLs of AWS, or "".
 	Endpoint() string
-	// Caller returns the ARN of the principal whose credentials are used.
+	// Caller returns the ARN of the principal that has the credentials.
 	Caller(ctx context.Context) (string, error)
 	// Skew returns by how much the clock of this machine is ahead of AWS's, as of the latest response. It reports false if
 	// there was none.
@@ -35,7 +35,7 @@ type Stack struct {
 	Status  string // as CloudFormation names it
 	Reason  string // of the status; may be empty
 	Outputs map[string]string
-	// Parameters are those of the deployment, with defaults.
+	// Parameters are the parameters of the deployment, with defaults.
 	Parameters map[string]string
 	Resources  []Resource // by name
 }
@@ -66,7 +66,8 @@ const (
 type State struct {
 	Name   string // as its service names it: "Active", "Enabled"; empty for a queue
 	Reason string // may be empty
-	// Of a queue: what can be received, what was received, and what has a delay.
+	// The messages of a queue: Messages can be received, InFlight were received, Delayed have a
+	// delay.
 	Messages, InFlight, Delayed int
 	// Throttled reports that a function may not run: no concurrency is reserved for it.
 	Throttled bool

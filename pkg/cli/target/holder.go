@@ -13,7 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/schedule/cron"
 )
 
-// holderPath is where the holder of a store says what it is.
+// holderPath is the path at which the holder of a store describes itself.
 const holderPath = "/holder"
 
 // Holder is the process that holds a store.
@@ -23,13 +23,13 @@ type Holder struct {
 	Version      string `json:"version"`      // the release of the process
 }
 
-// Holder returns what the process that holds the store is.
+// Holder returns the description of the process that holds the store.
 func (c *Client) Holder(ctx context.Context) (h Holder, err error) {
 	return h, c.Do(ctx, http.MethodGet, holderPath, nil, &h)
 }
 
-// Handler returns what the holder of a store serves to this machine: the management API, job events, and
-// what the holder is, "dev" or "run".
+// Handler returns the handler of a store's holder for this machine: the management API, job events,
+// and the kind of the holder, "dev" or "run".
 func Handler(system *local.System, lists Lists, schedules cron.Manager, log *slog.Logger, holder string) http.Handler {
 	mux, events := http.NewServeMux(), &eventLog{system: system, stored: storedEvents(system), log: log}
 	mux.Handle("/", apiWith(events, system, lists, schedules))

@@ -52,11 +52,11 @@ const (
 	keptText   = 64 << 10
 )
 
-// storedPage is what the positions begin with of pages of events that the store keeps.
+// storedPage is the prefix of the positions of pages of events that the store keeps.
 const storedPage = "stored"
 
-// List implements [rest.JobEvents]. The first page has the events since the process began, and further pages the other ones that the
-// store keeps.
+// List implements [rest.JobEvents]. The first page has the events since the process began. Further
+// pages have the other events in the store.
 func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobEventPage, error) {
 	arrived := l.latest()
 	if after == "" {
@@ -76,8 +76,8 @@ func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobE
 	return page, err
 }
 
-// sinceMatched returns the events with those matched whose job got a waiter after they were parked. A wait that ended before the event
-// came does not count.
+// sinceMatched returns the events and marks an event as matched if its job got a waiter after it
+// was parked. A wait that ended before the event came does not count.
 func (l *eventLog) sinceMatched(ctx context.Context, events []rest.JobEvent) []rest.JobEvent {
 	for i, e := range events {
 		if e.Result != rest.EventParked {

@@ -10,9 +10,10 @@ import (
 type Letter struct {
 	ID    string `json:"id"`
 	Queue string `json:"queue"` // the logical name of the dead-letter queue in the template
-	// Kind is that of the message; left out if it cannot be read.
+	// Kind is the kind of the message; left out if it cannot be read.
 	Kind string `json:"kind,omitempty"`
-	// About names what the message is about, without secrets: execution, cause, step, job and others.
+	// About names the subjects of the message, without secrets: execution, cause, step, job and
+	// others.
 	About    map[string]string `json:"about,omitempty"`
 	SentTime time.Time         `json:"sentTime,omitzero"`
 	Receives int               `json:"receives"`

@@ -20,7 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 )
 
-// stackInterval keeps what it costs to follow an execution on a stack small.
+// stackInterval keeps the cost of following an execution on a stack small.
 const stackInterval = time.Second
 
 // requestLimit is how long a request may take: API Gateway gives up after 30 s.
@@ -220,7 +220,7 @@ func sign(ctx context.Context, account AWS, base *url.URL) (http.RoundTripper, e
 // resolver knows.
 func plain() http.RoundTripper {
 	var dialer net.Dialer
-	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is what the standard library says
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // the standard library documents the type
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if host, port, err := net.SplitHostPort(address); err == nil && strings.HasSuffix(host, ".localhost") {
 			address = net.JoinHostPort("127.0.0.1", port)
@@ -248,7 +248,7 @@ func (o Opener) patient(transport http.RoundTripper) *http.Client {
 	if o.Pause != nil {
 		client.Backoff = func(_, _ time.Duration, try int, _ *http.Response) time.Duration { return o.Pause(try) }
 	}
-	client.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last answer is what is shown
+	client.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last response is shown
 	client.CheckRetry = mayRetry
 	return clientWith(&retryablehttp.RoundTripper{Client: client})
 }

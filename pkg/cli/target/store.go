@@ -80,7 +80,7 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 	}
 }
 
-// Unfired returns the manager of the schedules of a store whose process fires none.
+// Unfired returns the manager of schedules for a process that fires none.
 func Unfired(lists Lists) cron.Manager {
 	return cron.Manager{Store: lists, Trigger: cron.Unfired{}, Now: time.Now}
 }
@@ -90,7 +90,7 @@ func API(system *local.System, lists Lists, schedules cron.Manager) http.Handler
 	return apiWith(storedEvents(system), system, lists, schedules)
 }
 
-// apiWith is API with other job events than those that the store keeps.
+// apiWith is API with other job events than the events in the store.
 func apiWith(events rest.JobEvents, system *local.System, lists Lists, schedules cron.Manager) http.Handler {
 	return rest.Handler(rest.Config{
 		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Schedules: schedules, Start: system.Start, CanStart: system.CanStart,
@@ -179,7 +179,8 @@ func wholeResponse(transport http.RoundTripper, r *http.Request) (*http.Response
 	return response, nil
 }
 
-// Hold opens a store that no other process holds. Try says what the user can do if one does.
+// Hold opens a store that no other process holds. Try says what the user can do if a process holds
+// it.
 func (o Opener) Hold(ctx context.Context, dir, try string) (Store, error) {
 	store, client, err := o.reach(ctx, dir)
 	if client != nil {
@@ -215,7 +216,7 @@ func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 	return c, nil
 }
 
-// Held returns what the process is that holds the store and serves others, or nil if none does.
+// Held returns the process that holds the store and serves others, or nil if none does.
 func (o Opener) Held(ctx context.Context, dir string) (*Holder, error) {
 	client := o.dial(ctx, dir, cmp.Or(o.HolderPatience, holderPatience))
 	if client == nil {
@@ -269,7 +270,7 @@ func (e *StuckError) Error() string {
 // responses under way: the command that stopped the execution is to receive one.
 func ServeSocket(ctx context.Context, dir string, handler http.Handler) (end func(), err error) {
 	path := filepath.Join(dir, socketName)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by one that was killed; the lock is ours
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed process; the lock is ours
 		return nil, err
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", path)

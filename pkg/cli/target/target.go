@@ -51,7 +51,7 @@ type Store interface {
 	Shut() error
 }
 
-// Lists is what a store lists for its users.
+// Lists has the lists of a store for its users.
 type Lists interface {
 	rest.Index
 	rest.Flows
@@ -94,7 +94,7 @@ type StackReader interface {
 	Outputs(ctx context.Context, stack string) (map[string]string, error)
 	// DeadLetters returns the dead-letter queues of a stack.
 	DeadLetters(ctx context.Context, stack string) (DeadLetters, error)
-	// Health returns what the account knows about a stack.
+	// Health returns the reader of stacks in the account.
 	Health() Health
 }
 
@@ -110,7 +110,7 @@ type Identity interface {
 	Sign(region string, next http.RoundTripper) http.RoundTripper
 }
 
-// AWSOptions replace what the AWS configuration says.
+// AWSOptions replace values of the AWS configuration.
 type AWSOptions struct {
 	Region, Profile string // empty means as configured
 	// NoInstance skips the credentials of an EC2 instance: off AWS the request for them takes long.

@@ -24,7 +24,7 @@ func WithoutRunners(missing []error) string {
 		if unknown, ok := errors.AsType[*local.UnknownFunctionError](err); ok {
 			definition := TaskDefinition(unknown)
 			name, _, _ := strings.Cut(definition, "=")
-			if !unknown.IsOperation { // whose name was checked, so what is misspelt is the runner
+			if !unknown.IsOperation { // an operation's name was checked, so its runner is misspelt
 				name += similar.DidYouMean(name, unknown.Known)
 			}
 			names = append(names, name)

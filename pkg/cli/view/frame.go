@@ -14,7 +14,7 @@ import (
 // line is one line of a frame.
 type line struct {
 	text  string
-	phase phase // of its step, whose mark has a colour
+	phase phase // of its step; the step's mark has a color
 }
 
 const (
@@ -22,8 +22,8 @@ const (
 	gap    = "  "
 )
 
-// phases are the mark of a phase, its colour, and what a frame says of a step in it: [1] is the time since the
-// step was entered, [2] the time left, [3] when that ends.
+// phases has for each phase the mark, its color, and the text of a step in it: [1] is the time
+// since the step was entered, [2] the time left, [3] the end of that time.
 var phases = [...]struct{ mark, color, detail string }{
 	phasePending:  {"·", "", ""},
 	phaseRunning:  {"▸", "\x1b[36m", "%[1]s"},
@@ -58,7 +58,7 @@ func frame(p *progress, now time.Time, width, height int) []line {
 	}
 	lines := []line{{text: p.head(now, shown, width)}}
 	for _, i := range shown {
-		lines = append(lines, p.row(i, now, min(column, width/2), width)) //nolint:mnd // half is for what follows
+		lines = append(lines, p.row(i, now, min(column, width/2), width)) //nolint:mnd // half is for the detail
 	}
 	return lines
 }
@@ -90,7 +90,8 @@ func (p *progress) shown(room int) (steps []int) {
 	return steps
 }
 
-// head returns the first line. Of a name that is too long it keeps what follows.
+// head returns the first line. It shortens a title that is too long, and keeps the status behind
+// it.
 func (p *progress) head(now time.Time, shown []int, width int) string {
 	tail := "  " + string(p.status)
 	if !p.started.IsZero() {
@@ -106,8 +107,8 @@ func (p *progress) head(now time.Time, shown []int, width int) string {
 	return cut(strings.TrimLeft(cut(p.title, width-cells(tail))+tail, " "), width)
 }
 
-// row returns the line of a step, whose name takes so many cells. A nested step stands further to the right, but
-// its name keeps half of them.
+// row returns the line of a step. Its name takes column cells. A nested step stands further to the
+// right, but its name keeps half of them.
 func (p *progress) row(i int, now time.Time, column, width int) line {
 	s, step := p.step(i, now), p.flow.All[i]
 	nesting := strings.Repeat(indent, min(depth(step), column/2/len(indent)))
@@ -125,7 +126,7 @@ func depth(step *flow.Step) (n int) {
 	return n
 }
 
-// detail returns what is said of a step beside its name.
+// detail returns the text of a step beside its name.
 func (s stepProgress) detail(now time.Time) string {
 	text := s.note
 	if said := phases[s.phase].detail; text == "" && said != "" {

@@ -65,7 +65,7 @@ func (v *liveView) Close(interrupted bool) {
 		if interrupted {
 			v.progress.interrupted(v.clock.Now())
 		}
-		v.width = 0 // draw in any case: what was typed meanwhile, ^C for one, goes away
+		v.width = 0 // draw in any case: typed text goes away, as ^C does
 		v.closed = true
 	}, false)
 }
@@ -98,7 +98,7 @@ func (v *liveView) update(change func(), isOneOfMany bool) {
 	}
 }
 
-// terminalSize returns the size of a terminal, or what is usual when it does not tell.
+// terminalSize returns the size of a terminal, or the usual size when it does not tell.
 func terminalSize(file *os.File) (width, height int) {
 	width, height, _ = term.GetSize(int(file.Fd()))
 	return cmp.Or(max(width, 0), 80), cmp.Or(max(height, 0), 24)

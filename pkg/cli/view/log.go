@@ -36,7 +36,8 @@ func NewLogger(out io.Writer, format string, quiet bool) (*slog.Logger, error) {
 const longestLogged = 500
 
 // harmlessAttr masks and bounds the texts of the log. Errors and causes come from flows and
-// functions, so they may hold tokens, and orders to a terminal. Instants are those of the user's clock.
+// functions, so they may hold tokens, and orders to a terminal. Instants are in the time zone of
+// the user.
 func harmlessAttr(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() { //nolint:exhaustive // the others have no text
 	case slog.KindString, slog.KindAny:
@@ -60,15 +61,15 @@ func bounded(text string) string {
 	return text[:end] + "…"
 }
 
-// ExecutionLog logs what happens to executions: start, end, failed attempts, retries, and callbacks
-// and jobs that are waited for. It implements [engine.Observer].
+// ExecutionLog logs the events of executions: start, end, failed attempts, retries, and awaited
+// callbacks and jobs. It implements [engine.Observer].
 type ExecutionLog struct {
 	Log *slog.Logger
 	// Flow returns a definition that the engine just used, which is in memory.
 	Flow func(context.Context, machine.FlowRef) (*flow.Flow, error)
 }
 
-// messages are what the log says of events, most of them.
+// messages are the log messages of most events.
 var messages = map[machine.EventType]struct {
 	level slog.Level
 	text  string
@@ -120,8 +121,8 @@ func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []mach
 	}
 }
 
-// isSaid reports whether another event says the same: of a task that failed its attempt, and of one that is not waited
-// for its end.
+// isSaid reports whether another event says the same. The attempt reports the failure of a task,
+// and the end reports the success of a task without a wait.
 func isSaid(def *flow.Flow, e machine.Event) bool {
 	switch e.Type { //nolint:exhaustive // the others stand for themselves
 	case machine.StepFailed:

@@ -15,8 +15,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// plainView writes a line for what happens, for logs and pipes. Each line
-// begins with the time since the start.
+// plainView writes a line for each event, for logs and pipes. Each line begins with the time since
+// the start.
 type plainView struct {
 	out   io.Writer
 	title string
@@ -149,7 +149,7 @@ func (v *plainView) tells(cause string) {
 
 func (*plainView) Close(bool) {}
 
-// text returns what is said of an event, nothing of those that say nothing new.
+// text returns the text of an event, "" for an event that says nothing new.
 func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	switch e.Type { //nolint:exhaustive // the others say nothing new
 	case machine.ExecutionStarted:
@@ -172,7 +172,7 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 	case machine.TaskSubmitted:
 		return "waits for " + awaitedBy(v.flow, e)
 	case machine.StepFailed:
-		if isTask(v.flow, e.Step) { // whose attempt said it
+		if isTask(v.flow, e.Step) { // the attempt reported it
 			return ""
 		}
 		if v.flow.All[e.Step].IsFork() {
@@ -228,7 +228,7 @@ func isTask(def *flow.Flow, step int) bool {
 	return is
 }
 
-// awaitedBy returns what a step began to wait for.
+// awaitedBy returns the subject of a step's wait.
 func awaitedBy(flow *flow.Flow, submitted machine.Event) string {
 	isChild := waitsForChild(flow, submitted.Step)
 	switch {

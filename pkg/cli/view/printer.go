@@ -15,12 +15,12 @@ import (
 // Printer prints the results of a command.
 type Printer struct{ Out, Err io.Writer }
 
-// Result is what a command prints: text, or with --json an object.
+// Result is the output of a command: text, or with --json an object.
 type Result struct {
 	Form string
 	JSON any
-	// Rows are a table before the text. On a terminal its cells are shortened to the width, but for those of the first column, which
-	// commands take.
+	// Rows are a table before the text. On a terminal its cells are shortened to the width, except
+	// cells of the first column, because commands take them as arguments.
 	Rows [][]string
 	Text string // lines
 }

@@ -31,7 +31,7 @@ type startedCall struct {
 	since time.Time
 }
 
-// stepProgress is what is known of one step: of the last time it was entered.
+// stepProgress is the known state of one step since it was entered last.
 type stepProgress struct {
 	phase   phase
 	attempt int // how often it was entered or tried again, 1 for the first time
@@ -42,9 +42,9 @@ type stepProgress struct {
 	counts
 }
 
-// counts is what is known of a step in a foreach, or of a foreach.
+// counts is the known state of a step in a foreach, or of a foreach.
 type counts struct {
-	in           map[engine.ID]bool // the logs whose last commit left them in the step
+	in           map[engine.ID]bool // the logs with a last commit that left them in the step
 	done, failed int                // how often the step was left
 	asked        int                // how many callbacks or jobs it waits for
 	iterations   int                // how many iterations of the foreach ended
@@ -69,7 +69,7 @@ func newProgress(title string, flow *flow.Flow) *progress {
 	return &progress{title: title, flow: flow, steps: make([]stepProgress, len(flow.All)), status: machine.StatusStarting, called: map[engine.ID]startedCall{}}
 }
 
-// calling notes a call, whose step may not be committed as entered yet.
+// calling notes a call. The entry of its step may not be committed yet.
 func (p *progress) calling(call machine.Call, at time.Time) {
 	p.called[call.Log] = startedCall{call.Attempt.Step, at}
 	p.current = p.outermost(call.Attempt.Step)

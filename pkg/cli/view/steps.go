@@ -30,7 +30,7 @@ type StepsConfig struct {
 	Color  bool
 }
 
-// NewSteps returns a live view on a terminal, and one that prints lines elsewhere.
+// NewSteps returns a live view on a terminal, and a view that prints lines elsewhere.
 func (p Printer) NewSteps(c StepsConfig) Steps {
 	file, _ := p.Err.(*os.File)
 	switch {

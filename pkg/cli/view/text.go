@@ -1,5 +1,5 @@
-// Package view shows what the commands print: text that is safe for a terminal, tables, Markdown, the steps of an execution
-// while it runs, logs, and JSON.
+// Package view shows the output of the commands: text that is safe for a terminal, tables,
+// Markdown, the steps of an execution while it runs, logs, and JSON.
 package view
 
 import (
@@ -52,7 +52,8 @@ func IsControl(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
-// Table sets rows in columns, in pages. The columns of a page are at least as wide as those of the page before.
+// Table sets rows in columns, in pages. The columns of a page are at least as wide as the columns
+// of the page before.
 type Table struct{ widths []int }
 
 // Page returns the rows as lines.
@@ -124,7 +125,7 @@ func LocalTime(text string) string {
 // Line returns one line of text.
 func Line(format string, args ...any) string { return Printable(fmt.Sprintf(format, args...)) + "\n" }
 
-// Because joins the name of an error and its cause, either of which may be empty.
+// Because joins the name of an error and its cause; either may be empty.
 func Because(err, cause string) string {
 	if err == "" || cause == "" {
 		return err + cause
