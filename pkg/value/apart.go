@@ -10,7 +10,7 @@ type Apart struct {
 	From int
 	// Name returns the name of a new part, another one each time.
 	Name func() string
-	// Parts were made so far. Store them before what refers to them.
+	// Parts were made so far. Store them before the items that refer to them.
 	Parts  []Part
 	places map[*node]place
 }
@@ -21,7 +21,8 @@ type Part struct {
 	Body []byte
 }
 
-// partExpires is the Expires of the origin that is a part. It lives as long as what refers to it.
+// partExpires is the Expires of the origin that is a part. A part lives as long as the items that
+// refer to it.
 const partExpires = math.MinInt64
 
 func (o *Origin) isPart() bool { return o.Expires == partExpires }

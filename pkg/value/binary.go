@@ -286,8 +286,8 @@ func (d *Decoder) Value() Value {
 	return v
 }
 
-// reference returns an earlier value. One without a value yet contains the reference, which is
-// damage.
+// reference returns an earlier value. A value that is not complete yet contains the reference,
+// which is damage.
 func (d *Decoder) reference() Value {
 	number := d.Uint()
 	if number >= uint64(len(d.values)) || d.values[number].IsMissing() {
@@ -336,7 +336,7 @@ func (d *Decoder) validText() string {
 	return text
 }
 
-// members rejects what no encoder writes: missing values and keys out of order.
+// members rejects members that no encoder writes: missing values and keys out of order.
 func (d *Decoder) members(kind Kind) Value {
 	if d.depth++; d.depth > maxDepth {
 		d.damaged()
