@@ -81,7 +81,7 @@ func (p *conditionParser) comparison() operand {
 	return operand{operator: operator, operands: []operand{left, right}}
 }
 
-// comparisonOperator reads an operator if one is next. Longer operators are tried first.
+// comparisonOperator reads the next operator, if there is one. Longer operators are tried first.
 func (p *conditionParser) comparisonOperator() string {
 	if p.skipSpace(); strings.HasPrefix(p.rest(), "<>") {
 		return "" // another language's !=, not a < without its right side
@@ -191,8 +191,8 @@ const (
 	not       = `"not" is written ! before a value or parentheses, as in !($.key in [1, 2])`
 )
 
-// remedies say what to write instead of operators and words of other languages. The keys are in
-// lower case.
+// remedies suggest the right form for operators and words of other languages. The keys are in lower
+// case.
 var remedies = map[string]string{
 	"=":         `"equals" is written ==`,
 	"=>":        `"at least" is written >=`,

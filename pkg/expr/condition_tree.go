@@ -31,7 +31,7 @@ func (c Condition) And(d Condition) Condition { return join(opAnd, c, d) }
 // Or returns the condition that holds if c or d does.
 func (c Condition) Or(d Condition) Condition { return join(opOr, c, d) }
 
-// join leaves out what changes nothing.
+// join leaves out conditions that change nothing.
 func join(operator string, c, d Condition) Condition {
 	decides := operator == opOr
 	switch {

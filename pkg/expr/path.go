@@ -124,7 +124,7 @@ func (s *scanner) key() segment {
 	return segment{kind: segmentKey, key: key}
 }
 
-// bracket reads the rest of what stands in brackets.
+// bracket reads the rest of a text in brackets.
 func (s *scanner) bracket() segment {
 	var inside segment
 	switch {
