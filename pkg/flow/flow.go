@@ -23,8 +23,8 @@ type Flow struct {
 	// All holds the steps of every depth in the order of the text; a step's
 	// Index is its place here.
 	All []*Step
-	// Extensions are the places where the flow uses what FDL does not have, or maps a source that
-	// is always missing. They have [SeverityStrict].
+	// Extensions are the places where the flow uses a feature that FDL does not have, or maps a
+	// source that is always missing. They have [SeverityStrict].
 	Extensions Problems
 }
 
@@ -217,7 +217,7 @@ type Branch struct {
 	Goto      *Step // a step in the same list as the choice, nil to continue after the choice
 }
 
-// Pattern is what ends a task.
+// Pattern says how a task ends.
 type Pattern uint8
 
 // The patterns of a task.

@@ -55,8 +55,8 @@ func ParseDuration(v value.Value, most time.Duration) (d time.Duration, ok bool)
 	return time.Duration(seconds) * time.Second, true
 }
 
-// timestampForm rejects what time.Parse accepts: an hour of one digit, a comma before the fraction,
-// and zones of more than a day.
+// timestampForm rejects forms that time.Parse accepts: an hour of one digit, a comma before the
+// fraction, and zones of more than a day.
 var timestampForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[^T]+T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 })
