@@ -168,7 +168,7 @@ func isTagged(y *yaml.Node) bool {
 // flow.
 var templateTags = []string{"!Ref", "!GetAtt", "!Sub", "!Join", "!ImportValue", "!FindInMap", "!Select", "!Split", "!If"}
 
-// tagMeant says what to write instead of a tag. A condition like "!$.done" looks like one to YAML.
+// tagMeant suggests a replacement for a tag. A condition like "!$.done" looks like one to YAML.
 func tagMeant(y *yaml.Node) string {
 	service, function, _ := strings.Cut(y.Value, "/")
 	switch tag := y.ShortTag(); {

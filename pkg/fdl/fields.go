@@ -87,7 +87,7 @@ func (f *fields) unknownField(e entry) {
 	}
 }
 
-// otherWords are fields of other languages, with what FDL calls them.
+// otherWords are fields of other languages, with FDL's names for them.
 var otherWords = map[string]string{"errorCode": "error", "errorMessage": "cause"}
 
 // belongsElsewhere returns a hint at the elements that have the field, unless many have it.

@@ -199,7 +199,7 @@ func compiled(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
-// warn reports what does not keep the flow from running.
+// warn reports a problem that does not keep the flow from running.
 func (p *parser) warn(at flow.Position, format string, args ...any) {
 	p.problems = append(p.problems, flow.NewProblem(flow.SeverityWarning, at, format, args...))
 }

@@ -43,7 +43,8 @@ func (p *parser) messageBody(params *node, resource flow.Resource) {
 	}
 }
 
-// misspelt returns a part of a message that names the first param that one of the names is meant by, "" for none.
+// misspelt returns a part of a message that names the first param that resembles one of the names,
+// "" for none.
 func misspelt(params *node, names ...string) string {
 	others := []string{"MessageStructure", "MessageAttributes", "MessageTag", "MessageGroupId", "MessageDeduplicationId", "MessageSystemAttributes"}
 	for _, e := range params.entries {

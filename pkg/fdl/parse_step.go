@@ -53,7 +53,7 @@ func (p *parser) step(n *node, series *flow.Series) *flow.Step {
 	return step
 }
 
-// stepType returns the type of the step, which decides what its fields are, or "" for none.
+// stepType returns the type of the step, which decides its fields, or "" for none.
 func (p *parser) stepType(n *node) string {
 	types := stepTypes()
 	value := typeOf(n)

@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// extensionsOf reports what values of a task make it an extension; see also [fields.extension].
+// extensionsOf reports values that make a task an extension; see also [fields.extension].
 func (p *parser) extensionsOf(task *flow.Task, f *fields) {
 	if n := f.get("pattern"); task.Poll != nil && n != nil {
 		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
@@ -136,7 +136,7 @@ type localSource struct {
 }
 
 // firstSteps reports sources in $local at the first step of a series, where it is still empty,
-// unless a goto leads to the step. The steps of a catch begin with what errorMappings give.
+// unless a goto leads to the step. The steps of a catch begin with the results of errorMappings.
 func (p *parser) firstSteps() {
 	targets := map[*flow.Step]bool{}
 	for _, j := range p.jumps {

@@ -11,9 +11,9 @@ import (
 var schema []byte
 
 // Schema returns the JSON Schema (draft-07) of a definition, for editors. The parser reads from it
-// which fields an element has and requires, and what their values are. A description is what
-// messages list as allowed. An x-extension says why FDL does not have the field, an x-pattern which
-// pattern of a task it needs. The text of conditions, paths and gotos only [Parse] checks.
+// which fields an element has and requires, and which values they have. Messages list a description
+// as allowed. An x-extension says why FDL does not have the field, an x-pattern which pattern of a
+// task it needs. Only [Parse] checks the text of conditions, paths and gotos.
 func Schema() []byte { return slices.Clone(schema) }
 
 // element is a mapping that the schema describes: the flow, a type of step, or a mapping inside a
@@ -60,7 +60,7 @@ func findElement(name string) element {
 	return all[slices.IndexFunc(all, func(e element) bool { return e.name == name })]
 }
 
-// allowed returns what messages list as allowed for a field.
+// allowed returns the text of a message about the allowed values of a field.
 func (e element) allowed(field string) string {
 	if names := e.names(field); names != nil {
 		return strings.Join(names, ", ")

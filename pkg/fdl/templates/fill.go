@@ -23,8 +23,8 @@ type Filled struct {
 	outer    func(flow.Position) flow.Position // from the text to the template around it; nil for none
 }
 
-// placeholder matches a placeholder, and what stands for the text of one: $${ for ${, and
-// ${!NAME} for ${NAME}.
+// placeholder matches a placeholder, and the escapes for its text: $${ for ${, and ${!NAME} for
+// ${NAME}.
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{!?` + name + `\}`) })
 
 // pseudoParameters is the prefix of names that ROS defines. Waitless does not use their values, so
@@ -63,13 +63,14 @@ func (f Filled) Unfilled() flow.Problems {
 	return problems
 }
 
-// nameIn returns the name in a placeholder, and false for what stands for the text of one.
+// nameIn returns the name in a placeholder, and false for an escape.
 func nameIn(found string) (name string, isName bool) {
 	name = strings.TrimSuffix(strings.TrimPrefix(found, "${"), "}")
 	return name, found != "$${" && !strings.HasPrefix(name, "!")
 }
 
-// valueOf returns what replaces a placeholder, and whether its value is known. The first map that has it counts.
+// valueOf returns the value of a placeholder, and whether it is known. The first map that has it
+// counts.
 func valueOf(found string, values ...map[string]string) (value string, known bool) {
 	name, isName := nameIn(found)
 	for i := 0; i < len(values) && !known; i++ {

@@ -107,7 +107,7 @@ func (t *template) resources(node *yaml.Node, visit func(name string, resource *
 	}
 }
 
-// readValues reads what placeholders of the template stand for. The values of vars take precedence.
+// readValues reads the values of the template's placeholders. The values of vars take precedence.
 func (t *template) readValues(vars map[string]string) {
 	for name, parameter := range entries(child(t.root, "Parameters")) {
 		t.names = append(t.names, name)

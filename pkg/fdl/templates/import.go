@@ -113,7 +113,8 @@ func (i *importing) fill(found string) (value, problem string) {
 	return value, problem
 }
 
-// replaced returns what Fn::Replace replaces, and by what. A value may hold other parts, which are replaced once.
+// replaced returns the parts that Fn::Replace replaces, and their values. A value may hold other
+// parts, which are replaced once.
 func (t *template) replaced(mapping *yaml.Node) (*regexp.Regexp, map[string]string) {
 	var parts []string
 	values := map[string]string{}
@@ -183,8 +184,8 @@ func (i *importing) noValue(what, name string) string {
 // word matches a possible name.
 var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(name) })
 
-// hint says which name was probably meant in place of one without a value: another one, or this one in
-// place of a variable that nothing refers to. It stops at as many names as [fdl.Parse] reports problems.
+// hint suggests a name in place of a name without a value: another name, or this name in place of a
+// variable that nothing refers to. It stops at as many names as [fdl.Parse] reports problems.
 func (i *importing) hint(name string) string {
 	if i.hints++; i.hints > flow.MaxProblems {
 		return ""

@@ -21,9 +21,9 @@ import (
 type rules struct {
 	// pattern matches the parts of a scalar that are replaced.
 	pattern *regexp.Regexp
-	// replace returns what stands in place of a part, or a problem.
+	// replace returns the text in place of a part, or a problem.
 	replace func(part string) (text, problem string)
-	// ref returns what stands in place of a text with the tag !Ref or !GetAtt, or a problem. If it is
+	// ref returns the text in place of a text with the tag !Ref or !GetAtt, or a problem. If it is
 	// nil, tags stay.
 	ref func(tag, text string) (result, problem string)
 }
@@ -151,7 +151,7 @@ func (s *substitution) position(offset int) flow.Position {
 	return at.Position
 }
 
-// node decides what becomes of a node.
+// node decides how a node changes.
 func (s *substitution) node(i int, node *yaml.Node) {
 	meant := scalar{text: node.Value, isText: isText(node)}
 	defer func() { s.meant = append(s.meant, meant) }()
