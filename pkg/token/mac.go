@@ -14,14 +14,14 @@ type Use string
 // an effect.
 var ErrForged = errors.New("the message is not authentic: it was not written by this stack, or it was changed")
 
-// ErrUnknownKey says that a message names a key that is not one of these. Newer keys may verify it.
+// ErrUnknownKey says that a message names an unknown key. Newer keys may verify it.
 var ErrUnknownKey = errors.New("the message is signed with a token key that is not known here; it is tried again, in case the key is new")
 
 // authenticatedAs separates the keys of MACs from the other uses of a token key.
 const authenticatedAs = "waitless: authenticated as "
 
-// MAC returns what authenticates the message as one of a holder of the keys. It
-// names the key. Without a usable key it returns "".
+// MAC returns the text that proves that a holder of the keys wrote the message. It names the key.
+// Without a usable key it returns "".
 func (k Keys) MAC(use Use, message []byte) string {
 	if len(k.Current.Secret) < SecretSize {
 		return ""

@@ -50,7 +50,7 @@ const (
 	ErrorUnknown = "FC.Unknown"
 )
 
-// callErrors say what became of a call. A function cannot claim one of them.
+// callErrors describe the result of a call. A function cannot claim one of them.
 var callErrors = []string{
 	ErrorFunctionNotFound, ErrorAccessDenied, ErrorInvalidArgument, ErrorExhausted, ErrorThrottled, ErrorServer, ErrorUnreachable, ErrorUnknown,
 }

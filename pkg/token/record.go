@@ -12,7 +12,7 @@ import (
 type Record struct {
 	// Outcome is nil while the token is open. It never changes afterwards.
 	Outcome *Outcome
-	// ClosedBy and ClosedAt say what closed the token, and when.
+	// ClosedBy and ClosedAt record the closer and the instant of the close.
 	ClosedBy Closer
 	ClosedAt time.Time
 	// LastBeat is the instant of the latest heartbeat, zero without one.
@@ -35,7 +35,7 @@ type Record struct {
 // Open reports whether the token has no outcome yet.
 func (r Record) Open() bool { return r.Outcome == nil }
 
-// Closer is what closes a token.
+// Closer is the party that closes a token.
 type Closer string
 
 // The closers.
@@ -203,13 +203,13 @@ func (r Record) Encode() []byte {
 
 const recordFormat = 1
 
-// ErrDamaged says that bytes are not what [Record.Encode] wrote.
+// ErrDamaged says that bytes are not the output of [Record.Encode].
 var ErrDamaged = errors.New("token: record is damaged")
 
 // ErrNewer says that a newer release wrote a record.
 var ErrNewer = errors.New("token: record is of a newer release")
 
-// DecodeRecord reads what [Record.Encode] wrote. The error is [ErrNewer] or [ErrDamaged].
+// DecodeRecord reads the output of [Record.Encode]. The error is [ErrNewer] or [ErrDamaged].
 func DecodeRecord(data []byte) (Record, error) {
 	d := value.NewDecoder(data)
 	format := d.Uint()
