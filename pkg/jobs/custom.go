@@ -41,7 +41,8 @@ var (
 	customKeyForm = formOf(`^[!-~]+$`, 128)
 )
 
-// customKind returns the row of a custom kind without what its [Declaration] adds. Such rows differ in their names only.
+// customKind returns the row of a custom kind without the fields of its [Declaration]. Such rows
+// differ in their names only.
 func customKind(name string) Kind {
 	request := func(action string) string {
 		return fmt.Sprintf(`{"action":%q,"kind":%q,"job_id":ID}`, action, name)

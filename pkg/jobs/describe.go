@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// describeSpec says how a job of a kind is described, and what its statuses mean. Where fields are read
-// from an event, too, the paths are the same below the event's detail.
+// describeSpec says how a job of a kind is described, and gives the meaning of its statuses. Where
+// fields are read from an event, too, the paths are the same below the event's detail.
 type describeSpec struct {
 	params    string // of the operation, as in [filledIn]
 	idForm    *form  // of the job_id
@@ -85,8 +85,8 @@ func (k Kind) DescribeParams(id string) ([]byte, error) {
 	return filledIn(k.describe.params, k.describe.idForm, id), nil
 }
 
-// filledIn returns params of an operation with ID replaced by the job_id, and ID1 and ID2 by what its form has
-// in parentheses: a name within an ARN, or each of two members.
+// filledIn returns params of an operation with ID replaced by the job_id, and ID1 and ID2 by the
+// parts of its form in parentheses: a name within an ARN, or each of two members.
 func filledIn(params string, form *form, id string) []byte {
 	var places []string
 	for i, part := range form.pattern().FindStringSubmatch(id) {

@@ -1,7 +1,7 @@
 // Package jobs is the table of the kinds of jobs that Waitless starts, watches and describes. Each
-// [Kind] has a file with four parts: what its events say, how a job is started, how it is described,
-// and which rights that takes. The handler of job events, the rules in template.yaml, the functions
-// StartJob and GetJobStatus, and the policies of `waitless jobs iam` come from this table.
+// [Kind] has a file with four parts: its events, its start, its description, and the rights that
+// these need. The handler of job events, the rules in template.yaml, the functions StartJob and
+// GetJobStatus, and the policies of `waitless jobs iam` come from this table.
 //
 // The package is pure: requests, events and responses of services come in as JSON, and decisions go
 // out. It imports no package of this project.

@@ -46,7 +46,7 @@ func (e event) whole(at path, document any) string {
 // its status is another one.
 var ErrNoEnd = errors.New("jobs: the event does not say that a job ended")
 
-// What keys consist of. Anybody who may send events chooses the content.
+// The forms of a key's parts. Every principal that may send events chooses the content.
 var (
 	nameForm    = formOf(`^[!-~]+$`, 1000)
 	accountForm = formOf(`^[0-9]{12}$`, 12)

@@ -29,7 +29,7 @@ func (k Key) ID() string {
 	return escape(k.Kind) + ":" + escape(k.Account) + ":" + escape(k.Region) + ":" + k.Name
 }
 
-// ParseKey reads what [Key.ID] returned. It reports false for any other text.
+// ParseKey reads the output of [Key.ID]. It reports false for any other text.
 func ParseKey(id string) (key Key, ok bool) {
 	const parts = 4
 	part := strings.SplitN(id, ":", parts)

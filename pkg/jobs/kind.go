@@ -29,7 +29,7 @@ type Kind struct {
 	*parts
 }
 
-// parts are what only this package needs of a kind.
+// parts are the parts of a kind that only this package needs.
 type parts struct {
 	event    event
 	start    startSpec

@@ -75,7 +75,7 @@ func (k Kind) MessageParts() (body, place, name string) {
 	return k.start.message.body, k.start.message.place, k.start.message.name
 }
 
-// Sent is what StartJob returns for a message: the fields of the vendor's topics.
+// Sent is the result of StartJob for a message: the fields of the vendor's topics.
 type Sent struct {
 	MessageID string `json:"MessageId"`
 	BodyMD5   string `json:"MessageBodyMD5"` // in upper-case hexadecimal digits

@@ -45,7 +45,7 @@ type StatusRequest struct {
 	Account string // empty for the caller's
 }
 
-// StartResult is what StartJob returns.
+// StartResult is the result of StartJob.
 type StartResult struct {
 	ID          string `json:"job_id"`
 	Kind        string `json:"kind"`
@@ -54,7 +54,7 @@ type StartResult struct {
 	CallbackURL string `json:"callback_url,omitempty"` // of kind callback
 }
 
-// StatusResult is what GetJobStatus returns.
+// StatusResult is the result of GetJobStatus.
 type StatusResult struct {
 	ID     string          `json:"job_id"`
 	Status Status          `json:"job_status"`

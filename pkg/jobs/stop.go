@@ -29,10 +29,12 @@ func (k Kind) StopParams(id string) ([]byte, error) {
 // beginsWithin is how long after its start was accepted a run begins at the latest, if only the time tells it from a later one.
 const beginsWithin = 10 * time.Minute
 
-// Runs reports whether a sighting says that the run goes on, and not an earlier or a later one of its resource.
+// Runs reports whether a sighting says that the run goes on, and not an earlier or a later run of
+// its resource.
 //
-// A resource that has one run at a time accepted the start of the run after the earlier runs. If the service names an earlier one
-// while a run goes on, its description is late, or of a kind that has the run before.
+// A resource with one run at a time accepted the start of the run after the earlier runs. If the
+// service names an earlier run while a run goes on, its description is late, or of a kind that has
+// the run before.
 func (k Kind) Runs(run Run, seen Sighting) bool {
 	switch {
 	case seen.Status != StatusRunning:

@@ -24,8 +24,9 @@ func (k Kind) SharedDescription(params []byte) (shared string, ok bool) {
 	return shared, ok
 }
 
-// JoinDescriptions returns the params of one call that describes what these params describe, each made by [Kind.DescribeParams]. They
-// are at most [Kind.DescribedTogether]. It returns false if they are not such params, or do not share a call.
+// JoinDescriptions returns the params of one call for the descriptions of several params, each made
+// by [Kind.DescribeParams], at most [Kind.DescribedTogether]. It returns false if they are not such
+// params, or do not share a call.
 func (k Kind) JoinDescriptions(params [][]byte) ([]byte, bool) {
 	ids, common := make([]string, len(params)), ""
 	for i, each := range params {
