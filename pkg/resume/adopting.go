@@ -47,10 +47,9 @@ func (s *startCall) adopt(ctx context.Context, params []byte, refused *ServiceEr
 	return nil
 }
 
-// claim binds the waiter to a contested run, unless another token waits for that run:
-// then another caller started it. It is bound first with a claim, which no event closes, so
-// that a refused caller does not learn of the end. What ended meanwhile is in the record that
-// claim returns.
+// claim binds the waiter to a contested run, unless another token waits for that run: then another
+// caller started it. It is bound first with a claim, which no event closes, so that a refused
+// caller does not learn of the end. The returned record has an end that came meanwhile.
 func (s *startCall) claim(ctx context.Context) (JobRecord, error) {
 	claimant := s.waiter()
 	claimant.Claims = true

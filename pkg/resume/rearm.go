@@ -17,8 +17,8 @@ const (
 	NeedsPoll     = "poll"     // which describes the job, and ends the wait at its deadline
 )
 
-// Rearmer sends again what external waits and the waits of steps for jobs depend on, in case it is lost. All fields are required,
-// but Rearm needs no Account and Region.
+// Rearmer resends the messages that external waits and the waits of steps for jobs depend on, in
+// case they are lost. All fields are required, but Rearm needs no Account and Region.
 type Rearmer struct {
 	Tokens     *Tokens
 	Polls      Polls

@@ -93,7 +93,7 @@ type startCall struct {
 // waits reports whether a token waits for the end of the job.
 func (s *startCall) waits() bool { return s.token.handle != "" }
 
-// openToken opens the token that waits, or makes the one of an external wait.
+// openToken opens the token that waits, or creates the token of an external wait.
 func (s *startCall) openToken(ctx context.Context) (err error) {
 	switch r := s.request; {
 	case r.Token != "":

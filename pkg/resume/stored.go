@@ -8,10 +8,10 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// storedFormat is the format number of what stores keep.
+// storedFormat is the format number of stored records.
 const storedFormat = 1
 
-// ErrDamaged says that bytes are not what [Encode] wrote.
+// ErrDamaged says that bytes are not the output of [Encode].
 var ErrDamaged = errors.New("resume: what is kept of a wait is damaged or of a newer release")
 
 // Encode returns a [Waiter], an end of a job or a [JobRecord] in the form that stores keep: the number
@@ -21,7 +21,7 @@ func Encode(v any) []byte {
 	return append([]byte{storedFormat}, text...)
 }
 
-// Decode reads what [Encode] wrote.
+// Decode reads the output of [Encode].
 func Decode[T any](data []byte) (v T, err error) {
 	if len(data) == 0 || data[0] != storedFormat || json.Unmarshal(data[1:], &v) != nil {
 		return v, ErrDamaged
@@ -30,7 +30,7 @@ func Decode[T any](data []byte) (v T, err error) {
 }
 
 // Encode returns the wait without its handle and its delivery, in the form that stores keep. It is
-// binary: with the sealed token, JSON would be larger than what one write of a table holds.
+// binary: with the sealed token, JSON would not fit into one write of a table.
 func (w ExternalWait) Encode() []byte {
 	var e value.Encoder
 	e.Uint(storedFormat)
@@ -44,8 +44,7 @@ func (w ExternalWait) Encode() []byte {
 	return e.Bytes()
 }
 
-// DecodeExternalWait reads what [ExternalWait.Encode] wrote of the wait with that
-// handle.
+// DecodeExternalWait reads the output of [ExternalWait.Encode] for the wait with the handle.
 func DecodeExternalWait(handle string, data []byte) (ExternalWait, error) {
 	d := value.NewDecoder(data)
 	format := d.Uint()
@@ -66,7 +65,7 @@ func EncodeKey(e *value.Encoder, key jobs.Key) {
 	}
 }
 
-// DecodeKey reads what [EncodeKey] wrote.
+// DecodeKey reads the output of [EncodeKey].
 func DecodeKey(d *value.Decoder) jobs.Key {
 	return jobs.Key{Kind: d.Text(), Account: d.Text(), Region: d.Text(), Name: d.Text()}
 }

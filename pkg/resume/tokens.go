@@ -63,7 +63,7 @@ type TokensConfig struct {
 	// LimitHint says how to raise the limit: "set VARIABLE". It ends the cause of a job that
 	// fails because of its output.
 	LimitHint string
-	// By says what closes the tokens; empty means [token.ClosedByHand].
+	// By is the closer of the tokens; empty means [token.ClosedByHand].
 	By token.Closer
 	// Beats is nil if no external waits are served.
 	Beats Beats
@@ -102,7 +102,7 @@ type Token struct {
 	handle string
 }
 
-// Handle returns what names the token without its signature.
+// Handle returns the name of the token, without its signature.
 func (t Token) Handle() string { return t.handle }
 
 // Verify verifies the text of a token. The error is [token.ErrInvalid] for a text
@@ -116,7 +116,7 @@ func (t *Tokens) Verify(ctx context.Context, text string) (Token, error) {
 	return verified, err
 }
 
-// CloseResult is what became of an attempt to close a token.
+// CloseResult is the result of an attempt to close a token.
 type CloseResult uint8
 
 // The results.
