@@ -22,7 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Schedule says when executions of a flow start, and with what input.
+// Schedule says when executions of a flow start, and with which input.
 type Schedule struct {
 	Flow        string `json:"-"`
 	Name        string `json:"-"`

@@ -38,7 +38,7 @@ func Parse(text string) (e Expression, err error) {
 	return e, err
 }
 
-// longestInterval keeps intervals within what EventBridge Scheduler accepts.
+// longestInterval keeps intervals within the limit of EventBridge Scheduler.
 const longestInterval = 365 * 24 * time.Hour
 
 func parseInterval(text string) (time.Duration, error) {

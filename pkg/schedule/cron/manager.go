@@ -120,7 +120,7 @@ func (m Manager) set(ctx context.Context, s schedule.Schedule, before string) (s
 	return s, m.restore(ctx, s.Flow, s.Name, err)
 }
 
-// trigger sets or removes what tells that a schedule is due.
+// trigger sets or removes the trigger of a schedule.
 func (m Manager) trigger(ctx context.Context, s schedule.Schedule) error {
 	expression, err := Parse(s.Cron)
 	switch {

@@ -64,7 +64,7 @@ func (r *Runner) Run(ctx context.Context) {
 	}
 }
 
-// FireDue fires the schedules that are due, and returns after what time to call it again.
+// FireDue fires the schedules that are due, and returns the time after which to call it again.
 func (r *Runner) FireDue(ctx context.Context) (pause time.Duration) {
 	pause = longestPause
 	entries, err := r.Store.Schedules(ctx, "", "")
