@@ -1,5 +1,5 @@
-// Package telemetry counts what executions do, for operators. A stack writes its metrics as log lines ([Batch]), and waitless dev serves
-// them to Prometheus ([Totals]), with the same names.
+// Package telemetry counts the events of executions, for operators. A stack writes its metrics as
+// log lines ([Batch]), and waitless dev serves them to Prometheus ([Totals]), with the same names.
 //
 // This package may change between releases; the names of metrics do not.
 package telemetry
