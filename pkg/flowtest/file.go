@@ -518,7 +518,8 @@ func (w want) outputDiffers(r Result) string {
 // maxDiff bounds the pairs of lines that are compared. A pair takes 8 bytes.
 const maxDiff = 1 << 22
 
-// lineDiff shows the lines of both texts, those in common once. Of long texts it shows where they begin to differ.
+// lineDiff shows the lines of both texts, common lines once. Of long texts it shows where they
+// begin to differ.
 func lineDiff(want, got []string) string {
 	if len(want)*len(got) > maxDiff {
 		same := 0

@@ -488,7 +488,7 @@ func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {
 	return result, nil
 }
 
-// covered returns what all executions of a flow went through.
+// covered returns the coverage of all executions of a flow.
 func (r *run) covered(ctx context.Context, name string, flow *flow.Flow) (Coverage, error) {
 	all := covered(flow, nil)
 	for id := range r.executions[name] {
