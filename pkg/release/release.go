@@ -10,8 +10,8 @@ import (
 // Version is the version of the tree. `make release` names its archives after it, and the tag of the release is v and it.
 const Version = "0.1.0"
 
-// commit is set by the linker in `make release`, which leaves out what Go records of version control:
-// that depends on the tags of the clone and on files beside the sources.
+// commit is set by the linker in `make release`, which leaves out Go's record of version control:
+// the record depends on the tags of the clone and on files beside the sources.
 var commit string
 
 // Commit returns the commit that the binary was built from, or "" if it is unknown; its first twelve digits in a binary that
