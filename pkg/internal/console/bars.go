@@ -148,7 +148,7 @@ func (w *waterfall) place(at time.Time) int {
 	return int(min(float64(between(w.start, at))/float64(whole), 1) * barWidth)
 }
 
-// Says describes the parts of the bar for those who do not see it.
+// Says describes the parts of the bar for people who do not see it.
 func (b bar) Says() string {
 	var said []string
 	if b.ran > 0 {

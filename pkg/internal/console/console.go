@@ -69,7 +69,7 @@ type Config struct {
 	CallbackBase string
 	// News is for how many seconds a request for the events of an execution waits for more; 0 means that it cannot wait.
 	News int
-	// Interval is the time between two looks at what changes.
+	// Interval is the time between two looks for changes.
 	Interval time.Duration
 	// Now is the clock. Pages show local times.
 	Now func() time.Time

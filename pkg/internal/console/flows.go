@@ -51,7 +51,7 @@ type editData struct {
 	Checked                checked
 }
 
-// checked is what there is to say about a text.
+// checked are the findings about a text.
 type checked struct {
 	Problems []problem
 	Advice   []advice
@@ -148,7 +148,7 @@ func (c *console) editFlow(r *http.Request) (page, error) {
 	return page{Location: flowPath(d.Name)}, nil
 }
 
-// editPage shows the form of a definition, with what there is to say about its text.
+// editPage shows the form of a definition, with the findings about its text.
 func (c *console) editPage(r *http.Request, d editData, status int) (page, error) {
 	const least, most = 12, 40
 	d.Rows = min(max(strings.Count(d.Text, "\n")+2, least), most)

@@ -145,7 +145,7 @@ func noteOf(e rest.Execution) string {
 	}
 }
 
-// waitNames are what steps wait for.
+// waitNames are the names of the waits of steps.
 var waitNames = map[string]string{
 	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
 	"lanes": "its branches or iterations", "sub-flow": "a sub-flow",
