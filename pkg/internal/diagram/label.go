@@ -12,7 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// shortened cuts a text to the width of a label, on one line and without what no picture can show.
+// shortened cuts a text to the width of a label, on one line and without characters that no picture
+// can show.
 func shortened(text string) string {
 	text = strings.Map(func(char rune) rune {
 		if unicode.IsSpace(char) || unicode.IsPrint(char) {

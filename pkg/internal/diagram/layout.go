@@ -148,7 +148,7 @@ func corners(points []Point) []Point {
 	return kept
 }
 
-// step places one step, with what stands in it.
+// step places one step, with its content.
 func (l layout) step(step *flow.Step) block {
 	switch kind := step.Kind.(type) {
 	case *flow.Choice:
@@ -292,7 +292,7 @@ func (l layout) fork(step *flow.Step, series [][]*flow.Step) block {
 		branches = append(branches, l.branch(steps, "", nil))
 	}
 	title := strings.Join(l.box(step).Lines, ": ")
-	const inside = 1 + apart // the border and what lies between it and the blocks
+	const inside = 1 + apart // the border and the space between it and the blocks
 	width := max(beside(branches, inside)+inside-1, runewidth.StringWidth(title)+4)
 	width += 1 - width%2
 	middle := width / 2
@@ -344,7 +344,7 @@ func (l layout) series(steps []*flow.Step) block {
 	return b
 }
 
-// leave returns the ways to the next step, and those to other steps of the series, or to its end.
+// leave returns the ways to the next step, and the ways to other steps of the series or to its end.
 func leave(part block, step *flow.Step, isLast bool) (next []way, out []route) {
 	_, succeeds := step.Kind.(*flow.Succeed)
 	ends := (step.End || succeeds) && !isLast

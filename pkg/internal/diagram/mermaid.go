@@ -68,7 +68,7 @@ func around(step *flow.Step) *flow.Step {
 	return forks[len(forks)-1]
 }
 
-// edge leaves out those between a frame and what stands in it, which Mermaid cannot draw.
+// edge leaves out edges between a frame and its content, which Mermaid cannot draw.
 func (m mermaid) edge(e Edge) {
 	if e.From != nil && e.From.IsFork() && e.To != nil && around(e.To) == e.From || e.To != nil && e.From != nil && around(e.From) == e.To {
 		return

@@ -56,7 +56,7 @@ func AddBefore(states map[int]State, def *flow.Flow, name string, earlier []mach
 	}
 }
 
-// tally counts what happened to a step, which a loop or a foreach enters often.
+// tally counts the events of a step, which a loop or a foreach enters often.
 type tally struct {
 	entered, exited, failed, iterations int
 	isWaiting                           bool

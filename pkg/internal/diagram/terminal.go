@@ -6,7 +6,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// Terminal draws a picture with characters. The function paint colors what belongs to a step with a
+// Terminal draws a picture with characters. The function paint colors the parts of a step with a
 // status; nil colors nothing. The text ends with a new line.
 func (p Picture) Terminal(paint func(Status, string) string) string {
 	c := newCanvas(p.Width, p.Height)
