@@ -78,7 +78,7 @@ func (h *health) Skew() (time.Duration, bool) {
 	return 0, false
 }
 
-// brief returns an error of AWS without what only its support can read.
+// brief returns an error of AWS without the parts that only its support can read.
 func brief(err error) error {
 	var refused smithy.APIError
 	var unsent *url.Error
