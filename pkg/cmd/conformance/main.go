@@ -101,7 +101,7 @@ func (r *report) add(e event, progress io.Writer) {
 	r.cases[e.Test][store] = e.Action
 }
 
-// addUnfinished adds what tests of a package printed that have no result, because their process ended.
+// addUnfinished adds the output of a package's tests without a result, because their process ended.
 func (r *report) addUnfinished(path string) {
 	for _, key := range slices.Sorted(maps.Keys(r.output)) {
 		if !strings.HasPrefix(key, path+" ") {
