@@ -14,8 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// addCompletion adds cobra's commands that print the scripts of shells, and what each argument and flag may be. The
-// scripts go to where root prints now.
+// addCompletion adds cobra's commands that print the scripts of shells, and the suggestions for
+// each argument and flag. The scripts go to where root prints now.
 func (c Command) addCompletion(root *cobra.Command) {
 	root.CompletionOptions.DisableNoDescFlag = true
 	root.InitDefaultCompletionCmd()
@@ -27,7 +27,7 @@ func (c Command) addCompletion(root *cobra.Command) {
 	c.complete(root)
 }
 
-// complete tells each command what its argument and its flags may be.
+// complete adds to each command the suggestions for its argument and its flags.
 func (c Command) complete(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
 		c.complete(sub)

@@ -51,7 +51,7 @@ const (
 	notifyVariable     = "WAITLESS_NOTIFY_SECRET"
 )
 
-// server is what dev serves.
+// server is the server of dev.
 type server struct {
 	Command
 
@@ -66,7 +66,7 @@ type server struct {
 	keys     clientkeys.Keys // of clients
 	secrets  []callbackurl.Secret
 	signs    []webhook.Secret // of notices
-	notify   machine.Notify   // what executions notify that name nothing
+	notify   machine.Notify   // for executions that name no target
 	listener net.Listener
 	log      *slog.Logger
 	files    *flowFiles
@@ -134,7 +134,7 @@ func (s *server) run(ctx context.Context, args []string) (err error) {
 	return s.serve(ctx, store, tasks)
 }
 
-// readSecrets reads what requests are signed with. Its errors show none of it.
+// readSecrets reads the secrets for signatures of requests. Its errors show none of them.
 func (s *server) readSecrets(ctx context.Context) (err error) {
 	if s.keys, err = s.readKeys(ctx); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s *server) logOutput(call machine.Call, text string) {
 	s.log.Info("output", "execution", call.Flow.Name+"/"+call.Execution, "step", call.Step, "text", token.MaskAll(text))
 }
 
-// logUnmapped logs what mappings leave out, each of a definition once.
+// logUnmapped logs the sources that mappings leave out, each of a definition once.
 func (s *server) logUnmapped() func(engine.UnmappedSources) {
 	var told reportedSources
 	return func(of engine.UnmappedSources) {
@@ -221,7 +221,7 @@ func (s *server) openListener(ctx context.Context) (err error) {
 	return s.checkAPI()
 }
 
-// checkAPI refuses to serve others what asks for neither a token nor a signature.
+// checkAPI refuses to serve other machines an API without a token or a signature.
 func (s *server) checkAPI() error {
 	if !s.api || s.private() {
 		return nil
@@ -305,7 +305,8 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	return err
 }
 
-// fireSchedules fires the schedules of the store until ctx ends, or until end is called, and returns what manages them.
+// fireSchedules fires the schedules of the store until ctx ends, or until end is called, and
+// returns their manager.
 func (s *server) fireSchedules(ctx context.Context, system *local.System, store target.Store) (manager cron.Manager, end func()) {
 	now := local.NewClock(s.Now).Now
 	runner := cron.NewRunner(schedule.Starter{Store: store, Newest: store.Newest, Start: system.Start}, now, s.log)

@@ -24,7 +24,7 @@ type check struct {
 	Status string `json:"status"`
 	Check  string `json:"check"`
 	Seen   string `json:"seen"`
-	Try    string `json:"try,omitempty"` // what to do, unless the status is ok
+	Try    string `json:"try,omitempty"` // the remedy, unless the status is ok
 }
 
 // examination collects checks. Each method adds one.

@@ -29,7 +29,8 @@ type patient struct {
 	stack   *target.Stack
 }
 
-// examineStack checks a stack, and what requests to it need. A check that others depend on ends the examination if it fails.
+// examineStack checks a stack, and the conditions of requests to it. A check that others depend on
+// ends the examination if it fails.
 func (c Command) examineStack(ctx context.Context, e *examination, name string) {
 	e.ok("command", versionOf().text())
 	account, err := c.openAWS(ctx, false)

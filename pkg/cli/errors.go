@@ -92,7 +92,8 @@ func apiFailure(refused *rest.Error) *view.Failure {
 	return f
 }
 
-// isGateways reports whether what stands before the API of a stack refused a request: it responds without a code.
+// isGateways reports whether the gateway before the API of a stack refused a request: it responds
+// without a code.
 func isGateways(refused *rest.Error) bool {
 	return refused.Code == engine.CodeInternal && (refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden)
 }

@@ -175,8 +175,8 @@ func (e *execution) follow(ctx context.Context) error {
 	return e.report(ctx, state, events)
 }
 
-// look shows what happened since the events before, and returns all. It waits for that for a while; if nothing happened,
-// all it returns of the state is that the execution has not ended.
+// look shows the events after the events before, and returns all. It waits for new events for a
+// while; if there are none, the returned state says only that the execution has not ended.
 func (e *execution) look(
 	ctx context.Context, before []machine.Event, after string,
 ) (state machine.State, events []machine.Event, later string, err error) {
@@ -215,7 +215,8 @@ func (e *execution) look(
 	return state, append(before, events...), later, nil
 }
 
-// parsedEvents are the events of a history that the API returned. With an error they are those before it.
+// parsedEvents returns the events of a history that the API returned. With an error it returns the
+// events before it.
 func parsedEvents(flow *flow.Flow, history []machine.HistoryEvent) (events []machine.Event, err error) {
 	for _, h := range history {
 		event, err := h.Parse(flow)
@@ -250,8 +251,8 @@ func stateOf(e rest.Execution) machine.State {
 // mostAsked is how many callbacks of branches and iterations are told of.
 const mostAsked = 3
 
-// sayHowToAnswer tells the user what to run in a second terminal. It names one of several callbacks
-// by its place, FLOW/EXECUTION/STEP.
+// sayHowToAnswer prints the command for a second terminal. It names one of several callbacks by its
+// place, FLOW/EXECUTION/STEP.
 func (e *execution) sayHowToAnswer(text, place string, asked *machine.Question) {
 	if _, known := e.told.LoadOrStore(text, true); known {
 		return
@@ -303,7 +304,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	e.system = local.New(config)
 	e.api = &target.Client{Client: target.InProcess(e.system, lists)}
 	_, isNew, err := e.start(ctx)
-	if err == nil && !isNew { // show what happened before this process took it over
+	if err == nil && !isNew { // show the events before this process took it over
 		var state machine.State
 		var events []machine.Event
 		state, events, err = e.read(ctx)
@@ -430,7 +431,7 @@ func (e *execution) ask(flow *flow.Flow, state machine.State, events []machine.E
 	e.sayHowToAnswer(text, place, asked)
 }
 
-// warnOfUnmapped shows what mappings of the execution leave out.
+// warnOfUnmapped shows the sources that mappings of the execution leave out.
 func (e *execution) warnOfUnmapped() func(engine.UnmappedSources) {
 	var told reportedSources
 	return func(of engine.UnmappedSources) {
@@ -466,8 +467,9 @@ func (e *execution) read(ctx context.Context) (state machine.State, events []mac
 	return state, events, err
 }
 
-// ended returns the execution and the events that its report needs: with --json all, else only those at the end of a
-// failure, which say in which step it began. A step fails with those around it.
+// ended returns the execution and the events that its report needs. With --json these are all
+// events, else only the events at the end of a failure, which say in which step it began. A step
+// fails with the steps around it.
 func (e *execution) ended(ctx context.Context) (state machine.State, events []machine.Event, err error) {
 	if e.options.json {
 		return e.read(ctx)
@@ -481,7 +483,7 @@ func (e *execution) ended(ctx context.Context) (state machine.State, events []ma
 	return state, page.Events, err
 }
 
-// finish prints what became of the execution.
+// finish prints the outcome of the execution.
 func (e *execution) finish(ctx context.Context) error {
 	state, events, err := e.ended(ctx)
 	if err != nil {

@@ -31,7 +31,7 @@ func names(text string) (name, execution string, err error) {
 	return name, execution, nil
 }
 
-// checkFlow rejects what cannot be the name of a flow, before a request is sent.
+// checkFlow rejects a text that cannot be the name of a flow, before a request is sent.
 func checkFlow(name string) error {
 	if !flow.ValidName(name) {
 		return view.Usage(fmt.Sprintf(`%q names no flow; allowed: a letter or "_", then letters, digits, "_" and "-"`, name), "waitless flows list")
@@ -443,8 +443,8 @@ func historyCommand(c Command) *cobra.Command {
 	return cmd
 }
 
-// history prints the events so far; with --follow also those until the execution ends. With --json alone they are
-// one JSON object.
+// history prints the events so far; with --follow also the events until the execution ends. With
+// --json alone they are one JSON object.
 func (c Command) history(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
 	noted, news := false, 0
 	if o.follow {

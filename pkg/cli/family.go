@@ -31,7 +31,7 @@ type family struct {
 // mostStarted is how many sub-flows are remembered that no step waits for.
 const mostStarted = 100
 
-// see notes what events of the execution say of sub-flows.
+// see notes the sub-flows in events of the execution.
 func (f *family) see(def *flow.Flow, events []machine.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

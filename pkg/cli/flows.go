@@ -342,7 +342,7 @@ func (f flowFile) invalid() *view.Failure {
 	}
 }
 
-// argument is what names the flow on the command line.
+// argument returns the argument that names the flow on the command line.
 func (f flowFile) argument() string {
 	if f.template == "" {
 		return f.path

@@ -102,7 +102,7 @@ func initProject(folder, sample string) (view.Result, error) {
 
 const tryInit = "waitless init ANOTHER-DIR"
 
-// nextCommands are what to type next.
+// nextCommands returns the commands to type next.
 func nextCommands(folder string) []string {
 	next := []string{
 		"waitless validate flow.yaml",

@@ -22,7 +22,7 @@ type jobKind struct {
 	Action   string `json:"action,omitempty"`   // that starts one
 	Describe string `json:"describe,omitempty"` // the operation that tells how one is
 	Source   string `json:"source,omitempty"`   // of its events
-	Once     string `json:"once"`               // what keeps a repeated start from being a second one
+	Once     string `json:"once"`               // the protection from a second start
 }
 
 func jobsListCommand(c Command) *cobra.Command {

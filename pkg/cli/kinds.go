@@ -45,8 +45,9 @@ func declarationOf(name string, node yaml.Node) (jobs.Declaration, error) {
 	return jobs.ParseDeclaration(name, text)
 }
 
-// checkFlow returns what package fdl cannot know to be wrong in a flow: what [Command.Check] finds, and custom kinds that the file
-// with settings does not declare although it declares others.
+// checkFlow returns the problems of a flow that package fdl cannot find: the problems of
+// [Command.Check], and custom kinds that the file with settings does not declare although it
+// declares others.
 func (c Command) checkFlow(def *flow.Flow) flow.Problems {
 	var problems flow.Problems
 	if c.Check != nil {

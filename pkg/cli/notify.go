@@ -45,7 +45,7 @@ func (c Command) readTarget(ctx context.Context, notify *machine.Notify) error {
 	return nil
 }
 
-// readNotify reads what executions notify that name nothing.
+// readNotify reads the notification target of executions that name none.
 func (s *server) readNotify(ctx context.Context) error {
 	if err := s.readTarget(ctx, &s.notify); err != nil || s.notify.Target == "" {
 		return err

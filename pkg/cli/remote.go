@@ -132,7 +132,7 @@ func (c Command) openAWS(ctx context.Context, noInstance bool) (target.AWS, erro
 	return c.AWS(ctx, o)
 }
 
-// tryComplete is what to try if this program lacks AWS or the durable store.
+// tryComplete is the advice if this program lacks AWS or the durable store.
 const tryComplete = "go install github.com/waitless/waitless/pkg/cmd/waitless, which has it"
 
 // noStores stands for the durable store in a program that was built without it.

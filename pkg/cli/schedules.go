@@ -105,7 +105,7 @@ func (c Command) noteOfRemoved(before, after rest.Schedule) {
 
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// onSchedule makes a command on one schedule. After is what its result says behind the name.
+// onSchedule makes a command on one schedule. After is the text of its result behind the name.
 func (c Command) onSchedule(
 	name string, do func(a *rest.Client, ctx context.Context, flow, name string) (rest.Schedule, error), after string,
 ) *cobra.Command {

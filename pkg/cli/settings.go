@@ -59,7 +59,7 @@ type taskSetting struct {
 	at         flow.Position
 }
 
-// Environment variables that limit executions and what runs at once.
+// Environment variables that limit executions and concurrent work.
 const (
 	daysVariable      = "WAITLESS_EXECUTION_DAYS" // of a flow that does not say it
 	dataLimitVariable = "WAITLESS_DATA_LIMIT"     // bytes of a step's data
@@ -375,7 +375,8 @@ func (s *settings) storeDir(flag string) string {
 	return cmp.Or(flag, s.setting("WAITLESS_STORE"), target.DefaultStore)
 }
 
-// placeNames are what flags, environment and file call a store, an endpoint and a stack.
+// placeNames are the names of a store, an endpoint and a stack as flags, in the environment and in
+// the file.
 var placeNames = [...][3]string{
 	{"--store", "--endpoint", "--stack"},
 	{"WAITLESS_STORE", "WAITLESS_ENDPOINT", "WAITLESS_STACK"},

@@ -21,7 +21,7 @@ import (
 const taskUsage = "the runner of a function: NAME=exec:COMMAND, NAME=http(s)://HOST/PATH or NAME=lambda:FUNCTION[@ENDPOINT]; " +
 	"or of the jobs of an action: ACTION=simulated|aws; may be given several times"
 
-// tryTask is what to try when a task cannot be used.
+// tryTask is the advice when a task cannot be used.
 const tryTask = "--task NAME=exec:COMMAND"
 
 // resolveTasks finds every function of the flow and of the given sub-flows before anything starts.
@@ -56,7 +56,7 @@ func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock,
 	return tasks, nil
 }
 
-// tryMoreTasks is what to try if a function of a sub-flow has no runner.
+// tryMoreTasks is the advice if a function of a sub-flow has no runner.
 const tryMoreTasks = "the same command with"
 
 // newTasks makes the runners of --task, and the file's runners for other names that wanted reports
@@ -168,7 +168,8 @@ func unusableTasks(err error) error {
 	return f
 }
 
-// unknownFunctions is the error for functions of a flow, at a path, that have no runner. Try is what to try, without the tasks.
+// unknownFunctions is the error for functions of a flow, at a path, that have no runner. Try is the
+// advice, without the tasks.
 func unknownFunctions(of, path string, missing []error, try string) error {
 	f := view.Usage(flow.Count(len(missing), "function")+" of "+of+" without a runner", try)
 	for _, err := range missing {

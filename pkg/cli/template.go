@@ -139,8 +139,8 @@ func (t *template) importInto(f *flowFile) error {
 	return nil
 }
 
-// readBelow reads a file of a folder or below it. A path or a link that leaves the folder is an error: the author of a template
-// does not choose what else of this machine is read.
+// readBelow reads a file of a folder or below it. A path or a link that leaves the folder is an
+// error: the author of a template does not choose other files of this machine.
 func readBelow(folder, path string) ([]byte, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -129,7 +129,7 @@ func (f flowFile) sameName(before []flowFile) flow.Problems {
 	return nil
 }
 
-// stdinName is what problems call a flow that was read from standard input.
+// stdinName is the name in problems of a flow that was read from standard input.
 const stdinName = "<stdin>"
 
 // readFlowOrStdin is readFlow, for which - is standard input, and which checks files beside flows, too.

@@ -11,9 +11,9 @@ type Health interface {
 	Requests
 	// Stack returns a stack, or nil if it does not exist.
 	Stack(ctx context.Context, name string) (*Stack, error)
-	// State returns the state of a resource, zero for other types than those below.
+	// State returns the state of a resource, zero for types without a constant below.
 	State(ctx context.Context, r Resource) (State, error)
-	// Ages returns the ages of the oldest messages by the names of queues, of those for which it is known.
+	// Ages returns the known ages of the oldest messages, by the names of queues.
 	Ages(ctx context.Context, queues []Resource) (map[string]time.Duration, error)
 	// Alarms returns the stack's alarms that are in the state ALARM: their names, each with its description.
 	Alarms(ctx context.Context, stack string) ([]string, error)

@@ -91,7 +91,7 @@ func (t withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// parseEndpoint rejects what cannot be the URL of an API.
+// parseEndpoint rejects a text that cannot be the URL of an API.
 func parseEndpoint(endpoint string) (*url.URL, error) {
 	base, err := url.Parse(endpoint)
 	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.User != nil {
@@ -238,7 +238,7 @@ const (
 	stackLongPause = 8 * time.Second
 )
 
-// patient is a client that tries again what failed for a while.
+// patient returns a client that retries failed requests for a while.
 func (o Opener) patient(transport http.RoundTripper) *http.Client {
 	client := retryablehttp.NewClient()
 	client.HTTPClient = clientWith(transport)

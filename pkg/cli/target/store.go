@@ -179,7 +179,7 @@ func wholeResponse(transport http.RoundTripper, r *http.Request) (*http.Response
 	return response, nil
 }
 
-// Hold opens a store that no other process holds. Try says what the user can do if a process holds
+// Hold opens a store that no other process holds. Try is the advice to the user if a process holds
 // it.
 func (o Opener) Hold(ctx context.Context, dir, try string) (Store, error) {
 	store, client, err := o.reach(ctx, dir)

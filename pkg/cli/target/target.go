@@ -55,7 +55,7 @@ type Store interface {
 type Lists interface {
 	rest.Index
 	rest.Flows
-	// SetProperties replaces the properties of a listed definition if they are those before.
+	// SetProperties replaces the properties of a listed definition if they equal before.
 	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
 	schedule.Store
 }
@@ -80,7 +80,8 @@ type Stores interface {
 type AWS interface {
 	Identity
 	StackReader
-	// Lambdas returns the Lambda functions of the account, or with onAWS false those at other endpoints.
+	// Lambdas returns the Lambda functions of the account, or with onAWS false the functions at
+	// other endpoints.
 	Lambdas(ctx context.Context, onAWS bool, now func() time.Time) local.Lambdas
 	// Jobs returns the services that run jobs, and the account that they belong to.
 	Jobs(ctx context.Context) (resume.Services, local.Account, error)
@@ -122,7 +123,7 @@ func AWSError(err error) error {
 	return view.Internal(err.Error(), "aws configure list, which shows what is configured")
 }
 
-// TryRegion is what to try if no region is configured.
+// TryRegion is the advice if no region is configured.
 const TryRegion = "AWS_REGION=eu-west-1 waitless ..."
 
 // Client is the management API of a target.

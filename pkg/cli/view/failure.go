@@ -34,7 +34,8 @@ func Usage(why, try string) *Failure { return &Failure{Exit: ExitUsage, Why: why
 // Internal returns the error for something that failed although the command line is right.
 func Internal(why, try string) *Failure { return &Failure{Exit: ExitInternal, Why: why, Try: try} }
 
-// Interrupted returns the error for a command that the user stopped, and what that means for the execution.
+// Interrupted returns the error for a command that the user stopped. Meaning is the consequence for
+// the execution.
 func Interrupted(meaning string) *Failure {
 	return &Failure{Exit: ExitInterrupted, Why: "interrupted; " + meaning}
 }

@@ -104,10 +104,10 @@ func terminalSize(file *os.File) (width, height int) {
 	return cmp.Or(max(width, 0), 80), cmp.Or(max(height, 0), 24)
 }
 
-// redraw returns what to write to a terminal to have lines in the place of old.
+// redraw returns the text that replaces old by lines on a terminal.
 //
-// A line is erased before it is written: erasing the rest after it would take
-// the last character of a line as wide as the terminal.
+// A line is erased before it is written: erasing the rest after it would take the last character of
+// a line as wide as the terminal.
 func redraw(old, lines []line, width int, color bool) string {
 	var out strings.Builder
 	if up := rowsOf(old, width); up > 0 {

@@ -158,7 +158,7 @@ func attrsOf(flow *flow.Flow, state machine.State, e machine.Event) []slog.Attr 
 	return attrs
 }
 
-// record logs what happened at an instant, with the attributes that have a value.
+// record logs a message at an instant, with the attributes that have a value.
 func (l *ExecutionLog) record(state machine.State, at time.Time, level slog.Level, message string, attrs ...slog.Attr) {
 	ctx, handler := context.Background(), l.Log.Handler()
 	if !handler.Enabled(ctx, level) {

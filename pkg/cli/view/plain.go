@@ -262,8 +262,8 @@ func jobID(submitted machine.Event) string {
 	return submitted.Output.Get("job_id").Text()
 }
 
-// causeIn returns what to say of a step's failure: nothing for a choice, in which the
-// step that failed has said it.
+// causeIn returns the text of a step's failure: nothing for a choice, because the failed step in it
+// has its own text.
 func causeIn(def *flow.Flow, e machine.Event) string {
 	step := def.All[e.Step]
 	if _, isChoice := step.Kind.(*flow.Choice); isChoice {
@@ -304,8 +304,9 @@ func EndText(flow *flow.Flow, state machine.State, events []machine.Event, told 
 	return Because(why, cause)
 }
 
-// failedStep returns the step in which the failure began that ended the execution, "" if there is none, and the cause
-// without it. What failed before that was caught. Of a failure in a fork the cause names the step.
+// failedStep returns the step in which the execution's final failure began, "" if there is none, and
+// the cause without it. Earlier failures were caught. Of a failure in a fork the cause names the
+// step.
 func failedStep(flow *flow.Flow, cause string, events []machine.Event) (step, why string) {
 	for _, e := range slices.Backward(events) {
 		switch {

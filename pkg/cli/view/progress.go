@@ -160,7 +160,7 @@ func (s *stepProgress) show(now int) {
 	s.note = strings.Join(texts, ", ")
 }
 
-// count counts what happened to a step in a foreach.
+// count counts an event of a step in a foreach.
 func (s *stepProgress) count(id engine.ID, e machine.Event) {
 	switch e.Type { //nolint:exhaustive // the others change nothing
 	case machine.StepEntered:

@@ -20,7 +20,8 @@ func Harmless(text string) string {
 	return escaped(text, func(r rune) bool { return IsControl(r) && r != '\n' && r != '\t' }, quotedRune)
 }
 
-// HarmlessJSON returns the same JSON value without control characters. JSON escapes those below U+0020 itself.
+// HarmlessJSON returns the same JSON value without control characters. JSON itself escapes
+// characters below U+0020.
 func HarmlessJSON(text string) string {
 	return escaped(text, func(r rune) bool { return IsControl(r) && r != '\n' }, func(r rune) string { return fmt.Sprintf(`\u%04x`, r) })
 }
