@@ -70,9 +70,9 @@ func Failure(name, cause string) Outcome {
 // functionPrefix begins the errors of a call, and optionally the type of an exception in `retry` and `catch`.
 const functionPrefix = "FC."
 
-// Thrown returns the outcome of a function that ended with an exception: the error is its type. The
-// error is [ErrorFunction], with the type in the cause, if there is no type, or if the type looks
-// like an error of the engine ("FnF.", "Token.") or of a call ("FC.").
+// Thrown returns the outcome of a function that ended with an exception: the error is its type.
+// Without a type, the error is [ErrorFunction]. It is also [ErrorFunction], with the type in the
+// cause, for a type that looks like an error of the engine ("FnF.", "Token.") or of a call ("FC.").
 func Thrown(exception, message string) Outcome {
 	switch {
 	case exception == "":
