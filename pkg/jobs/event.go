@@ -58,8 +58,8 @@ var (
 //
 //   - The source is the kind's source, or a source of the user's own that the rule admits. AWS
 //     accepts events from "aws." sources only from its services.
-//   - The sighting is a hint ([Sighting.IsHint]) if the text is a notification or the source is the
-//     user's own, because every principal that may send them chooses the content. It is also a hint
+//   - The sighting of a notification is a hint ([Sighting.IsHint]), and so is a sighting from the
+//     user's own source: every principal that may send them chooses the content. It is also a hint
 //     if the output was left out, or if the reason of a stop does not decide.
 //   - The account and the region of the event must be the account and the region of the job.
 func ReadEvent(text []byte) (Key, Sighting, error) { return Table{}.ReadEvent(text) }

@@ -82,8 +82,8 @@ type Sent struct {
 	RequestID string `json:"RequestId"`
 }
 
-// MessageParams returns the params of the service's operation for a message that the params of
-// StartJob describe, in the words of the vendor or of the service. Account and region apply to a
+// MessageParams returns the params of the service's operation for a message. The params of StartJob
+// describe the message in the words of the vendor or of the service. Account and region apply to a
 // topic that is given by name. Unique is the same text for the same start, by which a FIFO queue or
 // topic recognizes a repeated message. The error is a [*RequestError].
 func (k Kind) MessageParams(account, region string, params []byte, unique string) ([]byte, error) {

@@ -298,8 +298,8 @@ func (r *StartRequest) hasToken() bool {
 	return r.TaskToken != "" || r.CallbackID != "" || r.Token != ""
 }
 
-// checkWait rejects a wait for a message, which has no end, a callback without a wait, and an
-// account for anything but a job of a service.
+// checkWait rejects a wait for a message, which has no end, and a callback without a wait. It also
+// rejects an account for anything but a job of a service.
 func (r *StartRequest) checkWait(kind Kind) error {
 	params, _ := ObjectMembers("params", r.Params) // it was read before
 	switch {
