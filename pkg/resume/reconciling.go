@@ -78,8 +78,8 @@ const firstBelievedPoll = 2
 //
 //   - A poll without a valid MAC has no effect and reads nothing. The error is
 //     [token.ErrForged]: discard the message.
-//   - A poll that is early is sent again. An early poll of a callback is followed by the next
-//     poll at once, so that chains of early polls merge and end with the token.
+//   - A poll that is early is sent again. The next poll follows an early poll of a callback
+//     at once, so that chains of early polls merge and end with the token.
 //   - After any other error, deliver the same poll again.
 //
 // If the service does not respond, the next poll asks again: a service that is down for long must

@@ -9,10 +9,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// stopJob stops the job of a step of a stopped execution, if the step's run still goes on and no
-// other token waits for the job. Until the service accepts the stop, or the job has ended, the next
-// poll tries again: the service may not respond, lack the right, or refuse to stop a job that only
-// begins.
+// stopJob stops the job of a step of a stopped execution. It stops no job if the step's run has
+// ended, or if another token waits for the job. Until the service accepts the stop, or the job has
+// ended, the next poll tries again: the service may not respond, lack the right, or refuse to stop
+// a job that only begins.
 //
 // The token was closed before, so the stop of the execution is durable. The description comes
 // first, because a resource may run for another token by now.
