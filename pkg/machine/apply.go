@@ -2,107 +2,118 @@ package machine
 
 import (
 	"slices"
+	"time"
 
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
+
+// Apply applies a signal to the state s. Steps that need nothing from outside run until a step
+// waits or the execution ends.
+//
+// An error means that the definition cannot have led to s, or that env lacks something: a defect or
+// damage. A failed task is no error but a part of the result.
+func Apply(env Env, s State, sig Signal) (Next, error) {
+	if err := check(env, s); err != nil {
+		return Next{}, err
+	}
+	r := runToFit(env, s, sig)
+	switch {
+	case r.needsLoad():
+		return Next{State: s, Load: r.lookup.Load}, nil
+	case r.err != nil:
+		return Next{}, r.err
+	}
+	if r.next.Changed {
+		r.keepUntil(r.waitsUntil())
+		r.armTimer()
+	}
+	return r.next, nil
+}
+
+// run is one application of a signal: it runs series of steps of all kinds over the kernel.
+type run struct {
+	tx
+	// framed and around are those of [run.frame], kept here so that they need no memory of their own.
+	framed flow.Frame
+	around surroundings
+}
+
+func newRun(env Env, s State, at time.Time, p plan) *run {
+	if at.Before(s.At) {
+		at = s.At
+	}
+	return &run{tx: tx{env: env, next: Next{State: s}, at: at, kept: len(s.Series), lookup: value.Lookup{Known: env.Loaded}, plan: p}}
+}
 
 // apply changes the state as the signal says. A signal that does not apply changes nothing.
 func (r *run) apply(sig Signal) {
 	if !r.concerns(sig) || r.timeIsUp() && r.timeOut(sig) {
 		return
 	}
-	switch sig := sig.(type) {
+	w := r.state().Waiting
+	switch is := sig.(type) {
 	case Started:
-		r.begin()
-	case Returned:
-		r.resolve(sig.Outcome, token.ClosedByTask)
-	case Submitted:
-		r.submitted(sig.Output)
-	case Queued:
-		r.queued()
-	case TokenClosed:
-		if sig.Reply != nil {
-			r.submitted(*sig.Reply)
-		}
-		r.resolve(sig.Outcome, sig.By)
-	case BeatSeen:
-		r.beatSeen(sig.Beat)
+		r.start()
+	case StopRequested: // a closer may have been told of a success, so the token of a waiting attempt is closed first
+		r.decide(StatusStopped, token.Outcome{Error: is.Error, Cause: is.Cause}.Cut())
+		r.endOrClose()
 	case TimerDue:
-		r.timerDue()
-	case StopRequested:
-		r.stop(sig.Error, sig.Cause)
-	case LanesJoined:
-		r.lanesJoined(sig)
-	case LaneFailed:
-		r.laneFailed(sig.Failure)
+		switch {
+		case w == nil || w.Due.IsZero() || r.at.Before(w.Due):
+		case w.For == WaitingForNextItem:
+			r.resumed, _ = r.leaveWaiting()
+			r.advance(r.resumed)
+		default:
+			r.signal(w, sig)
+		}
+	case Returned, Submitted, Queued, TokenClosed, BeatSeen, LanesJoined, LaneFailed:
+		r.signal(w, sig)
 	}
+}
+
+// signal applies a signal that concerns the step which waits.
+func (r *run) signal(w *Waiting, sig Signal) {
+	step := r.env.Flow.All[w.Attempt.Step]
+	r.advance(kindOf(step).signal(r, step, sig))
 }
 
 // concerns reports whether the state waits for the signal. Any other signal changes nothing, even
 // at the time limit.
 func (r *run) concerns(sig Signal) bool {
 	s := r.state()
+	waitsFor := func(attempt Attempt, ways ...WaitingFor) bool {
+		return s.Waiting != nil && s.Waiting.Attempt == attempt && slices.Contains(ways, s.Waiting.For)
+	}
 	switch sig := sig.(type) {
 	case Started:
 		return s.Status == StatusStarting
 	case Returned:
-		return r.waitsFor(sig.Attempt, WaitingForCall, WaitingForClaim)
+		return waitsFor(sig.Attempt, WaitingForCall, WaitingForClaim)
 	case Submitted:
-		return r.waitsFor(sig.Attempt, WaitingForToken)
+		return waitsFor(sig.Attempt, WaitingForToken)
 	case Queued:
-		return r.waitsFor(sig.Attempt, WaitingForToken)
+		return waitsFor(sig.Attempt, WaitingForToken)
 	case TokenClosed:
-		return r.waitsFor(sig.Attempt, WaitingForToken)
+		return waitsFor(sig.Attempt, WaitingForToken)
 	case BeatSeen:
-		return r.waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Token.Beat)
+		return waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Token.Beat)
 	case LanesJoined:
-		return r.waitsFor(sig.Attempt, WaitingForLanes)
+		return waitsFor(sig.Attempt, WaitingForLanes)
 	case LaneFailed:
-		return r.waitsFor(sig.Attempt, WaitingForLanes) && s.Ending == nil
+		return waitsFor(sig.Attempt, WaitingForLanes) && s.Ending == nil
 	case TimerDue, StopRequested:
 	}
 	return !s.Status.Final() && s.Ending == nil
 }
 
-// waitsFor reports whether the state waits for the attempt in one of these ways.
-func (r *run) waitsFor(attempt Attempt, ways ...WaitingFor) bool {
-	w := r.state().Waiting
-	return w != nil && w.Attempt == attempt && slices.Contains(ways, w.For)
-}
-
-// timerDue does what is due.
-func (r *run) timerDue() {
-	w := r.state().Waiting
-	if w == nil || w.Due.IsZero() || r.at.Before(w.Due) {
-		return
-	}
-	switch w.For {
-	case WaitingForInstant:
-		r.waited()
-	case WaitingForClaim:
-		r.claimLapsed()
-	case WaitingForToken:
-		r.overdue()
-	case WaitingForRetry:
-		r.tryAgain(r.leaveWaiting())
-	case WaitingForPoll:
-		r.pollDue()
-	case WaitingForNextItem:
-		r.resumeInNextLogItem()
-	case WaitingForCall:
-		r.callDue()
-	case WaitingForLanes: // has no due
-	}
-}
-
-// begin enters the flow, or the first item of a lane.
-func (r *run) begin() {
-	r.ownState()
-	s := r.state()
-	s.Status = StatusRunning
+// start enters the flow, or the first item of a lane.
+func (r *run) start() {
+	s := r.begin()
 	if s.isLane() {
-		r.advance(r.enterItem(s.Lane.Index))
+		fork := r.env.Flow.All[s.Series[0].Owner.Step]
+		r.advance(kindOf(fork).enterItem(r, fork, s.Lane.Index))
 		return
 	}
 	if step := r.needsCallbackBase(); step != nil {
@@ -116,10 +127,10 @@ func (r *run) begin() {
 	}
 	first := r.env.Flow.Steps[0]
 	if len(s.Series) == 0 {
-		s.Series = append(s.Series, Series{Local: value.Object()})
+		r.open(Series{Local: value.Object()})
 	} else {
-		first = r.redrivenStep()
+		first = stepNamed(r.env.Flow, s.Redriven.Step) // nil for the end of the innermost series
 	}
-	s.Series[0].Input = input
+	r.setInput(input)
 	r.advance(first)
 }

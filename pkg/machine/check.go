@@ -49,7 +49,7 @@ func (s *State) mayOpen(flow *flow.Flow, i int) bool {
 	case inFork != (owner.Kind == OwnerItem), inFork && s.Series[i-1].Owner.Step != owner.Step, i == 0 && owner.Kind != OwnerFork:
 		return false
 	}
-	return hasOwner(flow, owner)
+	return owner.Step >= 0 && owner.Step < len(flow.All) && kindOf(flow.All[owner.Step]).owns(owner)
 }
 
 // canWait reports whether the waiting step can wait for this.
@@ -61,54 +61,5 @@ func canWait(def *flow.Flow, waiting *Waiting) bool {
 	if waiting.For == WaitingForNextItem {
 		return true
 	}
-	switch kind := def.All[i].Kind.(type) {
-	case *flow.Task:
-		return canTaskWait(kind, waiting)
-	case *flow.Wait:
-		return waiting.For == WaitingForInstant
-	case *flow.Parallel, *flow.Foreach:
-		return waiting.For == WaitingForLanes && waiting.Lanes > 1 && waiting.Lanes <= MaxLanes
-	case *flow.Pass, *flow.Choice, *flow.Succeed, *flow.Fail:
-	}
-	return false
-}
-
-func canTaskWait(task *flow.Task, waiting *Waiting) bool {
-	if len(waiting.Retried) != 0 && len(waiting.Retried) != len(task.Retry) || (waiting.Polls > 0) != (task.Poll != nil) {
-		return false
-	}
-	switch waiting.For {
-	case WaitingForRetry:
-		return len(waiting.Retried) > 0
-	case WaitingForPoll:
-		return task.Poll != nil
-	case WaitingForClaim:
-		return task.Poll == nil
-	case WaitingForInstant, WaitingForNextItem, WaitingForLanes:
-		return false
-	case WaitingForCall, WaitingForToken:
-	}
-	return true
-}
-
-// hasOwner reports whether the flow has the branch or the entry that owns a series.
-func hasOwner(def *flow.Flow, owner Owner) bool {
-	if owner.Step < 0 || owner.Step >= len(def.All) {
-		return false
-	}
-	choice, _ := def.All[owner.Step].Kind.(*flow.Choice)
-	task := taskOf(def.All[owner.Step])
-	switch owner.Kind {
-	case OwnerChoice:
-		return choice != nil && (owner.Branch >= 0 && owner.Branch < len(choice.Branches) || owner.Branch == defaultBranch && choice.Default != nil)
-	case OwnerCatch:
-		return task != nil && owner.Branch >= 0 && owner.Branch < len(task.Catch) && len(task.Catch[owner.Branch].Steps) > 0
-	case OwnerFork:
-		return def.All[owner.Step].IsFork() && owner.Branch == 0
-	case OwnerItem:
-		parallel, _ := def.All[owner.Step].Kind.(*flow.Parallel)
-		return owner.Branch >= 0 && (parallel == nil || owner.Branch < len(parallel.Branches)) && def.All[owner.Step].IsFork()
-	case OwnerFlow:
-	}
-	return false
+	return kindOf(def.All[i]).canWait(waiting)
 }

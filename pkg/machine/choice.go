@@ -1,36 +1,43 @@
 package machine
 
 import (
+	"slices"
+
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/value"
 )
 
+type choiceKind struct {
+	plain
+	*flow.Choice
+}
+
 // defaultBranch is the Branch of a choice's default.
 const defaultBranch = -1
 
-// choose enters the first branch whose condition holds. Its steps run as a series before its goto
+// enter begins the first branch whose condition holds. Its steps run as a series before its goto
 // is followed.
-func (r *run) choose(step *flow.Step, choice *flow.Choice, input value.Value) *flow.Step {
-	index, branch := pick(choice, &expr.Scope{Self: input, Lookup: &r.lookup})
+func (k choiceKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
+	index, branch := k.pick(&expr.Scope{Self: input, Lookup: &r.lookup})
 	if branch == nil || len(branch.Steps) == 0 {
-		return r.exitChoice(step, branch, input, value.Object())
+		return k.exit(r, step, branch, input, value.Object())
 	}
-	r.state().Series = append(r.state().Series, Series{Owner: Owner{OwnerChoice, step.Index, index}, Input: input, Local: value.Object()})
+	r.open(Series{Owner: Owner{OwnerChoice, step.Index, index}, Input: input, Local: value.Object()})
 	return branch.Steps[0]
 }
 
-func pick(choice *flow.Choice, scope *expr.Scope) (int, *flow.Branch) {
-	for i := range choice.Branches {
-		if choice.Branches[i].Condition.Holds(scope) {
-			return i, &choice.Branches[i]
+func (k choiceKind) pick(scope *expr.Scope) (int, *flow.Branch) {
+	for i := range k.Branches {
+		if k.Branches[i].Condition.Holds(scope) {
+			return i, &k.Branches[i]
 		}
 	}
-	return defaultBranch, choice.Default
+	return defaultBranch, k.Default
 }
 
-// exitChoice follows the goto of the branch, which has precedence over the end of the step.
-func (r *run) exitChoice(step *flow.Step, branch *flow.Branch, input, local value.Value) *flow.Step {
+// exit follows the goto of the branch, which has precedence over the end of the step.
+func (choiceKind) exit(r *run, step *flow.Step, branch *flow.Branch, input, local value.Value) *flow.Step {
 	next := after(step)
 	if branch != nil && branch.Goto != nil {
 		next = branch.Goto
@@ -38,10 +45,22 @@ func (r *run) exitChoice(step *flow.Step, branch *flow.Branch, input, local valu
 	return r.exitTo(next, step, input, local, 0)
 }
 
-func branchOf(step *flow.Step, index int) *flow.Branch {
-	choice, _ := step.Kind.(*flow.Choice)
+func (k choiceKind) resume(r *run, step *flow.Step, ended Series) *flow.Step {
+	return k.exit(r, step, k.branch(ended.Owner.Branch), ended.Input, ended.Local)
+}
+
+func (k choiceKind) branch(index int) *flow.Branch {
 	if index == defaultBranch {
-		return choice.Default
+		return k.Default
 	}
-	return &choice.Branches[index]
+	return &k.Branches[index]
+}
+
+func (k choiceKind) owns(o Owner) bool {
+	return o.Kind == OwnerChoice && (o.Branch >= 0 && o.Branch < len(k.Branches) || o.Branch == defaultBranch && k.Default != nil)
+}
+
+func (k choiceKind) ownerOf(series *flow.Series) Owner {
+	in := func(b flow.Branch) bool { return len(b.Steps) > 0 && b.Steps[0].Series == series }
+	return Owner{Kind: OwnerChoice, Branch: slices.IndexFunc(k.Branches, in)} // or defaultBranch
 }

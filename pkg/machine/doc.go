@@ -8,8 +8,10 @@
 //   - A parallel or a foreach has lanes: each is a state of its own with a log of its own, which [NewLane] makes of its parent.
 //   - Large values are references to earlier items of the log. Apply asks for those that it needs, see [Next.Load].
 //
-// run.go is the kernel, apply.go has the signals, and each kind of step has a file. item.go keeps
-// the size of an item within its limit, codec.go is the stored form.
+// kernel.go alone writes the state, with the limits in limit.go, item.go and keep.go. apply.go has the
+// signals, series.go and end.go run the steps, and data.go is what their data may read. kind.go chooses
+// the kind of a step, each of which has a file: task.go with retry.go, token.go, poll.go, outcome.go and
+// subflow.go, and fork.go, wait.go, choice.go and pass.go. codec.go is the stored form.
 //
 // This package may change between releases.
 package machine

@@ -16,43 +16,22 @@ func (r *run) succeed(flow Series) {
 		r.failExecution(nil, *err)
 		return
 	}
-	s := r.state()
 	r.emit(Event{Type: ExecutionSucceeded, Step: NoStep, Output: output})
-	s.Status, s.Output = StatusSucceeded, output
-	r.closeExecution()
-}
-
-// stop ends the execution. The token of a waiting attempt is closed first and its outcome recorded:
-// a closer may have been told of a success.
-func (r *run) stop(name, cause string) {
-	r.decide(StatusStopped, token.Outcome{Error: name, Cause: cause}.Cut())
-	r.endOrClose()
-}
-
-// decide records how the execution is going to end.
-func (r *run) decide(status Status, why token.Outcome) {
-	r.ownState()
-	r.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, Entry: r.entry()}
+	r.close(StatusSucceeded, token.Success(output))
 }
 
 // endOrClose ends the execution as decided, or closes the token or stops the lanes that it waits for.
 func (r *run) endOrClose() {
-	switch w := r.state().Waiting; {
-	case w.forLanes():
-		r.next.Commands = append(r.next.Commands, StopLanes{Attempt: w.Attempt, Count: w.Lanes})
-	case w == nil || w.Token == nil:
-		r.endAsDecided()
-	default:
-		closing := r.closeForEnd(w)
+	command := r.pending(ExecutedNever)
+	if closing, ok := command.(CloseToken); ok {
 		closing.AfterCommit = true
-		r.next.Commands = append(r.next.Commands, closing)
+		command = closing
 	}
-}
-
-func (r *run) closeForEnd(w *Waiting) CloseToken {
-	return CloseToken{
-		Attempt: w.Attempt, Handle: w.Token.Handle, Closing: token.CloseOp{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at},
+	if command == nil {
+		r.endAsDecided()
+		return
 	}
+	r.do(command)
 }
 
 // endedBefore is the outcome of an attempt that ends with the execution. Its cause has the reason of a stop.
@@ -74,9 +53,7 @@ func (r *run) endedBefore() token.Outcome {
 
 // endAsDecided makes the end that was decided final. Only a lane's failure decides a failure.
 func (r *run) endAsDecided() {
-	s := r.state()
-	ending := s.Ending
-	s.Ending = nil
+	ending := r.decided()
 	if ending.Status == StatusFailed {
 		r.forkFailed(r.env.Flow.All[r.endedWaiting.Attempt.Step], token.Outcome{Error: ending.Error, Cause: ending.Cause})
 		return
@@ -86,29 +63,24 @@ func (r *run) endAsDecided() {
 
 // end ends the execution or the lane without an output. A lane has no event for it.
 func (r *run) end(status Status, name, cause string) {
-	s := r.state()
-	if !s.isLane() {
-		r.emit(Event{Type: endEvent(status), Step: NoStep, Error: name, Cause: cause})
+	if !r.state().isLane() {
+		event := ExecutionStopped
+		switch status {
+		case StatusFailed:
+			event = ExecutionFailed
+		case StatusTimedOut:
+			event = ExecutionTimedOut
+		case StatusStarting, StatusRunning, StatusSucceeded, StatusStopped:
+		}
+		r.emit(Event{Type: event, Step: NoStep, Error: name, Cause: cause})
 	}
-	s.Status, s.Error, s.Cause = status, name, cause
-	r.closeExecution()
+	r.close(status, token.Outcome{Error: name, Cause: cause})
 }
 
-func endEvent(status Status) EventType {
-	switch status {
-	case StatusFailed:
-		return ExecutionFailed
-	case StatusTimedOut:
-		return ExecutionTimedOut
-	case StatusStarting, StatusRunning, StatusSucceeded, StatusStopped:
-	}
-	return ExecutionStopped
-}
-
-// fail fails step, and the execution with it.
-func (r *run) fail(step *flow.Step, failure token.Outcome) {
+// fail fails step, and the execution with it. No step is next.
+func (r *run) fail(step *flow.Step, failure token.Outcome) *flow.Step {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
-	r.failExecution(step, failure)
+	return r.failExecution(step, failure)
 }
 
 // forkFailed fails a fork because of a lane, whose cause names the step that failed.
@@ -121,7 +93,7 @@ func (r *run) forkFailed(step *flow.Step, failure token.Outcome) {
 // failExecution fails the open choices and forks, inner ones first, and the execution or the lane.
 // The task of an open catch has failed before, and the fork of a lane fails in the lane's parent.
 // Outside of the item of the step in which the failure began, the cause names that step, once.
-func (r *run) failExecution(began *flow.Step, failure token.Outcome) {
+func (r *run) failExecution(began *flow.Step, failure token.Outcome) *flow.Step {
 	s := r.state()
 	if began != nil {
 		r.failedAt(began)
@@ -138,13 +110,7 @@ func (r *run) failExecution(began *flow.Step, failure token.Outcome) {
 		failure = located(began, s.Items(), failure)
 	}
 	r.end(StatusFailed, failure.Error, failure.Cause)
-}
-
-// failedAt records the step that fails the execution.
-func (r *run) failedAt(step *flow.Step) {
-	if s := r.state(); !s.isLane() {
-		s.FailedStep = StepIn(step.Name, Iterations(step, s.Items()))
-	}
+	return nil
 }
 
 // located returns the failure with a cause that names the step in the items around it: "step Bad[17]: why".
@@ -189,9 +155,4 @@ func smallOutcome(outcome token.Outcome) token.Outcome {
 		outcome.Output = value.Missing()
 	}
 	return outcome
-}
-
-func (r *run) closeExecution() {
-	s := r.state()
-	s.Series, s.Waiting, s.By, s.Generation = nil, nil, r.env.Cause, r.env.Generation
 }

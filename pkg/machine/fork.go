@@ -11,56 +11,158 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// fork begins a parallel or a foreach. With fewer than two lanes its items run in this log (rule 14).
-func (r *run) fork(step *flow.Step, input value.Value) *flow.Step {
-	items, lanes := 0, MaxLanes
-	if foreach, ok := step.Kind.(*flow.Foreach); ok {
-		collection := r.collection(foreach, input)
-		if collection.Kind() != value.KindArray {
-			r.fail(step, token.Failure(ErrorInvalidArgument,
-				fmt.Sprintf("step %s: collection %s is %s; allowed: a list", step.Name, foreach.Collection, value.Shown(collection))))
-			return nil
-		}
-		items, lanes = collection.Len(), foreach.MaxConcurrency
-	} else if parallel, ok := step.Kind.(*flow.Parallel); ok {
-		items = len(parallel.Branches)
+// forkKind is a parallel or a foreach. Its items are the branches or the iterations.
+type forkKind[I items] struct{ items I }
+
+type items interface {
+	// count returns how many items the step has with this input, and how many lanes run them at most. It
+	// fails the step and returns a negative number if the input has no items.
+	count(r *run, step *flow.Step, input value.Value) (items, lanes int)
+	// item returns the input and the steps of an item, no steps if there is no such item.
+	item(r *run, input value.Value, index int) (value.Value, []*flow.Step)
+	// events are those that enter and leave an item.
+	events() (entered, exited EventType)
+	// has reports whether the definition may lead to the item.
+	has(index int) bool
+}
+
+// forkRun is a fork in an application.
+type forkRun struct {
+	*run
+	step  *flow.Step
+	items items
+}
+
+func (k forkKind[I]) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
+	return forkRun{r, step, k.items}.enter(input)
+}
+
+func (k forkKind[I]) enterItem(r *run, step *flow.Step, index int) *flow.Step {
+	return forkRun{r, step, k.items}.enterItem(index)
+}
+
+func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
+	switch sig := sig.(type) {
+	case LanesJoined:
+		return forkRun{r, step, k.items}.joined(sig)
+	case LaneFailed: // ends this log, and stops the other lanes first (rule 19)
+		r.decide(StatusFailed, sig.Failure.Cut())
+		r.endOrClose()
+	case Started, Returned, Submitted, Queued, TokenClosed, BeatSeen, TimerDue, StopRequested:
 	}
-	if lanes = min(lanes, items); lanes > 1 {
-		r.waitForLanes(step, input, items, lanes)
+	return nil
+}
+
+func (k forkKind[I]) resume(r *run, step *flow.Step, ended Series) *flow.Step {
+	return forkRun{r, step, k.items}.endItem(ended)
+}
+
+func (forkKind[I]) pending(r *run, _ *flow.Step, executed Executed) Command {
+	s := r.state()
+	if s.Ending != nil {
+		return StopLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Lanes}
+	}
+	return StartLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Lanes, Executed: executed}
+}
+
+func (forkKind[I]) canWait(w *Waiting) bool {
+	return w.For == WaitingForLanes && w.Lanes > 1 && w.Lanes <= MaxLanes
+}
+
+func (k forkKind[I]) owns(o Owner) bool {
+	return o.Kind == OwnerFork && o.Branch == 0 || o.Kind == OwnerItem && o.Branch >= 0 && k.items.has(o.Branch)
+}
+
+func (forkKind[I]) ownerOf(*flow.Series) Owner { return Owner{Kind: OwnerItem} }
+
+type branches struct{ *flow.Parallel }
+
+func (b branches) count(*run, *flow.Step, value.Value) (items, lanes int) {
+	return len(b.Branches), MaxLanes
+}
+
+func (b branches) item(_ *run, input value.Value, index int) (value.Value, []*flow.Step) {
+	if !b.has(index) {
+		return input, nil
+	}
+	return input, b.Branches[index]
+}
+
+func (branches) events() (entered, exited EventType) { return BranchEntered, BranchExited }
+
+func (b branches) has(index int) bool { return index < len(b.Branches) }
+
+type iterations struct{ *flow.Foreach }
+
+func (i iterations) count(r *run, step *flow.Step, input value.Value) (items, lanes int) {
+	collection := i.collection(r, input)
+	if collection.Kind() != value.KindArray {
+		r.fail(step, token.Failure(ErrorInvalidArgument,
+			fmt.Sprintf("step %s: collection %s is %s; allowed: a list", step.Name, i.Collection, value.Shown(collection))))
+		return -1, 0
+	}
+	return collection.Len(), i.MaxConcurrency
+}
+
+func (i iterations) item(r *run, input value.Value, index int) (value.Value, []*flow.Step) {
+	collection := i.collection(r, input)
+	if index >= collection.Len() {
+		return input, nil
+	}
+	members := []value.Member{{Key: i.Item, Value: collection.At(index)}}
+	if i.Index != "" {
+		members = append(members, value.Member{Key: i.Index, Value: value.Int(int64(index))})
+	}
+	return value.Merge(r.lookup.Open(input), value.Object(members...)), i.Steps
+}
+
+func (i iterations) collection(r *run, input value.Value) value.Value {
+	return r.lookup.Open(i.Collection.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}))
+}
+
+func (iterations) events() (entered, exited EventType) { return IterationEntered, IterationExited }
+
+func (iterations) has(int) bool { return true }
+
+// enter begins the fork. With fewer than two lanes its items run in this log (rule 14).
+func (r forkRun) enter(input value.Value) *flow.Step {
+	items, lanes := r.items.count(r.run, r.step, input)
+	if items < 0 {
 		return nil
 	}
+	if lanes = min(lanes, items); lanes > 1 {
+		return r.waitForLanes(input, items, lanes)
+	}
 	s := r.state()
-	s.Series = append(s.Series, Series{
-		Owner: Owner{Kind: OwnerFork, Step: step.Index}, Input: input, Local: value.Array(), Entered: s.Events, Since: s.Trace.since(r.at),
+	r.open(Series{
+		Owner: Owner{Kind: OwnerFork, Step: r.step.Index}, Input: input, Local: value.Array(), Entered: s.Events, Since: s.Trace.since(r.at),
 	})
 	return r.enterItem(0)
 }
 
-// waitForLanes waits for the lanes of a step that was just entered.
-func (r *run) waitForLanes(step *flow.Step, input value.Value, items, lanes int) {
+// waitForLanes waits for the lanes of the step, which was just entered.
+func (r forkRun) waitForLanes(input value.Value, items, lanes int) *flow.Step {
 	s := r.state()
-	first, block := s.FirstID+s.Events+s.Reserved, r.block(step)
+	first, block := s.FirstID+s.Events+s.Reserved, r.block()
 	if block > (math.MaxInt-first)/lanes/2 {
-		r.fail(step, token.Failure(ErrorEventLimit, fmt.Sprintf("step %s: there are no more ids for the events of its lanes; nest less, or split the work "+
-			"into several executions", step.Name)))
-		return
+		return r.fail(r.step, token.Failure(ErrorEventLimit, fmt.Sprintf("step %s: there are no more ids for the events of its lanes; nest less, or split the "+
+			"work into several executions", r.step.Name)))
 	}
-	entered := &r.next.Events[len(r.next.Events)-1]
-	entered.Lanes, entered.Block = lanes, block
-	s.Reserved += lanes * block
-	s.Waiting = &Waiting{
-		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForLanes, Input: input, Entry: r.entry(),
-		Lanes: lanes, FirstID: first, Block: block, Items: items,
-	}
-	r.next.Commands = append(r.next.Commands, StartLanes{Attempt: s.Waiting.Attempt, Count: lanes})
+	r.reserve(lanes, block)
+	attempt := Attempt{Step: r.step.Index, Number: s.Events}
+	r.wait(&Waiting{
+		Attempt: attempt, For: WaitingForLanes, Input: input, Entry: r.entry(), Lanes: lanes, FirstID: first, Block: block, Items: items,
+	})
+	r.do(StartLanes{Attempt: attempt, Count: lanes})
+	return nil
 }
 
 // block is the number of ids for each lane of the step: for its own events, and for those of the
 // lanes of all forks that it may enter. It is huge if there are not so many numbers.
-func (r *run) block(step *flow.Step) int {
+func (r forkRun) block() int {
 	events := r.env.Limits.events()
 	size, perLevel := events, events/2*MaxLanes // a fork has at least two events
-	for range forksInside(r.env.Flow, step) {
+	for range forksInside(r.env.Flow, r.step) {
 		if size > math.MaxInt/perLevel {
 			return math.MaxInt
 		}
@@ -94,60 +196,31 @@ func NeedsOutputs(flow *flow.Flow, attempt Attempt) bool { return needsOutputs(f
 
 func needsOutputs(step *flow.Step) bool { return step.Data.ReadsResult() }
 
-func (r *run) collection(foreach *flow.Foreach, input value.Value) value.Value {
-	return r.lookup.Open(foreach.Collection.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}))
-}
-
-// enterItem enters an item of the innermost fork, or leaves the fork if it has no such item. It
-// returns the next step.
-func (r *run) enterItem(index int) *flow.Step {
-	s, fork := r.state(), *r.innermost()
-	step := r.env.Flow.All[fork.Owner.Step]
-	entered, input, steps := r.item(step, fork.Input, index)
+// enterItem enters an item of the step, or leaves the fork if it has no such item.
+func (r forkRun) enterItem(index int) *flow.Step {
+	fork := *r.innermost()
+	input, steps := r.items.item(r.run, fork.Input, index)
 	if len(steps) == 0 {
-		return r.endFork(step, fork)
+		return r.end(fork)
 	}
-	number := r.emit(Event{Type: entered, Step: step.Index, Index: index})
-	s.Series = append(s.Series, Series{
-		Owner: Owner{OwnerItem, step.Index, index}, Input: input, Local: value.Object(), Entered: number, Since: s.Trace.since(r.at),
+	entered, _ := r.items.events()
+	number := r.emit(Event{Type: entered, Step: r.step.Index, Index: index})
+	r.open(Series{
+		Owner: Owner{OwnerItem, r.step.Index, index}, Input: input, Local: value.Object(), Entered: number, Since: r.state().Trace.since(r.at),
 	})
 	return steps[0]
 }
 
-// item returns the event, the input and the steps of an item, no steps if the fork does not have it.
-func (r *run) item(step *flow.Step, input value.Value, index int) (EventType, value.Value, []*flow.Step) {
-	if parallel, ok := step.Kind.(*flow.Parallel); ok {
-		if index >= len(parallel.Branches) {
-			return BranchEntered, input, nil
-		}
-		return BranchEntered, input, parallel.Branches[index]
-	}
-	foreach, _ := step.Kind.(*flow.Foreach)
-	collection := r.collection(foreach, input)
-	if index >= collection.Len() {
-		return IterationEntered, input, nil
-	}
-	members := []value.Member{{Key: foreach.Item, Value: collection.At(index)}}
-	if foreach.Index != "" {
-		members = append(members, value.Member{Key: foreach.Index, Value: value.Int(int64(index))})
-	}
-	return IterationEntered, r.merge(input, value.Object(members...)), foreach.Steps
-}
-
 // endItem leaves an item, whose series was the innermost one, and enters the next one.
-func (r *run) endItem(step *flow.Step, ended Series) *flow.Step {
-	exited := IterationExited
-	if _, ok := step.Kind.(*flow.Parallel); ok {
-		exited = BranchExited
-	}
-	r.emit(Event{Type: exited, Step: step.Index, Index: ended.Owner.Branch})
+func (r forkRun) endItem(ended Series) *flow.Step {
+	_, exited := r.items.events()
+	r.emit(Event{Type: exited, Step: r.step.Index, Index: ended.Owner.Branch})
 	s, fork := r.state(), r.innermost()
-	if needsOutputs(step) {
-		fork.Local = r.withOutput(fork.Local, ended.Local)
+	if needsOutputs(r.step) {
+		r.setLocal(r.withOutput(fork.Local, ended.Local))
 	}
-	if err := r.limitsReached(step, fork.Input, fork.Local); err != nil {
-		r.failExecution(step, *err)
-		return nil
+	if err := r.limitsReached(r.step, fork.Input, fork.Local); err != nil {
+		return r.failExecution(r.step, *err)
 	}
 	r.independent = r.independent || len(s.Series) <= r.kept
 	distance := 1
@@ -155,13 +228,6 @@ func (r *run) endItem(step *flow.Step, ended Series) *flow.Step {
 		distance = s.Lane.Count
 	}
 	return r.enterItem(ended.Owner.Branch + distance)
-}
-
-// leaveSeries leaves the innermost series.
-func (r *run) leaveSeries() {
-	s := r.state()
-	s.Series = s.Series[:len(s.Series)-1]
-	r.kept = min(r.kept, len(s.Series))
 }
 
 // WaitingPlace returns the [Call.Place] of the attempt or the poll that the state waits for.
@@ -203,7 +269,7 @@ func PlaceIn(open []Series, number int) string {
 const maxTail = 1 << 10
 
 // withOutput adds an output to the lists of outputs.
-func (r *run) withOutput(lists, output value.Value) value.Value {
+func (r forkRun) withOutput(lists, output value.Value) value.Value {
 	all, tail := elements(r.lookup.Open(lists)), value.Array()
 	if last := len(all) - 1; last >= 0 && all[last].Size() < maxTail {
 		all, tail = all[:last], r.lookup.Open(all[last])
@@ -212,7 +278,7 @@ func (r *run) withOutput(lists, output value.Value) value.Value {
 }
 
 // joinedLists is one list of all outputs.
-func (r *run) joinedLists(lists value.Value) value.Value {
+func (r forkRun) joinedLists(lists value.Value) value.Value {
 	var all []value.Value
 	for _, list := range elements(r.lookup.Open(lists)) {
 		all = append(all, elements(r.lookup.Open(list))...)
@@ -228,56 +294,53 @@ func elements(array value.Value) []value.Value {
 	return list
 }
 
-// endFork continues after the last item of this log: with the end of the lane, or of the step.
-func (r *run) endFork(step *flow.Step, fork Series) *flow.Step {
-	s := r.state()
+// end continues after the last item of this log: with the end of the lane, or of the step.
+func (r forkRun) end(fork Series) *flow.Step {
 	r.leaveSeries()
 	r.independent = false
 	local := value.Missing()
-	if needsOutputs(step) {
+	if needsOutputs(r.step) {
 		local = r.joinedLists(fork.Local)
 	}
-	if len(s.Series) > 0 {
-		return r.exitFork(step, fork.Input, local)
+	if len(r.state().Series) > 0 {
+		return r.exit(fork.Input, local)
 	}
-	s.Status, s.Output = StatusSucceeded, local
-	r.closeExecution()
+	r.close(StatusSucceeded, token.Success(local))
 	return nil
 }
 
-// exitFork ends the step. The limit of its data is checked before its mappings read large values.
-func (r *run) exitFork(step *flow.Step, input, local value.Value) *flow.Step {
-	if err := r.checkData(step, input, local); err != nil {
-		r.fail(step, *err)
-		return nil
+// exit ends the step. The limit of its data is checked before its mappings read large values.
+func (r forkRun) exit(input, local value.Value) *flow.Step {
+	if err := r.checkData(r.step, input, local); err != nil {
+		return r.fail(r.step, *err)
 	}
-	return r.exit(step, input, local, 0)
+	return r.run.exit(r.step, input, local, 0)
 }
 
-// lanesJoined continues after all lanes: with the end that was decided, with the failure of a lane,
+// joined continues after all lanes: with the end that was decided, with the failure of a lane,
 // or with the next step.
-func (r *run) lanesJoined(sig LanesJoined) {
-	step, w := r.leaveWaiting()
+func (r forkRun) joined(sig LanesJoined) *flow.Step {
+	_, w := r.leaveWaiting()
 	switch {
 	case r.state().Ending != nil:
 		r.endAsDecided()
 	case sig.Failure.Failed():
-		r.forkFailed(step, sig.Failure.Cut())
-	case !needsOutputs(step):
-		r.advance(r.exitFork(step, w.Input, value.Missing()))
+		r.forkFailed(r.step, sig.Failure.Cut())
+	case !needsOutputs(r.step):
+		return r.exit(w.Input, value.Missing())
 	case len(sig.Outputs) != w.Lanes:
 		r.err = fmt.Errorf("machine: %d outputs of %d lanes", len(sig.Outputs), w.Lanes)
 	default:
-		if err := r.checkData(step, append([]value.Value{w.Input}, sig.Outputs...)...); err != nil {
-			r.fail(step, *err)
-			return
+		if err := r.checkData(r.step, append([]value.Value{w.Input}, sig.Outputs...)...); err != nil {
+			return r.fail(r.step, *err)
 		}
-		r.advance(r.exitFork(step, w.Input, r.interleaved(sig.Outputs)))
+		return r.exit(w.Input, r.interleaved(sig.Outputs))
 	}
+	return nil
 }
 
 // interleaved is the list of all items' outputs in their order, from the lists of the lanes.
-func (r *run) interleaved(lanes []value.Value) value.Value {
+func (r forkRun) interleaved(lanes []value.Value) value.Value {
 	lists := make([]value.Value, len(lanes))
 	for i, lane := range lanes {
 		lists[i] = r.lookup.Open(lane)
@@ -291,10 +354,4 @@ func (r *run) interleaved(lanes []value.Value) value.Value {
 		}
 	}
 	return value.Array(all...)
-}
-
-// laneFailed decides that a failed lane ends this log. The other lanes are stopped first (rule 19).
-func (r *run) laneFailed(failure token.Outcome) {
-	r.decide(StatusFailed, failure.Cut())
-	r.endOrClose()
 }

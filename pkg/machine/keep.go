@@ -78,23 +78,13 @@ func later(a, b time.Time) time.Time {
 
 // keepUntil sets the expiry so that the log is kept for the retention after an instant at which it may still
 // wait. What once waits longer than expected may do so again, so this happens once.
-func (r *run) keepUntil(until time.Time) {
-	s, limits := r.state(), r.env.Limits
+func (x *tx) keepUntil(until time.Time) {
+	s, limits := x.state(), x.env.Limits
 	kept := until.Add(limits.retention())
-	if !limits.extends(r.env.Flow) || !s.Expires.Before(kept) {
+	if !limits.extends(x.env.Flow) || !s.Expires.Before(kept) {
 		return
 	}
-	s.Expires = later(kept, limits.LastExpiry(*s, r.env.Flow))
-}
-
-// keepForTask keeps the log for the time that an attempt which begins now may wait for its token. The token
-// expires with the log, so this comes before the token.
-func (r *run) keepForTask(task *flow.Task) {
-	until := r.limitAt()
-	if task.Timeout > 0 {
-		until = r.at.Add(task.Timeout)
-	}
-	r.keepUntil(until)
+	s.Expires = later(kept, limits.LastExpiry(*s, x.env.Flow))
 }
 
 // waitsForLastingToken reports whether the state waits for a token that was made to be valid as long as the log is
@@ -106,18 +96,18 @@ func (s State) waitsForLastingToken(flow *flow.Flow) bool {
 
 // waitsUntil returns until when the state waits at most, which is not after the time limit of the execution: a token
 // that has no limit of its own is made to be valid until then.
-func (r *run) waitsUntil() time.Time {
-	w := r.state().Waiting
+func (x *tx) waitsUntil() time.Time {
+	w := x.state().Waiting
 	switch {
-	case w == nil || r.state().Ending != nil:
-		return r.at
+	case w == nil || x.state().Ending != nil:
+		return x.at
 	case !w.Due.IsZero():
-		if limit := r.limitAt(); limit.Before(w.Due) {
-			return later(r.at, limit)
+		if limit := x.limitAt(); limit.Before(w.Due) {
+			return later(x.at, limit)
 		}
-		return later(r.at, w.Due)
+		return later(x.at, w.Due)
 	case w.For == WaitingForToken:
-		return r.limitAt()
+		return x.limitAt()
 	}
-	return r.at
+	return x.at
 }

@@ -145,8 +145,8 @@ func (l Limits) checkData(step string, values ...value.Value) *token.Outcome {
 		size, l.data(), raise)
 }
 
-func (r *run) checkData(step *flow.Step, values ...value.Value) *token.Outcome {
-	return r.env.Limits.checkData(nameOf(step), values...)
+func (x *tx) checkData(step *flow.Step, values ...value.Value) *token.Outcome {
+	return x.env.Limits.checkData(nameOf(step), values...)
 }
 
 // EventsReserve is how many events one step may add at once (task: entered, scheduled, started,
@@ -154,8 +154,8 @@ func (r *run) checkData(step *flow.Step, values ...value.Value) *token.Outcome {
 const EventsReserve = 6
 
 // checkEvents keeps room for the events of the end: one for each open series.
-func (r *run) checkEvents() *token.Outcome {
-	s, limit := r.state(), r.env.Limits.events()
+func (x *tx) checkEvents() *token.Outcome {
+	s, limit := x.state(), x.env.Limits.events()
 	if s.Events+EventsReserve+len(s.Series) <= limit {
 		return nil
 	}
@@ -178,13 +178,13 @@ func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 }
 
 // limitAt returns when the execution reaches its time limit.
-func (r *run) limitAt() time.Time { return r.env.Limits.EndsAt(*r.state(), r.env.Flow) }
+func (x *tx) limitAt() time.Time { return x.env.Limits.EndsAt(*x.state(), x.env.Flow) }
 
 // timeIsUp reports whether the execution has reached its time limit. At that very instant the limit
 // comes before whatever else is due. A lane is stopped by its execution (rule 23).
-func (r *run) timeIsUp() bool {
-	s := r.state()
-	return !s.isLane() && !s.Status.Final() && s.Ending == nil && !r.at.Before(r.limitAt())
+func (x *tx) timeIsUp() bool {
+	s := x.state()
+	return !s.isLane() && !s.Status.Final() && s.Ending == nil && !x.at.Before(x.limitAt())
 }
 
 // timeOut decides that the execution ends because of its time limit, and reports whether that was

@@ -9,52 +9,46 @@ import (
 )
 
 // resolve ends an attempt or a poll with its outcome.
-func (r *run) resolve(outcome token.Outcome, by token.Closer) {
-	step, waiting := r.leaveWaiting()
+func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
+	_, waiting := r.leaveWaiting()
 	if waiting.Child != nil && by != token.ClosedByChild {
-		r.next.Commands = append(r.next.Commands, WakeChild{*waiting.Child})
+		r.do(WakeChild{*waiting.Child})
 	}
 	if !outcome.Failed() {
-		outcome = ObjectOutcome(step.Name, outcome)
+		outcome = ObjectOutcome(r.step.Name, outcome)
 	}
 	outcome = outcome.Cut()
-	if err := r.checkData(step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
+	if err := r.checkData(r.step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
 		// Only an attempt without a token fails here. A token was closed with success, and its
 		// closer was told so: the attempt succeeds, and the step fails when the execution leaves it.
 		outcome = *err
 	}
 	if waiting.Polls > 0 {
 		var ended bool
-		if outcome, by, ended = r.polled(step, waiting, outcome, by); !ended {
-			return
+		if outcome, by, ended = r.polled(waiting, outcome, by); !ended {
+			return nil
 		}
 	}
-	r.conclude(step, waiting, outcome, by)
+	return r.conclude(waiting, outcome, by)
 }
 
-// conclude records how the attempt ended and continues.
-func (r *run) conclude(step *flow.Step, waiting Waiting, outcome token.Outcome, by token.Closer) {
-	outcome = r.record(step, &waiting, outcome, by)
-	switch {
-	case r.state().Ending != nil:
-		r.endAsDecided()
-	case outcome.Failed():
-		r.attemptFailed(step, waiting, outcome)
-	default:
-		r.advance(r.exit(step, waiting.Input, outcome.Output, waiting.Attempt.Number))
-	}
-}
-
-// record records how the attempt ended. A success that is too large for the item becomes a failure,
-// unless a closer was told of the success: then the step fails when it is left.
-func (r *run) record(step *flow.Step, w *Waiting, outcome token.Outcome, by token.Closer) token.Outcome {
+// conclude records how the attempt ended and continues. A success that is too large for the item becomes a
+// failure, unless a closer was told of the success: then the step fails when it is left.
+func (r taskRun) conclude(w Waiting, outcome token.Outcome, by token.Closer) *flow.Step {
 	if w.Token == nil && !outcome.Failed() {
-		if err := r.mayFailForSize(step); err != nil {
+		if err := r.mayFailForSize(r.step); err != nil {
 			outcome = *err
 		}
 	}
-	r.emit(outcomeEvent(w, outcome, by))
-	return outcome
+	r.emit(outcomeEvent(&w, outcome, by))
+	switch {
+	case r.state().Ending != nil:
+		r.endAsDecided()
+		return nil
+	case outcome.Failed():
+		return r.failed(w, outcome)
+	}
+	return r.exit(r.step, w.Input, outcome.Output, w.Attempt.Number)
 }
 
 // outcomeEvent is the event for the end of an attempt. Only that of a token has its closer.

@@ -68,15 +68,6 @@ func Postpone(env Env, s State) State {
 	return r.next.State
 }
 
-// callDue makes a call that was postponed.
-func (r *run) callDue() {
-	w := r.ownWaiting()
-	w.Began = r.state().Trace.since(w.Start())
-	w.Due, w.Entry = time.Time{}, r.entry()
-	step := r.env.Flow.All[w.Attempt.Step]
-	r.next.Commands = append(r.next.Commands, r.commandFor(step, taskOf(step), w))
-}
-
 // Executed says whether the commands of a state may have been executed before.
 type Executed uint8
 
@@ -95,36 +86,48 @@ func Pending(env Env, s State, at time.Time, executed Executed) (Next, error) {
 		return Next{State: s}, err
 	}
 	r := newRun(env, s, at, plan{})
-	r.next.Commands = r.pending(executed)
+	if c := r.pending(executed); c != nil {
+		r.do(c)
+	}
 	if r.needsLoad() {
 		return Next{State: s, Load: r.lookup.Load}, nil
 	}
 	return r.next, r.err
 }
 
-func (r *run) pending(executed Executed) []Command {
-	s := r.state()
-	w := s.Waiting
+// pending returns the command that the state depends on, nil for none.
+func (r *run) pending(executed Executed) Command {
+	w := r.state().Waiting
+	if w == nil || w.For == WaitingForNextItem {
+		return nil
+	}
 	step := r.env.Flow.All[w.Attempt.Step]
-	task := taskOf(step)
+	return kindOf(step).pending(r, step, executed)
+}
+
+func (r taskRun) pending(executed Executed) Command {
+	w, ending := r.state().Waiting, r.state().Ending != nil
 	lost := executed == ExecutedQueueLost && (w.isIn(TokenQueued) || w.Child != nil) // the start of a sub-flow again reports its end
 	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || lost
 	switch {
-	case w.forLanes() && s.Ending != nil:
-		return []Command{StopLanes{Attempt: w.Attempt, Count: w.Lanes}}
-	case w.forLanes():
-		return []Command{StartLanes{Attempt: w.Attempt, Count: w.Lanes, Executed: executed}}
-	case s.Ending != nil:
-		return []Command{r.closeForEnd(w)}
+	case ending && w.Token == nil:
+		return nil
+	case ending:
+		return r.closing(token.CloseOp{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at})
 	case w.postponed():
 		return nil
-	case w.isIn(TokenToSubmit) && task.AtMostOnce && executed != ExecutedNever:
-		closing := token.CloseOp{Outcome: Interrupted(step.Name), By: token.ClosedByTask, At: r.at}
-		return []Command{CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing}}
+	case w.isIn(TokenToSubmit) && r.task.AtMostOnce && executed != ExecutedNever:
+		return r.closing(token.CloseOp{Outcome: Interrupted(r.step.Name), By: token.ClosedByTask, At: r.at})
 	case toSubmit, w.For == WaitingForCall, w.For == WaitingForClaim && executed == ExecutedNever:
-		return []Command{r.commandFor(step, task, w)}
+		return r.command(w)
 	}
 	return nil
+}
+
+// closing returns the command that closes the token for which the state waits.
+func (r taskRun) closing(op token.CloseOp) CloseToken {
+	w := r.state().Waiting
+	return CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: op}
 }
 
 // isIn reports whether the step waits for a token in this phase.

@@ -40,11 +40,6 @@ func (s State) RedriveName() string {
 	return name[:min(len(name), flow.MaxName-len(added))] + added
 }
 
-// redrivenStep is the step with which a redriven execution begins, nil for the end of the innermost series.
-func (r *run) redrivenStep() *flow.Step {
-	return stepNamed(r.env.Flow, r.state().Redriven.Step)
-}
-
 // stepNamed returns the step of that name, or nil.
 func stepNamed(flow *flow.Flow, name string) *flow.Step {
 	for _, step := range flow.All {
@@ -62,7 +57,7 @@ func stepNamed(flow *flow.Flow, name string) *flow.Step {
 func FindRedrive(
 	flow *flow.Flow, first State, events []Event, from string, known map[value.Ref]value.Value,
 ) (p RedrivePoint, load []value.Ref, err error) {
-	r := replay{run: run{lookup: value.Lookup{Known: known}}, inputs: map[int]value.Value{}, points: map[int]RedrivePoint{}}
+	r := replay{tx: tx{lookup: value.Lookup{Known: known}}, inputs: map[int]value.Value{}, points: map[int]RedrivePoint{}}
 	r.env.Flow = flow
 	r.next.State = State{Redriven: first.Redriven, Series: slices.Clone(first.Series)}
 	for _, e := range events {
@@ -74,9 +69,9 @@ func FindRedrive(
 	return p, r.lookup.Load, err
 }
 
-// replay follows the steps of an execution that are outside of forks. The run has the open series.
+// replay follows the steps of an execution that are outside of forks. The kernel has the open series.
 type replay struct {
-	run
+	tx
 	inputs map[int]value.Value  // of the steps, as they were entered last
 	points map[int]RedrivePoint // of the steps, as they were entered last
 	last   *flow.Step           // was entered, or has exited, last
@@ -141,7 +136,7 @@ func (r *replay) exitedStep(step *flow.Step, output value.Value) {
 	r.taken = nil
 	for depth := len(ownersOf(step)); len(r.state().Series) > depth; {
 		if owner := r.innermost().Owner; owner.Kind == OwnerChoice && owner.Step == step.Index {
-			r.taken = branchOf(step, owner.Branch)
+			r.taken = kindOf(step).(choiceKind).branch(owner.Branch)
 		}
 		r.leaveInner()
 	}
@@ -159,7 +154,7 @@ func (r *replay) point(from string) (RedrivePoint, error) {
 	case r.last == nil && len(r.state().Series) == 0:
 		return RedrivePoint{}, nil
 	case r.last == nil:
-		return RedrivePoint{r.redrivenStep(), r.state().Series}, nil
+		return RedrivePoint{stepNamed(r.env.Flow, r.state().Redriven.Step), r.state().Series}, nil
 	case !r.exited:
 		return r.points[r.last.Index], nil
 	}
@@ -169,8 +164,8 @@ func (r *replay) point(from string) (RedrivePoint, error) {
 // afterLast is the step after the last one, which has exited.
 func (r *replay) afterLast() *flow.Step {
 	branch := r.taken
-	if choice, ok := r.last.Kind.(*flow.Choice); ok && branch == nil {
-		_, branch = pick(choice, &expr.Scope{Self: r.inputs[r.last.Index], Lookup: &r.lookup})
+	if choice, ok := kindOf(r.last).(choiceKind); ok && branch == nil {
+		_, branch = choice.pick(&expr.Scope{Self: r.inputs[r.last.Index], Lookup: &r.lookup})
 	}
 	if branch != nil && branch.Goto != nil {
 		return branch.Goto
@@ -209,17 +204,12 @@ func outermost(step *flow.Step) *flow.Step { return append(ForksAround(step), st
 
 // ownersOf returns the owners of the series that are open around a step outside of forks, the flow first.
 func ownersOf(step *flow.Step) []Owner {
-	around, in := step.Series.Owner, func(steps []*flow.Step) bool { return len(steps) > 0 && steps[0].Series == step.Series }
+	around := step.Series.Owner
 	if around == nil {
 		return []Owner{{}}
 	}
-	owner := Owner{Kind: OwnerCatch, Step: around.Index}
-	if choice, ok := around.Kind.(*flow.Choice); ok {
-		owner.Kind = OwnerChoice
-		owner.Branch = slices.IndexFunc(choice.Branches, func(b flow.Branch) bool { return in(b.Steps) }) // or defaultBranch
-	} else {
-		owner.Branch = slices.IndexFunc(taskOf(around).Catch, func(c flow.Catch) bool { return in(c.Steps) })
-	}
+	owner := kindOf(around).ownerOf(step.Series)
+	owner.Step = around.Index
 	return append(ownersOf(around), owner)
 }
 
@@ -245,7 +235,7 @@ func (p RedrivePoint) In(had, to *flow.Flow) (RedrivePoint, error) {
 		}
 	}
 	if moved.Step != nil {
-		if _, fails := moved.Step.Kind.(*flow.Fail); fails {
+		if _, fails := kindOf(moved.Step).(failKind); fails {
 			return p, fmt.Errorf("step %q is of type fail, so it fails again; go on from an earlier step", moved.Step.Name)
 		}
 	}

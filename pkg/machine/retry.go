@@ -8,30 +8,19 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// matches reports whether the errors of a policy or of a catch name the failure.
-func (r *run) matches(errors []string, failure token.Outcome) bool {
-	return slices.ContainsFunc(errors, func(name string) bool { return r.env.Flow.Matches(name, failure) })
-}
-
-// attemptFailed continues after a failed attempt: with a retry, with a catch, or with the failure
-// of the step.
-func (r *run) attemptFailed(step *flow.Step, w Waiting, failure token.Outcome) {
-	task := taskOf(step)
-	if i := r.policyFor(task, failure); i >= 0 && w.retried(i) < task.Retry[i].MaxAttempts {
-		r.pauseForRetry(step, w, i)
-		return
+// failed continues after a failed attempt: with a retry, with a catch, or with the failure of the step. The
+// first policy that names the failure decides alone: after its last retry no later policy counts.
+func (r taskRun) failed(w Waiting, failure token.Outcome) *flow.Step {
+	task, matches := r.task, func(errors []string) bool {
+		return slices.ContainsFunc(errors, func(name string) bool { return r.env.Flow.Matches(name, failure) })
 	}
-	if i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return r.matches(c.Errors, failure) }); i >= 0 {
-		r.advance(r.caught(step, w, i, failure))
-		return
+	if i := slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return matches(p.Errors) }); i >= 0 && w.retried(i) < task.Retry[i].MaxAttempts {
+		return r.pauseForRetry(w, i)
 	}
-	r.fail(step, failure)
-}
-
-// policyFor is the first policy that names the failure, -1 for none. It decides alone: after its
-// last retry no later policy counts.
-func (r *run) policyFor(task *flow.Task, failure token.Outcome) int {
-	return slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return r.matches(p.Errors, failure) })
+	if i := slices.IndexFunc(task.Catch, func(c flow.Catch) bool { return matches(c.Errors) }); i >= 0 {
+		return r.caught(w, i, failure)
+	}
+	return r.fail(r.step, failure)
 }
 
 func (w *Waiting) retried(policy int) int {
@@ -42,8 +31,8 @@ func (w *Waiting) retried(policy int) int {
 }
 
 // pauseForRetry counts the retry and waits for it. A retry without a pause is made at once.
-func (r *run) pauseForRetry(step *flow.Step, w Waiting, policy int) {
-	policies := taskOf(step).Retry
+func (r taskRun) pauseForRetry(w Waiting, policy int) *flow.Step {
+	policies := r.task.Retry
 	retried := make([]int, len(policies))
 	copy(retried, w.Retried)
 	retried[policy]++
@@ -52,45 +41,42 @@ func (r *run) pauseForRetry(step *flow.Step, w Waiting, policy int) {
 		Entry: r.entry(), Retried: retried, Polls: w.Polls,
 	}
 	if pausing.Due.After(r.at) {
-		r.state().Waiting = &pausing
-		return
+		r.wait(&pausing)
+		return nil
 	}
-	r.tryAgain(step, pausing)
+	return r.tryAgain(pausing)
 }
 
 // tryAgain begins a new attempt.
-func (r *run) tryAgain(step *flow.Step, w Waiting) {
+func (r taskRun) tryAgain(w Waiting) *flow.Step {
 	if err := r.checkEvents(); err != nil {
-		r.fail(step, *err)
-		return
+		return r.fail(r.step, *err)
 	}
 	input := w.Input
-	if step.Data.ReadsAttempt() { // the new attempt has another token
+	if r.step.Data.ReadsAttempt() { // the new attempt has another token
 		last := r.state().Events
-		input = r.inputOf(step, last, last+1)
+		input = r.inputOf(r.step, last, last+1)
 	}
-	if err := r.checkData(step, input); err != nil {
-		r.fail(step, *err)
-		return
+	if err := r.checkData(r.step, input); err != nil {
+		return r.fail(r.step, *err)
 	}
-	r.beginAttempt(step, taskOf(step), input, w.Retried)
+	return r.begin(input, w.Retried)
 }
 
 // caught continues with an entry of the catch. The step has failed, and may have an output.
-func (r *run) caught(step *flow.Step, w Waiting, index int, failure token.Outcome) *flow.Step {
+func (r taskRun) caught(w Waiting, index int, failure token.Outcome) *flow.Step {
+	step := r.step
 	output := step.Data.Caught(r.frame(step, w.Input, value.Missing(), r.state().Events+1, w.Attempt.Number), failure)
 	if err := r.limitsReached(step, w.Input, output); err != nil {
-		r.fail(step, *err)
-		return nil
+		return r.fail(step, *err)
 	}
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause, Output: output})
-	entry := &taskOf(step).Catch[index]
+	entry := &r.task.Catch[index]
 	if len(entry.Steps) == 0 {
 		r.addOutput(output)
 		return afterCatch(step, entry)
 	}
-	s := r.state()
-	s.Series = append(s.Series, Series{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
+	r.open(Series{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
 	return entry.Steps[0]
 }
 
@@ -104,11 +90,10 @@ func afterCatch(step *flow.Step, entry *flow.Catch) *flow.Step {
 
 // endCatch continues after the steps of an entry. The task is over, so their output is its output,
 // without another event.
-func (r *run) endCatch(step *flow.Step, ended Series) *flow.Step {
-	if err := r.limitsReached(step, ended.Input, ended.Local); err != nil {
-		r.failExecution(step, *err)
-		return nil
+func (r taskRun) endCatch(ended Series) *flow.Step {
+	if err := r.limitsReached(r.step, ended.Input, ended.Local); err != nil {
+		return r.failExecution(r.step, *err)
 	}
 	r.addOutput(ended.Local)
-	return afterCatch(step, &taskOf(step).Catch[ended.Owner.Branch])
+	return afterCatch(r.step, &r.task.Catch[ended.Owner.Branch])
 }

@@ -206,9 +206,15 @@ func (StartLanes) command() {}
 func (StopLanes) command()  {}
 func (WakeChild) command()  {}
 
+// callOf returns the call of an attempt as far as its key depends on it.
+func (s *State) callOf(step *flow.Step, attempt Attempt) Call {
+	return Call{Attempt: attempt, Log: s.ID(), Place: PlaceIn(s.Series, attempt.Number), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
+}
+
 // WaitingKey returns the idempotency key of the call for which a state waits in the step, which it must.
 func (s State) WaitingKey(step *flow.Step) string {
-	call := Call{Attempt: s.Waiting.Attempt, Log: s.ID(), Place: s.WaitingPlace(), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
+	call := s.callOf(step, s.Waiting.Attempt)
+	call.Place = s.WaitingPlace()
 	return call.Key()
 }
 

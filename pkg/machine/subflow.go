@@ -99,18 +99,10 @@ type Start struct {
 // ErrorSubflowArgument is the error of a sub-flow's start with a value of the wrong type.
 const ErrorSubflowArgument = "fnf.InvalidArgument"
 
-// awaitChild notes the sub-flow whose end closes the token of an attempt.
-func (r *run) awaitChild(step *flow.Step, task *flow.Task, waiting *Waiting) {
-	if task.Resource.Subflow && task.Pattern == flow.PatternSync && waiting.Token != nil {
-		child, _, _ := r.childOf(task, waiting, r.callOf(step, waiting.Attempt))
-		waiting.Child = &child
-	}
-}
-
 // childOf returns the execution that the parameters name. Without a name of its own, or with one whose path has
 // no value, the execution has a name that the same attempt always gives.
-func (r *run) childOf(task *flow.Task, waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
-	params := r.lookup.Complete(r.params(task, waiting.Input))
+func (r taskRun) childOf(waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
+	params := r.lookup.Complete(r.params(waiting.Input))
 	def, name := params.Get(flow.ParamFlowName), params.Get(flow.ParamExecutionName)
 	if name.IsMissing() {
 		const room = flow.MaxName - 33     // the key and a hyphen
@@ -153,16 +145,19 @@ func childInput(input value.Value) value.Value {
 }
 
 // childStart returns the input and the start of a sub-flow.
-func (r *run) childStart(task *flow.Task, waiting *Waiting, call Call) (value.Value, *Start) {
-	child, input, problem := r.childOf(task, waiting, call)
+func (r taskRun) childStart(waiting *Waiting, call Call) (value.Value, *Start) {
+	child, input, problem := r.childOf(waiting, call)
 	root, generation := r.state().Root()
 	start := &Start{
 		Child: child, Parent: Parent{Log: call.Log, Key: call.Key(), Root: root, Generation: min(generation+1, math.MaxUint8)},
-		OnlyStarts: task.Pattern == flow.PatternRequestResponse,
+		OnlyStarts: r.task.Pattern == flow.PatternRequestResponse,
 	}
 	start.Again = waiting.Child != nil && waiting.Submitted()
 	if !start.OnlyStarts {
-		start.Parent.Depth = r.depth() + 1
+		start.Parent.Depth = 1
+		if parent := r.state().Parent; parent != nil {
+			start.Parent.Depth += parent.Depth
+		}
 	}
 	if waiting.Child != nil {
 		start.Parent.Handle = waiting.Token.Handle
@@ -176,14 +171,6 @@ func (r *run) childStart(task *flow.Task, waiting *Waiting, call Call) (value.Va
 			call.Step, start.Parent.Depth, MaxDepth))
 	}
 	return input, start
-}
-
-// depth is how many executions wait for this one.
-func (r *run) depth() int {
-	if parent := r.state().Parent; parent != nil {
-		return parent.Depth
-	}
-	return 0
 }
 
 // EndsWithParent reports whether the execution is stopped when the step that waits for it has ended.

@@ -3,6 +3,7 @@ package machine
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/expr"
@@ -16,42 +17,162 @@ import (
 // (InterpreterTimeLimit in template.yaml).
 const claimLife = 45 * time.Second
 
-// beginAttempt begins an attempt of a task. Retried are the retries before it.
-func (r *run) beginAttempt(step *flow.Step, task *flow.Task, input value.Value, retried []int) {
-	params := r.params(task, input)
-	if err := r.limitsReached(step, params); err != nil {
-		r.fail(step, *err)
-		return
-	}
-	r.noteUnnamed(step, task, params)
-	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
-	r.emit(Event{Type: TaskStarted, Step: step.Index})
-	waiting := &Waiting{Attempt: Attempt{Step: step.Index, Number: number}, Input: input, Entry: r.entry(), Retried: retried}
-	if task.Poll != nil && task.Timeout > 0 {
-		waiting.Deadline = r.at.Add(task.Timeout)
-	}
-	r.requestCall(step, waiting)
+type taskKind struct {
+	plain
+	*flow.Task
 }
 
-// requestCall makes the call of an attempt, or its next poll: directly, under a claim, or with a token if
+func (k taskKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
+	return taskRun{r, step, k.Task}.begin(input, nil)
+}
+
+func (k taskKind) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
+	return taskRun{r, step, k.Task}.signal(sig)
+}
+
+func (k taskKind) resume(r *run, step *flow.Step, ended Series) *flow.Step {
+	return taskRun{r, step, k.Task}.endCatch(ended)
+}
+
+func (k taskKind) pending(r *run, step *flow.Step, executed Executed) Command {
+	return taskRun{r, step, k.Task}.pending(executed)
+}
+
+func (k taskKind) owns(o Owner) bool {
+	return o.Kind == OwnerCatch && o.Branch >= 0 && o.Branch < len(k.Catch) && len(k.Catch[o.Branch].Steps) > 0
+}
+
+func (k taskKind) ownerOf(series *flow.Series) Owner {
+	in := func(c flow.Catch) bool { return len(c.Steps) > 0 && c.Steps[0].Series == series }
+	return Owner{Kind: OwnerCatch, Branch: slices.IndexFunc(k.Catch, in)}
+}
+
+func (k taskKind) canWait(w *Waiting) bool {
+	if len(w.Retried) != 0 && len(w.Retried) != len(k.Retry) || (w.Polls > 0) != (k.Poll != nil) {
+		return false
+	}
+	switch w.For {
+	case WaitingForRetry:
+		return len(w.Retried) > 0
+	case WaitingForPoll:
+		return k.Poll != nil
+	case WaitingForClaim:
+		return k.Poll == nil
+	case WaitingForInstant, WaitingForNextItem, WaitingForLanes:
+		return false
+	case WaitingForCall, WaitingForToken:
+	}
+	return true
+}
+
+// taskRun is a task in an application.
+type taskRun struct {
+	*run
+	step *flow.Step
+	task *flow.Task
+}
+
+func (r taskRun) signal(sig Signal) *flow.Step {
+	switch sig := sig.(type) {
+	case Returned:
+		return r.resolve(sig.Outcome, token.ClosedByTask)
+	case Submitted:
+		r.submitted(sig.Output)
+	case Queued: // the history has no event for it
+		if r.state().Waiting.isIn(TokenToQueue) && r.state().Ending == nil {
+			r.ownWaiting().Token.Phase = TokenQueued
+		}
+	case TokenClosed:
+		if sig.Reply != nil {
+			r.submitted(*sig.Reply)
+		}
+		return r.resolve(sig.Outcome, sig.By)
+	case BeatSeen:
+		w := r.ownWaiting()
+		w.Token.Beat = sig.Beat
+		w.Due = w.overdueAt(r.task)
+	case TimerDue:
+		return r.due()
+	case Started, LanesJoined, LaneFailed, StopRequested:
+	}
+	return nil
+}
+
+// due does what is due.
+func (r taskRun) due() *flow.Step {
+	switch r.state().Waiting.For {
+	case WaitingForCall: // was postponed
+		return r.callAgain(time.Time{})
+	case WaitingForClaim:
+		// The worker is dead and may have made the call, so a call that must not be repeated fails.
+		if !r.task.AtMostOnce {
+			return r.callAgain(r.at.Add(claimLife))
+		}
+		return r.resolve(Interrupted(r.step.Name), token.ClosedByTask)
+	case WaitingForToken:
+		r.overdue()
+	case WaitingForRetry:
+		_, w := r.leaveWaiting()
+		return r.tryAgain(w)
+	case WaitingForPoll:
+		return r.pollDue()
+	case WaitingForInstant, WaitingForNextItem, WaitingForLanes:
+	}
+	return nil
+}
+
+// callAgain makes the call for which the state waits, which is then due.
+func (r taskRun) callAgain(due time.Time) *flow.Step {
+	w := r.ownWaiting()
+	w.Began = r.state().Trace.since(w.Start())
+	w.Due, w.Entry = due, r.entry()
+	r.do(r.command(w))
+	return nil
+}
+
+// begin begins an attempt. Retried are the retries before it.
+func (r taskRun) begin(input value.Value, retried []int) *flow.Step {
+	params := r.params(input)
+	if err := r.limitsReached(r.step, params); err != nil {
+		return r.fail(r.step, *err)
+	}
+	const name = flow.ParamExecutionName
+	if r.task.Resource.Subflow && r.task.Params.Has(name) && params.Get(name).IsMissing() {
+		r.addUnmapped(UnmappedSource{Step: r.step.Name, Mappings: serviceParams, Target: name, Source: r.task.Params.Source().Get(name).Text()})
+	}
+	number := r.emit(Event{Type: TaskScheduled, Step: r.step.Index, Input: params})
+	r.emit(Event{Type: TaskStarted, Step: r.step.Index})
+	waiting := &Waiting{Attempt: Attempt{Step: r.step.Index, Number: number}, Input: input, Entry: r.entry(), Retried: retried}
+	if r.task.Poll != nil && r.task.Timeout > 0 {
+		waiting.Deadline = r.at.Add(r.task.Timeout)
+	}
+	r.request(waiting)
+	return nil
+}
+
+// request makes the call of an attempt, or its next poll: directly, under a claim, or with a token if
 // its outcome may take longer or comes from outside.
-func (r *run) requestCall(step *flow.Step, waiting *Waiting) {
-	task, s := taskOf(step), r.state()
-	s.Waiting = waiting
+func (r taskRun) request(waiting *Waiting) {
+	task := r.task
+	r.wait(waiting)
 	waiting.For = WaitingForCall
 	if task.Poll != nil {
-		s.Polls++
 		waiting.Polls++
-		waiting.Attempt.Poll = s.Polls
+		waiting.Attempt.Poll = r.nextPoll()
 	}
+	// A call that must not be repeated is queued whatever its time limit, if the queue times it.
+	queuedOnce := task.AtMostOnce && r.env.Limits.QueueTimesCalls && r.env.TimeLimits[task.Resource.Text] > 0
 	switch {
-	case !isAwaited(task), task.Pattern == flow.PatternSync, r.timeLimit(task) > r.env.Limits.direct(), r.isQueuedOnce(task):
-		r.openToken(task, waiting)
-		r.awaitChild(step, task, waiting)
+	case !isAwaited(task), task.Pattern == flow.PatternSync, r.timeLimit() > r.env.Limits.direct(), queuedOnce:
+		r.openToken(waiting)
+		if task.Resource.Subflow && task.Pattern == flow.PatternSync && waiting.Token != nil {
+			child, _, _ := r.childOf(waiting, r.state().callOf(r.step, waiting.Attempt)) // its end closes the token
+			waiting.Child = &child
+		}
 	case task.AtMostOnce:
 		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
 	}
-	r.next.Commands = append(r.next.Commands, r.commandFor(step, task, waiting))
+	r.do(r.command(waiting))
 }
 
 // isAwaited reports whether the result of the call is the outcome of the attempt or of a poll. With
@@ -67,55 +188,55 @@ func isAwaited(task *flow.Task) bool {
 	return false
 }
 
-// isQueuedOnce reports whether a call that must not be repeated is queued whatever its time limit.
-func (r *run) isQueuedOnce(task *flow.Task) bool {
-	return task.AtMostOnce && r.env.Limits.QueueTimesCalls && r.env.TimeLimits[task.Resource.Text] > 0
-}
-
 // timeLimit is how long a call of the task's function may take, 0 if there is no known limit. The
 // time limit of a task that polls does not limit one call. The start of a sub-flow is short.
-func (r *run) timeLimit(task *flow.Task) time.Duration {
-	if task.Resource.Subflow {
+func (r taskRun) timeLimit() time.Duration {
+	if r.task.Resource.Subflow {
 		return 0
 	}
-	limit := r.env.TimeLimits[task.Resource.Text]
-	if task.Timeout > 0 && (limit == 0 && task.Poll == nil || task.Timeout < limit) {
-		return task.Timeout
+	limit, timeout := r.env.TimeLimits[r.task.Resource.Text], r.task.Timeout
+	if timeout > 0 && (limit == 0 && r.task.Poll == nil || timeout < limit) {
+		return timeout
 	}
 	return limit
 }
 
 // params are the input of a function, or the parameters of a job or of a sub-flow's start.
-func (r *run) params(task *flow.Task, input value.Value) value.Value {
-	if task.Resource.IsFunction() {
+func (r taskRun) params(input value.Value) value.Value {
+	if r.task.Resource.IsFunction() {
 		return input
 	}
-	return task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})
+	return r.task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})
 }
 
 // callInput is what the function is called with. The call that starts a job gets the token of the
 // attempt, which is in neither the flow nor the log, or the key of the attempt if the step does not
 // wait for the job. The call of an operation gets the key.
-func (r *run) callInput(task *flow.Task, waiting *Waiting, call Call) value.Value {
-	params := r.lookup.Complete(r.params(task, waiting.Input))
+func (r taskRun) callInput(waiting *Waiting, call Call) value.Value {
+	task, params := r.task, r.lookup.Complete(r.params(waiting.Input))
+	if task.Resource.Operation == "" && task.Resource.Kind == "" {
+		return params
+	}
+	once := value.Member{Key: "idempotencyKey", Value: value.String(call.Key())}
 	switch {
 	case task.Resource.Operation != "":
 		return value.Object(
-			value.Member{Key: "operation", Value: value.String(task.Resource.Operation)}, value.Member{Key: "params", Value: params},
-			value.Member{Key: "idempotencyKey", Value: value.String(call.Key())},
+			value.Member{Key: "operation", Value: value.String(task.Resource.Operation)}, value.Member{Key: "params", Value: params}, once,
 		)
-	case task.Resource.Kind == "":
-		return params
-	}
-	var once value.Member
-	if task.Pattern == flow.PatternSync {
-		once = value.Member{Key: "token", Value: r.jobToken(waiting.Token.Handle)}
-	} else {
-		once = value.Member{Key: "idempotencyKey", Value: value.String(call.Key())}
+	case task.Pattern == flow.PatternSync:
+		text, ok := r.env.Keys.SignAgain(waiting.Token.Handle)
+		if !ok && r.err == nil { // the end of the job could not be reported
+			r.err = &KeysError{errors.New("no key signs with the id of the handle")}
+		}
+		once = value.Member{Key: "token", Value: value.String(text)}
 	}
 	request := []value.Member{{Key: "kind", Value: value.String(task.Resource.Kind)}, {Key: "params", Value: params}, once}
 	if !task.Account.IsMissing() {
-		request = append(request, value.Member{Key: "account", Value: r.account(task, waiting.Input)})
+		account := r.lookup.Complete(task.Account.Eval(&expr.Scope{Self: waiting.Input, Lookup: &r.lookup}))
+		if account.IsMissing() || account.Kind() == value.KindNull {
+			account = value.String("") // StartJob rejects it: without an account, the job would run in that of the stack
+		}
+		request = append(request, value.Member{Key: "account", Value: account})
 	}
 	if task.StopJob {
 		request = append(request, value.Member{Key: "stopJob", Value: value.Bool(true)})
@@ -123,45 +244,20 @@ func (r *run) callInput(task *flow.Task, waiting *Waiting, call Call) value.Valu
 	return value.Object(request...)
 }
 
-// account is where a job runs. A path without a value is an empty text, which StartJob rejects: without it, the job would run in
-// the account of the stack.
-func (r *run) account(task *flow.Task, input value.Value) value.Value {
-	account := r.lookup.Complete(task.Account.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}))
-	if account.IsMissing() || account.Kind() == value.KindNull {
-		return value.String("")
-	}
-	return account
-}
-
-// jobToken is the text of a job's token. Without it, the end of the job could not be reported, so
-// its lack is an error.
-func (r *run) jobToken(handle string) value.Value {
-	text, ok := r.env.Keys.SignAgain(handle)
-	if !ok && r.err == nil {
-		r.err = &KeysError{errors.New("no key signs with the id of the handle")}
-	}
-	return value.String(text)
-}
-
-// callOf returns the call of an attempt as far as its key depends on it.
-func (r *run) callOf(step *flow.Step, attempt Attempt) Call {
-	s := r.state()
-	return Call{Attempt: attempt, Log: s.ID(), Place: PlaceIn(s.Series, attempt.Number), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
-}
-
-// commandFor returns the command that an attempt needs.
-func (r *run) commandFor(step *flow.Step, task *flow.Task, waiting *Waiting) Command {
-	call := r.callOf(step, waiting.Attempt)
-	r.state().Trace.describe(&call)
-	call.Place, call.Iteration = r.state().WaitingPlace(), IterationPath(Iterations(step, r.state().Items()))
+// command returns the command that an attempt needs.
+func (r taskRun) command(waiting *Waiting) Command {
+	task, s := r.task, r.state()
+	call := s.callOf(r.step, waiting.Attempt)
+	s.Trace.describe(&call)
+	call.Place, call.Iteration = s.WaitingPlace(), IterationPath(Iterations(r.step, s.Items()))
 	call.Resource, call.StepInput, call.Limit = task.Resource, waiting.Input, task.Timeout
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)
 	}
 	if task.Resource.Subflow {
-		call.Input, call.Start = r.childStart(task, waiting, call)
+		call.Input, call.Start = r.childStart(waiting, call)
 	} else {
-		call.Input = r.callInput(task, waiting, call)
+		call.Input = r.callInput(waiting, call)
 	}
 	switch token := waiting.Token; {
 	case token != nil && token.Phase != TokenToSubmit && call.Start == nil:
@@ -170,21 +266,6 @@ func (r *run) commandFor(step *flow.Step, task *flow.Task, waiting *Waiting) Com
 		return SubmitTask{Call: call, Handle: token.Handle}
 	}
 	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim, Independent: r.independent}
-}
-
-// claimLapsed makes a claimed call again, whose worker is dead, under a new claim. The call may
-// have been made, so a call that must not be repeated fails instead.
-func (r *run) claimLapsed() {
-	s := r.state()
-	step := r.env.Flow.All[s.Waiting.Attempt.Step]
-	if task := taskOf(step); !task.AtMostOnce {
-		renewed := r.ownWaiting()
-		renewed.Began = s.Trace.since(renewed.Start())
-		renewed.Due, renewed.Entry = r.at.Add(claimLife), r.entry()
-		r.next.Commands = append(r.next.Commands, r.commandFor(step, task, renewed))
-		return
-	}
-	r.resolve(Interrupted(step.Name), token.ClosedByTask)
 }
 
 // Interrupted is the outcome of an attempt whose call may have been made and must not be repeated.

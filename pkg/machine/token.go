@@ -10,12 +10,13 @@ import (
 )
 
 // openToken makes the attempt wait for a token.
-func (r *run) openToken(task *flow.Task, waiting *Waiting) {
+func (r taskRun) openToken(waiting *Waiting) {
 	if err := r.env.Keys.Check(); err != nil {
 		r.err = &KeysError{err}
 		return
 	}
-	r.keepForTask(task)
+	r.keepLog()
+	task := r.task
 	waiting.For = WaitingForToken
 	waiting.Token = &TokenWait{Handle: r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt)), Beat: r.at}
 	// The time limit of a task that is only told of its token limits the token, not the call.
@@ -26,6 +27,16 @@ func (r *run) openToken(task *flow.Task, waiting *Waiting) {
 		waiting.Deadline = r.at.Add(task.Timeout)
 	}
 	waiting.Due = waiting.overdueAt(task)
+}
+
+// keepLog keeps the log for the time that an attempt which begins now may wait for its token. The token
+// expires with the log, so this comes before the token.
+func (r taskRun) keepLog() {
+	until := r.limitAt()
+	if r.task.Timeout > 0 {
+		until = r.at.Add(r.task.Timeout)
+	}
+	r.keepUntil(until)
 }
 
 // pollNumbers is where the numbers of polls' tokens begin. Those of attempts are ids of events,
@@ -62,28 +73,20 @@ func (w *Waiting) overdueAt(task *flow.Task) time.Time {
 
 // overdue closes the token that ran out of time. The first close wins, so the state does not change
 // until the token's outcome is known.
-func (r *run) overdue() {
+func (r taskRun) overdue() {
 	w := r.state().Waiting
-	step := r.env.Flow.All[w.Attempt.Step]
-	task := taskOf(step)
-	closing := token.CloseOp{At: r.at, By: token.ClosedByDeadline}
+	op := token.CloseOp{At: r.at, By: token.ClosedByDeadline}
 	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
-		closing.Outcome = notInTime(step)
+		op.Outcome = r.notInTime()
 	} else {
-		closing.By, closing.UnlessBeatAfter = token.ClosedByHeartbeat, w.Token.Beat
-		closing.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: no heartbeat within %s", step.Name, task.Heartbeat))
+		op.By, op.UnlessBeatAfter = token.ClosedByHeartbeat, w.Token.Beat
+		op.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: no heartbeat within %s", r.step.Name, r.task.Heartbeat))
 	}
-	r.next.Commands = append(r.next.Commands, CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: closing})
+	r.do(r.closing(op))
 }
 
-func notInTime(step *flow.Step) token.Outcome {
-	return token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", step.Name, taskOf(step).Timeout))
-}
-
-func (r *run) beatSeen(beat time.Time) {
-	w := r.ownWaiting()
-	w.Token.Beat = beat
-	w.Due = w.overdueAt(taskOf(r.env.Flow.All[w.Attempt.Step]))
+func (r taskRun) notInTime() token.Outcome {
+	return token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: not finished within %s", r.step.Name, r.task.Timeout))
 }
 
 // MaxReply is the largest reply to a submission that is kept. It may come into one item with the
@@ -91,23 +94,16 @@ func (r *run) beatSeen(beat time.Time) {
 const MaxReply = 64 << 10
 
 // submitted records once that the function was told of the token, with its reply.
-func (r *run) submitted(output value.Value) {
-	if r.state().Waiting.Token.Phase == TokenSubmitted || r.state().Ending != nil {
+func (r taskRun) submitted(output value.Value) {
+	if r.state().Waiting.Submitted() || r.state().Ending != nil {
 		return
 	}
 	w := r.ownWaiting()
 	w.Token.Phase = TokenSubmitted
-	if r.checkData(r.env.Flow.All[w.Attempt.Step], w.Input, output) != nil || output.Size() > MaxReply || r.plan.dropReply {
+	if r.checkData(r.step, w.Input, output) != nil || output.Size() > MaxReply || r.plan.dropReply {
 		output = value.Missing() // only the history has it
 	}
-	r.emit(Event{Type: TaskSubmitted, Step: w.Attempt.Step, Output: output})
-}
-
-// queued records once that the task queue has the call. The history has no event for it.
-func (r *run) queued() {
-	if r.state().Waiting.Token.Phase == TokenToQueue && r.state().Ending == nil {
-		r.ownWaiting().Token.Phase = TokenQueued
-	}
+	r.emit(Event{Type: TaskSubmitted, Step: r.step.Index, Output: output})
 }
 
 // Token returns the text of the callback token that the state waits for. It returns false if the

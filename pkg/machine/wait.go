@@ -8,26 +8,34 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// wait begins a wait, or skips one that is over already.
-func (r *run) wait(step *flow.Step, wait *flow.Wait, input value.Value) *flow.Step {
-	until, err := wait.Until(input, &r.lookup, r.at)
+type waitKind struct {
+	plain
+	*flow.Wait
+}
+
+func (waitKind) canWait(w *Waiting) bool { return w.For == WaitingForInstant }
+
+// enter begins the wait, or skips one that is over already.
+func (k waitKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
+	until, err := k.Until(input, &r.lookup, r.at)
 	if err != nil {
-		r.fail(step, token.Failure(ErrorInvalidArgument, fmt.Sprintf("step %s: %s", step.Name, err)))
-		return nil
+		return r.fail(step, token.Failure(ErrorInvalidArgument, fmt.Sprintf("step %s: %s", step.Name, err)))
 	}
 	number := r.emit(Event{Type: StepStarted, Step: step.Index, Until: until})
 	if until.After(r.at) {
-		r.state().Waiting = &Waiting{
-			Attempt: Attempt{Step: step.Index, Number: number}, For: WaitingForInstant, Input: input, Due: until, Entry: r.entry(),
-		}
+		r.wait(&Waiting{Attempt: Attempt{Step: step.Index, Number: number}, For: WaitingForInstant, Input: input, Due: until, Entry: r.entry()})
 		return nil
 	}
-	r.emit(Event{Type: StepSucceeded, Step: step.Index})
-	return r.exit(step, input, value.Object(), 0)
+	return k.end(r, step, input)
 }
 
-func (r *run) waited() {
-	step, waiting := r.leaveWaiting()
+// signal ends the wait: only its timer concerns it.
+func (k waitKind) signal(r *run, step *flow.Step, _ Signal) *flow.Step {
+	_, waiting := r.leaveWaiting()
+	return k.end(r, step, waiting.Input)
+}
+
+func (waitKind) end(r *run, step *flow.Step, input value.Value) *flow.Step {
 	r.emit(Event{Type: StepSucceeded, Step: step.Index})
-	r.advance(r.exit(step, waiting.Input, value.Object(), 0))
+	return r.exit(step, input, value.Object(), 0)
 }

@@ -37,7 +37,7 @@ var mutants = []mutant{
 	{
 		name:   "claimed call: its timer repeats an atMostOnce",
 		caught: sim.CalledTooOften, edits: one("machine/task.go",
-			`task := taskOf(step); !task.AtMostOnce {`, `task := taskOf(step); task != nil {`),
+			`		if !r.task.AtMostOnce {`, `		if r.task != nil {`),
 	},
 	{
 		name:   "token task: submitted before it is committed",
@@ -48,8 +48,8 @@ var mutants = []mutant{
 	{
 		name:   "token task: an atMostOnce is submitted again",
 		caught: sim.CalledTooOften, edits: one("machine/pending.go",
-			`case w.isIn(TokenToSubmit) && task.AtMostOnce && executed != ExecutedNever:`,
-			`case w.isIn(TokenToSubmit) && task.AtMostOnce && w.Handle() == "":`),
+			`case w.isIn(TokenToSubmit) && r.task.AtMostOnce && executed != ExecutedNever:`,
+			`case w.isIn(TokenToSubmit) && r.task.AtMostOnce && w.Handle() == "":`),
 	},
 	{
 		name:   "rule 3: the timer after the commit",
@@ -161,7 +161,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 5: an answer that the token's outcome overtook is lost",
-		caught: sim.History, edits: one("machine/apply.go", `		if sig.Reply != nil {`, `		if sig.Reply != nil && sig.By == "" {`),
+		caught: sim.History, edits: one("machine/task.go", `		if sig.Reply != nil {`, `		if sig.Reply != nil && sig.By == "" {`),
 	},
 	{
 		name:   "begin: a runner calls what it did not begin",
@@ -308,13 +308,15 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 9: a stop without ending",
-		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`	case w == nil || w.Token == nil:`, `	case w == nil || w.Token == nil || r.state().Ending.Status == StatusStopped:`),
+		caught: sim.HollowAnswer, edits: one("machine/pending.go",
+			`	case ending && w.Token == nil:`, `	case ending && (w.Token == nil || r.state().Ending.Status == StatusStopped):`),
 	},
 	{
 		name:   "rule 9: an ending is not continued",
 		caught: sim.HollowAnswer, edits: one("machine/pending.go",
-			`		return []Command{r.closeForEnd(w)}`, `		return nil`),
+			`	case ending:`, `	case ending && executed != ExecutedNever:
+		return nil
+	case ending:`),
 	},
 	{
 		name:   "rule 10: the update before the wake",
@@ -420,7 +422,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 3: a commit keeps the timer being applied", from: olderSeeds + 1,
-		caught: sim.Stuck, edits: one("machine/run.go", ` && s.Timer.Tag != r.env.Cause:`, `:`),
+		caught: sim.Stuck, edits: one("machine/kernel.go", ` && s.Timer.Tag != x.env.Cause:`, `:`),
 	},
 	{
 		name: "retry: the counter is not kept", from: olderSeeds + 1,
@@ -440,8 +442,8 @@ var mutants = []mutant{
 	{
 		name: "retry: the attempt's number is used again", from: olderSeeds + 1,
 		caught: sim.CalledTooOften, edits: one("machine/task.go",
-			`	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
-`, `	number := r.emit(Event{Type: TaskScheduled, Step: step.Index, Input: params})
+			`	number := r.emit(Event{Type: TaskScheduled, Step: r.step.Index, Input: params})
+`, `	number := r.emit(Event{Type: TaskScheduled, Step: r.step.Index, Input: params})
 	if retried != nil {
 		number = r.endedWaiting.Attempt.Number
 	}
@@ -461,7 +463,7 @@ var mutants = []mutant{
 		name: "retry: a catch comes first", from: olderSeeds + 1,
 		caught: sim.Tries, edits: one("machine/retry.go",
 			`w.retried(i) < task.Retry[i].MaxAttempts {`,
-			`w.retried(i) < task.Retry[i].MaxAttempts && !slices.ContainsFunc(task.Catch, func(c flow.Catch) bool { return r.matches(c.Errors, failure) }) {`),
+			`w.retried(i) < task.Retry[i].MaxAttempts && !slices.ContainsFunc(task.Catch, func(c flow.Catch) bool { return matches(c.Errors) }) {`),
 	},
 	{
 		name: "retry: what a function threw is no error of a function", from: olderSeeds + 1,
@@ -470,8 +472,8 @@ var mutants = []mutant{
 	{
 		name: "retry: a later policy goes on where the first one ends", from: olderSeeds + 1,
 		caught: sim.Tries, edits: one("machine/retry.go",
-			`	if i := r.policyFor(task, failure); i >= 0 &&`,
-			`	i := r.policyFor(task, failure)
+			`	if i := slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return matches(p.Errors) }); i >= 0 &&`,
+			`	i := slices.IndexFunc(task.Retry, func(p flow.Retry) bool { return matches(p.Errors) })
 	for ; i >= 0 && i+1 < len(task.Retry) && w.retried(i) >= task.Retry[i].MaxAttempts; i++ {
 	}
 	if i >= 0 &&`),
@@ -502,7 +504,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: the timer is that of the step alone", from: olderSeeds + 1,
-		caught: sim.Stuck, edits: one("machine/run.go", `r.env.Flow.Timeout > 0 &&`, `r.env.Flow.Timeout < 0 &&`),
+		caught: sim.Stuck, edits: one("machine/kernel.go", `x.env.Flow.Timeout > 0 &&`, `x.env.Flow.Timeout < 0 &&`),
 	},
 	{
 		name: "limit: one due a timer", from: olderSeeds + 1,
@@ -520,8 +522,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
-		caught: sim.HollowAnswer, edits: one("machine/end.go",
-			`	case w == nil || w.Token == nil:`, `	case w == nil || w.Token == nil || r.state().Ending.Status == StatusTimedOut:`),
+		caught: sim.HollowAnswer, edits: one("machine/pending.go",
+			`	case ending && w.Token == nil:`, `	case ending && (w.Token == nil || r.state().Ending.Status == StatusTimedOut):`),
 	},
 	{
 		name:   "reconcile: who closed the token may have died without a wake",
@@ -697,7 +699,7 @@ var mutants = []mutant{
 	{
 		name: "rule 19: a stop ends a log that waits for lanes", from: forkless + 1,
 		caught: sim.Orphan, edits: one("machine/end.go",
-			`	case w.forLanes():`, `	case w.forLanes() && r.state().Ending.Status == StatusFailed:`),
+			`	if command == nil {`, `	if _, stops := command.(StopLanes); command == nil || stops && r.state().Ending.Status != StatusFailed {`),
 	},
 	{
 		name: "rule 19: the end does not wait for all lanes", from: forkless + 1,
@@ -848,7 +850,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 24: a sub-flow that ends closes the token that its step passed on", from: awaited + 1,
-		caught: sim.Child, edits: one("machine/subflow.go",
+		caught: sim.Child, edits: one("machine/task.go",
 			`task.Pattern == flow.PatternSync && waiting.Token != nil {`, `waiting.Token != nil {`),
 	},
 	{
@@ -913,15 +915,15 @@ var mutants = []mutant{
 	},
 	{
 		name: "expiry: a later step does not extend the log", from: longLived + 1,
-		caught: sim.Vanished, edits: one("machine/run.go", `r.keepUntil(r.waitsUntil())`, `r.keepUntil(r.at)`),
+		caught: sim.Vanished, edits: one("machine/apply.go", `r.keepUntil(r.waitsUntil())`, `r.keepUntil(r.at)`),
 	},
 	{
 		name: "expiry: a token with a later deadline does not extend the log before it is made", from: longLived + 1,
-		caught: sim.Vanished, edits: one("machine/keep.go", "	r.keepUntil(until)\n", "	r.keepUntil(until.AddDate(-1, 0, 0))\n"),
+		caught: sim.Vanished, edits: one("machine/token.go", "	r.keepUntil(until)\n", "	r.keepUntil(until.AddDate(-1, 0, 0))\n"),
 	},
 	{
 		name: "redrive: it begins with the first step", from: redriven + 1,
-		caught: sim.Redrive, edits: one("machine/apply.go", `first = r.redrivenStep()`, `s.Series = []Series{{Local: value.Object()}}`),
+		caught: sim.Redrive, edits: one("machine/apply.go", `first = stepNamed(r.env.Flow, s.Redriven.Step)`, `s.Series = []Series{{Local: value.Object()}}`),
 	},
 	{
 		name: "redrive: after a stop it begins with the first step", from: redriven + 1,

@@ -57,17 +57,9 @@ func (a *surroundings) Missing(field, target, source string) {
 	a.addUnmapped(UnmappedSource{Step: nameOf(a.step), Mappings: field, Target: target, Source: source})
 }
 
-func (r *run) addUnmapped(absent UnmappedSource) {
-	if !slices.Contains(r.next.Unmapped, absent) {
-		r.next.Unmapped = append(r.next.Unmapped, absent)
-	}
-}
-
-// noteUnnamed notes that the ExecutionName of a sub-flow is missing in the parameters of an attempt.
-func (r *run) noteUnnamed(step *flow.Step, task *flow.Task, params value.Value) {
-	const name = flow.ParamExecutionName
-	if task.Resource.Subflow && task.Params.Has(name) && params.Get(name).IsMissing() {
-		r.addUnmapped(UnmappedSource{Step: step.Name, Mappings: serviceParams, Target: name, Source: task.Params.Source().Get(name).Text()})
+func (x *tx) addUnmapped(absent UnmappedSource) {
+	if !slices.Contains(x.next.Unmapped, absent) {
+		x.next.Unmapped = append(x.next.Unmapped, absent)
 	}
 }
 
@@ -81,25 +73,28 @@ func (a *surroundings) Context() flow.Context {
 		return c
 	}
 	c.Step = flow.StepContext{Name: step.Name, Event: a.event}
-	task, isTask := step.Kind.(*flow.Task)
-	if !isTask {
-		return c
-	}
-	c.Step.Key = r.callOf(step, Attempt{Step: step.Index, Number: a.attempt}).Key()
-	if task.Pattern == flow.PatternWaitForCallback && r.env.Keys.Check() == nil {
-		c.Step.Token = r.tokenText(task, a.attempt)
-		c.Step.CallbackURL = r.callbackURL(c.Step.Token)
+	if task := taskOf(step); task != nil {
+		taskRun{r, step, task}.context(&c.Step, a.attempt)
 	}
 	return c
 }
 
-// callbackURL is where the outcome for the token is reported, missing without an address for
-// callbacks.
-func (r *run) callbackURL(text value.Value) value.Value {
-	if r.env.CallbackBase == "" || text.IsMissing() {
-		return value.Missing()
+// context adds the key of an attempt, and its token.
+func (r taskRun) context(c *flow.StepContext, attempt int) {
+	s := r.state()
+	c.Key = s.callOf(r.step, Attempt{Step: r.step.Index, Number: attempt}).Key()
+	if r.task.Pattern != flow.PatternWaitForCallback || r.env.Keys.Check() != nil {
+		return
 	}
-	return value.String(token.CallbackURL(r.env.CallbackBase, text.Text()))
+	if w := r.endedWaiting; w == nil || w.Attempt.Number != attempt || w.Token == nil {
+		r.keepLog()
+		c.Token = value.String(r.env.Keys.Sign(s.tokenID(r.task, Attempt{Number: attempt})))
+	} else if text, ok := r.env.Keys.SignAgain(w.Token.Handle); ok { // with the key that signed it
+		c.Token = value.String(text)
+	}
+	if r.env.CallbackBase != "" && !c.Token.IsMissing() {
+		c.CallbackURL = value.String(token.CallbackURL(r.env.CallbackBase, c.Token.Text()))
+	}
 }
 
 // needsCallbackBase returns the first step that maps a callback URL where there is no address for
@@ -124,17 +119,4 @@ func noCallbackBase(step, hint string) token.Outcome {
 		text += ", or " + hint
 	}
 	return token.Failure(ErrorInvalidArgument, text)
-}
-
-// tokenText is the token of an attempt. If an earlier key signed it, that key signs it again.
-func (r *run) tokenText(task *flow.Task, attempt int) value.Value {
-	if r.endedWaiting == nil || r.endedWaiting.Attempt.Number != attempt || r.endedWaiting.Token == nil {
-		r.keepForTask(task)
-		return value.String(r.env.Keys.Sign(r.state().tokenID(task, Attempt{Number: attempt})))
-	}
-	text, ok := r.env.Keys.SignAgain(r.endedWaiting.Token.Handle)
-	if !ok {
-		return value.Missing()
-	}
-	return value.String(text)
 }

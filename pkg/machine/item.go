@@ -51,13 +51,13 @@ func runToFit(env Env, s State, sig Signal) *run {
 
 // mayFailForSize is called where the application may fail because its item becomes too large. It counts
 // these checkpoints, and returns an error at those that the plan makes fail.
-func (r *run) mayFailForSize(step *flow.Step) *token.Outcome {
-	r.checkpoints++
-	if r.plan.failAt == 0 || r.checkpoints < r.plan.failAt {
+func (x *tx) mayFailForSize(step *flow.Step) *token.Outcome {
+	x.checkpoints++
+	if x.plan.failAt == 0 || x.checkpoints < x.plan.failAt {
 		return nil
 	}
 	return limitReached(ErrorDataLimit, "%s: the state has %d bytes and the limit of a log item is %d; keep less output of earlier steps, "+
-		"and few large values instead of many small ones", placeOf(nameOf(step)), r.plan.size, r.itemLimit())
+		"and few large values instead of many small ones", placeOf(nameOf(step)), x.plan.size, x.itemLimit())
 }
 
 // What an item keeps free for the events of an execution's failure: the step's and the execution's
@@ -68,40 +68,37 @@ const (
 )
 
 // itemLimit is how large an item may become before the end.
-func (r *run) itemLimit() int {
-	return r.env.Limits.item() - endRoom - seriesRoom*len(r.state().Series)
+func (x *tx) itemLimit() int {
+	return x.env.Limits.item() - endRoom - seriesRoom*len(x.state().Series)
 }
 
 // fits reports whether the item fits into every store. An upper bound decides almost always, and
 // only near the limit the item is measured.
-func (r *run) fits() bool {
-	limit := r.itemLimit()
-	return !r.next.Changed || r.err != nil || r.needsLoad() || r.itemBound() <= limit || r.itemSize() <= limit
-}
-
-// itemBound is an upper bound of the size of the item.
-func (r *run) itemBound() int {
-	s := r.state()
-	size := bound(s.Input) + bound(s.Output) + r.added
+func (x *tx) fits() bool {
+	s, limit := x.state(), x.itemLimit()
+	if !x.next.Changed || x.err != nil || x.needsLoad() {
+		return true
+	}
+	most := bound(s.Input) + bound(s.Output) + x.added
 	for _, series := range s.Series {
-		size += bound(series.Input) + bound(series.Local)
+		most += bound(series.Input) + bound(series.Local)
 	}
 	if s.Waiting != nil {
-		size += bound(s.Waiting.Input)
+		most += bound(s.Waiting.Input)
 	}
-	for _, event := range r.env.Before {
-		size += event.bound()
+	for _, event := range x.env.Before {
+		most += event.bound()
 	}
-	return size
+	return most <= limit || x.itemSize() <= limit
 }
 
 // itemSize measures the item. The state holds large values by reference, but an object of many
 // small members is written anew with each change.
-func (r *run) itemSize() int {
-	m := r.newMeasure()
-	m.state(r.state())
-	m.events(&r.env.Before, r.at)
-	return m.size(r.next.Events, r.at)
+func (x *tx) itemSize() int {
+	m := x.newMeasure()
+	m.state(x.state())
+	m.events(&x.env.Before, x.at)
+	return m.size(x.next.Events, x.at)
 }
 
 // bound is an upper bound of the encoded size of a value. A digit in an array has two bytes as JSON
@@ -119,23 +116,19 @@ func (e Event) bound() int {
 const maxEventBytes = 64 << 10
 
 // beginsLogItem reports whether the step belongs into another item.
-func (r *run) beginsLogItem(step *flow.Step) bool {
-	if step == r.resumed {
-		r.resumed = nil
+func (x *tx) beginsLogItem(step *flow.Step) bool {
+	if step == x.resumed {
+		x.resumed = nil
 		return false
 	}
-	return r.plan.split || r.eventsFull()
-}
-
-func (r *run) eventsFull() bool {
-	if r.added < maxEventBytes {
-		return false
+	if x.plan.split || x.added < maxEventBytes {
+		return x.plan.split
 	}
-	if r.measure == nil {
-		r.measure = r.newMeasure()
+	if x.measure == nil {
+		x.measure = x.newMeasure()
 	}
-	r.added = r.measure.size(r.next.Events, r.at)
-	return r.added >= maxEventBytes
+	x.added = x.measure.size(x.next.Events, x.at)
+	return x.added >= maxEventBytes
 }
 
 // measure encodes what it measures, each value once.
@@ -144,9 +137,9 @@ type measure struct {
 	measured int // events that were encoded
 }
 
-func (r *run) newMeasure() *measure {
-	enc := &value.Encoder{Measures: true, Origin: ItemOrigin(r.state().ID(), math.MaxInt64)}
-	if r.env.Limits.Apart {
+func (x *tx) newMeasure() *measure {
+	enc := &value.Encoder{Measures: true, Origin: ItemOrigin(x.state().ID(), math.MaxInt64)}
+	if x.env.Limits.Apart {
 		parts := 0
 		enc.Apart = &value.Apart{From: ApartFrom, Name: func() string { parts++; return fmt.Sprintf("%*d", PartName, parts) }}
 	}
@@ -171,16 +164,8 @@ func (m *measure) size(events []Event, at time.Time) int {
 }
 
 // waitForNextLogItem leaves the step to the wake of a timer that is due at once.
-func (r *run) waitForNextLogItem(step *flow.Step) {
-	s := r.state()
-	s.Waiting = &Waiting{
-		Attempt: Attempt{Step: step.Index, Number: s.Events}, For: WaitingForNextItem, Input: value.Object(), Due: r.at, Entry: r.entry(),
-	}
-}
-
-// resumeInNextLogItem enters the step that was left to this item.
-func (r *run) resumeInNextLogItem() {
-	step, _ := r.leaveWaiting()
-	r.resumed = step
-	r.advance(step)
+func (x *tx) waitForNextLogItem(step *flow.Step) {
+	x.wait(&Waiting{
+		Attempt: Attempt{Step: step.Index, Number: x.state().Events}, For: WaitingForNextItem, Input: value.Object(), Due: x.at, Entry: x.entry(),
+	})
 }
