@@ -83,7 +83,7 @@ tools:
 	@$(MAKE) --no-print-directory -j8 $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) $(BROWSER)
 
 # Each store runs the same suites. A store that fails a case, or does not run it, fails the target.
-STORES := $(addprefix ./pkg/,local local/disk aws/dynamo)
+STORES := $(addprefix ./pkg/,local/store local/disk aws/dynamo)
 
 .PHONY: conformance
 conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side

@@ -82,12 +82,13 @@ var house = []row{
 	{path: "pkg/schedule/cron", ours: []string{"pkg/schedule", "pkg/engine", "pkg/machine", "pkg/fdl", "pkg/flow", "pkg/value"}, modules: []string{cron}},
 	{path: "pkg/internal/suite/scheduletest", testing: true, ours: []string{"pkg/schedule", "pkg/engine"}},
 
+	{path: "pkg/local/store", ours: useCases, modules: []string{"github.com/RaduBerinde/btreemap"}},
+	{path: "pkg/local/disk", ours: append([]string{"pkg/local/store"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{
-		path: "pkg/local", ours: append([]string{"pkg/jobs/simulated"}, useCases...),
+		path: "pkg/local", ours: append([]string{"pkg/local/store", "pkg/jobs/simulated"}, useCases...),
 		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
 	},
-	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/expr"}, useCases...), modules: []string{yaml}},
-	{path: "pkg/local/disk", ours: append([]string{"pkg/local"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
+	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr"}, useCases...), modules: []string{yaml}},
 	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 	{path: "pkg/sim/mutation", testing: true},
 
@@ -134,7 +135,7 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release", "pkg/internal/advise", "pkg/internal/diagram",
+			"pkg/local", "pkg/local/store", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release", "pkg/internal/advise", "pkg/internal/diagram",
 			"pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),

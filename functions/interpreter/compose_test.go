@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"
@@ -75,7 +75,7 @@ func TestWakesShareALargeValue(t *testing.T) {
 
 // fixture is an interpreter beside a store in memory. It counts the reads of large values.
 type fixture struct {
-	local.MemoryStore
+	store.Memory
 	interpreter interpreter
 	client      *engine.Client
 	wakes       []engine.Wake
@@ -141,7 +141,7 @@ func (f *fixture) Send(_ context.Context, wake engine.Wake) error {
 
 func (f *fixture) LoadValue(ctx context.Context, name string) ([]byte, error) {
 	f.loads.Add(1)
-	return f.MemoryStore.LoadValue(ctx, name)
+	return f.Memory.LoadValue(ctx, name)
 }
 
 func (f *fixture) GetSecretValue(

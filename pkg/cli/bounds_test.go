@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -103,7 +104,7 @@ func TestLimitsOfRuns(t *testing.T) {
 // Every limit that a request or a report can meet.
 func TestLimitsOfRequests(t *testing.T) {
 	t.Parallel()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	system := local.New(local.Config{Store: store, Limits: machine.Limits{Hints: machine.Hints{Data: "set WAITLESS_DATA_LIMIT"}}})
 	handler := target.Handler(system, store, target.Unfired(store), nil, "")
 	client := target.InProcess(system, store)

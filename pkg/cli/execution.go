@@ -19,6 +19,7 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -284,7 +285,7 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	memory := &local.MemoryStore{}
+	memory := &store.Memory{}
 	lists := target.Lists(memory)
 	config.Store = memory
 	if !e.options.skipTime {

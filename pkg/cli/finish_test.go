@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -50,7 +51,7 @@ func finished(t *testing.T, input string, out *bytes.Buffer) *execution {
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
 	e := &execution{
 		command: Command{Stdout: out, Stderr: out}, name: "e", clock: clock,
-		file: flowFile{path: "f.yaml", flow: flow}, system: local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock}),
+		file: flowFile{path: "f.yaml", flow: flow}, system: local.New(local.Config{Store: &store.Memory{}, Clock: clock}),
 	}
 	e.steps = e.command.out().NewSteps(view.StepsConfig{Flow: flow, Silent: true})
 	stored, err := e.system.Client.PutFlow(t.Context(), "f", []byte(finishedFlow))

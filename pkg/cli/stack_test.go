@@ -25,6 +25,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
 // stack plays a deployed stack: the management API over a system in memory,
@@ -33,7 +34,7 @@ import (
 type stack struct {
 	t        *testing.T
 	system   *local.System
-	store    *local.MemoryStore
+	store    *store.Memory
 	api      http.Handler
 	gateway  *httptest.Server
 	requests atomic.Int32 // that came in
@@ -51,7 +52,7 @@ const region = "eu-west-1"
 
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	s := &stack{t: t, system: local.New(local.Config{Store: store}), store: store}
 	s.api = target.API(s.system, store, target.Unfired(store))
 	s.gateway = httptest.NewServer(s)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -57,7 +57,7 @@ steps:
     outputMappings: [{target: greeting, source: $local.greeting}]
 outputMappings: [{target: greeting, source: $local.greeting}]
 `
-	ctx, store, wakes := context.Background(), &local.MemoryStore{}, &wakeQueue{}
+	ctx, store, wakes := context.Background(), &store.Memory{}, &wakeQueue{}
 	client, err := engine.NewClient(engine.Config{
 		Log: store, Flows: store, TokenStore: store, Stops: store, Wakes: wakes, Now: time.Now,
 	})

@@ -13,9 +13,12 @@ import (
 
 func (i Item) origin() value.Origin { return machine.ItemOrigin(i.Execution, i.Seq) }
 
-// decodeState returns the state in an item.
+// State decodes the state in the item.
+func (i Item) State() (machine.State, error) { return machine.DecodeState(i.origin(), i.Body) }
+
+// decodeState returns the state in an item. Its error has a code.
 func decodeState(item Item) (machine.State, error) {
-	state, err := machine.DecodeState(item.origin(), item.Body)
+	state, err := item.State()
 	return state, decoded(item, err)
 }
 

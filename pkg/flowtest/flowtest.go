@@ -32,6 +32,7 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -208,7 +209,7 @@ func (r *run) prepare() (input value.Value, err error) {
 		return input, err
 	}
 	r.system = local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: r.clock, Tasks: tasks, Kinds: r.Kinds, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
+		Store: &store.Memory{}, Clock: r.clock, Tasks: tasks, Kinds: r.Kinds, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
 	})
 	return inputOf(r.Input)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -38,7 +39,7 @@ func benchmarkPolling(b *testing.B, text []byte, inFlight, workers int) {
 	runtime.ReadMemStats(&before)
 	for b.Loop() {
 		// A new store each time: executions stay in a memory store for ever.
-		store := &local.MemoryStore{}
+		store := &store.Memory{}
 		clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
 		tasks, err := local.NewTasks(clock, nil)
 		if err != nil {

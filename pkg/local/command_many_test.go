@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
 // TestManyStartsRunFewCommands: of 300 executions that begin at once, at most
@@ -28,7 +29,7 @@ func TestManyStartsRunFewCommands(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Commands: most})
+			s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks, Commands: most})
 			start(t, s, waitSecond, "nap")
 			for i := range executions {
 				start(t, s, oneTask+limit, fmt.Sprintf("run-%d", i))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -65,7 +66,7 @@ func TestLongChainsArePaced(t *testing.T) {
 			value.Member{Key: "n", Value: value.Int(n + 1)}, value.Member{Key: "more", Value: value.Bool(n < length)},
 		))
 	})
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks})
 	put, err := s.Client.PutFlow(t.Context(), "flow", []byte(chained))
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestGrowingFamiliesAreStopped(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
-			store := &local.MemoryStore{}
+			store := &store.Memory{}
 			s, _, ended := growFamily(t, ctx, store, pattern, 500)
 			begun, id := time.Now(), engine.NewID("flow", "root")
 			if err := s.Client.StopDescendants(ctx, id, "Enough", "it is enough"); err != nil {
@@ -124,7 +125,7 @@ func TestGrowingFamiliesDelayOthersLittle(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
-			s, wakes, ended := growFamily(t, ctx, &local.MemoryStore{}, pattern, 5000)
+			s, wakes, ended := growFamily(t, ctx, &store.Memory{}, pattern, 5000)
 			others := startOthers(t, ctx, s)
 			cancel()
 			if err := <-ended; !errors.Is(err, context.Canceled) {
@@ -268,7 +269,7 @@ func (r *receipts) check(t *testing.T, others []other) {
 }
 
 // awaitAll returns when no execution is left that has not ended.
-func awaitAll(t *testing.T, ctx context.Context, s *local.System, store *local.MemoryStore) { //nolint:revive // as t.Helper
+func awaitAll(t *testing.T, ctx context.Context, s *local.System, store *store.Memory) { //nolint:revive // as t.Helper
 	t.Helper()
 	for {
 		list, err := store.Unfinished(ctx)

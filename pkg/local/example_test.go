@@ -8,6 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -29,7 +30,7 @@ steps:
 `
 	ctx := context.Background()
 	system := local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: shop{},
+		Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: shop{},
 	})
 	flow, err := system.Client.PutFlow(ctx, "order", []byte(definition))
 	if err != nil {

@@ -12,9 +12,6 @@ func EventOf(event string, started value.Value) string {
 	return string((&scriptEvent{text: []byte(event)}).of(started, time.Time{}))
 }
 
-// NewDatabase returns an empty database in memory.
-func NewDatabase() Database { return newMemory() }
-
 // Patience is how long a test waits for what happens at once.
 const Patience = time.Minute
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -37,7 +38,7 @@ steps:
 // Each event is read once while lanes run, and the position stays small.
 func TestHistoryWhileManyLanesRun(t *testing.T) {
 	t.Parallel()
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))})
 	start(t, s, strings.Replace(manyLanes, "NINETY", strings.Repeat("1, 5, ", 44)+"2, 3", 1), "many")
 	ctx, cancel := context.WithTimeout(t.Context(), local.Patience)
 	defer cancel()

@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -80,7 +81,7 @@ func jobSystem(t *testing.T, providers map[string]string, script string) *local.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Script: played, CallbackBase: "http://127.0.0.1:8787"})
+	return local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks, Script: played, CallbackBase: "http://127.0.0.1:8787"})
 }
 
 // runFlow runs the flow of that name until nothing is left to do.
@@ -361,7 +362,7 @@ func TestARestartKeepsTheDelay(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, start := &local.MemoryStore{}, time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+			store, start := &store.Memory{}, time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 			runUntilSubmitted(t, store, start, tt.flow, tt.input)
 			after := systemAt(t, store, start.Add(30*time.Second), nil)
 			if err := after.Run(t.Context()); err != nil {

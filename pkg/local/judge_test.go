@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/internal/suite/machinetest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -108,7 +109,7 @@ func (j judgedFlows) run(t *testing.T, input value.Value, replies map[string]mac
 		t.Fatal(err)
 	}
 	system := local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Roles: local.Roles{Worker: functions.worker},
+		Store: &store.Memory{}, Clock: clock, Tasks: tasks, Roles: local.Roles{Worker: functions.worker},
 		Script: repliesScript(t, replies), Limits: machine.Limits{Data: machine.MaxData}, CallbackBase: "http://127.0.0.1:8787",
 	})
 	for name, text := range j.subflows {

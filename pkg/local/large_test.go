@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -17,7 +18,7 @@ import (
 
 // losingStore loses the large values of one execution.
 type losingStore struct {
-	*local.MemoryStore
+	*store.Memory
 
 	lost *string
 }
@@ -26,7 +27,7 @@ func (s losingStore) LoadValue(ctx context.Context, name string) ([]byte, error)
 	if *s.lost != "" && strings.HasPrefix(name, *s.lost) {
 		return nil, engine.ErrNotFound
 	}
-	return s.MemoryStore.LoadValue(ctx, name)
+	return s.Memory.LoadValue(ctx, name)
 }
 
 // hourTasks are calls that may take an hour, and take none.
@@ -53,7 +54,7 @@ func TestAQueuedCallWithoutItsInputFailsItsStepAlone(t *testing.T) {
 		}
 	}
 	s := local.New(local.Config{
-		Store: losingStore{&local.MemoryStore{}, &lost}, Clock: local.NewVirtualClock(time.Now()), Tasks: hourTasks(lose),
+		Store: losingStore{&store.Memory{}, &lost}, Clock: local.NewVirtualClock(time.Now()), Tasks: hourTasks(lose),
 		Limits: machine.Limits{Data: machine.MaxLargeData},
 	})
 	input := value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", 300<<10))})

@@ -12,6 +12,7 @@ import (
 	"github.com/RaduBerinde/btreemap"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
 // NoticeSender sends notices to the targets of executions.
@@ -95,7 +96,7 @@ func newNotices(system *System) *notices {
 
 // Notify implements [engine.Notices].
 func (n *notices) Notify(ctx context.Context, notice engine.Notice) error {
-	stored, err := n.system.config.Store.AddNotice(ctx, StoredNotice{Notice: notice, Since: n.system.config.Clock.Now()})
+	stored, err := n.system.config.Store.AddNotice(ctx, store.Notice{Notice: notice, Since: n.system.config.Clock.Now()})
 	if err == nil {
 		n.add(stored)
 	}
@@ -117,8 +118,8 @@ func (n *notices) take(ctx context.Context) error {
 	return nil
 }
 
-func (s *System) storedNotices(ctx context.Context) iter.Seq2[StoredNotice, error] {
-	return pages(func(after StoredNotice, limit int) ([]StoredNotice, error) {
+func (s *System) storedNotices(ctx context.Context) iter.Seq2[store.Notice, error] {
+	return pages(func(after store.Notice, limit int) ([]store.Notice, error) {
 		return s.config.Store.Notices(ctx, after, limit)
 	})
 }
@@ -131,7 +132,7 @@ func (s *System) reportEndAgain(ctx context.Context, execution engine.ID) error 
 	if err != nil {
 		return err
 	}
-	state, err := decodeState(item)
+	state, err := item.State()
 	if generation := s.config.Store.Generation(); err == nil && generation > 0 && state.Generation == generation {
 		return nil
 	}
@@ -167,7 +168,7 @@ func (s *System) Undelivered(ctx context.Context, execution engine.ID) (failures
 }
 
 // add has a stored notice sent at once, unless it is pending or was given up.
-func (n *notices) add(stored StoredNotice) {
+func (n *notices) add(stored store.Notice) {
 	if n.system.config.Notices == nil || stored.ID == "" || stored.Failure != "" {
 		return
 	}

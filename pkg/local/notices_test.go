@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -82,7 +83,7 @@ func TestANoticeIsRetriedWithBackOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := &target{fails: 3, err: errors.New("down")}
-		system := runNotified(t, &MemoryStore{}, n, true, 2*time.Hour)
+		system := runNotified(t, &store.Memory{}, n, true, 2*time.Hour)
 		want := []time.Duration{0, 5 * time.Second, 15 * time.Second, 35 * time.Second}
 		if len(n.sent) != len(want) || n.sent[1] != want[1] || n.sent[2] != want[2] || n.sent[3] != want[3] {
 			t.Errorf("sent after %s, want %s", n.sent, want)
@@ -107,7 +108,7 @@ func TestANoticeIsGivenUpAfterADay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := &MemoryStore{}
+				store := &store.Memory{}
 				n := &target{fails: 1000, err: tt.err}
 				system := runNotified(t, store, n, true, 50*time.Hour)
 				failures := undelivered(t, system)
@@ -135,7 +136,7 @@ func TestTheNextProcessSendsTheNotice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store, second := &MemoryStore{}, &target{}
+				store, second := &store.Memory{}, &target{}
 				runNotified(t, store, first, true, time.Minute)
 				if runNotified(t, store, second, false, time.Minute); len(second.sent) != 1 {
 					t.Errorf("sent %d times", len(second.sent))
@@ -148,68 +149,64 @@ func TestTheNextProcessSendsTheNotice(t *testing.T) {
 	}
 }
 
+// unableToAdd is a store whose process ends while it adds a notice.
+type unableToAdd struct{ *store.Memory }
+
+func (unableToAdd) AddNotice(ctx context.Context, _ store.Notice) (store.Notice, error) {
+	<-ctx.Done()
+	return store.Notice{}, ctx.Err()
+}
+
 // rules: NO-2
 //
-// A process that dies between the terminal item and its notice leaves both to the next. Removal removes all.
+// A process that dies between the terminal item, which notes that its end is not told yet, and its notice leaves both to the
+// next.
 func TestAnEndThatWasNotToldIsToldByTheNextProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := &MemoryStore{}
-		system := runNotified(t, store, &target{fails: -1}, true, time.Minute)
-		id := engine.NewID("flow", "run")
+		memory, told, id := &store.Memory{}, &target{}, engine.NewID("flow", "run")
+		system := runNotified(t, unableToAdd{memory}, &target{}, true, time.Minute)
 		state, err := system.Client.Describe(t.Context(), id)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || state.Status != machine.StatusSucceeded {
+			t.Fatalf("it is %q, error %v", state.Status, err)
 		}
-		list, err := store.NoticesOf(t.Context(), id)
-		if err != nil || len(list) != 1 {
-			t.Fatalf("%d notices, error %v", len(list), err)
-		}
-		// as if the process had died between the two
-		if err := store.db.Commit(nil, Entry{list[0].key(), nil}, untold(id)); err != nil {
-			t.Fatal(err)
-		}
-		told := &target{}
-		runNotified(t, store, told, false, time.Minute)
-		if left, err := store.NoticesOf(t.Context(), id); len(told.sent) != 1 || err != nil || len(left) != 0 {
+		runNotified(t, memory, told, false, time.Minute)
+		if left, err := memory.NoticesOf(t.Context(), id); len(told.sent) != 1 || err != nil || len(left) != 0 {
 			t.Errorf("sent %d times, %d notices are left, error %v", len(told.sent), len(left), err)
 		}
-		if err := store.db.Commit(nil, Entry{list[0].key(), noticeForm.encode(list[0])}, untold(id)); err != nil {
-			t.Fatal(err)
-		}
-		if err := store.Remove(t.Context(), Ended{At: state.At.UTC(), Execution: id}); err != nil {
-			t.Fatal(err)
-		}
-		if list, err := store.NoticesOf(t.Context(), id); err != nil || len(list) > 0 {
-			t.Errorf("%d notices, error %v", len(list), err)
-		}
 	})
-}
-
-// unableToAdd is a store whose process ends while it adds a notice.
-type unableToAdd struct{ *MemoryStore }
-
-func (unableToAdd) AddNotice(ctx context.Context, _ StoredNotice) (StoredNotice, error) {
-	<-ctx.Done()
-	return StoredNotice{}, ctx.Err()
 }
 
 // rules: NO-2
 //
-// The terminal item notes that its end is not told yet.
-func TestAnEndIsToldAfterAProcessThatEndedBeforeItsNotice(t *testing.T) {
+// The removal of an execution removes its notice, and the mark of an end that was not told.
+func TestRemovalRemovesNotices(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store, told := &MemoryStore{}, &target{}
-		system := runNotified(t, unableToAdd{store}, &target{}, true, time.Minute)
-		state, err := system.Client.Describe(t.Context(), engine.NewID("flow", "run"))
-		if err != nil || state.Status != machine.StatusSucceeded {
-			t.Fatalf("it is %q, error %v", state.Status, err)
-		}
-		if runNotified(t, store, told, false, time.Minute); len(told.sent) != 1 {
-			t.Errorf("sent %d times", len(told.sent))
-		}
-	})
+	for name, storeOf := range map[string]func(*store.Memory) Store{
+		"a notice": func(m *store.Memory) Store { return m },
+		"a mark":   func(m *store.Memory) Store { return unableToAdd{m} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				memory, id := &store.Memory{}, engine.NewID("flow", "run")
+				system := runNotified(t, storeOf(memory), &target{fails: -1}, true, time.Minute)
+				state, err := system.Client.Describe(t.Context(), id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if list, err := memory.NoticesOf(t.Context(), id); err != nil || len(list) != 1 {
+					t.Fatalf("%d notices, error %v", len(list), err)
+				}
+				if err := memory.Remove(t.Context(), store.Ended{At: state.At.UTC(), Execution: id}); err != nil {
+					t.Fatal(err)
+				}
+				if list, err := memory.NoticesOf(t.Context(), id); err != nil || len(list) > 0 {
+					t.Errorf("%d notices, error %v", len(list), err)
+				}
+			})
+		})
+	}
 }
 
 // rules: NO-8
@@ -217,12 +214,12 @@ func TestAnEndIsToldAfterAProcessThatEndedBeforeItsNotice(t *testing.T) {
 // A notice that is given up after the removal of its execution leaves nothing behind.
 func TestAGivenUpNoticeOfARemovedExecutionIsGone(t *testing.T) {
 	t.Parallel()
-	store, id := &MemoryStore{}, engine.NewID("flow", "run")
-	notice := StoredNotice{Notice: engine.Notice{Execution: id, ID: "msg", Ended: true}, Failure: "given up"}
-	if err := store.SettleNotice(t.Context(), notice); err != nil {
+	memory, id := &store.Memory{}, engine.NewID("flow", "run")
+	notice := store.Notice{Notice: engine.Notice{Execution: id, ID: "msg", Ended: true}, Failure: "given up"}
+	if err := memory.SettleNotice(t.Context(), notice); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := store.NoticesOf(t.Context(), id); err != nil || len(left) > 0 {
+	if left, err := memory.NoticesOf(t.Context(), id); err != nil || len(left) > 0 {
 		t.Errorf("left are %+v, error %v", left, err)
 	}
 }
@@ -233,20 +230,20 @@ func TestAGivenUpNoticeOfARemovedExecutionIsGone(t *testing.T) {
 func TestANoticeThatWasGivenUpIsSentAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, id := &MemoryStore{}, engine.NewID("flow", "run")
-		runNotified(t, store, &target{fails: 1, err: ErrTargetGone}, true, time.Minute)
-		list, err := store.NoticesOf(t.Context(), id)
+		memory, id := &store.Memory{}, engine.NewID("flow", "run")
+		runNotified(t, memory, &target{fails: 1, err: ErrTargetGone}, true, time.Minute)
+		list, err := memory.NoticesOf(t.Context(), id)
 		if err != nil || len(list) != 1 || list[0].Failure == "" {
 			t.Fatalf("notices %+v, error %v", list, err)
 		}
 		since := time.Now()
-		stored, err := store.AddNotice(t.Context(), StoredNotice{Notice: list[0].Notice, Since: since})
+		stored, err := memory.AddNotice(t.Context(), store.Notice{Notice: list[0].Notice, Since: since})
 		if err != nil || stored.Failure != "" || !stored.Since.Equal(since) {
 			t.Errorf("stored %+v, error %v", stored, err)
 		}
 		again := &target{}
-		runNotified(t, store, again, false, time.Minute)
-		if left, err := store.NoticesOf(t.Context(), id); len(again.sent) != 1 || err != nil || len(left) != 0 {
+		runNotified(t, memory, again, false, time.Minute)
+		if left, err := memory.NoticesOf(t.Context(), id); len(again.sent) != 1 || err != nil || len(left) != 0 {
 			t.Errorf("sent %d times, %d notices are left, error %v", len(again.sent), len(left), err)
 		}
 	})
@@ -260,22 +257,22 @@ func (m targets) Send(ctx context.Context, notice engine.Notice) error { return 
 func (targets) GaveUp(engine.Notice, error) {}
 
 // addNotices adds so many notices for a target, with bodies of that size.
-func addNotices(tb testing.TB, store *MemoryStore, target string, count, size int) {
+func addNotices(tb testing.TB, memory *store.Memory, target string, count, size int) {
 	tb.Helper()
 	body := strings.Repeat("x", size)
 	for i := range count {
 		id := engine.NewID(target, fmt.Sprint(i))
 		notice := engine.Notice{Execution: id, ID: fmt.Sprintf("end-%s-%d", target, i), Target: target, Body: body, Ended: true}
-		if _, err := store.AddNotice(tb.Context(), StoredNotice{Notice: notice, Since: time.Now()}); err != nil {
+		if _, err := memory.AddNotice(tb.Context(), store.Notice{Notice: notice, Since: time.Now()}); err != nil {
 			tb.Fatal(err)
 		}
 	}
 }
 
 // left counts the notices in a store.
-func left(tb testing.TB, store *MemoryStore) int {
+func left(tb testing.TB, memory *store.Memory) int {
 	tb.Helper()
-	list, err := store.Notices(tb.Context(), StoredNotice{}, 1<<20)
+	list, err := memory.Notices(tb.Context(), store.Notice{}, 1<<20)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -283,11 +280,11 @@ func left(tb testing.TB, store *MemoryStore) int {
 }
 
 // serveFor runs a system that sends notices, for a while.
-func serveFor(tb testing.TB, store *MemoryStore, sender NoticeSender, during time.Duration) {
+func serveFor(tb testing.TB, memory *store.Memory, sender NoticeSender, during time.Duration) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), during)
 	defer cancel()
-	if err := New(Config{Store: store, Notices: sender}).Serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
+	if err := New(Config{Store: memory, Notices: sender}).Serve(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		tb.Fatal(err)
 	}
 }
@@ -301,13 +298,13 @@ func TestUndeliveredNoticesTakeLittleMemory(t *testing.T) {
 	const count, size = 10_000, 2_000
 	const mostGoroutines, mostBytes = 100, count * 500 // of memory for each notice; the bodies take 20 MB
 	synctest.Test(t, func(t *testing.T) {
-		store, tried := &MemoryStore{}, atomic.Int64{}
-		addNotices(t, store, "https://dead.example/hook", count, size)
+		memory, tried := &store.Memory{}, atomic.Int64{}
+		addNotices(t, memory, "https://dead.example/hook", count, size)
 		dead := targets{"https://dead.example/hook": func(context.Context) error { tried.Add(1); return errors.New("refused") }}
 		before, goroutines := heapBytes(), runtime.NumGoroutine()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- New(Config{Store: store, Notices: dead}).Serve(ctx) }()
+		go func() { ended <- New(Config{Store: memory, Notices: dead}).Serve(ctx) }()
 		time.Sleep(12 * time.Second)
 		synctest.Wait()
 		if n := runtime.NumGoroutine() - goroutines; n > mostGoroutines {
@@ -323,7 +320,7 @@ func TestUndeliveredNoticesTakeLittleMemory(t *testing.T) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if n := left(t, store); n != count {
+		if n := left(t, memory); n != count {
 			t.Errorf("%d notices are left, want %d", n, count)
 		}
 	})
@@ -344,9 +341,9 @@ func TestATargetThatHangsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const hangs, responds, patience = "https://hangs.example/hook", "https://responds.example/hook", 15 * time.Second
-		store, start := &MemoryStore{}, time.Now()
-		addNotices(t, store, hangs, 80, 10)
-		addNotices(t, store, responds, 80, 10)
+		memory, start := &store.Memory{}, time.Now()
+		addNotices(t, memory, hangs, 80, 10)
+		addNotices(t, memory, responds, 80, 10)
 		var late, most, now atomic.Int64
 		sender := targets{
 			hangs: func(ctx context.Context) error {
@@ -367,11 +364,11 @@ func TestATargetThatHangsDelaysNoOther(t *testing.T) {
 			},
 		}
 		sender[hangs] = failing(sender[hangs])
-		serveFor(t, store, sender, 4*time.Hour)
+		serveFor(t, memory, sender, 4*time.Hour)
 		if late.Load() > 0 || most.Load() > 1 {
 			t.Errorf("%d notices to the target that responds came late; %d were sent at once to the other", late.Load(), most.Load())
 		}
-		if n := left(t, store); n > 0 {
+		if n := left(t, memory); n > 0 {
 			t.Errorf("%d notices are left", n)
 		}
 	})
@@ -395,16 +392,16 @@ func TestASlowTargetRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const slow = "https://slow.example/hook"
-		store, first := &MemoryStore{}, true
-		addNotices(t, store, slow, 1, 10)
-		serveFor(t, store, targets{slow: func(ctx context.Context) error {
+		memory, first := &store.Memory{}, true
+		addNotices(t, memory, slow, 1, 10)
+		serveFor(t, memory, targets{slow: func(ctx context.Context) error {
 			if first {
 				first = false
 				return errors.New("down")
 			}
 			return engine.Sleep(ctx, 10*time.Second)
 		}}, 10*time.Minute)
-		if n := left(t, store); n > 0 {
+		if n := left(t, memory); n > 0 {
 			t.Errorf("%d notices are left", n)
 		}
 	})
@@ -413,11 +410,11 @@ func TestASlowTargetRecovers(t *testing.T) {
 // BenchmarkUndeliveredNotices reports the memory of notices to a target that is down, without the store.
 func BenchmarkUndeliveredNotices(b *testing.B) {
 	const count = 100_000
-	store := &MemoryStore{}
-	addNotices(b, store, "https://dead.example/hook", count, 100)
+	memory := &store.Memory{}
+	addNotices(b, memory, "https://dead.example/hook", count, 100)
 	for b.Loop() {
 		before := heapBytes()
-		system := New(Config{Store: store, Notices: targets{}})
+		system := New(Config{Store: memory, Notices: targets{}})
 		if err := system.notices.take(b.Context()); err != nil {
 			b.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -25,7 +26,7 @@ const puts = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Put\n  
 // runPut runs the flow with a runner of the operation.
 func runPut(t *testing.T, tasks *local.Tasks, clock *local.Clock, call func(context.Context, []byte) ([]byte, error)) machine.State {
 	t.Helper()
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Tasks: tasks, Operations: call})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks, Operations: call})
 	flow, err := s.Client.PutFlow(t.Context(), "flow", []byte(puts))
 	if err != nil {
 		t.Fatal(err)

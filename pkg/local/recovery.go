@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -79,9 +80,9 @@ type recovery struct {
 	// left has the executions that are not adopted yet, and whether that is under way.
 	left map[engine.ID]bool
 
-	inOrder []Unfinished // by their rest
-	due     int          // index of the first of them that did not have its turn by its rest
-	awaits  int          // and by its token
+	inOrder []store.Unfinished // by their rest
+	due     int                // index of the first of them that did not have its turn by its rest
+	awaits  int                // and by its token
 }
 
 func (s *System) newRecovery(ctx context.Context) (*recovery, error) {
@@ -89,7 +90,7 @@ func (s *System) newRecovery(ctx context.Context) (*recovery, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(list, func(a, b Unfinished) int { return cmp.Compare(a.Rest, b.Rest) })
+	slices.SortStableFunc(list, func(a, b store.Unfinished) int { return cmp.Compare(a.Rest, b.Rest) })
 	r := &recovery{system: s, left: make(map[engine.ID]bool, len(list)), inOrder: list}
 	r.adopted = sync.NewCond(&r.mu)
 	for _, unfinished := range list {
@@ -187,7 +188,7 @@ func (r *recovery) adoptFor(ctx context.Context, wake engine.Wake) error {
 	return r.adopt(ctx, log)
 }
 
-// recoveryPage is how many polls or notices are read at once, and how many executions of an older store.
+// recoveryPage is how many polls, notices or ended executions are read at once.
 const recoveryPage = 1000
 
 // pages yields the elements of pages, each of which begins after the last element of the one before. It
@@ -212,35 +213,8 @@ func pages[T any](read func(after T, limit int) ([]T, error)) iter.Seq2[T, error
 	}
 }
 
-// executionsOf is what [unfinished] reads.
-type executionsOf interface {
-	Unfinished(ctx context.Context) ([]Unfinished, error)
-	Latest(ctx context.Context, execution engine.ID) (engine.Item, error)
-}
-
-// unfinished yields the latest items of executions that have not ended, or have done so meanwhile. It ends after an error.
-func unfinished(ctx context.Context, store executionsOf) iter.Seq2[engine.Item, error] {
-	return func(yield func(engine.Item, error) bool) {
-		list, err := store.Unfinished(ctx)
-		if err != nil {
-			yield(engine.Item{}, err)
-		}
-		for _, one := range list {
-			item, err := store.Latest(ctx, one.Execution)
-			if !yield(item, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// decodeState returns the state in an item.
-func decodeState(item engine.Item) (machine.State, error) {
-	return machine.DecodeState(machine.ItemOrigin(item.Execution, item.Seq), item.Body)
-}
-
 func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
-	state, err := decodeState(item)
+	state, err := item.State()
 	switch {
 	case errors.Is(err, machine.ErrDamaged): // any wake finds the damage, and ends the execution (rule 13)
 		now := s.config.Clock.Now()

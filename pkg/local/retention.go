@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -48,7 +49,7 @@ func (s *System) warn(err error) {
 // removeExpired removes the executions that ended longer ago than the retention. It returns the error of the
 // first that cannot be removed, and removes the others.
 func (s *System) removeExpired(ctx context.Context, now time.Time) error {
-	list := pages(func(after Ended, limit int) ([]Ended, error) {
+	list := pages(func(after store.Ended, limit int) ([]store.Ended, error) {
 		return s.config.Store.EndedBefore(ctx, now.Add(-s.config.Limits.Retention), after, limit)
 	})
 	var first error
@@ -63,7 +64,7 @@ func (s *System) removeExpired(ctx context.Context, now time.Time) error {
 	return errors.Join(first, s.config.Store.Tidy(ctx, now))
 }
 
-func (s *System) removeEnded(ctx context.Context, ended Ended) error {
+func (s *System) removeEnded(ctx context.Context, ended store.Ended) error {
 	state, err := s.stateOf(ctx, ended.Execution)
 	switch {
 	case errors.Is(err, machine.ErrDamaged), err == nil && state == nil:
@@ -113,6 +114,6 @@ func (s *System) stateOf(ctx context.Context, log engine.ID) (*machine.State, er
 	if err != nil {
 		return nil, err
 	}
-	state, err := decodeState(item)
+	state, err := item.State()
 	return &state, err
 }

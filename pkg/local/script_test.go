@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -118,7 +119,7 @@ outputMappings: [{target: all, source: $local.all}]
 	if err := script.CheckSteps(parsed); err != nil {
 		t.Error(err)
 	}
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()), Script: script})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Now()), Script: script})
 	start(t, s, flow, "one")
 	if err := s.Run(t.Context()); err != nil {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ outputMappings: [{target: said, source: $local.said}]
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()), Script: script, Tasks: lastFirst{}})
+				s := local.New(local.Config{Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Now()), Script: script, Tasks: lastFirst{}})
 				for flow, text := range flows {
 					if _, err := s.Client.PutFlow(t.Context(), flow, []byte(text)); err != nil {
 						t.Fatal(err)
@@ -270,7 +271,7 @@ func TestScriptChooses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()), Script: script})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Now()), Script: script})
 	flow, err := s.Client.PutFlow(t.Context(), "flow", []byte(asksFlow))
 	if err == nil {
 		input := value.Object(value.Member{Key: "order", Value: value.Int(7)})

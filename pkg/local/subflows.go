@@ -61,11 +61,16 @@ func (s *System) AwaitLeft(ctx context.Context) (left []machine.ExecutionRef, er
 
 // left returns the sub-flows that have not ended although the token of their parent is closed (rule 26).
 func (s *System) left(ctx context.Context) (left []machine.ExecutionRef, err error) {
-	for item, err := range unfinished(ctx, s.config.Store) {
+	list, err := s.config.Store.Unfinished(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, unfinished := range list {
+		item, err := s.config.Store.Latest(ctx, unfinished.Execution)
 		if err != nil {
 			return nil, err
 		}
-		state, err := decodeState(item)
+		state, err := item.State()
 		if err != nil || state.Status.Final() || !state.EndsWithParent() { // of a damaged one the engine reports the damage
 			continue
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -47,7 +48,7 @@ func TestSubflowInVirtualTime(t *testing.T) {
 			t.Parallel()
 			start := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 			clock := local.NewVirtualClock(start)
-			s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock})
+			s := local.New(local.Config{Store: &store.Memory{}, Clock: clock})
 			for flow, text := range map[string]string{"child": strings.Replace(childText, "%d", c.pause, 1), "parent": parentText} {
 				if _, err := s.Client.PutFlow(t.Context(), flow, []byte(text)); err != nil {
 					t.Fatal(err)
@@ -81,7 +82,7 @@ func TestSubflowsAreFoundBeforeTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: tasks})
+	s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks})
 	flow, err := s.Client.PutFlow(t.Context(), "parent", []byte(parentText))
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,6 @@ package local
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -12,30 +11,14 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/jobs"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store is what a [System] keeps its executions in. [KeyedStore] implements it.
+// Store is what a [System] keeps its executions in. [store.Keyed] implements it.
 type Store interface { //nolint:interfacebloat // the ports of one store
-	Executions
-	engine.LargeValues
-	Recovery
-	resume.TokenStore
-	Jobs
-	// RecordEarly is Record for workers: it also returns an outcome that is being written.
-	RecordEarly(ctx context.Context, handle string) (token.Record, error)
-}
-
-// Jobs is what a store keeps of jobs.
-type Jobs interface {
-	resume.Rendezvous
-	resume.UnmatchedEvents
-}
-
-// Executions are the ports of an engine's store.
-type Executions interface { //nolint:interfacebloat // the ports of one store
 	engine.Log
 	engine.Flows
 	engine.TokenStore
@@ -44,25 +27,13 @@ type Executions interface { //nolint:interfacebloat // the ports of one store
 	engine.Descendants
 	engine.Index
 	engine.Pauses
-}
-
-// Recovery is what the next process that opens a store has to know, and what it may remove.
-type Recovery interface { //nolint:interfacebloat // what a process takes over belongs together
-	Removal
-	Outbox
-	// Keys returns the keys that sign the tokens of the store's executions.
-	Keys() token.Keys
-	// Generation returns how many processes have opened the store, this one included, if it has one
-	// process at a time; else 0.
-	Generation() uint64
-	// Unfinished returns the executions that have not ended.
-	Unfinished(ctx context.Context) ([]Unfinished, error)
-	// StoppedRoots returns the roots whose descendants are to be stopped.
-	StoppedRoots(ctx context.Context, now time.Time) ([]engine.ID, error)
-	// CountDescendants counts the open descendants of all roots anew. No worker is under way.
-	CountDescendants(ctx context.Context) error
-	// Waiting returns the polls of the waiters of jobs, in pages.
-	Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error)
+	engine.LargeValues
+	resume.TokenStore
+	resume.Rendezvous
+	resume.UnmatchedEvents
+	store.Recovery
+	// RecordEarly is Record for workers: it also returns an outcome that is being written.
+	RecordEarly(ctx context.Context, handle string) (token.Record, error)
 }
 
 // Config is what a [System] is made of.
@@ -245,7 +216,7 @@ func (s *System) compose() {
 	s.newJobs()
 }
 
-// tokensOfWorkers has the token records as workers see them; see [KeyedStore.CloseEarly].
+// tokensOfWorkers has the token records as workers see them; see [store.Keyed.CloseEarly].
 type tokensOfWorkers struct{ Store }
 
 // Record implements [engine.TokenStore].
@@ -287,13 +258,6 @@ func (o queueObserver) Committed(execution engine.ID, state machine.State, event
 		o.stops.end(execution, false)
 	}
 	o.Observer.Committed(execution, state, events)
-}
-
-// NewKeys returns random keys.
-func NewKeys() token.Keys {
-	secret := make([]byte, token.SecretSize)
-	_, _ = rand.Read(secret) // never fails
-	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
 }
 
 // tokenWakes sends the wakes of closed tokens to the engine.

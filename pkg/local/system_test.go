@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -65,7 +66,7 @@ var answered = token.Success(value.Object())
 
 func TestRunEndsWhenNothingIsLeft(t *testing.T) {
 	t.Parallel()
-	s := local.New(local.Config{Store: &local.MemoryStore{}})
+	s := local.New(local.Config{Store: &store.Memory{}})
 	for range 2 {
 		if err := s.Run(t.Context()); err != nil {
 			t.Errorf("nothing was started: %v", err)
@@ -89,7 +90,7 @@ func TestRunWaitsInRealTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		s := local.New(local.Config{Store: &local.MemoryStore{}, Workers: 3})
+		s := local.New(local.Config{Store: &store.Memory{}, Workers: 3})
 		start(t, s, waitHour, "one")
 		if err := s.Run(t.Context()); err != nil {
 			t.Error(err)
@@ -104,7 +105,7 @@ func TestRunWaitsInRealTime(t *testing.T) {
 func TestRunEndsWithItsContextAndCanGoOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := local.New(local.Config{Store: &local.MemoryStore{}, Workers: 2})
+		s := local.New(local.Config{Store: &store.Memory{}, Workers: 2})
 		start(t, s, waitHour, "one")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -126,7 +127,7 @@ func TestACancelledCallIsMadeAgainByTheNextRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0
 	s := local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(time.Now()),
+		Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Now()),
 		Tasks: tasksFunc(func(ctx context.Context) (token.Outcome, error) {
 			if calls++; calls == 1 {
 				cancel()
@@ -169,7 +170,7 @@ func (s faultyStore) Get(ctx context.Context, keys ...engine.ItemKey) (map[engin
 }
 
 func newFaultyStore() faultyStore {
-	memory := &local.MemoryStore{}
+	memory := &store.Memory{}
 	return faultyStore{&enginetest.FaultyLog{Log: memory}, memory}
 }
 
@@ -206,7 +207,7 @@ func TestManyExecutionsSideBySideInVirtualTime(t *testing.T) {
 	begin := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 	clock := local.NewVirtualClock(begin)
 	s := local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: clock, Workers: 8,
+		Store: &store.Memory{}, Clock: clock, Workers: 8,
 		Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -235,7 +236,7 @@ func TestExecutionsRunSideBySide(t *testing.T) {
 	var calls atomic.Int64
 	all := make(chan struct{})
 	s := local.New(local.Config{
-		Store: &local.MemoryStore{}, Workers: workers,
+		Store: &store.Memory{}, Workers: workers,
 		Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
 			if calls.Add(1) == workers {
 				close(all)
@@ -262,7 +263,7 @@ func TestARepeatedStartRepeatsNoCallUnderWay(t *testing.T) {
 		calls := 0
 		proceed := make(chan struct{})
 		s := local.New(local.Config{
-			Store: &local.MemoryStore{}, Workers: 4,
+			Store: &store.Memory{}, Workers: 4,
 			Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
 				calls++
 				<-proceed
@@ -285,13 +286,13 @@ func TestARepeatedStartRepeatsNoCallUnderWay(t *testing.T) {
 }
 
 // slowStore lets everybody else do what they can before it puts item 0.
-type slowStore struct{ *local.MemoryStore }
+type slowStore struct{ *store.Memory }
 
 func (s slowStore) Append(ctx context.Context, item engine.Item) error {
 	if item.Seq == 0 {
 		synctest.Wait()
 	}
-	return s.MemoryStore.Append(ctx, item)
+	return s.Memory.Append(ctx, item)
 }
 
 func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
@@ -304,7 +305,7 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 				var s *local.System
 				var once sync.Once
 				s = local.New(local.Config{
-					Store: slowStore{&local.MemoryStore{}}, Clock: clock, Workers: 2,
+					Store: slowStore{&store.Memory{}}, Clock: clock, Workers: 2,
 					Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
 						once.Do(func() { start(t, s, oneTask, "second") })
 						return answered, nil
@@ -323,7 +324,7 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 
 // forgetfulStore loses a definition once it has been started.
 type forgetfulStore struct {
-	*local.MemoryStore
+	*store.Memory
 	lost *machine.FlowRef
 }
 
@@ -331,13 +332,13 @@ func (s forgetfulStore) Flow(ctx context.Context, flow machine.FlowRef) (*flow.F
 	if flow == *s.lost {
 		return nil, engine.ErrNotFound
 	}
-	return s.MemoryStore.Flow(ctx, flow)
+	return s.Memory.Flow(ctx, flow)
 }
 
 // rules: E-11
 func TestDefectFailsItsExecutionAlone(t *testing.T) {
 	t.Parallel()
-	store := forgetfulStore{&local.MemoryStore{}, &machine.FlowRef{}}
+	store := forgetfulStore{&store.Memory{}, &machine.FlowRef{}}
 	s := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(time.Now())})
 	start(t, s, oneTask, "bad")
 	lost, err := s.Client.Describe(t.Context(), engine.NewID("flow", "bad"))
@@ -383,7 +384,7 @@ func TestRunEndsAfterTheLongCallsThatItMakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		task := longTask{make(chan struct{}), &ended}
-		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: task})
+		s := local.New(local.Config{Store: &store.Memory{}, Tasks: task})
 		start(t, s, oneTask, "one")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -422,7 +423,7 @@ func TestSlowSubmissionBlocksNoWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: ask, Script: script})
+		s := local.New(local.Config{Store: &store.Memory{}, Tasks: ask, Script: script})
 		start(t, s, oneTask+"    pattern: waitForCallback\n", "slow")
 		start(t, s, passOnly, "quick")
 		if err := s.Run(t.Context()); err != nil {
@@ -457,7 +458,7 @@ func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		task := longTask{make(chan struct{}), &ended} // a second call panics
-		s := local.New(local.Config{Store: &local.MemoryStore{}, Tasks: task})
+		s := local.New(local.Config{Store: &store.Memory{}, Tasks: task})
 		start(t, s, oneTask+"    atMostOnce: true\n", "one")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -484,12 +485,12 @@ func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 
 // lateStop is a store that accepts a stop after the last commit of the execution, which was under way before.
 type lateStop struct {
-	*local.MemoryStore
+	*store.Memory
 	committing, stopping chan struct{}
 }
 
 func newLateStop() lateStop {
-	return lateStop{&local.MemoryStore{}, make(chan struct{}), make(chan struct{})}
+	return lateStop{&store.Memory{}, make(chan struct{}), make(chan struct{})}
 }
 
 func (s lateStop) Append(ctx context.Context, item engine.Item) error {
@@ -501,25 +502,25 @@ func (s lateStop) Append(ctx context.Context, item engine.Item) error {
 			<-s.stopping
 		}
 	}
-	return s.MemoryStore.Append(ctx, item)
+	return s.Memory.Append(ctx, item)
 }
 
 func (s lateStop) RequestStop(ctx context.Context, id engine.ID, request engine.StopRequest, expires time.Time) error {
 	close(s.stopping)
 	synctest.Wait() // the execution ends
-	return s.MemoryStore.RequestStop(ctx, id, request, expires)
+	return s.Memory.RequestStop(ctx, id, request, expires)
 }
 
 // A stop that is accepted while the last commit is under way does not concern a later execution of that name.
 func TestAStopAtTheLastCommitLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := newLateStop()
+		late := newLateStop()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		wakes := 0
 		s := local.New(local.Config{
-			Store: store, Workers: 1,
+			Store: late, Workers: 1,
 			Applied: func(engine.Wake, time.Time, engine.Disposition) {
 				const enough = 100
 				if wakes++; wakes > enough { // no time passes between them
@@ -531,7 +532,7 @@ func TestAStopAtTheLastCommitLeavesNothingBehind(t *testing.T) {
 		start(t, s, oneTask, "one")
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx) }()
-		<-store.committing
+		<-late.committing
 		if err := s.Stop(ctx, engine.NewID("flow", "one"), "Late", ""); err != nil {
 			t.Fatal(err)
 		}
@@ -539,9 +540,9 @@ func TestAStopAtTheLastCommitLeavesNothingBehind(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantDone(t, s, "one")
-		list, err := store.EndedBefore(ctx, time.Now().Add(time.Second), local.Ended{}, 1)
+		list, err := late.EndedBefore(ctx, time.Now().Add(time.Second), store.Ended{}, 1)
 		if err == nil && len(list) == 1 {
-			err = store.Remove(ctx, list[0])
+			err = late.Remove(ctx, list[0])
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -49,7 +50,7 @@ func (l *lastCommitted) Committed(_ engine.ID, state machine.State, _ []machine.
 func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := slowClosing{&local.MemoryStore{}, &atomic.Int64{}}
+		store := slowClosing{&store.Memory{}, &atomic.Int64{}}
 		last := &lastCommitted{}
 		s := local.New(local.Config{Store: store, Observer: last, Workers: 2})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -85,7 +86,7 @@ func TestTheWakeOfAClosedTokenComesAfterTheOutcome(t *testing.T) {
 
 func TestTokensRejectInvalidText(t *testing.T) {
 	t.Parallel()
-	s := local.New(local.Config{Store: &local.MemoryStore{}})
+	s := local.New(local.Config{Store: &store.Memory{}})
 	if _, _, err := resumetest.Close(t.Context(), s.Tokens, "none", token.Success(value.Object())); !errors.Is(err, token.ErrInvalid) {
 		t.Errorf("error %v", err)
 	}
@@ -95,7 +96,7 @@ func TestTokensRejectInvalidText(t *testing.T) {
 func TestTheWakeOfAStopComesAfterTheRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := slowClosing{&local.MemoryStore{}, &atomic.Int64{}}
+		store := slowClosing{&store.Memory{}, &atomic.Int64{}}
 		last := &lastCommitted{}
 		s := local.New(local.Config{Store: store, Observer: last})
 		ctx, cancel := context.WithCancel(t.Context())

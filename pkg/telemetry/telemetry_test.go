@@ -16,6 +16,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/telemetry"
 	"github.com/waitless/waitless/pkg/token"
@@ -133,7 +134,7 @@ func TestCommitsAreCounted(t *testing.T) {
 		telemetry.ExecutionsStarted, telemetry.ExecutionsFailed, telemetry.ExecutionsSucceeded, telemetry.Retries, telemetry.CallbackRefusals)
 	calls := &functions{[]string{"NotReady", "NotReady", "", "NotReady", "NotReady", "NotReady", "Caught", "AtOnce", "Other"}}
 	system := local.New(local.Config{
-		Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(epoch), Tasks: calls, Observer: telemetry.Executions{Sink: totals},
+		Store: &store.Memory{}, Clock: local.NewVirtualClock(epoch), Tasks: calls, Observer: telemetry.Executions{Sink: totals},
 	})
 	flow, err := system.Client.PutFlow(t.Context(), "f", []byte(text))
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/tracing"
@@ -182,7 +183,7 @@ func run(t *testing.T, text, input, script string, change func(*local.Config)) {
 		t.Fatal(err)
 	}
 	config := local.Config{
-		Store: &local.MemoryStore{}, Clock: local.NewVirtualClock(start), Script: parsed, Traces: &engine.Traces{Ratio: 1}, CallbackBase: "http://127.0.0.1",
+		Store: &store.Memory{}, Clock: local.NewVirtualClock(start), Script: parsed, Traces: &engine.Traces{Ratio: 1}, CallbackBase: "http://127.0.0.1",
 	}
 	change(&config)
 	s := local.New(config)
@@ -286,7 +287,7 @@ func (r *recorder) ids() map[machine.SpanID]string {
 // crashes delivers each wake, with crashes once more: the spans of the first delivery are lost.
 type crashes struct {
 	t      *testing.T
-	store  *local.MemoryStore
+	store  *store.Memory
 	worker *engine.Worker
 	wakes  []engine.Wake
 	now    time.Time
@@ -302,10 +303,10 @@ func newCrashes(t *testing.T, text string) *crashes {
 
 func newCrashesWith(t *testing.T, text string, trace *machine.Trace, change func(*engine.Config)) *crashes {
 	t.Helper()
-	c := &crashes{t: t, store: &local.MemoryStore{}, now: start}
+	c := &crashes{t: t, store: &store.Memory{}, now: start}
 	config := engine.Config{
 		Log: c.store, Flows: c.store, TokenStore: c.store, Stops: c.store, Joins: c.store, Wakes: c, Caller: answering{}, TaskQueue: noQueue{},
-		Keys: local.NewKeys(), Now: func() time.Time { return c.now }, Tracer: c,
+		Keys: store.NewKeys(), Now: func() time.Time { return c.now }, Tracer: c,
 	}
 	change(&config)
 	var err error

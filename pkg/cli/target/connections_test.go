@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
 // bounded is a server with a limit of connections, which ends with the test.
@@ -206,7 +207,7 @@ func TestARequestThatWaitsCountsOnce(t *testing.T) {
 
 func TestManagementAPIRejectsWaitsWithoutConnections(t *testing.T) {
 	t.Parallel()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	api := Handler(local.New(local.Config{Store: store}), store, Unfired(store), slog.New(slog.DiscardHandler), "dev")
 	full := withConnection(t.Context(), &connection{of: limitConnections(nil, 1)})
 	for path, want := range map[string]int{"": http.StatusNotFound, "?wait=1": http.StatusServiceUnavailable} {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -16,7 +17,7 @@ import (
 // An event that is parked when it arrives is matched once its job has a waiter.
 func TestAParkedEventIsMatchedLater(t *testing.T) {
 	t.Parallel()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	system := local.New(local.Config{Store: store})
 	text, err := os.ReadFile("../../../events/batch-callback/succeeded.json")
 	if err != nil {

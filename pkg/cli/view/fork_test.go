@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -41,7 +42,7 @@ steps:
 func runFork(t *testing.T, items int, observer engine.Observer) (machine.State, []machine.Event) {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
-	s := local.New(local.Config{Store: &local.MemoryStore{}, Clock: clock, Observer: observer})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Observer: observer})
 	flow, err := s.Client.PutFlow(t.Context(), "f", []byte(forkFlow))
 	if err != nil {
 		t.Fatal(err)

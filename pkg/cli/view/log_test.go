@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -47,7 +48,7 @@ func loggedOf(t *testing.T, definition, format string, quiet bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	flow, err := store.Put(t.Context(), "logged", []byte(definition))
 	if err != nil {
 		t.Fatal(err)

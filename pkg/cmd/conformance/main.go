@@ -22,7 +22,7 @@ import (
 )
 
 // stores are the columns: packages with tests that run the suites.
-var stores = []string{"pkg/local", "pkg/local/disk", "pkg/aws/dynamo"}
+var stores = []string{"pkg/local/store", "pkg/local/disk", "pkg/aws/dynamo"}
 
 const module = "github.com/waitless/waitless/"
 

@@ -19,7 +19,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/callbackurl"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -29,7 +29,7 @@ var now = time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 
 // fixture is the API over a store in memory, whose use is counted.
 type fixture struct {
-	*local.MemoryStore
+	*store.Memory
 	t     *testing.T
 	api   http.Handler
 	wait  *engine.Wait // for the token; nil for none
@@ -51,7 +51,7 @@ func newFixture(t *testing.T) *fixture {
 
 func newFixtureOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret) *fixture {
 	t.Helper()
-	b := &fixture{MemoryStore: &local.MemoryStore{}, t: t, keys: local.NewKeys(), clock: func() time.Time { return now }}
+	b := &fixture{Memory: &store.Memory{}, t: t, keys: store.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
 	tokens := resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
@@ -84,17 +84,17 @@ func (b *fixture) Record(ctx context.Context, handle string) (token.Record, erro
 	if b.fails != nil {
 		return token.Record{}, b.fails
 	}
-	return b.MemoryStore.Record(ctx, handle)
+	return b.Memory.Record(ctx, handle)
 }
 
 func (b *fixture) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	b.uses.Add(1)
-	return b.MemoryStore.CloseEarly(ctx, handle, closing, applied)
+	return b.Memory.CloseEarly(ctx, handle, closing, applied)
 }
 
 func (b *fixture) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	b.uses.Add(1)
-	return b.MemoryStore.Beat(ctx, handle, at)
+	return b.Memory.Beat(ctx, handle, at)
 }
 
 // response is a response of the API.
@@ -136,7 +136,7 @@ func (b *fixture) post(end, body string) response {
 func (b *fixture) held() token.Record {
 	b.t.Helper()
 	handle, _, _ := strings.Cut(b.text, ".")
-	record, err := b.MemoryStore.Record(context.WithoutCancel(b.t.Context()), handle) // also in a clean-up
+	record, err := b.Memory.Record(context.WithoutCancel(b.t.Context()), handle) // also in a clean-up
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestInvalidTokensHaveOneResponse(t *testing.T) {
 	expired, signed := id, id
 	expired.Expires = now
 	signed.Number = 4
-	other := local.NewKeys()
+	other := store.NewKeys()
 	handle, _, _ := strings.Cut(b.text, ".")
 	_, signature, _ := strings.Cut(b.keys.Sign(signed), ".")
 	flagged := id

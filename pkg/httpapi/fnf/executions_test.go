@@ -19,6 +19,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
@@ -55,11 +56,11 @@ func newManaged(tb testing.TB) *managed {
 // newManagedWith is the API over a system with that clock, whose clients have the clock of requests.
 func newManagedWith(tb testing.TB, clock *local.Clock, requests func() time.Time) *managed {
 	tb.Helper()
-	b := &fixture{MemoryStore: &local.MemoryStore{}, t: tb, clock: requests}
-	system := local.New(local.Config{Store: b.MemoryStore, Clock: clock})
+	b := &fixture{Memory: &store.Memory{}, t: tb, clock: requests}
+	system := local.New(local.Config{Store: b.Memory, Clock: clock})
 	m := &managed{b, system, fnf.Config{
-		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: b.MemoryStore, Flows: b.MemoryStore, Await: system.Await,
-		Schedules: cron.Manager{Store: b.MemoryStore, Trigger: &cron.Runner{}, Now: func() time.Time { return b.clock() }},
+		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: b.Memory, Flows: b.Memory, Await: system.Await,
+		Schedules: cron.Manager{Store: b.Memory, Trigger: &cron.Runner{}, Now: func() time.Time { return b.clock() }},
 		Region:    "local", Keys: clientkeys.Keys{keyID: {Secret: secret}}, Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	}}
@@ -642,7 +643,7 @@ func TestPagesOfABoundedResponse(t *testing.T) {
 }
 
 // losingStore finds no large value.
-type losingStore struct{ *local.MemoryStore }
+type losingStore struct{ *store.Memory }
 
 func (losingStore) LoadValue(context.Context, string) ([]byte, error) { return nil, engine.ErrNotFound }
 
@@ -651,7 +652,7 @@ func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
 	limits := machine.Limits{Data: machine.MaxLargeData}
-	m.system = local.New(local.Config{Store: losingStore{m.MemoryStore}, Clock: local.NewVirtualClock(now), Limits: limits})
+	m.system = local.New(local.Config{Store: losingStore{m.Memory}, Clock: local.NewVirtualClock(now), Limits: limits})
 	m.config.Executions = executions{m.system.Client, m.system}
 	m.api = fnf.Handler(m.config)
 	m.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")

@@ -238,7 +238,7 @@ func TestConcurrentUpdatesAreReported(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
 	m.put("f", onePass)
-	m.config.Flows = busyFlows{m.MemoryStore}
+	m.config.Flows = busyFlows{m.Memory}
 	m.api = fnf.Handler(m.config)
 	m.request("UpdateFlow Name=f Description=mine").want(t, 409, "ConcurrentUpdateError")
 	wantMembers(t, m.want("DescribeFlow Name=f"), map[string]any{"Description": "theirs"})

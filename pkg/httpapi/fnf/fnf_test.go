@@ -21,7 +21,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -35,7 +35,7 @@ const (
 
 // fixture is the API over a store in memory, whose use is counted.
 type fixture struct {
-	*local.MemoryStore
+	*store.Memory
 	t     testing.TB
 	api   http.Handler
 	keys  token.Keys
@@ -53,7 +53,7 @@ func newFixture(tb testing.TB) *fixture {
 
 func newFixtureOf(tb testing.TB, flags token.Flags) *fixture {
 	tb.Helper()
-	b := &fixture{MemoryStore: &local.MemoryStore{}, t: tb, keys: local.NewKeys(), clock: func() time.Time { return now }}
+	b := &fixture{Memory: &store.Memory{}, t: tb, keys: store.NewKeys(), clock: func() time.Time { return now }}
 	b.text = b.keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: now.Add(time.Hour), Flags: flags})
 	tokens := resume.NewTokens(resume.TokensConfig{
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
@@ -74,7 +74,7 @@ func (b *fixture) Send(context.Context, token.ID, string, time.Time) error {
 
 func (b *fixture) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	b.uses.Add(1)
-	return b.MemoryStore.CloseEarly(ctx, handle, closing, applied)
+	return b.Memory.CloseEarly(ctx, handle, closing, applied)
 }
 
 // tick lets time go by: what is told twice in one instant is told once.

@@ -127,7 +127,7 @@ func TestConcurrentChangesOfSchedules(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
 	m.put("f", onePass)
-	m.config.Schedules.Store = busySchedules{m.MemoryStore}
+	m.config.Schedules.Store = busySchedules{m.Memory}
 	m.api = fnf.Handler(m.config)
 	m.schedule("CreateSchedule", "a", map[string]string{"CronExpression": "@every 5m"}).want(t, 409, "ScheduleAlreadyExists")
 	m.schedule("UpdateSchedule", "a", map[string]string{"CronExpression": "@every 5m"}).want(t, 409, "ConcurrentUpdateError")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -157,7 +158,7 @@ func TestWritingReturnsNoToken(t *testing.T) {
 // A reader that reads nothing keeps one response of a limited number waiting.
 func TestLargeResponsesAreLimited(t *testing.T) {
 	t.Parallel()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	system := local.New(local.Config{Store: store})
 	handler := checkedHandler(t, rest.Config{Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store})
 	started, release := make(chan struct{}), make(chan struct{})

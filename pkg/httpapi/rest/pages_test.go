@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -184,7 +185,7 @@ func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
 
 // losingStore finds no large value once it has lost them.
 type losingStore struct {
-	*local.MemoryStore
+	*store.Memory
 
 	lost *bool
 }
@@ -193,7 +194,7 @@ func (s losingStore) LoadValue(ctx context.Context, name string) ([]byte, error)
 	if *s.lost {
 		return nil, engine.ErrNotFound
 	}
-	return s.MemoryStore.LoadValue(ctx, name)
+	return s.Memory.LoadValue(ctx, name)
 }
 
 // An execution whose large input is missing is listed and shown with its status, and its open token too. The reason stands for

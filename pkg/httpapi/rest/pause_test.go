@@ -7,7 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -218,7 +218,7 @@ func TestStopOfARemovedExecutionWithItsDescendants(t *testing.T) {
 	id := engine.NewID("root", "one")
 	state, err := a.system.Client.Describe(t.Context(), id)
 	if err == nil {
-		err = a.store.Remove(t.Context(), local.Ended{At: state.At.UTC(), Execution: id})
+		err = a.store.Remove(t.Context(), store.Ended{At: state.At.UTC(), Execution: id})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/schedule/cron"
 	"github.com/waitless/waitless/pkg/token"
@@ -27,7 +28,7 @@ import (
 type api struct {
 	*rest.Client
 	t      *testing.T
-	store  *local.MemoryStore
+	store  *store.Memory
 	keys   token.Keys
 	system *local.System
 	server *httptest.Server
@@ -38,7 +39,7 @@ type api struct {
 func newAPI(t *testing.T) *api {
 	t.Helper()
 	begin := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	system := local.New(local.Config{Store: store, Clock: local.NewVirtualClock(begin)})
 	server := httptest.NewServer(nil)
 	t.Cleanup(server.Close)
@@ -366,7 +367,7 @@ func TestRefusedRightsAreNamed(t *testing.T) {
 // A caller that hangs up is not an internal error.
 func TestTruncatedRequestsAreInvalid(t *testing.T) {
 	t.Parallel()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	system := local.New(local.Config{Store: store})
 	var log strings.Builder
 	handler := checkedHandler(t, rest.Config{

@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -46,7 +47,7 @@ type waits struct {
 // newWaits starts an execution "f/one" that waits for a callback.
 func newWaits(t *testing.T) *waits {
 	t.Helper()
-	store, w := &local.MemoryStore{}, &waits{t: t, ended: make(chan error, 1)}
+	store, w := &store.Memory{}, &waits{t: t, ended: make(chan error, 1)}
 	w.system = local.New(local.Config{Store: store, Roles: local.Roles{Store: func(s local.Store) local.Store {
 		w.counter = &readCounter{Store: s}
 		return w.counter

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -119,7 +120,7 @@ func TestHistoryPages(t *testing.T) {
 }
 
 // losingStore finds no large value.
-type losingStore struct{ *local.MemoryStore }
+type losingStore struct{ *store.Memory }
 
 func (losingStore) LoadValue(context.Context, string) ([]byte, error) { return nil, engine.ErrNotFound }
 
@@ -128,7 +129,7 @@ func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	limits := machine.Limits{Data: machine.MaxLargeData}
-	f.system = local.New(local.Config{Store: losingStore{f.MemoryStore}, Clock: local.NewVirtualClock(time.Now()), Limits: limits})
+	f.system = local.New(local.Config{Store: losingStore{f.Memory}, Clock: local.NewVirtualClock(time.Now()), Limits: limits})
 	f.config.Executions = executions{f.system.Client, f.system}
 	f.put("f", "version: v1\ntype: flow\nsteps: [{type: pass, name: P}]\n")
 	flow, err := f.system.Client.Newest(t.Context(), "f")

@@ -30,6 +30,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/clientkeys"
 	"github.com/waitless/waitless/pkg/httpapi/sfn"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -49,7 +50,7 @@ const (
 
 // fixture is the API over a system in memory, by the clock of the clients.
 type fixture struct {
-	*local.MemoryStore
+	*store.Memory
 
 	t      testing.TB
 	system *local.System
@@ -66,10 +67,10 @@ func newFixture(tb testing.TB) *fixture {
 
 func newFixtureBy(tb testing.TB, clock *local.Clock) *fixture {
 	tb.Helper()
-	f := &fixture{MemoryStore: &local.MemoryStore{}, t: tb}
-	f.system = local.New(local.Config{Store: f.MemoryStore, Clock: clock})
+	f := &fixture{Memory: &store.Memory{}, t: tb}
+	f.system = local.New(local.Config{Store: f.Memory, Clock: clock})
 	f.config = sfn.Config{
-		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system}, Store: f.MemoryStore, Region: "eu-west-1", Account: "123456789012",
+		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system}, Store: f.Memory, Region: "eu-west-1", Account: "123456789012",
 		Keys: clientkeys.Keys{keyID: {Secret: secret}, "short": {Secret: "short"}}, Now: time.Now, Log: slog.New(slog.NewJSONHandler(&f.log, nil)),
 	}
 	return f
@@ -318,8 +319,8 @@ func TestTaskIsReported(t *testing.T) {
 func TestRepeatedReportIsRejected(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	at, keys := time.Now(), local.NewKeys()
-	f.config.Tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(keys), Store: f.MemoryStore, Wakes: brokenWakes{}, Now: func() time.Time {
+	at, keys := time.Now(), store.NewKeys()
+	f.config.Tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(keys), Store: f.Memory, Wakes: brokenWakes{}, Now: func() time.Time {
 		at = at.Add(time.Millisecond)
 		return at
 	}})
@@ -341,7 +342,7 @@ func TestReportsAreRejected(t *testing.T) {
 	wantSuccess(t, err)
 	f.run()
 	text := f.token("e")
-	sender := local.NewKeys()
+	sender := store.NewKeys()
 	foreign := sender.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: time.Now().Add(time.Hour)})
 	for code, given := range map[string][]sdk.SendTaskSuccessInput{
 		"InvalidToken":     {{TaskToken: aws.String("x")}, {TaskToken: aws.String(token.Mask(text))}},
@@ -375,8 +376,8 @@ func TestReportsAreRejected(t *testing.T) {
 func TestTokensOfASenderAreDenied(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	keys := local.NewKeys()
-	f.config.Tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(keys), Store: f.MemoryStore, Wakes: noWakes{t}, Now: time.Now})
+	keys := store.NewKeys()
+	f.config.Tokens = resume.NewTokens(resume.TokensConfig{Keys: resume.FixedKeys(keys), Store: f.Memory, Wakes: noWakes{t}, Now: time.Now})
 	text := keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: time.Now().Add(time.Hour), Flags: token.FlagSigned | token.FlagSender})
 	_, err := f.client().SendTaskSuccess(t.Context(), &sdk.SendTaskSuccessInput{TaskToken: &text, Output: aws.String("{}")})
 	wantCode(t, "a sender's", err, "AccessDeniedException")
@@ -699,10 +700,10 @@ func TestKeysAreLimited(t *testing.T) {
 func TestInternalErrorsAreNotShown(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	keys := local.NewKeys()
+	keys := store.NewKeys()
 	text := keys.Sign(token.ID{Execution: [12]byte{1}, Number: 3, Expires: time.Now().Add(time.Hour)})
 	f.config.Tokens = resume.NewTokens(resume.TokensConfig{
-		Keys: resume.FixedKeys(keys), Store: f.MemoryStore, Wakes: brokenWakes{errors.New("queue gone near " + text)}, Now: time.Now,
+		Keys: resume.FixedKeys(keys), Store: f.Memory, Wakes: brokenWakes{errors.New("queue gone near " + text)}, Now: time.Now,
 	})
 	_, err := f.client().SendTaskSuccess(t.Context(), &sdk.SendTaskSuccessInput{TaskToken: &text, Output: aws.String("{}")})
 	wantCode(t, "a queue that fails", err, "InternalFailure")

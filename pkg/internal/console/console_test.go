@@ -19,6 +19,7 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -47,7 +48,7 @@ type fixture struct {
 
 func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	clock := local.NewClock(nil)
 	tasks, err := local.NewTasks(clock, map[string]string{"dms:StartReplicationTask": "simulated"})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -20,7 +21,7 @@ import (
 // newExternal returns a console of a place with external waits, and opens one.
 func newExternal(t *testing.T, open func(string) resume.ExternalWait) (f *fixture, api *rest.Client, handle string) {
 	t.Helper()
-	store := &local.MemoryStore{}
+	store := &store.Memory{}
 	system := local.New(local.Config{Store: store, Clock: local.NewClock(nil)})
 	external := resumetest.WithExternalWaits(store)
 	api = target.ClientOf(rest.Handler(rest.Config{Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, External: external}))

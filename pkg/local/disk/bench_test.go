@@ -16,6 +16,7 @@ import (
 	_ "github.com/waitless/waitless/pkg/internal/collector" // the command's growth of the heap
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -25,7 +26,7 @@ type volatile struct{ local.Store }
 
 func (volatile) Generation() uint64 { return 0 }
 
-func (volatile) Unfinished(context.Context) ([]local.Unfinished, error) {
+func (volatile) Unfinished(context.Context) ([]store.Unfinished, error) {
 	return nil, nil
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
 // committer groups commits: one write and one sync of the disk for all that arrived during the one
@@ -29,7 +29,7 @@ type committer struct {
 
 // commit is a set of changes that are made atomically.
 type commit struct {
-	changes  []local.Entry
+	changes  []store.Entry
 	followed bool // another commit is expected to follow
 	done     chan error
 }
@@ -50,7 +50,7 @@ func newCommitter(db *pebble.DB, failure *failure) *committer {
 var commits = sync.Pool{New: func() any { return &commit{done: make(chan error, 1)} }}
 
 // begin begins to make the changes. Commits become durable in the order in which they began.
-func (c *committer) begin(changes []local.Entry, followed bool) *commit {
+func (c *committer) begin(changes []store.Entry, followed bool) *commit {
 	own := commits.Get().(*commit)
 	own.changes, own.followed = changes, followed
 	select {
@@ -170,7 +170,7 @@ func (c *committer) write(together []*commit) (err error) {
 	return errors.Join(batch.Commit(pebble.Sync), batch.Close())
 }
 
-func put(batch *pebble.Batch, change local.Entry) error {
+func put(batch *pebble.Batch, change store.Entry) error {
 	if change.Value == nil {
 		return batch.Delete(change.Key, nil)
 	}

@@ -15,10 +15,10 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
-// database is the [local.Database] on a disk.
+// database is the [store.Database] on a disk.
 type database struct {
 	pebble  *pebble.DB
 	commits *committer
@@ -39,7 +39,7 @@ func newDatabase(db *pebble.DB, failure *failure) *database {
 
 var errClosed = errors.New("the store is closed")
 
-// Enter implements [local.Database].
+// Enter implements [store.Database].
 func (d *database) Enter() (leave func(), err error) {
 	d.gate.RLock()
 	err = d.commits.failure.get()
@@ -56,7 +56,7 @@ func (d *database) Enter() (leave func(), err error) {
 // useFilters makes look-ups use filters on the lowest level too, where most keys are.
 var useFilters = &pebble.IterOptions{UseL6Filters: true}
 
-// Get implements [local.Database].
+// Get implements [store.Database].
 func (d *database) Get(key []byte) (value []byte, ok bool, err error) {
 	found, err := d.pebble.NewIter(useFilters)
 	if err != nil {
@@ -72,13 +72,13 @@ func (d *database) Get(key []byte) (value []byte, ok bool, err error) {
 	return value, ok, nil
 }
 
-// Last implements [local.Database].
-func (d *database) Last(ranges ...local.Range) ([]local.Entry, error) {
+// Last implements [store.Database].
+func (d *database) Last(ranges ...store.Range) ([]store.Entry, error) {
 	found, err := d.pebble.NewIter(nil)
 	if err != nil {
 		return nil, explain(err)
 	}
-	last := make([]local.Entry, len(ranges))
+	last := make([]store.Entry, len(ranges))
 	for i, of := range ranges {
 		if !found.SeekLT(of.Upper) || bytes.Compare(found.Key(), of.Lower) < 0 {
 			continue
@@ -87,7 +87,7 @@ func (d *database) Last(ranges ...local.Range) ([]local.Entry, error) {
 		if value, err = found.ValueAndErr(); err != nil {
 			break
 		}
-		last[i] = local.Entry{Key: bytes.Clone(found.Key()), Value: bytes.Clone(value)}
+		last[i] = store.Entry{Key: bytes.Clone(found.Key()), Value: bytes.Clone(value)}
 	}
 	if err := errors.Join(err, found.Close()); err != nil { // Close also returns what ended a search
 		return nil, explain(err)
@@ -95,8 +95,8 @@ func (d *database) Last(ranges ...local.Range) ([]local.Entry, error) {
 	return last, nil
 }
 
-// Entries implements [local.Database].
-func (d *database) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte] {
+// Entries implements [store.Database].
+func (d *database) Entries(of store.Range, err *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		found, opened := d.pebble.NewIter(&pebble.IterOptions{LowerBound: of.Lower, UpperBound: of.Upper})
 		if opened != nil {
@@ -116,8 +116,8 @@ func (d *database) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte]
 	}
 }
 
-// Commit implements [local.Database].
-func (d *database) Commit(begun func(), changes ...local.Entry) error {
+// Commit implements [store.Database].
+func (d *database) Commit(begun func(), changes ...store.Entry) error {
 	commit := d.commits.begin(changes, begun != nil)
 	if begun != nil {
 		begun()

@@ -8,14 +8,14 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
 // OpenOn opens a store on a file system of a test's own. Its token keys are not kept.
 func OpenOn(fs vfs.FS) (*Store, error) {
 	s, err := openData(fs, "store")
 	if err == nil {
-		s.keys = local.NewKeys()
+		s.keys = store.NewKeys()
 	}
 	return s, err
 }
@@ -49,7 +49,7 @@ func (s *Store) KeysByKind(tb testing.TB) map[byte]int {
 	tb.Helper()
 	kinds := map[byte]int{}
 	var err error
-	for key := range s.db.Entries(local.Range{Lower: []byte{0}, Upper: []byte{0xff}}, &err) {
+	for key := range s.db.Entries(store.Range{Lower: []byte{0}, Upper: []byte{0xff}}, &err) {
 		kinds[key[0]]++
 	}
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) KeysByKind(tb testing.TB) map[byte]int {
 // DeleteLog deletes the items of a log, as if they had expired before anything read them.
 func (s *Store) DeleteLog(id [12]byte) (err error) {
 	lower := append([]byte{'i'}, id[:]...)
-	for key := range s.db.Entries(local.Range{Lower: []byte{'a'}, Upper: []byte{'b'}}, &err) {
+	for key := range s.db.Entries(store.Range{Lower: []byte{'a'}, Upper: []byte{'b'}}, &err) {
 		if bytes.HasSuffix(key, id[:]) {
 			err = errors.Join(err, s.db.pebble.Delete(key, pebble.Sync))
 		}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -54,7 +54,7 @@ func (s *Store) makeKeys(file string) error {
 }
 
 func writeNewKeys(file string) (token.Keys, error) {
-	keys := local.NewKeys()
+	keys := store.NewKeys()
 	return keys, writePrivate(file, fmt.Appendf(nil, "%d %x\n", keys.Current.ID, keys.Current.Secret))
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -390,7 +391,7 @@ func TestARemovalThatFailsKeepsNoOther(t *testing.T) {
 }
 
 // brokenFiles cannot be removed.
-type brokenFiles struct{ local.ValueFiles }
+type brokenFiles struct{ store.ValueFiles }
 
 func (brokenFiles) RemoveValues(engine.ID, time.Time) error {
 	return errors.New("the disk is read-only")

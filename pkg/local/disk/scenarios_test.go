@@ -17,6 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -40,7 +41,7 @@ type scenario struct {
 
 // stores are all stores that a System can have.
 var stores = map[string]func(t *testing.T) local.Store{
-	"memory": func(*testing.T) local.Store { return &local.MemoryStore{} },
+	"memory": func(*testing.T) local.Store { return &store.Memory{} },
 	"disk": func(t *testing.T) local.Store {
 		t.Helper()
 		return openDisk(t, filepath.Join(t.TempDir(), "store"))

@@ -18,17 +18,17 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store is a [local.KeyedStore] in a directory. What a method acknowledged or returned survives the end
+// Store is a [store.Keyed] in a directory. What a method acknowledged or returned survives the end
 // of the process and of the machine.
 //
 // One process at a time has a store open. After a failed write every call returns that error,
 // because the state of the disk is unknown until the next [Open].
 type Store struct {
-	local.KeyedStore
+	store.Keyed
 	db   *database
 	fs   vfs.FS
 	path string // of its directory
@@ -39,9 +39,9 @@ type Store struct {
 	lock io.Closer
 }
 
-// Tidy implements [local.Removal]. It also returns space of what was removed.
+// Tidy implements [store.Remover]. It also returns space of what was removed.
 func (s *Store) Tidy(ctx context.Context, now time.Time) error {
-	if err := s.KeyedStore.Tidy(ctx, now); err != nil {
+	if err := s.Keyed.Tidy(ctx, now); err != nil {
 		return err
 	}
 	leave, err := s.db.Enter()

@@ -1,8 +1,9 @@
-package local
+package store
 
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -45,10 +46,10 @@ type Entry struct{ Key, Value []byte }
 // Range has the keys from Lower on, up to but without Upper.
 type Range struct{ Lower, Upper []byte }
 
-// KeyedStore keeps logs, flows, tokens, and what is known of jobs in a [Database]. It implements [Store].
-// What a method acknowledged or returned is durable in the database. The zero KeyedStore is empty and
+// Keyed keeps logs, flows, tokens, and what is known of jobs in a [Database]. It implements the Store of package local.
+// What a method acknowledged or returned is durable in the database. The zero Keyed is empty and
 // keeps everything in memory.
-type KeyedStore struct {
+type Keyed struct {
 	db         Database
 	generation uint64
 	keys       token.Keys // of a store in memory
@@ -72,8 +73,8 @@ type KeyedStore struct {
 	seed     maphash.Seed
 }
 
-// MemoryStore is a store that lives as long as the process. The zero MemoryStore is empty and ready.
-type MemoryStore struct{ KeyedStore }
+// Memory is a store that lives as long as the process. The zero Memory is empty and ready.
+type Memory struct{ Keyed }
 
 // stripe orders calls for one execution or one record. A write holds it until it is durable, so that
 // no reader sees what a crash could undo.
@@ -87,7 +88,7 @@ type stripe struct {
 	// outcome that a closer has just stored.
 	record   Entry
 	removals uint64
-	// applied is the token record that is being written by [KeyedStore.CloseEarly].
+	// applied is the token record that is being written by [Keyed.CloseEarly].
 	applied atomic.Pointer[Entry]
 }
 
@@ -162,8 +163,8 @@ const (
 	memoryStripes   = 1 << 8
 )
 
-// Use gives the zero KeyedStore a database, and increments its generation.
-func (s *KeyedStore) Use(db Database) error {
+// Use gives the zero Keyed a database, and increments its generation.
+func (s *Keyed) Use(db Database) error {
 	s.db = db
 	s.prepared.Do(s.prepare)
 	before, ok, err := s.db.Get([]byte{keyGeneration})
@@ -201,8 +202,8 @@ func (s *KeyedStore) Use(db Database) error {
 	return s.db.Commit(nil, Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
 
-// prepare makes what the zero KeyedStore lacks.
-func (s *KeyedStore) prepare() {
+// prepare makes what the zero Keyed lacks.
+func (s *Keyed) prepare() {
 	stripes := databaseStripes
 	if s.db == nil {
 		s.db, s.keys, stripes = newMemory(), NewKeys(), memoryStripes
@@ -213,12 +214,19 @@ func (s *KeyedStore) prepare() {
 
 // Generation returns how many processes have opened the database, this one included; 0 for a store in
 // memory. Workers of earlier generations are dead.
-func (s *KeyedStore) Generation() uint64 { return s.generation }
+func (s *Keyed) Generation() uint64 { return s.generation }
 
 // Keys returns the keys that sign the tokens of the executions of a store in memory.
-func (s *KeyedStore) Keys() token.Keys {
+func (s *Keyed) Keys() token.Keys {
 	s.prepared.Do(s.prepare)
 	return s.keys
+}
+
+// NewKeys returns random keys.
+func NewKeys() token.Keys {
+	secret := make([]byte, token.SecretSize)
+	_, _ = rand.Read(secret) // never fails
+	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
 }
 
 // damaged reports that a stored form is not what the store wrote.
@@ -240,7 +248,7 @@ func (o operation) String() string {
 }
 
 // do makes a call on the open database. Its error has a code, or is that of ctx.
-func (s *KeyedStore) do(ctx context.Context, op operation, call func() error) error {
+func (s *Keyed) do(ctx context.Context, op operation, call func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -256,8 +264,8 @@ func (s *KeyedStore) do(ctx context.Context, op operation, call func() error) er
 	return &engine.Error{Code: engine.CodeInternal, Op: op.String(), Err: err}
 }
 
-// read is [KeyedStore.do] for a call with a result.
-func read[T any](ctx context.Context, s *KeyedStore, op operation, call func() (T, error)) (T, error) {
+// read is [Keyed.do] for a call with a result.
+func read[T any](ctx context.Context, s *Keyed, op operation, call func() (T, error)) (T, error) {
 	var result T
 	err := s.do(ctx, op, func() (err error) {
 		result, err = call()
@@ -271,12 +279,12 @@ func read[T any](ctx context.Context, s *KeyedStore, op operation, call func() (
 
 // step makes the changes that follow from what is stored under a key, in one step. It returns when
 // what was read and written is durable.
-func (s *KeyedStore) step(ctx context.Context, op operation, key []byte, changes func() ([]Entry, error)) error {
+func (s *Keyed) step(ctx context.Context, op operation, key []byte, changes func() ([]Entry, error)) error {
 	return s.stepEarly(ctx, op, key, nil, changes)
 }
 
-// stepEarly is step, and calls applied, unless that is nil, as [KeyedStore.CloseEarly] does.
-func (s *KeyedStore) stepEarly(ctx context.Context, op operation, key []byte, applied func(), changes func() ([]Entry, error)) error {
+// stepEarly is step, and calls applied, unless that is nil, as [Keyed.CloseEarly] does.
+func (s *Keyed) stepEarly(ctx context.Context, op operation, key []byte, applied func(), changes func() ([]Entry, error)) error {
 	return s.do(ctx, op, func() error {
 		stripe := s.stripeOf(key)
 		stripe.Lock()
@@ -301,7 +309,7 @@ func (s *KeyedStore) stepEarly(ctx context.Context, op operation, key []byte, ap
 
 // commit makes the changes, and calls applied, unless that is nil, when later commits cannot be durable without them. The
 // stripe is held.
-func (s *KeyedStore) commit(stripe *stripe, applied func(), changes []Entry) error {
+func (s *Keyed) commit(stripe *stripe, applied func(), changes []Entry) error {
 	if applied == nil {
 		return s.db.Commit(nil, changes...)
 	}
@@ -315,7 +323,7 @@ func (s *KeyedStore) commit(stripe *stripe, applied func(), changes []Entry) err
 // rememberedRecord is the largest record that a stripe keeps in memory, in bytes.
 const rememberedRecord = 2 << 10
 
-func (s *KeyedStore) stripeOf(key []byte) *stripe {
+func (s *Keyed) stripeOf(key []byte) *stripe {
 	return &s.stripes[maphash.Bytes(s.seed, key)%uint64(len(s.stripes))]
 }
 
@@ -329,12 +337,12 @@ type form[T any] struct {
 }
 
 // find returns a record and its stored form, nil for an unknown key. A stripe is held.
-func (f form[T]) find(s *KeyedStore, key []byte) (record T, stored []byte, err error) {
+func (f form[T]) find(s *Keyed, key []byte) (record T, stored []byte, err error) {
 	return f.found(s.db.Get(key))
 }
 
 // findOwn is find for a key whose stripe is held.
-func (f form[T]) findOwn(s *KeyedStore, key []byte) (record T, stored []byte, err error) {
+func (f form[T]) findOwn(s *Keyed, key []byte) (record T, stored []byte, err error) {
 	return f.found(s.stripeOf(key).get(s, key))
 }
 
@@ -347,7 +355,7 @@ func (f form[T]) found(stored []byte, ok bool, err error) (T, []byte, error) {
 }
 
 // get returns the value of a key of the stripe, from memory if it can. The stripe is held.
-func (s *stripe) get(store *KeyedStore, key []byte) (value []byte, ok bool, err error) {
+func (s *stripe) get(store *Keyed, key []byte) (value []byte, ok bool, err error) {
 	if bytes.Equal(s.record.Key, key) && s.removals == store.removals.Load() {
 		return s.record.Value, true, nil
 	}
@@ -355,7 +363,7 @@ func (s *stripe) get(store *KeyedStore, key []byte) (value []byte, ok bool, err 
 }
 
 // read returns a record.
-func (f form[T]) read(ctx context.Context, s *KeyedStore, op string, key []byte) (T, error) {
+func (f form[T]) read(ctx context.Context, s *Keyed, op string, key []byte) (T, error) {
 	return read(ctx, s, operation{name: op}, func() (T, error) {
 		stripe := s.stripeOf(key)
 		stripe.RLock()
@@ -366,13 +374,13 @@ func (f form[T]) read(ctx context.Context, s *KeyedStore, op string, key []byte)
 }
 
 // change changes a record in one step and returns it.
-func (f form[T]) change(ctx context.Context, s *KeyedStore, op string, key []byte, apply func(T) T) (after T, err error) {
+func (f form[T]) change(ctx context.Context, s *Keyed, op string, key []byte, apply func(T) T) (after T, err error) {
 	return f.changeEarly(ctx, s, op, key, nil, apply)
 }
 
-// changeEarly is change, and calls applied, unless that is nil, as [KeyedStore.CloseEarly] does.
+// changeEarly is change, and calls applied, unless that is nil, as [Keyed.CloseEarly] does.
 func (f form[T]) changeEarly(
-	ctx context.Context, s *KeyedStore, op string, key []byte, applied func(), apply func(T) T,
+	ctx context.Context, s *Keyed, op string, key []byte, applied func(), apply func(T) T,
 ) (after T, err error) {
 	err = s.stepEarly(ctx, operation{name: op}, key, applied, func() ([]Entry, error) {
 		before, stored, err := f.findOwn(s, key)

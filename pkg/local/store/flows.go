@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -29,7 +29,7 @@ func presetKey(flow machine.FlowRef) []byte {
 }
 
 // SetNotify implements [engine.Flows].
-func (s *KeyedStore) SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error {
+func (s *Keyed) SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error {
 	var entry []byte // nil deletes it
 	if notify.Target != "" {
 		entry, _ = json.Marshal(notify) // it has a text
@@ -44,11 +44,11 @@ func (s *KeyedStore) SetNotify(ctx context.Context, flow machine.FlowRef, notify
 }
 
 // NotifyOf implements [engine.Flows].
-func (s *KeyedStore) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
+func (s *Keyed) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
 	return readFlow(ctx, s, flow.Name, &s.presets, flow, func() (machine.Notify, error) { return s.preset(flow) })
 }
 
-func (s *KeyedStore) preset(flow machine.FlowRef) (notify machine.Notify, err error) {
+func (s *Keyed) preset(flow machine.FlowRef) (notify machine.Notify, err error) {
 	entry, ok, err := s.db.Get(presetKey(flow))
 	if ok && err == nil && json.Unmarshal(entry, &notify) != nil {
 		err = damaged("what a flow notifies")
@@ -57,7 +57,7 @@ func (s *KeyedStore) preset(flow machine.FlowRef) (notify machine.Notify, err er
 }
 
 // Put implements [engine.Flows].
-func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
+func (s *Keyed) Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error) {
 	flow, parsed, err := engine.ParseFlow(name, text)
 	if err != nil {
 		return machine.FlowRef{}, err
@@ -78,7 +78,7 @@ func (s *KeyedStore) Put(ctx context.Context, name string, text []byte) (machine
 }
 
 // Flow implements [engine.Flows].
-func (s *KeyedStore) Flow(ctx context.Context, ref machine.FlowRef) (*flow.Flow, error) {
+func (s *Keyed) Flow(ctx context.Context, ref machine.FlowRef) (*flow.Flow, error) {
 	if parsed := s.flows.Get(ref); parsed != nil {
 		return parsed, nil
 	}
@@ -100,7 +100,7 @@ func (s *KeyedStore) Flow(ctx context.Context, ref machine.FlowRef) (*flow.Flow,
 
 // newEntry returns the entry of a definition on the list when it becomes the newest of its name. One that
 // is listed keeps its properties. The hash is that of the newest definition before.
-func (s *KeyedStore) newEntry(flow machine.FlowRef, newest string) ([]byte, error) {
+func (s *Keyed) newEntry(flow machine.FlowRef, newest string) ([]byte, error) {
 	before, err := s.listed(machine.FlowRef{Name: flow.Name, Hash: newest})
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (s *KeyedStore) newEntry(flow machine.FlowRef, newest string) ([]byte, erro
 
 // newest returns the hash of the newest definition of a name, empty for none. The list says it of a name
 // of which an earlier release stored all definitions.
-func (s *KeyedStore) newest(name string) ([]byte, error) {
+func (s *Keyed) newest(name string) ([]byte, error) {
 	hash, ok, err := s.db.Get(newestKey(name))
 	if ok || err != nil {
 		return hash, err
@@ -125,7 +125,7 @@ func (s *KeyedStore) newest(name string) ([]byte, error) {
 }
 
 // Newest implements [engine.Flows].
-func (s *KeyedStore) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
+func (s *Keyed) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
 	return readFlow(ctx, s, name, &s.newestOf, name, func() (machine.FlowRef, error) {
 		hash, err := s.newest(name)
 		if err != nil {
@@ -139,12 +139,12 @@ func (s *KeyedStore) Newest(ctx context.Context, name string) (machine.FlowRef, 
 const instantSize = 8
 
 // Definitions implements the list of flows of the management API.
-func (s *KeyedStore) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
+func (s *Keyed) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
 	return read(ctx, s, operation{name: "list flows"}, func() ([]engine.Definition, error) { return s.definitions(name) })
 }
 
 // definitions lists those of a name, of all names if it is empty.
-func (s *KeyedStore) definitions(name string) (list []engine.Definition, err error) {
+func (s *Keyed) definitions(name string) (list []engine.Definition, err error) {
 	prefix := []byte{keyListed}
 	if name != "" {
 		prefix = fmt.Appendf(prefix, "%s\x00", name)
@@ -165,7 +165,7 @@ func (s *KeyedStore) definitions(name string) (list []engine.Definition, err err
 }
 
 // listed returns a definition as it is listed. One that is not listed has no Flow.
-func (s *KeyedStore) listed(flow machine.FlowRef) (engine.Definition, error) {
+func (s *Keyed) listed(flow machine.FlowRef) (engine.Definition, error) {
 	entry, listed, err := s.db.Get(listedKey(flow))
 	if err != nil || !listed {
 		return engine.Definition{}, err
@@ -185,7 +185,7 @@ func decodeDefinition(flow machine.FlowRef, entry []byte) (engine.Definition, er
 }
 
 // FlowText implements the list of flows of the management API.
-func (s *KeyedStore) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
+func (s *Keyed) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
 	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (text []byte, err error) {
 		_, listed, err := s.db.Get(listedKey(flow))
 		if err == nil && listed {
@@ -199,7 +199,7 @@ func (s *KeyedStore) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte
 }
 
 // SetProperties implements the list of flows of the 2019-03-15 API.
-func (s *KeyedStore) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
+func (s *Keyed) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
 	key := listedKey(flow)
 	op := operation{name: "set the properties of flow " + flow.Name}
 	return s.step(ctx, op, newestKey(flow.Name), func() ([]Entry, error) {
@@ -220,7 +220,7 @@ func (s *KeyedStore) SetProperties(ctx context.Context, flow machine.FlowRef, be
 
 // DeleteFlow implements the list of flows of the management API. The text stays: executions of it
 // may not have ended, and histories name its steps.
-func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
+func (s *Keyed) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	return s.stepFlow(ctx, "delete flow "+flow.Name, flow, func() ([]Entry, error) {
 		changes := []Entry{{listedKey(flow), nil}, {presetKey(flow), nil}}
 		hash, err := s.newest(flow.Name)
@@ -237,7 +237,7 @@ func (s *KeyedStore) DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 }
 
 // stepFlow changes what is stored of the flow's name, which nothing reads meanwhile.
-func (s *KeyedStore) stepFlow(ctx context.Context, op string, flow machine.FlowRef, changes func() ([]Entry, error)) error {
+func (s *Keyed) stepFlow(ctx context.Context, op string, flow machine.FlowRef, changes func() ([]Entry, error)) error {
 	return s.step(ctx, operation{name: op}, newestKey(flow.Name), func() ([]Entry, error) {
 		s.newestOf.forget(flow.Name)
 		s.presets.forget(flow)
@@ -246,7 +246,7 @@ func (s *KeyedStore) stepFlow(ctx context.Context, op string, flow machine.FlowR
 }
 
 // readFlow reads what each start needs of the flows of a name, from memory if it can.
-func readFlow[K comparable, V any](ctx context.Context, s *KeyedStore, name string, known *memo[K, V], key K, find func() (V, error)) (V, error) {
+func readFlow[K comparable, V any](ctx context.Context, s *Keyed, name string, known *memo[K, V], key K, find func() (V, error)) (V, error) {
 	return read(ctx, s, operation{name: "read flow " + name}, func() (V, error) {
 		stripe := s.stripeOf(newestKey(name))
 		stripe.RLock()

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ var tokenForm = form[token.Record]{decode: token.DecodeRecord, encode: token.Rec
 func recordKey(handle string) []byte { return append([]byte{keyRecord}, handle...) }
 
 // changeRecord changes the record of a token, unless the execution was removed.
-func (s *KeyedStore) changeRecord(ctx context.Context, op, handle string, apply func(token.Record) token.Record) (token.Record, error) {
+func (s *Keyed) changeRecord(ctx context.Context, op, handle string, apply func(token.Record) token.Record) (token.Record, error) {
 	return s.changeRecordEarly(ctx, op, handle, nil, apply)
 }
 
-func (s *KeyedStore) changeRecordEarly(
+func (s *Keyed) changeRecordEarly(
 	ctx context.Context, op, handle string, applied func(), apply func(token.Record) token.Record,
 ) (token.Record, error) {
 	if gone, ok, err := s.removedRecord(ctx, handle); ok || err != nil {
@@ -30,7 +30,7 @@ func (s *KeyedStore) changeRecordEarly(
 }
 
 // Record implements [engine.TokenStore].
-func (s *KeyedStore) Record(ctx context.Context, handle string) (token.Record, error) {
+func (s *Keyed) Record(ctx context.Context, handle string) (token.Record, error) {
 	if gone, ok, err := s.removedRecord(ctx, handle); ok || err != nil {
 		return gone, err
 	}
@@ -38,11 +38,11 @@ func (s *KeyedStore) Record(ctx context.Context, handle string) (token.Record, e
 }
 
 // Close implements [engine.TokenStore].
-func (s *KeyedStore) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
+func (s *Keyed) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
 	return s.changeRecord(ctx, "close a token", handle, closing.Apply)
 }
 
-// CloseEarly is Close, and calls applied when only [KeyedStore.RecordEarly] sees the outcome: a worker goes on from it while
+// CloseEarly is Close, and calls applied when only [Keyed.RecordEarly] sees the outcome: a worker goes on from it while
 // it becomes durable, and both may share a sync of the disk. Applied may be called without that if the record does not
 // change, or not at all.
 //
@@ -54,13 +54,13 @@ func (s *KeyedStore) Close(ctx context.Context, handle string, closing token.Clo
 //
 // If the outcome cannot be written, neither can what follows: the store is to be opened again. A worker calls functions
 // that depend on an outcome after its commit (rule 2), so after the outcome is durable.
-func (s *KeyedStore) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
+func (s *Keyed) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	return s.changeRecordEarly(ctx, "close a token", handle, applied, closing.Apply)
 }
 
 // RecordEarly is Record for workers: it also returns an outcome that is being written. What follows from it may be committed,
 // and must not be shown or done elsewhere before that.
-func (s *KeyedStore) RecordEarly(ctx context.Context, handle string) (token.Record, error) {
+func (s *Keyed) RecordEarly(ctx context.Context, handle string) (token.Record, error) {
 	s.prepared.Do(s.prepare)
 	key := recordKey(handle)
 	if applied := s.stripeOf(key).applied.Load(); applied != nil && bytes.Equal(applied.Key, key) {
@@ -70,22 +70,22 @@ func (s *KeyedStore) RecordEarly(ctx context.Context, handle string) (token.Reco
 }
 
 // Begin implements [engine.TokenStore].
-func (s *KeyedStore) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
+func (s *Keyed) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
 	return s.changeRecord(ctx, "begin a call", handle, beginning.Apply)
 }
 
 // Reply implements [engine.TokenStore].
-func (s *KeyedStore) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
+func (s *Keyed) Reply(ctx context.Context, handle string, answering token.ReplyOp) (token.Record, error) {
 	return s.changeRecord(ctx, "record a reply", handle, answering.Apply)
 }
 
 // Beat implements [resume.TokenStore].
-func (s *KeyedStore) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
+func (s *Keyed) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
 	return s.changeRecord(ctx, "record a heartbeat", handle, func(r token.Record) token.Record { return r.Beat(at) })
 }
 
 // Poll implements [resume.TokenStore].
-func (s *KeyedStore) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
+func (s *Keyed) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
 	return s.changeRecord(ctx, "record a poll", handle, polling.Apply)
 }
 
@@ -103,7 +103,7 @@ var stopForm = form[*engine.StopRequest]{
 }
 
 // RequestStop implements [engine.Stops].
-func (s *KeyedStore) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, _ time.Time) error {
+func (s *Keyed) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, _ time.Time) error {
 	_, err := stopForm.change(ctx, s, "request a stop", idKey(keyStop, execution), func(first *engine.StopRequest) *engine.StopRequest {
 		return cmp.Or(first, &request)
 	})
@@ -111,7 +111,7 @@ func (s *KeyedStore) RequestStop(ctx context.Context, execution engine.ID, reque
 }
 
 // StopRequest implements [engine.Stops].
-func (s *KeyedStore) StopRequest(ctx context.Context, execution engine.ID) (request engine.StopRequest, ok bool, err error) {
+func (s *Keyed) StopRequest(ctx context.Context, execution engine.ID) (request engine.StopRequest, ok bool, err error) {
 	found, err := stopForm.read(ctx, s, "read a request to stop", idKey(keyStop, execution))
 	if err != nil || found == nil {
 		return engine.StopRequest{}, false, err

@@ -1,4 +1,4 @@
-package local_test
+package store_test
 
 import (
 	"bytes"
@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // counted counts the entries that are read.
 type counted struct {
-	local.Database
+	store.Database
 	entries int
 }
 
-func (c *counted) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte] {
+func (c *counted) Entries(of store.Range, err *error) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		for key, value := range c.Database.Entries(of, err) {
 			c.entries++
@@ -34,8 +34,8 @@ func (c *counted) Entries(of local.Range, err *error) iter.Seq2[[]byte, []byte] 
 // A page of the list reads its own entries and one more, and of a status those of each flow that may belong to it.
 func TestPageOfTheListReadsItsOwnEntries(t *testing.T) {
 	t.Parallel()
-	db, store := &counted{Database: local.NewDatabase()}, &local.KeyedStore{}
-	if err := store.Use(db); err != nil {
+	db, s := &counted{Database: store.NewDatabase()}, &store.Keyed{}
+	if err := s.Use(db); err != nil {
 		t.Fatal(err)
 	}
 	const executions, every, limit = 5_000, 100, 10
@@ -44,9 +44,9 @@ func TestPageOfTheListReadsItsOwnEntries(t *testing.T) {
 		if n%every == 0 {
 			flow, status = fmt.Sprintf("rare-%d", n/every%5), machine.StatusFailed
 		}
-		appendStarted(t, store, flow, fmt.Sprintf("run-%d", n), status, time.Duration(n+1)*time.Second)
+		appendStarted(t, s, flow, fmt.Sprintf("run-%d", n), status, time.Duration(n+1)*time.Second)
 		if n < limit {
-			appendStarted(t, store, "waiting", fmt.Sprintf("run-%d", n), machine.StatusRunning, 0)
+			appendStarted(t, s, "waiting", fmt.Sprintf("run-%d", n), machine.StatusRunning, 0)
 		}
 	}
 	for _, tt := range []struct {
@@ -81,7 +81,7 @@ func TestPageOfTheListReadsItsOwnEntries(t *testing.T) {
 		{started("common", 1000, 1005, machine.StatusSucceeded, machine.StatusFailed), 4, 4, 0, 0},
 	} {
 		db.entries = 0
-		ids, next, err := store.Executions(t.Context(), tt.of, "", limit)
+		ids, next, err := s.Executions(t.Context(), tt.of, "", limit)
 		if err != nil || len(ids) != tt.found || db.entries != tt.entries {
 			t.Errorf("%+v: %d found with %d entries read, %v; want %d with %d", tt.of, len(ids), db.entries, err, tt.found, tt.entries)
 		}
@@ -89,7 +89,7 @@ func TestPageOfTheListReadsItsOwnEntries(t *testing.T) {
 			continue
 		}
 		db.entries = 0
-		ids, _, err = store.Executions(t.Context(), tt.of, next, limit)
+		ids, _, err = s.Executions(t.Context(), tt.of, next, limit)
 		if err != nil || len(ids) != tt.foundB || db.entries != tt.entriesB {
 			t.Errorf("%+v, second page: %d found with %d entries read, %v; want %d with %d",
 				tt.of, len(ids), db.entries, err, tt.foundB, tt.entriesB)
@@ -107,27 +107,27 @@ func started(flow string, since, before int64, statuses ...machine.Status) engin
 }
 
 // appendStarted adds an execution with this status that was started so long after the first.
-func appendStarted(t *testing.T, store *local.KeyedStore, flow, name string, status machine.Status, after time.Duration) {
+func appendStarted(t *testing.T, s *store.Keyed, flow, name string, status machine.Status, after time.Duration) {
 	t.Helper()
-	appendFirst(t, store, machine.State{
+	appendFirst(t, s, machine.State{
 		Flow: machine.FlowRef{Name: flow, Hash: "hash"}, Execution: name, Status: status, Started: time.Unix(1, 0).Add(after), At: time.Unix(0, 0),
 	})
 }
 
 // appendEnded stores an execution that started so long after 1970 and ended at once.
-func appendEnded(t *testing.T, store *local.KeyedStore, flow, name string, after time.Duration) {
+func appendEnded(t *testing.T, s *store.Keyed, flow, name string, after time.Duration) {
 	t.Helper()
 	at := time.Unix(0, 0).Add(after)
-	appendFirst(t, store, machine.State{
+	appendFirst(t, s, machine.State{
 		Flow: machine.FlowRef{Name: flow, Hash: "hash"}, Execution: name, Status: machine.StatusSucceeded, Started: at, At: at,
 	})
 }
 
-func appendFirst(t *testing.T, store *local.KeyedStore, state machine.State) {
+func appendFirst(t *testing.T, s *store.Keyed, state machine.State) {
 	t.Helper()
 	item := engine.Item{Execution: state.ID()}
 	item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, 0), state, nil)
-	if err := store.Append(t.Context(), item); err != nil {
+	if err := s.Append(t.Context(), item); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -135,7 +135,7 @@ func appendFirst(t *testing.T, store *local.KeyedStore, state machine.State) {
 // A store whose list had no status is listed again when it is opened, and what ended there expires.
 func TestExecutionsOfOlderStoresAreListed(t *testing.T) {
 	t.Parallel()
-	db, before := local.NewDatabase(), &local.KeyedStore{}
+	db, before := store.NewDatabase(), &store.Keyed{}
 	if err := before.Use(db); err != nil {
 		t.Fatal(err)
 	}
@@ -146,21 +146,21 @@ func TestExecutionsOfOlderStoresAreListed(t *testing.T) {
 		appendStarted(t, before, "flow", fmt.Sprintf("open-%d", n), machine.StatusRunning, at)
 	}
 	want := contents(t, before)
-	var old []local.Entry
+	var old []store.Entry
 	var err error
-	for key := range db.Entries(local.Range{Lower: []byte("a"), Upper: []byte("f")}, &err) {
-		old = append(old, local.Entry{Key: key})
+	for key := range db.Entries(store.Range{Lower: []byte("a"), Upper: []byte("f")}, &err) {
+		old = append(old, store.Entry{Key: key})
 		if place, ok := bytes.CutPrefix(key, []byte("a\x00\x00")); ok {
-			old = append(old, local.Entry{Key: slices.Concat([]byte("s"), place), Value: []byte{}})
+			old = append(old, store.Entry{Key: slices.Concat([]byte("s"), place), Value: []byte{}})
 		}
 		if bytes.HasPrefix(key, []byte("a\x07Running")) {
-			old = append(old, local.Entry{Key: slices.Concat([]byte("u"), key[len(key)-12:]), Value: []byte{}})
+			old = append(old, store.Entry{Key: slices.Concat([]byte("u"), key[len(key)-12:]), Value: []byte{}})
 		}
 	}
 	if err = errors.Join(err, db.Commit(nil, old...)); err != nil {
 		t.Fatal(err)
 	}
-	after := &local.KeyedStore{}
+	after := &store.Keyed{}
 	if err := after.Use(db); err != nil {
 		t.Fatal(err)
 	}
@@ -170,14 +170,14 @@ func TestExecutionsOfOlderStoresAreListed(t *testing.T) {
 }
 
 // contents counts what is listed, listed of a flow, running, unfinished and ended.
-func contents(t *testing.T, store *local.KeyedStore) []int {
+func contents(t *testing.T, s *store.Keyed) []int {
 	t.Helper()
 	const most = 1 << 20
-	all, _, err := store.Executions(t.Context(), engine.Selection{}, "", most)
-	ofFlow, _, errFlow := store.Executions(t.Context(), engine.Selection{Flow: "flow"}, "", most)
-	running, _, errRunning := store.Executions(t.Context(), engine.Selection{Statuses: []machine.Status{machine.StatusRunning}}, "", most)
-	unfinished, errUnfinished := store.Unfinished(t.Context())
-	ended, errEnded := store.EndedBefore(t.Context(), time.Now(), local.Ended{}, most)
+	all, _, err := s.Executions(t.Context(), engine.Selection{}, "", most)
+	ofFlow, _, errFlow := s.Executions(t.Context(), engine.Selection{Flow: "flow"}, "", most)
+	running, _, errRunning := s.Executions(t.Context(), engine.Selection{Statuses: []machine.Status{machine.StatusRunning}}, "", most)
+	unfinished, errUnfinished := s.Unfinished(t.Context())
+	ended, errEnded := s.EndedBefore(t.Context(), time.Now(), store.Ended{}, most)
 	if err := errors.Join(err, errFlow, errRunning, errUnfinished, errEnded); err != nil {
 		t.Fatal(err)
 	}
@@ -187,29 +187,29 @@ func contents(t *testing.T, store *local.KeyedStore) []int {
 // The entry of an end stays valid for its own execution: a later one of that name is not removed with it.
 func TestRemoveKeepsALaterExecutionOfTheName(t *testing.T) {
 	t.Parallel()
-	store, id := &local.KeyedStore{}, engine.NewID("flow", "run")
-	ended := func() local.Ended {
+	s, id := &store.Keyed{}, engine.NewID("flow", "run")
+	ended := func() store.Ended {
 		t.Helper()
-		list, err := store.EndedBefore(t.Context(), time.Now(), local.Ended{}, 1)
+		list, err := s.EndedBefore(t.Context(), time.Now(), store.Ended{}, 1)
 		if err != nil || len(list) != 1 {
 			t.Fatalf("ended are %v, error %v", list, err)
 		}
 		return list[0]
 	}
-	remove := func(end local.Ended) (left bool) {
+	remove := func(end store.Ended) (left bool) {
 		t.Helper()
-		if err := store.Remove(t.Context(), end); err != nil {
+		if err := s.Remove(t.Context(), end); err != nil {
 			t.Fatal(err)
 		}
-		_, err := store.Latest(t.Context(), id)
+		_, err := s.Latest(t.Context(), id)
 		return !errors.Is(err, engine.ErrNotFound)
 	}
-	appendStarted(t, store, "flow", "run", machine.StatusSucceeded, 0)
+	appendStarted(t, s, "flow", "run", machine.StatusSucceeded, 0)
 	first := ended()
 	if remove(first) {
 		t.Error("it is not removed")
 	}
-	appendEnded(t, store, "flow", "run", time.Minute)
+	appendEnded(t, s, "flow", "run", time.Minute)
 	if second := ended(); !remove(first) || ended() != second {
 		t.Error("a later execution is removed")
 	}

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func descendantChanges(item engine.Item, isFinal bool) []Entry {
 	if isFinal { // such an item does not have the root
 		return []Entry{{key, nil}}
 	}
-	state, err := decodeState(item)
+	state, err := item.State()
 	root, generation := state.Root()
 	if err != nil || !machine.IsCounted(generation) {
 		return nil
@@ -74,7 +74,7 @@ func descendantChanges(item engine.Item, isFinal bool) []Entry {
 }
 
 // learnRoots reads the requests to stop descendants, and counts the open descendants.
-func (s *KeyedStore) learnRoots() error {
+func (s *Keyed) learnRoots() error {
 	if err := s.countDescendants(); err != nil {
 		return err
 	}
@@ -90,11 +90,11 @@ func (s *KeyedStore) learnRoots() error {
 }
 
 // CountDescendants implements [Recovery].
-func (s *KeyedStore) CountDescendants(ctx context.Context) error {
+func (s *Keyed) CountDescendants(ctx context.Context) error {
 	return s.do(ctx, operation{name: "count the descendants of executions"}, s.countDescendants)
 }
 
-func (s *KeyedStore) countDescendants() (err error) {
+func (s *Keyed) countDescendants() (err error) {
 	counts := map[engine.ID]int{}
 	for _, root := range s.db.Entries(startingWith([]byte{keyDescendant}), &err) {
 		if len(root) != idSize {
@@ -109,7 +109,7 @@ func (s *KeyedStore) countDescendants() (err error) {
 }
 
 // Enter implements [engine.Descendants].
-func (s *KeyedStore) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (after engine.RootRecord, ok bool, err error) {
+func (s *Keyed) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (after engine.RootRecord, ok bool, err error) {
 	after = s.roots.change(root, func(r engine.RootRecord) engine.RootRecord {
 		r, ok = op.Apply(r)
 		return r
@@ -118,26 +118,26 @@ func (s *KeyedStore) Enter(ctx context.Context, root engine.ID, op engine.EnterO
 }
 
 // Leave implements [engine.Descendants].
-func (s *KeyedStore) Leave(_ context.Context, root engine.ID) error {
+func (s *Keyed) Leave(_ context.Context, root engine.ID) error {
 	s.roots.change(root, engine.RootRecord.Left)
 	return nil
 }
 
 // Recount implements [engine.Descendants].
-func (s *KeyedStore) Recount(_ context.Context, root engine.ID, read engine.RootRecord, open int) error {
+func (s *Keyed) Recount(_ context.Context, root engine.ID, read engine.RootRecord, open int) error {
 	s.roots.change(root, func(r engine.RootRecord) engine.RootRecord { return r.Recounted(read, open) })
 	return nil
 }
 
 // Root implements [engine.Descendants].
-func (s *KeyedStore) Root(_ context.Context, root engine.ID) (engine.RootRecord, error) {
+func (s *Keyed) Root(_ context.Context, root engine.ID) (engine.RootRecord, error) {
 	s.roots.mu.Lock()
 	defer s.roots.mu.Unlock()
 	return s.roots.records[root], nil
 }
 
 // StopDescendants implements [engine.Descendants].
-func (s *KeyedStore) StopDescendants(ctx context.Context, root engine.ID, request engine.StopRequest, expires time.Time) error {
+func (s *Keyed) StopDescendants(ctx context.Context, root engine.ID, request engine.StopRequest, expires time.Time) error {
 	key, stop := idKey(keyRoot, root), engine.RootRecord{}.Stopped(request, expires)
 	err := s.step(ctx, operation{"request a stop of the descendants", root}, key, func() ([]Entry, error) {
 		if _, ok, err := s.db.Get(key); ok || err != nil {
@@ -152,7 +152,7 @@ func (s *KeyedStore) StopDescendants(ctx context.Context, root engine.ID, reques
 }
 
 // StoppedRoots implements [Recovery]. Requests that have expired are removed.
-func (s *KeyedStore) StoppedRoots(ctx context.Context, now time.Time) (stopped []engine.ID, err error) {
+func (s *Keyed) StoppedRoots(ctx context.Context, now time.Time) (stopped []engine.ID, err error) {
 	s.roots.mu.Lock()
 	defer s.roots.mu.Unlock()
 	for root, record := range s.roots.records {
@@ -188,7 +188,7 @@ func (p *pausedFlows) set(name string, paused bool) {
 }
 
 // SetPaused implements [engine.Pauses].
-func (s *KeyedStore) SetPaused(ctx context.Context, flow string, paused bool) error {
+func (s *Keyed) SetPaused(ctx context.Context, flow string, paused bool) error {
 	entry := Entry{Key: append([]byte{keyPaused}, flow...)}
 	if paused {
 		entry.Value = []byte{}
@@ -201,14 +201,14 @@ func (s *KeyedStore) SetPaused(ctx context.Context, flow string, paused bool) er
 }
 
 // Paused implements [engine.Pauses]. What it returns is never old.
-func (s *KeyedStore) Paused(_ context.Context, flow string, _ time.Time) (bool, error) {
+func (s *Keyed) Paused(_ context.Context, flow string, _ time.Time) (bool, error) {
 	s.paused.mu.RLock()
 	defer s.paused.mu.RUnlock()
 	return s.paused.names[flow], nil
 }
 
 // learnPaused reads the names of paused flows.
-func (s *KeyedStore) learnPaused() (err error) {
+func (s *Keyed) learnPaused() (err error) {
 	for key := range s.db.Entries(startingWith([]byte{keyPaused}), &err) {
 		s.paused.set(string(key[1:]), true)
 	}

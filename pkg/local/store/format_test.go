@@ -1,4 +1,4 @@
-package local_test
+package store_test
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/schedule"
@@ -21,14 +21,14 @@ import (
 // TestFormOfStore: a store of the recorded release has these keys and values.
 func TestFormOfStore(t *testing.T) {
 	t.Parallel()
-	db, store := local.NewDatabase(), &local.KeyedStore{}
-	if err := errors.Join(store.Use(db), fill(t, store)); err != nil {
+	db, s := store.NewDatabase(), &store.Keyed{}
+	if err := errors.Join(s.Use(db), fill(t, s)); err != nil {
 		t.Fatal(err)
 	}
 	var lines strings.Builder
 	kinds := map[byte]bool{}
 	var err error
-	for key, stored := range db.Entries(local.Range{Lower: []byte{0}, Upper: []byte{0xff}}, &err) {
+	for key, stored := range db.Entries(store.Range{Lower: []byte{0}, Upper: []byte{0xff}}, &err) {
 		if key[0] == 'l' {
 			stored = fmt.Appendf(nil, "an instant in %d bytes", len(stored)) // of the call
 		}
@@ -47,24 +47,24 @@ func TestFormOfStore(t *testing.T) {
 }
 
 // fill stores an entry of each kind at instants that do not change.
-func fill(t *testing.T, store *local.KeyedStore) error {
+func fill(t *testing.T, s *store.Keyed) error {
 	t.Helper()
 	at := time.Date(2026, 1, 31, 10, 0, 0, 123456789, time.UTC)
 	execution, handle, ctx := engine.NewID("flow", "run"), "EQEBhandle", t.Context()
-	appendStarted(t, store, "flow", "run", machine.StatusRunning, time.Hour)
-	appendStarted(t, store, "flow", "ended", machine.StatusSucceeded, time.Minute)
-	flow, putErr := store.Put(ctx, "flow", []byte("version: v1\ntype: flow\nsteps: [{type: succeed, name: A}]\n"))
+	appendStarted(t, s, "flow", "run", machine.StatusRunning, time.Hour)
+	appendStarted(t, s, "flow", "ended", machine.StatusSucceeded, time.Minute)
+	flow, putErr := s.Put(ctx, "flow", []byte("version: v1\ntype: flow\nsteps: [{type: succeed, name: A}]\n"))
 	key := jobs.Key{Kind: "batch-job", Account: "123456789012", Region: "eu-central-1", Name: "arn:job"}
-	_, closeErr := store.Close(ctx, handle, token.CloseOp{By: token.ClosedByHand, At: at, Outcome: token.Outcome{Output: value.String("ok")}})
-	_, joinErr := store.Join(ctx, engine.ForkID{Log: execution, Attempt: 3}, engine.LaneEnd{Lane: 1, Seq: 4, Failed: true, Expires: at})
-	_, bindErr := store.Bind(ctx, key, resume.Waiter{Handle: handle, Run: jobs.Run{BeginText: "run", Since: at}, JobID: "id"}, at)
-	_, noteErr := store.Note(ctx, jobs.Key{Kind: "dms-task", Name: "other"}, jobs.Sighting{Status: jobs.StatusFailed, At: at, Error: "E"}, at)
+	_, closeErr := s.Close(ctx, handle, token.CloseOp{By: token.ClosedByHand, At: at, Outcome: token.Outcome{Output: value.String("ok")}})
+	_, joinErr := s.Join(ctx, engine.ForkID{Log: execution, Attempt: 3}, engine.LaneEnd{Lane: 1, Seq: 4, Failed: true, Expires: at})
+	_, bindErr := s.Bind(ctx, key, resume.Waiter{Handle: handle, Run: jobs.Run{BeginText: "run", Since: at}, JobID: "id"}, at)
+	_, noteErr := s.Note(ctx, jobs.Key{Kind: "dms-task", Name: "other"}, jobs.Sighting{Status: jobs.StatusFailed, At: at, Error: "E"}, at)
 	notice := engine.Notice{Execution: execution, ID: "end-1", Target: "https://example.org", Body: "{}", Ended: true}
-	_, noticeErr := store.AddNotice(ctx, local.StoredNotice{Notice: notice, Since: at})
+	_, noticeErr := s.AddNotice(ctx, store.Notice{Notice: notice, Since: at})
 	return errors.Join(
 		putErr, closeErr, joinErr, bindErr, noteErr, noticeErr,
-		store.SetNotify(ctx, flow, machine.Notify{Target: "https://example.org"}),
-		store.RequestStop(ctx, execution, engine.StopRequest{Error: "Operator", Cause: "enough"}, at),
-		store.SetSchedule(ctx, schedule.Entry{Flow: "flow", Name: "nightly", Text: "text"}, ""),
+		s.SetNotify(ctx, flow, machine.Notify{Target: "https://example.org"}),
+		s.RequestStop(ctx, execution, engine.StopRequest{Error: "Operator", Cause: "enough"}, at),
+		s.SetSchedule(ctx, schedule.Entry{Flow: "flow", Name: "nightly", Text: "text"}, ""),
 	)
 }

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -9,14 +9,14 @@ import (
 )
 
 // StoreValue implements [engine.LargeValues].
-func (s *KeyedStore) StoreValue(ctx context.Context, name string, data []byte, _ time.Time) error {
+func (s *Keyed) StoreValue(ctx context.Context, name string, data []byte, _ time.Time) error {
 	return s.do(ctx, operation{name: "store large value " + name}, func() error {
 		return s.db.Commit(nil, Entry{largeKey(name), bytes.Clone(data)})
 	})
 }
 
 // LoadValue implements [engine.LargeValues].
-func (s *KeyedStore) LoadValue(ctx context.Context, name string) ([]byte, error) {
+func (s *Keyed) LoadValue(ctx context.Context, name string) ([]byte, error) {
 	return read(ctx, s, operation{name: "read large value " + name}, func() ([]byte, error) {
 		data, ok, err := s.db.Get(largeKey(name))
 		if err == nil && !ok {

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 // Unmatched implements [resume.UnmatchedEvents]. Each page reads all ends of jobs that have not expired: those of one machine are
 // few.
-func (s *KeyedStore) Unmatched(ctx context.Context, after string, limit int) (events []resume.UnmatchedEvent, next string, err error) {
+func (s *Keyed) Unmatched(ctx context.Context, after string, limit int) (events []resume.UnmatchedEvent, next string, err error) {
 	last, err := hex.DecodeString(after)
 	if err != nil || after != "" && len(last) <= secondSize {
 		return nil, "", resume.ErrPage
@@ -40,7 +40,7 @@ type unmatchedEnd struct {
 }
 
 // unmatched returns the jobs that have an end and no waiter, the latest end first.
-func (s *KeyedStore) unmatched() (all []unmatchedEnd, err error) {
+func (s *Keyed) unmatched() (all []unmatchedEnd, err error) {
 	var noted [][]byte
 	for key := range s.db.Entries(startingWith([]byte{keyJobExpiry}), &err) {
 		noted = append(noted, append([]byte{keyJob}, key[1+secondSize:]...))

@@ -1,20 +1,20 @@
-package local_test
+package store_test
 
 import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // commitSize is the number of changes in the last commit.
 type commitSize struct {
-	local.Database
+	store.Database
 	changes int
 }
 
-func (c *commitSize) Commit(begun func(), changes ...local.Entry) error {
+func (c *commitSize) Commit(begun func(), changes ...store.Entry) error {
 	c.changes = len(changes)
 	return c.Database.Commit(begun, changes...)
 }
@@ -24,8 +24,8 @@ func (c *commitSize) Commit(begun func(), changes ...local.Entry) error {
 func TestRestsOfUnfinishedExecutions(t *testing.T) {
 	t.Parallel()
 	const timer, waitsForToken machine.Rest = 1 << 60, 1<<60 + 1
-	db, store := &commitSize{Database: local.NewDatabase()}, &local.KeyedStore{}
-	if err := store.Use(db); err != nil {
+	db, s := &commitSize{Database: store.NewDatabase()}, &store.Keyed{}
+	if err := s.Use(db); err != nil {
 		t.Fatal(err)
 	}
 	state := machine.State{Flow: machine.FlowRef{Name: "flow", Hash: "hash"}, Execution: "run", Status: machine.StatusRunning}
@@ -43,16 +43,16 @@ func TestRestsOfUnfinishedExecutions(t *testing.T) {
 	} {
 		item := engine.Item{Execution: state.ID(), Seq: uint64(seq), Rest: tt.rest}
 		item.Body, _ = machine.Encode(machine.ItemOrigin(item.Execution, item.Seq), state, nil)
-		if err := store.Append(t.Context(), item); err != nil || db.changes != tt.changes {
+		if err := s.Append(t.Context(), item); err != nil || db.changes != tt.changes {
 			t.Errorf("item %d: %d changes, error %v; want %d", seq, db.changes, err, tt.changes)
 		}
-		next := &local.KeyedStore{}
+		next := &store.Keyed{}
 		if err := next.Use(db); err != nil {
 			t.Fatal(err)
 		}
-		for _, store := range []*local.KeyedStore{store, next} {
-			list, err := store.Unfinished(t.Context())
-			if err != nil || len(list) != 1 || list[0] != (local.Unfinished{Execution: state.ID(), Rest: tt.rest}) {
+		for _, s := range []*store.Keyed{s, next} {
+			list, err := s.Unfinished(t.Context())
+			if err != nil || len(list) != 1 || list[0] != (store.Unfinished{Execution: state.ID(), Rest: tt.rest}) {
 				t.Errorf("item %d: listed %v, error %v; want rest %d", seq, list, err, tt.rest)
 			}
 		}

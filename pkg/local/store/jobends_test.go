@@ -1,4 +1,4 @@
-package local_test
+package store_test
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/jobs"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -14,11 +14,11 @@ import (
 // The end of a job for which nothing waits is removed when it has expired, unless a later end came. With a waiter it stays.
 func TestEndsOfJobsExpire(t *testing.T) {
 	t.Parallel()
-	store, at := &local.MemoryStore{}, time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
+	s, at := &store.Memory{}, time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
 	expires := at.Add(time.Hour)
 	note := func(name string, end, expires time.Time) {
 		t.Helper()
-		if _, err := store.Note(t.Context(), jobs.Key{Name: name}, jobs.Sighting{At: end}, expires); err != nil {
+		if _, err := s.Note(t.Context(), jobs.Key{Name: name}, jobs.Sighting{At: end}, expires); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -27,15 +27,15 @@ func TestEndsOfJobsExpire(t *testing.T) {
 	}
 	note("again", at.Add(time.Minute), expires.Add(time.Hour))
 	waiter := resume.Waiter{Handle: "waiter"}
-	if _, err := store.Bind(t.Context(), jobs.Key{Name: "awaited"}, waiter, expires); err != nil {
+	if _, err := s.Bind(t.Context(), jobs.Key{Name: "awaited"}, waiter, expires); err != nil {
 		t.Fatal(err)
 	}
 	// isKept reports whether an end is stored, as a waiter learns it.
 	isKept := func(name string) bool {
 		t.Helper()
-		record, err := store.Bind(t.Context(), jobs.Key{Name: name}, resume.Waiter{Handle: "other"}, expires)
+		record, err := s.Bind(t.Context(), jobs.Key{Name: name}, resume.Waiter{Handle: "other"}, expires)
 		if err == nil {
-			err = store.Release(t.Context(), jobs.Key{Name: name}, []string{"other"})
+			err = s.Release(t.Context(), jobs.Key{Name: name}, []string{"other"})
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestEndsOfJobsExpire(t *testing.T) {
 		{time.Hour + time.Second, map[string]bool{"alone": false, "again": true, "awaited": true}},
 		{2*time.Hour + time.Second, map[string]bool{"alone": false, "again": false, "awaited": true}},
 	} {
-		if err := store.Tidy(t.Context(), at.Add(tt.after)); err != nil {
+		if err := s.Tidy(t.Context(), at.Add(tt.after)); err != nil {
 			t.Fatal(err)
 		}
 		for name, want := range tt.kept {
@@ -59,10 +59,10 @@ func TestEndsOfJobsExpire(t *testing.T) {
 			}
 		}
 	}
-	if err := store.Release(t.Context(), jobs.Key{Name: "awaited"}, []string{waiter.Handle}); err != nil {
+	if err := s.Release(t.Context(), jobs.Key{Name: "awaited"}, []string{waiter.Handle}); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Tidy(t.Context(), at.Add(26*time.Hour)); err != nil {
+	if err := s.Tidy(t.Context(), at.Add(26*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if isKept("awaited") {
@@ -90,11 +90,11 @@ func TestRecordsOfJobsExpire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store, key := &local.MemoryStore{}, jobs.Key{Kind: "batch-job", Name: "job"}
-			handle := store.Keys().Handle(token.ID{Execution: [12]byte{1}, Expires: begin.Add(life * 24 * time.Hour)})
-			_, err := store.Bind(t.Context(), key, resume.Waiter{Handle: handle, StopJob: tt.stops}, begin.Add(life*24*time.Hour))
+			s, key := &store.Memory{}, jobs.Key{Kind: "batch-job", Name: "job"}
+			handle := s.Keys().Handle(token.ID{Execution: [12]byte{1}, Expires: begin.Add(life * 24 * time.Hour)})
+			_, err := s.Bind(t.Context(), key, resume.Waiter{Handle: handle, StopJob: tt.stops}, begin.Add(life*24*time.Hour))
 			isKept := func() bool {
-				record, err := store.JobRecord(t.Context(), key)
+				record, err := s.JobRecord(t.Context(), key)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -105,13 +105,13 @@ func TestRecordsOfJobsExpire(t *testing.T) {
 				now := begin.Add(time.Duration(day) * 24 * time.Hour)
 				if day == tt.closed && day > 0 {
 					closing := token.CloseOp{Outcome: token.Failure("Failed", ""), By: token.ClosedByStop, At: now}
-					_, err = store.Close(t.Context(), handle, closing)
+					_, err = s.Close(t.Context(), handle, closing)
 				}
 				if day == tt.closed && tt.event && err == nil {
-					_, err = store.Note(t.Context(), key, jobs.Sighting{At: now}, now.Add(24*time.Hour))
+					_, err = s.Note(t.Context(), key, jobs.Sighting{At: now}, now.Add(24*time.Hour))
 				}
 				for hour := range 24 {
-					err = errors.Join(err, store.Tidy(t.Context(), now.Add(time.Duration(hour)*time.Hour)))
+					err = errors.Join(err, s.Tidy(t.Context(), now.Add(time.Duration(hour)*time.Hour)))
 				}
 				if isKept() {
 					last = day + 1
@@ -120,7 +120,7 @@ func TestRecordsOfJobsExpire(t *testing.T) {
 			if err != nil || last > tt.removed || last < max(tt.closed, 1) || tt.closed == 0 && last < life {
 				t.Errorf("the record is there until day %d, want %d; error %v", last, tt.removed, err)
 			}
-			if polls, err := store.Waiting(t.Context(), resume.Poll{}, 10); err != nil || len(polls) > 0 {
+			if polls, err := s.Waiting(t.Context(), resume.Poll{}, 10); err != nil || len(polls) > 0 {
 				t.Errorf("%d polls, error %v", len(polls), err)
 			}
 		})

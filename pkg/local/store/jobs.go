@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -52,12 +52,12 @@ func jobKey(key jobs.Key) []byte {
 func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]...) }
 
 // Bind implements [resume.Rendezvous]. The store keeps a waiter until it is released, or for a day after its token was closed.
-func (s *KeyedStore) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.JobRecord, error) {
+func (s *Keyed) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.JobRecord, error) {
 	return s.changeJobRecord(ctx, "bind a token to", key, func(m resume.JobRecord) resume.JobRecord { return m.Bound(waiter) })
 }
 
 // Note implements [resume.Rendezvous]. An end that nothing waits for is removed some time after it expires.
-func (s *KeyedStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.JobRecord, error) {
+func (s *Keyed) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.JobRecord, error) {
 	noting := jobRecordForm
 	noting.index = func(job []byte, _, after resume.JobRecord) []Entry {
 		return []Entry{jobExpiry(job, after.End.At, expires)}
@@ -65,7 +65,10 @@ func (s *KeyedStore) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, 
 	return noting.change(ctx, s, "record the end of job "+key.Name, jobKey(key), func(m resume.JobRecord) resume.JobRecord { return m.Noted(end) })
 }
 
-const secondSize = 8
+const (
+	day        = 24 * time.Hour
+	secondSize = 8
+)
 
 // jobExpiry returns the entry that has the end of a job expire.
 func jobExpiry(job []byte, end, expires time.Time) Entry {
@@ -75,7 +78,7 @@ func jobExpiry(job []byte, end, expires time.Time) Entry {
 
 // expireJobs removes the ends of jobs that have expired, and the waiters of jobs whose tokens were closed a day ago or expired.
 // An end with other waiters is looked at again a day later.
-func (s *KeyedStore) expireJobs(ctx context.Context, now time.Time) error {
+func (s *Keyed) expireJobs(ctx context.Context, now time.Time) error {
 	var due, awaited []Entry
 	err := s.do(ctx, operation{name: "list expired ends of jobs"}, func() (err error) {
 		for key, end := range s.db.Entries(Range{[]byte{keyJobExpiry}, jobExpiry([]byte{keyJob}, now, now).Key}, &err) {
@@ -108,7 +111,7 @@ func (s *KeyedStore) expireJobs(ctx context.Context, now time.Time) error {
 }
 
 // expireWaiters releases the waiters of a job that are over. The last one goes with the record, an end of which is a day old.
-func (s *KeyedStore) expireWaiters(ctx context.Context, job []byte, now time.Time) error {
+func (s *Keyed) expireWaiters(ctx context.Context, job []byte, now time.Time) error {
 	over, isEmpty, err := s.waitersOver(ctx, job, now)
 	if err != nil || len(over) == 0 && !isEmpty {
 		return err
@@ -132,7 +135,7 @@ func (s *KeyedStore) expireWaiters(ctx context.Context, job []byte, now time.Tim
 
 // waitersOver returns the waiters of a job whose tokens were closed a day ago or expired, except those that still have to stop
 // their job. isEmpty reports whether it has no waiters. The event of the job may come until then.
-func (s *KeyedStore) waitersOver(ctx context.Context, job []byte, now time.Time) (over []string, isEmpty bool, err error) {
+func (s *Keyed) waitersOver(ctx context.Context, job []byte, now time.Time) (over []string, isEmpty bool, err error) {
 	record, err := jobRecordForm.read(ctx, s, "read the waiters of a job", job)
 	for _, waiter := range record.Waiters {
 		known, failed := s.Record(ctx, waiter.Handle)
@@ -149,17 +152,17 @@ func (s *KeyedStore) waitersOver(ctx context.Context, job []byte, now time.Time)
 }
 
 // JobRecord implements [resume.Rendezvous].
-func (s *KeyedStore) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord, error) {
+func (s *Keyed) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord, error) {
 	return jobRecordForm.read(ctx, s, "read what waits for job "+key.Name, jobKey(key))
 }
 
 // Release implements [resume.Rendezvous].
-func (s *KeyedStore) Release(ctx context.Context, key jobs.Key, handles []string) error {
+func (s *Keyed) Release(ctx context.Context, key jobs.Key, handles []string) error {
 	_, err := s.changeJobRecord(ctx, "release the waiters of", key, func(m resume.JobRecord) resume.JobRecord { return m.Released(handles) })
 	return err
 }
 
-func (s *KeyedStore) changeJobRecord(
+func (s *Keyed) changeJobRecord(
 	ctx context.Context, what string, key jobs.Key, apply func(resume.JobRecord) resume.JobRecord,
 ) (resume.JobRecord, error) {
 	return jobRecordForm.change(ctx, s, what+" job "+key.Name, jobKey(key), apply)
@@ -168,7 +171,7 @@ func (s *KeyedStore) changeJobRecord(
 // Waiting returns who waits for jobs with tokens that are open, and who is to stop the job because the token was closed by a
 // stop. Each is the poll that asks for its job, without its number and instant: at most limit, those behind the given one. The
 // zero Poll begins. Call it before anything is written, when no poll of an earlier process is left.
-func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
+func (s *Keyed) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
 	return read(ctx, s, operation{name: "list the waiters of jobs"}, func() (polls []resume.Poll, err error) {
 		for key := range s.db.Entries(Range{awaitedKey(jobKey(after.Key)), []byte{keyAwaited + 1}}, &err) {
 			if len(polls) >= limit {
@@ -186,8 +189,8 @@ func (s *KeyedStore) Waiting(ctx context.Context, after resume.Poll, limit int) 
 	})
 }
 
-// waitingFor returns who needs the polls of a job; see [KeyedStore.Waiting].
-func (s *KeyedStore) waitingFor(job []byte) (polls []resume.Poll, err error) {
+// waitingFor returns who needs the polls of a job; see [Keyed.Waiting].
+func (s *Keyed) waitingFor(job []byte) (polls []resume.Poll, err error) {
 	d := value.NewDecoder(job[1:])
 	key := resume.DecodeKey(d)
 	if d.Err() != nil || d.Rest() > 0 {

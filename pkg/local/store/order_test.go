@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"runtime"
@@ -23,10 +23,10 @@ func (s *stepwise) Commit(begun func(), changes ...Entry) error {
 	return err
 }
 
-func useStepwise(t *testing.T) (*stepwise, *KeyedStore) {
+func useStepwise(t *testing.T) (*stepwise, *Keyed) {
 	t.Helper()
 	nothing := func() {}
-	db, store := &stepwise{newMemory(), nothing, nothing}, &KeyedStore{}
+	db, store := &stepwise{newMemory(), nothing, nothing}, &Keyed{}
 	if err := store.Use(db); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -43,7 +43,7 @@ func (w *waitingJoins) take(fork engine.ForkID) []*waitingJoin {
 
 // Join implements [engine.Joins]. The lanes of a fork often end together, and each join is durable before
 // the next one begins. So the joins that wait for one are made together.
-func (s *KeyedStore) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
+func (s *Keyed) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
 	own := &waitingJoin{end: end}
 	err := s.do(ctx, operation{"join a lane", fork.Log}, func() error {
 		s.joins.add(fork, own)
@@ -62,7 +62,7 @@ func (s *KeyedStore) Join(ctx context.Context, fork engine.ForkID, end engine.La
 }
 
 // join makes joins of a fork in one step. The stripe is held.
-func (s *KeyedStore) join(fork engine.ForkID, joins []*waitingJoin) {
+func (s *Keyed) join(fork engine.ForkID, joins []*waitingJoin) {
 	key := joinKey(fork)
 	record, stored, err := joinForm.find(s, key)
 	for _, one := range joins {
@@ -78,7 +78,7 @@ func (s *KeyedStore) join(fork engine.ForkID, joins []*waitingJoin) {
 }
 
 // Joined implements [engine.Joins].
-func (s *KeyedStore) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
+func (s *Keyed) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
 	return joinForm.read(ctx, s, "read a join record", joinKey(fork))
 }
 

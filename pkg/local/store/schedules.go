@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ func scheduleKey(flow, name string) []byte {
 }
 
 // Schedules implements [schedule.Store].
-func (s *KeyedStore) Schedules(ctx context.Context, flow, name string) ([]schedule.Entry, error) {
+func (s *Keyed) Schedules(ctx context.Context, flow, name string) ([]schedule.Entry, error) {
 	return read(ctx, s, operation{name: "list schedules"}, func() (list []schedule.Entry, err error) {
 		for key, text := range s.db.Entries(startingWith(scheduleKey(flow, name)), &err) {
 			flow, name, _ := bytes.Cut(key[1:], []byte{0})
@@ -31,7 +31,7 @@ func (s *KeyedStore) Schedules(ctx context.Context, flow, name string) ([]schedu
 }
 
 // SetSchedule implements [schedule.Store].
-func (s *KeyedStore) SetSchedule(ctx context.Context, entry schedule.Entry, before string) error {
+func (s *Keyed) SetSchedule(ctx context.Context, entry schedule.Entry, before string) error {
 	key := scheduleKey(entry.Flow, entry.Name)
 	return s.step(ctx, operation{name: "set schedule " + entry.Flow + "/" + entry.Name}, key, func() ([]Entry, error) {
 		text, _, err := s.db.Get(key)

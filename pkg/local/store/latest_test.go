@@ -1,4 +1,4 @@
-package local_test
+package store_test
 
 import (
 	"fmt"
@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
 // lookUps counts reads of single keys and of last entries.
 type lookUps struct {
-	local.Database
+	store.Database
 	count atomic.Int64
 }
 
@@ -22,7 +22,7 @@ func (l *lookUps) Get(key []byte) ([]byte, bool, error) {
 	return l.Database.Get(key)
 }
 
-func (l *lookUps) Last(ranges ...local.Range) ([]local.Entry, error) {
+func (l *lookUps) Last(ranges ...store.Range) ([]store.Entry, error) {
 	l.count.Add(int64(len(ranges)))
 	return l.Database.Last(ranges...)
 }
@@ -32,18 +32,18 @@ func (l *lookUps) Last(ranges ...local.Range) ([]local.Entry, error) {
 func TestLatestItemsOfOpenExecutionsAreInMemory(t *testing.T) {
 	t.Parallel()
 	const executions, large = 20_000, 200
-	db, store := &lookUps{Database: local.NewDatabase()}, &local.KeyedStore{}
-	if err := store.Use(db); err != nil {
+	db, s := &lookUps{Database: store.NewDatabase()}, &store.Keyed{}
+	if err := s.Use(db); err != nil {
 		t.Fatal(err)
 	}
 	for n := range executions {
-		appendStarted(t, store, "flow", fmt.Sprintf("run-%d", n), machine.StatusRunning, time.Duration(n)*time.Second)
+		appendStarted(t, s, "flow", fmt.Sprintf("run-%d", n), machine.StatusRunning, time.Duration(n)*time.Second)
 	}
 	read := func() int64 {
 		before := db.count.Load()
 		for n := range executions {
 			id := engine.NewID("flow", fmt.Sprintf("run-%d", n))
-			if item, err := store.Latest(t.Context(), id); err != nil || item.Execution != id {
+			if item, err := s.Latest(t.Context(), id); err != nil || item.Execution != id {
 				t.Fatalf("item of %s, %v; want that of %s", item.Execution, err, id)
 			}
 		}
@@ -54,7 +54,7 @@ func TestLatestItemsOfOpenExecutionsAreInMemory(t *testing.T) {
 	}
 	for n := range large {
 		id := engine.NewID("large", fmt.Sprintf("run-%d", n))
-		if err := store.Append(t.Context(), engine.Item{Execution: id, Body: make([]byte, 390<<10)}); err != nil {
+		if err := s.Append(t.Context(), engine.Item{Execution: id, Body: make([]byte, 390<<10)}); err != nil {
 			t.Fatal(err)
 		}
 	}

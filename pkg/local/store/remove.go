@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Removal is what removes executions that have ended.
-type Removal interface {
+// Remover removes executions that have ended.
+type Remover interface {
 	// EndedBefore returns executions that ended before an instant, the earliest end first: at most limit of
 	// them, from those behind the given one on. The zero Ended begins.
 	EndedBefore(ctx context.Context, before time.Time, after Ended, limit int) ([]Ended, error)
@@ -41,10 +41,10 @@ type ValueFiles interface {
 }
 
 // RemovedBytes returns how many bytes were removed since its last call.
-func (s *KeyedStore) RemovedBytes() int { return int(s.reclaimable.Swap(0)) }
+func (s *Keyed) RemovedBytes() int { return int(s.reclaimable.Swap(0)) }
 
 // UseFiles has large values in files.
-func (s *KeyedStore) UseFiles(files ValueFiles) { s.files = files }
+func (s *Keyed) UseFiles(files ValueFiles) { s.files = files }
 
 const endedSize = 1 + 8 + idSize
 
@@ -62,8 +62,8 @@ func endOf(item engine.Item) Ended {
 	return Ended{at.UTC(), item.Execution}
 }
 
-// EndedBefore implements [Removal].
-func (s *KeyedStore) EndedBefore(ctx context.Context, before time.Time, after Ended, limit int) ([]Ended, error) {
+// EndedBefore implements [Remover].
+func (s *Keyed) EndedBefore(ctx context.Context, before time.Time, after Ended, limit int) ([]Ended, error) {
 	lower := []byte{keyEnded}
 	if after != (Ended{}) {
 		lower = append(endedKey(after), 0)
@@ -83,8 +83,8 @@ func (s *KeyedStore) EndedBefore(ctx context.Context, before time.Time, after En
 	})
 }
 
-// Remove implements [Removal].
-func (s *KeyedStore) Remove(ctx context.Context, ended Ended) error {
+// Remove implements [Remover].
+func (s *Keyed) Remove(ctx context.Context, ended Ended) error {
 	op := operation{"remove the log", ended.Execution}
 	logs, err := read(ctx, s, op, func() ([]engine.ID, error) { return s.logsOf(ended.Execution) })
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *KeyedStore) Remove(ctx context.Context, ended Ended) error {
 	for _, lane := range logs[1:] {
 		s.forget(lane)
 	}
-	r := removal{KeyedStore: s}
+	r := removal{Keyed: s}
 	err = s.step(ctx, op, ended.Execution[:], func() ([]Entry, error) {
 		stripe := s.stripeOf(ended.Execution[:])
 		latest, err := s.latest(stripe, ended.Execution)
@@ -120,7 +120,7 @@ func (s *KeyedStore) Remove(ctx context.Context, ended Ended) error {
 }
 
 // forget drops what is known of a log in memory.
-func (s *KeyedStore) forget(log engine.ID) {
+func (s *Keyed) forget(log engine.ID) {
 	stripe := s.stripeOf(log[:])
 	stripe.Lock()
 	defer stripe.Unlock()
@@ -128,7 +128,7 @@ func (s *KeyedStore) forget(log engine.ID) {
 }
 
 // logsOf returns an execution and all of its lanes. Those of an execution that has ended have joined.
-func (s *KeyedStore) logsOf(id engine.ID) (logs []engine.ID, err error) {
+func (s *Keyed) logsOf(id engine.ID) (logs []engine.ID, err error) {
 	logs = []engine.ID{id}
 	for i := 0; i < len(logs) && err == nil; i++ {
 		for key, entry := range s.db.Entries(ofLog(keyJoin, logs[i]), &err) {
@@ -162,7 +162,7 @@ func startingWith(prefix []byte) Range {
 
 // removal collects what is deleted with an execution.
 type removal struct {
-	*KeyedStore
+	*Keyed
 	changes []Entry
 	expires time.Time
 	files   []engine.ID // logs with values in files
@@ -174,7 +174,7 @@ type removal struct {
 func (r *removal) add(log engine.ID) (err error) {
 	r.tokens = false
 	r.addAll(ofLog(keyItem, log), &err, r.addRecord)
-	hasFiles := r.KeyedStore.files != nil && r.KeyedStore.files.HasValues(log)
+	hasFiles := r.Keyed.files != nil && r.Keyed.files.HasValues(log)
 	if hasFiles {
 		r.files = append(r.files, log)
 	}
@@ -194,7 +194,7 @@ func (r *removal) addRecord(key, value []byte) {
 	if err != nil {
 		return
 	}
-	state, err := decodeState(item)
+	state, err := item.State()
 	if err == nil && state.Waiting != nil && state.Waiting.Token != nil {
 		r.tokens = true
 		r.changes = append(r.changes, Entry{recordKey(state.Waiting.Handle()), nil})
@@ -229,7 +229,7 @@ func (r *removal) removeFiles() error {
 	return nil
 }
 
-func (s *KeyedStore) removeValues(log engine.ID, mark removedMark) error {
+func (s *Keyed) removeValues(log engine.ID, mark removedMark) error {
 	if err := s.files.RemoveValues(log, mark.expires); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func decodeRemovedMark(stored []byte) (removedMark, error) {
 
 // removedRecord returns the record of a token of an execution that was removed. ok is false for other tokens,
 // also of a later execution of that name.
-func (s *KeyedStore) removedRecord(ctx context.Context, handle string) (record token.Record, ok bool, err error) {
+func (s *Keyed) removedRecord(ctx context.Context, handle string) (record token.Record, ok bool, err error) {
 	id, isHandle := token.HandleID(handle)
 	if !isHandle || !s.removed.Load() {
 		return record, false, nil
@@ -291,7 +291,7 @@ func (s *KeyedStore) removedRecord(ctx context.Context, handle string) (record t
 }
 
 // isOfLatest reports whether the token is of the execution that the log is of now: tokens expire with theirs.
-func (s *KeyedStore) isOfLatest(id token.ID) (bool, error) {
+func (s *Keyed) isOfLatest(id token.ID) (bool, error) {
 	stripe := s.stripeOf(id.Execution[:])
 	stripe.RLock()
 	defer stripe.RUnlock()
@@ -302,8 +302,8 @@ func (s *KeyedStore) isOfLatest(id token.ID) (bool, error) {
 	return err == nil && s.headOf(latest).Expires.Unix() == id.Expires.Unix(), err
 }
 
-// Tidy implements [Removal].
-func (s *KeyedStore) Tidy(ctx context.Context, now time.Time) error {
+// Tidy implements [Remover].
+func (s *Keyed) Tidy(ctx context.Context, now time.Time) error {
 	if err := s.expireJobs(ctx, now); err != nil {
 		return err
 	}

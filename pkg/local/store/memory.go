@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ var runningKeys = listOfStatus(machine.StatusRunning)
 
 // runningEntry returns the entry of an execution in the list of those that have not ended. Its value is the rest, empty for
 // none: it only tells what to handle first, so it is not written when the rest is over.
-func (s *KeyedStore) runningEntry(item engine.Item) Entry {
+func (s *Keyed) runningEntry(item engine.Item) Entry {
 	head := s.headOf(item)
 	entry := list{head.Flow.Name, machine.StatusRunning}.add(placeOf(item.Execution, head.Started))
 	if item.Rest != 0 {
@@ -59,7 +59,7 @@ func decodeRest(stored []byte) machine.Rest {
 }
 
 // noteRunning repeats committed changes of the list of executions that have not ended in memory.
-func (s *KeyedStore) noteRunning(changes []Entry) {
+func (s *Keyed) noteRunning(changes []Entry) {
 	if s.running == s.db {
 		return
 	}
@@ -119,7 +119,7 @@ var unknownStart = time.Unix(0, 0)
 
 // headOf returns the head of an item. An item that ends a damaged execution may lack the start; the
 // head then has that of the first item, if it can be read.
-func (s *KeyedStore) headOf(item engine.Item) machine.Head {
+func (s *Keyed) headOf(item engine.Item) machine.Head {
 	head, err := machine.HeadOf(item.Body)
 	if err == nil && !head.Started.IsZero() {
 		return head
@@ -139,7 +139,7 @@ func (s *KeyedStore) headOf(item engine.Item) machine.Head {
 
 // Executions implements the index of the management API. It reads the entries of the page and the one behind it, of each
 // status a few, and without a flow a few of each flow. A page token is the last place of the page.
-func (s *KeyedStore) Executions(
+func (s *Keyed) Executions(
 	ctx context.Context, of engine.Selection, after string, limit int,
 ) (ids []engine.ID, next string, err error) {
 	first, last := of.Starts()
@@ -177,7 +177,7 @@ type listPage struct {
 }
 
 // readAll adds the places of the selected executions: those of each status from its own list.
-func (p *listPage) readAll(s *KeyedStore, of engine.Selection) (err error) {
+func (p *listPage) readAll(s *Keyed, of engine.Selection) (err error) {
 	statuses := of.Indexed()
 	if len(statuses) == 0 {
 		return p.read(s.db, list{flow: of.Flow}.prefix())

@@ -1,4 +1,4 @@
-package local_test
+package store_test
 
 import (
 	"context"
@@ -9,13 +9,13 @@ import (
 	"github.com/waitless/waitless/pkg/internal/suite/enginetest"
 	"github.com/waitless/waitless/pkg/internal/suite/resumetest"
 	"github.com/waitless/waitless/pkg/internal/suite/scheduletest"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/schedule"
 )
 
-func memory(*testing.T) local.Store { return &local.MemoryStore{} }
+func memory(*testing.T) *store.Memory { return &store.Memory{} }
 
 func TestLog(t *testing.T)           { t.Parallel(); enginetest.Log(t, as[engine.Log]) }
 func TestFlows(t *testing.T)         { t.Parallel(); enginetest.Flows(t, as[engine.Flows]) }
@@ -48,7 +48,7 @@ func as[S any](t *testing.T) S {
 
 func TestResumeOutcomes(t *testing.T) {
 	t.Parallel()
-	resumetest.Outcomes(t, func(*testing.T) resume.TokenStore { return &local.MemoryStore{} })
+	resumetest.Outcomes(t, func(*testing.T) resume.TokenStore { return &store.Memory{} })
 }
 
 func TestFlowList(t *testing.T) {
@@ -62,7 +62,7 @@ func TestIndex(t *testing.T) { t.Parallel(); enginetest.Index(t, as[enginetest.I
 
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	resumetest.Tokens(t, func(*testing.T) resume.TokenStore { return &local.MemoryStore{} })
+	resumetest.Tokens(t, func(*testing.T) resume.TokenStore { return &store.Memory{} })
 }
 
 func TestExternalWaits(t *testing.T) {
@@ -113,13 +113,13 @@ func TestASampledStoreIsSparedMostRuns(t *testing.T) {
 	const runs = 3
 	open := func(t *testing.T) enginetest.Store {
 		t.Helper()
-		store := &startCounter{Store: memory(t), started: map[engine.ID]bool{}}
+		s := &startCounter{Store: memory(t), started: map[engine.ID]bool{}}
 		t.Cleanup(func() {
-			if len(store.started) != runs {
-				t.Errorf("%d runs, want %d", len(store.started), runs)
+			if len(s.started) != runs {
+				t.Errorf("%d runs, want %d", len(s.started), runs)
 			}
 		})
-		return enginetest.Sampled(store, runs)
+		return enginetest.Sampled(s, runs)
 	}
 	enginetest.Crashes(t, open)
 	enginetest.Interleavings(t, open)

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 // Outbox keeps notices until they are sent, and those that were given up as long as their execution.
 type Outbox interface {
 	// AddNotice adds a notice and returns it. One that is there stays, unless it was given up: then it is to be sent again.
-	AddNotice(ctx context.Context, notice StoredNotice) (StoredNotice, error)
+	AddNotice(ctx context.Context, notice Notice) (Notice, error)
 	// SettleNotice removes a notice that was sent, or keeps the failure of one that was given up.
-	SettleNotice(ctx context.Context, notice StoredNotice) error
+	SettleNotice(ctx context.Context, notice Notice) error
 	// Notice returns the notice of an execution with that ID, the zero value if it is not there.
-	Notice(ctx context.Context, execution engine.ID, id string) (StoredNotice, error)
+	Notice(ctx context.Context, execution engine.ID, id string) (Notice, error)
 	// Notices returns notices in pages, without their bodies: at most limit of those after a notice. One without an ID stands
 	// for that of an end which was committed and not told.
-	Notices(ctx context.Context, after StoredNotice, limit int) ([]StoredNotice, error)
+	Notices(ctx context.Context, after Notice, limit int) ([]Notice, error)
 	// NoticesOf returns the notices of an execution that were not sent.
-	NoticesOf(ctx context.Context, execution engine.ID) ([]StoredNotice, error)
+	NoticesOf(ctx context.Context, execution engine.ID) ([]Notice, error)
 }
 
-// StoredNotice is a notice in a store.
-type StoredNotice struct {
+// Notice is a notice in a store.
+type Notice struct {
 	engine.Notice
 
 	Since time.Time // when it was added
@@ -32,24 +32,24 @@ type StoredNotice struct {
 	Failure string
 }
 
-func (n StoredNotice) key() []byte { return append(idKey(keyNotice, n.Execution), n.ID...) }
+func (n Notice) key() []byte { return append(idKey(keyNotice, n.Execution), n.ID...) }
 
 // noticeForm is how notices are stored.
-var noticeForm = form[StoredNotice]{
-	decode: func(stored []byte) (n StoredNotice, err error) {
+var noticeForm = form[Notice]{
+	decode: func(stored []byte) (n Notice, err error) {
 		if json.Unmarshal(stored, &n) != nil {
 			err = damaged("a notice")
 		}
 		return n, err
 	},
-	encode: func(n StoredNotice) []byte {
+	encode: func(n Notice) []byte {
 		if n.ID == "" {
 			return nil
 		}
 		encoded, _ := json.Marshal(n) // it has texts and instants
 		return encoded
 	},
-	index: func(_ []byte, _, after StoredNotice) []Entry {
+	index: func(_ []byte, _, after Notice) []Entry {
 		if !after.Ended {
 			return nil
 		}
@@ -59,14 +59,14 @@ var noticeForm = form[StoredNotice]{
 
 // untold is what stands for the notice of an end from the terminal item on until there is the notice.
 func untold(execution engine.ID) Entry {
-	none := StoredNotice{Notice: engine.Notice{Execution: execution}}
+	none := Notice{Notice: engine.Notice{Execution: execution}}
 	encoded, _ := json.Marshal(none) // it has texts and instants
 	return Entry{none.key(), encoded}
 }
 
 // AddNotice implements [Outbox].
-func (s *KeyedStore) AddNotice(ctx context.Context, notice StoredNotice) (StoredNotice, error) {
-	return noticeForm.change(ctx, s, "add a notice", notice.key(), func(there StoredNotice) StoredNotice {
+func (s *Keyed) AddNotice(ctx context.Context, notice Notice) (Notice, error) {
+	return noticeForm.change(ctx, s, "add a notice", notice.key(), func(there Notice) Notice {
 		if there.ID != "" && there.Failure == "" {
 			return there
 		}
@@ -75,10 +75,10 @@ func (s *KeyedStore) AddNotice(ctx context.Context, notice StoredNotice) (Stored
 }
 
 // SettleNotice implements [Outbox].
-func (s *KeyedStore) SettleNotice(ctx context.Context, notice StoredNotice) error {
-	_, err := noticeForm.change(ctx, s, "settle a notice", notice.key(), func(there StoredNotice) StoredNotice {
+func (s *Keyed) SettleNotice(ctx context.Context, notice Notice) error {
+	_, err := noticeForm.change(ctx, s, "settle a notice", notice.key(), func(there Notice) Notice {
 		if there.ID == "" || notice.Failure == "" { // one of an execution that was removed is gone
-			return StoredNotice{}
+			return Notice{}
 		}
 		return notice
 	})
@@ -86,13 +86,13 @@ func (s *KeyedStore) SettleNotice(ctx context.Context, notice StoredNotice) erro
 }
 
 // Notice implements [Outbox].
-func (s *KeyedStore) Notice(ctx context.Context, execution engine.ID, id string) (StoredNotice, error) {
-	key := StoredNotice{Notice: engine.Notice{Execution: execution, ID: id}}.key()
+func (s *Keyed) Notice(ctx context.Context, execution engine.ID, id string) (Notice, error) {
+	key := Notice{Notice: engine.Notice{Execution: execution, ID: id}}.key()
 	return noticeForm.read(ctx, s, "read a notice", key)
 }
 
 // Notices implements [Outbox].
-func (s *KeyedStore) Notices(ctx context.Context, after StoredNotice, limit int) ([]StoredNotice, error) {
+func (s *Keyed) Notices(ctx context.Context, after Notice, limit int) ([]Notice, error) {
 	lower := []byte{keyNotice}
 	if after.Execution != (engine.ID{}) {
 		lower = append(after.key(), 0)
@@ -101,12 +101,12 @@ func (s *KeyedStore) Notices(ctx context.Context, after StoredNotice, limit int)
 }
 
 // NoticesOf implements [Outbox].
-func (s *KeyedStore) NoticesOf(ctx context.Context, execution engine.ID) ([]StoredNotice, error) {
-	return s.noticesIn(ctx, ofLog(keyNotice, execution), recoveryPage, false)
+func (s *Keyed) NoticesOf(ctx context.Context, execution engine.ID) ([]Notice, error) {
+	return s.noticesIn(ctx, ofLog(keyNotice, execution), pageSize, false)
 }
 
-func (s *KeyedStore) noticesIn(ctx context.Context, in Range, limit int, withoutBodies bool) ([]StoredNotice, error) {
-	return read(ctx, s, operation{name: "list notices"}, func() (list []StoredNotice, err error) {
+func (s *Keyed) noticesIn(ctx context.Context, in Range, limit int, withoutBodies bool) ([]Notice, error) {
+	return read(ctx, s, operation{name: "list notices"}, func() (list []Notice, err error) {
 		for _, stored := range s.db.Entries(in, &err) {
 			if len(list) == limit {
 				break

@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ const (
 
 // adopt lists the executions of such a store, and those that ended with their end, from which they are kept for their
 // retention. It is done once.
-func (s *KeyedStore) adopt() (err error) {
+func (s *Keyed) adopt() (err error) {
 	for _, kind := range []byte{keyOldList, keyOldUnfinished} { // what nothing is known of was only unfinished
 		for of := startingWith([]byte{kind}); of.Lower != nil && err == nil; {
 			of.Lower, err = s.adoptPage(of)
@@ -24,16 +24,19 @@ func (s *KeyedStore) adopt() (err error) {
 	return err
 }
 
+// pageSize is how many executions are adopted, and how many notices are read, at once.
+const pageSize = 1000
+
 // adoptPage adopts the first executions of a range, and returns where the next page begins, nil after the last one: a search
 // from the beginning would pass each key that was deleted.
-func (s *KeyedStore) adoptPage(of Range) (next []byte, err error) {
+func (s *Keyed) adoptPage(of Range) (next []byte, err error) {
 	var changes []Entry
 	executions := 0
 	for key := range s.db.Entries(of, &err) {
 		if len(key) < 1+idSize {
 			return nil, damaged("the list of executions")
 		}
-		if executions++; executions > recoveryPage {
+		if executions++; executions > pageSize {
 			next = bytes.Clone(key)
 			break
 		}
@@ -50,7 +53,7 @@ func (s *KeyedStore) adoptPage(of Range) (next []byte, err error) {
 }
 
 // adopted returns the entries of an execution.
-func (s *KeyedStore) adopted(id engine.ID) ([]Entry, error) {
+func (s *Keyed) adopted(id engine.ID) ([]Entry, error) {
 	last, err := s.db.Last(logOf(id, 0))
 	if err != nil || last[0].Key == nil {
 		return nil, err

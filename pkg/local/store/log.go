@@ -1,4 +1,4 @@
-package local
+package store
 
 import (
 	"bytes"
@@ -46,7 +46,7 @@ func decodeItem(key, value []byte) (engine.Item, error) {
 }
 
 // Latest implements [engine.Log].
-func (s *KeyedStore) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
+func (s *Keyed) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
 	return read(ctx, s, operation{"read the log", execution}, func() (engine.Item, error) {
 		stripe := s.stripeOf(execution[:])
 		stripe.RLock()
@@ -58,7 +58,7 @@ func (s *KeyedStore) Latest(ctx context.Context, execution engine.ID) (engine.It
 }
 
 // latest returns the last item, whose body is shared with the stripe. The stripe is held.
-func (s *KeyedStore) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
+func (s *Keyed) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
 	if i := stripe.find(execution); i >= 0 {
 		return stripe.latest[i], nil
 	}
@@ -76,10 +76,10 @@ func (s *KeyedStore) latest(stripe *stripe, execution engine.ID) (engine.Item, e
 func logOf(id engine.ID, from uint64) Range { return Range{itemKey(id, from), itemKey(id, 1<<64-1)} }
 
 // Extend implements [engine.Log]. A store on one machine removes an execution by its state, not by its items.
-func (*KeyedStore) Extend(context.Context, time.Time, ...engine.ItemKey) error { return nil }
+func (*Keyed) Extend(context.Context, time.Time, ...engine.ItemKey) error { return nil }
 
 // Append implements [engine.Log].
-func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
+func (s *Keyed) Append(ctx context.Context, item engine.Item) error {
 	return s.do(ctx, operation{"append to the log", item.Execution}, func() error {
 		stripe := s.stripeOf(item.Execution[:])
 		stripe.Lock()
@@ -101,7 +101,7 @@ func (s *KeyedStore) Append(ctx context.Context, item engine.Item) error {
 }
 
 // checkNext returns an error unless the item is the next one of its log. The stripe is held.
-func (s *KeyedStore) checkNext(stripe *stripe, item engine.Item) error {
+func (s *Keyed) checkNext(stripe *stripe, item engine.Item) error {
 	if i := stripe.find(item.Execution); i >= 0 && stripe.latest[i].Seq+1 == item.Seq {
 		return nil
 	}
@@ -136,7 +136,7 @@ func gapError(item engine.Item, size uint64) error {
 
 // itemChanges returns the changes that add the item to its log and update the indexes. The rest is the one that the execution
 // is listed with.
-func (s *KeyedStore) itemChanges(item engine.Item, value []byte, head machine.Head, isFinal bool, rest machine.Rest) []Entry {
+func (s *Keyed) itemChanges(item engine.Item, value []byte, head machine.Head, isFinal bool, rest machine.Rest) []Entry {
 	changes := append(make([]Entry, 0, 4), Entry{itemKey(item.Execution, item.Seq), value})
 	switch {
 	case head.Lane: // its execution is listed
@@ -156,7 +156,7 @@ func (s *KeyedStore) itemChanges(item engine.Item, value []byte, head machine.He
 }
 
 // Items implements [engine.Log].
-func (s *KeyedStore) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
+func (s *Keyed) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
 	return read(ctx, s, operation{"read the log", execution}, func() (items []engine.Item, err error) {
 		stripe := s.stripeOf(execution[:])
 		stripe.RLock()
@@ -176,7 +176,7 @@ func (s *KeyedStore) Items(ctx context.Context, execution engine.ID, from uint64
 }
 
 // Get implements [engine.Log].
-func (s *KeyedStore) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
+func (s *Keyed) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
 	return read(ctx, s, operation{name: "read items of executions"}, func() (map[engine.ItemKey]engine.Item, error) {
 		found := make(map[engine.ItemKey]engine.Item, len(keys))
 		for _, key := range keys {
@@ -193,7 +193,7 @@ func (s *KeyedStore) Get(ctx context.Context, keys ...engine.ItemKey) (map[engin
 }
 
 // get returns an item. ok is false if it does not exist.
-func (s *KeyedStore) get(key engine.ItemKey) (item engine.Item, ok bool, err error) {
+func (s *Keyed) get(key engine.ItemKey) (item engine.Item, ok bool, err error) {
 	stripe := s.stripeOf(key.Execution[:])
 	stripe.RLock()
 	defer stripe.RUnlock()
@@ -204,36 +204,4 @@ func (s *KeyedStore) get(key engine.ItemKey) (item engine.Item, ok bool, err err
 	}
 	item, err = decodeItem(stored, value)
 	return item, true, err
-}
-
-// Unfinished is an execution that has not ended, and about until when it rests.
-type Unfinished struct {
-	Execution engine.ID
-	Rest      machine.Rest
-}
-
-// Unfinished implements [Recovery].
-func (s *KeyedStore) Unfinished(ctx context.Context) ([]Unfinished, error) {
-	return read(ctx, s, operation{name: "look for unfinished executions"}, func() (list []Unfinished, err error) {
-		for key, value := range s.running.Entries(startingWith(runningKeys), &err) {
-			list = append(list, Unfinished{engine.ID(key[len(key)-idSize:]), decodeRest(value)})
-		}
-		return list, err
-	})
-}
-
-// HasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts,
-// and so does one that waits for lanes.
-func (s *KeyedStore) HasOpenTokens(ctx context.Context) (bool, error) {
-	for item, err := range unfinished(ctx, s) {
-		if err != nil {
-			return false, err
-		}
-		state, err := decodeState(item)
-		waiting := state.Waiting
-		if err != nil || waiting != nil && (waiting.For == machine.WaitingForToken || waiting.For == machine.WaitingForLanes) {
-			return true, nil
-		}
-	}
-	return false, nil
 }

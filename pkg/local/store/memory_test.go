@@ -1,17 +1,17 @@
-package local_test
+package store_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/local/store"
 )
 
 func TestMemoryStoreRejectsGaps(t *testing.T) {
 	t.Parallel()
-	var store local.MemoryStore
-	err := store.Append(t.Context(), engine.Item{Seq: 1})
+	var s store.Memory
+	err := s.Append(t.Context(), engine.Item{Seq: 1})
 	if engine.CodeOf(err) != engine.CodeInternal || !strings.Contains(err.Error(), "item 1 would leave a gap after 0 items") {
 		t.Errorf("error %v", err)
 	}
@@ -19,8 +19,8 @@ func TestMemoryStoreRejectsGaps(t *testing.T) {
 
 func TestMemoryStoreReportsInvalidFlows(t *testing.T) {
 	t.Parallel()
-	var store local.MemoryStore
-	_, err := store.Put(t.Context(), "sample", []byte("version: v1\ntype: flow\nsteps: []\n"))
+	var s store.Memory
+	_, err := s.Put(t.Context(), "sample", []byte("version: v1\ntype: flow\nsteps: []\n"))
 	if err == nil || !strings.Contains(err.Error(), "sample:3") {
 		t.Errorf("error %v, want the flow's name and the line", err)
 	}

@@ -1,0 +1,4 @@
+package store
+
+// NewDatabase returns an empty database in memory.
+func NewDatabase() Database { return newMemory() }
