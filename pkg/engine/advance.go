@@ -5,9 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/token"
 )
 
 // Disposition says what to do with the message of a wake or a task.
@@ -38,14 +36,13 @@ var done = Disposition{}
 func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
-	h := &handler{
-		core: &w.core, wake: wake, results: map[machine.Attempt]*result{}, loader: w.core.newValueLoader(),
-		room: rooms.Get().(*[]machine.Event), redelivered: receives > 1,
-	}
+	h := newHandler(&w.core)
+	h.room, h.redelivered = rooms.Get().(*[]machine.Event), receives > 1
 	defer rooms.Put(h.room)
-	disposition, err := h.run(ctx)
+	disposition, err := h.run(ctx, wake)
 	if poisoned(receives, err) {
-		disposition, err = done, h.abandon(ctx, err)
+		a := abandonment{h, wake, err.Error()}
+		disposition, err = done, a.endNow(ctx)
 	}
 	if err != nil {
 		return Disposition{Unmapped: h.unmapped, Conflicts: h.conflicts}, wrapOnce("advance", "execution "+wake.Execution.String(), err)
@@ -54,11 +51,29 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	return disposition, nil
 }
 
-// handler applies one wake, perhaps several times.
+// handler applies one wake, perhaps several times. Its methods have the order of the contract's rules; the other roles do the
+// work: a [resolver] reads what the wake announces, a [draft] becomes the next item, [calls] makes calls, and [forks] has lanes.
 type handler struct {
+	resolver
+	// conflicts counts lost races.
+	conflicts int
+	// redelivered says that an earlier delivery of the wake may have committed the latest item.
+	redelivered bool
+}
+
+func newHandler(c *core) *handler {
+	m := &memory{results: map[machine.Attempt]*result{}, loader: c.newValueLoader()}
+	return &handler{resolver: resolver{session: session{c, m}, now: c.Now()}}
+}
+
+// session is what the roles have in common that apply one wake.
+type session struct {
 	*core
-	wake Wake
-	now  time.Time // of the try under way
+	*memory
+}
+
+// memory is what a worker remembers of a wake from one try to the next.
+type memory struct {
 	// results are the outcomes of calls that no commit holds yet. They outlive
 	// a lost race, so that no call is repeated for it (rule 4).
 	results map[machine.Attempt]*result
@@ -67,39 +82,29 @@ type handler struct {
 	// nonces are those of all items whose put was tried: an item with one of
 	// them is our own.
 	nonces []string
-	// earlyLooks counts the reads of a token that was still open.
-	earlyLooks int
-	// conflicts counts lost races.
-	conflicts int
-	// resent says that the wake was sent again.
-	resent bool
 	// unmapped are the unmapped sources of committed drafts.
 	unmapped *UnmappedSources
-	// paused says that the flow is paused.
-	paused bool
-	// redelivered says that an earlier delivery of the wake may have committed the latest item.
-	redelivered bool
-	// room has memory for the events of the draft, of which there is one at a time.
+	// room has memory for the events of the draft, and there is one draft at a time.
 	room *[]machine.Event
 }
 
-func (h *handler) run(ctx context.Context) (Disposition, error) {
-	if h.wake.Descendant {
-		h.core = h.forDescendants(h.wake.Root)
+func (h *handler) run(ctx context.Context, wake Wake) (Disposition, error) {
+	if wake.Descendant {
+		h.core = h.forDescendants(wake.Root)
 	}
-	if h.wake.Cause == machine.CauseStart || h.wake.Seq > 0 { // a start or a timer, which need no read if the flow is paused
-		if discards, err := h.pauseDiscards(ctx, h.wake.Flow); discards || err != nil {
+	if wake.Cause == machine.CauseStart || wake.Seq > 0 { // a start or a timer, which need no read if the flow is paused
+		if discards, err := h.pauseDiscards(ctx, wake, wake.Flow); discards || err != nil {
 			return done, err
 		}
 	}
-	if h.wake.Due.After(h.Now()) {
-		return done, h.Wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read
+	if wake.Due.After(h.Now()) {
+		return done, h.Wakes.Send(ctx, wake) // rule 8, an early timer: sent again without a read
 	}
-	if h.wake.Cause == machine.CauseDescendants {
-		return h.stopDescendants(ctx)
+	if wake.Cause == machine.CauseDescendants {
+		return h.stopDescendants(ctx, wake)
 	}
 	for try := 1; ; try++ {
-		disposition, err := h.apply(ctx)
+		disposition, err := h.apply(ctx, wake)
 		if CodeOf(err) == CodeConflict {
 			h.conflicts++
 		}
@@ -121,11 +126,11 @@ func (h *handler) retries(err error) bool {
 }
 
 // apply loads the execution, applies the wake and commits, once.
-func (h *handler) apply(ctx context.Context) (Disposition, error) {
+func (h *handler) apply(ctx context.Context, wake Wake) (Disposition, error) {
 	h.now = h.Now()
-	base, err := h.Log.Latest(ctx, h.wake.Execution)
+	base, err := h.Log.Latest(ctx, wake.Execution) // rule 1, load first
 	if errors.Is(err, ErrNotFound) {
-		return done, h.notFound(ctx)
+		return done, h.notFound(ctx, wake)
 	}
 	if err != nil {
 		return Disposition{}, err
@@ -134,214 +139,87 @@ func (h *handler) apply(ctx context.Context) (Disposition, error) {
 	if err != nil {
 		return Disposition{}, err
 	}
-	if root, generation := state.Root(); machine.IsCounted(generation) {
-		h.core = h.forDescendants(root)
-	}
-	if h.paused, err = h.pauseDiscards(ctx, state.Flow.Name); err != nil {
+	if err := h.prepare(ctx, wake, state); err != nil {
 		return Disposition{}, err
 	}
 	h.traceAgain(ctx, base, state)
-	if h.isRearm() {
-		return h.rearm(ctx, base, state)
+	if wake.isRearm() {
+		return h.rearm(ctx, wake, base, state)
 	}
-	if h.endedByWake(state) {
-		return h.reportEndAgain(ctx, base, state)
+	if h.endedBy(wake, state) { // rules 17 and 25
+		return h.reportEndAgain(ctx, wake, base, state)
 	}
-	if entered, ok := machine.Unresolved(state, h.wake.Cause); ok && !h.canOnlyEnd(state) {
-		return h.resumePending(ctx, base, state, entered)
+	if entered, ok := machine.Unresolved(state, wake.Cause); ok && !h.canOnlyEnd(state) { // rule 7
+		return h.resumePending(ctx, wake, base, state, entered)
 	}
-	if h.endingIsLost(state) {
-		return h.resumePending(ctx, base, state, state.Ending.Entry)
+	if wake.repeatsEnding(state) {
+		return h.resumePending(ctx, wake, base, state, state.Ending.Entry)
 	}
-	signal, err := h.signal(ctx, base, state)
+	signal, err := h.signal(ctx, wake, base, state) // rules 8 to 12, 18, 20 and 26
 	switch {
 	case err != nil:
 		return done, err
 	case signal == nil:
-		return done, h.endIfOvertime(ctx, base, state)
+		return done, h.endIfOvertime(ctx, wake, base, state)
 	}
-	d, err := h.loadDraft(ctx, base, state)
+	return done, h.advance(ctx, wake, base, state, signal) // rules 2 to 5
+}
+
+// prepare prepares the try for the execution of a state: wakes of descendants are marked, and the flow may be paused.
+func (h *handler) prepare(ctx context.Context, wake Wake, state machine.State) (err error) {
+	if root, generation := state.Root(); machine.IsCounted(generation) {
+		h.core = h.forDescendants(root)
+	}
+	h.paused, err = h.pauseDiscards(ctx, wake, state.Flow.Name)
+	return err
+}
+
+// advance applies a signal to the state in an item, and executes what follows from it.
+func (h *handler) advance(ctx context.Context, wake Wake, base Item, state machine.State, signal machine.Signal) error {
+	d, err := h.loadDraft(ctx, wake.Cause, base, state)
+	if err == nil {
+		err = d.apply(ctx, signal)
+	}
 	if err != nil {
-		return Disposition{}, err
+		return err
 	}
-	if err := h.applySignal(ctx, d, signal); err != nil {
-		return Disposition{}, err
-	}
-	return done, h.runCommands(ctx, d)
-}
-
-// endingIsLost reports whether a lane is ending whose wake of that may be lost: it died with its process, or with a queue. The stop
-// of the lane stands for it.
-func (h *handler) endingIsLost(state machine.State) bool {
-	return h.wake.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil
-}
-
-// canOnlyEnd reports whether the execution cannot continue, because its flow is paused or this process lacks
-// a function, and has no decided end: it waits for a request to stop or its time limit.
-func (h *handler) canOnlyEnd(state machine.State) bool {
-	return state.Ending == nil && (h.paused || h.CannotContinue != nil && h.CannotContinue(state))
+	return d.runCommands(ctx)
 }
 
 // endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has passed. A
 // limit that is not the flow's own has no timer, so any wake checks it (rule 1). If the wake was sent
 // again, its next delivery checks.
-func (h *handler) endIfOvertime(ctx context.Context, base Item, state machine.State) error {
+func (h *handler) endIfOvertime(ctx context.Context, wake Wake, base Item, state machine.State) error {
 	if h.resent || !h.overtime(state, nil) {
 		return nil
 	}
-	d, err := h.loadDraft(ctx, base, state)
+	d, err := h.loadDraft(ctx, wake.Cause, base, state)
 	if err != nil || !h.overtime(state, d.env.Flow) {
 		return err
 	}
-	if h.wake.Cause != machine.CauseLimit {
-		return h.sendLimit(ctx)
+	if wake.Cause != machine.CauseLimit {
+		return h.sendLimit(ctx, base.Execution)
 	}
-	if err := h.applySignal(ctx, d, machine.TimerDue{At: h.now}); err != nil {
+	if err := d.apply(ctx, machine.TimerDue{At: h.now}); err != nil {
 		return err
 	}
-	return h.runCommands(ctx, d)
+	return d.runCommands(ctx)
 }
 
 // sendLimit sends the wake that ends the execution, whose time limit has passed. Another delivery of the wake at hand may have
 // deleted their message before that (rule 6), and would not come again if this worker died during the end.
-func (h *handler) sendLimit(ctx context.Context) error {
-	return h.sendWake(ctx, h.wake.Execution, machine.CauseLimit)
+func (c *core) sendLimit(ctx context.Context, id ID) error {
+	return c.sendWake(ctx, id, machine.CauseLimit)
 }
 
-// overtime reports whether the time limit of the execution has passed, or may have if its flow is nil. A lane
-// is stopped by its parent (rule 23).
-func (h *handler) overtime(state machine.State, flow *flow.Flow) bool {
-	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !h.now.Before(h.Limits.EndsAt(state, flow))
-}
-
-// notFound handles a wake without a log. That of a recent start is sent again, because item 0 may not
+// notFound handles a wake without a log. If it is the wake of a recent start, it is sent again, because item 0 may not
 // have been written yet (rule 12).
-func (h *handler) notFound(ctx context.Context) error {
-	switch lane := h.lane(); {
+func (h *handler) notFound(ctx context.Context, wake Wake) error {
+	switch lane := wake.lane(); {
 	case lane != nil:
-		return h.laneNotFound(ctx, *lane)
-	case h.wake.Lane == nil && h.wake.Cause == machine.CauseStart && h.young(startPatience):
-		return h.resend(ctx, h.now.Add(resendDelay))
+		return h.laneNotFound(ctx, wake, *lane)
+	case wake.Lane == nil && wake.Cause == machine.CauseStart && wake.young(h.now, startPatience):
+		return h.resend(ctx, wake, h.now.Add(resendDelay))
 	}
 	return nil
-}
-
-// young reports whether the update that the wake announces may still be under way: the wake was sent less
-// than patience ago. A wake that was sent in the future is judged by the same distance: clocks differ a
-// little, and a forged wake must not be sent again forever.
-func (h *handler) young(patience time.Duration) bool { return h.now.Sub(h.wake.Sent).Abs() < patience }
-
-func (h *handler) resend(ctx context.Context, due time.Time) error {
-	wake := h.wake
-	wake.Due = due
-	h.resent = true
-	return h.Wakes.Send(ctx, wake)
-}
-
-// signal returns the signal of the wake for the state, nil if the wake does not apply: then nothing is
-// written (rule 1, load first).
-func (h *handler) signal(ctx context.Context, base Item, state machine.State) (machine.Signal, error) {
-	switch {
-	case state.Status.Final(), h.canOnlyEnd(state) && h.wake.Cause != machine.CauseStop && h.wake.Cause != machine.CauseParent:
-		return nil, nil
-	case h.wake.Cause == machine.CauseStart:
-		switch {
-		case state.Status != machine.StatusStarting:
-			return nil, nil
-		case state.Timer.Due.After(h.now): // a paced start
-			return nil, h.resend(ctx, state.Timer.Due)
-		}
-		return h.started(ctx, state)
-	case h.wake.Cause == machine.CauseParent:
-		return h.parentLeft(ctx, state)
-	case h.wake.Cause == machine.CauseStop:
-		return h.stopRequest(ctx, state)
-	case h.isOfJoin(state.Waiting):
-		return h.lanesEnded(ctx, state)
-	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken: // no token: only the timer can be due
-	case h.wake.Cause == state.Waiting.Handle():
-		return h.tokenClosed(ctx, state.Waiting)
-	case !state.Waiting.Submitted() && h.wake.Cause == machine.CauseReply(state.Waiting.Handle()):
-		return h.storedReply(ctx, state)
-	}
-	return h.timerDue(ctx, base, state.Timer)
-}
-
-func (h *handler) timerDue(ctx context.Context, base Item, live machine.Timer) (machine.Signal, error) {
-	switch {
-	case h.wake.Cause == live.Tag && live.Due.After(h.now):
-		return nil, h.resend(ctx, live.Due) // the wake names a wrong instant
-	case h.wake.Cause == live.Tag && live.Tag != "":
-		return machine.TimerDue{At: h.now}, nil
-	case h.wake.Seq == base.Seq+1 && h.young(commitPatience): // the log has no gaps: a wake for a later item is forged
-		return nil, h.resend(ctx, h.now.Add(resendDelay))
-	}
-	return nil, nil
-}
-
-// tokenClosed reads the token's record. The closer sends the wake before its update, so the handler
-// reads an open token twice, and sends a young wake again (rule 11).
-func (h *handler) tokenClosed(ctx context.Context, waiting *machine.Waiting) (machine.Signal, error) {
-	record, err := h.TokenStore.Record(ctx, waiting.Handle())
-	if err == nil && record.Open() && h.young(token.WakePatience) {
-		h.earlyLooks++
-		if err = h.Sleep(ctx, lookPause); err == nil {
-			record, err = h.TokenStore.Record(ctx, waiting.Handle())
-		}
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case !record.Open():
-		return h.closed(waiting.Attempt, record), nil
-	case h.young(token.WakePatience):
-		h.earlyLooks++
-		return nil, h.resend(ctx, h.now.Add(resendDelay))
-	}
-	return nil, nil
-}
-
-func (h *handler) closed(attempt machine.Attempt, record token.Record) machine.Signal {
-	return machine.TokenClosed{At: h.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
-}
-
-// storedReply reads the reply of a function. The task runner stored it before it sent the wake, so one
-// read is enough (rule 5).
-func (h *handler) storedReply(ctx context.Context, state machine.State) (machine.Signal, error) {
-	record, err := h.TokenStore.Record(ctx, state.Waiting.Handle())
-	if err != nil {
-		return nil, err
-	}
-	return h.signalOf(state, record), nil
-}
-
-// signalOf returns the signal for the record of the token that the state waits for, nil for none.
-func (h *handler) signalOf(state machine.State, record token.Record) machine.Signal {
-	switch waiting := state.Waiting; {
-	case !record.Open():
-		return h.closed(waiting.Attempt, record)
-	case record.Reply != nil && !waiting.Submitted() && state.Ending == nil:
-		return machine.Submitted{At: h.Now(), Attempt: waiting.Attempt, Output: *record.Reply}
-	}
-	return nil
-}
-
-// stopRequest reads the request that the wake of a stop announces (rule 12).
-func (h *handler) stopRequest(ctx context.Context, state machine.State) (machine.Signal, error) {
-	if state.Lane != nil {
-		return h.stopOfParent(ctx, *state.Lane)
-	}
-	request, ok, err := h.Stops.StopRequest(ctx, h.wake.Execution)
-	if err == nil && !ok {
-		request, ok, err = h.requestOfRoot(ctx, state)
-	}
-	switch {
-	case err != nil:
-		return nil, err
-	case ok:
-		return machine.StopRequested{At: h.now, Error: request.Error, Cause: request.Cause}, nil
-	case h.young(stopPatience):
-		return nil, h.resend(ctx, h.now.Add(resendDelay))
-	}
-	return nil, nil
 }

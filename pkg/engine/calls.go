@@ -12,140 +12,129 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
+// calls makes the calls of a wake, and keeps their results until a commit holds them (rule 4).
+type calls struct{ session }
+
 // carryOut executes the command and returns the resulting signal, or nil.
-func (h *handler) carryOut(ctx context.Context, d *draft, command machine.Command) (machine.Signal, error) {
+func (d *draft) carryOut(ctx context.Context, command machine.Command) (machine.Signal, error) {
+	caller, lanes := calls{d.session}, forks{d.session}
 	switch c := command.(type) {
 	case machine.CallTask:
-		outcome, err := h.call(ctx, d, c.Call)
+		outcome, err := caller.make(ctx, c.Call, d)
 		if err != nil {
 			return nil, err
 		}
-		d.addResult(h.Now(), outcome)
-		return machine.Returned{At: h.Now(), Attempt: c.Attempt, Outcome: outcome}, nil
-	case machine.SubmitTask:
-		return h.submit(ctx, d, c)
+		d.addResult(d.Now(), outcome)
+		return machine.Returned{At: d.Now(), Attempt: c.Attempt, Outcome: outcome}, nil
+	case machine.SubmitTask: // a failed submission closes the token, and the engine applies the outcome that the token then holds (rule 5)
+		if err := d.notifyWait(ctx, c.Call); err != nil {
+			return nil, err
+		}
+		outcome, err := caller.make(ctx, c.Call, d)
+		if err != nil {
+			return nil, err
+		}
+		return caller.recordSubmission(ctx, c.Attempt, c.Handle, outcome)
 	case machine.QueueTask:
-		return h.queue(ctx, d, c)
+		if err := d.notifyWait(ctx, c.Call); err != nil {
+			return nil, err
+		}
+		return caller.queue(ctx, c, d.env)
 	case machine.CloseToken:
-		return h.close(ctx, c)
+		return caller.close(ctx, c)
 	case machine.StartLanes:
-		return nil, h.startLanes(ctx, c)
+		return nil, lanes.start(ctx, d.base.Execution, c)
 	case machine.StopLanes:
-		return h.stopLanes(ctx, d.state)
+		return lanes.stop(ctx, d.base.Execution, d.state)
 	case machine.WakeChild:
-		return nil, h.sendWake(ctx, c.Child.ID(), machine.CauseParent)
+		return nil, d.sendWake(ctx, c.Child.ID(), machine.CauseParent)
 	}
 	return nil, nil
 }
 
-// submit calls the function of a token task. A failed submission closes the token, and the engine
-// applies the outcome that the token then holds (rule 5).
-func (h *handler) submit(ctx context.Context, d *draft, c machine.SubmitTask) (machine.Signal, error) {
-	if err := h.notifyWait(ctx, d, c.Call); err != nil {
-		return nil, err
-	}
-	outcome, err := h.call(ctx, d, c.Call)
-	if err != nil {
-		return nil, err
-	}
-	return h.recordSubmission(ctx, c.Attempt, c.Handle, outcome)
-}
-
 // recordSubmission returns the signal that records the function's reply to a submission. If the reply is
 // a failure, it closes the token, and the signal has the outcome that the token then holds.
-func (h *handler) recordSubmission(ctx context.Context, attempt machine.Attempt, handle string, reply token.Outcome) (machine.Signal, error) {
+func (c calls) recordSubmission(ctx context.Context, attempt machine.Attempt, handle string, reply token.Outcome) (machine.Signal, error) {
 	if !reply.Failed() {
-		return machine.Submitted{At: h.Now(), Attempt: attempt, Output: reply.Output}, nil
+		return machine.Submitted{At: c.Now(), Attempt: attempt, Output: reply.Output}, nil
 	}
-	closing := token.CloseOp{Outcome: reply, By: token.ClosedBySubmit, At: h.Now()}
-	return h.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
+	closing := token.CloseOp{Outcome: reply, By: token.ClosedBySubmit, At: c.Now()}
+	return c.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})
 }
 
 // queue adds a long call to the task queue and keeps that in memory. A commit records it: without
 // the record, the next worker would queue the call again. A task that is too large for the queue is
 // a failed submission (rule 5).
-func (h *handler) queue(ctx context.Context, d *draft, c machine.QueueTask) (machine.Signal, error) {
-	if err := h.notifyWait(ctx, d, c.Call); err != nil {
-		return nil, err
-	}
-	task := Task{Call: c.Call, Handle: c.Handle, Await: c.Await, AtMostOnce: c.AtMostOnce, TimeLimit: d.env.TimeLimits[c.Resource.Text]}
-	task, err := h.withLargeInput(ctx, task)
+func (c calls) queue(ctx context.Context, q machine.QueueTask, env machine.Env) (machine.Signal, error) {
+	task := Task{Call: q.Call, Handle: q.Handle, Await: q.Await, AtMostOnce: q.AtMostOnce, TimeLimit: env.TimeLimits[q.Resource.Text]}
+	task, err := c.withLargeInput(ctx, task)
 	if err != nil {
 		return nil, err
 	}
 	// The draft's keys may be newer than those of this process, which may be gone when the task runs.
-	task.MAC = d.env.Keys.MAC(taskMAC, task.authenticated())
-	err = h.TaskQueue.Queue(ctx, task)
+	task.MAC = env.Keys.MAC(taskMAC, task.authenticated())
+	err = c.TaskQueue.Queue(ctx, task)
 	switch {
 	case CodeOf(err) == CodeInvalid:
-		return h.recordSubmission(ctx, c.Attempt, c.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
+		return c.recordSubmission(ctx, q.Attempt, q.Handle, token.Failure(machine.ErrorDataLimit, err.Error()))
 	case err != nil:
 		return nil, err
 	}
-	h.results[c.Attempt] = &result{call: c.Call, queued: true}
-	return machine.Queued{At: h.Now(), Attempt: c.Attempt}, nil
+	c.results[q.Attempt] = &result{call: q.Call, queued: true}
+	return machine.Queued{At: c.Now(), Attempt: q.Attempt}, nil
 }
 
 // close closes a token. It returns the outcome that the token then holds, or the heartbeat that kept
 // it open (rule 9).
-func (h *handler) close(ctx context.Context, c machine.CloseToken) (machine.Signal, error) {
-	record, err := h.TokenStore.Close(ctx, c.Handle, c.Closing)
+func (c calls) close(ctx context.Context, closing machine.CloseToken) (machine.Signal, error) {
+	record, err := c.TokenStore.Close(ctx, closing.Handle, closing.Closing)
 	switch {
 	case err != nil:
 		return nil, err
 	case record.Open():
-		return machine.BeatSeen{At: h.Now(), Attempt: c.Attempt, Beat: record.LastBeat}, nil
+		return machine.BeatSeen{At: c.Now(), Attempt: closing.Attempt, Beat: record.LastBeat}, nil
 	}
-	return h.closed(c.Attempt, record), nil
+	return c.closed(closing.Attempt, record), nil
 }
 
-// call makes a call unless its result is in memory.
-func (h *handler) call(ctx context.Context, d *draft, call machine.Call) (token.Outcome, error) {
-	if r, ok := h.madeBefore(call); ok {
+// make makes a call of a draft unless its result is in memory. It commits the draft before the call waits for its turn: the log
+// then has the execution's timer, and shows what the execution waits for.
+func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome token.Outcome, err error) {
+	if r, ok := c.madeBefore(call); ok {
 		return r.outcome, nil
 	}
-	if h.tooLate(ctx) {
-		clear(h.results) // so that this worker does not try again; they are committed, see below
+	if c.tooLate(ctx) {
+		clear(c.results) // so that this worker does not try again; they are committed, see below
 		return token.Outcome{}, errTooLate
 	}
-	h.Observer.Calling(call, h.Now())
-	outcome, err := h.callOrStart(ctx, call)
+	c.Observer.Calling(call, c.Now())
+	if call.Start != nil {
+		outcome, err = starter{c.core}.start(ctx, call)
+	} else {
+		outcome, err = c.Caller.Call(ctx, call)
+	}
 	if wait, ok := errors.AsType[*WaitError](err); ok {
-		if err := h.commitBeforeTurn(ctx, d); err != nil {
-			return token.Outcome{}, err // nothing was called, so the results stay in memory (rule 4)
+		if d.changed {
+			if err := d.commit(ctx); err != nil {
+				return token.Outcome{}, err // nothing was called, so the results stay in memory (rule 4)
+			}
 		}
 		outcome, err = wait.Call(ctx)
 	}
 	if err != nil {
 		// The call may have been made, so this worker does not repeat it: without a result in memory
 		// it does not try the wake again. The other results are committed (rule 2), so none is lost.
-		clear(h.results)
+		clear(c.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
-	h.results[call.Attempt] = &result{call: call, outcome: outcome}
+	c.results[call.Attempt] = &result{call: call, outcome: outcome}
 	return outcome, nil
 }
 
-// madeBefore returns the result of the call if this handler made it, and no commit holds it yet.
-func (h *handler) madeBefore(call machine.Call) (*result, bool) {
-	r, ok := h.results[call.Attempt]
+// madeBefore returns the result of the call if this worker made it, and no commit holds it yet.
+func (m *memory) madeBefore(call machine.Call) (*result, bool) {
+	r, ok := m.results[call.Attempt]
 	return r, ok && r.call.Place == call.Place && value.Equal(r.call.Input, call.Input)
-}
-
-func (h *handler) callOrStart(ctx context.Context, call machine.Call) (token.Outcome, error) {
-	if call.Start != nil {
-		return h.startChild(ctx, call)
-	}
-	return h.Caller.Call(ctx, call)
-}
-
-// commitBeforeTurn commits the draft before a call waits for its turn. The log then has the execution's
-// timer, and shows what the execution waits for.
-func (h *handler) commitBeforeTurn(ctx context.Context, d *draft) error {
-	if !d.changed {
-		return nil
-	}
-	return h.commit(ctx, d)
 }
 
 // errTooLate leaves a call to the next delivery of the wake.

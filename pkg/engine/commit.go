@@ -10,12 +10,12 @@ import (
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// draft is the next item: base is the item before it.
+// draft is the next item: base is the item before it. It executes the commands of its state, and commits.
 type draft struct {
+	session
 	base     Item
 	liveTag  string         // of the timer that base names
 	expires  time.Time      // of base
@@ -25,7 +25,7 @@ type draft struct {
 	state    machine.State
 	events   []machine.Event
 	commands []machine.Command
-	unmapped []machine.UnmappedSource
+	sources  []machine.UnmappedSource // that are missing
 	// changed: the state is another one than in base.
 	changed bool
 	// wroteLarge: the last commit wrote a value that later items refer to.
@@ -33,12 +33,12 @@ type draft struct {
 	// hasResult: a call's result, a token's outcome or the ends of lanes are in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
-	// results counts the results of calls since firstResult that the draft has, and resultBytes their bytes.
-	results, resultBytes int
+	// sharing counts the results of calls since firstResult that the draft has, and resultBytes their bytes.
+	sharing, resultBytes int
 	firstResult          time.Time
 }
 
-func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State) (*draft, error) {
+func (h *handler) loadDraft(ctx context.Context, cause string, base Item, state machine.State) (*draft, error) {
 	flow, err := h.definition(ctx, state)
 	if err != nil {
 		return nil, err
@@ -47,36 +47,28 @@ func (h *handler) loadDraft(ctx context.Context, base Item, state machine.State)
 	if err != nil {
 		return nil, err
 	}
+	keys := h.Keys
+	if w := state.Waiting; w != nil && w.Handle() != "" && !keys.HasKey(w.Handle()) && h.NewerKeys != nil {
+		if newer, err := h.NewerKeys(ctx); err == nil {
+			keys = newer
+		}
+	}
 	env := machine.Env{
-		Flow: flow, Limits: h.Limits, Keys: h.keysFor(ctx, state), CallbackBase: h.CallbackBase, TimeLimits: limits, Cause: h.wake.Cause,
-		Generation: h.Generation,
+		Flow: flow, Limits: h.Limits, Keys: keys, CallbackBase: h.CallbackBase, TimeLimits: limits, Cause: cause, Generation: h.Generation,
 	}
 	return &draft{
-		before: h.traced(state),
-		base:   base, liveTag: state.Timer.Tag, expires: state.Expires, items: state.Items(), env: env, state: state, events: (*h.room)[:0],
+		session: h.session, before: h.traced(state),
+		base: base, liveTag: state.Timer.Tag, expires: state.Expires, items: state.Items(), env: env, state: state, events: (*h.room)[:0],
 	}, nil
 }
 
 // definition returns the flow of the state. One that is gone is a defect.
-func (h *handler) definition(ctx context.Context, state machine.State) (*flow.Flow, error) {
-	flow, err := h.Flows.Flow(ctx, state.Flow)
+func (c *core) definition(ctx context.Context, state machine.State) (*flow.Flow, error) {
+	flow, err := c.Flows.Flow(ctx, state.Flow)
 	if errors.Is(err, ErrNotFound) {
 		err = defect("read the definition", err)
 	}
 	return flow, err
-}
-
-// keysFor returns the token keys. It reads them again if they lack the key of the token that the state
-// waits for.
-func (h *handler) keysFor(ctx context.Context, state machine.State) token.Keys {
-	keys := h.Keys
-	if state.Waiting == nil || state.Waiting.Handle() == "" || keys.HasKey(state.Waiting.Handle()) || h.NewerKeys == nil {
-		return keys
-	}
-	if newer, err := h.NewerKeys(ctx); err == nil {
-		return newer
-	}
-	return keys
 }
 
 // rooms have memory for the events of drafts. Events are the largest part of a draft, and a log item has
@@ -86,15 +78,15 @@ var rooms = sync.Pool{New: func() any { return new([]machine.Event) }}
 // usualEvents is how many events a signal adds at most, usually: a poll of the polling sample adds seven.
 const usualEvents = 7
 
-// applySignal applies a signal to the draft.
-func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Signal) error {
+// apply applies a signal to the draft.
+func (d *draft) apply(ctx context.Context, signal machine.Signal) error {
 	if err := d.reloadState(); err != nil {
 		return err
 	}
-	d.env.Tag = h.NewNonce()
+	d.env.Tag = d.NewNonce()
 	d.events = slices.Grow(d.events, usualEvents)
 	d.env.Before = d.events
-	next, err := h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
+	next, err := d.askMachine(ctx, func(env machine.Env) (machine.Next, error) { return machine.Apply(env, d.state, signal) })
 	if err != nil {
 		return err
 	}
@@ -105,12 +97,12 @@ func (h *handler) applySignal(ctx context.Context, d *draft, signal machine.Sign
 	d.events = append(d.events, next.Events...)
 	d.changed = d.changed || next.Changed
 	d.commands = next.Commands
-	d.unmapped = append(d.unmapped, next.Unmapped...)
+	d.sources = append(d.sources, next.Unmapped...)
 	return nil
 }
 
 // askMachine asks the machine, and asks again with the values that it must load.
-func (h *handler) askMachine(ctx context.Context, d *draft, ask func(machine.Env) (machine.Next, error)) (machine.Next, error) {
+func (d *draft) askMachine(ctx context.Context, ask func(machine.Env) (machine.Next, error)) (machine.Next, error) {
 	for {
 		next, err := ask(d.env)
 		if err != nil {
@@ -119,53 +111,53 @@ func (h *handler) askMachine(ctx context.Context, d *draft, ask func(machine.Env
 		if len(next.Load) == 0 {
 			return next, nil
 		}
-		if err := h.loader.load(ctx, next.Load); err != nil {
+		if err := d.loader.load(ctx, next.Load); err != nil {
 			return machine.Next{}, err
 		}
-		d.env.Loaded = h.loader.loaded
+		d.env.Loaded = d.loader.loaded
 	}
 }
 
 // runCommands executes the commands of the draft and applies their results, until no command is left. It
 // commits before a command that requires it, and at the end. The timer is that of the state at the
 // commit: a timer that a later signal of the same draft replaced is never sent.
-func (h *handler) runCommands(ctx context.Context, d *draft) error {
+func (d *draft) runCommands(ctx context.Context) error {
 	for len(d.commands) > 0 {
 		command := d.commands[0]
 		d.commands = d.commands[1:]
-		if d.changed && h.comesAfterCommit(ctx, d, command) {
-			if h.postponeIfLate(ctx, d, command) {
+		if d.changed && d.comesAfterCommit(ctx, command) {
+			if d.postponeIfLate(ctx, command) {
 				break
 			}
-			if err := h.commit(ctx, d); err != nil {
+			if err := d.commit(ctx); err != nil {
 				return err
 			}
 		}
-		signal, err := h.carryOut(ctx, d, command)
+		signal, err := d.carryOut(ctx, command)
 		if err != nil {
-			return h.commitResults(ctx, d, err)
+			return d.commitResults(ctx, err)
 		}
 		if signal == nil {
 			continue
 		}
-		if err := h.applySignal(ctx, d, signal); err != nil {
+		if err := d.apply(ctx, signal); err != nil {
 			return err
 		}
 	}
 	if !d.changed {
 		return nil
 	}
-	return h.commit(ctx, d)
+	return d.commit(ctx)
 }
 
 // comesAfterCommit reports whether the draft must be committed before the command is executed: a call that
 // depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an ending (rule 9). A
 // call whose result is in memory is not made again, and a commit before it would lose that result (rule 4).
-func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machine.Command) bool {
+func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:
-		_, isKnown := h.madeBefore(c.Call)
-		return c.Claimed || d.hasResult && !h.sharesCommit(ctx, d, c) && !isKnown
+		_, isKnown := d.madeBefore(c.Call)
+		return c.Claimed || d.hasResult && !d.sharesCommit(ctx, c) && !isKnown
 	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:
 		return true
 	case machine.CloseToken:
@@ -178,45 +170,41 @@ func (h *handler) comesAfterCommit(ctx context.Context, d *draft, command machin
 // commit sends the timer that the state names (rule 3), puts the next item (rule 4), and then reports a
 // final state to Ends. An error of that report comes after the commit. The draft continues from the new
 // item. If the log expires later from this item on, the items before it do so first.
-func (h *handler) commit(ctx context.Context, d *draft) error {
-	seq := d.base.Seq + 1
-	item := Item{Execution: h.wake.Execution, Seq: seq, Nonce: h.NewNonce()}
+func (d *draft) commit(ctx context.Context) error {
+	item := Item{Execution: d.base.Execution, Seq: d.base.Seq + 1, Nonce: d.NewNonce()}
 	var parts []value.Part
-	parts, d.wroteLarge = h.encode(&item, d.state, d.events)
+	parts, d.wroteLarge = d.encode(&item, d.state, d.events)
 	if err := checkSize(item); err != nil {
 		return defect("commit", err)
 	}
-	if err := h.storeParts(ctx, parts, d.env.Limits.LastExpiry(d.state, d.env.Flow)); err != nil {
+	if err := d.storeParts(ctx, parts, d.env.Limits.LastExpiry(d.state, d.env.Flow)); err != nil {
 		return err
 	}
-	if err := h.extendLog(ctx, d); err != nil {
+	if err := d.extendLog(ctx); err != nil {
 		return err
 	}
-	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{
-			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.Now(), Seq: seq, Flow: d.state.Flow.Name,
-		}
-		if err := h.Wakes.Send(ctx, wake); err != nil {
+	if d.state.Timer.Tag != d.liveTag {
+		if err := d.sendTimer(ctx, item, d.state); err != nil {
 			return err
 		}
 	}
-	h.nonces = append(h.nonces, item.Nonce)
-	if err := h.put(ctx, item); err != nil {
+	d.nonces = append(d.nonces, item.Nonce)
+	if err := d.put(ctx, item); err != nil {
 		return err
 	}
-	clear(h.results)
-	h.loader.written = parts
+	clear(d.results)
+	d.loader.written = parts
 	events := machine.WithItems(d.items, d.events)
-	h.Observer.Committed(item.Execution, d.state, events)
-	h.trace(d, events)
-	h.noteUnmapped(d)
-	d.base, d.liveTag, d.unmapped, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
-	d.results, d.items, d.expires = 0, d.state.Items(), d.state.Expires
+	d.Observer.Committed(item.Execution, d.state, events)
+	d.trace(events)
+	d.noteUnmapped()
+	d.base, d.liveTag, d.sources, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
+	d.sharing, d.items, d.expires = 0, d.state.Items(), d.state.Expires
 	clear(d.events) // what they refer to may be collected
 	d.events = d.events[:0]
-	*h.room = d.events
-	h.leave(ctx, d.state)
-	return h.reportIfFinal(ctx, item, d.state)
+	*d.room = d.events
+	d.leave(ctx, d.state)
+	return reporter{d.core}.reportIfFinal(ctx, item, d.state)
 }
 
 // reloadState reads back the committed state if large values in it now refer to its item. Without that, the
@@ -231,13 +219,13 @@ func (d *draft) reloadState() (err error) {
 
 // noteUnmapped collects the unmapped sources of a committed draft. A draft that lost a race is made again
 // and reports them again.
-func (h *handler) noteUnmapped(d *draft) {
-	for _, source := range d.unmapped {
-		if h.unmapped == nil {
-			h.unmapped = &UnmappedSources{Flow: d.state.Flow, Execution: d.state.Execution}
+func (d *draft) noteUnmapped() {
+	for _, source := range d.sources {
+		if d.unmapped == nil {
+			d.unmapped = &UnmappedSources{Flow: d.state.Flow, Execution: d.state.Execution}
 		}
-		if !slices.Contains(h.unmapped.Mappings, source) {
-			h.unmapped.Mappings = append(h.unmapped.Mappings, source)
+		if !slices.Contains(d.unmapped.Mappings, source) {
+			d.unmapped.Mappings = append(d.unmapped.Mappings, source)
 		}
 	}
 }

@@ -27,83 +27,97 @@ func poisoned(receives int, err error) bool {
 	return receives >= poisonReceives && CodeOf(err) == CodeDefect
 }
 
-// abandon ends the execution with the defect as its failure (rule 13). It closes an open token first
-// and records the outcome that the token then holds.
-func (h *handler) abandon(ctx context.Context, cause error) error {
+// abandonment ends the execution or lane of a wake that cannot be applied, with [machine.ErrorInternal] and the cause. A worker
+// does so for a defect, and a janitor for a wake that was dead-lettered (rule 13).
+type abandonment struct {
+	*handler
+	wake  Wake
+	cause string
+}
+
+// endNow ends the execution unless it has ended.
+func (a *abandonment) endNow(ctx context.Context) error {
 	for try := 1; ; try++ {
-		err := h.abandonOnce(ctx, cause)
-		if try == maxTries || CodeOf(err) != CodeConflict || h.Sleep(ctx, jitter(try)) != nil {
+		base, state, err := a.lastReadableState(ctx)
+		if err == nil && !state.Status.Final() {
+			err = a.endAt(ctx, base, state)
+		}
+		if try == maxTries || CodeOf(err) != CodeConflict || a.Sleep(ctx, jitter(try)) != nil {
 			return err
 		}
 	}
 }
 
-func (h *handler) abandonOnce(ctx context.Context, cause error) error {
-	base, state, err := h.lastReadableState(ctx)
-	if err != nil || state.Status.Final() {
-		return err
-	}
-	return h.abandonAt(ctx, base, state, cause)
-}
-
-// abandonAt ends the execution after the item, whose state or last readable state it is given.
-func (h *handler) abandonAt(ctx context.Context, base Item, state machine.State, cause error) error {
-	text := cause.Error()
-	record, joined, err := h.endWaiting(ctx, state, text)
+// endAt ends the execution after the item, whose state or last readable state it is given. It closes an open token first, and
+// records the outcome that the token then holds.
+func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State) error {
+	record, joined, err := a.endWaiting(ctx, state)
 	if err != nil {
 		return err
 	}
 	if joined || !stopsLanes(state) {
 		var events []machine.Event
 		before := state
-		state, events = machine.Abandon(state, record, joined, text, h.entry())
-		if err := h.putState(ctx, base.Seq+1, state, events); err != nil {
+		state, events = machine.Abandon(state, record, joined, a.cause, a.entry(a.wake.Cause))
+		if err := a.putState(ctx, ItemKey{base.Execution, base.Seq + 1}, state, events); err != nil {
 			return err
 		}
-		h.traceEnd(ctx, before, state, events)
+		if a.traced(before) != nil { // the flow may be unreadable, and is nil then
+			flow, _ := a.Flows.Flow(ctx, before.Flow)
+			a.Tracer.Trace(TracedCommit{before, state, flow, events})
+		}
 	}
 	if stopsLanes(state) {
-		_, err = h.stopLanes(ctx, state)
+		_, err = forks{a.session}.stop(ctx, base.Execution, state)
 	}
 	return err
 }
 
 // endWaiting closes the token that the state waits for, or reports whether all lanes have joined.
-func (h *handler) endWaiting(ctx context.Context, state machine.State, cause string) (record token.Record, joined bool, err error) {
+func (a *abandonment) endWaiting(ctx context.Context, state machine.State) (record token.Record, joined bool, err error) {
 	switch waiting := state.Waiting; {
 	case waiting == nil:
 	case waiting.For == machine.WaitingForToken:
-		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause), By: token.ClosedByStop, At: h.Now()}
-		record, err = h.TokenStore.Close(ctx, waiting.Handle(), closing)
+		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, a.cause), By: token.ClosedByStop, At: a.Now()}
+		record, err = a.TokenStore.Close(ctx, waiting.Handle(), closing)
 		if errors.Is(err, token.ErrDamaged) { // no closer can close it either, so nothing else was or will be reported
 			record, err = closing.Apply(token.Record{}), nil
 		}
 		if err == nil && waiting.Child != nil && record.ClosedBy != token.ClosedByChild {
-			err = h.sendWake(ctx, waiting.Child.ID(), machine.CauseParent)
+			err = a.sendWake(ctx, waiting.Child.ID(), machine.CauseParent)
 		}
 	case waiting.For == machine.WaitingForLanes:
-		_, joined, err = h.joined(ctx, h.wake.Execution, waiting)
+		_, joined, err = a.joined(ctx, a.wake.Execution, waiting)
 	}
 	return record, joined, err
 }
 
-// lastReadableState returns the latest item and the last state that can be read. A lane without a log has that
+// lastReadableState returns the latest item and the last state that can be read. A lane without a log has the state
 // of its start; if nothing waits for it, it has ended.
-func (h *handler) lastReadableState(ctx context.Context) (base Item, state machine.State, err error) {
-	lane := h.lane()
-	base, err = h.Log.Latest(ctx, h.wake.Execution)
+func (a *abandonment) lastReadableState(ctx context.Context) (base Item, state machine.State, err error) {
+	lane := a.wake.lane()
+	base, err = a.Log.Latest(ctx, a.wake.Execution)
 	switch {
 	case lane != nil && errors.Is(err, ErrNotFound):
-		base = Item{Execution: h.wake.Execution, Seq: beforeFirst}
-		state, err = h.startStateOf(ctx, *lane)
+		base = Item{Execution: a.wake.Execution, Seq: beforeFirst}
+		var parent machine.State
+		parent, err = a.lastReadableParent(ctx, *lane)
+		var waits bool
+		if state, waits = machine.NewLane(parent, *lane, a.now); !waits {
+			state = machine.State{Status: machine.StatusStopped}
+		}
 	case err == nil:
-		state, err = h.lastReadable(ctx, base)
+		state, err = a.lastReadable(ctx, base)
 	}
 	if lane == nil {
 		lane = state.Lane // a token's wake does not name it
 	}
 	if lane != nil && err == nil && state.Expires.IsZero() && !state.Status.Final() { // all items are damaged
-		state, err = h.stateFromParent(ctx, *lane)
+		var parent machine.State
+		parent, err = a.lastReadableParent(ctx, *lane)
+		state = machine.State{ // its join has to expire with the execution
+			Flow: parent.Flow, Execution: parent.Execution, Status: machine.StatusRunning, Started: parent.Started, Expires: parent.Expires,
+		}
 	}
 	if lane != nil {
 		state.Lane = lane
@@ -111,33 +125,17 @@ func (h *handler) lastReadableState(ctx context.Context) (base Item, state machi
 	return base, state, err
 }
 
-// stateFromParent returns what the parent's log says of a lane. Its join has to expire with the execution.
-func (h *handler) stateFromParent(ctx context.Context, lane machine.Lane) (machine.State, error) {
-	item, err := h.Log.Latest(ctx, lane.Parent)
+func (a *abandonment) lastReadableParent(ctx context.Context, lane machine.Lane) (machine.State, error) {
+	item, err := a.Log.Latest(ctx, lane.Parent)
 	if err != nil {
 		return machine.State{}, err
 	}
-	parent, err := h.lastReadable(ctx, item)
-	return machine.State{
-		Flow: parent.Flow, Execution: parent.Execution, Status: machine.StatusRunning, Started: parent.Started, Expires: parent.Expires,
-	}, err
-}
-
-func (h *handler) startStateOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
-	item, err := h.Log.Latest(ctx, lane.Parent)
-	if err != nil {
-		return machine.State{}, err
-	}
-	parent, err := h.lastReadable(ctx, item)
-	if state, ok := machine.NewLane(parent, lane, h.now); ok {
-		return state, err
-	}
-	return machine.State{Status: machine.StatusStopped}, err
+	return a.lastReadable(ctx, item)
 }
 
 // lastReadable returns the state of the item, or of the last item before it that is not damaged. If
 // all items are damaged, the state is empty but for the lane whose log it is, or the parent of a sub-flow.
-func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, error) {
+func (a *abandonment) lastReadable(ctx context.Context, item Item) (machine.State, error) {
 	var empty machine.State
 	for seq := item.Seq; ; {
 		state, err := decodeState(item)
@@ -154,7 +152,7 @@ func (h *handler) lastReadable(ctx context.Context, item Item) (machine.State, e
 			return empty, nil
 		}
 		seq--
-		items, err := h.Log.Items(ctx, item.Execution, seq, 1)
+		items, err := a.Log.Items(ctx, item.Execution, seq, 1)
 		if err != nil {
 			return machine.State{}, err
 		}

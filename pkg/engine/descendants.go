@@ -138,15 +138,15 @@ type Index interface {
 // rootLife is for how long a root's record is kept after its last change: longer than any execution.
 const rootLife = 2 * 366 * 24 * time.Hour
 
-// enter counts a sub-flow before it is started. It returns the instant of the start, zero for now, or the
+// count counts a sub-flow before it is started. It returns the instant of the start, zero for now, or the
 // failure of a start that the root does not allow. Sub-flows of the root itself are not counted.
-func (h *handler) enter(ctx context.Context, call machine.Call) (at time.Time, refused token.Outcome, err error) {
+func (s starter) count(ctx context.Context, call machine.Call) (at time.Time, refused token.Outcome, err error) {
 	parent := call.Start.Parent
-	if h.Descendants == nil || !machine.IsCounted(parent.Generation) {
+	if s.Descendants == nil || !machine.IsCounted(parent.Generation) {
 		return at, refused, nil
 	}
-	op := EnterOp{At: h.Now(), Paced: parent.Generation > machine.MaxFastGeneration, Expires: h.Now().Add(rootLife)}
-	record, ok, err := h.Descendants.Enter(ctx, parent.Root, op)
+	op := EnterOp{At: s.Now(), Paced: parent.Generation > machine.MaxFastGeneration, Expires: s.Now().Add(rootLife)}
+	record, ok, err := s.Descendants.Enter(ctx, parent.Root, op)
 	switch {
 	case err != nil:
 		return at, refused, err
@@ -164,9 +164,9 @@ func (h *handler) enter(ctx context.Context, call machine.Call) (at time.Time, r
 }
 
 // uncount takes back the count of a sub-flow that this start did not start.
-func (h *handler) uncount(ctx context.Context, parent machine.Parent) {
-	if h.Descendants != nil && machine.IsCounted(parent.Generation) {
-		_ = h.Descendants.Leave(ctx, parent.Root)
+func (s starter) uncount(ctx context.Context, parent machine.Parent) {
+	if s.Descendants != nil && machine.IsCounted(parent.Generation) {
+		_ = s.Descendants.Leave(ctx, parent.Root)
 	}
 }
 
@@ -262,17 +262,17 @@ func (c *core) insteadOf(ctx context.Context, state machine.State) string {
 // left: after a second, then after as long as since the request, at most a minute. A sub-flow of the root
 // itself starts without a look at the record, so the wake looks again until each worker that had such a
 // start is dead.
-func (h *handler) stopDescendants(ctx context.Context) (Disposition, error) {
+func (h *handler) stopDescendants(ctx context.Context, wake Wake) (Disposition, error) {
 	h.now = h.Now()
-	record, err := h.Descendants.Root(ctx, machine.RootID(h.wake.Execution))
+	record, err := h.Descendants.Root(ctx, machine.RootID(wake.Execution))
 	if err != nil || record.Stop == nil {
-		if err == nil && h.young(stopPatience) {
-			err = h.resend(ctx, h.now.Add(resendDelay))
+		if err == nil && wake.young(h.now, stopPatience) {
+			err = h.resend(ctx, wake, h.now.Add(resendDelay))
 		}
 		return done, err
 	}
-	open, deep := 0, h.forDescendants(machine.RootID(h.wake.Execution))
-	all, err := h.openDescendants(ctx, h.wake.Execution, func(page []descendant) error {
+	open, deep := 0, h.forDescendants(machine.RootID(wake.Execution))
+	all, err := h.openDescendants(ctx, wake.Execution, func(page []descendant) error {
 		open += len(page)
 		wakes := make([]Wake, len(page))
 		for i, d := range page {
@@ -280,24 +280,11 @@ func (h *handler) stopDescendants(ctx context.Context) (Disposition, error) {
 		}
 		return deep.Wakes.SendAll(ctx, wakes)
 	})
-	if err == nil && (open > 0 || !all || h.young(h.WorkerDeadAfter)) {
-		pause := min(max(h.now.Sub(h.wake.Sent), resendDelay), defaultWorkerDeadAfter) // stops that wait are not sent again at once
-		err = h.resend(ctx, h.Now().Add(pause))
+	if err == nil && (open > 0 || !all || wake.young(h.now, h.WorkerDeadAfter)) {
+		pause := min(max(h.now.Sub(wake.Sent), resendDelay), defaultWorkerDeadAfter) // stops that wait are not sent again at once
+		err = h.resend(ctx, wake, h.Now().Add(pause))
 	}
 	return done, err
-}
-
-// requestOfRoot returns the request to stop the descendants of the root from which an execution descends.
-func (h *handler) requestOfRoot(ctx context.Context, state machine.State) (request StopRequest, ok bool, err error) {
-	root, generation := state.Root()
-	if generation == 0 || h.Descendants == nil {
-		return request, false, nil
-	}
-	record, err := h.Descendants.Root(ctx, root)
-	if err != nil || record.Stop == nil {
-		return request, false, err
-	}
-	return *record.Stop, true, nil
 }
 
 // indexPage is how many executions are listed at once.

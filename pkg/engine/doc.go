@@ -6,6 +6,11 @@
 // The engine knows an execution by a log of items. An item is put only if it is absent. That one
 // conditional write is checkpoint, lock, fence and history at once.
 //
+// To follow a wake, begin with advance.go. Its handler has the order of the rules, and roles do the work: a resolver (resolve.go)
+// finds the signal that a wake brings, a draft (commit.go) applies the signal, executes the commands and commits the next item.
+// It makes calls in calls.go, starts sub-flows in subflow.go and handles lanes in lanes.go. A reporter (report_end.go) reports
+// ends, and an abandonment (defect.go, abandon.go) ends an execution whose wake cannot be applied.
+//
 // The order of effects is a contract. Comments and tests name its rules by their numbers:
 //
 //  1. Load first. A wake that does not apply writes nothing. Every wake also checks the time limit

@@ -8,17 +8,17 @@ import (
 
 // extendLog has the items before the draft expire as late as the draft, so that no reader meets a part of a
 // log. If the worker dies before it commits the draft, the next one extends them again.
-func (h *handler) extendLog(ctx context.Context, d *draft) error {
+func (d *draft) extendLog(ctx context.Context) error {
 	if !d.state.Expires.After(d.expires) {
 		return nil
 	}
 	for next := uint64(0); next <= d.base.Seq; {
-		items, err := h.Log.Items(ctx, d.base.Execution, next, extendedAtOnce)
+		items, err := d.Log.Items(ctx, d.base.Execution, next, extendedAtOnce)
 		if err != nil || len(items) == 0 {
 			return err
 		}
 		next = items[len(items)-1].Seq + 1
-		if err := h.Log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {
+		if err := d.Log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {
 			return err
 		}
 	}

@@ -129,7 +129,7 @@ func ShownTarget(target string) string {
 func (c *core) notifies(n machine.Notify) bool { return c.Notices != nil && n.Target != "" }
 
 // notifyEnd tells the target of an execution that it has ended.
-func (c *core) notifyEnd(ctx context.Context, state machine.State) error {
+func (c reporter) notifyEnd(ctx context.Context, state machine.State) error {
 	output := state.Output
 	if output.Size() <= maxNoticeOutput {
 		loader := c.newValueLoader()
@@ -150,16 +150,16 @@ func (c *core) notifyEnd(ctx context.Context, state machine.State) error {
 
 // notifyWait tells the target of an execution, before the call, that the step of the call waits for a callback. A worker
 // that dies before the call is recorded leaves both to the next one.
-func (h *handler) notifyWait(ctx context.Context, d *draft, call machine.Call) error {
-	if _, isMade := h.results[call.Attempt]; isMade {
+func (d *draft) notifyWait(ctx context.Context, call machine.Call) error {
+	if _, isMade := d.results[call.Attempt]; isMade {
 		return nil
 	}
-	return h.notifyWaiting(ctx, d)
+	return d.notifyWaiting(ctx)
 }
 
 // notifyWaiting tells the target of an execution what it waits for, if that is a callback. Each time the notice is the same.
-func (h *handler) notifyWaiting(ctx context.Context, d *draft) error {
-	if !h.notifies(d.state.Notify) || !tellsWait(d.env.Flow, d.state) {
+func (d *draft) notifyWaiting(ctx context.Context) error {
+	if !d.notifies(d.state.Notify) || !tellsWait(d.env.Flow, d.state) {
 		return nil
 	}
 	waiting := d.state.Waiting
@@ -168,14 +168,14 @@ func (h *handler) notifyWaiting(ctx context.Context, d *draft) error {
 	if !waiting.Deadline.IsZero() { // not Due, which heartbeats change
 		data = append(data, member("until", instant(waiting.Deadline)))
 	}
-	question, err := h.loader.question(ctx, step, *waiting)
+	question, err := d.loader.question(ctx, step, *waiting)
 	if err != nil {
 		return err
 	}
 	if question != nil {
 		data = append(data, value.Member{Key: "question", Value: question.Value()})
 	}
-	return h.sendNotice(ctx, d.state, "wait-"+d.state.WaitingKey(step), "execution.waiting", waiting.Since, data)
+	return d.sendNotice(ctx, d.state, "wait-"+d.state.WaitingKey(step), "execution.waiting", waiting.Since, data)
 }
 
 // tellsWait reports whether a state waits for a callback that its target is told of.

@@ -33,17 +33,17 @@ func (c *core) isPaused(ctx context.Context, flow string) (bool, error) {
 // pauseDiscards reports whether the wake may be discarded because its flow is paused. After a flow is
 // resumed, each of its executions is rearmed, which makes up for the wake if the flow was paused after the
 // wake was sent.
-func (h *handler) pauseDiscards(ctx context.Context, flow string) (bool, error) {
-	now := h.Now()
-	paused, err := h.isPaused(ctx, flow)
+func (c *core) pauseDiscards(ctx context.Context, wake Wake, flow string) (bool, error) {
+	now := c.Now()
+	paused, err := c.isPaused(ctx, flow)
 	if err != nil || !paused {
 		return false, err
 	}
-	asOf := h.wake.Sent.Add(pausePatience)
+	asOf := wake.Sent.Add(pausePatience)
 	if asOf.After(now) {
 		asOf = now
 	}
-	return h.Pauses.Paused(ctx, flow, asOf)
+	return c.Pauses.Paused(ctx, flow, asOf)
 }
 
 // checkPaused returns an error with [CodePaused] if the flow is paused.

@@ -14,22 +14,22 @@ import (
 // with the same wake (rule 7, the worker may live). While that worker may live, nothing is repeated. After
 // that the pending calls are made. If the latest item is the handler's own, or the result is in memory,
 // the handler is that worker.
-func (h *handler) resumePending(ctx context.Context, base Item, state machine.State, entered machine.Entry) (Disposition, error) {
+func (h *handler) resumePending(ctx context.Context, wake Wake, base Item, state machine.State, entered machine.Entry) (Disposition, error) {
 	if err := h.loadWaitingInput(ctx, &state); err != nil {
 		return Disposition{}, err
 	}
 	_, inMemory := h.resultOf(state)
 	own := h.wrote(base)
-	executed := h.executedBefore(state)
+	executed := wake.executedBefore(state)
 	switch until, mayLive := h.mayLive(entered, h.WorkerDeadAfter); {
 	case own && !inMemory:
 		executed = machine.ExecutedNever
 	case entered.Generation != h.Generation:
 		executed = machine.ExecutedQueueLost
-	case mayLive && !inMemory && !stopsLanes(state) && !h.onlyNotifies(state):
+	case mayLive && !inMemory && !stopsLanes(state) && !wake.onlyNotifies(state):
 		return Disposition{RetryAt: until}, nil
 	}
-	d, err := h.loadDraft(ctx, base, state)
+	d, err := h.loadDraft(ctx, wake.Cause, base, state)
 	if err != nil {
 		return Disposition{}, err
 	}
@@ -39,29 +39,24 @@ func (h *handler) resumePending(ctx context.Context, base Item, state machine.St
 		return Disposition{}, err
 	case signal != nil:
 		d.hasResult = true
-		err = h.applySignal(ctx, d, signal)
+		err = d.apply(ctx, signal)
 	case h.overtime(state, d.env.Flow): // nothing is called any more
-		return done, h.sendLimit(ctx)
+		return done, h.sendLimit(ctx, base.Execution)
 	default:
 		var next machine.Next
-		next, err = h.askMachine(ctx, d, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, executed) })
-		if d.commands = next.Commands; err == nil && len(d.commands) == 0 && h.wake.Cause == machine.CauseRearmNotices {
-			err = h.notifyWaiting(ctx, d)
+		next, err = d.askMachine(ctx, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, executed) })
+		if d.commands = next.Commands; err == nil && len(d.commands) == 0 && wake.Cause == machine.CauseRearmNotices {
+			err = d.notifyWaiting(ctx)
 		}
 	}
 	if err != nil {
 		return Disposition{}, err
 	}
-	return done, h.runCommands(ctx, d)
-}
-
-// onlyNotifies reports whether the wake sends the notice of a wait again and repeats nothing else: the call was made.
-func (h *handler) onlyNotifies(state machine.State) bool {
-	return h.wake.Cause == machine.CauseRearmNotices && state.Ending == nil && state.Waiting.Submitted()
+	return done, d.runCommands(ctx)
 }
 
 // wrote reports whether the item is this worker's own.
-func (h *handler) wrote(item Item) bool { return slices.Contains(h.nonces, item.Nonce) }
+func (m *memory) wrote(item Item) bool { return slices.Contains(m.nonces, item.Nonce) }
 
 type result struct {
 	call    machine.Call
@@ -69,28 +64,28 @@ type result struct {
 	queued  bool // the call is in the task queue, and there is no outcome yet
 }
 
-// resultOf returns the result of the pending call, if this handler made the call.
-func (h *handler) resultOf(state machine.State) (r *result, ok bool) {
+// resultOf returns the result of the pending call, if this worker made the call.
+func (m *memory) resultOf(state machine.State) (r *result, ok bool) {
 	if state.Waiting == nil {
 		return nil, false
 	}
-	r, ok = h.results[state.Waiting.Attempt]
+	r, ok = m.results[state.Waiting.Attempt]
 	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
 }
 
 // loadWaitingInput loads the input of the waiting attempt if a result for it is in memory, so that it can
 // be compared with the input of that call.
-func (h *handler) loadWaitingInput(ctx context.Context, state *machine.State) error {
+func (m *memory) loadWaitingInput(ctx context.Context, state *machine.State) error {
 	if state.Waiting == nil {
 		return nil
 	}
-	r, ok := h.results[state.Waiting.Attempt]
+	r, ok := m.results[state.Waiting.Attempt]
 	if !ok {
 		return nil
 	}
 	waiting := *state.Waiting
 	state.Waiting = &waiting
-	return h.loader.fill(ctx, &waiting.Input, &r.call.StepInput)
+	return m.loader.fill(ctx, &waiting.Input, &r.call.StepInput)
 }
 
 // knownSignal returns the signal for the waiting attempt that is already known, or nil. It comes from the
@@ -116,7 +111,7 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 	case r.queued:
 		return machine.Queued{At: h.Now(), Attempt: waiting.Attempt}, nil
 	case waiting.For == machine.WaitingForToken:
-		return h.recordSubmission(ctx, waiting.Attempt, waiting.Handle(), r.outcome)
+		return calls{h.session}.recordSubmission(ctx, waiting.Attempt, waiting.Handle(), r.outcome)
 	}
 	return machine.Returned{At: h.Now(), Attempt: waiting.Attempt, Outcome: r.outcome}, nil
 }

@@ -181,14 +181,10 @@ func Needs(s machine.State) (needs []string) {
 	return append(needs, "submit")
 }
 
-func (h *handler) isRearm() bool {
-	return slices.Contains([]string{machine.CauseRearm, machine.CauseRearmCalls, machine.CauseRearmNotices}, h.wake.Cause)
-}
-
 // rearm does what the messages of a log would do, which may be lost. Those that are sent twice change nothing.
-func (h *handler) rearm(ctx context.Context, base Item, state machine.State) (Disposition, error) {
+func (h *handler) rearm(ctx context.Context, wake Wake, base Item, state machine.State) (Disposition, error) {
 	if state.Status.Final() {
-		return h.reportEndAgain(ctx, base, state)
+		return h.reportEndAgain(ctx, wake, base, state)
 	}
 	causes, err := h.requestCauses(ctx, base.Execution, state)
 	if err != nil {
@@ -205,11 +201,11 @@ func (h *handler) rearm(ctx context.Context, base Item, state machine.State) (Di
 	entered, pending := pendingEntry(state)
 	switch {
 	case !pending || h.canOnlyEnd(state):
-		return done, h.endIfOvertime(ctx, base, state)
+		return done, h.endIfOvertime(ctx, wake, base, state)
 	case state.Waiting.For == machine.WaitingForLanes && state.Ending == nil:
-		return h.rearmLanes(ctx, base, state)
+		return h.rearmLanes(ctx, wake, base, state)
 	}
-	return h.resumePending(ctx, base, state, entered)
+	return h.resumePending(ctx, wake, base, state, entered)
 }
 
 // pendingEntry returns the entry of what has not ended, unless only a timer or a start can continue the log.
@@ -224,7 +220,7 @@ func pendingEntry(state machine.State) (machine.Entry, bool) {
 }
 
 // rearmLanes rearms the lanes that have not joined, and repeats the wakes that the joins sent. A lane without a log begins.
-func (h *handler) rearmLanes(ctx context.Context, base Item, state machine.State) (Disposition, error) {
+func (h *handler) rearmLanes(ctx context.Context, wake Wake, base Item, state machine.State) (Disposition, error) {
 	waiting := state.Waiting
 	if until, mayLive := h.mayLive(waiting.Entry, h.WorkerDeadAfter); mayLive {
 		return Disposition{RetryAt: until}, nil
@@ -239,10 +235,10 @@ func (h *handler) rearmLanes(ctx context.Context, base Item, state machine.State
 		err = h.sendWake(ctx, base.Execution, machine.CauseLaneFailed(waiting.Attempt.Number))
 	}
 	if err == nil {
-		err = h.sendLanes(ctx, record.missing(base.Execution, waiting), h.wake.Cause)
+		err = h.sendLanes(ctx, record.missing(base.Execution, waiting), wake.Cause)
 	}
 	if err == nil {
-		err = h.endIfOvertime(ctx, base, state)
+		err = h.endIfOvertime(ctx, wake, base, state)
 	}
 	return done, err
 }
@@ -253,14 +249,4 @@ func (r JoinRecord) missing(parent ID, waiting *machine.Waiting) []machine.Lane 
 		_, joined := r.Joined[lane.Index]
 		return joined
 	})
-}
-
-// executedBefore says whether the commands of a state may have been executed, for a wake that is not their own worker's. Of
-// messages that are lost only the start of a sub-flow is repeated for certain, because that changes nothing; a call that is
-// queued a second time is made a second time.
-func (h *handler) executedBefore(state machine.State) machine.Executed {
-	if h.isRearm() && state.Waiting != nil && (state.Waiting.Child != nil || h.wake.Cause == machine.CauseRearmCalls) {
-		return machine.ExecutedQueueLost
-	}
-	return machine.ExecutedMaybe
 }

@@ -26,9 +26,8 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 	if err != nil {
 		return wrap("recover execution "+latest.Execution.String(), err)
 	}
-	now := w.core.Now()
 	for _, cause := range slices.Compact(causes) {
-		if err := w.core.Wakes.Send(ctx, Wake{Execution: latest.Execution, Cause: cause, Due: now, Sent: now}); err != nil {
+		if err := w.core.sendWake(ctx, latest.Execution, cause); err != nil {
 			return err
 		}
 	}
@@ -92,7 +91,7 @@ func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
 	case err != nil:
 		return err
 	case state.Status.Final():
-		return w.core.join(ctx, item.Seq, state)
+		return reporter{&w.core}.join(ctx, item.Seq, state)
 	}
 	return w.Recover(ctx, item, state)
 }

@@ -18,36 +18,36 @@ const (
 )
 
 func (d *draft) addResult(at time.Time, result token.Outcome) {
-	if d.results == 0 {
+	if d.sharing == 0 {
 		d.firstResult, d.resultBytes = at, 0
 	}
 	d.hasResult = true
-	d.results++
+	d.sharing++
 	d.resultBytes += result.Output.Size() + len(result.Error) + len(result.Cause)
 }
 
 // sharesCommit reports whether the call may be made before the results in the draft are committed.
-func (h *handler) sharesCommit(ctx context.Context, d *draft, call machine.CallTask) bool {
-	full := d.results >= maxSharedResults || d.resultBytes >= maxSharedBytes || h.Now().Sub(d.firstResult) >= maxSharedTime
-	return call.Independent && d.results > 0 && !full && !h.tooLate(ctx)
+func (d *draft) sharesCommit(ctx context.Context, call machine.CallTask) bool {
+	full := d.sharing >= maxSharedResults || d.resultBytes >= maxSharedBytes || d.Now().Sub(d.firstResult) >= maxSharedTime
+	return call.Independent && d.sharing > 0 && !full && !d.tooLate(ctx)
 }
 
 // postponeIfLate leaves a direct call that follows a result to the wake of a timer, if this worker's time does
 // not last for it: a redelivery of the worker's own wake would wait until the worker is dead.
-func (h *handler) postponeIfLate(ctx context.Context, d *draft, command machine.Command) bool {
-	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult || !h.tooLate(ctx) {
+func (d *draft) postponeIfLate(ctx context.Context, command machine.Command) bool {
+	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult || !d.tooLate(ctx) {
 		return false
 	}
-	d.env.Tag = h.NewNonce()
+	d.env.Tag = d.NewNonce()
 	d.state = machine.Postpone(d.env, d.state)
 	return true
 }
 
 // commitResults commits the results that a call shares the draft with, if err ends the try with that call.
 // After a conflict the draft is lost, so its timer is not sent a second time.
-func (h *handler) commitResults(ctx context.Context, d *draft, err error) error {
-	if d.results > 0 && d.changed && CodeOf(err) != CodeConflict {
-		return errors.Join(err, h.commit(ctx, d))
+func (d *draft) commitResults(ctx context.Context, err error) error {
+	if d.sharing > 0 && d.changed && CodeOf(err) != CodeConflict {
+		return errors.Join(err, d.commit(ctx))
 	}
 	return err
 }

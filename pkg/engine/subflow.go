@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
@@ -19,45 +18,48 @@ const (
 	ErrorExecutionNotExists     = "fnf.ExecutionNotExists"
 )
 
-// startChild starts a sub-flow with the newest definition of its flow (rule 24). The same attempt may
+// starter starts sub-flows.
+type starter struct{ *core }
+
+// start starts a sub-flow with the newest definition of its flow (rule 24). The same attempt may
 // start it again.
-func (h *handler) startChild(ctx context.Context, call machine.Call) (token.Outcome, error) {
+func (s starter) start(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	start := *call.Start
 	if start.Refused.Failed() {
 		return start.Refused, nil
 	}
 	if start.Again {
-		return h.childExists(ctx, call)
+		return s.childExists(ctx, call)
 	}
-	flow, err := h.Flows.Newest(ctx, start.Child.Flow)
+	flow, err := s.Flows.Newest(ctx, start.Child.Flow)
 	if err == nil {
-		err = h.checkPaused(ctx, start.Child.Flow)
+		err = s.checkPaused(ctx, start.Child.Flow)
 	}
 	if err != nil {
 		return startFailed(call, err)
 	}
-	due, refused, err := h.enter(ctx, call)
+	due, refused, err := s.count(ctx, call)
 	if err != nil || refused.Failed() {
 		return refused, err
 	}
-	defer h.Wakes.HoldBack(start.Child.ID())()
+	defer s.Wakes.HoldBack(start.Child.ID())()
 	// Either of the two executions may expire first, so neither refers to a large value of the other.
 	request := StartRequest{
 		Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input), Trace: machine.ParseTrace(call.Traceparent, call.Tracestate),
 	}
-	child := h.core
+	child := s.core
 	if machine.IsCounted(start.Parent.Generation) {
 		child = child.forDescendants(start.Parent.Root)
 	}
 	state, err := child.accept(ctx, request, &start.Parent, due)
 	switch {
 	case errors.Is(err, ErrConflict):
-		h.uncount(ctx, start.Parent) // counted by the start that was first, if it is this step's
-		return h.childExists(ctx, call)
+		s.uncount(ctx, start.Parent) // counted by the start that was first, if it is this step's
+		return s.childExists(ctx, call)
 	case err != nil:
 		failure, err := startFailed(call, err)
 		if err == nil { // so nothing was put
-			h.uncount(ctx, start.Parent)
+			s.uncount(ctx, start.Parent)
 		}
 		return failure, err
 	}
@@ -82,9 +84,9 @@ func startFailed(call machine.Call, err error) (token.Outcome, error) {
 
 // childExists compares an execution of that name with the start. One that this attempt started has
 // perhaps ended, with a worker whose process died before it reported the end: the report is repeated.
-func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Outcome, error) {
+func (s starter) childExists(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	start := call.Start
-	item, err := h.Log.Latest(ctx, start.Child.ID())
+	item, err := s.Log.Latest(ctx, start.Child.ID())
 	if errors.Is(err, ErrNotFound) && start.Again {
 		return token.Failure(ErrorExecutionNotExists, fmt.Sprintf(
 			"step %s: execution '%s' of flow '%s', for whose end the step waits, is gone from the store, and its result with it; "+
@@ -99,7 +101,7 @@ func (h *handler) childExists(ctx context.Context, call machine.Call) (token.Out
 		return token.Outcome{}, err
 	case state.Parent != nil && state.Parent.IsSameStep(start.Parent):
 		if state.Status.Final() && state.Awaited() {
-			err = h.reportToParent(ctx, state)
+			err = reporter(s).reportToParent(ctx, state)
 		}
 		return startedChild(state), err
 	case start.OnlyStarts && !state.Status.Final():
@@ -122,7 +124,7 @@ func startedChild(state machine.State) token.Outcome {
 
 // reportToParent closes the token of the step that waits for the sub-flow. It wakes the parent also if the
 // token was closed before: an earlier worker may have died between the two (rule 25).
-func (c *core) reportToParent(ctx context.Context, state machine.State) error {
+func (c reporter) reportToParent(ctx context.Context, state machine.State) error {
 	closing := token.CloseOp{Outcome: token.Success(state.Output), By: token.ClosedByChild, At: c.Now()}
 	switch state.Status {
 	case machine.StatusSucceeded:
@@ -143,30 +145,4 @@ func (c *core) reportToParent(ctx context.Context, state machine.State) error {
 		return err
 	}
 	return c.sendWake(ctx, state.Parent.Log, state.Parent.Handle)
-}
-
-// started returns the signal for the start of an execution. A submission that was slow may have started a
-// sub-flow after its parent had ended (rule 26).
-func (h *handler) started(ctx context.Context, state machine.State) (machine.Signal, error) {
-	if signal, err := h.parentLeft(ctx, state); signal != nil || err != nil {
-		return signal, err
-	}
-	return machine.Started{At: h.Now()}, nil
-}
-
-// parentLeft returns the signal that stops a sub-flow for which nothing waits any more: its token is
-// closed (rule 26). It returns nil if the token is open, and for other executions.
-func (h *handler) parentLeft(ctx context.Context, state machine.State) (machine.Signal, error) {
-	if !state.EndsWithParent() {
-		return nil, nil
-	}
-	record, err := h.TokenStore.Record(ctx, state.Parent.Handle)
-	if err != nil || record.Open() {
-		return nil, err
-	}
-	cause := "the step that started the execution no longer waits for it"
-	if outcome := record.Outcome; outcome.Failed() {
-		cause += ": " + strings.TrimPrefix(outcome.Error+": ", machine.ErrorStopped+": ") + outcome.Cause
-	}
-	return machine.StopRequested{At: h.Now(), Error: machine.ErrorStopped, Cause: cause}, nil
 }

@@ -44,8 +44,8 @@ func (c *Client) traceOf(request StartRequest) *machine.Trace {
 }
 
 // traced returns a copy of a state before a commit, nil if the commit is not traced.
-func (h *handler) traced(state machine.State) *machine.State {
-	if h.Tracer == nil || !state.Trace.Sampled() {
+func (c *core) traced(state machine.State) *machine.State {
+	if c.Tracer == nil || !state.Trace.Sampled() {
 		return nil
 	}
 	before := state // so that only a state that is traced is on the heap
@@ -53,18 +53,10 @@ func (h *handler) traced(state machine.State) *machine.State {
 }
 
 // trace reports the commit of a draft, which may have another one.
-func (h *handler) trace(d *draft, events []machine.Event) {
+func (d *draft) trace(events []machine.Event) {
 	if d.before != nil {
-		h.Tracer.Trace(TracedCommit{*d.before, d.state, d.env.Flow, events})
-		d.before = h.traced(d.state)
-	}
-}
-
-// traceEnd reports the end by a defect, whose flow may be unreadable.
-func (h *handler) traceEnd(ctx context.Context, before, after machine.State, events []machine.Event) {
-	if h.traced(before) != nil {
-		flow, _ := h.Flows.Flow(ctx, before.Flow) // nil after an error
-		h.Tracer.Trace(TracedCommit{before, after, flow, events})
+		d.Tracer.Trace(TracedCommit{*d.before, d.state, d.env.Flow, events})
+		d.before = d.traced(d.state)
 	}
 }
 

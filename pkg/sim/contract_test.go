@@ -17,7 +17,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 2: a call depends on a result that is not committed",
 		caught: sim.AnotherInput, edits: one("engine/calls.go",
-			"		d.addResult(h.Now(), outcome)\n		return machine.Returned", "		return machine.Returned"),
+			"		d.addResult(d.Now(), outcome)\n		return machine.Returned", "		return machine.Returned"),
 	},
 	{
 		name:   "claimed call: the claim is not committed first",
@@ -54,28 +54,22 @@ var mutants = []mutant{
 	{
 		name:   "rule 3: the timer after the commit",
 		caught: sim.Stuck, edits: one("engine/commit.go",
-			`	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{
-			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.Now(), Seq: seq, Flow: d.state.Flow.Name,
-		}
-		if err := h.Wakes.Send(ctx, wake); err != nil {
+			`	if d.state.Timer.Tag != d.liveTag {
+		if err := d.sendTimer(ctx, item, d.state); err != nil {
 			return err
 		}
 	}
-	h.nonces = append(h.nonces, item.Nonce)
-	if err := h.put(ctx, item); err != nil {
+	d.nonces = append(d.nonces, item.Nonce)
+	if err := d.put(ctx, item); err != nil {
 		return err
 	}
 `,
-			`	h.nonces = append(h.nonces, item.Nonce)
-	if err := h.put(ctx, item); err != nil {
+			`	d.nonces = append(d.nonces, item.Nonce)
+	if err := d.put(ctx, item); err != nil {
 		return err
 	}
-	if timer := d.state.Timer; timer.Tag != "" && timer.Tag != d.liveTag {
-		wake := Wake{
-			Execution: item.Execution, Lane: d.state.Lane, Cause: timer.Tag, Due: timer.Due, Sent: h.Now(), Seq: seq, Flow: d.state.Flow.Name,
-		}
-		if err := h.Wakes.Send(ctx, wake); err != nil {
+	if d.state.Timer.Tag != d.liveTag {
+		if err := d.sendTimer(ctx, item, d.state); err != nil {
 			return err
 		}
 	}
@@ -84,19 +78,19 @@ var mutants = []mutant{
 	{
 		name:   "rule 3: the tag is not fresh",
 		caught: sim.Stuck, edits: one("engine/commit.go",
-			`d.env.Tag = h.NewNonce()`, `d.env.Tag = "timer"`),
+			`d.env.Tag = d.NewNonce()`, `d.env.Tag = "timer"`),
 	},
 	{
 		name:   "rule 4: the nonce is dropped",
 		caught: sim.GivenUp, edits: []edit{
 			{"engine/commit.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
-			{"engine/pending.go", `return slices.Contains(h.nonces, item.Nonce)`, `return slices.Contains(h.nonces, "")`},
+			{"engine/pending.go", `return slices.Contains(m.nonces, item.Nonce)`, `return slices.Contains(m.nonces, "")`},
 		},
 	},
 	{
 		name:   "rule 4: the nonce is the process's",
 		caught: sim.CalledTooOften, edits: one("engine/commit.go",
-			`Seq: seq, Nonce: h.NewNonce()}`, `Seq: seq, Nonce: "process"}`),
+			`Seq: d.base.Seq + 1, Nonce: d.NewNonce()}`, `Seq: d.base.Seq + 1, Nonce: "process"}`),
 	},
 	{
 		name:   "rule 4: results are thrown away at a conflict",
@@ -122,18 +116,18 @@ var mutants = []mutant{
 	{
 		name:   "rule 4: a long call is queued again after a lost race",
 		caught: sim.CalledTooOften, edits: one("engine/calls.go",
-			"	h.results[c.Attempt] = &result{call: c.Call, queued: true}\n", ""),
+			"	c.results[q.Attempt] = &result{call: q.Call, queued: true}\n", ""),
 	},
 	{
 		name:   "rule 5: a failed submission does not close the token",
 		caught: sim.HollowAnswer, edits: one("engine/calls.go",
-			`	return h.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})`,
-			`	return h.closed(attempt, closing.Apply(token.Record{})), nil`),
+			`	return c.close(ctx, machine.CloseToken{Attempt: attempt, Handle: handle, Closing: closing})`,
+			`	return c.closed(attempt, closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 5: a long call that was queued is not recorded",
 		caught: sim.CalledTooOften, edits: one("engine/calls.go",
-			`	return machine.Queued{At: h.Now(), Attempt: c.Attempt}, nil
+			`	return machine.Queued{At: c.Now(), Attempt: q.Attempt}, nil
 }`, `	return nil, nil
 }`),
 	},
@@ -145,18 +139,18 @@ var mutants = []mutant{
 	{
 		name:   "rule 5: an answer without a wake",
 		caught: sim.Stuck, edits: one("engine/task.go",
-			`		cause = machine.CauseReply(task.Handle)
+			`		cause = machine.CauseReply(r.task.Handle)
 `, `		return done, nil
 `),
 	},
 	{
 		name:   "rule 5: the wake of a closer counts as an answer's",
-		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`		return h.tokenClosed(ctx, state.Waiting)
-`, `		if signal, err := h.storedReply(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
+		caught: sim.HollowAnswer, edits: one("engine/resolve.go",
+			`		return r.tokenClosed(ctx, wake, state.Waiting)
+`, `		if signal, err := r.storedReply(ctx, state); !state.Waiting.Submitted() && (signal != nil || err != nil) {
 			return signal, err
 		}
-		return h.tokenClosed(ctx, state.Waiting)
+		return r.tokenClosed(ctx, wake, state.Waiting)
 `),
 	},
 	{
@@ -166,11 +160,11 @@ var mutants = []mutant{
 	{
 		name:   "begin: a runner calls what it did not begin",
 		caught: sim.CalledTooOften, edits: one("engine/task.go",
-			`	case !task.AtMostOnce || record.BegunBy == mark:`, `	case !task.AtMostOnce || record.BegunBy != "":`),
+			`	case !r.task.AtMostOnce || record.BegunBy == mark:`, `	case !r.task.AtMostOnce || record.BegunBy != "":`),
 	},
 	{
 		name:   "begin: the mark is not fresh",
-		caught: sim.CalledTooOften, edits: one("engine/task.go", `	mark := r.core.NewNonce()`, `	mark := "runner"`),
+		caught: sim.CalledTooOften, edits: one("engine/task.go", `	mark := r.NewNonce()`, `	mark := "runner"`),
 	},
 	{
 		name:   "begin: a beginning is put plainly",
@@ -190,13 +184,13 @@ var mutants = []mutant{
 	{
 		name:   "begin: a dead runner's call is made again",
 		caught: sim.CalledTooOften, edits: one("engine/task.go",
-			`		record, err = r.core.TokenStore.Close(ctx, task.Handle, closing)`, `		_ = closing
-		record, err = r.callAndRecord(ctx, task)`),
+			`		record, err = r.TokenStore.Close(ctx, r.task.Handle, closing)`, `		_ = closing
+		record, err = r.callAndRecord(ctx)`),
 	},
 	{
 		name:   "rule 7 after rule 8",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`	if entered, ok := machine.Unresolved(`, `	if h.wake.Seq > 0 && h.wake.Cause != state.Timer.Tag && h.wake.Seq <= base.Seq {
+			`	if entered, ok := machine.Unresolved(`, `	if wake.Seq > 0 && wake.Cause != state.Timer.Tag && wake.Seq <= base.Seq {
 		return done, nil
 	}
 	if entered, ok := machine.Unresolved(`),
@@ -204,8 +198,8 @@ var mutants = []mutant{
 	{
 		name:   "rule 7 is not asked after a refusal",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`machine.Unresolved(state, h.wake.Cause); ok && !h.canOnlyEnd(state) {`,
-			`machine.Unresolved(state, h.wake.Cause); ok && !h.canOnlyEnd(state) && len(h.nonces) == 0 {`),
+			`machine.Unresolved(state, wake.Cause); ok && !h.canOnlyEnd(state) {`,
+			`machine.Unresolved(state, wake.Cause); ok && !h.canOnlyEnd(state) && len(h.nonces) == 0 {`),
 	},
 	{
 		name:   "rule 7: the message is not put back",
@@ -220,7 +214,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a young wake repeats",
 		caught: sim.CalledTooOften, edits: one("engine/pending.go",
-			`case mayLive && !inMemory && !stopsLanes(state) && !h.onlyNotifies(state):`, `case mayLive && !inMemory && until.IsZero():`),
+			`case mayLive && !inMemory && !stopsLanes(state) && !wake.onlyNotifies(state):`, `case mayLive && !inMemory && until.IsZero():`),
 	},
 	{
 		name:   "rule 7: a repeat without a look at the token",
@@ -233,7 +227,7 @@ var mutants = []mutant{
 		name:   "rule 7: a closed token is not applied",
 		caught: sim.Stuck, edits: one("engine/pending.go",
 			`		d.hasResult = true
-		err = h.applySignal(ctx, d, signal)`, `		return done, nil`),
+		err = d.apply(ctx, signal)`, `		return done, nil`),
 	},
 	{
 		name:   "rule 7: pending direct calls are not repeated",
@@ -273,18 +267,18 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 8: a timer whose commit is on its way is dropped",
-		caught: sim.Stuck, edits: one("engine/advance.go",
-			`case h.wake.Seq == base.Seq+1 && h.young(commitPatience):`, `case h.wake.Seq > base.Seq && h.young(0):`),
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`case wake.Seq == base.Seq+1 && wake.young(r.now, commitPatience):`, `case wake.Seq > base.Seq && wake.young(r.now, 0):`),
 	},
 	{
 		name:   "rule 8: a timer that comes early is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`return done, h.Wakes.Send(ctx, h.wake) // rule 8, an early timer: sent again without a read`, `return done, nil`),
+			`return done, h.Wakes.Send(ctx, wake) // rule 8, an early timer: sent again without a read`, `return done, nil`),
 	},
 	{
 		name:   "rule 9: not what the token holds is applied",
 		caught: sim.HollowAnswer, edits: one("engine/calls.go",
-			`	return h.closed(c.Attempt, record), nil`, `	return h.closed(c.Attempt, c.Closing.Apply(token.Record{})), nil`),
+			`	return c.closed(closing.Attempt, record), nil`, `	return c.closed(closing.Attempt, closing.Closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 9: an outcome is put plainly",
@@ -304,7 +298,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: refused by a newer beat, the new due is not committed",
 		caught: sim.Stuck, edits: one("engine/calls.go",
-			`return machine.BeatSeen{At: h.Now(), Attempt: c.Attempt, Beat: record.LastBeat}, nil`, `return nil, nil`),
+			`return machine.BeatSeen{At: c.Now(), Attempt: closing.Attempt, Beat: record.LastBeat}, nil`, `return nil, nil`),
 	},
 	{
 		name:   "rule 9: a stop without ending",
@@ -360,37 +354,37 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 11: a young wake of an open token is dropped",
-		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`	case h.young(token.WakePatience):
-		h.earlyLooks++
-		return nil, h.resend(ctx, h.now.Add(resendDelay))
+		caught: sim.HollowAnswer, edits: one("engine/resolve.go",
+			`	case wake.young(r.now, token.WakePatience):
+		r.earlyLooks++
+		return nil, r.resend(ctx, wake, r.now.Add(resendDelay))
 	}`, `	}`),
 	},
 	{
 		name:   "rule 11: a wake sent again is young again",
-		caught: sim.TooManyMessages, edits: one("engine/advance.go",
+		caught: sim.TooManyMessages, edits: one("engine/resolve.go",
 			`	wake.Due = due
-`, `	wake.Due, wake.Sent = due, h.now
+`, `	wake.Due, wake.Sent = due, r.now
 `),
 	},
 	{
 		name:   "rule 11: another wake counts as the token's",
-		caught: sim.Stuck, edits: one("engine/advance.go",
-			`	case h.wake.Cause == state.Waiting.Handle():`, `	case h.wake.Cause != "":`),
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`	case wake.Cause == state.Waiting.Handle():`, `	case wake.Cause != "":`),
 	},
 	{
 		name:   "rule 11: a wake from the future is young until then",
-		caught: sim.TooManyMessages, edits: one("engine/advance.go", `h.now.Sub(h.wake.Sent).Abs() < patience`, `h.now.Sub(h.wake.Sent) < patience`),
+		caught: sim.TooManyMessages, edits: one("engine/wake.go", `now.Sub(w.Sent).Abs() < patience`, `now.Sub(w.Sent) < patience`),
 	},
 	{
 		name:   "rule 12: a start whose item is on its way is dropped",
 		caught: sim.Stuck, edits: one("engine/advance.go",
-			`h.wake.Cause == machine.CauseStart && h.young(startPatience):`, `h.wake.Cause == machine.CauseStart && h.young(0):`),
+			`wake.Cause == machine.CauseStart && wake.young(h.now, startPatience):`, `wake.Cause == machine.CauseStart && wake.young(h.now, 0):`),
 	},
 	{
 		name:   "rule 12: a stop whose request is on its way is dropped",
-		caught: sim.HollowAnswer, edits: one("engine/advance.go",
-			`case h.young(stopPatience):`, `case h.young(0):`),
+		caught: sim.HollowAnswer, edits: one("engine/resolve.go",
+			`case wake.young(r.now, stopPatience):`, `case wake.young(r.now, 0):`),
 	},
 	{
 		name:   "rule 12: the first item before the wake",
@@ -418,7 +412,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 13: the token stays open",
 		caught: sim.HollowAnswer, edits: one("engine/defect.go",
-			`record, err = h.TokenStore.Close(ctx, waiting.Handle(), closing)`, `_ = closing`),
+			`record, err = a.TokenStore.Close(ctx, waiting.Handle(), closing)`, `_ = closing`),
 	},
 	{
 		name: "rule 3: a commit keeps the timer being applied", from: olderSeeds + 1,
@@ -452,8 +446,8 @@ var mutants = []mutant{
 	{
 		name: "retry: the timer is not sent", from: olderSeeds + 1,
 		caught: sim.Stuck, edits: one("engine/commit.go",
-			`timer.Tag != "" && timer.Tag != d.liveTag {`,
-			`timer.Tag != "" && timer.Tag != d.liveTag && (d.state.Waiting == nil || d.state.Waiting.For != machine.WaitingForRetry) {`),
+			`if d.state.Timer.Tag != d.liveTag {`,
+			`if d.state.Timer.Tag != d.liveTag && (d.state.Waiting == nil || d.state.Waiting.For != machine.WaitingForRetry) {`),
 	},
 	{
 		name: "retry: without its pause", from: olderSeeds + 1,
@@ -577,12 +571,12 @@ var mutants = []mutant{
 	},
 	{
 		name:   "rule 8: a timer whose commit was lost is sent again",
-		caught: sim.TooManyMessages, edits: one("engine/advance.go",
-			`h.wake.Seq == base.Seq+1 && h.young(commitPatience)`, `h.wake.Seq >= base.Seq && h.wake.Seq > 0 && h.young(commitPatience)`),
+		caught: sim.TooManyMessages, edits: one("engine/resolve.go",
+			`wake.Seq == base.Seq+1 && wake.young(r.now, commitPatience)`, `wake.Seq >= base.Seq && wake.Seq > 0 && wake.young(r.now, commitPatience)`),
 	},
 	{
 		name:   "rule 4: a worker forgets its nonces",
-		caught: sim.Slow, edits: one("engine/commit.go", `	h.nonces = append(h.nonces, item.Nonce)
+		caught: sim.Slow, edits: one("engine/commit.go", `	d.nonces = append(d.nonces, item.Nonce)
 	if err`, `	if err`),
 	},
 	{
@@ -612,7 +606,7 @@ var mutants = []mutant{
 	{
 		name: "rule 15: the message is deleted though the lanes were not started", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/calls.go",
-			`		return nil, h.startLanes(ctx, c)`, `		_ = h.startLanes(ctx, c)
+			`		return nil, lanes.start(ctx, d.base.Execution, c)`, `		_ = lanes.start(ctx, d.base.Execution, c)
 		return nil, nil`),
 	},
 	{
@@ -639,8 +633,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 16: a timer that comes before the lane's first item is dropped", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/lanes.go", `	if h.young(commitPatience) {
-		return h.resend`, `	if h.young(0) {
+		caught: sim.Stuck, edits: one("engine/lanes.go", `	if wake.young(h.now, commitPatience) {
+		return h.resend`, `	if wake.young(h.now, 0) {
 		return h.resend`),
 	},
 	{
@@ -684,17 +678,17 @@ var mutants = []mutant{
 	{
 		name: "rule 17: the wake that ended a lane does not join it again", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/report_end.go",
-			`h.notifies(state.Notify) || state.Lane != nil || state.Awaited()`, `h.notifies(state.Notify) || state.Awaited()`),
+			`c.notifies(state.Notify) || state.Lane != nil || state.Awaited()`, `c.notifies(state.Notify) || state.Awaited()`),
 	},
 	{
 		name: "rule 17: a lane that joins again does not wake its parent", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/report_end.go",
-			`	return done, h.reportIfFinal(ctx, base, state)`, `	if lane := state.Lane; lane != nil {
+			`	return done, reporter{h.core}.reportIfFinal(ctx, base, state)`, `	if lane := state.Lane; lane != nil {
 		end := LaneEnd{Lane: lane.Index, Seq: base.Seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
 		_, err := h.Joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
 		return done, err
 	}
-	return done, h.reportIfFinal(ctx, base, state)`),
+	return done, reporter{h.core}.reportIfFinal(ctx, base, state)`),
 	},
 	{
 		name: "rule 19: a stop ends a log that waits for lanes", from: forkless + 1,
@@ -705,9 +699,9 @@ var mutants = []mutant{
 		name: "rule 19: the end does not wait for all lanes", from: forkless + 1,
 		caught: sim.Orphan, edits: one("engine/lanes.go",
 			`	case all:
-		return h.allJoined(ctx, state, record)
+		return f.allJoined(ctx, id, state, record)
 	case record`, `	case all, state.Ending != nil:
-		return h.allJoined(ctx, state, record)
+		return f.allJoined(ctx, id, state, record)
 	case record`),
 	},
 	{
@@ -725,16 +719,16 @@ var mutants = []mutant{
 		name: "rule 19: a log that is ending is not ended by its lanes", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/lanes.go",
 			`	case all:
-		return h.allJoined(ctx, state, record)
+		return f.allJoined(ctx, id, state, record)
 	case record`, `	case all && state.Ending == nil:
-		return h.allJoined(ctx, state, record)
+		return f.allJoined(ctx, id, state, record)
 	case record`),
 	},
 	{
 		name: "rule 19: the record is not read before the lanes are stopped", from: forkless + 1,
 		caught: sim.TooManyMessages, edits: one("engine/lanes.go",
 			`	if all {
-		return h.allJoined(ctx, state, record)
+		return f.allJoined(ctx, id, state, record)
 	}
 	lanes := record`, `	if record = NewJoinRecord(); all && err != nil {
 		return nil, err
@@ -743,7 +737,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 20: a lane without a log is not stopped", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/lanes.go", `		return h.stopBeforeStart(ctx, lane)`, `		return nil`),
+		caught: sim.Stuck, edits: one("engine/lanes.go", `		return h.stopBeforeStart(ctx, wake, lane)`, `		return nil`),
 	},
 	{
 		name: "rule 20: a lane that has ended is not joined by its stop", from: forkless + 1,
@@ -753,7 +747,7 @@ var mutants = []mutant{
 	{
 		name: "rule 17: a lane joins only with the wake that ended it", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/report_end.go",
-			`(h.wake.Cause == state.By || h.bringsResult(state))`, `h.wake.Cause == state.By`),
+			`(wake.Cause == state.By || wake.bringsResult(state))`, `wake.Cause == state.By`),
 	},
 	{
 		name: "rule 4: a commit between calls whose results are in memory", from: forkless + 1,
@@ -763,7 +757,7 @@ var mutants = []mutant{
 	{
 		name: "rule 4: a commit that is lost before the turn of a call loses the results", from: forkless + 1,
 		caught: sim.CalledTooOften, edits: one("engine/calls.go",
-			`			return token.Outcome{}, err // nothing was called`, `			clear(h.results)
+			`			return token.Outcome{}, err // nothing was called`, `			clear(c.results)
 			return token.Outcome{}, err // nothing was called`),
 	},
 	{
@@ -779,7 +773,7 @@ var mutants = []mutant{
 	{
 		name: "rule 25: the wake that ended a sub-flow does not report it again", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/report_end.go",
-			`h.notifies(state.Notify) || state.Lane != nil || state.Awaited()`, `h.notifies(state.Notify) || state.Lane != nil`),
+			`c.notifies(state.Notify) || state.Lane != nil || state.Awaited()`, `c.notifies(state.Notify) || state.Lane != nil`),
 	},
 	{
 		name: "rule 26: the sub-flow is told after the commit", from: forkless + 1,
@@ -798,8 +792,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 26: a sub-flow starts without a look at its step", from: forkless + 1,
-		caught: sim.OpenedInEnding, edits: one("engine/subflow.go",
-			`	if signal, err := h.parentLeft(ctx, state); signal != nil || err != nil {
+		caught: sim.OpenedInEnding, edits: one("engine/resolve.go",
+			`	if signal, err := r.parentLeft(ctx, state); signal != nil || err != nil {
 		return signal, err
 	}
 	return machine.Started`, `	return machine.Started`),
@@ -824,18 +818,18 @@ var mutants = []mutant{
 	{
 		name: "descendants: a start that another one preceded counts an end too many", from: awaited + 1,
 		caught: sim.Uncounted, edits: one("engine/subflow.go",
-			`h.uncount(ctx, start.Parent) // counted`,
-			"h.uncount(ctx, start.Parent)\n\t\th.uncount(ctx, start.Parent) // counted"),
+			`s.uncount(ctx, start.Parent) // counted`,
+			"s.uncount(ctx, start.Parent)\n		s.uncount(ctx, start.Parent) // counted"),
 	},
 	{
 		name: "descendants: a start is counted after it", from: awaited + 1,
 		caught: sim.Uncounted, edits: one("engine/subflow.go",
-			`	due, refused, err := h.enter(ctx, call)
+			`	due, refused, err := s.count(ctx, call)
 	if err != nil || refused.Failed() {
 		return refused, err
 	}
-`, `	due := h.Now()
-	defer func() { _, _, _ = h.enter(ctx, call) }()
+`, `	due := s.Now()
+	defer func() { _, _, _ = s.count(ctx, call) }()
 `),
 	},
 	{
@@ -870,8 +864,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "rule 26: a sub-flow does not hear of its step", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/advance.go",
-			`		return h.parentLeft(ctx, state)
+		caught: sim.Stuck, edits: one("engine/resolve.go",
+			`		return r.parentLeft(ctx, state)
 `, `		return nil, nil
 `),
 	},
@@ -882,9 +876,9 @@ var mutants = []mutant{
 	},
 	{
 		name: "restart: an ending that was lost is not continued by the stop of its lane", from: forkless + 1,
-		caught: sim.Stuck, edits: one("engine/advance.go",
+		caught: sim.Stuck, edits: one("engine/wake.go",
 			`state.Lane != nil && state.Ending != nil
-`, `state.Lane != nil && state.Ending != nil && h.CannotContinue != nil
+`, `state.Lane != nil && state.Ending != nil && w.Seq > 0
 `),
 	},
 	{
@@ -895,19 +889,19 @@ var mutants = []mutant{
 	{
 		name: "restart: a lane that has ended is not joined", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/recover.go",
-			`		return w.core.join(ctx, item.Seq, state)`, `		return nil`),
+			`		return reporter{&w.core}.join(ctx, item.Seq, state)`, `		return nil`),
 	},
 	{
 		name: "expiry: the log is extended after the commit", from: longLived + 1,
 		caught: sim.Vanished, edits: []edit{
-			{"engine/commit.go", "	if err := h.extendLog(ctx, d); err != nil {\n		return err\n	}\n", ""},
-			{"engine/commit.go", "	clear(h.results)\n	h.loader", "	if err := h.extendLog(ctx, d); err != nil {\n		return err\n	}\n	clear(h.results)\n	h.loader"},
+			{"engine/commit.go", "	if err := d.extendLog(ctx); err != nil {\n		return err\n	}\n", ""},
+			{"engine/commit.go", "	clear(d.results)\n	d.loader", "	if err := d.extendLog(ctx); err != nil {\n		return err\n	}\n	clear(d.results)\n	d.loader"},
 		},
 	},
 	{
 		name: "expiry: the log is not extended", from: longLived + 1,
-		caught: sim.Vanished, edits: one("engine/extend.go", `h.Log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {`,
-			`h.Log.Extend(ctx, d.state.Expires); err != nil {`),
+		caught: sim.Vanished, edits: one("engine/extend.go", `d.Log.Extend(ctx, d.state.Expires, lastingItems(items)...); err != nil {`,
+			`d.Log.Extend(ctx, d.state.Expires); err != nil {`),
 	},
 	{
 		name: "expiry: only the last items are extended", from: longLived + 1,
@@ -955,7 +949,7 @@ var mutants = []mutant{
 	{
 		name: "rule 7: the wake that ended an execution does not tell its target again", from: quiet + 1,
 		caught: sim.Untold, edits: one("engine/report_end.go",
-			`h.Ends != nil || h.notifies(state.Notify)`, `h.Ends != nil`),
+			`c.Ends != nil || c.notifies(state.Notify)`, `c.Ends != nil`),
 	},
 	{
 		name: "rearm: no timer", from: kept + 1,
@@ -975,11 +969,11 @@ var mutants = []mutant{
 	},
 	{
 		name: "rearm: the end is not reported again", from: kept + 1,
-		caught: sim.Stuck, edits: one("engine/rearm.go", `		return h.reportEndAgain(ctx, base, state)`, `		return done, nil`),
+		caught: sim.Stuck, edits: one("engine/rearm.go", `		return h.reportEndAgain(ctx, wake, base, state)`, `		return done, nil`),
 	},
 	{
 		name: "rearm: what was entered does not continue", from: kept + 1,
-		caught: sim.Stuck, edits: one("engine/rearm.go", `	return h.resumePending(ctx, base, state, entered)`, `	_ = entered
+		caught: sim.Stuck, edits: one("engine/rearm.go", `	return h.resumePending(ctx, wake, base, state, entered)`, `	_ = entered
 	return done, nil`),
 	},
 	{
@@ -991,12 +985,12 @@ var mutants = []mutant{
 	{
 		name: "rearm: no lanes", from: kept + 1,
 		caught: sim.Stuck, edits: one("engine/rearm.go",
-			`err = h.sendLanes(ctx, record.missing(base.Execution, waiting), h.wake.Cause)`, `err = nil`),
+			`err = h.sendLanes(ctx, record.missing(base.Execution, waiting), wake.Cause)`, `err = nil`),
 	},
 	{
 		name: "rearm: a lane without a log does not begin", from: kept + 1,
 		caught: sim.Stuck, edits: one("engine/lanes.go",
-			`	case h.wake.Cause == machine.CauseStart, h.isRearm():`, `	case h.wake.Cause == machine.CauseStart:`),
+			`	case wake.Cause == machine.CauseStart, wake.isRearm():`, `	case wake.Cause == machine.CauseStart:`),
 	},
 	{
 		name: "rearm: no wake of a join", from: kept + 1,
@@ -1006,16 +1000,16 @@ var mutants = []mutant{
 	{
 		name: "janitor: nothing ends", from: undead + 1,
 		caught: sim.Stuck, edits: one("engine/abandon.go",
-			`return AbandonedExecution, h.abandonNeeded(ctx, base, state, cause)`, `return AbandonedExecution, nil`),
+			`	err = a.endAt(ctx, base, state)`, `	err = nil`),
 	},
 	{
 		name: "janitor: an end is not reported", from: undead + 1,
-		caught: sim.Stuck, edits: one("engine/abandon.go", `case h.endedByWake(state): //`, `case state.Status == "": //`),
+		caught: sim.Stuck, edits: one("engine/abandon.go", `case a.endedBy(a.wake, state): //`, `case state.Status == "": //`),
 	},
 	{
 		name: "janitor: a lane does not begin", from: undead + 1,
 		caught: sim.Stuck, edits: one("engine/abandon.go",
-			`return h.wake.Cause == machine.CauseStart || h.isRearm(), nil`, `return h.isRearm(), nil`),
+			`return wake.Cause == machine.CauseStart || wake.isRearm(), nil`, `return wake.isRearm(), nil`),
 	},
 	{
 		name: "janitor: lanes have no messages", from: undead + 1,
@@ -1038,7 +1032,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "janitor: a lane that was not begun is not stopped", from: undead + 1,
-		caught: sim.Stuck, edits: one("engine/abandon.go", `return AbandonedExecution, h.stopBeforeStart(ctx, *state.Lane)`, `return AbandonedExecution, nil`),
+		caught: sim.Stuck, edits: one("engine/abandon.go", `return AbandonedExecution, a.stopBeforeStart(ctx, a.wake, *state.Lane)`, `return AbandonedExecution, nil`),
 	},
 	{
 		name: "rearm: no wake of a lane that failed", from: unswept + 1,
@@ -1048,18 +1042,18 @@ var mutants = []mutant{
 	{
 		name: "rearm: the time limit is not checked", from: unswept + 1,
 		caught: sim.Overdue, edits: one("engine/rearm.go",
-			`		return done, h.endIfOvertime(ctx, base, state)`, `		return done, nil`),
+			`		return done, h.endIfOvertime(ctx, wake, base, state)`, `		return done, nil`),
 	},
 	{
 		name: "rearm: the time limit of a fork is not checked", from: unswept + 1,
 		caught: sim.Overdue, edits: one("engine/rearm.go",
-			`		err = h.endIfOvertime(ctx, base, state)`, `		err = nil`),
+			`		err = h.endIfOvertime(ctx, wake, base, state)`, `		err = nil`),
 	},
 	{
 		name: "rearm: a sub-flow that ended does not report that again", from: unswept + 1,
-		caught: sim.Overdue, edits: one("engine/rearm.go",
-			`state.Waiting != nil && (state.Waiting.Child != nil || h.wake.Cause == machine.CauseRearmCalls)`,
-			`state.Waiting != nil && h.wake.Cause == machine.CauseRearmCalls`),
+		caught: sim.Overdue, edits: one("engine/wake.go",
+			`state.Waiting != nil && (state.Waiting.Child != nil || w.Cause == machine.CauseRearmCalls)`,
+			`state.Waiting != nil && w.Cause == machine.CauseRearmCalls`),
 	},
 	{
 		name: "janitor: a dead wake of a sweep ends nothing", from: unswept + 1,
