@@ -204,8 +204,7 @@ func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	if state.Status.Final() {
 		return &Error{CodeConflict, "", fmt.Errorf("the execution ended before, with the status %s", state.Status)}
 	}
-	now := c.core.Now()
-	if err := c.core.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseStop, Due: now, Sent: now}); err != nil {
+	if err := c.core.sendWake(ctx, id, machine.CauseStop); err != nil { // before the request (rule 12)
 		return wrap(op, err)
 	}
 	kept := token.Outcome{Error: name, Cause: cause}.Cut()
