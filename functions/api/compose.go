@@ -25,7 +25,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	tokens := p.TokensConfig(waits)
 	tokens.LimitHint = clients.Limits.Hints.Data
 	config := rest.Config{
-		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, External: waits, Schedules: schedules.NewManager(p, store), Log: p.Log,
+		Tokens: resume.NewTokens(tokens), Catalog: store, External: waits, Schedules: schedules.NewManager(p, store), Log: p.Log,
 		MaxInput: clients.Limits.Data, MaxResponse: function.MaxResponse,
 	}
 	polls := &sqs.Polls{Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now}

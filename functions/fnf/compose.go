@@ -25,7 +25,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)
 	config := fnf.Config{
-		Tokens: resume.NewTokens(tokens), Index: store, Flows: store, Check: catalogue.Check, MaxResponse: function.MaxResponse,
+		Tokens: resume.NewTokens(tokens), Catalog: store, Flows: store, Check: catalogue.Check, MaxResponse: function.MaxResponse,
 		Schedules: schedules.NewManager(p, store),
 		Region:    p.Config.Region, Now: time.Now, Log: p.Log, Audit: function.AuditLog(getenv),
 	}

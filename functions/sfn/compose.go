@@ -23,7 +23,7 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	tokens.By = token.ClosedByCallback
 	signers := parts.Secret(p, "WAITLESS_CLIENT_KEYS", clientkeys.Parse)
 	config := sfn.Config{
-		Tokens: resume.NewTokens(tokens), Store: store, MaxResponse: function.MaxResponse,
+		Tokens: resume.NewTokens(tokens), Catalog: store, MaxResponse: function.MaxResponse,
 		Region: p.Config.Region, Account: p.Text("WAITLESS_ACCOUNT"), Now: time.Now, Log: p.Log, Audit: function.AuditLog(getenv),
 	}
 	handler := func(ctx context.Context, _ *function.Request) (_ http.Handler, err error) {

@@ -389,11 +389,11 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 func (s *server) signedAPIs(system *local.System, store target.Store, schedules cron.Manager) http.Handler {
 	running := executions{system.Client, system}
 	ofFnf := fnf.Handler(fnf.Config{
-		Tokens: system.Callbacks, Executions: running, Index: store, Flows: store, Check: s.checkFlow, Await: system.Await, Pause: target.Pause,
+		Tokens: system.Callbacks, Executions: running, Catalog: store, Flows: store, Check: s.checkFlow, Await: system.Await, Pause: target.Pause,
 		MayWait: target.MayWait, Schedules: schedules, Region: "local", Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 	})
 	ofStepFunctions := sfn.Handler(sfn.Config{
-		Tokens: system.Callbacks, Executions: running, Store: store, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
+		Tokens: system.Callbacks, Executions: running, Catalog: store, Keys: s.keys, Now: time.Now, Log: s.log, Audit: s.log,
 		Region:  cmp.Or(s.setting("AWS_REGION"), s.Getenv("AWS_DEFAULT_REGION"), "us-east-1"),
 		Account: cmp.Or(s.Getenv("AWS_ACCOUNT_ID"), "000000000000"),
 	})

@@ -128,13 +128,6 @@ func DecodeRootRecord(stored []byte) (RootRecord, error) {
 	return r, d.Err()
 }
 
-// Index lists executions.
-type Index interface {
-	// Executions returns a page of the selected executions, the latest start first, and the token of the
-	// next page, "" after the last one. It may lag behind the log.
-	Executions(ctx context.Context, of Selection, after string, limit int) (ids []ID, next string, err error)
-}
-
 // rootLife is for how long a root's record is kept after its last change: longer than any execution.
 const rootLife = 2 * 366 * 24 * time.Hour
 

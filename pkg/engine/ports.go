@@ -281,6 +281,34 @@ type Flows interface {
 	NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error)
 }
 
+// Index lists executions. It may lag behind the log.
+type Index interface {
+	// Executions returns a page of the selected executions, the latest start first: at most limit ids. After is
+	// the text next of the previous page, empty for the first one; for any other text the error has
+	// [CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
+	Executions(ctx context.Context, of Selection, after string, limit int) (ids []ID, next string, err error)
+}
+
+// Catalog lists executions, and the definitions that [Flows] stores, for users.
+type Catalog interface {
+	Index
+
+	// Definitions returns the listed definitions by name, the latest of a name first. An empty name means all.
+	Definitions(ctx context.Context, name string) ([]Definition, error)
+
+	// FlowText returns the text of a listed definition. For any other, the error is [ErrNotFound].
+	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
+
+	// SetProperties replaces the properties of a listed definition, which are empty at first, if they equal
+	// before. If they differ, the error is [ErrConflict]; if the definition is not listed, [ErrNotFound].
+	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
+
+	// DeleteFlow takes the definition and its properties off the list until it is put again. The engine can still
+	// read it: executions that the index does not show yet need it, and histories name its steps. Deleting a
+	// definition that is not listed has no effect.
+	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
+}
+
 // Definition is an entry in a list of definitions.
 type Definition struct {
 	Flow machine.FlowRef

@@ -40,7 +40,7 @@ func (l *Log) addEntry(attributes item, execution engine.ID, head machine.Head) 
 	attributes[attrStatus] = textValue(string(status))
 }
 
-// Executions implements the index of the management API. It may lag behind the log by
+// Executions implements [engine.Index]. It may lag behind the log by
 // a moment.
 func (l *Log) Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error) {
 	before, err := base64.RawURLEncoding.DecodeString(after)

@@ -134,7 +134,7 @@ func (l *Log) Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error
 	return parsed, nil
 }
 
-// Definitions implements the list of flows of the management API.
+// Definitions implements [engine.Catalog].
 func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
 	condition, values := "p = :p", item{":p": binaryOf([]byte(flowsPartition))}
 	if name != "" {
@@ -186,7 +186,7 @@ func (l *Log) newest(ctx context.Context, op, name string) (newest engine.Defini
 	return list[0], false, nil
 }
 
-// FlowText implements the list of flows of the management API.
+// FlowText implements [engine.Catalog].
 func (l *Log) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
 	text, listed, err := l.text(ctx, flow)
 	if err == nil && !listed {
@@ -207,7 +207,7 @@ func (l *Log) text(ctx context.Context, flow machine.FlowRef) (text []byte, list
 	return bytesOf(found[attrBody]), found[attrCreated] != nil, err
 }
 
-// SetProperties implements the list of flows of the 2019-03-15 API.
+// SetProperties implements [engine.Catalog].
 func (l *Log) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
 	change := update{
 		op: "set the properties of flow " + flow.Name, expression: "SET d = :d",
@@ -230,7 +230,7 @@ func (l *Log) SetProperties(ctx context.Context, flow machine.FlowRef, before, p
 	return engine.ErrConflict
 }
 
-// DeleteFlow implements the list of flows of the management API.
+// DeleteFlow implements [engine.Catalog].
 func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	op := "delete flow " + flow.Name
 	return l.changeNewest(ctx, op, flow.Name, func(newest string, _ types.AttributeValue) (string, *types.Update, error) {

@@ -93,7 +93,7 @@ func API(system *local.System, lists Lists, schedules cron.Manager) http.Handler
 // apiWith is API with other job events than the events in the store.
 func apiWith(events rest.JobEvents, system *local.System, lists Lists, schedules cron.Manager) http.Handler {
 	return rest.Handler(rest.Config{
-		Engine: system.Client, Tokens: system.Tokens, Index: lists, Flows: lists, Schedules: schedules, Start: system.Start, CanStart: system.CanStart,
+		Engine: system.Client, Tokens: system.Tokens, Catalog: lists, Schedules: schedules, Start: system.Start, CanStart: system.CanStart,
 		Stop: system.Stop, Watch: system.Watch, Pause: Pause, MayWait: MayWait, Reasons: true, AwaitsTurn: system.AwaitsTurn,
 		Log: slog.New(slog.DiscardHandler), Blocked: func(flow *flow.Flow) string { return view.WithoutRunners(system.Missing(flow)) },
 		Undelivered: system.Undelivered, JobEvents: events,

@@ -11,7 +11,6 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
-	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/schedule"
 	"github.com/waitless/waitless/pkg/token"
@@ -53,10 +52,7 @@ type Store interface {
 
 // Lists has the lists of a store for its users.
 type Lists interface {
-	rest.Index
-	rest.Flows
-	// SetProperties replaces the properties of a listed definition if they equal before.
-	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
+	engine.Catalog
 	schedule.Store
 }
 

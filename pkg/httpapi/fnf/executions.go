@@ -105,7 +105,7 @@ func instant(t time.Time) string { return t.UTC().Format(machine.TimeFormat) }
 
 // execution returns the execution as it is shown, in which every token is masked.
 func (h handler) execution(ctx context.Context, state machine.State) (object, error) {
-	text, err := h.Flows.FlowText(ctx, state.Flow)
+	text, err := h.Catalog.FlowText(ctx, state.Flow)
 	if err != nil && !errors.Is(err, engine.ErrNotFound) { // the definition of a deleted flow is not shown
 		return nil, err
 	}
@@ -255,7 +255,7 @@ type page struct {
 
 // read adds some of the executions at next.
 func (p *page) read(ctx context.Context) error {
-	ids, next, err := p.Index.Executions(ctx, p.of, p.next, min(lookups, p.limit-len(p.executions)))
+	ids, next, err := p.Catalog.Executions(ctx, p.of, p.next, min(lookups, p.limit-len(p.executions)))
 	if err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (p *page) read(ctx context.Context) error {
 		}
 		if p.size >= p.fullPage() && i < len(ids)-1 { // the next page begins in between
 			p.full = true
-			_, p.next, err = p.Index.Executions(ctx, p.of, p.next, i+1)
+			_, p.next, err = p.Catalog.Executions(ctx, p.of, p.next, i+1)
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func newManagedWith(tb testing.TB, clock *local.Clock, requests func() time.Time
 	b := &fixture{Memory: &store.Memory{}, t: tb, clock: requests}
 	system := local.New(local.Config{Store: b.Memory, Clock: clock})
 	m := &managed{b, system, fnf.Config{
-		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Index: b.Memory, Flows: b.Memory, Await: system.Await,
+		Tokens: system.Callbacks, Executions: executions{system.Client, system}, Catalog: b.Memory, Flows: b.Memory, Await: system.Await,
 		Schedules: cron.Manager{Store: b.Memory, Trigger: &cron.Runner{}, Now: func() time.Time { return b.clock() }},
 		Region:    "local", Keys: clientkeys.Keys{keyID: {Secret: secret}}, Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),

@@ -112,7 +112,7 @@ func uuid(text string) string {
 // shown returns the flow in the form of the API.
 func (h handler) shown(ctx context.Context, f storedFlow) (object, error) {
 	definition := f.definitions[0].Flow
-	text, err := h.Flows.FlowText(ctx, definition)
+	text, err := h.Catalog.FlowText(ctx, definition)
 	shown := object{
 		"Id": f.id(), "Name": definition.Name, "Definition": string(text), "CreatedTime": instant(f.Created), "LastModifiedTime": instant(f.Modified),
 	}
@@ -127,7 +127,7 @@ func (h handler) shown(ctx context.Context, f storedFlow) (object, error) {
 
 // definitions returns the listed definitions of a flow, the latest first. A flow without any is an error.
 func (h handler) definitions(ctx context.Context, flow string) ([]engine.Definition, error) {
-	definitions, err := h.Flows.Definitions(ctx, flow)
+	definitions, err := h.Catalog.Definitions(ctx, flow)
 	if err == nil && len(definitions) == 0 {
 		err = refused(http.StatusNotFound, "FlowNotExists", fmt.Sprintf("Flow '%s' does not exist", flow))
 	}
@@ -159,7 +159,7 @@ func (h handler) createFlow(ctx context.Context, given parameters) (object, erro
 	if err := f.change(given); err != nil {
 		return nil, err
 	}
-	definitions, err := h.Flows.Definitions(ctx, name)
+	definitions, err := h.Catalog.Definitions(ctx, name)
 	if err == nil && len(definitions) > 0 {
 		err = flowExists(name)
 	}
@@ -198,7 +198,7 @@ func (h handler) store(ctx context.Context, given parameters, f storedFlow, conf
 	if err != nil {
 		return nil, err
 	}
-	err = h.Flows.SetProperties(ctx, current.Flow, current.Properties, stored)
+	err = h.Catalog.SetProperties(ctx, current.Flow, current.Properties, stored)
 	if errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrNotFound) {
 		err = conflict
 	}
@@ -250,7 +250,7 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 		return nil, err
 	}
 	for _, d := range slices.Backward(f.definitions) { // the newest one last: until then, starts use it
-		if err := h.Flows.DeleteFlow(ctx, d.Flow); err != nil {
+		if err := h.Catalog.DeleteFlow(ctx, d.Flow); err != nil {
 			return nil, err
 		}
 	}
@@ -261,7 +261,7 @@ func (h handler) deleteFlow(ctx context.Context, given parameters) (object, erro
 func (h handler) stopAll(ctx context.Context, flow string) error {
 	running := engine.Selection{Flow: flow, Statuses: []machine.Status{machine.StatusRunning}}
 	for after, more := "", true; more; more = after != "" {
-		ids, next, err := h.Index.Executions(ctx, running, after, lookups)
+		ids, next, err := h.Catalog.Executions(ctx, running, after, lookups)
 		if err != nil {
 			return err
 		}
@@ -285,7 +285,7 @@ func (h handler) listFlows(ctx context.Context, given parameters) (object, error
 	if after != "" && !flow.ValidName(after) {
 		return nil, invalid("InvalidArgument", "this NextToken is not that of a page before")
 	}
-	all, err := h.Flows.Definitions(ctx, "")
+	all, err := h.Catalog.Definitions(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -224,21 +224,21 @@ func TestRejectionsOfFlows(t *testing.T) {
 
 // busyFlows are flows that another request changes whenever one is about to store its own.
 type busyFlows struct {
-	fnf.Flows
+	engine.Catalog
 }
 
 func (b busyFlows) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
-	if err := b.Flows.SetProperties(ctx, flow, before, strings.Replace(properties, "mine", "theirs", 1)); err != nil {
+	if err := b.Catalog.SetProperties(ctx, flow, before, strings.Replace(properties, "mine", "theirs", 1)); err != nil {
 		return err
 	}
-	return b.Flows.SetProperties(ctx, flow, before, properties)
+	return b.Catalog.SetProperties(ctx, flow, before, properties)
 }
 
 func TestConcurrentUpdatesAreReported(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
 	m.put("f", onePass)
-	m.config.Flows = busyFlows{m.Memory}
+	m.config.Catalog = busyFlows{m.Memory}
 	m.api = fnf.Handler(m.config)
 	m.request("UpdateFlow Name=f Description=mine").want(t, 409, "ConcurrentUpdateError")
 	wantMembers(t, m.want("DescribeFlow Name=f"), map[string]any{"Description": "theirs"})

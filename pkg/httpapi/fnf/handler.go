@@ -32,46 +32,14 @@ type Executions interface {
 	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 }
 
-// Index lists executions. It may lag behind the log.
-type Index interface {
-	// Executions returns a page of executions of the flow, the latest start first: at most limit ids.
-	// After is the text next of the previous page, empty for the first one; any other text is an error
-	// with [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
-	// An empty status means all, [machine.StatusRunning] all that have not ended.
-	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
-}
-
-// Flows has the definitions of flows by name.
-type Flows interface {
-	// Put stores a definition and lists it, unless it is listed.
-	Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error)
-
-	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
-	// means all.
-	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
-
-	// FlowText returns the text of a listed definition. For any other, the error is
-	// [engine.ErrNotFound].
-	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
-
-	// SetProperties replaces the properties of a listed definition, which are empty at first, if they are
-	// those before. If they are others, the error is [engine.ErrConflict]; if the definition is not listed,
-	// [engine.ErrNotFound].
-	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
-
-	// DeleteFlow takes the definition and its properties off the list until it is put again. The engine can
-	// still read it. Deleting a definition that is not listed has no effect.
-	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
-}
-
 // Config configures a handler. Fields are required unless they say what nil means.
 type Config struct {
 	Tokens *resume.Tokens
-	// Executions, Index and Flows serve the actions on executions and flows. If Executions is nil,
+	// Executions, Catalog and Flows serve the actions on executions and flows. If Executions is nil,
 	// only outcomes of tasks are accepted.
 	Executions Executions
-	Index      Index
-	Flows      Flows
+	Catalog    engine.Catalog
+	Flows      engine.Flows
 	// Check returns the problems of a definition that package fdl cannot find. It may be nil.
 	Check func(*flow.Flow) flow.Problems
 	// Schedules manages the schedules of flows.

@@ -11,7 +11,7 @@ import (
 )
 
 func (h handler) listFlows(r *http.Request) (int, any, error) {
-	definitions, err := h.Flows.Definitions(r.Context(), r.URL.Query().Get("flow"))
+	definitions, err := h.Catalog.Definitions(r.Context(), r.URL.Query().Get("flow"))
 	list, now := flowsOf(definitions), time.Now()
 	for i := range list.Flows {
 		if err == nil {
@@ -77,7 +77,7 @@ func flowOf(d engine.Definition) Flow {
 
 // definitions returns the definitions of a flow. A flow without any is an error.
 func (h handler) definitions(r *http.Request) ([]engine.Definition, error) {
-	definitions, err := h.Flows.Definitions(r.Context(), r.PathValue("flow"))
+	definitions, err := h.Catalog.Definitions(r.Context(), r.PathValue("flow"))
 	if err == nil && len(definitions) == 0 {
 		err = noFlow(r)
 	}
@@ -95,7 +95,7 @@ func (h handler) showFlow(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	text, err := h.Flows.FlowText(r.Context(), found.Flow)
+	text, err := h.Catalog.FlowText(r.Context(), found.Flow)
 	flow := flowOf(found)
 	flow.Definition = string(text)
 	return http.StatusOK, flow, err
@@ -135,7 +135,7 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 		return 0, nil, err
 	}
 	for _, d := range slices.Backward(definitions) { // the newest one last: until then, starts use it
-		if err := h.Flows.DeleteFlow(r.Context(), d.Flow); err != nil {
+		if err := h.Catalog.DeleteFlow(r.Context(), d.Flow); err != nil {
 			return 0, nil, err
 		}
 	}
@@ -148,7 +148,7 @@ func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
 	var unfinished []engine.ID
 	for after, more := "", true; more && len(unfinished) == 0; more = after != "" {
 		var err error
-		if unfinished, after, err = h.Index.Executions(ctx, running(flow), after, 1); err != nil {
+		if unfinished, after, err = h.Catalog.Executions(ctx, running(flow), after, 1); err != nil {
 			return err
 		}
 	}

@@ -29,36 +29,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Index lists executions. It may lag behind the log.
-type Index interface {
-	// Executions returns a page of the selected executions, the latest start first: at most limit ids. After is the
-	// text next of the previous page, empty for the first one; any other text is an error with
-	// [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
-	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
-}
-
-// Flows lists the definitions that [engine.Flows] stores.
-type Flows interface {
-	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
-	// means all.
-	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
-
-	// FlowText returns the text of a listed definition. For any other, the error is
-	// [engine.ErrNotFound].
-	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
-
-	// DeleteFlow takes the definition off the list until it is put again. The engine can still read
-	// it: executions that the index does not show yet need it, and histories name its steps. Deleting
-	// a definition that is not listed has no effect.
-	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
-}
-
 // Config configures a handler. Fields are required unless they say what nil means.
 type Config struct {
-	Engine *engine.Client
-	Tokens *resume.Tokens
-	Index  Index
-	Flows  Flows
+	Engine  *engine.Client
+	Tokens  *resume.Tokens
+	Catalog engine.Catalog
 	// Schedules manages the schedules of flows.
 	Schedules cron.Manager
 	// External lists waits of external engines; nil means there are none.

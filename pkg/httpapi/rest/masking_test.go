@@ -160,7 +160,7 @@ func TestLargeResponsesAreLimited(t *testing.T) {
 	t.Parallel()
 	store := &store.Memory{}
 	system := local.New(local.Config{Store: store})
-	handler := checkedHandler(t, rest.Config{Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store})
+	handler := checkedHandler(t, rest.Config{Engine: system.Client, Tokens: system.Tokens, Catalog: store})
 	started, release := make(chan struct{}), make(chan struct{})
 	const room = 32
 	done := make(chan struct{}, room)

@@ -53,7 +53,7 @@ func (h handler) each(
 	ctx context.Context, of engine.Selection, after string, atOnce int, f func(engine.ID) (full bool, err error),
 ) (next string, err error) {
 	for looked := 0; ; looked += atOnce {
-		ids, behind, err := h.Index.Executions(ctx, of, after, atOnce)
+		ids, behind, err := h.Catalog.Executions(ctx, of, after, atOnce)
 		if err != nil {
 			return "", err
 		}

@@ -145,12 +145,12 @@ func TestAHistoryLargerThanAnAnswer(t *testing.T) {
 
 // wideIndex lists one execution more, unless it is listed.
 type wideIndex struct {
-	rest.Index
+	engine.Catalog
 	more engine.ID
 }
 
 func (i wideIndex) Executions(ctx context.Context, of engine.Selection, after string, limit int) ([]engine.ID, string, error) {
-	ids, next, err := i.Index.Executions(ctx, of, after, limit)
+	ids, next, err := i.Catalog.Executions(ctx, of, after, limit)
 	if slices.Contains(ids, i.more) {
 		return ids, next, err
 	}
@@ -170,7 +170,7 @@ func TestADamagedExecutionIsLeftOutOfLists(t *testing.T) {
 	}
 	var log strings.Builder
 	a.server.Config.Handler = checkedHandler(t, rest.Config{
-		Engine: a.system.Client, Tokens: a.system.Tokens, Index: wideIndex{store, damaged}, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Engine: a.system.Client, Tokens: a.system.Tokens, Catalog: wideIndex{store, damaged}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	if list, err := a.Executions(t.Context(), rest.Filter{}); err != nil || len(list) != 1 || list[0].Name != "one" {
 		t.Errorf("listed: %+v, error %v", list, err)
@@ -264,7 +264,7 @@ func TestTokensOfExternalEngines(t *testing.T) {
 	store := a.store
 	external := resumetest.WithExternalWaits(store)
 	a.server.Config.Handler = checkedHandler(t, rest.Config{
-		Engine: a.system.Client, Tokens: a.system.Tokens, Index: store, Flows: store, External: external,
+		Engine: a.system.Client, Tokens: a.system.Tokens, Catalog: store, External: external,
 	})
 	since := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
 	const waits = 60
@@ -449,7 +449,7 @@ outputMappings: [{target: text, source: $local.text}]
 // bounded gives the responses of the API a limit, and returns what notes the largest.
 func (a *api) bounded(most int) *bounded {
 	a.server.Config.Handler = checkedHandler(a.t, rest.Config{
-		Engine: a.system.Client, Tokens: a.system.Tokens, Index: a.store, Flows: a.store, Start: a.system.Start, MaxResponse: most,
+		Engine: a.system.Client, Tokens: a.system.Tokens, Catalog: a.store, Start: a.system.Start, MaxResponse: most,
 	})
 	seen := &bounded{RoundTripper: a.HTTP.Transport}
 	a.HTTP.Transport = seen

@@ -84,7 +84,7 @@ func (h handler) rearm(r *http.Request) (int, any, error) {
 // rearmPage rearms a page of the selected executions.
 func (h handler) rearmPage(ctx context.Context, of engine.Selection, form Rearm) (RearmedPage, error) {
 	p := RearmedPage{Rearmed: []Rearmed{}}
-	ids, next, err := h.Index.Executions(ctx, of, form.After, rearmAtOnce)
+	ids, next, err := h.Catalog.Executions(ctx, of, form.After, rearmAtOnce)
 	if err != nil {
 		return p, err
 	}

@@ -45,7 +45,7 @@ func newAPI(t *testing.T) *api {
 	t.Cleanup(server.Close)
 	a := &api{Client: &rest.Client{Base: server.URL, HTTP: server.Client()}, t: t, store: store, keys: store.Keys(), system: system, server: server, now: begin}
 	a.config = rest.Config{
-		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Start: system.Start, Stop: system.Stop, Log: slog.New(slog.DiscardHandler),
+		Engine: system.Client, Tokens: system.Tokens, Catalog: store, Start: system.Start, Stop: system.Stop, Log: slog.New(slog.DiscardHandler),
 		Schedules: cron.Manager{Store: store, Trigger: cron.Unfired{}, Now: func() time.Time { return a.now }},
 	}
 	a.serve()
@@ -310,7 +310,7 @@ func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 	a := newAPI(t)
 	var log strings.Builder
 	a.server.Config.Handler = checkedHandler(t, rest.Config{
-		Engine: a.system.Client, Tokens: a.system.Tokens, Index: brokenIndex{errors.New("secret detail")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Engine: a.system.Client, Tokens: a.system.Tokens, Catalog: brokenIndex{err: errors.New("secret detail")}, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	_, err := a.Executions(t.Context(), rest.Filter{})
 	wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, "something inside failed")
@@ -319,7 +319,10 @@ func TestInternalErrorsAreLoggedAndNotReturned(t *testing.T) {
 	}
 }
 
-type brokenIndex struct{ err error }
+type brokenIndex struct {
+	engine.Catalog
+	err error
+}
 
 func (b brokenIndex) Executions(context.Context, engine.Selection, string, int) ([]engine.ID, string, error) {
 	return nil, "", b.err
@@ -353,7 +356,7 @@ func TestRefusedRightsAreNamed(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t)
 			a.server.Config.Handler = checkedHandler(t, rest.Config{
-				Engine: a.system.Client, Tokens: a.system.Tokens, Log: slog.New(slog.DiscardHandler), Index: brokenIndex{fmt.Errorf("rearm: %w", tt.err)},
+				Engine: a.system.Client, Tokens: a.system.Tokens, Log: slog.New(slog.DiscardHandler), Catalog: brokenIndex{err: fmt.Errorf("rearm: %w", tt.err)},
 			})
 			_, err := a.Rearm(t.Context(), rest.Rearm{})
 			wantRefused(t, err, http.StatusInternalServerError, engine.CodeInternal, tt.want)
@@ -371,7 +374,7 @@ func TestTruncatedRequestsAreInvalid(t *testing.T) {
 	system := local.New(local.Config{Store: store})
 	var log strings.Builder
 	handler := checkedHandler(t, rest.Config{
-		Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Engine: system.Client, Tokens: system.Tokens, Catalog: store, Log: slog.New(slog.NewTextHandler(&log, nil)),
 	})
 	for path, method := range map[string]string{"/flows/a": http.MethodPut, "/flows/a/executions": http.MethodPost, "/tokens/a.token/success": http.MethodPost} {
 		body := io.MultiReader(strings.NewReader("{"), iotest.ErrReader(errors.New("hung up")))

@@ -53,7 +53,7 @@ func newWaits(t *testing.T) *waits {
 		return w.counter
 	}}})
 	w.handler = checkedHandler(t, rest.Config{
-		Engine: w.system.Client, Tokens: w.system.Tokens, Index: store, Flows: store, Start: w.system.Start, Stop: w.system.Stop,
+		Engine: w.system.Client, Tokens: w.system.Tokens, Catalog: store, Start: w.system.Start, Stop: w.system.Stop,
 		Log: slog.New(slog.DiscardHandler), Watch: w.system.Watch, MayWait: func(context.Context) bool { return !w.isFull },
 	})
 	ctx, stop := context.WithCancel(t.Context())
@@ -341,7 +341,7 @@ func TestStreamEndsWithTheRun(t *testing.T) {
 }
 
 // panicking is a list that cannot be read.
-type panicking struct{ rest.Index }
+type panicking struct{ engine.Catalog }
 
 func (panicking) Executions(context.Context, engine.Selection, string, int) ([]engine.ID, string, error) {
 	panic("damaged")
@@ -351,7 +351,7 @@ func (panicking) Executions(context.Context, engine.Selection, string, int) ([]e
 func TestAPanicLeavesThePlaceOfALargeResponse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		handler := checkedHandler(t, rest.Config{Index: panicking{}, Log: slog.New(slog.DiscardHandler)})
+		handler := checkedHandler(t, rest.Config{Catalog: panicking{}, Log: slog.New(slog.DiscardHandler)})
 		for range 40 { // more than there are places
 			func() {
 				defer func() {

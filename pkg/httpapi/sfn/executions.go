@@ -150,7 +150,7 @@ func (h handler) listExecutions(ctx context.Context, r request) (object, error) 
 		return nil, err
 	}
 	of := engine.Selection{Flow: definitions[0].Flow.Name, Statuses: filters[r.StatusFilter]}
-	ids, next, err := h.Store.Executions(ctx, of, r.NextToken, min(limit, mostLookups))
+	ids, next, err := h.Catalog.Executions(ctx, of, r.NextToken, min(limit, mostLookups))
 	if engine.CodeOf(err) == engine.CodeInvalid {
 		err = errPageToken
 	}

@@ -33,27 +33,11 @@ type Executions interface {
 	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 }
 
-// Store lists executions and definitions. The list of executions may lag behind.
-type Store interface {
-	// Executions returns a page of executions of the flow, the latest start first: at most limit ids.
-	// After is the text next of the previous page, empty for the first one; any other text is an error
-	// with [engine.CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
-	// An empty status means all, [machine.StatusRunning] all that have not ended.
-	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
-
-	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
-	// means all.
-	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
-
-	// FlowText returns the text of a listed definition.
-	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
-}
-
 // Config configures a handler. Fields are required unless they say what zero means.
 type Config struct {
 	Tokens     *resume.Tokens
 	Executions Executions
-	Store      Store
+	Catalog    engine.Catalog
 	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Histories have shorter pages for
 	// it, and values that have no room are left out. 0 means no limit.
 	MaxResponse int

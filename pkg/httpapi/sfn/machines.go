@@ -39,7 +39,7 @@ func (h handler) definitions(ctx context.Context, arn string) ([]engine.Definiti
 	if err != nil {
 		return nil, err
 	}
-	definitions, err := h.Store.Definitions(ctx, names[0])
+	definitions, err := h.Catalog.Definitions(ctx, names[0])
 	if err == nil && len(definitions) == 0 {
 		err = invalid("StateMachineDoesNotExist", fmt.Sprintf("State Machine Does Not Exist: '%s'", arn))
 	}
@@ -54,7 +54,7 @@ func (h handler) describeMachine(ctx context.Context, r request) (object, error)
 	if err != nil {
 		return nil, err
 	}
-	text, err := h.Store.FlowText(ctx, definitions[0].Flow)
+	text, err := h.Catalog.FlowText(ctx, definitions[0].Flow)
 	shown := h.machine(definitions[len(definitions)-1])
 	shown["status"], shown["definition"], shown["revisionId"] = "ACTIVE", string(text), definitions[0].Flow.Hash
 	return shown, err
@@ -89,7 +89,7 @@ func (h handler) listMachines(ctx context.Context, r request) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := h.Store.Definitions(ctx, "")
+	all, err := h.Catalog.Definitions(ctx, "")
 	list, last := []object{}, ""
 	for i, definition := range all {
 		name := definition.Flow.Name

@@ -70,7 +70,7 @@ func newFixtureBy(tb testing.TB, clock *local.Clock) *fixture {
 	f := &fixture{Memory: &store.Memory{}, t: tb}
 	f.system = local.New(local.Config{Store: f.Memory, Clock: clock})
 	f.config = sfn.Config{
-		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system}, Store: f.Memory, Region: "eu-west-1", Account: "123456789012",
+		Tokens: f.system.Callbacks, Executions: executions{f.system.Client, f.system}, Catalog: f.Memory, Region: "eu-west-1", Account: "123456789012",
 		Keys: clientkeys.Keys{keyID: {Secret: secret}, "short": {Secret: "short"}}, Now: time.Now, Log: slog.New(slog.NewJSONHandler(&f.log, nil)),
 	}
 	return f

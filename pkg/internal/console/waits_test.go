@@ -24,7 +24,7 @@ func newExternal(t *testing.T, open func(string) resume.ExternalWait) (f *fixtur
 	store := &store.Memory{}
 	system := local.New(local.Config{Store: store, Clock: local.NewClock(nil)})
 	external := resumetest.WithExternalWaits(store)
-	api = target.ClientOf(rest.Handler(rest.Config{Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store, External: external}))
+	api = target.ClientOf(rest.Handler(rest.Config{Engine: system.Client, Tokens: system.Tokens, Catalog: store, External: external}))
 	handle = store.Keys().Handle(token.ID{Execution: [12]byte{7}, Flags: token.FlagExternal, Expires: time.Now().Add(48 * time.Hour)})
 	if _, err := external.Open(t.Context(), handle, open(handle)); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func BenchmarkList(b *testing.B) {
 	if err := system.Run(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	server := httptest.NewServer(rest.Handler(rest.Config{Engine: system.Client, Tokens: system.Tokens, Index: store, Flows: store}))
+	server := httptest.NewServer(rest.Handler(rest.Config{Engine: system.Client, Tokens: system.Tokens, Catalog: store}))
 	b.Cleanup(server.Close)
 	client := &rest.Client{Base: server.URL, HTTP: http.DefaultClient}
 	b.ReportAllocs()

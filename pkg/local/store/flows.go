@@ -138,7 +138,7 @@ func (s *Keyed) Newest(ctx context.Context, name string) (machine.FlowRef, error
 // instantSize is the size of an instant on the list. The properties of the definition follow it.
 const instantSize = 8
 
-// Definitions implements the list of flows of the management API.
+// Definitions implements [engine.Catalog].
 func (s *Keyed) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
 	return read(ctx, s, operation{name: "list flows"}, func() ([]engine.Definition, error) { return s.definitions(name) })
 }
@@ -184,7 +184,7 @@ func decodeDefinition(flow machine.FlowRef, entry []byte) (engine.Definition, er
 	}, nil
 }
 
-// FlowText implements the list of flows of the management API.
+// FlowText implements [engine.Catalog].
 func (s *Keyed) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error) {
 	return read(ctx, s, operation{name: "read flow " + flow.Name}, func() (text []byte, err error) {
 		_, listed, err := s.db.Get(listedKey(flow))
@@ -198,7 +198,7 @@ func (s *Keyed) FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, err
 	})
 }
 
-// SetProperties implements the list of flows of the 2019-03-15 API.
+// SetProperties implements [engine.Catalog].
 func (s *Keyed) SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error {
 	key := listedKey(flow)
 	op := operation{name: "set the properties of flow " + flow.Name}
@@ -218,7 +218,7 @@ func (s *Keyed) SetProperties(ctx context.Context, flow machine.FlowRef, before,
 	})
 }
 
-// DeleteFlow implements the list of flows of the management API. The text stays: executions of it
+// DeleteFlow implements [engine.Catalog]. The text stays: executions of it
 // may not have ended, and histories name its steps.
 func (s *Keyed) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	return s.stepFlow(ctx, "delete flow "+flow.Name, flow, func() ([]Entry, error) {

@@ -137,7 +137,7 @@ func (s *Keyed) headOf(item engine.Item) machine.Head {
 	return head
 }
 
-// Executions implements the index of the management API. It reads the entries of the page and the one behind it, of each
+// Executions implements [engine.Index]. It reads the entries of the page and the one behind it, of each
 // status a few, and without a flow a few of each flow. A page token is the last place of the page.
 func (s *Keyed) Executions(
 	ctx context.Context, of engine.Selection, after string, limit int,

@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -15,14 +14,7 @@ import (
 // DefinitionList is the list of a store's definitions, which the APIs show and change.
 type DefinitionList interface {
 	engine.Flows
-	Definitions(ctx context.Context, name string) ([]engine.Definition, error)
-	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
-	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
-
-	// SetProperties replaces the properties of a listed definition, which are empty at first, if they are
-	// those before. If they are others, the error is [engine.ErrConflict]; if the definition is not listed,
-	// [engine.ErrNotFound].
-	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
+	engine.Catalog
 }
 
 // Definitions is the suite of a [DefinitionList].

@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,7 @@ import (
 // IndexedLog is a log and the list of its executions.
 type IndexedLog interface {
 	engine.Log
-	Executions(ctx context.Context, of engine.Selection, after string, limit int) (ids []engine.ID, next string, err error)
+	engine.Index
 }
 
 // Index is the suite of an [IndexedLog]. The store's clock stands at 2026-01-31
