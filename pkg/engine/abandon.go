@@ -36,6 +36,7 @@ const (
 // wake was dead-lettered). The item always fits, and no function is called. After an error, call it again later: nothing is lost.
 func (j *Janitor) Abandon(ctx context.Context, wake Wake, cause error) (Abandoned, error) {
 	a := abandonment{newHandler(&j.core), wake, cause.Error()}
+	a.now = j.core.Now()
 	result, err := a.endIfNeeded(ctx)
 	if CodeOf(err) == CodeTooNew {
 		return AbandonedNot, nil

@@ -59,11 +59,13 @@ type handler struct {
 	conflicts int
 	// redelivered says that an earlier delivery of the wake may have committed the latest item.
 	redelivered bool
+	remembered  memory // of the session
 }
 
 func newHandler(c *core) *handler {
-	m := &memory{results: map[machine.Attempt]*result{}, loader: c.newValueLoader()}
-	return &handler{resolver: resolver{session: session{c, m}, now: c.Now()}}
+	h := &handler{remembered: memory{results: map[machine.Attempt]*result{}, loader: c.newValueLoader()}}
+	h.session = session{c, &h.remembered}
+	return h
 }
 
 // session is what the roles have in common that apply one wake.

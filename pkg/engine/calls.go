@@ -67,9 +67,14 @@ func (c calls) recordSubmission(ctx context.Context, attempt machine.Attempt, ha
 // a failed submission (rule 5).
 func (c calls) queue(ctx context.Context, q machine.QueueTask, env machine.Env) (machine.Signal, error) {
 	task := Task{Call: q.Call, Handle: q.Handle, Await: q.Await, AtMostOnce: q.AtMostOnce, TimeLimit: env.TimeLimits[q.Resource.Text]}
-	task, err := c.withLargeInput(ctx, task)
+	input, err := c.keepApart(ctx, q.Handle, q.Input)
 	if err != nil {
 		return nil, err
+	}
+	if !input.IsComplete() { // too large for a message
+		var e value.Encoder
+		e.Value(input)
+		task.LargeInput, task.Call.Input = string(e.Bytes()), value.Missing()
 	}
 	// The draft's keys may be newer than those of this process, which may be gone when the task runs.
 	task.MAC = env.Keys.MAC(taskMAC, task.authenticated())

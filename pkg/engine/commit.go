@@ -80,8 +80,12 @@ const usualEvents = 7
 
 // apply applies a signal to the draft.
 func (d *draft) apply(ctx context.Context, signal machine.Signal) error {
-	if err := d.reloadState(); err != nil {
-		return err
+	if d.wroteLarge { // large values now refer to the item: without the state in it, the next item would repeat them
+		var err error
+		if d.state, err = decodeState(d.base); err != nil {
+			return err
+		}
+		d.wroteLarge = false
 	}
 	d.env.Tag = d.NewNonce()
 	d.events = slices.Grow(d.events, usualEvents)
@@ -197,30 +201,7 @@ func (d *draft) commit(ctx context.Context) error {
 	events := machine.WithItems(d.items, d.events)
 	d.Observer.Committed(item.Execution, d.state, events)
 	d.trace(events)
-	d.noteUnmapped()
-	d.base, d.liveTag, d.sources, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
-	d.sharing, d.items, d.expires = 0, d.state.Items(), d.state.Expires
-	clear(d.events) // what they refer to may be collected
-	d.events = d.events[:0]
-	*d.room = d.events
-	d.leave(ctx, d.state)
-	return reporter{d.core}.reportIfFinal(ctx, item, d.state)
-}
-
-// reloadState reads back the committed state if large values in it now refer to its item. Without that, the
-// next item of the draft would repeat these values.
-func (d *draft) reloadState() (err error) {
-	if d.wroteLarge {
-		d.state, err = decodeState(d.base)
-		d.wroteLarge = false
-	}
-	return err
-}
-
-// noteUnmapped collects the unmapped sources of a committed draft. A draft that lost a race is made again
-// and reports them again.
-func (d *draft) noteUnmapped() {
-	for _, source := range d.sources {
+	for _, source := range d.sources { // a draft that lost a race is made again, and reports them again
 		if d.unmapped == nil {
 			d.unmapped = &UnmappedSources{Flow: d.state.Flow, Execution: d.state.Execution}
 		}
@@ -228,6 +209,13 @@ func (d *draft) noteUnmapped() {
 			d.unmapped.Mappings = append(d.unmapped.Mappings, source)
 		}
 	}
+	d.base, d.liveTag, d.sources, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
+	d.sharing, d.items, d.expires = 0, d.state.Items(), d.state.Expires
+	clear(d.events) // what they refer to may be collected
+	d.events = d.events[:0]
+	*d.room = d.events
+	d.leave(ctx, d.state)
+	return reporter{d.core}.reportIfFinal(ctx, item, d.state)
 }
 
 func checkSize(item Item) error {

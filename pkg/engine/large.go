@@ -119,14 +119,6 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// apart collects parts of an execution. It is nil without a store for them.
-func (c *core) apart(execution ID) *value.Apart {
-	if c.LargeValues == nil {
-		return nil
-	}
-	return &value.Apart{From: machine.ApartFrom, Name: func() string { return newPartRef(execution).String() }}
-}
-
 // storeParts stores the parts of what is committed next. If that is never committed, they are of no use to
 // anyone and expire.
 func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.Time) error {
@@ -146,23 +138,12 @@ func (c *core) keepApart(ctx context.Context, handle string, v value.Value) (val
 	if c.LargeValues == nil || v.Size() <= machine.MaxData || !ok {
 		return v, nil
 	}
-	e := &value.Encoder{Apart: c.apart(id.Execution)}
+	e := &value.Encoder{Apart: &value.Apart{From: machine.ApartFrom, Name: func() string { return newPartRef(id.Execution).String() }}}
 	e.Value(v)
 	if err := c.storeParts(ctx, e.Apart.Parts, c.Limits.TokenPartExpiry(id.Expires, c.Now())); err != nil {
 		return value.Value{}, err
 	}
 	return value.NewDecoder(e.Bytes()).Value(), nil
-}
-
-// withLargeInput returns the task, whose input is kept apart if it is too large for a message.
-func (c *core) withLargeInput(ctx context.Context, task Task) (Task, error) {
-	input, err := c.keepApart(ctx, task.Handle, task.Call.Input)
-	if err == nil && !input.IsComplete() {
-		var e value.Encoder
-		e.Value(input)
-		task.LargeInput, task.Call.Input = string(e.Bytes()), value.Missing()
-	}
-	return task, err
 }
 
 // withInput returns the task with its input.

@@ -134,7 +134,15 @@ func (r *taskRun) callAndRecord(ctx context.Context) (token.Record, error) {
 	return r.untilRecorded(ctx, func() (token.Record, error) {
 		switch {
 		case r.task.Await:
-			return r.closeAwaited(ctx, kept)
+			closing := token.CloseOp{Outcome: kept, By: token.ClosedByTask, At: r.Now()}
+			if kept.Output.Size() > machine.MaxData {
+				closing.Outcome = machine.ObjectOutcome(r.task.Call.Step, kept)
+				var err error
+				if closing.Outcome.Output, err = r.keepApart(ctx, r.task.Handle, closing.Outcome.Output); err != nil {
+					return token.Record{}, err
+				}
+			}
+			return r.TokenStore.Close(ctx, r.task.Handle, closing)
 		case outcome.Failed():
 			return r.TokenStore.Close(ctx, r.task.Handle, token.CloseOp{Outcome: kept, By: token.ClosedBySubmit, At: r.Now()})
 		case kept.Failed(), kept.Output.Size() > machine.MaxReply: // too large: nothing but the history would have it
@@ -142,17 +150,6 @@ func (r *taskRun) callAndRecord(ctx context.Context) (token.Record, error) {
 		}
 		return r.TokenStore.Reply(ctx, r.task.Handle, token.ReplyOp{Reply: kept.Output})
 	})
-}
-
-// closeAwaited closes the token of an awaited call with its outcome.
-func (r *taskRun) closeAwaited(ctx context.Context, outcome token.Outcome) (_ token.Record, err error) {
-	if outcome.Output.Size() > machine.MaxData {
-		outcome = machine.ObjectOutcome(r.task.Call.Step, outcome)
-		if outcome.Output, err = r.keepApart(ctx, r.task.Handle, outcome.Output); err != nil {
-			return token.Record{}, err
-		}
-	}
-	return r.TokenStore.Close(ctx, r.task.Handle, token.CloseOp{Outcome: outcome, By: token.ClosedByTask, At: r.Now()})
 }
 
 // untilRecorded repeats a failed update: otherwise another runner would repeat the call, or must not.

@@ -188,30 +188,22 @@ func (c *Config) setDefaults() {
 
 // compose makes the parts of the system that work on its ports.
 func (s *System) compose() {
-	config, observer := s.config, queueObserver{s.config.Observer, s.queue, s.stops, s.changes}
-	roles, keys, generation, now := config.Roles.orDefault(), config.Store.Keys(), config.Store.Generation(), config.Clock.Now
-	store := roles.Store(config.Store)
-	s.worker = must(roles.Worker(engine.Config{
-		Log: config.Store, Flows: config.Store, TokenStore: tokensOfWorkers{config.Store}, Stops: config.Store, Joins: config.Store, Wakes: s.queue,
-		Descendants: config.Store, Index: config.Store, Pauses: config.Store,
-		LargeValues: config.Store,
-		Caller:      awaitedTasks{config.Tasks, s}, TaskQueue: s.tasks, Notices: s.notices,
-		Keys: keys, CallbackBase: config.CallbackBase, Generation: generation, Now: now, Limits: config.Limits, Observer: observer,
-		Tracer: config.Tracer,
-		CannotContinue: func(state machine.State) bool {
-			return s.cannotContinue.has(state)
-		},
-	}))
-	s.runner = must(roles.TaskRunner(engine.Config{
-		TokenStore: config.Store, Wakes: s.queue, Caller: config.Tasks, Keys: keys, Generation: generation, Now: now,
-		Limits: config.Limits, Observer: observer, LargeValues: config.Store,
-	}))
-	s.Client = must(engine.NewClient(engine.Config{
-		Log: store, Flows: store, TokenStore: store, Stops: store, Descendants: store, Index: store, Pauses: store,
-		LargeValues: store, Wakes: s.queue, Keys: keys,
-		Now: now, Limits: config.Limits, Observer: observer, Notify: config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces,
-		Check: config.Check,
-	}))
+	config, roles := s.config, s.config.Roles.orDefault()
+	on := func(store Store) engine.Config {
+		return engine.Config{
+			Log: store, Flows: store, TokenStore: store, Stops: store, Joins: store, Descendants: store, Index: store, Pauses: store,
+			LargeValues: store, Wakes: s.queue, Caller: config.Tasks, TaskQueue: s.tasks, Notices: s.notices,
+			Keys: config.Store.Keys(), CallbackBase: config.CallbackBase, Generation: config.Store.Generation(), Now: config.Clock.Now,
+			CannotContinue: s.cannotContinue.has, Limits: config.Limits, Tracer: config.Tracer,
+			Observer: queueObserver{config.Observer, s.queue, s.stops, s.changes},
+			Notify:   config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces, Check: config.Check,
+		}
+	}
+	worker, store := on(config.Store), roles.Store(config.Store)
+	worker.TokenStore, worker.Caller = tokensOfWorkers{config.Store}, awaitedTasks{config.Tasks, s}
+	s.worker = must(roles.Worker(worker))
+	s.runner = must(roles.TaskRunner(on(config.Store)))
+	s.Client = must(engine.NewClient(on(store)))
 	s.Tokens, s.Callbacks = s.newTokens(store, token.ClosedByHand), s.newTokens(store, token.ClosedByCallback)
 	s.newJobs()
 }

@@ -1032,7 +1032,8 @@ var mutants = []mutant{
 	},
 	{
 		name: "janitor: a lane that was not begun is not stopped", from: undead + 1,
-		caught: sim.Stuck, edits: one("engine/abandon.go", `return AbandonedExecution, a.stopBeforeStart(ctx, a.wake, *state.Lane)`, `return AbandonedExecution, nil`),
+		caught: sim.Stuck, edits: one("engine/abandon.go",
+			`return AbandonedExecution, a.stopBeforeStart(ctx, a.wake, *state.Lane)`, `return AbandonedExecution, nil`),
 	},
 	{
 		name: "rearm: no wake of a lane that failed", from: unswept + 1,
