@@ -89,59 +89,34 @@ func (e *Exporter) Flush(ctx context.Context) {
 	spans := e.waiting
 	e.waiting = nil
 	e.mu.Unlock()
-	spans = e.recent(spans)
+	if e.Oldest > 0 {
+		all, since := len(spans), e.Now().Add(-e.Oldest)
+		spans = slices.DeleteFunc(spans, func(s Span) bool { return s.Start.Before(since) })
+		e.drop(all - len(spans))
+		slices.SortStableFunc(spans, func(a, b Span) int { return a.Start.Compare(b.Start) })
+	}
 	for len(spans) > 0 {
-		count := e.batch(spans)
+		count := min(len(spans), maxSpans)
+		isFar := func(s Span) bool { return e.Window > 0 && s.Start.Sub(spans[0].Start) > e.Window }
+		if far := slices.IndexFunc(spans[:count], isFar); far > 0 {
+			count = far
+		}
 		rejected, retry, err := e.send(ctx, spans[:count])
-		e.report(err)
+		if err != nil && !e.failing {
+			e.Warn(err)
+		}
+		e.failing = err != nil
 		if retry {
-			e.putBack(spans)
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			room := min(len(spans), maxWaiting-len(e.waiting))
+			e.drop(len(spans) - room)
+			e.waiting = append(spans[len(spans)-room:], e.waiting...)
 			return
 		}
 		e.drop(rejected)
 		spans = spans[count:]
 	}
-}
-
-// recent returns the spans that are not too old, the first one that began first.
-func (e *Exporter) recent(spans []Span) []Span {
-	if e.Oldest == 0 {
-		return spans
-	}
-	since := e.Now().Add(-e.Oldest)
-	recent := slices.DeleteFunc(spans, func(s Span) bool { return s.Start.Before(since) })
-	e.drop(len(spans) - len(recent))
-	slices.SortStableFunc(recent, func(a, b Span) int { return a.Start.Compare(b.Start) })
-	return recent
-}
-
-// batch is how many of the spans the next request has.
-func (e *Exporter) batch(spans []Span) int {
-	count := min(len(spans), maxSpans)
-	if e.Window == 0 {
-		return count
-	}
-	if far := slices.IndexFunc(spans[:count], func(s Span) bool { return s.Start.Sub(spans[0].Start) > e.Window }); far > 0 {
-		return far
-	}
-	return count
-}
-
-// putBack keeps spans for the next Flush, as far as there is room.
-func (e *Exporter) putBack(spans []Span) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	room := min(len(spans), maxWaiting-len(e.waiting))
-	e.drop(len(spans) - room)
-	e.waiting = append(spans[len(spans)-room:], e.waiting...)
-}
-
-// report warns of the first error.
-func (e *Exporter) report(err error) {
-	if err != nil && !e.failing {
-		e.Warn(err)
-	}
-	e.failing = err != nil
 }
 
 // send sends one request. It returns how many spans were rejected, and whether to send them again.
@@ -166,28 +141,19 @@ func (e *Exporter) send(ctx context.Context, spans []Span) (rejected int, retry 
 	}
 	defer response.Body.Close() //nolint:errcheck // the body was read
 	reply, err := io.ReadAll(io.LimitReader(response.Body, maxReply))
-	return judge(response.StatusCode, reply, len(spans), err)
-}
-
-// judge says what a response means for the spans of its request.
-func judge(status int, reply []byte, spans int, err error) (rejected int, retry bool, _ error) {
-	switch status {
+	switch response.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return 0, true, fmt.Errorf("send spans: the collector responded with %d %s", status, http.StatusText(status))
+		return 0, true, fmt.Errorf("send spans: the collector responded with %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	case http.StatusOK:
-		return rejectedBy(reply), false, err
+		var form struct {
+			PartialSuccess struct {
+				RejectedSpans json.Number `json:"rejectedSpans"`
+			} `json:"partialSuccess"`
+		}
+		_ = json.Unmarshal(reply, &form) // another form rejects nothing
+		count, _ := strconv.Atoi(form.PartialSuccess.RejectedSpans.String())
+		return max(count, 0), false, err
 	}
-	return spans, false, fmt.Errorf("send spans: the collector rejected them with %d %s: %.200q", status, http.StatusText(status), reply)
-}
-
-// rejectedBy returns how many spans a successful response rejects.
-func rejectedBy(reply []byte) int {
-	var form struct {
-		PartialSuccess struct {
-			RejectedSpans json.Number `json:"rejectedSpans"`
-		} `json:"partialSuccess"`
-	}
-	_ = json.Unmarshal(reply, &form) // another form rejects nothing
-	count, _ := strconv.Atoi(form.PartialSuccess.RejectedSpans.String())
-	return max(count, 0)
+	return len(spans), false, fmt.Errorf("send spans: the collector rejected them with %d %s: %.200q", response.StatusCode,
+		http.StatusText(response.StatusCode), reply)
 }

@@ -44,16 +44,23 @@ func New(config aws.Config, url, stack string, metrics *telemetry.Batch, log *sl
 	if config.BaseEndpoint != nil { // for all services, as in tests
 		url = *config.BaseEndpoint + path
 	}
-	s := signer{config, v4.NewSigner()}
+	signer := v4.NewSigner()
 	return &Spans{&tracing.Exporter{
-		URL: url, Service: stack, Client: &http.Client{CheckRedirect: stay}, Now: time.Now, Sign: s.sign, Oldest: oldest - time.Hour, Window: window,
+		URL: url, Service: stack, Now: time.Now, Oldest: oldest - time.Hour, Window: window,
+		// another host would get the token of the session
+		Client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		Sign: func(request *http.Request, body []byte) error {
+			credentials, err := config.Credentials.Retrieve(request.Context())
+			if err != nil {
+				return fmt.Errorf("read the credentials: %w", err)
+			}
+			hash := sha256.Sum256(body)
+			return signer.SignHTTP(request.Context(), credentials, request, hex.EncodeToString(hash[:]), "xray", config.Region, time.Now())
+		},
 		Dropped: func(count int) { metrics.Add(telemetry.SpansDropped, "", float64(count)) },
 		Warn:    func(err error) { log.Warn("traces", "error", err.Error()) },
 	}}
 }
-
-// stay follows no redirect: another host would get the token of the session.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // Flush sends the spans of an invocation before its end. Spans that its time does not last for wait for the next one.
 func (s *Spans) Flush(ctx context.Context) {
@@ -67,19 +74,4 @@ func (s *Spans) Flush(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	s.Exporter.Flush(ctx)
-}
-
-// signer signs requests with Signature Version 4.
-type signer struct {
-	config aws.Config
-	v4     *v4.Signer
-}
-
-func (s signer) sign(request *http.Request, body []byte) error {
-	credentials, err := s.config.Credentials.Retrieve(request.Context())
-	if err != nil {
-		return fmt.Errorf("read the credentials: %w", err)
-	}
-	hash := sha256.Sum256(body)
-	return s.v4.SignHTTP(request.Context(), credentials, request, hex.EncodeToString(hash[:]), "xray", s.config.Region, time.Now())
 }
