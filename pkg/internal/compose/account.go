@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/cli/target"
@@ -32,39 +33,34 @@ func identify(ctx context.Context, config aws.Config) (caller identity, err erro
 	return caller, err
 }
 
-// stack is a stack as CloudFormation describes it.
-type stack struct {
-	StackStatus, StackStatusReason string
-	Outputs                        []struct{ OutputKey, OutputValue string }
-	Parameters                     []struct{ ParameterKey, ParameterValue string }
-}
-
-func (s stack) outputs() map[string]string {
-	outputs := map[string]string{}
-	for _, output := range s.Outputs {
-		outputs[output.OutputKey] = output.OutputValue
+// describeStack returns a stack as CloudFormation describes it, without its resources, or nil if there is none.
+func describeStack(ctx context.Context, client *call.Client, name string) (*target.Stack, error) {
+	var found struct {
+		Stacks []struct {
+			StackStatus, StackStatusReason string
+			Outputs                        []struct{ OutputKey, OutputValue string }
+			Parameters                     []struct{ ParameterKey, ParameterValue string }
+		}
 	}
-	return outputs
-}
-
-func (s stack) parameters() map[string]string {
-	parameters := map[string]string{}
-	for _, p := range s.Parameters {
-		parameters[p.ParameterKey] = p.ParameterValue
-	}
-	return parameters
-}
-
-func describeStack(ctx context.Context, client *call.Client, name string) (stack, error) {
-	var found struct{ Stacks []stack }
 	err := read(ctx, client, call.DescribeStacks, map[string]string{"StackName": name}, &found)
-	if err == nil && len(found.Stacks) != 1 {
-		err = errors.New("CloudFormation describes no stack, or several")
+	refused, ok := errors.AsType[smithy.APIError](err)
+	switch {
+	case ok && refused.ErrorCode() == "ValidationError":
+		return nil, nil
+	case err == nil && len(found.Stacks) != 1:
+		return nil, errors.New("CloudFormation describes no stack, or several")
+	case err != nil:
+		return nil, err
 	}
-	if err != nil {
-		return stack{}, err
+	stack := found.Stacks[0]
+	s := &target.Stack{Status: stack.StackStatus, Reason: stack.StackStatusReason, Outputs: map[string]string{}, Parameters: map[string]string{}}
+	for _, output := range stack.Outputs {
+		s.Outputs[output.OutputKey] = output.OutputValue
 	}
-	return found.Stacks[0], nil
+	for _, p := range stack.Parameters {
+		s.Parameters[p.ParameterKey] = p.ParameterValue
+	}
+	return s, nil
 }
 
 // stackResources returns the resources of the stack. With an error it returns the pages before it.

@@ -19,7 +19,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	awslambda "github.com/aws/aws-sdk-go-v2/service/lambda"
-	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/waitless/waitless/pkg/aws/call"
@@ -99,14 +98,10 @@ func (a account) Sign(region string, next http.RoundTripper) http.RoundTripper {
 // Outputs implements [target.AWS].
 func (a account) Outputs(ctx context.Context, stack string) (map[string]string, error) {
 	found, err := describeStack(ctx, call.New(a.Config), stack)
-	var refused smithy.APIError
-	switch {
-	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
-		return nil, nil
-	case err != nil:
+	if found == nil {
 		return nil, err
 	}
-	return found.outputs(), nil
+	return found.Outputs, nil
 }
 
 // Lambdas implements [target.AWS].
@@ -123,12 +118,12 @@ func (a account) Jobs(ctx context.Context) (resume.Services, local.Account, erro
 	return services.New(a.Config, messages.Operations(a.Config)), local.Account{ID: caller.Account, Region: a.Config.Region}, nil
 }
 
-// signed is a transport that signs requests with Signature Version 4.
 // CallOperation implements [target.AWS].
 func (a account) CallOperation(ctx context.Context, input []byte) ([]byte, error) {
 	return services.NewActions(a.Config).Call(ctx, input)
 }
 
+// signed is a transport that signs requests with Signature Version 4.
 type signed struct {
 	credentials aws.CredentialsProvider
 	region      string

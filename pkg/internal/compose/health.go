@@ -103,15 +103,10 @@ func (h *health) Caller(ctx context.Context) (string, error) {
 // Stack implements [target.Health].
 func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) {
 	client := call.New(h.Config)
-	found, err := describeStack(ctx, client, name)
-	var refused smithy.APIError
-	switch {
-	case errors.As(err, &refused) && refused.ErrorCode() == "ValidationError":
-		return nil, nil
-	case err != nil:
+	s, err := describeStack(ctx, client, name)
+	if s == nil || err != nil {
 		return nil, brief(err)
 	}
-	s := &target.Stack{Status: found.StackStatus, Reason: found.StackStatusReason, Outputs: found.outputs(), Parameters: found.parameters()}
 	if s.Resources, err = stackResources(ctx, client, name); err != nil {
 		return s, brief(err)
 	}
