@@ -12,10 +12,13 @@ require (
 	golang.org/x/mod v0.42.0 // tests: the archive of the module, as a module proxy has it
 )
 
+require golang.org/x/tools v0.52.0
+
 require (
 	github.com/aws/aws-sdk-go-v2 v1.47.7 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 )
 
 replace github.com/waitless/waitless => ../..

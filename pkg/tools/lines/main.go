@@ -1,20 +1,33 @@
 // Command lines counts the lines of Go below a folder that have code: not those with comments alone. Tests, test data and
 // generated files are left out.
 //
-// usage: lines [FOLDER]
+// With -helpers it lists the short functions of the product that have one use instead.
+//
+// usage: lines [-helpers] [FOLDER]
 package main
 
 import (
 	"cmp"
+	"flag"
 	"fmt"
 	"os"
 	"slices"
 )
 
 func main() {
-	root := "."
-	if len(os.Args) > 1 {
-		root = os.Args[1]
+	listHelpers := flag.Bool("helpers", false, "list the short functions of the product that have one use")
+	flag.Parse()
+	root := cmp.Or(flag.Arg(0), ".")
+	if *listHelpers {
+		found, err := helpers(root)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "lines:", err)
+			os.Exit(1)
+		}
+		for _, h := range found {
+			fmt.Printf("%s: %s\n", h.at, h.name)
+		}
+		return
 	}
 	packages, err := count(root)
 	if err != nil {
