@@ -399,18 +399,13 @@ func (e *examination) unless(name string, err error, right, try string) {
 	e.fail(name, err.Error(), try)
 }
 
-// alarmTopic warns that no alarm notifies the operators of a stack with known parameters.
-func (p *patient) alarmTopic() {
+func (p *patient) alarms(ctx context.Context) {
 	switch topic, known := p.stack.Parameters["AlarmTopic"]; {
 	case p.stack.Parameters["Alarms"] == "off":
 		p.warn("alarms", "the stack has none", "sam deploy --parameter-overrides Alarms=on AlarmTopic=ARN")
 	case known && topic == "":
 		p.warn("alarms", "they notify no topic", "set AlarmTopic: sam deploy --parameter-overrides AlarmTopic=ARN (waitless docs metrics)")
 	}
-}
-
-func (p *patient) alarms(ctx context.Context) {
-	p.alarmTopic()
 	found, err := p.Alarms(ctx, p.name)
 	switch {
 	case err != nil:

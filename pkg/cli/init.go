@@ -34,7 +34,7 @@ func initCommand(c Command) *cobra.Command {
 	var sample string
 	var run bool
 	cmd := helpOf("init", arguments(0, 1))
-	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", samplesText(), 1)
+	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", strings.TrimSuffix(view.Columns(described(events.Samples())), "\n"), 1)
 	cmd.Flags().StringVar(&sample, "sample", defaultSample, "the name of the sample")
 	cmd.Flags().BoolVar(&run, "run", false, "also run the sample, in memory and without its waits")
 	return c.plain(cmd, func(ctx context.Context, args []string) (view.Result, error) {
@@ -63,9 +63,6 @@ func (c Command) runSample(ctx context.Context, folder string) error {
 	run.SetArgs([]string{"--config", at(settingsFile), "--input", "@" + at("input.json"), "--skip-time", "--", at("flow.yaml")})
 	return run.ExecuteContext(ctx)
 }
-
-// samplesText has a line for each sample that init writes.
-func samplesText() string { return strings.TrimSuffix(view.Columns(described(events.Samples())), "\n") }
 
 // described returns a row for each sample: its name and its description.
 func described(samples []string) (rows [][]string) {

@@ -135,7 +135,14 @@ func (p *conditionParser) primary() operand {
 		}
 		return inner
 	case p.take("["):
-		return p.list()
+		list := operand{operator: opList}
+		for p.skipSpace(); p.err == nil && !p.take("]"); p.skipSpace() {
+			if len(list.operands) > 0 && !p.take(",") {
+				p.unexpected(`"," or "]"`)
+			}
+			list.operands = append(list.operands, p.nested(p.unary))
+		}
+		return list
 	case p.next('$'):
 		return operand{operator: opPath, path: p.path([]Root{RootSelf})}
 	case p.next('"'):
@@ -154,17 +161,6 @@ func (p *conditionParser) primary() operand {
 	}
 	p.unexpected(aValue)
 	return operand{}
-}
-
-func (p *conditionParser) list() operand {
-	list := operand{operator: opList}
-	for p.skipSpace(); p.err == nil && !p.take("]"); p.skipSpace() {
-		if len(list.operands) > 0 && !p.take(",") {
-			p.unexpected(`"," or "]"`)
-		}
-		list.operands = append(list.operands, p.nested(p.unary))
-	}
-	return list
 }
 
 func (p *conditionParser) number() operand {

@@ -140,21 +140,31 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 	}
 	switch {
 	case y.Kind == yaml.AliasNode:
-		return r.fromAlias(y)
+		if r.inside[y.Alias] {
+			return r.unreadable(r.position(y), "alias *%s stands inside of what it repeats", y.Value)
+		}
+		r.inside[y.Alias] = true
+		defer delete(r.inside, y.Alias)
+		return r.fromYAML(y.Alias)
 	case isTagged(y):
 		return r.unreadable(at, "tag %s is not supported; %s", y.ShortTag(), tagMeant(y))
 	case y.Kind == yaml.MappingNode:
 		return r.fromMapping(y)
 	case y.Kind == yaml.SequenceNode:
-		return r.fromSequence(y)
+		n := &node{pos: r.position(y), kind: nodeSequence}
+		for _, item := range y.Content {
+			n.items = append(n.items, r.fromYAML(item))
+		}
+		return n
 	}
-	return r.fromScalar(y)
-}
-
-func (r *reader) fromSequence(y *yaml.Node) *node {
-	n := &node{pos: r.position(y), kind: nodeSequence}
-	for _, item := range y.Content {
-		n.items = append(n.items, r.fromYAML(item))
+	n := &node{pos: r.position(y), scalar: value.String(y.Value)}
+	switch {
+	case y.Style == 0:
+		return r.fromPlain(y, n)
+	case y.Style&yaml.DoubleQuotedStyle != 0:
+		n.quote = '"'
+	case y.Style&yaml.SingleQuotedStyle != 0:
+		n.quote = '\''
 	}
 	return n
 }
@@ -183,15 +193,6 @@ func tagMeant(y *yaml.Node) string {
 	return `a text that begins with "!" stands in quotes`
 }
 
-func (r *reader) fromAlias(y *yaml.Node) *node {
-	if r.inside[y.Alias] {
-		return r.unreadable(r.position(y), "alias *%s stands inside of what it repeats", y.Value)
-	}
-	r.inside[y.Alias] = true
-	defer delete(r.inside, y.Alias)
-	return r.fromYAML(y.Alias)
-}
-
 func (r *reader) fromMapping(y *yaml.Node) *node {
 	n := &node{pos: r.position(y), kind: nodeMapping}
 	seen := map[string]flow.Position{}
@@ -214,19 +215,6 @@ func (r *reader) fromMapping(y *yaml.Node) *node {
 			seen[key.Value] = at
 			n.entries = append(n.entries, entry{key.Value, at, value})
 		}
-	}
-	return n
-}
-
-func (r *reader) fromScalar(y *yaml.Node) *node {
-	n := &node{pos: r.position(y), scalar: value.String(y.Value)}
-	switch {
-	case y.Style == 0:
-		return r.fromPlain(y, n)
-	case y.Style&yaml.DoubleQuotedStyle != 0:
-		n.quote = '"'
-	case y.Style&yaml.SingleQuotedStyle != 0:
-		n.quote = '\''
 	}
 	return n
 }

@@ -43,7 +43,9 @@ func (p *parser) fields(n *node, name string) *fields {
 	f.values = slices.Clip(n.entries)
 	for _, e := range n.entries {
 		if f.schemas[e.key] != nil {
-			f.extension(e)
+			if why := f.schemas[e.key].get("x-extension"); why != nil {
+				f.parser.strict(e.value.pos, "%s is an extension: %s", e.key, why.scalar.Text())
+			}
 		} else {
 			f.unknownField(e)
 		}
@@ -56,13 +58,6 @@ func (p *parser) fields(n *node, name string) *fields {
 
 // get returns the value of a field, nil for none.
 func (f *fields) get(name string) *node { return find(f.values, name) }
-
-// extension reports a field that FDL does not have.
-func (f *fields) extension(e entry) {
-	if why := f.schemas[e.key].get("x-extension"); why != nil {
-		f.parser.strict(e.value.pos, "%s is an extension: %s", e.key, why.scalar.Text())
-	}
-}
 
 // unknownField reports a field. A misspelt field is used under the name that it resembles: its
 // problems are reported, too, and the field is not reported as missing.

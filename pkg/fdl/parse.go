@@ -24,7 +24,9 @@ func Parse(text []byte) (*flow.Flow, flow.Problems) {
 		p.flowFrom(root)
 		p.resolveJumps()
 		p.firstSteps()
-		p.unreached()
+		if len(p.problems.Errors()) == 0 { // else its gotos may be incomplete
+			p.completes(p.flow.Steps)
+		}
 	}
 	p.flow.Extensions = p.flow.Extensions.Reported()
 	if problems := p.problems.Reported(); len(problems.Errors()) > 0 {

@@ -18,16 +18,6 @@ func (p *parser) parallel(step *flow.Step, f *fields) *flow.Parallel {
 	return parallel
 }
 
-func (p *parser) foreach(step *flow.Step, f *fields) *flow.Foreach {
-	defer p.fork(step)()
-	foreach := &flow.Foreach{MaxConcurrency: int(f.whole("maxConcurrency", flow.MaxConcurrency))}
-	if n := f.get("iterationMapping"); n != nil {
-		p.iterationMapping(foreach, n)
-	}
-	foreach.Steps = p.steps(f, step)
-	return foreach
-}
-
 func (p *parser) iterationMapping(foreach *flow.Foreach, n *node) {
 	f := p.fields(n, "iterationMapping")
 	if f == nil {

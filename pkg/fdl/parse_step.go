@@ -113,7 +113,13 @@ func (p *parser) kind(step *flow.Step, f *fields) flow.Kind {
 	case "parallel":
 		return p.parallel(step, f)
 	case "foreach":
-		return p.foreach(step, f)
+		defer p.fork(step)()
+		foreach := &flow.Foreach{MaxConcurrency: int(f.whole("maxConcurrency", flow.MaxConcurrency))}
+		if n := f.get("iterationMapping"); n != nil {
+			p.iterationMapping(foreach, n)
+		}
+		foreach.Steps = p.steps(f, step)
+		return foreach
 	case "succeed":
 		return &flow.Succeed{}
 	case "fail":

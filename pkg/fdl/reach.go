@@ -6,14 +6,6 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// unreached warns of steps that no execution can reach: the first of each group that stands
-// together. A flow with errors is left alone, because its gotos may be incomplete.
-func (p *parser) unreached() {
-	if len(p.problems.Errors()) == 0 {
-		p.completes(p.flow.Steps)
-	}
-}
-
 // completes warns of the steps of a series that are never reached, and reports whether the series
 // may end without a failure. An empty one does.
 func (p *parser) completes(series []*flow.Step) bool {

@@ -51,11 +51,6 @@ var placeholder = compiled(`\$?\{[^{}]*\}|<[^<>]*>`)
 // resourceHead is the part of a vendor's resource that is not used: region and account.
 var resourceHead = compiled(`^acs:[a-z]+:` + anyText + `:` + anyText + `:`)
 
-// unfilled returns a placeholder in the part of a resource that is used, "" for none.
-func unfilled(resource string) string {
-	return placeholder().FindString(resourceHead().ReplaceAllString(resource, ""))
-}
-
 // ParseResource parses a resource or an action.
 func ParseResource(text string) (flow.Resource, error) {
 	kind, isJob := jobs.ForAction(text)
@@ -101,7 +96,7 @@ func orGiveValue(placeholder string) string {
 
 // resourceError returns the error for a resource that has no known form.
 func resourceError(text string) error {
-	if found := unfilled(text); found != "" {
+	if found := placeholder().FindString(resourceHead().ReplaceAllString(text, "")); found != "" {
 		return placeholderError(text, found)
 	}
 	return fmt.Errorf("resource %q names no function, job or flow; allowed: %s", shortened(text), allowedResources())

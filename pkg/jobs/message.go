@@ -237,21 +237,15 @@ func (m *messageParams) readPlace(account, region, unique string) error {
 		m.members[m.name] = raw
 	}
 	if strings.HasSuffix(name, ".fifo") {
-		return m.order(unique)
-	}
-	return nil
-}
-
-// order gives a message of a FIFO queue or topic its deduplication id. Such a queue accepts no delay of
-// a single message, not even 0.
-func (m *messageParams) order(unique string) error {
-	m.maxDelay = 0
-	const group, once = "MessageGroupId", "MessageDeduplicationId"
-	if _, ok := findMember(m.members, group); !ok {
-		return invalid("params.%s is missing: a name that ends with .fifo needs it, for messages keep their order within a group", group)
-	}
-	if unique != "" {
-		setDefault(m.members, once, unique)
+		m.maxDelay = 0 // a FIFO queue accepts no delay of a single message, not even 0
+		const group, once = "MessageGroupId", "MessageDeduplicationId"
+		if _, ok := findMember(m.members, group); !ok {
+			return invalid("params.%s is missing: a name that ends with .fifo needs it, for messages keep their order within a group", group)
+		}
+		if unique != "" {
+			setDefault(m.members, once, unique)
+		}
+		return nil
 	}
 	return nil
 }

@@ -122,7 +122,12 @@ func (d JobDescriber) GetJobStatus(ctx context.Context, input []byte) ([]byte, e
 // the service does not know the job.
 func (d JobDescriber) describe(ctx context.Context, kind jobs.Kind, id string) (jobs.Sighting, error) {
 	if kind.Name == jobs.KindSimulated {
-		return d.describeSimulated(id)
+		end, err := simulated.End(id)
+		if err != nil || d.Now().Before(end) {
+			return jobs.Sighting{Status: jobs.StatusRunning}, err
+		}
+		output := fmt.Sprintf(`{"job_id":%q,"job_key":%[1]q,"kind":%q,"status":%q}`, id, jobs.KindSimulated, jobs.StatusSuccess)
+		return jobs.Sighting{Status: jobs.StatusSuccess, At: end, Output: json.RawMessage(output)}, nil
 	}
 	params, err := kind.DescribeParams(id)
 	if err != nil {
@@ -138,16 +143,6 @@ func (d JobDescriber) describe(ctx context.Context, kind jobs.Kind, id string) (
 	}
 	_, seen, err := kind.ReadDescription(d.Account, d.Region, id, response)
 	return seen, err
-}
-
-// describeSimulated returns how a simulated job is, which ends with a success.
-func (d JobDescriber) describeSimulated(id string) (jobs.Sighting, error) {
-	end, err := simulated.End(id)
-	if err != nil || d.Now().Before(end) {
-		return jobs.Sighting{Status: jobs.StatusRunning}, err
-	}
-	output := fmt.Sprintf(`{"job_id":%q,"job_key":%[1]q,"kind":%q,"status":%q}`, id, jobs.KindSimulated, jobs.StatusSuccess)
-	return jobs.Sighting{Status: jobs.StatusSuccess, At: end, Output: json.RawMessage(output)}, nil
 }
 
 // isNotFound reports whether the service does not know the job.

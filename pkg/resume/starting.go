@@ -116,7 +116,17 @@ func (s *startCall) openToken(ctx context.Context) (err error) {
 func (s *startCall) begin(ctx context.Context) error {
 	switch s.request.Kind {
 	case jobs.KindCallback:
-		return s.beginCallback()
+		// nothing starts: the job is a request to the callback URL
+		if s.CallbackBase == "" {
+			what := "callbacks have no URL here"
+			if s.CallbackHint != "" {
+				what += ": " + s.CallbackHint
+			}
+			return &jobs.RequestError{Name: jobs.ErrorInvalid, What: what}
+		}
+		s.callbackURL = token.CallbackURL(s.CallbackBase, s.text)
+		s.started = jobs.Started{ID: s.token.handle, Key: s.ownKey(s.token.handle)}
+		return nil
 	case jobs.KindSimulated:
 		id, err := simulated.StartUntil(s.request.Params, s.run.Since, s.Random())
 		s.started = jobs.Started{ID: id, Key: s.ownKey(id)}
@@ -174,20 +184,6 @@ func (s *startCall) sendMessage(ctx context.Context) ([]byte, error) {
 // refusal returns the error of a start that the service refused.
 func (s *startCall) refusal(err error) error {
 	return fmt.Errorf("start a job of kind %s: %w", s.kind.Name, masked(err))
-}
-
-// beginCallback starts nothing: the job is a request to the callback URL.
-func (s *startCall) beginCallback() error {
-	if s.CallbackBase == "" {
-		what := "callbacks have no URL here"
-		if s.CallbackHint != "" {
-			what += ": " + s.CallbackHint
-		}
-		return &jobs.RequestError{Name: jobs.ErrorInvalid, What: what}
-	}
-	s.callbackURL = token.CallbackURL(s.CallbackBase, s.text)
-	s.started = jobs.Started{ID: s.token.handle, Key: s.ownKey(s.token.handle)}
-	return nil
 }
 
 // ownKey returns the key of a job that no service knows.

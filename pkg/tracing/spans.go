@@ -109,7 +109,13 @@ func (w *walk) follow(e machine.Event) {
 	step := w.Flow.All[e.Step]
 	switch e.Type { //nolint:exhaustive // the others neither begin nor end a span
 	case machine.StepEntered:
-		w.entered(step, e)
+		switch {
+		case !step.IsFork():
+		case e.Lanes > 0:
+			w.forked = &begun{e.Step, e.ID, e.At}
+		default:
+			w.series = append(w.series, machine.Series{Owner: machine.Owner{Kind: machine.OwnerFork, Step: e.Step}, Entered: e.ID, Since: e.At})
+		}
 	case machine.BranchEntered, machine.IterationEntered:
 		w.series = append(w.series, machine.Series{
 			Owner: machine.Owner{Kind: machine.OwnerItem, Step: e.Step, Branch: e.Index}, Entered: e.ID, Since: e.At,
@@ -121,30 +127,14 @@ func (w *walk) follow(e machine.Event) {
 	case machine.TaskSucceeded, machine.TaskFailed, machine.TaskTimedOut, machine.TaskSubmitFailed, machine.StepSucceeded:
 		w.endActive(e)
 	case machine.StepExited, machine.StepFailed:
-		w.left(step, e)
-	}
-}
-
-// entered begins a fork, whose items run in this log or in others.
-func (w *walk) entered(step *flow.Step, e machine.Event) {
-	switch {
-	case !step.IsFork():
-	case e.Lanes > 0:
-		w.forked = &begun{e.Step, e.ID, e.At}
-	default:
-		w.series = append(w.series, machine.Series{Owner: machine.Owner{Kind: machine.OwnerFork, Step: e.Step}, Entered: e.ID, Since: e.At})
-	}
-}
-
-// left ends a fork.
-func (w *walk) left(step *flow.Step, e machine.Event) {
-	switch {
-	case !step.IsFork():
-	case w.forked != nil && w.forked.step == step.Index:
-		w.endForked(e.At, e.Error)
-	default:
-		for w.isIn(step) {
-			w.leave(e.At, e.Error)
+		switch {
+		case !step.IsFork():
+		case w.forked != nil && w.forked.step == step.Index:
+			w.endForked(e.At, e.Error)
+		default:
+			for w.isIn(step) {
+				w.leave(e.At, e.Error)
+			}
 		}
 	}
 }

@@ -81,7 +81,16 @@ func (r *paramsReader) value(s *shape, path string) (any, error) {
 	case token == json.Delim('{') && s.kind == '<':
 		return r.mapping(s, path)
 	case token == json.Delim('[') && s.kind == '[':
-		return r.list(s, path)
+		list := []any{}
+		for r.decoder.More() {
+			value, err := r.value(s.item, path+"["+strconv.Itoa(len(list))+"]")
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		_, err := r.decoder.Token()
+		return list, err
 	}
 	value, ok := scalar(s.kind, token)
 	if !ok {
@@ -206,19 +215,6 @@ func (r *paramsReader) mapping(s *shape, path string) (any, error) {
 	}
 	_, err := r.decoder.Token()
 	return members, err
-}
-
-func (r *paramsReader) list(s *shape, path string) (any, error) {
-	list := []any{}
-	for r.decoder.More() {
-		value, err := r.value(s.item, path+"["+strconv.Itoa(len(list))+"]")
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, value)
-	}
-	_, err := r.decoder.Token()
-	return list, err
 }
 
 // scalar returns the token as a value of the kind: a string, bool, json.Number, time.Time or

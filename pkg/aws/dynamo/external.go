@@ -27,7 +27,7 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ExternalWai
 		condition:  "attribute_not_exists(f)",
 		values: item{
 			":wait": binaryOf(wait.Encode()), ":expires": expiryOf(wait.Expires),
-			":shard": shardKey(shardOf(handle)), ":age": binaryOf(orderKey(wait.Opened, handle)),
+			":shard": shardKey(int(crc32.ChecksumIEEE([]byte(handle)) % LeastShards)), ":age": binaryOf(orderKey(wait.Opened, handle)),
 		},
 	})
 	if err != nil {
@@ -35,9 +35,6 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ExternalWai
 	}
 	return decodeWait(after)
 }
-
-// shardOf spreads waits over the index.
-func shardOf(handle string) int { return int(crc32.ChecksumIEEE([]byte(handle)) % LeastShards) }
 
 // ExternalWait implements [resume.ExternalWaits].
 func (w *Waits) ExternalWait(ctx context.Context, handle string) (resume.ExternalWait, token.Record, error) {

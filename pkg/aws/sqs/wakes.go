@@ -184,22 +184,19 @@ func DecodeWakes(advance func(ctx context.Context, wake engine.Wake) (engine.Dis
 			},
 			Group: wake.Execution.String(),
 			Attrs: []slog.Attr{slog.String("execution", wake.Execution.String()), slog.String("cause", causeName(wake))},
-			After: func() []slog.Attr { return dispositionAttrs(disposition) },
+			After: func() []slog.Attr {
+				attrs := []slog.Attr{slog.Int("early_looks", disposition.EarlyLooks)}
+				if disposition.Unmapped == nil {
+					return attrs
+				}
+				absent := make([]string, len(disposition.Unmapped.Mappings))
+				for i, a := range disposition.Unmapped.Mappings {
+					absent[i] = a.String()
+				}
+				return append(attrs, slog.Any("absent", absent))
+			},
 		}, err
 	})}.decode
-}
-
-// dispositionAttrs are the attributes of a log line. Of mappings without a value they have the text in the flow, and no value.
-func dispositionAttrs(disposition engine.Disposition) []slog.Attr {
-	attrs := []slog.Attr{slog.Int("early_looks", disposition.EarlyLooks)}
-	if disposition.Unmapped == nil {
-		return attrs
-	}
-	absent := make([]string, len(disposition.Unmapped.Mappings))
-	for i, a := range disposition.Unmapped.Mappings {
-		absent[i] = a.String()
-	}
-	return append(attrs, slog.Any("absent", absent))
 }
 
 // causeName returns the cause as it stands in a log line, where no handle may stand.

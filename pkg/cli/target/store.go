@@ -143,7 +143,13 @@ func (f *follower) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if f.client.Idle = holder == nil; f.client.Idle {
-			return f.roundTripIn(store, r)
+			config, err := f.Local()
+			if err != nil {
+				return nil, errors.Join(err, store.Shut())
+			}
+			config.Store = store
+			response, err := InProcess(local.New(config), store).HTTP.Transport.RoundTrip(r)
+			return response, errors.Join(err, store.Shut())
 		}
 		response, err := wholeResponse(holder.HTTP.Transport, r)
 		_, isStuck := errors.AsType[*StuckError](err)
@@ -151,17 +157,6 @@ func (f *follower) RoundTrip(r *http.Request) (*http.Response, error) {
 			return response, err
 		}
 	}
-}
-
-// roundTripIn handles a request in this process, and closes the store.
-func (f *follower) roundTripIn(store Store, r *http.Request) (*http.Response, error) {
-	config, err := f.Local()
-	if err != nil {
-		return nil, errors.Join(err, store.Shut())
-	}
-	config.Store = store
-	response, err := InProcess(local.New(config), store).HTTP.Transport.RoundTrip(r)
-	return response, errors.Join(err, store.Shut())
 }
 
 // wholeResponse sends a request and reads the body of its response, so that a process that ends meanwhile is an error

@@ -197,7 +197,7 @@ func (i *importing) hint(name string) string {
 		}
 	}
 	var used, unused []string
-	for _, known := range keys(i.values) {
+	for _, known := range slices.Sorted(maps.Keys(i.values)) {
 		if _, isGiven := i.given[known]; isGiven && !i.words[known] {
 			unused = append(unused, known)
 		} else {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -337,5 +336,3 @@ func (f Filled) before(at flow.Position) flow.Position {
 	}
 	return flow.Position{Line: at.Line, Column: at.Column - longer}
 }
-
-func keys(vars map[string]string) []string { return slices.Sorted(maps.Keys(vars)) }

@@ -95,7 +95,16 @@ func (h *history) describeStep(details object, e machine.Event, step *flow.Step)
 		details["state"] = step.Name
 		return failedType(step)
 	case strings.HasPrefix(name, "Task"):
-		h.describeTask(details, e, step)
+		if task, ok := step.Kind.(*flow.Task); ok {
+			details["resourceType"], details["resource"] = "function", task.Resource.Text
+			if task.Resource.IsAction() {
+				details["resourceType"] = "action"
+			}
+		}
+		if e.Type == machine.TaskScheduled {
+			details["region"], details["parameters"] = h.region, details["input"]
+			delete(details, "input")
+		}
 	case strings.HasPrefix(name, "MapIteration"):
 		details["index"] = e.Index
 		fallthrough
@@ -115,19 +124,6 @@ func failedType(step *flow.Step) string {
 		return "StateFailed"
 	}
 	return "EvaluationFailed" // of a mapping or a condition
-}
-
-func (h *history) describeTask(details object, e machine.Event, step *flow.Step) {
-	if task, ok := step.Kind.(*flow.Task); ok {
-		details["resourceType"], details["resource"] = "function", task.Resource.Text
-		if task.Resource.IsAction() {
-			details["resourceType"] = "action"
-		}
-	}
-	if e.Type == machine.TaskScheduled {
-		details["region"], details["parameters"] = h.region, details["input"]
-		delete(details, "input")
-	}
 }
 
 // executionHistory returns a page of the history. The token of a page is the id that its first event has at least, in

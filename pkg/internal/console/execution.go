@@ -195,8 +195,5 @@ func failureOf(r *http.Request) rest.Failure {
 	return rest.Failure{Error: strings.TrimSpace(r.PostFormValue("error")), Cause: r.PostFormValue("cause")}
 }
 
-// outputOf reads the output of a form.
-func outputOf(r *http.Request) (value.Value, string) { return readObject(r.PostFormValue("output")) }
-
 // between returns the time between two instants, at least 0.
 func between(from, to time.Time) time.Duration { return max(0, to.Sub(from)) }

@@ -210,7 +210,7 @@ func (c *console) report(r *http.Request, d *waitData) (t rest.Token, first bool
 		d.Error, d.Cause = failure.Error, failure.Cause
 		return c.Fail(r.Context(), place, failure)
 	}
-	output, problem := outputOf(r)
+	output, problem := readObject(r.PostFormValue("output"))
 	if d.Output, d.OutputError = r.PostFormValue("output"), problem; problem != "" {
 		return t, false, nil
 	}

@@ -11,13 +11,17 @@ import (
 func (p Picture) Terminal(paint func(Status, string) string) string {
 	c := newCanvas(p.Width, p.Height)
 	for _, e := range p.Edges {
-		c.edge(e.Points)
+		for i, to := range e.Points[1:] {
+			c.line(e.Points[i], to)
+		}
 	}
 	for _, box := range p.Boxes {
 		c.box(box)
 	}
 	for _, e := range p.Edges {
-		c.ends(e.Points)
+		from, next, to := e.Points[0], e.Points[1], e.Points[len(e.Points)-1]
+		c[from.Y][from.X].lines |= direction(sign(next.X-from.X), sign(next.Y-from.Y))
+		c[to.Y-1][to.X] = cell{char: '▼'}
 	}
 	for _, l := range p.Labels {
 		c.text(l.X, l.Y, l.Text, "")
@@ -55,12 +59,6 @@ func newCanvas(width, height int) canvas {
 		c[y] = make([]cell, width)
 	}
 	return c
-}
-
-func (c canvas) edge(points []Point) {
-	for i, to := range points[1:] {
-		c.line(points[i], to)
-	}
 }
 
 // line draws a line along a column or a row.
@@ -139,13 +137,6 @@ func (b Box) border(x, y int) (lines int) {
 		lines &^= right
 	}
 	return lines
-}
-
-// ends opens the border where an edge begins, and points at the box where it ends.
-func (c canvas) ends(points []Point) {
-	from, next, to := points[0], points[1], points[len(points)-1]
-	c[from.Y][from.X].lines |= direction(sign(next.X-from.X), sign(next.Y-from.Y))
-	c[to.Y-1][to.X] = cell{char: '▼'}
 }
 
 func (c canvas) text(x, y int, text string, status Status) {
