@@ -199,7 +199,7 @@ func (s *store) rearm(_ context.Context, ids []engine.ID, request engine.RearmRe
 	}
 	for _, id := range ids {
 		s.reads++
-		waiting := &machine.Waiting{For: machine.WaitingForToken, Entry: machine.Entry{Since: now.Add(-time.Hour)}}
+		waiting := &machine.Waiting{For: &machine.TokenWait{}, Entry: machine.Entry{Since: now.Add(-time.Hour)}}
 		r := engine.Rearmed{Execution: id, State: machine.State{Status: machine.StatusRunning, Waiting: waiting}}
 		if overdue, ok := s.overdue[id]; ok {
 			r.Due, r.Overdue = now.Add(-overdue), overdue+s.later
@@ -313,7 +313,7 @@ func TestWaitsOfLanes(t *testing.T) {
 	t.Parallel()
 	s := full(2, 0)
 	waiting := func(since time.Time) machine.State {
-		return machine.State{Status: machine.StatusRunning, Waiting: &machine.Waiting{For: machine.WaitingForToken, Entry: machine.Entry{Since: since}}}
+		return machine.State{Status: machine.StatusRunning, Waiting: &machine.Waiting{For: &machine.TokenWait{}, Entry: machine.Entry{Since: since}}}
 	}
 	s.lanes = map[engine.ID][]machine.State{s.executions[1]: {waiting(now), waiting(now.Add(-3 * time.Hour))}}
 	if _, metrics := s.run(t); metrics["OpenWaits"] != 4 || metrics["OldestOpenWait"] != 3*60*60 {

@@ -532,7 +532,7 @@ func (e *execution) waiting(ctx context.Context, at machine.State) error {
 	}
 	f := e.failure(ExitWaiting, "waits for an outcome", "leave out --skip-time, to wait for the outcome")
 	switch w := at.Waiting; {
-	case w != nil && w.For == machine.WaitingForLanes:
+	case w.Fork() != nil:
 		of, err := e.api.Execution(ctx, e.file.name(), e.name, false)
 		if err != nil {
 			return err
@@ -540,7 +540,7 @@ func (e *execution) waiting(ctx context.Context, at machine.State) error {
 		f.Why = "step " + state(of) + "; no script reports the outcomes"
 	case w != nil:
 		what := "a callback, and no script reports its outcome"
-		switch child := w.Child; {
+		switch child := w.Child(); {
 		case child != nil:
 			what = "sub-flow " + child.Flow + "/" + child.Execution + ", and no script reports an outcome there"
 		case view.WaitsForJob(e.file.flow, w.Attempt.Step):

@@ -65,7 +65,7 @@ func (f *family) seeOne(step string, pattern flow.Pattern, e machine.Event) {
 
 // waits notes the sub-flow that a state of the family waits for, if any.
 func (f *family) waits(state machine.State) {
-	if state.Waiting == nil || state.Waiting.Child == nil {
+	if state.Waiting.Child() == nil {
 		return
 	}
 	f.mu.Lock()
@@ -73,7 +73,7 @@ func (f *family) waits(state machine.State) {
 	if f.below == nil {
 		f.below = map[engine.ID]bool{}
 	}
-	f.below[state.Waiting.Child.ID()] = true
+	f.below[state.Waiting.Child().ID()] = true
 }
 
 // has reports whether the state belongs to an execution below the shown one. It forgets an ended

@@ -72,7 +72,7 @@ func (a *abandonment) endIfNeeded(ctx context.Context) (Abandoned, error) {
 	}
 	err = a.endAt(ctx, base, state)
 	// Another worker that continued the log meanwhile may wait for the token that is now closed, so the token's wake is sent (rule 10).
-	if w := state.Waiting; CodeOf(err) == CodeConflict && w != nil && w.For == machine.WaitingForToken {
+	if w := state.Waiting; CodeOf(err) == CodeConflict && w.Token() != nil {
 		err = errors.Join(err, a.sendWake(ctx, base.Execution, w.Handle()))
 	}
 	return AbandonedExecution, err
@@ -111,12 +111,12 @@ func (a *abandonment) entryIsNeeded(ctx context.Context, base Item, state machin
 	w := state.Waiting
 	switch {
 	case state.Ending != nil && state.Ending.By == a.wake.Cause:
-	case w.For == machine.WaitingForLanes: // if the last lane has a log, all were sent (rule 15)
-		lanes := lanesOf(base.Execution, w.Attempt.Number, w.Lanes)
+	case w.Fork() != nil: // if the last lane has a log, all were sent (rule 15)
+		lanes := lanesOf(base.Execution, w.Attempt.Number, w.Fork().Lanes)
 		lost, err := a.withoutLog(ctx, lanes[len(lanes)-1:])
 		return len(lost) > 0, err
-	case w.Token != nil:
-		return !w.Submitted() && w.Token.Phase != machine.TokenQueued, nil
+	case w.Token() != nil:
+		return !w.Submitted() && w.Token().Phase != machine.TokenQueued, nil
 	}
 	return true, nil
 }

@@ -283,11 +283,11 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 	switch {
 	case waiting == nil:
 		return nil
-	case waiting.For != machine.WaitingForLanes:
+	case waiting.Fork() == nil:
 		r.States = append(r.States, state)
 		return nil
 	}
-	for _, lane := range lanesOf(state.ID(), waiting.Attempt.Number, waiting.Lanes) {
+	for _, lane := range lanesOf(state.ID(), waiting.Attempt.Number, waiting.Fork().Lanes) {
 		if r.More = r.More || r.left == 0; r.More {
 			return nil
 		}
@@ -305,7 +305,7 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 		}
 	}
 	if state.Lane == nil {
-		r.Items = waiting.Items
+		r.Items = waiting.Fork().Items
 	}
 	return nil
 }
@@ -315,7 +315,7 @@ func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
 	if parent.Lane != nil {
 		return
 	}
-	done, running := lane.ItemsDone(inside, parent.Waiting.Items)
+	done, running := lane.ItemsDone(inside, parent.Waiting.Fork().Items)
 	r.Done += done
 	if running {
 		r.Running++

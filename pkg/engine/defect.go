@@ -77,16 +77,16 @@ func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State)
 func (a *abandonment) endWaiting(ctx context.Context, state machine.State) (record token.Record, joined bool, err error) {
 	switch waiting := state.Waiting; {
 	case waiting == nil:
-	case waiting.For == machine.WaitingForToken:
+	case waiting.Token() != nil:
 		closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, a.cause), By: token.ClosedByStop, At: a.Now()}
 		record, err = a.TokenStore.Close(ctx, waiting.Handle(), closing)
 		if errors.Is(err, token.ErrDamaged) { // no closer can close it either, so nothing else was or will be reported
 			record, err = closing.Apply(token.Record{}), nil
 		}
-		if err == nil && waiting.Child != nil && record.ClosedBy != token.ClosedByChild {
-			err = a.sendWake(ctx, waiting.Child.ID(), machine.CauseParent)
+		if err == nil && waiting.Child() != nil && record.ClosedBy != token.ClosedByChild {
+			err = a.sendWake(ctx, waiting.Child().ID(), machine.CauseParent)
 		}
-	case waiting.For == machine.WaitingForLanes:
+	case waiting.Fork() != nil:
 		_, joined, err = a.joined(ctx, a.wake.Execution, waiting)
 	}
 	return record, joined, err

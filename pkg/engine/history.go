@@ -201,15 +201,15 @@ func (c *Client) positionBefore(ctx context.Context, execution ID, id int) (p Po
 		return p, err
 	}
 	last := state.LastID()
-	if w := state.Waiting; w != nil && w.For == machine.WaitingForLanes {
-		last = w.FirstID
+	if w := state.Waiting; w.Fork() != nil {
+		last = w.Fork().FirstID
 	}
 	if p.skip = max(0, len(events)-(last-id+1)); p.skip >= len(events) {
 		p.seq, p.skip = p.seq+1, 0
 	} else if p.seq > 0 {
 		state, _, err = c.core.decodeItem(ctx, execution, p.seq-1)
 	}
-	if w := state.Waiting; err == nil && p.seq > 0 && w != nil && w.For == machine.WaitingForLanes {
+	if w := state.Waiting; err == nil && p.seq > 0 && w.Fork() != nil {
 		err = c.positionInLanes(ctx, &p, execution, w, id)
 	}
 	return p, err
@@ -217,10 +217,10 @@ func (c *Client) positionBefore(ctx context.Context, execution ID, id int) (p Po
 
 // positionInLanes is [Client.positionBefore] for the lanes of a fork that was entered before.
 func (c *Client) positionInLanes(ctx context.Context, p *Position, parent ID, w *machine.Waiting, id int) (err error) {
-	p.lanes = make([]Position, w.Lanes)
-	for i, lane := range lanesOf(parent, w.Attempt.Number, w.Lanes) {
-		first := w.FirstID + i*w.Block + 1
-		if p.lanes[i].ended = id >= first+w.Block; id > first && !p.lanes[i].ended {
+	p.lanes = make([]Position, w.Fork().Lanes)
+	for i, lane := range lanesOf(parent, w.Attempt.Number, w.Fork().Lanes) {
+		first := w.Fork().FirstID + i*w.Fork().Block + 1
+		if p.lanes[i].ended = id >= first+w.Fork().Block; id > first && !p.lanes[i].ended {
 			p.lanes[i], err = c.positionBefore(ctx, lane.ID(), id)
 		}
 	}
@@ -297,7 +297,7 @@ func (r *logReader) readItem(ctx context.Context, item Item) error {
 		}
 	}
 	r.before, r.numbering = state, state.Numbering()
-	if w := state.Waiting; w != nil && w.For == machine.WaitingForLanes {
+	if w := state.Waiting; w.Fork() != nil {
 		return r.readLanes(ctx, w)
 	}
 	r.ended = state.Status.Final()
@@ -326,10 +326,10 @@ func (r *logReader) add(ctx context.Context, item Item, events []machine.Event) 
 
 // readLanes reads the lanes of the fork that the log waits for.
 func (r *logReader) readLanes(ctx context.Context, w *machine.Waiting) (err error) {
-	if len(r.lanes) != w.Lanes { // another length is forged
-		r.lanes = make([]Position, w.Lanes)
+	if len(r.lanes) != w.Fork().Lanes { // another length is forged
+		r.lanes = make([]Position, w.Fork().Lanes)
 	}
-	for i, lane := range lanesOf(r.id, w.Attempt.Number, w.Lanes) {
+	for i, lane := range lanesOf(r.id, w.Attempt.Number, w.Fork().Lanes) {
 		p := &r.lanes[i]
 		if r.full = r.full || r.reads >= maxPageReads; r.full {
 			return nil

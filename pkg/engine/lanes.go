@@ -115,13 +115,13 @@ func (c *core) sendWake(ctx context.Context, id ID, cause string) error {
 // stopsLanes reports whether the state is ending and its lanes are being stopped. That is repeated at
 // once (rule 19).
 func stopsLanes(state machine.State) bool {
-	return state.Ending != nil && state.Waiting != nil && state.Waiting.For == machine.WaitingForLanes
+	return state.Ending != nil && state.Waiting.Fork() != nil
 }
 
 // joined returns the join record of the fork that the state waits for, and whether all lanes are in it.
 func (c *core) joined(ctx context.Context, id ID, waiting *machine.Waiting) (record JoinRecord, all bool, err error) {
 	record, err = c.Joins.Joined(ctx, ForkID{id, waiting.Attempt.Number})
-	return record, len(record.Joined) >= waiting.Lanes, err
+	return record, len(record.Joined) >= waiting.Fork().Lanes, err
 }
 
 // ended reads the join record and returns the signal for it, nil for none (rule 18).
@@ -153,7 +153,7 @@ func (f forks) allJoined(ctx context.Context, id ID, state machine.State, record
 }
 
 func (f forks) failureOf(ctx context.Context, id ID, waiting *machine.Waiting, record JoinRecord) (token.Outcome, error) {
-	lane := lanesOf(id, waiting.Attempt.Number, waiting.Lanes)[record.Failed]
+	lane := lanesOf(id, waiting.Attempt.Number, waiting.Fork().Lanes)[record.Failed]
 	ends, err := f.endsOf(ctx, []machine.Lane{lane}, record)
 	if err != nil {
 		return token.Outcome{}, err
@@ -167,7 +167,7 @@ func (f forks) outputsOf(ctx context.Context, id ID, state machine.State, record
 	if err != nil || !machine.NeedsOutputs(flow, state.Waiting.Attempt) {
 		return nil, err
 	}
-	ends, err := f.endsOf(ctx, lanesOf(id, state.Waiting.Attempt.Number, state.Waiting.Lanes), record)
+	ends, err := f.endsOf(ctx, lanesOf(id, state.Waiting.Attempt.Number, state.Waiting.Fork().Lanes), record)
 	outputs := make([]value.Value, len(ends))
 	for i, end := range ends {
 		outputs[i] = end.Output

@@ -180,7 +180,7 @@ func (d *draft) notifyWaiting(ctx context.Context) error {
 
 // tellsWait reports whether a state waits for a callback that its target is told of.
 func tellsWait(def *flow.Flow, state machine.State) bool {
-	if w := state.Waiting; state.Notify.Waits && w != nil && w.For == machine.WaitingForToken && state.Ending == nil {
+	if w := state.Waiting; state.Notify.Waits && w.Token() != nil && state.Ending == nil {
 		task, isTask := def.All[w.Attempt.Step].Kind.(*flow.Task)
 		return isTask && task.Pattern == flow.PatternWaitForCallback
 	}

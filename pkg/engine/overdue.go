@@ -70,10 +70,10 @@ func (d *due) add(ctx context.Context, s machine.State) error {
 		d.dead(s.Ending.Since)
 	case pending && slices.Contains(Needs(s), "submit"):
 		d.dead(entered.Since)
-	case w != nil && w.For == machine.WaitingForLanes:
+	case w.Fork() != nil:
 		return d.addLanes(ctx, s.ID(), w)
-	case w != nil && w.Child != nil:
-		return d.addChild(ctx, w.Child.ID())
+	case w.Child() != nil:
+		return d.addChild(ctx, w.Child().ID())
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (d *due) addChild(ctx context.Context, id ID) error {
 
 // addLanes adds the instants of the lanes of a fork. The fork continues when all lanes have ended or one has failed.
 func (d *due) addLanes(ctx context.Context, id ID, w *machine.Waiting) error {
-	lanes, ended, last := lanesOf(id, w.Attempt.Number, w.Lanes), 0, w.Since
+	lanes, ended, last := lanesOf(id, w.Attempt.Number, w.Fork().Lanes), 0, w.Since
 	first := int(d.now.Unix()/int64(otherLanes.Seconds())) % len(lanes)
 	for _, lane := range slices.Concat(lanes[first:], lanes[:first]) {
 		if d.left == 0 {

@@ -95,7 +95,7 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 	if waiting == nil {
 		return nil, nil
 	}
-	if waiting.For == machine.WaitingForToken {
+	if waiting.Token() != nil {
 		record, err := h.TokenStore.Record(ctx, waiting.Handle())
 		if err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 		return nil, nil
 	case r.queued:
 		return machine.Queued{At: h.Now(), Attempt: waiting.Attempt}, nil
-	case waiting.For == machine.WaitingForToken:
+	case waiting.Token() != nil:
 		return calls{h.session}.recordSubmission(ctx, waiting.Attempt, waiting.Handle(), r.outcome)
 	}
 	return machine.Returned{At: h.Now(), Attempt: waiting.Attempt, Outcome: r.outcome}, nil

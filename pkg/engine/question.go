@@ -73,7 +73,7 @@ func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params v
 
 // Question returns what is asked of the person who reports the outcome that an execution of the flow waits for, nil for nothing.
 func (c *Client) Question(ctx context.Context, flow *flow.Flow, state machine.State) (*machine.Question, error) {
-	if state.Waiting == nil || state.Waiting.For != machine.WaitingForToken {
+	if state.Waiting.Token() == nil {
 		return nil, nil
 	}
 	loader := c.core.newValueLoader()

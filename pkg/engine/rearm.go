@@ -46,7 +46,7 @@ type Rearmed struct {
 // OpenWaits returns since when the execution and those of its lanes that were read wait for tokens.
 func (r Rearmed) OpenWaits() (since []time.Time) {
 	for _, s := range append(r.Lanes, r.State) {
-		if w := s.Waiting; w != nil && w.For == machine.WaitingForToken && !s.Status.Final() {
+		if w := s.Waiting; w.Token() != nil && !s.Status.Final() {
 			since = append(since, w.Since)
 		}
 	}
@@ -167,15 +167,15 @@ func Needs(s machine.State) (needs []string) {
 		return needs
 	}
 	switch {
-	case w.Child != nil:
+	case w.Child() != nil:
 		return append(needs, "subflow")
-	case w.For == machine.WaitingForLanes:
+	case w.Fork() != nil:
 		return append(needs, "lanes")
-	case w.Token != nil && w.Token.Phase == machine.TokenQueued:
+	case w.Token() != nil && w.Token().Phase == machine.TokenQueued:
 		return append(needs, "token", "call")
-	case w.Token != nil && w.Submitted():
+	case w.Submitted():
 		return append(needs, "token")
-	case w.Token != nil:
+	case w.Token() != nil:
 		return append(needs, "token", "submit")
 	}
 	return append(needs, "submit")
@@ -202,7 +202,7 @@ func (h *handler) rearm(ctx context.Context, wake Wake, base Item, state machine
 	switch {
 	case !pending || h.canOnlyEnd(state):
 		return done, h.endIfOvertime(ctx, wake, base, state)
-	case state.Waiting.For == machine.WaitingForLanes && state.Ending == nil:
+	case state.Waiting.Fork() != nil && state.Ending == nil:
 		return h.rearmLanes(ctx, wake, base, state)
 	}
 	return h.resumePending(ctx, wake, base, state, entered)
@@ -245,7 +245,7 @@ func (h *handler) rearmLanes(ctx context.Context, wake Wake, base Item, state ma
 
 // missing returns the lanes that have not joined.
 func (r JoinRecord) missing(parent ID, waiting *machine.Waiting) []machine.Lane {
-	return slices.DeleteFunc(lanesOf(parent, waiting.Attempt.Number, waiting.Lanes), func(lane machine.Lane) bool {
+	return slices.DeleteFunc(lanesOf(parent, waiting.Attempt.Number, waiting.Fork().Lanes), func(lane machine.Lane) bool {
 		_, joined := r.Joined[lane.Index]
 		return joined
 	})

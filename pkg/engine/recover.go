@@ -32,7 +32,7 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 		}
 	}
 	// The wake of an ending stops the lanes (rule 19). Until then they must not go on.
-	if waiting := state.Waiting; waiting != nil && waiting.For == machine.WaitingForLanes && state.Ending == nil {
+	if waiting := state.Waiting; waiting.Fork() != nil && state.Ending == nil {
 		if err := w.recoverLanes(ctx, latest.Execution, waiting); err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ func (w *Worker) recoverLanes(ctx context.Context, id ID, waiting *machine.Waiti
 	case record.Failed != NoLane:
 		err = w.core.sendWake(ctx, id, machine.CauseLaneFailed(attempt))
 	}
-	for _, lane := range lanesOf(id, attempt, waiting.Lanes) {
+	for _, lane := range lanesOf(id, attempt, waiting.Fork().Lanes) {
 		if _, joined := record.Joined[lane.Index]; err == nil && !joined {
 			err = w.recoverLane(ctx, lane)
 		}

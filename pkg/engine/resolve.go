@@ -43,7 +43,7 @@ func (r *resolver) signal(ctx context.Context, wake Wake, base Item, state machi
 		return r.stopRequest(ctx, wake, state)
 	case wake.isOfJoin(state.Waiting):
 		return forks{r.session}.ended(ctx, base.Execution, state)
-	case state.Waiting == nil || state.Waiting.For != machine.WaitingForToken: // no token: only the timer can be due
+	case state.Waiting.Token() == nil: // no token: only the timer can be due
 	case wake.Cause == state.Waiting.Handle():
 		return r.tokenClosed(ctx, wake, state.Waiting)
 	case !state.Waiting.Submitted() && wake.Cause == machine.CauseReply(state.Waiting.Handle()):

@@ -26,7 +26,7 @@ func (w Wake) young(now time.Time, patience time.Duration) bool {
 
 // isOfJoin reports whether the wake reports that lanes ended that the state waits for.
 func (w Wake) isOfJoin(waiting *machine.Waiting) bool {
-	if waiting == nil || waiting.For != machine.WaitingForLanes {
+	if waiting.Fork() == nil {
 		return false
 	}
 	number := waiting.Attempt.Number
@@ -62,7 +62,7 @@ func (w Wake) bringsResult(state machine.State) bool {
 // messages that are lost only the start of a sub-flow is repeated for certain, because that changes nothing; a call that is
 // queued a second time is made a second time.
 func (w Wake) executedBefore(state machine.State) machine.Executed {
-	if w.isRearm() && state.Waiting != nil && (state.Waiting.Child != nil || w.Cause == machine.CauseRearmCalls) {
+	if w.isRearm() && state.Waiting != nil && (state.Waiting.Child() != nil || w.Cause == machine.CauseRearmCalls) {
 		return machine.ExecutedQueueLost
 	}
 	return machine.ExecutedMaybe

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/flow"
@@ -83,26 +82,26 @@ func (r *run) signal(w *Waiting, sig Signal) {
 // at the time limit.
 func (r *run) concerns(sig Signal) bool {
 	s := r.state()
-	waitsFor := func(attempt Attempt, ways ...WaitingFor) bool {
-		return s.Waiting != nil && s.Waiting.Attempt == attempt && slices.Contains(ways, s.Waiting.For)
-	}
+	w := s.Waiting
+	forToken := func(attempt Attempt) bool { return w.Token() != nil && w.Attempt == attempt }
+	forLanes := func(attempt Attempt) bool { return w.Fork() != nil && w.Attempt == attempt }
 	switch sig := sig.(type) {
 	case Started:
 		return s.Status == StatusStarting
 	case Returned:
-		return waitsFor(sig.Attempt, WaitingForCall, WaitingForClaim)
+		return w != nil && w.Attempt == sig.Attempt && (w.For == WaitingForCall || w.For == WaitingForClaim)
 	case Submitted:
-		return waitsFor(sig.Attempt, WaitingForToken)
+		return forToken(sig.Attempt)
 	case Queued:
-		return waitsFor(sig.Attempt, WaitingForToken)
+		return forToken(sig.Attempt)
 	case TokenClosed:
-		return waitsFor(sig.Attempt, WaitingForToken)
+		return forToken(sig.Attempt)
 	case BeatSeen:
-		return waitsFor(sig.Attempt, WaitingForToken) && sig.Beat.After(s.Waiting.Token.Beat)
+		return forToken(sig.Attempt) && sig.Beat.After(w.Token().Beat)
 	case LanesJoined:
-		return waitsFor(sig.Attempt, WaitingForLanes)
+		return forLanes(sig.Attempt)
 	case LaneFailed:
-		return waitsFor(sig.Attempt, WaitingForLanes) && s.Ending == nil
+		return forLanes(sig.Attempt) && s.Ending == nil
 	case TimerDue, StopRequested:
 	}
 	return !s.Status.Final() && s.Ending == nil

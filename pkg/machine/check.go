@@ -9,7 +9,7 @@ import (
 // check returns an error if the definition cannot have led to the state. The other functions use
 // indexes without a check.
 func check(env Env, s State) error {
-	running, abandoned := s.Status == StatusRunning, s.Ending != nil && s.Waiting.forLanes() && len(s.Series) == 0
+	running, abandoned := s.Status == StatusRunning, s.Ending != nil && s.Waiting.Fork() != nil && len(s.Series) == 0
 	begun := running || s.Status == StatusStarting && (s.isLane() || s.Redriven != nil && len(s.Series) > 0)
 	if begun != (len(s.Series) > 0 || abandoned) || running != (s.Waiting != nil) || s.isLane() && !s.Lane.valid() {
 		return fmt.Errorf("machine: execution %q is %s, in %d series of steps, waiting=%t, which no signal leads to",
@@ -55,7 +55,7 @@ func (s *State) mayOpen(flow *flow.Flow, i int) bool {
 // canWait reports whether the waiting step can wait for this.
 func canWait(def *flow.Flow, waiting *Waiting) bool {
 	i := waiting.Attempt.Step
-	if i < 0 || i >= len(def.All) || (waiting.For == WaitingForToken) != (waiting.Token != nil) || waiting.Child != nil && waiting.Token == nil {
+	if i < 0 || i >= len(def.All) {
 		return false
 	}
 	if waiting.For == WaitingForNextItem {

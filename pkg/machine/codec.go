@@ -527,8 +527,7 @@ func (c *coder) waiting(waiting **Waiting) {
 		return
 	}
 	w := *waiting
-	withChild := w.Child != nil
-	withItems := c.waitingFor(w, &withChild)
+	code := c.waitingFor(w)
 	signed(c, &w.Attempt.Step)
 	signed(c, &w.Attempt.Number)
 	c.count(&w.Attempt.Poll)
@@ -541,53 +540,72 @@ func (c *coder) waiting(waiting **Waiting) {
 		c.count(&w.Retried[i])
 	}
 	c.count(&w.Polls)
-	if optional(c, &w.Token) {
-		c.text(&w.Token.Handle)
-		c.time(&w.Token.Beat)
-		number(c, &w.Token.Phase, TokenSubmitted)
+	token := w.Token()
+	if optional(c, &token) != (w.Token() != nil) {
+		c.strange = true
+		return
 	}
-	if withChild {
-		if c.enc == nil {
-			w.Child = &ExecutionRef{}
+	if token != nil {
+		c.text(&token.Handle)
+		c.time(&token.Beat)
+		number(c, &token.Phase, TokenSubmitted)
+	}
+	if code == waitingForChild {
+		c.text(&token.Child.Flow)
+		c.text(&token.Child.Execution)
+	}
+	if fork := w.Fork(); fork != nil {
+		c.count(&fork.Lanes)
+		number(c, &fork.FirstID, math.MaxInt)
+		number(c, &fork.Block, math.MaxInt)
+		if code == waitingForItems {
+			c.count(&fork.Items)
+			c.strange = c.strange || fork.Items == 0
 		}
-		c.text(&w.Child.Flow)
-		c.text(&w.Child.Execution)
-	}
-	if w.For == WaitingForLanes {
-		c.count(&w.Lanes)
-		number(c, &w.FirstID, math.MaxInt)
-		number(c, &w.Block, math.MaxInt)
-	}
-	if withItems {
-		c.count(&w.Items)
-		c.strange = c.strange || w.Items == 0
 	}
 	if c.sampled {
 		c.time(&w.Began)
 	}
 }
 
-// waitingFor codes what the step waits for, whether that is the end of a sub-flow, and whether the number
-// of a fork's items follows, which it does not in items of earlier releases.
-func (c *coder) waitingFor(w *Waiting, child *bool) (withItems bool) {
-	const forChild, forItems = WaitingForLanes + 1, WaitingForLanes + 2
-	code := w.For
-	switch {
-	case *child:
-		code = forChild
-	case w.Items > 0:
-		code = forItems
+// The numbers in the place of a [SimpleWait] for other waits. Items of earlier releases do not have the number
+// of a fork's items.
+const (
+	waitingForToken = 3
+	waitingForLanes = 7
+	waitingForChild = 8 // a token that the end of a sub-flow closes
+	waitingForItems = 9 // lanes, with the number of items
+)
+
+// waitingFor codes what the step waits for, and makes it to decode into.
+func (c *coder) waitingFor(w *Waiting) (code uint8) {
+	switch wait := w.For.(type) {
+	case SimpleWait:
+		code = uint8(wait)
+	case *TokenWait:
+		code = waitingForToken
+		if wait.Child != nil {
+			code = waitingForChild
+		}
+	case *ForkWait:
+		code = waitingForLanes
+		if wait.Items > 0 {
+			code = waitingForItems
+		}
 	}
-	number(c, &code, forItems)
-	*child, withItems = code == forChild, code == forItems
-	switch {
-	case *child:
-		code = WaitingForToken
-	case withItems:
-		code = WaitingForLanes
+	number(c, &code, waitingForItems)
+	if c.enc != nil {
+		return code
 	}
-	w.For = code
-	return withItems
+	switch w.For = SimpleWait(code); code {
+	case waitingForToken:
+		w.For = &TokenWait{}
+	case waitingForChild:
+		w.For = &TokenWait{Child: &ExecutionRef{}}
+	case waitingForLanes, waitingForItems:
+		w.For = &ForkWait{}
+	}
+	return code
 }
 
 func (c *coder) events(events *[]Event, at time.Time) {

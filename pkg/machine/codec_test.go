@@ -110,10 +110,9 @@ func (g *items) state() machine.State {
 	}
 	if g.r.IntN(2) == 0 {
 		s.Waiting = &machine.Waiting{
-			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: machine.WaitingFor(g.r.IntN(8)),
+			Attempt: machine.Attempt{Step: g.number(), Number: g.number()}, For: g.waitingFor(),
 			Input: g.value(), Due: g.instant(), Entry: g.entry(),
 		}
-		g.token(s.Waiting)
 		g.repeated(s.Waiting)
 		if s.Trace.Sampled() {
 			s.Waiting.Began = g.instant()
@@ -129,12 +128,14 @@ func (g *items) entry() machine.Entry {
 	return machine.Entry{By: g.text(), Since: g.instant(), Generation: uint64(g.number() + 2)}
 }
 
-func (g *items) token(w *machine.Waiting) {
-	if w.For == machine.WaitingForToken {
-		w.Token = &machine.TokenWait{Handle: g.text(), Beat: g.instant(), Phase: machine.TokenPhase(g.r.IntN(4))}
-	}
-	if w.For == machine.WaitingForLanes {
-		w.Lanes, w.FirstID, w.Block, w.Items = g.number()+1, g.r.Int(), g.r.Int(), g.number()+1
+func (g *items) waitingFor() machine.WaitingFor {
+	switch code := g.r.IntN(8); code {
+	case 3: //nolint:mnd // the number of a token
+		return &machine.TokenWait{Handle: g.text(), Beat: g.instant(), Phase: machine.TokenPhase(g.r.IntN(4))}
+	case 7: //nolint:mnd // the number of lanes
+		return &machine.ForkWait{Lanes: g.number() + 1, FirstID: g.r.Int(), Block: g.r.Int(), Items: g.number() + 1}
+	default:
+		return machine.SimpleWait(code)
 	}
 }
 
@@ -473,9 +474,10 @@ func called() machine.State {
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Minute), Events: 5, Input: goldenInput,
 		Series: []machine.Series{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
-			Attempt: machine.Attempt{Step: 0, Number: 3}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(time.Hour),
+			Attempt: machine.Attempt{Step: 0, Number: 3},
+			For:     &machine.TokenWait{Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Beat: epoch.Add(time.Second), Phase: machine.TokenSubmitted},
+			Input:   goldenInput, Due: epoch.Add(time.Hour),
 			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Deadline: epoch.Add(time.Hour),
-			Token: &machine.TokenWait{Handle: "EAFlF6HPJunNHRp0aJoAAAADahwGoA", Beat: epoch.Add(time.Second), Phase: machine.TokenSubmitted},
 		},
 		Ending: &machine.Ending{
 			Status: machine.StatusStopped, Error: "Operator", Cause: "no longer needed",
@@ -539,10 +541,11 @@ func polling() machine.State {
 		Started: epoch, Expires: epoch.Add(kept), At: epoch.Add(time.Hour), Events: 7, Polls: 100, Input: goldenInput,
 		Series: []machine.Series{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
-			Attempt: machine.Attempt{Step: 0, Number: 6, Poll: 100}, For: machine.WaitingForToken, Input: goldenInput, Due: epoch.Add(2 * time.Hour),
+			Attempt: machine.Attempt{Step: 0, Number: 6, Poll: 100},
+			For:     &machine.TokenWait{Handle: "EAFlF6HPJunNHRp0aJqAAABkahwGoA", Beat: epoch.Add(time.Hour), Phase: machine.TokenQueued},
+			Input:   goldenInput, Due: epoch.Add(2 * time.Hour),
 			Entry:    machine.Entry{By: "0123456789abcdef", Since: epoch.Add(time.Hour), Generation: 300},
 			Deadline: epoch.Add(2 * time.Hour), Retried: []int{1}, Polls: 60,
-			Token: &machine.TokenWait{Handle: "EAFlF6HPJunNHRp0aJqAAABkahwGoA", Beat: epoch.Add(time.Hour), Phase: machine.TokenQueued},
 		},
 		Timer: machine.Timer{Tag: "fedcba9876543210", Due: epoch.Add(2 * time.Hour)},
 		By:    machine.CauseStart,
@@ -581,8 +584,8 @@ func atFork(items int) machine.State {
 		Started: epoch, Expires: epoch.Add(kept), At: epoch, Events: 2, Reserved: 500_000, Input: goldenInput,
 		Series: []machine.Series{{Input: goldenInput, Local: value.Object()}},
 		Waiting: &machine.Waiting{
-			Attempt: machine.Attempt{Step: 0, Number: 2}, For: machine.WaitingForLanes, Input: goldenInput,
-			Entry: machine.Entry{By: machine.CauseStart, Since: epoch}, Lanes: 100, FirstID: 2, Block: 5000, Items: items,
+			Attempt: machine.Attempt{Step: 0, Number: 2}, For: &machine.ForkWait{Lanes: 100, FirstID: 2, Block: 5000, Items: items}, Input: goldenInput,
+			Entry: machine.Entry{By: machine.CauseStart, Since: epoch},
 		},
 		By: machine.CauseStart,
 	}
@@ -603,7 +606,8 @@ func inLane() machine.State {
 			{Owner: machine.Owner{Kind: machine.OwnerItem, Branch: 107}, Input: goldenInput, Local: value.Object(), Entered: 8},
 		},
 		Waiting: &machine.Waiting{
-			Attempt: machine.Attempt{Step: 1, Number: 11}, Input: goldenInput, Entry: machine.Entry{By: machine.CauseStart, Since: epoch.Add(time.Second)},
+			Attempt: machine.Attempt{Step: 1, Number: 11}, For: machine.WaitingForCall, Input: goldenInput,
+			Entry: machine.Entry{By: machine.CauseStart, Since: epoch.Add(time.Second)},
 		},
 		By: machine.CauseStart,
 	}

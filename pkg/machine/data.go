@@ -86,10 +86,10 @@ func (r taskRun) context(c *flow.StepContext, attempt int) {
 	if r.task.Pattern != flow.PatternWaitForCallback || r.env.Keys.Check() != nil {
 		return
 	}
-	if w := r.endedWaiting; w == nil || w.Attempt.Number != attempt || w.Token == nil {
+	if w := r.endedWaiting; w == nil || w.Attempt.Number != attempt || w.Token() == nil {
 		r.keepLog()
 		c.Token = value.String(r.env.Keys.Sign(s.tokenID(r.task, Attempt{Number: attempt})))
-	} else if text, ok := r.env.Keys.SignAgain(w.Token.Handle); ok { // with the key that signed it
+	} else if text, ok := r.env.Keys.SignAgain(w.Handle()); ok { // with the key that signed it
 		c.Token = value.String(text)
 	}
 	if r.env.CallbackBase != "" && !c.Token.IsMissing() {

@@ -134,7 +134,7 @@ func Abandon(s State, record token.Record, joined bool, cause string, by Entry) 
 	if ending == nil {
 		ending = &Ending{StatusFailed, ErrorInternal, token.Failure(ErrorInternal, cause).Cause, by}
 	}
-	if w := s.Waiting; w.forLanes() && !joined {
+	if w := s.Waiting; w.Fork() != nil && !joined {
 		small := *w
 		small.Input = value.Missing()
 		end := r.state()

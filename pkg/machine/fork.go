@@ -60,13 +60,14 @@ func (k forkKind[I]) resume(r *run, step *flow.Step, ended Series) *flow.Step {
 func (forkKind[I]) pending(r *run, _ *flow.Step, executed Executed) Command {
 	s := r.state()
 	if s.Ending != nil {
-		return StopLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Lanes}
+		return StopLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Fork().Lanes}
 	}
-	return StartLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Lanes, Executed: executed}
+	return StartLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Fork().Lanes, Executed: executed}
 }
 
 func (forkKind[I]) canWait(w *Waiting) bool {
-	return w.For == WaitingForLanes && w.Lanes > 1 && w.Lanes <= MaxLanes
+	fork := w.Fork()
+	return fork != nil && fork.Lanes > 1 && fork.Lanes <= MaxLanes
 }
 
 func (k forkKind[I]) owns(o Owner) bool {
@@ -150,9 +151,7 @@ func (r forkRun) waitForLanes(input value.Value, items, lanes int) *flow.Step {
 	}
 	r.reserve(lanes, block)
 	attempt := Attempt{Step: r.step.Index, Number: s.Events}
-	r.wait(&Waiting{
-		Attempt: attempt, For: WaitingForLanes, Input: input, Entry: r.entry(), Lanes: lanes, FirstID: first, Block: block, Items: items,
-	})
+	r.wait(&Waiting{Attempt: attempt, For: &ForkWait{lanes, first, block, items}, Input: input, Entry: r.entry()})
 	r.do(StartLanes{Attempt: attempt, Count: lanes})
 	return nil
 }
@@ -328,8 +327,8 @@ func (r forkRun) joined(sig LanesJoined) *flow.Step {
 		r.forkFailed(r.step, sig.Failure.Cut())
 	case !needsOutputs(r.step):
 		return r.exit(w.Input, value.Missing())
-	case len(sig.Outputs) != w.Lanes:
-		r.err = fmt.Errorf("machine: %d outputs of %d lanes", len(sig.Outputs), w.Lanes)
+	case len(sig.Outputs) != w.Fork().Lanes:
+		r.err = fmt.Errorf("machine: %d outputs of %d lanes", len(sig.Outputs), w.Fork().Lanes)
 	default:
 		if err := r.checkData(r.step, append([]value.Value{w.Input}, sig.Outputs...)...); err != nil {
 			return r.fail(r.step, *err)

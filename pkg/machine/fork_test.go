@@ -87,7 +87,7 @@ func forking(tb testing.TB) (env machine.Env, parent machine.State, lanes [2]mac
 }
 
 func laneOf(parent machine.State, index int) machine.Lane {
-	return machine.Lane{Parent: parent.ID(), Attempt: parent.Waiting.Attempt.Number, Index: index, Count: parent.Waiting.Lanes}
+	return machine.Lane{Parent: parent.ID(), Attempt: parent.Waiting.Attempt.Number, Index: index, Count: parent.Waiting.Fork().Lanes}
 }
 
 // States of forks and lanes that no signal leads to are an error.
@@ -98,9 +98,9 @@ func TestDamagedForks(t *testing.T) {
 		of     int
 		damage func(*machine.State)
 	}{
-		"no lanes":                        {parent, func(s *machine.State) { s.Waiting.Lanes = 0 }},
-		"one lane":                        {parent, func(s *machine.State) { s.Waiting.Lanes = 1 }},
-		"too many lanes":                  {parent, func(s *machine.State) { s.Waiting.Lanes = machine.MaxLanes + 1 }},
+		"no lanes":                        {parent, func(s *machine.State) { s.Waiting.For = &machine.ForkWait{} }},
+		"one lane":                        {parent, func(s *machine.State) { s.Waiting.For = &machine.ForkWait{Lanes: 1} }},
+		"too many lanes":                  {parent, func(s *machine.State) { s.Waiting.For = &machine.ForkWait{Lanes: machine.MaxLanes + 1} }},
 		"a task waits for lanes":          {parent, func(s *machine.State) { s.Waiting.Attempt.Step = 1 }},
 		"a fork waits for a call":         {parent, func(s *machine.State) { s.Waiting.For = machine.WaitingForCall }},
 		"no series":                       {parent, func(s *machine.State) { s.Series = nil }},
@@ -217,7 +217,7 @@ func TestAbandonForks(t *testing.T) {
 	if parent.Reserved == 0 || ending.LastID() != parent.LastID() {
 		t.Errorf("the next event has the id %d, behind %d that are reserved and %d of all", ending.LastID()+1, parent.Reserved, parent.LastID())
 	}
-	if ending.Status != machine.StatusRunning || len(events) > 0 || ending.Waiting.Lanes != 2 || !ending.Waiting.Input.IsMissing() {
+	if ending.Status != machine.StatusRunning || len(events) > 0 || ending.Waiting.Fork().Lanes != 2 || !ending.Waiting.Input.IsMissing() {
 		t.Fatalf("%+v, events %+v", ending, events)
 	}
 	ending, _, err := decode(encode(ending, nil))

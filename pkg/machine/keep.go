@@ -91,7 +91,7 @@ func (x *tx) keepUntil(until time.Time) {
 // kept at most, because nothing else limits the wait.
 func (s State) waitsForLastingToken(flow *flow.Flow) bool {
 	w := s.Waiting
-	return w != nil && w.For == WaitingForToken && canWait(flow, w) && taskOf(flow.All[w.Attempt.Step]).Timeout == 0
+	return w.Token() != nil && canWait(flow, w) && taskOf(flow.All[w.Attempt.Step]).Timeout == 0
 }
 
 // waitsUntil returns until when the state waits at most, which is not after the time limit of the execution: a token
@@ -106,7 +106,7 @@ func (x *tx) waitsUntil() time.Time {
 			return later(x.at, limit)
 		}
 		return later(x.at, w.Due)
-	case w.For == WaitingForToken:
+	case w.Token() != nil:
 		return x.limitAt()
 	}
 	return x.at

@@ -87,9 +87,9 @@ func (x *tx) wait(w *Waiting) { x.state().Waiting = w }
 func (x *tx) ownWaiting() *Waiting {
 	x.own()
 	waiting := *x.state().Waiting
-	if waiting.Token != nil {
-		token := *waiting.Token
-		waiting.Token = &token
+	if t := waiting.Token(); t != nil {
+		token := *t
+		waiting.For = &token
 	}
 	x.wait(&waiting)
 	return &waiting

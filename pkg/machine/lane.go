@@ -59,12 +59,10 @@ func IsJoin(cause string) bool {
 
 func (s *State) isLane() bool { return s.Lane != nil }
 
-func (w *Waiting) forLanes() bool { return w != nil && w.For == WaitingForLanes }
-
 // hasLane reports whether the state waits for the fork of the lane.
 func (s State) hasLane(lane Lane) bool {
-	w := s.Waiting
-	return w.forLanes() && lane.Parent == s.ID() && lane.Attempt == w.Attempt.Number && lane.Count == w.Lanes &&
+	fork := s.Waiting.Fork()
+	return fork != nil && lane.Parent == s.ID() && lane.Attempt == s.Waiting.Attempt.Number && lane.Count == fork.Lanes &&
 		lane.Index >= 0 && lane.Index < lane.Count
 }
 
@@ -97,7 +95,7 @@ func (s State) lane(lane Lane, at time.Time) State {
 		at = s.At
 	}
 	return State{
-		Lane: &lane, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.FirstID + lane.Index*w.Block, Around: s.Items(),
+		Lane: &lane, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.Items(),
 		Flow: s.Flow, Execution: s.Execution, Status: StatusStarting, Started: s.Started, Expires: s.Expires, At: at, Input: s.Input, By: CauseStart,
 		Series: []Series{{Owner: Owner{Kind: OwnerFork, Step: w.Attempt.Step}, Input: w.Input, Local: value.Array()}},
 	}

@@ -62,7 +62,7 @@ func (s *script) history(t *testing.T, id machine.ID, n *machine.Numbering) stri
 
 // noteFork notes a fork that begins.
 func (s *script) noteFork() {
-	if w := s.state.Waiting; w != nil && w.For == machine.WaitingForLanes && w.Attempt != s.fork.Attempt {
+	if w := s.state.Waiting; w.Fork() != nil && w.Attempt != s.fork.Attempt {
 		s.fork, s.lanes = *w, map[int]*script{}
 	}
 }
@@ -78,7 +78,7 @@ func (s *script) in(t *testing.T, path string) *script {
 	lane := s.lanes[index]
 	if lane == nil {
 		lane = &script{flow: s.flow, limits: s.limits, timeLimits: s.timeLimits, callbacks: s.callbacks, parent: s}
-		lane.state.Lane = &machine.Lane{Parent: s.state.ID(), Attempt: s.fork.Attempt.Number, Index: index, Count: s.fork.Lanes}
+		lane.state.Lane = &machine.Lane{Parent: s.state.ID(), Attempt: s.fork.Attempt.Number, Index: index, Count: s.fork.Fork().Lanes}
 		lane.log.id = lane.state.ID()
 		s.log.known()
 		lane.log.join(s.log.family)
@@ -113,7 +113,7 @@ func (s *script) stoppedLane(at time.Time) string {
 // joined is the signal that all lanes have ended, or the failure of those that have.
 func (s *script) joined(at time.Time) machine.LanesJoined {
 	sig := machine.LanesJoined{At: at, Attempt: s.fork.Attempt}
-	for i := range s.fork.Lanes {
+	for i := range s.fork.Fork().Lanes {
 		lane := s.lanes[i]
 		if lane == nil {
 			continue
@@ -248,7 +248,7 @@ func (p *player) ended(s *script) {
 		p.open = slices.Delete(p.open, i, i+1)
 	}
 	joined := fork.joined(p.now)
-	for i := range fork.fork.Lanes {
+	for i := range fork.fork.Fork().Lanes {
 		if lane := fork.lanes[i]; lane == nil || len(lane.log.items) == 0 || !lane.state.Status.Final() {
 			if joined.Failure.Failed() {
 				p.apply(fork, machine.LaneFailed{At: p.now, Attempt: joined.Attempt, Failure: joined.Failure})

@@ -15,8 +15,8 @@ type Numbering struct {
 // Numbering returns that of the events that follow the state in its log.
 func (s State) Numbering() Numbering {
 	n := Numbering{before: s.FirstID + s.Reserved, last: s.LastID()}
-	if w := s.Waiting; w.forLanes() {
-		n.last, n.block = w.FirstID, w.Block
+	if fork := s.Waiting.Fork(); fork != nil {
+		n.last, n.block = fork.FirstID, fork.Block
 	}
 	return n
 }

@@ -11,14 +11,14 @@ import (
 // resolve ends an attempt or a poll with its outcome.
 func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
 	_, waiting := r.leaveWaiting()
-	if waiting.Child != nil && by != token.ClosedByChild {
-		r.do(WakeChild{*waiting.Child})
+	if waiting.Child() != nil && by != token.ClosedByChild {
+		r.do(WakeChild{*waiting.Child()})
 	}
 	if !outcome.Failed() {
 		outcome = ObjectOutcome(r.step.Name, outcome)
 	}
 	outcome = outcome.Cut()
-	if err := r.checkData(r.step, waiting.Input, outcome.Output); err != nil && waiting.Token == nil {
+	if err := r.checkData(r.step, waiting.Input, outcome.Output); err != nil && waiting.Token() == nil {
 		// Only an attempt without a token fails here. A token was closed with success, and its
 		// closer was told so: the attempt succeeds, and the step fails when the execution leaves it.
 		outcome = *err
@@ -35,7 +35,7 @@ func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
 // conclude records how the attempt ended and continues. A success that is too large for the item becomes a
 // failure, unless a closer was told of the success: then the step fails when it is left.
 func (r taskRun) conclude(w Waiting, outcome token.Outcome, by token.Closer) *flow.Step {
-	if w.Token == nil && !outcome.Failed() {
+	if w.Token() == nil && !outcome.Failed() {
 		if err := r.mayFailForSize(r.step); err != nil {
 			outcome = *err
 		}
@@ -57,7 +57,7 @@ func outcomeEvent(w *Waiting, outcome token.Outcome, by token.Closer) Event {
 	if outcome.Failed() {
 		e.Type, e.Error, e.Cause, e.Output = failureType(by), outcome.Error, outcome.Cause, value.Missing()
 	}
-	if w.Token != nil {
+	if w.Token() != nil {
 		e.ClosedBy = by
 	}
 	return e

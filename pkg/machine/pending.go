@@ -107,10 +107,10 @@ func (r *run) pending(executed Executed) Command {
 
 func (r taskRun) pending(executed Executed) Command {
 	w, ending := r.state().Waiting, r.state().Ending != nil
-	lost := executed == ExecutedQueueLost && (w.isIn(TokenQueued) || w.Child != nil) // the start of a sub-flow again reports its end
+	lost := executed == ExecutedQueueLost && (w.isIn(TokenQueued) || w.Child() != nil) // the start of a sub-flow again reports its end
 	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || lost
 	switch {
-	case ending && w.Token == nil:
+	case ending && w.Token() == nil:
 		return nil
 	case ending:
 		return r.closing(token.CloseOp{Outcome: r.endedBefore(), By: token.ClosedByStop, At: r.at})
@@ -127,8 +127,5 @@ func (r taskRun) pending(executed Executed) Command {
 // closing returns the command that closes the token for which the state waits.
 func (r taskRun) closing(op token.CloseOp) CloseToken {
 	w := r.state().Waiting
-	return CloseToken{Attempt: w.Attempt, Handle: w.Token.Handle, Closing: op}
+	return CloseToken{Attempt: w.Attempt, Handle: w.Handle(), Closing: op}
 }
-
-// isIn reports whether the step waits for a token in this phase.
-func (w *Waiting) isIn(phase TokenPhase) bool { return w.Token != nil && w.Token.Phase == phase }

@@ -116,10 +116,10 @@ func (w *walk) run() {
 // enterLane goes on with one of the lanes that the walk waits for, at times.
 func (w *walk) enterLane() bool {
 	waiting := w.state.Waiting
-	if waiting == nil || waiting.For != machine.WaitingForLanes || w.r.IntN(4) > 0 {
+	if waiting.Fork() == nil || w.r.IntN(4) > 0 {
 		return false
 	}
-	lane := machine.Lane{Parent: w.state.ID(), Attempt: waiting.Attempt.Number, Index: w.r.IntN(waiting.Lanes), Count: waiting.Lanes}
+	lane := machine.Lane{Parent: w.state.ID(), Attempt: waiting.Attempt.Number, Index: w.r.IntN(waiting.Fork().Lanes), Count: waiting.Fork().Lanes}
 	state, ok := machine.NewLane(w.state, lane, w.state.At)
 	if ok != (w.state.Ending == nil) {
 		w.t.Errorf("a lane begins: %t, ending %v", ok, w.state.Ending)
@@ -147,7 +147,7 @@ func (w *walk) ofLanes(at time.Time, waiting *machine.Waiting) machine.Signal {
 		}
 	}
 	sig := machine.LanesJoined{At: at, Attempt: waiting.Attempt, Failure: failure}
-	for i := range waiting.Lanes {
+	for i := range waiting.Fork().Lanes {
 		items := []value.Value{w.answer(), w.answer()}
 		sig.Outputs = append(sig.Outputs, value.Array(items[min(i, 1):]...))
 	}
@@ -160,15 +160,15 @@ func (w *walk) signal() machine.Signal {
 	switch waiting := w.state.Waiting; {
 	case w.r.IntN(10) == 0:
 		return machine.Started{At: at}
-	case w.r.IntN(40) == 0, waiting != nil && waiting.For == machine.WaitingForToken && w.r.IntN(8) == 0:
+	case w.r.IntN(40) == 0, waiting.Token() != nil && w.r.IntN(8) == 0:
 		return machine.StopRequested{At: at, Error: "Stop", Cause: "why"}
 	case waiting == nil || w.r.IntN(10) == 0:
 		return machine.TimerDue{At: at}
 	case isTimed(waiting):
 		return machine.TimerDue{At: waiting.Due.Add(time.Duration(w.r.IntN(5)) * time.Second)}
-	case waiting.For == machine.WaitingForToken:
+	case waiting.Token() != nil:
 		return w.told(at, waiting.Attempt)
-	case waiting.For == machine.WaitingForLanes:
+	case waiting.Fork() != nil:
 		return w.ofLanes(at, waiting)
 	case w.r.IntN(10) == 0:
 		earlier := waiting.Attempt
@@ -352,13 +352,13 @@ func (w *walk) waiting() {
 	s := w.state
 	w.note("retry", s.Waiting.For == machine.WaitingForRetry)
 	w.note("room", s.Waiting.For == machine.WaitingForNextItem)
-	w.note("long poll", s.Waiting.For == machine.WaitingForToken && s.Waiting.Polls > 0)
+	w.note("long poll", s.Waiting.Token() != nil && s.Waiting.Polls > 0)
 	w.note("ending", s.Ending != nil)
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
 		w.t.Errorf("waiting until %s with timer %v, want %s", s.Waiting.Due, s.Timer, due)
 	}
-	w.note("lanes", s.Waiting.For == machine.WaitingForLanes)
-	if s.Waiting.For != machine.WaitingForToken && s.Waiting.Due.IsZero() == isTimed(s.Waiting) {
+	w.note("lanes", s.Waiting.Fork() != nil)
+	if s.Waiting.Token() == nil && s.Waiting.Due.IsZero() == isTimed(s.Waiting) {
 		w.t.Errorf("waiting for %d until %s", s.Waiting.For, s.Waiting.Due)
 	}
 }
@@ -454,7 +454,7 @@ func (w *walk) commands(env machine.Env, next machine.Next) {
 func (w *walk) closes(asked, pending []machine.Command, why string) {
 	w.t.Helper()
 	for _, c := range append(asked, pending...) {
-		if c, ok := c.(machine.StopLanes); ok && c.Attempt == w.state.Waiting.Attempt && c.Count == w.state.Waiting.Lanes {
+		if c, ok := c.(machine.StopLanes); ok && c.Attempt == w.state.Waiting.Attempt && c.Count == w.state.Waiting.Fork().Lanes {
 			w.note("stops lanes", true)
 			continue
 		}

@@ -12,7 +12,7 @@ func TestRest(t *testing.T) {
 	const noTimer = -1
 	at := time.Unix(1000, 0)
 	submitted := func(phase machine.TokenPhase) *machine.Waiting {
-		return &machine.Waiting{For: machine.WaitingForToken, Token: &machine.TokenWait{Phase: phase}}
+		return &machine.Waiting{For: &machine.TokenWait{Phase: phase}}
 	}
 	timer := &machine.Waiting{For: machine.WaitingForInstant}
 	for name, tt := range map[string]struct {
@@ -28,7 +28,7 @@ func TestRest(t *testing.T) {
 		"ending":                        {timer, time.Hour, func(s *machine.State) { s.Ending = &machine.Ending{} }, 0, false},
 		"stopped":                       {timer, time.Hour, func(s *machine.State) { s.Status = machine.StatusStopped }, 0, false},
 		"call":                          {&machine.Waiting{For: machine.WaitingForCall}, time.Hour, nil, 0, false},
-		"lanes":                         {&machine.Waiting{For: machine.WaitingForLanes}, time.Hour, nil, 0, false},
+		"lanes":                         {&machine.Waiting{For: &machine.ForkWait{}}, time.Hour, nil, 0, false},
 		"token":                         {submitted(machine.TokenSubmitted), time.Hour, nil, time.Hour, true},
 		"token whose function is told":  {submitted(machine.TokenToSubmit), time.Hour, nil, 0, false},
 		"token with little time":        {submitted(machine.TokenSubmitted), time.Second, nil, 0, false},

@@ -168,44 +168,65 @@ type Waiting struct {
 	Retried []int
 	// Polls counts the polls of this attempt.
 	Polls int
-	// Token is set if and only if For is [WaitingForToken].
-	Token *TokenWait
-	// Child is the sub-flow whose end closes the token, nil if something else does.
-	Child *ExecutionRef
-	// Lanes is the number of lanes that the step waits for. FirstID is the id of the API before
-	// those of the first lane, and Block how many each lane has. They are 0 unless For is
-	// [WaitingForLanes].
-	Lanes, FirstID, Block int
-	// Items is the number of branches or iterations that the lanes run. It is 0 unless For is
-	// [WaitingForLanes], and for a fork that an earlier release began.
-	Items int
+}
+
+// Token returns the token that the step waits for, nil if it waits for something else.
+func (w *Waiting) Token() *TokenWait {
+	if w == nil {
+		return nil
+	}
+	wait, _ := w.For.(*TokenWait)
+	return wait
+}
+
+// Fork returns the lanes that the step waits for, nil if it waits for something else.
+func (w *Waiting) Fork() *ForkWait {
+	if w == nil {
+		return nil
+	}
+	wait, _ := w.For.(*ForkWait)
+	return wait
+}
+
+// Child returns the sub-flow whose end closes the token that the step waits for, nil for none.
+func (w *Waiting) Child() *ExecutionRef {
+	if t := w.Token(); t != nil {
+		return t.Child
+	}
+	return nil
 }
 
 // Handle returns the handle of the token that the step waits for, "" if it waits for something
 // else.
 func (w Waiting) Handle() string {
-	if w.Token == nil {
-		return ""
+	if t := w.Token(); t != nil {
+		return t.Handle
 	}
-	return w.Token.Handle
+	return ""
 }
 
 // Submitted reports whether the step waits for a token that its function was told of.
-func (w Waiting) Submitted() bool { return w.Token != nil && w.Token.Phase == TokenSubmitted }
+func (w Waiting) Submitted() bool { return w.isIn(TokenSubmitted) }
 
-// WaitingFor is what ends the waiting of a step.
-type WaitingFor uint8
+// isIn reports whether the step waits for a token in this phase.
+func (w *Waiting) isIn(phase TokenPhase) bool { return w.Token() != nil && w.Token().Phase == phase }
 
-// What a step waits for. The numbers are stored.
+// WaitingFor is what ends the waiting of a step: one of [SimpleWait], [*TokenWait] and [*ForkWait].
+//
+//sumtype:decl
+type WaitingFor interface{ waitingFor() }
+
+// SimpleWait is what a step waits for that has nothing but the fields of [Waiting].
+type SimpleWait uint8
+
+// The simple waits. The numbers are stored.
 const (
-	WaitingForCall     WaitingFor = iota // the result of a direct call
-	WaitingForInstant                    // the end of a wait
-	WaitingForClaim                      // the result of a claimed call
-	WaitingForToken                      // the outcome of a token
-	WaitingForRetry                      // the next attempt of a task that failed
-	WaitingForPoll                       // the next poll of a task that waits for a condition
-	WaitingForNextItem                   // the next item of the log, because the current one is full
-	WaitingForLanes                      // the ends of all lanes of a fork
+	WaitingForCall     SimpleWait = 0 // the result of a direct call
+	WaitingForInstant  SimpleWait = 1 // the end of a wait
+	WaitingForClaim    SimpleWait = 2 // the result of a claimed call
+	WaitingForRetry    SimpleWait = 4 // the next attempt of a task that failed
+	WaitingForPoll     SimpleWait = 5 // the next poll of a task that waits for a condition
+	WaitingForNextItem SimpleWait = 6 // the next item of the log, because the current one is full
 )
 
 // TokenWait is the token that a step waits for.
@@ -214,7 +235,23 @@ type TokenWait struct {
 	// Beat is the latest known heartbeat, at first the start of the attempt.
 	Beat  time.Time
 	Phase TokenPhase
+	// Child is the sub-flow whose end closes the token, nil if something else does.
+	Child *ExecutionRef
 }
+
+// ForkWait are the lanes of a fork, for whose ends a step waits.
+type ForkWait struct {
+	// Lanes is their number. FirstID is the id of the API before those of the first lane, and Block how many
+	// each lane has.
+	Lanes, FirstID, Block int
+	// Items is the number of branches or iterations that the lanes run. It is 0 for a fork that an earlier
+	// release began.
+	Items int
+}
+
+func (SimpleWait) waitingFor() {}
+func (*TokenWait) waitingFor() {}
+func (*ForkWait) waitingFor()  {}
 
 // TokenPhase is the state of the call that leads to the outcome of a token.
 type TokenPhase uint8

@@ -152,15 +152,15 @@ func (r taskRun) childStart(waiting *Waiting, call Call) (value.Value, *Start) {
 		Child: child, Parent: Parent{Log: call.Log, Key: call.Key(), Root: root, Generation: min(generation+1, math.MaxUint8)},
 		OnlyStarts: r.task.Pattern == flow.PatternRequestResponse,
 	}
-	start.Again = waiting.Child != nil && waiting.Submitted()
+	start.Again = waiting.Child() != nil && waiting.Submitted()
 	if !start.OnlyStarts {
 		start.Parent.Depth = 1
 		if parent := r.state().Parent; parent != nil {
 			start.Parent.Depth += parent.Depth
 		}
 	}
-	if waiting.Child != nil {
-		start.Parent.Handle = waiting.Token.Handle
+	if waiting.Child() != nil {
+		start.Parent.Handle = waiting.Handle()
 	}
 	switch {
 	case problem != "":

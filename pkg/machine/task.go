@@ -52,17 +52,16 @@ func (k taskKind) canWait(w *Waiting) bool {
 		return false
 	}
 	switch w.For {
+	case WaitingForCall:
+		return true
 	case WaitingForRetry:
 		return len(w.Retried) > 0
 	case WaitingForPoll:
 		return k.Poll != nil
 	case WaitingForClaim:
 		return k.Poll == nil
-	case WaitingForInstant, WaitingForNextItem, WaitingForLanes:
-		return false
-	case WaitingForCall, WaitingForToken:
 	}
-	return true
+	return w.Token() != nil
 }
 
 // taskRun is a task in an application.
@@ -80,7 +79,7 @@ func (r taskRun) signal(sig Signal) *flow.Step {
 		r.submitted(sig.Output)
 	case Queued: // the history has no event for it
 		if r.state().Waiting.isIn(TokenToQueue) && r.state().Ending == nil {
-			r.ownWaiting().Token.Phase = TokenQueued
+			r.ownWaiting().Token().Phase = TokenQueued
 		}
 	case TokenClosed:
 		if sig.Reply != nil {
@@ -89,7 +88,7 @@ func (r taskRun) signal(sig Signal) *flow.Step {
 		return r.resolve(sig.Outcome, sig.By)
 	case BeatSeen:
 		w := r.ownWaiting()
-		w.Token.Beat = sig.Beat
+		w.Token().Beat = sig.Beat
 		w.Due = w.overdueAt(r.task)
 	case TimerDue:
 		return r.due()
@@ -109,15 +108,13 @@ func (r taskRun) due() *flow.Step {
 			return r.callAgain(r.at.Add(claimLife))
 		}
 		return r.resolve(Interrupted(r.step.Name), token.ClosedByTask)
-	case WaitingForToken:
-		r.overdue()
 	case WaitingForRetry:
 		_, w := r.leaveWaiting()
 		return r.tryAgain(w)
 	case WaitingForPoll:
 		return r.pollDue()
-	case WaitingForInstant, WaitingForNextItem, WaitingForLanes:
 	}
+	r.overdue()
 	return nil
 }
 
@@ -165,9 +162,9 @@ func (r taskRun) request(waiting *Waiting) {
 	switch {
 	case !isAwaited(task), task.Pattern == flow.PatternSync, r.timeLimit() > r.env.Limits.direct(), queuedOnce:
 		r.openToken(waiting)
-		if task.Resource.Subflow && task.Pattern == flow.PatternSync && waiting.Token != nil {
+		if task.Resource.Subflow && task.Pattern == flow.PatternSync && waiting.Token() != nil {
 			child, _, _ := r.childOf(waiting, r.state().callOf(r.step, waiting.Attempt)) // its end closes the token
-			waiting.Child = &child
+			waiting.Token().Child = &child
 		}
 	case task.AtMostOnce:
 		waiting.For, waiting.Due = WaitingForClaim, r.at.Add(claimLife)
@@ -224,7 +221,7 @@ func (r taskRun) callInput(waiting *Waiting, call Call) value.Value {
 			value.Member{Key: "operation", Value: value.String(task.Resource.Operation)}, value.Member{Key: "params", Value: params}, once,
 		)
 	case task.Pattern == flow.PatternSync:
-		text, ok := r.env.Keys.SignAgain(waiting.Token.Handle)
+		text, ok := r.env.Keys.SignAgain(waiting.Handle())
 		if !ok && r.err == nil { // the end of the job could not be reported
 			r.err = &KeysError{errors.New("no key signs with the id of the handle")}
 		}
@@ -259,7 +256,7 @@ func (r taskRun) command(waiting *Waiting) Command {
 	} else {
 		call.Input = r.callInput(waiting, call)
 	}
-	switch token := waiting.Token; {
+	switch token := waiting.Token(); {
 	case token != nil && token.Phase != TokenToSubmit && call.Start == nil:
 		return QueueTask{Call: call, Handle: token.Handle, Await: isAwaited(task), AtMostOnce: task.AtMostOnce}
 	case token != nil:

@@ -17,11 +17,11 @@ func (r taskRun) openToken(waiting *Waiting) {
 	}
 	r.keepLog()
 	task := r.task
-	waiting.For = WaitingForToken
-	waiting.Token = &TokenWait{Handle: r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt)), Beat: r.at}
+	wait := &TokenWait{Handle: r.env.Keys.Handle(r.state().tokenID(task, waiting.Attempt)), Beat: r.at}
+	waiting.For = wait
 	// The time limit of a task that is only told of its token limits the token, not the call.
 	if isAwaited(task) || r.env.TimeLimits[task.Resource.Text] > r.env.Limits.direct() {
-		waiting.Token.Phase = TokenToQueue
+		wait.Phase = TokenToQueue
 	}
 	if task.Timeout > 0 && task.Poll == nil && (!isAwaited(task) || !r.env.Limits.QueueTimesCalls) {
 		waiting.Deadline = r.at.Add(task.Timeout)
@@ -64,7 +64,7 @@ func (w *Waiting) overdueAt(task *flow.Task) time.Time {
 	if task.Heartbeat == 0 {
 		return w.Deadline
 	}
-	missed := w.Token.Beat.Add(task.Heartbeat)
+	missed := w.Token().Beat.Add(task.Heartbeat)
 	if w.Deadline.IsZero() || missed.Before(w.Deadline) {
 		return missed
 	}
@@ -79,7 +79,7 @@ func (r taskRun) overdue() {
 	if !w.Deadline.IsZero() && !r.at.Before(w.Deadline) {
 		op.Outcome = r.notInTime()
 	} else {
-		op.By, op.UnlessBeatAfter = token.ClosedByHeartbeat, w.Token.Beat
+		op.By, op.UnlessBeatAfter = token.ClosedByHeartbeat, w.Token().Beat
 		op.Outcome = token.Failure(ErrorTaskTimeout, fmt.Sprintf("step %s: no heartbeat within %s", r.step.Name, r.task.Heartbeat))
 	}
 	r.do(r.closing(op))
@@ -99,7 +99,7 @@ func (r taskRun) submitted(output value.Value) {
 		return
 	}
 	w := r.ownWaiting()
-	w.Token.Phase = TokenSubmitted
+	w.Token().Phase = TokenSubmitted
 	if r.checkData(r.step, w.Input, output) != nil || output.Size() > MaxReply || r.plan.dropReply {
 		output = value.Missing() // only the history has it
 	}
@@ -110,8 +110,8 @@ func (r taskRun) submitted(output value.Value) {
 // state waits for none, or for one that no caller outside has.
 func Token(keys token.Keys, def *flow.Flow, s State) (text string, ok bool) {
 	w := s.Waiting
-	if w == nil || w.Token == nil || !canWait(def, w) || taskOf(def.All[w.Attempt.Step]).Pattern != flow.PatternWaitForCallback {
+	if w.Token() == nil || !canWait(def, w) || taskOf(def.All[w.Attempt.Step]).Pattern != flow.PatternWaitForCallback {
 		return "", false
 	}
-	return keys.SignAgain(w.Token.Handle)
+	return keys.SignAgain(w.Handle())
 }

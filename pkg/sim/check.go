@@ -217,7 +217,7 @@ func (w *world) firstForPerson() *log {
 func (l *log) waitsForPerson() bool {
 	state := l.last()
 	waiting := state.Waiting
-	return waiting != nil && waiting.For == machine.WaitingForToken && waiting.Child == nil && waiting.Due.IsZero() && l.flow.parsed.Timeout == 0 &&
+	return waiting.Token() != nil && waiting.Child() == nil && waiting.Due.IsZero() && l.flow.parsed.Timeout == 0 &&
 		state.Ending == nil && waiting.Submitted() && l.flow.taskOf(waiting.Attempt.Step).Resource.Function != functionJob &&
 		l.waiting(state) != nil && l.record(waiting.Handle()).Open()
 }

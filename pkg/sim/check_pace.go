@@ -144,7 +144,7 @@ func (l *log) awaits(i item) time.Duration {
 		return l.lanesEnd(i.state)
 	case waiting == nil, i.state.Ending != nil:
 		return 0
-	case waiting.For != machine.WaitingForToken:
+	case waiting.Token() == nil:
 		return i.put + waiting.Due.Sub(i.state.At) + 2*l.wentBack() // long ago for none
 	}
 	task := l.flow.taskOf(waiting.Attempt.Step)

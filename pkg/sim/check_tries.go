@@ -111,7 +111,7 @@ func (a *attempt) made(poll machine.Call) bool {
 
 // addPoll takes up a poll whose token was opened, called or not.
 func (l *log) addPoll(polls map[int]*called, a *attempt, waiting *machine.Waiting) {
-	if at := waiting.Attempt; at.Step == a.step && at.Number == a.number && waiting.For == machine.WaitingForToken {
+	if at := waiting.Attempt; at.Step == a.step && at.Number == a.number && waiting.Token() != nil {
 		polls[at.Poll] = nil
 		a.handles = append(a.handles, waiting.Handle())
 	}

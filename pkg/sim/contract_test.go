@@ -219,8 +219,8 @@ var mutants = []mutant{
 	{
 		name:   "rule 7: a repeat without a look at the token",
 		caught: sim.Stuck, edits: one("engine/pending.go",
-			`	if waiting.For == machine.WaitingForToken {
-		record`, `	if waiting.For == machine.WaitingForToken && h.now.IsZero() {
+			`	if waiting.Token() != nil {
+		record`, `	if waiting.Token() != nil && h.now.IsZero() {
 		record`),
 	},
 	{
@@ -303,7 +303,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: a stop without ending",
 		caught: sim.HollowAnswer, edits: one("machine/pending.go",
-			`	case ending && w.Token == nil:`, `	case ending && (w.Token == nil || r.state().Ending.Status == StatusStopped):`),
+			`	case ending && w.Token() == nil:`, `	case ending && (w.Token() == nil || r.state().Ending.Status == StatusStopped):`),
 	},
 	{
 		name:   "rule 9: an ending is not continued",
@@ -517,7 +517,7 @@ var mutants = []mutant{
 	{
 		name: "limit: the token stays open", from: olderSeeds + 1,
 		caught: sim.HollowAnswer, edits: one("machine/pending.go",
-			`	case ending && w.Token == nil:`, `	case ending && (w.Token == nil || r.state().Ending.Status == StatusTimedOut):`),
+			`	case ending && w.Token() == nil:`, `	case ending && (w.Token() == nil || r.state().Ending.Status == StatusTimedOut):`),
 	},
 	{
 		name:   "reconcile: who closed the token may have died without a wake",
@@ -601,7 +601,7 @@ var mutants = []mutant{
 	{
 		name: "rule 15: what waits for lanes is left to them", from: forkless + 1,
 		caught: sim.Stuck, edits: one("machine/pending.go",
-			`w != nil && !w.forTimer() && w.By == cause {`, `w != nil && !w.forTimer() && !w.forLanes() && w.By == cause {`),
+			`w != nil && !w.forTimer() && w.By == cause {`, `w != nil && !w.forTimer() && w.Fork() == nil && w.By == cause {`),
 	},
 	{
 		name: "rule 15: the message is deleted though the lanes were not started", from: forkless + 1,
@@ -713,7 +713,7 @@ var mutants = []mutant{
 	{
 		name: "rule 19: the wake of the ending does not stop the lanes again", from: forkless + 1,
 		caught: sim.Stuck, edits: one("machine/pending.go",
-			`	if s.Ending != nil && s.Ending.By == cause {`, `	if s.Ending != nil && s.Ending.By == cause && !s.Waiting.forLanes() {`),
+			`	if s.Ending != nil && s.Ending.By == cause {`, `	if s.Ending != nil && s.Ending.By == cause && s.Waiting.Fork() == nil {`),
 	},
 	{
 		name: "rule 19: a log that is ending is not ended by its lanes", from: forkless + 1,
@@ -788,7 +788,7 @@ var mutants = []mutant{
 	{
 		name: "rule 26: only an execution that ends stops its sub-flow", from: forkless + 1,
 		caught: sim.Stuck, edits: one("machine/outcome.go",
-			`if waiting.Child != nil && by != token.ClosedByChild {`, `if waiting.Child != nil && by != token.ClosedByChild && r.state().Ending != nil {`),
+			`if waiting.Child() != nil && by != token.ClosedByChild {`, `if waiting.Child() != nil && by != token.ClosedByChild && r.state().Ending != nil {`),
 	},
 	{
 		name: "rule 26: a sub-flow starts without a look at its step", from: forkless + 1,
@@ -845,7 +845,7 @@ var mutants = []mutant{
 	{
 		name: "rule 24: a sub-flow that ends closes the token that its step passed on", from: awaited + 1,
 		caught: sim.Child, edits: one("machine/task.go",
-			`task.Pattern == flow.PatternSync && waiting.Token != nil {`, `waiting.Token != nil {`),
+			`task.Pattern == flow.PatternSync && waiting.Token() != nil {`, `waiting.Token() != nil {`),
 	},
 	{
 		name: "rule 25: a sub-flow that was stopped succeeded for its step", from: forkless + 1,
@@ -860,7 +860,7 @@ var mutants = []mutant{
 	{
 		name: "rule 25: after a restart a step does not start its sub-flow again", from: forkless + 1,
 		caught: sim.Stuck, edits: one("machine/pending.go",
-			`(w.isIn(TokenQueued) || w.Child != nil)`, `w.isIn(TokenQueued)`),
+			`(w.isIn(TokenQueued) || w.Child() != nil)`, `w.isIn(TokenQueued)`),
 	},
 	{
 		name: "rule 26: a sub-flow does not hear of its step", from: forkless + 1,
@@ -1028,7 +1028,7 @@ var mutants = []mutant{
 	{
 		name: "janitor: a call that nothing else makes is dropped", from: undead + 1,
 		caught: sim.Stuck, edits: one("engine/abandon.go",
-			`		return !w.Submitted() && w.Token.Phase != machine.TokenQueued, nil`, `		return false, nil`),
+			`		return !w.Submitted() && w.Token().Phase != machine.TokenQueued, nil`, `		return false, nil`),
 	},
 	{
 		name: "janitor: a lane that was not begun is not stopped", from: undead + 1,
@@ -1053,7 +1053,7 @@ var mutants = []mutant{
 	{
 		name: "rearm: a sub-flow that ended does not report that again", from: unswept + 1,
 		caught: sim.Overdue, edits: one("engine/wake.go",
-			`state.Waiting != nil && (state.Waiting.Child != nil || w.Cause == machine.CauseRearmCalls)`,
+			`state.Waiting != nil && (state.Waiting.Child() != nil || w.Cause == machine.CauseRearmCalls)`,
 			`state.Waiting != nil && w.Cause == machine.CauseRearmCalls`),
 	},
 	{

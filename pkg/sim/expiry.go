@@ -47,17 +47,17 @@ func (l *log) checkExpiry() {
 	until := l.last().At
 	switch w := l.last().Waiting; {
 	case w == nil || l.last().Ending != nil:
-	case w.Deadline.After(until) && w.For == machine.WaitingForToken:
+	case w.Deadline.After(until) && w.Token() != nil:
 		until = w.Deadline
 	case w.Due.After(until):
 		until = w.Due
-	case w.For == machine.WaitingForToken && w.Due.IsZero():
+	case w.Token() != nil && w.Due.IsZero():
 		until = epoch.Add(l.deadline(l.items[0].state.Started))
 	}
 	if limit := epoch.Add(l.deadline(l.items[0].state.Started)); limit.Before(until) {
 		until = limit
 	}
-	if w := l.last().Waiting; until.After(l.last().At) && w.For == machine.WaitingForToken {
+	if w := l.last().Waiting; until.After(l.last().At) && w.Token() != nil {
 		if id, _ := token.HandleID(w.Handle()); id.Expires.Before(until.Add(retention).Truncate(time.Second)) {
 			l.violate(Vanished, "the token of attempt %d expires at %s, and the log waits for it until %s", w.Attempt.Number, id.Expires, until)
 		}

@@ -53,7 +53,7 @@ func lanesOf(state machine.State) []machine.Lane {
 	if !forLanes(state) {
 		return nil
 	}
-	lanes := make([]machine.Lane, state.Waiting.Lanes)
+	lanes := make([]machine.Lane, state.Waiting.Fork().Lanes)
 	for i := range lanes {
 		lanes[i] = machine.Lane{Parent: state.ID(), Attempt: state.Waiting.Attempt.Number, Index: i, Count: len(lanes)}
 	}
@@ -61,7 +61,7 @@ func lanesOf(state machine.State) []machine.Lane {
 }
 
 func forLanes(state machine.State) bool {
-	return state.Waiting != nil && state.Waiting.For == machine.WaitingForLanes
+	return state.Waiting.Fork() != nil
 }
 
 // lanes are the logs of the lanes that a state waits for.

@@ -78,17 +78,17 @@ var inItems = map[string]func(m met) bool{
 	"a heartbeat in a lane": func(m met) bool {
 		return m.lane != nil && m.waiting.Handle() != "" && !m.record(m.waiting.Handle()).LastBeat.IsZero()
 	},
-	"four lanes or more":           func(m met) bool { return m.waiting.Lanes >= 4 },
+	"four lanes or more":           func(m met) bool { return m.waiting.Fork() != nil && m.waiting.Fork().Lanes >= 4 },
 	"a fork in a fork":             func(m met) bool { return m.lane != nil && forLanes(m.state) },
 	"three levels of forks":        func(m met) bool { return m.lane != nil && m.parent.lane != nil && forLanes(m.state) },
 	"a stop of lanes":              func(m met) bool { return endsLanes(m.state, machine.StatusStopped) },
 	"a failure that ends lanes":    func(m met) bool { return endsLanes(m.state, machine.StatusFailed) },
 	"a time limit that ends lanes": func(m met) bool { return endsLanes(m.state, machine.StatusTimedOut) },
 	"a lane that ends while its token is open": func(m met) bool {
-		return m.lane != nil && m.state.Ending != nil && m.waiting.For == machine.WaitingForToken
+		return m.lane != nil && m.state.Ending != nil && m.waiting.Token() != nil
 	},
-	"a sub-flow of a lane":              func(m met) bool { return m.lane != nil && m.waiting.Child != nil },
-	"a sub-flow of a sub-flow":          func(m met) bool { return m.starters != nil && m.waiting.Child != nil },
+	"a sub-flow of a lane":              func(m met) bool { return m.lane != nil && m.waiting.Child() != nil },
+	"a sub-flow of a sub-flow":          func(m met) bool { return m.starters != nil && m.waiting.Child() != nil },
 	"a fork in a sub-flow":              func(m met) bool { return m.starters != nil && forLanes(m.state) },
 	"a sub-flow and a callback":         func(m met) bool { return m.passesOn() },
 	"a stop of a sub-flow":              func(m met) bool { return m.leaves(token.ClosedByStop) },
@@ -126,7 +126,7 @@ var inLogs = map[string]func(l *log) bool{
 // taskIn reports whether a lane waits for the token of a task that calls the function.
 func (m met) taskIn(function string) bool {
 	task := m.flow.taskOf(m.waiting.Attempt.Step)
-	return m.lane != nil && m.waiting.For == machine.WaitingForToken && task.Resource.Function == function
+	return m.lane != nil && m.waiting.Token() != nil && task.Resource.Function == function
 }
 
 // passesOn reports whether a step passed its token to a sub-flow.
@@ -137,7 +137,7 @@ func (m met) passesOn() bool {
 
 // leaves reports whether a step stopped waiting for its sub-flow in this way.
 func (m met) leaves(by token.Closer) bool {
-	return m.waiting.Child != nil && m.record(m.waiting.Handle()).ClosedBy == by
+	return m.waiting.Child() != nil && m.record(m.waiting.Handle()).ClosedBy == by
 }
 
 // endsLanes reports whether the end of the state was decided while it waits for lanes.

@@ -67,10 +67,10 @@ func (w *world) drawSubPattern() (lines []string) {
 // addSub adds the sub-flow that a state waits for. At times a person stops it, or closes the token of
 // the step that waits for it.
 func (l *log) addSub(waiting *machine.Waiting) {
-	if waiting == nil || waiting.Child == nil {
+	if waiting == nil || waiting.Child() == nil {
 		return
 	}
-	sub := l.newSub(*waiting.Child)
+	sub := l.newSub(*waiting.Child())
 	if sub == nil {
 		return
 	}

@@ -138,13 +138,13 @@ func (l *log) continues(state machine.State) time.Duration {
 		return at
 	case waiting == nil, state.Ending != nil:
 		return entered
-	case waiting.Child != nil:
+	case waiting.Child() != nil:
 		at := never
-		if child := l.worldOf(waiting.Child.ID()); child != nil {
+		if child := l.worldOf(waiting.Child().ID()); child != nil {
 			at, _ = child.own().since(isFinal)
 		}
 		return at
-	case waiting.For == machine.WaitingForToken && !waiting.Submitted() && waiting.Token.Phase != machine.TokenQueued,
+	case waiting.Token() != nil && !waiting.Submitted() && waiting.Token().Phase != machine.TokenQueued,
 		waiting.For == machine.WaitingForCall && waiting.Due.IsZero():
 		return entered
 	}

@@ -96,12 +96,11 @@ func (w *walk) waits(waiting *machine.Waiting) {
 		return
 	}
 	b := &begun{waiting.Attempt.Step, waiting.Attempt.Number, waiting.Start()}
-	switch waiting.For {
-	case machine.WaitingForLanes:
+	switch {
+	case waiting.Fork() != nil:
 		w.forked = b
-	case machine.WaitingForCall, machine.WaitingForClaim, machine.WaitingForToken, machine.WaitingForPoll, machine.WaitingForInstant:
+	case waiting.For != machine.WaitingForRetry && waiting.For != machine.WaitingForNextItem:
 		w.active = b
-	case machine.WaitingForRetry, machine.WaitingForNextItem:
 	}
 }
 

@@ -197,7 +197,7 @@ func (p *progress) committed(id engine.ID, state machine.State, events []machine
 	}
 	if w := state.Waiting; w != nil && !p.inForeach(w.Attempt.Step) {
 		s := &p.steps[w.Attempt.Step]
-		switch w.For { //nolint:exhaustive // the others have an event
+		switch w.For { // the others have an event
 		case machine.WaitingForRetry:
 			s.phase, s.until = phaseRetry, w.Due
 		case machine.WaitingForPoll:

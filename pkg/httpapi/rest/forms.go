@@ -260,13 +260,13 @@ func waitsFor(def *flow.Flow, w *machine.Waiting) string {
 		return "retry"
 	case w.For == machine.WaitingForPoll:
 		return "poll"
-	case w.For == machine.WaitingForLanes:
+	case w.Fork() != nil:
 		return "lanes"
-	case w.For == machine.WaitingForToken && isTask && task.Pattern == flow.PatternWaitForCallback:
+	case w.Token() != nil && isTask && task.Pattern == flow.PatternWaitForCallback:
 		return "callback"
-	case w.Child != nil:
+	case w.Child() != nil:
 		return "sub-flow"
-	case w.For == machine.WaitingForToken && isTask && task.Pattern == flow.PatternSync && task.Resource.Kind != "":
+	case w.Token() != nil && isTask && task.Pattern == flow.PatternSync && task.Resource.Kind != "":
 		return "job"
 	}
 	return "call"

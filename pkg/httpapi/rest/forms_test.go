@@ -25,20 +25,18 @@ steps:
 	if flow == nil {
 		t.Fatal(problems)
 	}
+	token := &machine.TokenWait{}
 	for _, want := range []struct {
 		step int
 		by   machine.WaitingFor
 		what string
 	}{
-		{0, machine.WaitingForToken, "call"}, {1, machine.WaitingForToken, "callback"}, {2, machine.WaitingForToken, "job"},
+		{0, token, "call"}, {1, token, "callback"}, {2, token, "job"},
 		{3, machine.WaitingForInstant, "instant"}, {1, machine.WaitingForRetry, "retry"}, {0, machine.WaitingForPoll, "poll"},
-		{0, machine.WaitingForNextItem, "instant"}, {4, machine.WaitingForLanes, "lanes"},
-		{5, machine.WaitingForToken, "sub-flow"}, {6, machine.WaitingForToken, "call"},
+		{0, machine.WaitingForNextItem, "instant"}, {4, &machine.ForkWait{}, "lanes"},
+		{5, &machine.TokenWait{Child: &machine.ExecutionRef{Flow: "child", Execution: "one"}}, "sub-flow"}, {6, token, "call"},
 	} {
 		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: want.step}, For: want.by}
-		if want.what == "sub-flow" {
-			waiting.Child = &machine.ExecutionRef{Flow: "child", Execution: "one"}
-		}
 		if got := waitsFor(flow, waiting); got != want.what {
 			t.Errorf("step %s waits for %q, want %q", flow.All[want.step].Name, got, want.what)
 		}

@@ -630,10 +630,10 @@ func (h handler) withWaiting(ctx context.Context, state machine.State, lanes int
 			return e, err
 		}
 	}
-	if waiting.For == machine.WaitingForLanes {
+	if waiting.Fork() != nil {
 		return e, h.addInside(ctx, flow, state, lanes, e.Waiting)
 	}
-	if e.Blocked == "" || waiting.For != machine.WaitingForToken {
+	if e.Blocked == "" || waiting.Token() == nil {
 		return e, nil
 	}
 	record, err := h.Engine.TokenRecord(ctx, waiting.Handle())
@@ -646,8 +646,8 @@ func (h handler) waitingOf(flow *flow.Flow, state machine.State) Waiting {
 	w := state.Waiting
 	step := flow.All[w.Attempt.Step]
 	subflow := ""
-	if w.Child != nil {
-		subflow = w.Child.Flow + "/" + w.Child.Execution
+	if w.Child() != nil {
+		subflow = w.Child().Flow + "/" + w.Child().Execution
 	}
 	return Waiting{
 		Subflow: subflow,

@@ -63,7 +63,7 @@ func (w *worker) leave(t *testing.T, flow string) (dir string) {
 	p := beginWith(t, dir, 0, w.runners())
 	start(t, p.System, flow, "one")
 	p.runUntil(t, func(s machine.State) bool {
-		return waits(s) && (s.Waiting.For != machine.WaitingForToken || s.Waiting.Submitted())
+		return waits(s) && (s.Waiting.Token() == nil || s.Waiting.Submitted())
 	})
 	return dir
 }

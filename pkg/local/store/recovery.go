@@ -59,7 +59,7 @@ func (s *Keyed) HasOpenTokens(ctx context.Context) (bool, error) {
 		}
 		state, err := item.State()
 		waiting := state.Waiting
-		if err != nil || waiting != nil && (waiting.For == machine.WaitingForToken || waiting.For == machine.WaitingForLanes) {
+		if err != nil || waiting != nil && (waiting.Token() != nil || waiting.Fork() != nil) {
 			return true, nil //nolint:nilerr // an execution that cannot be read counts
 		}
 	}

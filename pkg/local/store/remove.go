@@ -195,7 +195,7 @@ func (r *removal) addRecord(key, value []byte) {
 		return
 	}
 	state, err := item.State()
-	if err == nil && state.Waiting != nil && state.Waiting.Token != nil {
+	if err == nil && state.Waiting.Token() != nil {
 		r.tokens = true
 		r.changes = append(r.changes, Entry{recordKey(state.Waiting.Handle()), nil})
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -121,7 +120,7 @@ func (b *fixture) wantTokenExpiry(want time.Duration) {
 	b.t.Helper()
 	b.wantExpiry(want)
 	w := b.waiting()
-	if w.For != machine.WaitingForToken {
+	if w.Token() == nil {
 		b.t.Fatalf("the execution waits for %+v", w)
 	}
 	if id, _ := token.HandleID(w.Handle()); !id.Expires.Equal(after(want).Truncate(time.Second)) {

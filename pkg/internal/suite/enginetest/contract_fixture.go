@@ -22,7 +22,7 @@ func (b *fixture) ask(flow string) engine.Wake {
 	start := b.begin(flow)
 	b.advance(start)
 	b.trace = nil
-	if w := b.waiting(); w.For != machine.WaitingForToken || !w.Submitted() {
+	if w := b.waiting(); w.Token() == nil || !w.Submitted() {
 		b.t.Fatalf("the execution waits for %+v", w)
 	}
 	return start

@@ -19,7 +19,7 @@ var laneCases = []ruleCase{
 	{"rule 15: a fork is committed, then each lane gets a wake, the last one alone", func(b *fixture) {
 		b.advance(b.begin(parallel(taskText("A"), taskText("B"), taskText("C"))))
 		b.wantTrace("read", "write 1", "wake start of lane 0 in 0s", "wake start of lane 1 in 0s", "wake start of lane 2 in 0s")
-		if w := b.waiting(); w.For != machine.WaitingForLanes || w.Lanes != 3 {
+		if w := b.waiting(); w.Fork() == nil || w.Fork().Lanes != 3 {
 			b.t.Errorf("the execution waits for %+v", w)
 		}
 	}},
@@ -428,7 +428,7 @@ var laneCases = []ruleCase{
 		b.advance(b.takeAll()[0])
 		b.wantTrace("read", "read of lane 0", "read of lane 1", "read of lane 2", "read of lane 3", "wake start of lane 2 in 0s")
 		b.drain()
-		if state := b.waiting(); state.For != machine.WaitingForLanes {
+		if state := b.waiting(); state.Fork() == nil {
 			b.t.Errorf("the execution waits for %+v", state)
 		}
 	}},
@@ -490,9 +490,9 @@ var laneCases = []ruleCase{
 		if waits.Items != 4 || waits.Done != 1 || waits.Running != 2 {
 			b.t.Errorf("%d of %d branches ended and %d run, want 1 of 4 and 2", waits.Done, waits.Items, waits.Running)
 		}
-		for i, want := range []machine.WaitingFor{machine.WaitingForToken, machine.WaitingForInstant, machine.WaitingForInstant} {
-			if got := waits.States[i].Waiting.For; got != want {
-				b.t.Errorf("state %d waits for %d, want %d", i, got, want)
+		for i, s := range waits.States {
+			if isToken := s.Waiting.Token() != nil; isToken != (i == 0) || !isToken && s.Waiting.For != machine.WaitingForInstant {
+				b.t.Errorf("state %d waits for %+v; want a token, then two instants", i, s.Waiting.For)
 			}
 		}
 	}},

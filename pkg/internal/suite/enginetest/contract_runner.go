@@ -49,7 +49,7 @@ var slowCases = []ruleCase{
 		b.advance(b.begin(askFlow))
 		b.wantTrace("read", "write 1", "queue Ask", "write 2")
 		w, task := b.waiting(), b.takeTask()
-		if w.Token.Phase != machine.TokenQueued || task.Await || task.AtMostOnce || task.Handle != w.Handle() || task.Call.Attempt != w.Attempt {
+		if w.Token().Phase != machine.TokenQueued || task.Await || task.AtMostOnce || task.Handle != w.Handle() || task.Call.Attempt != w.Attempt {
 			b.t.Errorf("the task is %+v, and the execution waits for %+v", task, w)
 		}
 	}},
@@ -209,7 +209,7 @@ var slowCases = []ruleCase{
 		b.log.FailAppends(NoFault, NoFault, LoseWrite)
 		b.advance(b.begin(askFlow))
 		b.wantTrace("read", "write 1", "queue Ask", "write 2: failed", "read items", "read", "look: open", "write 2")
-		if w := b.waiting(); w.Token.Phase != machine.TokenQueued {
+		if w := b.waiting(); w.Token().Phase != machine.TokenQueued {
 			b.t.Errorf("the execution waits for %+v", w)
 		}
 	}},

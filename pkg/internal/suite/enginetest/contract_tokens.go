@@ -26,7 +26,7 @@ var submitCases = []ruleCase{
 		b.script("Ask", answer{outcome: success, during: func() {
 			item, state := b.latest()
 			w := state.Waiting
-			if item.Seq != 1 || w.For != machine.WaitingForToken || w.Submitted() || w.By != machine.CauseStart || !w.Since.Equal(epoch) {
+			if item.Seq != 1 || w.Token() == nil || w.Submitted() || w.By != machine.CauseStart || !w.Since.Equal(epoch) {
 				b.t.Errorf("when Ask was called item %d waited for %+v", item.Seq, w)
 			}
 		}})

@@ -307,8 +307,8 @@ func (w *storyWorld) asker() engine.ID {
 	if !w.nested {
 		return w.id()
 	}
-	if step := w.firstWait(w.id()); step != nil && step.Child != nil {
-		return step.Child.ID()
+	if step := w.firstWait(w.id()); step.Child() != nil {
+		return step.Child().ID()
 	}
 	return engine.ID{}
 }

@@ -27,14 +27,14 @@ func subFlow(lines ...string) string {
 // late may never have been.
 func (w *storyWorld) checkChild(parent machine.State) error {
 	step := w.firstWait(w.id())
-	if !w.nested || step == nil || step.Child == nil {
+	if !w.nested || step.Child() == nil {
 		return nil
 	}
 	record, err := w.store.Record(w.t.Context(), step.Handle())
 	if err != nil {
 		return err
 	}
-	child, err := w.worker(living).Describe(w.t.Context(), step.Child.ID())
+	child, err := w.worker(living).Describe(w.t.Context(), step.Child().ID())
 	switch {
 	case errors.Is(err, engine.ErrNotFound) && record.ClosedBy != token.ClosedByChild:
 		return checkLeft(parent, record)
@@ -50,7 +50,7 @@ func (w *storyWorld) checkChild(parent machine.State) error {
 	if err != nil {
 		return err
 	}
-	return w.checkHistory(step.Child.ID())
+	return w.checkHistory(step.Child().ID())
 }
 
 // checkLeft: a step ended without its sub-flow only by a stop or by its deadline.

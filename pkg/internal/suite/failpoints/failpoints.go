@@ -255,16 +255,19 @@ func stateName(s machine.State) string {
 		return "nothing"
 	case s.Waiting.Submitted():
 		return "submitted"
-	case s.Waiting.Token != nil && s.Waiting.Token.Phase == machine.TokenQueued:
+	case s.Waiting.Token() != nil && s.Waiting.Token().Phase == machine.TokenQueued:
 		return "queued"
+	case s.Waiting.Token() != nil:
+		return "token"
+	case s.Waiting.Fork() != nil:
+		return "fork"
 	}
 	return waitingNames[s.Waiting.For]
 }
 
 var waitingNames = map[machine.WaitingFor]string{
-	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim", machine.WaitingForToken: "token",
+	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim",
 	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForNextItem: "room",
-	machine.WaitingForLanes: "fork",
 }
 
 type wakes struct {
@@ -331,7 +334,7 @@ func (t *trail) callName() string {
 	switch w := t.state.Waiting; {
 	case t.task:
 		return "long call"
-	case w != nil && w.For == machine.WaitingForToken:
+	case w.Token() != nil:
 		return "submission"
 	case w != nil && w.For == machine.WaitingForClaim:
 		return "claimed call"
