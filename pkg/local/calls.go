@@ -134,7 +134,7 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 		return t.Caller.Call(ctx, call)
 	}
 	if !gate.tryEnter() {
-		return token.Outcome{}, t.waitFor(gate, call)
+		return token.Outcome{}, &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
 	}
 	running := t.begin(ctx, gate, call)
 	outcome, err := t.await(ctx, running, directTime)
@@ -142,11 +142,6 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 		err = &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.await(ctx, running, 0) }}
 	}
 	return outcome, err
-}
-
-// waitFor returns the error of a call that waits for its turn.
-func (t awaitedTasks) waitFor(gate *gate, call machine.Call) error {
-	return &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
 }
 
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are handled,
@@ -174,15 +169,6 @@ type runningCall struct {
 	ended   chan struct{} // is closed at its end
 	outcome token.Outcome
 	err     error
-}
-
-func (r *runningCall) hasEnded() bool {
-	select {
-	case <-r.ended:
-		return true
-	default:
-		return false
-	}
 }
 
 // begin begins a call, which leaves the gate at its end.
@@ -213,10 +199,13 @@ func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time
 		<-running.ended
 	case err != nil:
 		return token.Outcome{}, err
-	case !running.hasEnded():
+	}
+	select {
+	case <-running.ended:
+		return running.outcome, running.err
+	default:
 		return token.Outcome{}, errSlow
 	}
-	return running.outcome, running.err
 }
 
 // aside waits while other wakes of the call's execution are handled, and another worker has the place of this one.
