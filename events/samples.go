@@ -1,5 +1,6 @@
-// Package events contains the samples: a folder for each scenario. `waitless samples` lists them, `waitless init`
-// writes a sample with a flow into a folder of the user, and `make sample` runs a sample on a stack.
+// Package events contains the samples: a folder for each scenario. `waitless samples` lists them,
+// `waitless init` writes a sample with a flow into a folder of the user, and `make sample` runs a
+// sample on a stack.
 //
 // This package may change between releases.
 package events
@@ -17,7 +18,8 @@ var files embed.FS
 // Samples returns the names of the samples with a flow.
 func Samples() []string { return foldersWith("flow.yaml") }
 
-// Deployed returns the names of the samples in which another engine waits. Each has a template, which is deployed beside a stack.
+// Deployed returns the names of the samples in which another engine waits. Each has a template,
+// which is deployed beside a stack.
 func Deployed() []string { return foldersWith("template.yaml") }
 
 func foldersWith(file string) []string {

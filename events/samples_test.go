@@ -29,8 +29,8 @@ func TestEveryFolderIsListed(t *testing.T) {
 	}
 }
 
-// TestSamplesAreComplete checks that every folder with a flow is a sample, and has the files that its script and its
-// settings name.
+// TestSamplesAreComplete checks that every folder with a flow is a sample, and has the files that
+// its script and its settings name.
 func TestSamplesAreComplete(t *testing.T) {
 	t.Parallel()
 	flows, err := filepath.Glob("*/flow.yaml")

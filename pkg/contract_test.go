@@ -36,7 +36,8 @@ func unstatedRules(text string, stated map[string]bool) (found []string) {
 	return found
 }
 
-// Comments and tests cite the rules of the engine's contract by number, and pkg/engine/doc.go states each.
+// Comments and tests cite the rules of the engine's contract by number, and pkg/engine/doc.go
+// states each.
 func TestCitedRulesAreStated(t *testing.T) {
 	t.Parallel()
 	comment, err := os.ReadFile("engine/doc.go")

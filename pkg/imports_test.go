@@ -25,7 +25,8 @@ const (
 	cron     = "github.com/netresearch/go-cron"
 )
 
-// A row lists what one package may import beyond the standard library. A * in a path matches one element.
+// A row lists what one package may import beyond the standard library. A * in a path matches one
+// element.
 type row struct {
 	path    string
 	ours    []string
@@ -41,8 +42,8 @@ var (
 	composed = append([]string{"pkg/jobs/simulated", "pkg/httpapi/*", "pkg/schedule/cron"}, useCases...)
 )
 
-// house lists each package and what it may import. A package without a row fails the test, so every new
-// package is a decision.
+// house lists each package and what it may import. A package without a row fails the test, so every
+// new package is a decision.
 var house = []row{
 	{path: "pkg"},
 
@@ -170,7 +171,8 @@ var house = []row{
 	},
 }
 
-// functionModules has the third-party modules that the binary of each function links, direct or not.
+// functionModules has the third-party modules that the binary of each function links, direct or
+// not.
 var functionModules = map[string][]string{
 	"functions/echo":         {runtime},
 	"functions/getjobstatus": clients("sts"),
@@ -216,8 +218,8 @@ func clients(services ...string) []string {
 	return modules
 }
 
-// pureImports are the standard packages that pure packages may import: they read no clock, file, network or
-// randomness. purity_test.go checks the parts of fmt, time and sync that do.
+// pureImports are the standard packages that pure packages may import: they read no clock, file,
+// network or randomness. purity_test.go checks the parts of fmt, time and sync that do.
 var pureImports = []string{
 	"bytes", "cmp", "crypto/aes", "crypto/cipher", "crypto/hkdf", "crypto/hmac", "crypto/md5", "crypto/sha256", "embed", "encoding/base64", "encoding/binary",
 	"encoding/hex", "encoding/json", "errors", "fmt", "hash/crc32", "html", "io", "iter", "maps", "math", "math/big", "reflect", "regexp", "slices",
@@ -245,7 +247,8 @@ func isOurs(importPath string) bool {
 	return importPath == module || strings.HasPrefix(importPath, module+"/")
 }
 
-// isStandard reports whether the path is of the standard library: the first element of others is a domain.
+// isStandard reports whether the path is of the standard library: the first element of others is a
+// domain.
 func isStandard(importPath string) bool {
 	first, _, _ := strings.Cut(importPath, "/")
 	return !strings.Contains(first, ".")
@@ -376,7 +379,8 @@ func TestTableFollowsTheDesign(t *testing.T) {
 	report(t, tableViolations(house))
 }
 
-// The command that a newcomer runs first builds quickly, because it links neither an AWS client nor the durable store.
+// The command that a newcomer runs first builds quickly, because it links neither an AWS client nor
+// the durable store.
 func TestTryLinksNeitherAWSNorTheDurableStore(t *testing.T) {
 	t.Parallel()
 	for _, m := range linkedModules(t, module+"/pkg/cmd/try") {
@@ -526,8 +530,8 @@ func goList(t *testing.T, args ...string) []listed {
 	}
 }
 
-// readTree reads every folder and source file. The go tool caches a passed test together with the files that
-// the test read, and does not notice files that only go list read.
+// readTree reads every folder and source file. The go tool caches a passed test together with the
+// files that the test read, and does not notice files that only go list read.
 func readTree(t *testing.T) {
 	t.Helper()
 	for _, root := range []string{".", "../functions", "../events"} {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// sources parses the Go files of the product below pkg and functions. A suite may ask what a store does beyond a port.
+// sources parses the Go files of the product below pkg and functions. A suite may ask what a store
+// does beyond a port.
 func sources(t *testing.T) (files map[string]*ast.File, set *token.FileSet) {
 	t.Helper()
 	files, set = map[string]*ast.File{}, token.NewFileSet()
@@ -34,7 +35,8 @@ func sources(t *testing.T) (files map[string]*ast.File, set *token.FileSet) {
 	return files, set
 }
 
-// interfacesOf returns the interfaces that the files declare, also inside of functions, as package.Name.
+// interfacesOf returns the interfaces that the files declare, also inside of functions, as
+// package.Name.
 func interfacesOf(files map[string]*ast.File) map[string]bool {
 	found := map[string]bool{}
 	for _, file := range files {
@@ -50,7 +52,8 @@ func interfacesOf(files map[string]*ast.File) map[string]bool {
 	return found
 }
 
-// assertedPorts returns the type assertions of a file to an interface: one of the list, or one without a name.
+// assertedPorts returns the type assertions of a file to an interface: one of the list, or one
+// without a name.
 func assertedPorts(file *ast.File, interfaces map[string]bool) (found []ast.Node) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		assertion, ok := n.(*ast.TypeAssertExpr)
@@ -74,7 +77,8 @@ func assertedPorts(file *ast.File, interfaces map[string]bool) (found []ast.Node
 	return found
 }
 
-// A port has no optional methods that a type assertion finds: a decorator would lose them in silence.
+// A port has no optional methods that a type assertion finds: a decorator would lose them in
+// silence.
 func TestPortsAreNotAsserted(t *testing.T) {
 	t.Parallel()
 	files, set := sources(t)

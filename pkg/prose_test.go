@@ -19,8 +19,8 @@ import (
 // .github/CONTRIBUTING.md lists what to write instead.
 var phrases = regexp.MustCompile(`(?i)\b(whoever|somebody|nobody|is none|answers the|tells of|put out|taken|mend)\b`)
 
-// Product texts are read by users: string literals of product code, pages, help and templates. Comments
-// are read by contributors; the texts of test code count as comments.
+// Product texts are read by users: string literals of product code, pages, help and templates.
+// Comments are read by contributors; the texts of test code count as comments.
 //
 // The limits only fall: lower the second one when the count is lower.
 const (
@@ -48,8 +48,8 @@ func (c *phraseCount) inComment(file, text string) {
 	}
 }
 
-// inGo counts a Go file: its comments, and its string literals, which are product texts except in test
-// code.
+// inGo counts a Go file: its comments, and its string literals, which are product texts except in
+// test code.
 func (c *phraseCount) inGo(file string, source []byte, isTest bool) error {
 	files := token.NewFileSet()
 	if _, err := parser.ParseFile(files, file, source, parser.SkipObjectResolution); err != nil {

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// impureTime are the members of package time that read the clock or the zone of the machine, or wait.
+// impureTime are the members of package time that read the clock or the zone of the machine, or
+// wait.
 var impureTime = []string{
 	"After", "AfterFunc", "LoadLocation", "Local", "NewTicker", "NewTimer", "Now", "Since", "Sleep", "Tick", "Until",
 }
@@ -57,7 +58,8 @@ func impureUses(name string, source []byte) ([]string, error) {
 	return found, nil
 }
 
-// localName returns the name of an import in a file, or an empty string if the file does not import it.
+// localName returns the name of an import in a file, or an empty string if the file does not import
+// it.
 func localName(file *ast.File, importPath string) string {
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
@@ -72,8 +74,8 @@ func localName(file *ast.File, importPath string) string {
 	return ""
 }
 
-// hiddenFiles lists files for other platforms. go list and this scan see one platform only, so a pure
-// package must not have any.
+// hiddenFiles lists files for other platforms. go list and this scan see one platform only, so a
+// pure package must not have any.
 func hiddenFiles(p listed) []string {
 	var found []string
 	for _, name := range slices.Concat(p.CgoFiles, p.IgnoredGoFiles) {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// pythonForTools is a Python whose pip fails if the lock file has the word broken. Each pip that installs adds a line to the file runs.
+// pythonForTools is a Python whose pip fails if the lock file has the word broken. Each pip that
+// installs adds a line to the file runs.
 const pythonForTools = `#!/bin/sh
 [ "$1" = -m ] || exit 0
 mkdir -p "$3/bin"
@@ -24,7 +25,8 @@ END
 chmod +x "$3/bin/pip"
 `
 
-// A tool is installed again if the content of its lock file changed, and only then. A failed installation leaves no folder.
+// A tool is installed again if the content of its lock file changed, and only then. A failed
+// installation leaves no folder.
 func TestToolsAreInstalledByContent(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

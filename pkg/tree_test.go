@@ -25,7 +25,8 @@ const buildOutput = "bin"
 // vagueNames say where code is and not what it does.
 var vagueNames = []string{"common", "helpers", "models", "types", "util", "utils"}
 
-// standardNameAllowed has the package names that the standard library has too, and why they may stay.
+// standardNameAllowed has the package names that the standard library has too, and why they may
+// stay.
 var standardNameAllowed = map[string]string{
 	"token": "a word of the glossary; go/token is for Go tools, and no file needs both",
 }
@@ -89,7 +90,8 @@ func TestMainsAreShort(t *testing.T) {
 	}
 }
 
-// A module below pkg is tested, linted and kept tidy if the Makefile lists it. Its toolchain is that of the product.
+// A module below pkg is tested, linted and kept tidy if the Makefile lists it. Its toolchain is
+// that of the product.
 func TestModulesAreInTheMakefile(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*/go.mod")
@@ -153,7 +155,8 @@ func TestTreeRulesCanFail(t *testing.T) {
 	}
 }
 
-// topLevelNames asks git for the committed files. An unpacked archive has no git: then it lists the folder.
+// topLevelNames asks git for the committed files. An unpacked archive has no git: then it lists the
+// folder.
 func topLevelNames(t *testing.T) []string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", "ls-files", "-z")

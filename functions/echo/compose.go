@@ -15,5 +15,6 @@ func compose(func(string) string) (function.Call, error) {
 	return function.NewCall(echo, attrs), nil
 }
 
-// attrs returns the size of a response in bytes, and nothing else: the callback flow sends its token through echo.
+// attrs returns the size of a response in bytes, and nothing else: the callback flow sends its
+// token through echo.
 func attrs(response []byte) []slog.Attr { return []slog.Attr{slog.Int("bytes", len(response))} }

@@ -3,8 +3,8 @@
 // Input: any JSON.
 // Output: the same bytes; {} if there are none.
 //
-// With the input {"since": INSTANT, "ready_after": SECONDS} it fails with NotReady until that time after the instant, for flows
-// that retry.
+// With the input {"since": INSTANT, "ready_after": SECONDS} it fails with NotReady until that time
+// after the instant, for flows that retry.
 package main
 
 import "github.com/waitless/waitless/pkg/aws/function"

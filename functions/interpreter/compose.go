@@ -25,7 +25,8 @@ import (
 // compose composes the function from its environment.
 func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
-	// At most 30 seconds on a stack (InterpreterTimeLimit): the engine counts on that for claimed calls.
+	// At most 30 seconds on a stack (InterpreterTimeLimit): the engine counts on that for claimed
+	// calls.
 	timeLimit := p.Duration("WAITLESS_TIME_LIMIT", time.Second, 1, 900)
 	limits := p.TimeLimits()
 	// The task runner makes longer calls. The interpreter needs the rest of its time for the steps
@@ -103,7 +104,8 @@ func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disp
 	return disposition, err
 }
 
-// fire starts the execution of a schedule that is due. Scheduler sends the message up to a minute early.
+// fire starts the execution of a schedule that is due. Scheduler sends the message up to a minute
+// early.
 func (i interpreter) fire(ctx context.Context, due schedule.Firing) (retryAt time.Time, err error) {
 	if due.At.After(i.clients.Now()) {
 		return due.At, nil

@@ -21,8 +21,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// TestCompose: the function starts with the variables of the template, so each port of its worker is
-// there.
+// TestCompose: the function starts with the variables of the template, so each port of its worker
+// is there.
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	numbers := map[string]string{
@@ -50,8 +50,8 @@ steps:
       - {type: pass, name: Nothing}
 `
 
-// TestWakesShareALargeValue: the wakes that begin a foreach and its lanes need the large list. The function
-// reads it from the bucket once, although its keys change between the wakes.
+// TestWakesShareALargeValue: the wakes that begin a foreach and its lanes need the large list. The
+// function reads it from the bucket once, although its keys change between the wakes.
 func TestWakesShareALargeValue(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -159,7 +159,8 @@ func (*fixture) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duratio
 	return nil, nil
 }
 
-// TestFiring: a schedule that is due starts one execution, however often it is told. One that is told early is told again.
+// TestFiring: a schedule that is due starts one execution, however often it is told. One that is
+// told early is told again.
 func TestFiring(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -197,7 +198,8 @@ func TestFiring(t *testing.T) {
 
 // rules: NO-12
 //
-// An execution of a schedule notifies the default target, and a default that cannot be told is an error.
+// An execution of a schedule notifies the default target, and a default that cannot be told is an
+// error.
 func TestSchedulesNotifyTheDefault(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -41,7 +41,8 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(emulator.Main(m)) }
 
-// faultyText has a direct call, a timer beyond the longest delay of a message, a callback, and a long call.
+// faultyText has a direct call, a timer beyond the longest delay of a message, a callback, and a
+// long call.
 const faultyText = `version: v1
 type: flow
 steps:
@@ -56,9 +57,10 @@ steps:
   - {type: task, name: Long, resourceArn: acs:fc:::services/s/functions/long}
 `
 
-// TestAFaultAtEachRequest runs a flow on the tables and queues of the emulator, once for each of its requests: that one fails, or its
-// response is lost. Clients do not repeat requests, so each fault reaches the use case. Then nothing is lost, a close that
-// succeeded is in the history, no call is made more than twice, and a fault of a worker is in the metric that the alarm reads.
+// TestAFaultAtEachRequest runs a flow on the tables and queues of the emulator, once for each of
+// its requests: that one fails, or its response is lost. Clients do not repeat requests, so each
+// fault reaches the use case. Then nothing is lost, a close that succeeded is in the history, no
+// call is made more than twice, and a fault of a worker is in the metric that the alarm reads.
 func TestAFaultAtEachRequest(t *testing.T) {
 	t.Parallel()
 	at := newTables(t)
@@ -99,7 +101,8 @@ func TestAFaultAtEachRequest(t *testing.T) {
 	}
 }
 
-// TestFaultsThatStay: a service fails for longer, Scheduler is late, or the token key is replaced while a token is open.
+// TestFaultsThatStay: a service fails for longer, Scheduler is late, or the token key is replaced
+// while a token is open.
 func TestFaultsThatStay(t *testing.T) {
 	t.Parallel()
 	at := newTables(t)
@@ -160,8 +163,8 @@ func newTables(t *testing.T) tableNames {
 	return names
 }
 
-// run is one execution, with a queue and a clock of its own. It delivers the messages of the queue as SQS does, and those of schedules
-// as Scheduler does.
+// run is one execution, with a queue and a clock of its own. It delivers the messages of the queue
+// as SQS does, and those of schedules as Scheduler does.
 type run struct {
 	*testing.T
 
@@ -358,7 +361,8 @@ func (r *run) until(what string, request func() error) {
 	r.Fatalf("%s: %v", what, err)
 }
 
-// step delivers the next message, or closes the token that waits. It returns false when nothing is left.
+// step delivers the next message, or closes the token that waits. It returns false when nothing is
+// left.
 func (r *run) step() bool {
 	r.receive()
 	if len(r.held) == 0 {
@@ -387,7 +391,8 @@ func (r *run) closeToken() error {
 	return err
 }
 
-// rotate replaces the token key as operators do: the old key still verifies. The functions read it a while later.
+// rotate replaces the token key as operators do: the old key still verifies. The functions read it
+// a while later.
 func (r *run) rotate() {
 	if _, err := secretsmanager.NewFromConfig(faults.Direct(emulator.Config(r.T))).PutSecretValue(r.Context(), &secretsmanager.PutSecretValueInput{
 		SecretId: &r.secret, SecretString: aws.String(fmt.Sprintf(`{"id":2,"secret":%q,"verify":[{"id":1,"secret":%q}]}`,
@@ -418,8 +423,8 @@ func (r *run) receive() {
 	}
 }
 
-// hold keeps a message until it is due, as the delay of SQS or a schedule would. A wake that is due later is delivered after the longest
-// delay.
+// hold keeps a message until it is due, as the delay of SQS or a schedule would. A wake that is due
+// later is delivered after the longest delay.
 func (r *run) hold(receipt, body string) {
 	var m struct{ Payload struct{ Due time.Time } }
 	if err := json.Unmarshal([]byte(body), &m); err != nil {

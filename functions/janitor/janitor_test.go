@@ -93,7 +93,8 @@ func wakeLetter(id string, replays int) sqs.Letter {
 	return sqs.Letter{ID: id, Kind: "wake", Wake: &engine.Wake{Cause: id}, Receives: 1001, Replays: replays, About: map[string]string{"execution": id}}
 }
 
-// A dead wake is replayed twice, and then its execution fails. What is not handled stays, and can be listed at once.
+// A dead wake is replayed twice, and then its execution fails. What is not handled stays, and can
+// be listed at once.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	box := &letterBox{letters: map[string]sqs.Letter{}, hidden: map[string]bool{}, faults: map[string]error{"g": errFault}}
@@ -280,7 +281,8 @@ func TestOverdueIsRearmed(t *testing.T) {
 	}
 }
 
-// What stays overdue, because no worker handles its messages, gets fewer of them: they would add up in the queue.
+// What stays overdue, because no worker handles its messages, gets fewer of them: they would add up
+// in the queue.
 func TestMessagesToWhatStaysOverdue(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -321,8 +323,8 @@ func TestWaitsOfLanes(t *testing.T) {
 	}
 }
 
-// The descendants of a root are counted once a page, and those of an execution that no step started are not: if it has some,
-// they are listed, too.
+// The descendants of a root are counted once a page, and those of an execution that no step started
+// are not: if it has some, they are listed, too.
 func TestRootsAreRecounted(t *testing.T) {
 	t.Parallel()
 	s := full(5, 0)
@@ -357,7 +359,8 @@ func TestOverdueAgain(t *testing.T) {
 	}
 }
 
-// A run is bounded, and the next one continues. The numbers are those of the last sweep that came to its end.
+// A run is bounded, and the next one continues. The numbers are those of the last sweep that came
+// to its end.
 func TestASweepTakesSeveralRuns(t *testing.T) {
 	t.Parallel()
 	const executions, external = 3*pageSize*mostPages/2 + 1, pageSize + 5

@@ -14,7 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// mostReplays is how often a dead wake is sent again before its execution fails. Each time the queue delivers it a thousand times.
+// mostReplays is how often a dead wake is sent again before its execution fails. Each time the
+// queue delivers it a thousand times.
 const mostReplays = 2
 
 // mailbox has the dead letters of the wake queue. [sqs.DeadLetters] implements it.
@@ -30,8 +31,9 @@ type counter interface {
 	Count(ctx context.Context) (int, error)
 }
 
-// deadWakes handles dead letters (rule 13). A wake is sent again twice. After that its execution fails if it depends on the wake. All
-// other letters are left for the operator. A letter is deleted after it was handled, so a crash loses none.
+// deadWakes handles dead letters (rule 13). A wake is sent again twice. After that its execution
+// fails if it depends on the wake. All other letters are left for the operator. A letter is deleted
+// after it was handled, so a crash loses none.
 type deadWakes struct {
 	letters mailbox
 	abandon func(ctx context.Context, wake engine.Wake, cause error) (engine.Abandoned, error)

@@ -13,8 +13,9 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// pageSize is the number of executions or waits of a page, and mostPages the number of pages that one run reads, which limits the cost
-// of a run. With the most lanes, a page takes thousands of reads.
+// pageSize is the number of executions or waits of a page, and mostPages the number of pages that
+// one run reads, which limits the cost of a run. With the most lanes, a page takes thousands of
+// reads.
 const pageSize, mostPages = 25, 80
 
 // sweeper reads all executions and external waits that have not ended, and rearms the overdue ones.
@@ -103,7 +104,8 @@ func (s sweeper) run(ctx context.Context) (done swept, err error) {
 	return done, err
 }
 
-// isGone reports whether a place is not one any more: its wait has expired, or another release wrote it.
+// isGone reports whether a place is not one any more: its wait has expired, or another release
+// wrote it.
 func isGone(err error) bool {
 	return errors.Is(err, resume.ErrNoWait) || engine.CodeOf(err) == engine.CodeInvalid
 }
@@ -213,12 +215,14 @@ func (s sweeper) rearmExternal(ctx context.Context, wait resume.ExternalWait, do
 // longestPause is the longest time between two messages to an overdue execution or wait.
 const longestPause = 24 * time.Hour
 
-// isDue reports whether a sweep sends a message to an execution or a wait that was due at that instant.
+// isDue reports whether a sweep sends a message to an execution or a wait that was due at that
+// instant.
 //
-//   - A message is sent when it is overdue by [engine.Lateness], by twice as much, by four times as much and so on, and then
-//     once a day. More messages would add up in the queue while no worker handles them.
-//   - A sweep sends the messages of the instants between last, when the previous sweep began, and its own begin. So exactly one
-//     sweep sends each message, however long the sweeps take.
+//   - A message is sent when it is overdue by [engine.Lateness], by twice as much, by four times as
+//     much and so on, and then once a day. More messages would add up in the queue while no worker
+//     handles them.
+//   - A sweep sends the messages of the instants between last, when the previous sweep began, and
+//     its own begin. So exactly one sweep sends each message, however long the sweeps take.
 func isDue(due, last, began time.Time) bool {
 	if due.IsZero() || !due.Add(engine.Lateness).Before(began) {
 		return false

@@ -42,8 +42,8 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	return receiver.Handle, p.Err()
 }
 
-// unmatched returns what counts and logs the events of jobs that have no wait. The end of such a job is kept for a day, in case its
-// starter is late.
+// unmatched returns what counts and logs the events of jobs that have no wait. The end of such a
+// job is kept for a day, in case its starter is late.
 func unmatched(metrics telemetry.Sink, log *slog.Logger) func(jobs.Key, resume.JobRecord) {
 	return func(key jobs.Key, record resume.JobRecord) {
 		if len(record.Waiters) > 0 {
@@ -54,7 +54,8 @@ func unmatched(metrics telemetry.Sink, log *slog.Logger) func(jobs.Key, resume.J
 	}
 }
 
-// countStops returns warn, which counts the failed attempts to stop jobs too: such a job goes on, and costs.
+// countStops returns warn, which counts the failed attempts to stop jobs too: such a job goes on,
+// and costs.
 func countStops(metrics telemetry.Sink, warn func(error)) func(error) {
 	return func(err error) {
 		if _, ok := errors.AsType[*resume.StopError](err); ok {
@@ -64,8 +65,8 @@ func countStops(metrics telemetry.Sink, warn func(error)) func(error) {
 	}
 }
 
-// polls returns polls that are delayed messages or schedules. Only this function makes schedules: most callbacks are answered
-// within the longest delay of the first poll, and then need none.
+// polls returns polls that are delayed messages or schedules. Only this function makes schedules:
+// most callbacks are answered within the longest delay of the first poll, and then need none.
 func polls(p *parts.Parts) *sqs.Polls {
 	return &sqs.Polls{
 		Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now, Log: p.Log,

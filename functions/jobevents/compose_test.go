@@ -18,7 +18,8 @@ type counts map[string]float64
 // Add implements [telemetry.Sink].
 func (c counts) Add(m *telemetry.Metric, _ string, value float64) { c[m.Name] += value }
 
-// TestUnmatchedEventsAreVisible: an event without a wait is counted and named, and one with a wait is neither.
+// TestUnmatchedEventsAreVisible: an event without a wait is counted and named, and one with a wait
+// is neither.
 func TestUnmatchedEventsAreVisible(t *testing.T) {
 	t.Parallel()
 	var lines strings.Builder
@@ -36,7 +37,8 @@ func TestUnmatchedEventsAreVisible(t *testing.T) {
 	}
 }
 
-// TestFailedStopsAreCounted: a job that could not be stopped is counted, another warning is not, and both are told.
+// TestFailedStopsAreCounted: a job that could not be stopped is counted, another warning is not,
+// and both are told.
 func TestFailedStopsAreCounted(t *testing.T) {
 	t.Parallel()
 	got, told := counts{}, 0

@@ -27,7 +27,8 @@ func TestLogLineHoldsNoToken(t *testing.T) {
 	}
 }
 
-// TestTheFunctionRejectsWrongKinds: a mistake in JobKinds is reported when the function begins, and not when a job of the kind is started.
+// TestTheFunctionRejectsWrongKinds: a mistake in JobKinds is reported when the function begins, and
+// not when a job of the kind is started.
 func TestTheFunctionRejectsWrongKinds(t *testing.T) {
 	t.Parallel()
 	kinds := ""

@@ -22,8 +22,9 @@ type busClient interface {
 
 // bus publishes the ends of executions on an event bus of EventBridge. It implements [engine.Ends].
 //
-// An event has source "waitless" and detail-type "Execution Status Change". It never has an input or an output, which may be secret
-// and of any size. An event is sent at least once, with the same detail each time. It may get more members.
+// An event has source "waitless" and detail-type "Execution Status Change". It never has an input
+// or an output, which may be secret and of any size. An event is sent at least once, with the same
+// detail each time. It may get more members.
 type bus struct {
 	client busClient
 	name   string // or ARN
@@ -42,7 +43,8 @@ type detail struct {
 	Ended     time.Time      `json:"ended"`
 }
 
-// Ended publishes the end of the execution, given its terminal state. After an error it may or may not have been published.
+// Ended publishes the end of the execution, given its terminal state. After an error it may or may
+// not have been published.
 func (b bus) Ended(ctx context.Context, execution machine.ID, state machine.State) error {
 	if !state.Status.Final() {
 		return fmt.Errorf("publish the end of execution %s: it is %s", execution, state.Status)

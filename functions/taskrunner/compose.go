@@ -19,8 +19,8 @@ import (
 	"github.com/waitless/waitless/pkg/webhook"
 )
 
-// hold is how long a task stays hidden after its runner died. The visibility timeout of the queue cannot be that short: Lambda
-// requires at least the time limit of the function.
+// hold is how long a task stays hidden after its runner died. The visibility timeout of the queue
+// cannot be that short: Lambda requires at least the time limit of the function.
 const hold = 90 * time.Second
 
 // longestCall leaves the runner, which has 15 minutes, time to close the token.

@@ -10,7 +10,8 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 )
 
-// A message of another queue is discarded. One of its own queue is redelivered, because its target cannot be reached.
+// A message of another queue is discarded. One of its own queue is redelivered, because its target
+// cannot be reached.
 func TestQueuesOfDeliveriesAndNotices(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))

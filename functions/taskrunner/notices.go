@@ -22,7 +22,8 @@ type notifier struct {
 	// onlyPublic rejects private addresses.
 	onlyPublic bool
 	config     aws.Config // of the clients for queues, topics and event buses
-	// preset is the URL of the default target if the parameter Notify names the secret that holds it.
+	// preset is the URL of the default target if the parameter Notify names the secret that holds
+	// it.
 	preset *secrets.Parsed[string]
 }
 

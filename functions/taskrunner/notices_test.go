@@ -122,7 +122,8 @@ const noticeBody = `{"data":{"execution":"run","flow":"flow"},"timestamp":"2026-
 
 // rules: NO-7 NO-13 NO-14
 //
-// A queue, a topic and an event bus get a notice with its id. What they send on arrives at one queue.
+// A queue, a topic and an event bus get a notice with its id. What they send on arrives at one
+// queue.
 func TestNoticesToServices(t *testing.T) {
 	t.Parallel()
 	config, name := emulator.Config(t), "notices-"+rand.Text()
@@ -215,7 +216,8 @@ func newBus(t *testing.T, config aws.Config, name, queue string) (arn string) {
 
 // rules: NO-13
 //
-// Messages of one execution to a target with groups are in order, and one that is sent twice is there once.
+// Messages of one execution to a target with groups are in order, and one that is sent twice is
+// there once.
 func TestNoticesInGroups(t *testing.T) {
 	t.Parallel()
 	config := emulator.Config(t)

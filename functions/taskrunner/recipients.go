@@ -17,8 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// recipients delivers outcomes to external recipients: to AWS Step Functions by task token, and to durable functions of AWS Lambda
-// by callback id. It implements [resume.Recipients].
+// recipients delivers outcomes to external recipients: to AWS Step Functions by task token, and to
+// durable functions of AWS Lambda by callback id. It implements [resume.Recipients].
 type recipients struct {
 	stepFunctions *sfn.Client
 	durable       *lambda.Client
@@ -34,8 +34,8 @@ var gone = map[resume.Recipient][]string{
 	resume.RecipientDurable:       {"CallbackTimeoutException", "ResourceNotFoundException", "InvalidParameterValueException"},
 }
 
-// refusals are the errors of a recipient that rejects an output. Some of them may be about the token instead: if the recipient
-// rejects a failure too, it is gone.
+// refusals are the errors of a recipient that rejects an output. Some of them may be about the
+// token instead: if the recipient rejects a failure too, it is gone.
 var refusals = map[resume.Recipient][]string{
 	resume.RecipientStepFunctions: {"InvalidOutput", "ValidationException"},
 	resume.RecipientDurable:       {"InvalidParameterValueException"},

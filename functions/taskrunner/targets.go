@@ -17,7 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// idAttribute is the attribute of a message with the id of the notice, named as the header of a request to a URL is.
+// idAttribute is the attribute of a message with the id of the notice, named as the header of a
+// request to a URL is.
 const idAttribute = "webhook-id"
 
 // sendTo sends a notice to a queue, a topic or an event bus, in the region of its ARN.

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The two workloads. Polling starts a job, and three times waits 1 ms and asks for the job's status.
-// Callback submits a task and waits for an event from outside.
+// The two workloads. Polling starts a job, and three times waits 1 ms and asks for the job's
+// status. Callback submits a task and waits for an event from outside.
 const (
 	polling  = "polling"
 	callback = "callback"
@@ -24,14 +24,14 @@ const (
 // app is a system under load, as its client sees it. Names of executions are unique.
 type app interface {
 	Start(ctx context.Context, workload, name string) error
-	// Signal sends the event that an execution of the callback workload waits for. The execution may
-	// not wait for it yet.
+	// Signal sends the event that an execution of the callback workload waits for. The execution
+	// may not wait for it yet.
 	Signal(ctx context.Context, name string) error
 	Wait(ctx context.Context, name string) error // for the end
 }
 
-// embedded are the systems that run inside their user's program. Each opens its data in a folder, or in
-// the database that dsn names.
+// embedded are the systems that run inside their user's program. Each opens its data in a folder,
+// or in the database that dsn names.
 var embedded = map[string]func(ctx context.Context, dir, dsn string) (app, error){
 	"waitless": openWaitless, "dbos": openDBOS, "go-workflows": openGoWorkflows,
 }
@@ -85,8 +85,8 @@ func frontHandler(a app) http.Handler {
 	return mux
 }
 
-// child serves one part of a system in a process of its own until standard input ends, so it ends with
-// its parent. It prints its address.
+// child serves one part of a system in a process of its own until standard input ends, so it ends
+// with its parent. It prints its address.
 func child(ctx context.Context, role, dir, address string) error {
 	handler, err := handlerOf(ctx, role, dir, address)
 	if err != nil {

@@ -182,7 +182,8 @@ func TestDev(t *testing.T) {
 	}
 }
 
-// TestEmbedded runs both workloads, in the process and over HTTP, on the systems that need no other program.
+// TestEmbedded runs both workloads, in the process and over HTTP, on the systems that need no other
+// program.
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"waitless", "go-workflows"} {

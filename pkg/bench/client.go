@@ -14,8 +14,9 @@ import (
 	"time"
 )
 
-// client sends requests over HTTP/1.1 on connections that it keeps. All systems with HTTP have this client. It writes requests
-// itself, because the client of net/http takes as much of the processor as a server does, and they share it.
+// client sends requests over HTTP/1.1 on connections that it keeps. All systems with HTTP have this
+// client. It writes requests itself, because the client of net/http takes as much of the processor
+// as a server does, and they share it.
 type client struct {
 	address, key string // HOST:PORT, and the bearer token
 	idle         *idle
@@ -39,7 +40,8 @@ func newClient(base string) client {
 	return client{address: strings.TrimPrefix(base, "http://"), idle: &idle{}}
 }
 
-// longestIdle is after how long a connection is not used again, because the server may have closed it.
+// longestIdle is after how long a connection is not used again, because the server may have closed
+// it.
 const longestIdle = 2 * time.Second
 
 // connect returns a connection without a request, the last one used first.
@@ -91,7 +93,8 @@ func (c client) do(ctx context.Context, method, path, body string, result any) e
 	return json.Unmarshal(text, result)
 }
 
-// exchange sends a request on a connection and reads the response. Reusable reports whether another request may follow.
+// exchange sends a request on a connection and reads the response. Reusable reports whether another
+// request may follow.
 func (c client) exchange(ctx context.Context, conn *connection, method, path, body string) (status int, text []byte, reusable bool, err error) {
 	if err := conn.SetDeadline(time.Now().Add(2 * limit)); err != nil {
 		return 0, nil, false, err

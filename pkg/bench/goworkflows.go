@@ -20,8 +20,8 @@ type goWorkflows struct {
 	instances *sync.Map // by the name of the execution
 }
 
-// goWorkflowsInterval is how often its idle pollers ask the database. The default, 200 ms, is most of the
-// time that an execution takes.
+// goWorkflowsInterval is how often its idle pollers ask the database. The default, 200 ms, is most
+// of the time that an execution takes.
 const goWorkflowsInterval = 10 * time.Millisecond
 
 func openGoWorkflows(ctx context.Context, dir, _ string) (app, error) {

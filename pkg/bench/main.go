@@ -1,5 +1,6 @@
-// Command bench measures Waitless and other engines on the same machine, with the same workloads. `make bench-dev` measures
-// Waitless and prints a table. `make bench-peers` measures all and writes the tables into pages of the documentation.
+// Command bench measures Waitless and other engines on the same machine, with the same workloads.
+// `make bench-dev` measures Waitless and prints a table. `make bench-peers` measures all and writes
+// the tables into pages of the documentation.
 package main
 
 import (
@@ -102,7 +103,8 @@ func onDisk(dir string) error {
 	return nil
 }
 
-// measureAll measures the systems in turn, round by round, so that what disturbs the machine disturbs all.
+// measureAll measures the systems in turn, round by round, so that what disturbs the machine
+// disturbs all.
 func measureAll(ctx context.Context, o options) []row {
 	rows := make([]row, len(systems))
 	for i, s := range systems {

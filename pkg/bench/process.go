@@ -140,8 +140,8 @@ func (p *processes) cpu() (total time.Duration, err error) {
 	return total, nil
 }
 
-// machineTime returns the processor time that all programs of the machine have used, with that which its host took away, and the
-// time that all its processors have had.
+// machineTime returns the processor time that all programs of the machine have used, with that
+// which its host took away, and the time that all its processors have had.
 func machineTime() (busy, total time.Duration, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -151,7 +151,8 @@ func machineTime() (busy, total time.Duration, err error) {
 	return parseMachineTime(line)
 }
 
-// parseMachineTime reads the first line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal.
+// parseMachineTime reads the first line of /proc/stat: user, nice, system, idle, iowait, irq,
+// softirq, steal.
 func parseMachineTime(line string) (busy, total time.Duration, err error) {
 	fields := strings.Fields(line)
 	if len(fields) < 9 {
@@ -181,8 +182,8 @@ func ownTime() time.Duration {
 // ticks is how many clock ticks a second has in /proc, on all processors that Go knows.
 const ticks = 100
 
-// parseStat reads a line of /proc/PID/stat: the process, its parent, and the processor time of the process
-// and of its children that have ended.
+// parseStat reads a line of /proc/PID/stat: the process, its parent, and the processor time of the
+// process and of its children that have ended.
 func parseStat(line string) (id, parent int, took time.Duration, err error) {
 	begin, end := strings.IndexByte(line, '('), strings.LastIndexByte(line, ')') // the name may have spaces
 	if begin < 0 || end < begin {
@@ -222,8 +223,9 @@ func within(ctx context.Context, limit time.Duration, try func(context.Context) 
 	}
 }
 
-// postgres starts PostgreSQL with its default settings, which sync each commit, and returns the address of
-// its database. It refuses to run as root, so it then runs as the user of Debian's package.
+// postgres starts PostgreSQL with its default settings, which sync each commit, and returns the
+// address of its database. It refuses to run as root, so it then runs as the user of Debian's
+// package.
 func (p *processes) postgres(ctx context.Context, bin string) (string, error) {
 	port, err := freePort(ctx)
 	if err != nil {

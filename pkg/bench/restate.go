@@ -9,8 +9,8 @@ import (
 	"github.com/restatedev/sdk-go/server"
 )
 
-// restateService is the process that Restate calls: a service that polls, and a workflow that waits for
-// an event.
+// restateService is the process that Restate calls: a service that polls, and a workflow that waits
+// for an event.
 func restateService() (http.Handler, error) {
 	submit := func(ctx restate.Context, name string) error {
 		_, err := restate.Run(ctx, func(restate.RunContext) (string, error) { return name, nil })
@@ -54,8 +54,8 @@ func asError(err restate.TerminalError) error {
 	return err
 }
 
-// restateClient is a client of Restate's ingress. A polling execution is one request, which responds at its
-// end.
+// restateClient is a client of Restate's ingress. A polling execution is one request, which
+// responds at its end.
 type restateClient struct{ client }
 
 func (r restateClient) Start(ctx context.Context, workload, name string) error {

@@ -62,7 +62,8 @@ func outside(a app) loader {
 	return func(ctx context.Context, j job) (load, error) { return j.run(ctx, a) }
 }
 
-// startEmbedded starts a program with an embedded system. The load is in its process, or comes over HTTP.
+// startEmbedded starts a program with an embedded system. The load is in its process, or comes over
+// HTTP.
 func startEmbedded(name string, inside bool) func(context.Context, tools, *processes) (loader, error) {
 	return func(ctx context.Context, t tools, p *processes) (loader, error) {
 		dsn := ""
@@ -89,8 +90,8 @@ func startEmbedded(name string, inside bool) func(context.Context, tools, *proce
 	}
 }
 
-// startDev starts `waitless dev` with default settings, with a process for its activities. The service that
-// gets the tokens of callbacks is in this process.
+// startDev starts `waitless dev` with default settings, with a process for its activities. The
+// service that gets the tokens of callbacks is in this process.
 func startDev(pollingFlow string) func(context.Context, tools, *processes) (loader, error) {
 	return func(ctx context.Context, t tools, p *processes) (loader, error) {
 		if err := need("waitless", t.waitless); err != nil {
@@ -134,8 +135,8 @@ func startDev(pollingFlow string) func(context.Context, tools, *processes) (load
 	}
 }
 
-// startRestate starts Restate in one process on addresses of this machine only. One partition is faster on two processors than the
-// 24 of the default settings.
+// startRestate starts Restate in one process on addresses of this machine only. One partition is
+// faster on two processors than the 24 of the default settings.
 func startRestate(ctx context.Context, t tools, p *processes) (loader, error) {
 	if err := need("restate-server", t.restate); err != nil {
 		return nil, err

@@ -124,8 +124,8 @@ func (r *row) cells() []string {
 	return append(cells, fmt.Sprintf("%.0f", median(others)))
 }
 
-// reason says in the table why there are no figures. Errors have paths of this machine, so they are only
-// logged.
+// reason says in the table why there are no figures. Errors have paths of this machine, so they are
+// only logged.
 func reason(err error) string {
 	var missing missingError
 	switch {

@@ -19,8 +19,8 @@ func dialTemporal(address string) (temporalclient.Client, error) {
 	return temporalclient.Dial(temporalclient.Options{HostPort: address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 }
 
-// startTemporalWorker starts the process that runs workflows and activities. By default it has 2 pollers of
-// each; these scale.
+// startTemporalWorker starts the process that runs workflows and activities. By default it has 2
+// pollers of each; these scale.
 func startTemporalWorker(address string) error {
 	c, err := dialTemporal(address)
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// definitions are the flows of the workloads. The job says until when to wait, because durations are whole
-// seconds.
+// definitions are the flows of the workloads. The job says until when to wait, because durations
+// are whole seconds.
 var definitions = map[string]string{
 	polling: `version: v1
 type: flow
@@ -66,8 +66,8 @@ steps:
 `,
 }
 
-// builtIn returns the sample of polling with three polls. Its functions are those of the command, which cannot
-// say until when to wait: its timers are due at once.
+// builtIn returns the sample of polling with three polls. Its functions are those of the command,
+// which cannot say until when to wait: its timers are due at once.
 func builtIn() string {
 	text, _ := fs.ReadFile(events.Files("polling"), "flow.yaml") // embedded, so it is there
 	return strings.NewReplacer("duration: 10\n", "duration: 0\n", `$.status == "success"`, `$.try_count == 3`).Replace(string(text))

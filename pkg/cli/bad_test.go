@@ -19,10 +19,11 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestBadInput runs the cases of testdata/bad with the built program: what users and their functions do wrong. A section
-// sh is a script of a shell; the sections behind it, up to the next script, are how it ended and what it printed. -update
-// writes them. Every other section is a file. A shell finds the program as waitless, and as waitless-clock one with a
-// clock that WAITLESS_FAILPOINTS_CLOCK moves.
+// TestBadInput runs the cases of testdata/bad with the built program: what users and their
+// functions do wrong. A section sh is a script of a shell; the sections behind it, up to the next
+// script, are how it ended and what it printed. -update writes them. Every other section is a file.
+// A shell finds the program as waitless, and as waitless-clock one with a clock that
+// WAITLESS_FAILPOINTS_CLOCK moves.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("testdata/bad/*.txt")
@@ -94,8 +95,8 @@ func (s *badScript) link(name, program string) {
 	}
 }
 
-// shell runs a script and returns its exit code and output as sections. A script that does not end is killed with all
-// that it started.
+// shell runs a script and returns its exit code and output as sections. A script that does not end
+// is killed with all that it started.
 func (s *badScript) shell(script string) []txtar.File {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)

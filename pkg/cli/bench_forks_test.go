@@ -13,10 +13,10 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// BenchmarkForks runs executions that are nothing but a fork, one after the other. The process is the
-// shipped `waitless dev` with its default settings. Each item calls a built-in function, or a URL:
-// such a call may take long, so it waits in the task queue, and its result closes a token. The memory
-// is the most that the process had.
+// BenchmarkForks runs executions that are nothing but a fork, one after the other. The process is
+// the shipped `waitless dev` with its default settings. Each item calls a built-in function, or a
+// URL: such a call may take long, so it waits in the task queue, and its result closes a token. The
+// memory is the most that the process had.
 //
 //	go test -run '^$' -bench '^BenchmarkForks' ./pkg/cli
 func BenchmarkForks(b *testing.B) {

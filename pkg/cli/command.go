@@ -38,8 +38,8 @@ type Command struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
-	// Now is the clock of commands that work in real time; nil means time.Now. Roles makes the parts
-	// of their engine. Both are for test programs.
+	// Now is the clock of commands that work in real time; nil means time.Now. Roles makes the
+	// parts of their engine. Both are for test programs.
 	Now   func() time.Time
 	Roles local.Roles
 	// The settings of the environment and of the file, once it is read.
@@ -50,11 +50,13 @@ type Command struct {
 	AWS func(context.Context, target.AWSOptions) (target.AWS, error)
 	// Check returns the problems of a flow that package fdl cannot find. It may be nil.
 	Check func(*flow.Flow) flow.Problems
-	// CheckStart returns an error for params of a simulated start that the service would reject. It may be nil.
+	// CheckStart returns an error for params of a simulated start that the service would reject. It
+	// may be nil.
 	CheckStart func(kind jobs.Kind, params []byte) error
 	// CheckOperation returns an error for an unknown or unsupported operation. It may be nil.
 	CheckOperation func(operation string) error
-	// Right returns the action of IAM that an operation of a service needs; nil means that the program knows none.
+	// Right returns the action of IAM that an operation of a service needs; nil means that the
+	// program knows none.
 	Right func(operation string) (action string, err error)
 	// pause is how long to wait before a request to a stack is tried again, by
 	// the number of the try; nil means longer each time.
@@ -77,8 +79,8 @@ func (c Command) Main() int {
 	return c.Run(ctx)
 }
 
-// Run executes the command line and returns the exit code. When ctx ends the command stops and Run returns
-// [ExitInterrupted].
+// Run executes the command line and returns the exit code. When ctx ends the command stops and Run
+// returns [ExitInterrupted].
 func (c Command) Run(ctx context.Context) int {
 	if c.Stores == nil {
 		c.Stores = noStores{}

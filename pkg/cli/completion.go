@@ -67,8 +67,8 @@ func words(names func() []string) cobra.CompletionFunc {
 // completionPatience is how long a shell waits for names of the place that the command line names.
 const completionPatience = 2 * time.Second
 
-// suggest suggests the names that list reads from the place that the command line names, and nothing if it cannot
-// read them: a shell has no room for errors.
+// suggest suggests the names that list reads from the place that the command line names, and
+// nothing if it cannot read them: a shell has no room for errors.
 func (c Command) suggest(list func(context.Context, *target.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) (names []string, directive cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)

@@ -35,13 +35,15 @@ type consoleServer struct {
 	key      string
 }
 
-// url returns the address that a browser opens, with the key. The console redirects a browser that resolves its name.
+// url returns the address that a browser opens, with the key. The console redirects a browser that
+// resolves its name.
 func (s consoleServer) url() string {
 	return "http://" + s.listener.Addr().String() + "/?key=" + s.key
 }
 
-// openConsoleAt opens a console with a new key, on this machine only. Browsers resolve a name below localhost to both loopback
-// addresses, so the console has a name only if no other process can listen at its port there.
+// openConsoleAt opens a console with a new key, on this machine only. Browsers resolve a name below
+// localhost to both loopback addresses, so the console has a name only if no other process can
+// listen at its port there.
 func openConsoleAt(ctx context.Context, address string) (*consoleServer, error) {
 	listener, err := listenForConsole(ctx, address)
 	if err != nil {
@@ -87,7 +89,8 @@ func listenForConsole(ctx context.Context, address string) (net.Listener, error)
 	return listener, nil
 }
 
-// requireLoopback rejects the address that a listener is about to bind, because the machine may resolve localhost to another one.
+// requireLoopback rejects the address that a listener is about to bind, because the machine may
+// resolve localhost to another one.
 func requireLoopback(_, address string, _ syscall.RawConn) error {
 	if host, _, err := net.SplitHostPort(address); err != nil || !target.IsLoopback(host) {
 		return errors.New(address + " is not an address of this machine alone")
@@ -121,7 +124,8 @@ func (s consoleServer) serve(ctx context.Context, a *target.Client, place target
 // jobEvents are the job events of the process that holds a store.
 type jobEvents struct{ client *target.Client }
 
-// JobEvents implements [console.JobEvents]. The first page has the events that arrived since the process began.
+// JobEvents implements [console.JobEvents]. The first page has the events that arrived since the
+// process began.
 func (j jobEvents) JobEvents(ctx context.Context) (events []console.JobEvent, err error) {
 	received, err := j.client.JobEvents(ctx, "")
 	for _, e := range received.Events {
@@ -235,5 +239,6 @@ func (s *server) serveConsole(ctx context.Context, web *consoleServer, own http.
 	return web.serve(ctx, a, target.Place{Store: s.store}, s.base, s.log)
 }
 
-// consoleNews is for how many seconds a request of a console for the events of an execution waits for more.
+// consoleNews is for how many seconds a request of a console for the events of an execution waits
+// for more.
 const consoleNews = 5

@@ -232,7 +232,8 @@ func TestConsoleOfAStore(t *testing.T) {
 	}
 }
 
-// Browsers resolve a name below localhost to both loopback addresses. Another process at the other one would receive the key.
+// Browsers resolve a name below localhost to both loopback addresses. Another process at the other
+// one would receive the key.
 func TestConsoleHasANameOnlyWhereNoOtherProcessListens(t *testing.T) {
 	t.Parallel()
 	if !isOfThisMachine("::1") {

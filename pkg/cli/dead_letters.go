@@ -97,7 +97,8 @@ func (m *mailbox) note(format string, args ...any) {
 	_, _ = io.WriteString(m.notes, view.Line(format, args...))
 }
 
-// each calls f with each letter until f returns false. It notes queues that were deleted, and fails if there is no other.
+// each calls f with each letter until f returns false. It notes queues that were deleted, and fails
+// if there is no other.
 func (m *mailbox) each(ctx context.Context, f func(target.Letter) (more bool, err error)) error {
 	missing := 0
 	for _, queue := range m.queues {

@@ -12,7 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
-// letterBox is a stack with dead letters in memory. A received letter is hidden until it is released.
+// letterBox is a stack with dead letters in memory. A received letter is hidden until it is
+// released.
 type letterBox struct {
 	target.AWS
 	letters  []target.Letter

@@ -238,8 +238,8 @@ func (s *server) address() *net.TCPAddr {
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
-// private reports whether only this machine reaches the listener. If callbacks arrive under another name,
-// a proxy or a tunnel on this machine forwards the requests of others.
+// private reports whether only this machine reaches the listener. If callbacks arrive under another
+// name, a proxy or a tunnel on this machine forwards the requests of others.
 func (s *server) private() bool {
 	base, err := url.Parse(s.base)
 	return err == nil && target.IsLoopback(base.Hostname()) && s.address().IP.IsLoopback()

@@ -21,8 +21,8 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
-// flowFiles stores the definitions of flow files, and stores a file again after it changed. Executions keep the
-// definition with which they were started.
+// flowFiles stores the definitions of flow files, and stores a file again after it changed.
+// Executions keep the definition with which they were started.
 type flowFiles struct {
 	command Command
 	log     *slog.Logger
@@ -142,8 +142,8 @@ func stampOf(path string) stamp {
 	return stamp{info.ModTime().UnixNano(), info.Size()}
 }
 
-// load stores the definition of a file. If it has errors, the definition before stays the newest. Settings are read only when
-// dev starts.
+// load stores the definition of a file. If it has errors, the definition before stays the newest.
+// Settings are read only when dev starts.
 func (f *flowFiles) load(ctx context.Context, path string) {
 	if path == f.config {
 		f.log.Warn("settings changed; restart dev to apply them", "file", path)
@@ -248,7 +248,8 @@ func isFlowName(name string) bool {
 	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
 }
 
-// isFlow reports whether a file of a folder is a flow. It may have errors: with a version and steps, its type too.
+// isFlow reports whether a file of a folder is a flow. It may have errors: with a version and
+// steps, its type too.
 func isFlow(path string) bool {
 	const most = 1 << 20
 	file, err := os.Open(path) //nolint:gosec // G304: it is in a folder of the user

@@ -161,7 +161,8 @@ func TestTwoFilesOfOneFlow(t *testing.T) {
 	r.want([]string{"c #3"}, "flow stored")
 }
 
-// A file that was rejected because another one has its flow is stored when the other one is gone, or has another flow.
+// A file that was rejected because another one has its flow is stored when the other one is gone,
+// or has another flow.
 func TestSecondFileOfAFlowIsStoredAfterTheFirst(t *testing.T) {
 	t.Parallel()
 	r := newReloading(t, nil)
@@ -208,7 +209,8 @@ func TestFlowsThatCannotRunAreTold(t *testing.T) {
 	}
 }
 
-// Each tick is one look at the files. A file that is not there at the first look is stored after two.
+// Each tick is one look at the files. A file that is not there at the first look is stored after
+// two.
 func TestFilesAreLookedAtOnEachTick(t *testing.T) {
 	t.Parallel()
 	r := newReloading(t, nil)
@@ -236,7 +238,8 @@ func TestFilesAreLookedAtOnEachTick(t *testing.T) {
 	<-ended
 }
 
-// Changed settings are reported two ticks after the change, once, and also when the file is new or gone.
+// Changed settings are reported two ticks after the change, once, and also when the file is new or
+// gone.
 func TestChangedSettingsNeedARestart(t *testing.T) {
 	t.Parallel()
 	const changed, gone = "changed", ""

@@ -281,7 +281,8 @@ func (d *devProcess) resumesByCommand() {
 	d.endedBy("dms-callback/sent", "event")
 }
 
-// listsUnmatched: an event of a job without a wait is listed until it is not one of the latest, and can be sent again.
+// listsUnmatched: an event of a job without a wait is listed until it is not one of the latest, and
+// can be sent again.
 func (d *devProcess) listsUnmatched() {
 	d.t.Helper()
 	const unmatched = "arn:aws:dms:us-east-1:123456789012:task:NOBODYWAITS"
@@ -586,7 +587,8 @@ func TestDevServesTheVendorsClient(t *testing.T) {
 	}
 }
 
-// The programs of the page on the API run: the first with the key of dev, the second with a signature in its place.
+// The programs of the page on the API run: the first with the key of dev, the second with a
+// signature in its place.
 func TestDocumentedProgramsUseTheAPI(t *testing.T) {
 	t.Parallel()
 	python, err := filepath.Abs("../../.tools/sam/bin/python")
@@ -643,8 +645,8 @@ func signedProxy(t *testing.T, d *devProcess) http.Handler {
 	}}
 }
 
-// AWS's own client starts an execution, reports the outcome of its task and reads how it ended. The region and the
-// account of ARNs are those of the environment.
+// AWS's own client starts an execution, reports the outcome of its task and reads how it ended. The
+// region and the account of ARNs are those of the environment.
 func TestDevServesTheClientOfStepFunctions(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

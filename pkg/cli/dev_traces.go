@@ -16,8 +16,8 @@ import (
 	"github.com/waitless/waitless/pkg/tracing"
 )
 
-// otlpVariable names the environment variable with the address of a collector. It is no setting of a file: a folder of another
-// author must not choose where names of flows are sent.
+// otlpVariable names the environment variable with the address of a collector. It is no setting of
+// a file: a folder of another author must not choose where names of flows are sent.
 const otlpVariable = "WAITLESS_OTLP"
 
 // checkOTLP checks the address of the collector, and completes it.
@@ -45,7 +45,8 @@ func isCollector(at *url.URL) bool {
 	return err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Hostname() != "" && at.User == nil && at.RawQuery == "" && at.Fragment == ""
 }
 
-// exportTraces makes a system send spans to the collector, if there is one, until ctx ends or end is called.
+// exportTraces makes a system send spans to the collector, if there is one, until ctx ends or end
+// is called.
 func (s *server) exportTraces(ctx context.Context, config *local.Config) (end func()) {
 	if s.otlp == "" {
 		return func() {}

@@ -27,8 +27,8 @@ func (s *spansReceived) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "{}")
 }
 
-// A start with a traceparent is traced: the calls of its tasks get the trace, show prints it, and the collector receives the spans
-// also of what ended just before dev.
+// A start with a traceparent is traced: the calls of its tasks get the trace, show prints it, and
+// the collector receives the spans also of what ended just before dev.
 func TestDevSendsTraces(t *testing.T) {
 	t.Parallel()
 	const trace, caller = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

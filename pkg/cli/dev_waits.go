@@ -13,7 +13,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// countedFor is how long a count of open waits is shown: one count reads each execution that has not ended.
+// countedFor is how long a count of open waits is shown: one count reads each execution that has
+// not ended.
 const countedFor = time.Minute
 
 // openWaits counts open waits when metrics are read.

@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/docs"
 )
 
-// docsReport is the JSON of docs; schema/docs.json describes it. A topic has its text if it was asked for.
+// docsReport is the JSON of docs; schema/docs.json describes it. A topic has its text if it was
+// asked for.
 type docsReport struct {
 	Topics []docs.Topic `json:"topics"`
 	Rules  []docs.Rule  `json:"rules,omitempty"`

@@ -177,7 +177,8 @@ func (p *patient) status() {
 	}
 }
 
-// api checks the management API by a request that lists one execution. It returns a client unless nothing responds.
+// api checks the management API by a request that lists one execution. It returns a client unless
+// nothing responds.
 func (p *patient) api(ctx context.Context) *rest.Client {
 	endpoint := p.stack.Outputs[target.EndpointOutput]
 	client, err := target.Once(ctx, p.account, p.name, endpoint)
@@ -202,8 +203,8 @@ func (p *patient) api(ctx context.Context) *rest.Client {
 	return client
 }
 
-// unknownParameter is a query parameter that no route has, so the API rejects the request before it does anything. API Gateway checks
-// the right before that.
+// unknownParameter is a query parameter that no route has, so the API rejects the request before it
+// does anything. API Gateway checks the right before that.
 const unknownParameter = "?doctor=probe"
 
 // parameter matches a part of a path that names something.
@@ -277,7 +278,8 @@ type condition struct {
 	try     string   // with the words ID and STACK
 }
 
-// recreate is the remedy for a deleted resource: a deployment of an unchanged template does not create it.
+// recreate is the remedy for a deleted resource: a deployment of an unchanged template does not
+// create it.
 const recreate = `"A deleted queue or function" in waitless docs recovery`
 
 // examined are the resources that are checked, in this order.

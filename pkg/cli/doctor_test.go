@@ -103,7 +103,8 @@ func TestDoctorOfDev(t *testing.T) {
 	d.interrupt()
 }
 
-// sickAccount is an account with a stack that has what a test wants. Its API is at a port that nothing listens at.
+// sickAccount is an account with a stack that has what a test wants. Its API is at a port that
+// nothing listens at.
 type sickAccount struct {
 	target.AWS
 
@@ -144,7 +145,8 @@ func (a *sickAccount) Ages(context.Context, []target.Resource) (map[string]time.
 
 func (a *sickAccount) Alarms(context.Context, string) ([]string, error) { return a.alarms, nil }
 
-// healthyAccount returns an account whose stack has one resource of each type, all of them healthy but the API.
+// healthyAccount returns an account whose stack has one resource of each type, all of them healthy
+// but the API.
 func healthyAccount() *sickAccount {
 	return &sickAccount{
 		stack: &target.Stack{Status: "CREATE_COMPLETE", Outputs: healthyOutputs(), Resources: []target.Resource{

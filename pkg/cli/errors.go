@@ -118,10 +118,12 @@ func flagError(cmd *cobra.Command, err error) error {
 // allowedValues says which values flags of a type take.
 var allowedValues = map[string]string{"bool": "true, false", "int": "a whole number"}
 
-// mayBeEmpty are the flags of texts that an empty value makes sense for, or that have an error of their own.
+// mayBeEmpty are the flags of texts that an empty value makes sense for, or that have an error of
+// their own.
 var mayBeEmpty = []string{"cause", "error", "input", "output"}
 
-// checkFlags rejects an empty value of a flag that names something. Scripts pass one by an unset variable.
+// checkFlags rejects an empty value of a flag that names something. Scripts pass one by an unset
+// variable.
 func checkFlags(cmd *cobra.Command) error {
 	var err error
 	cmd.Flags().Visit(func(f *pflag.Flag) {

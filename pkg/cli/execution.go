@@ -51,7 +51,8 @@ type execution struct {
 	ending  sync.WaitGroup
 	left    []machine.ExecutionRef
 	leftErr error
-	// over is set when the execution has ended in virtual time. Later counts the sub-flows that began after that.
+	// over is set when the execution has ended in virtual time. Later counts the sub-flows that
+	// began after that.
 	over  atomic.Bool
 	later atomic.Int32
 	cut   context.CancelCauseFunc // ends a run in virtual time if its sub-flows have no end
@@ -229,8 +230,8 @@ func parsedEvents(flow *flow.Flow, history []machine.HistoryEvent) (events []mac
 	return events, nil
 }
 
-// isAskedIn reports whether users are to be told how to report the outcome of a callback that is waited for since
-// the events.
+// isAskedIn reports whether users are to be told how to report the outcome of a callback that is
+// waited for since the events.
 func (e *execution) isAskedIn(events []machine.Event) bool {
 	return !e.options.json && slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.TaskSubmitted }) &&
 		e.asked.Load() <= mostAsked
@@ -352,7 +353,8 @@ func (e *execution) config(ctx context.Context) (config local.Config, err error)
 	return config, e.command.limitConcurrency(e.options.flags, &config)
 }
 
-// serve works on the execution in memory until ctx ends or nothing goes on, or on the store until serving ends.
+// serve works on the execution in memory until ctx ends or nothing goes on, or on the store until
+// serving ends.
 func (e *execution) serve(ctx, serving context.Context, lists target.Lists) error {
 	if e.options.skipTime {
 		return e.runOut(ctx)

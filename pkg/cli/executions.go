@@ -271,8 +271,8 @@ func showCommand(c Command) *cobra.Command {
 	})
 }
 
-// executionError returns an error of the API about an execution, with the fix if a value of it cannot be read. If the execution does not exist, it
-// suggests a similar name.
+// executionError returns an error of the API about an execution, with the fix if a value of it
+// cannot be read. If the execution does not exist, it suggests a similar name.
 func executionError(ctx context.Context, a *target.Client, name string, err error) error {
 	var refused *rest.Error
 	switch {
@@ -393,7 +393,8 @@ type historyReport struct {
 	Events    []eventReport `json:"events"`
 }
 
-// eventReport is one event of a history, and a line of history --follow --json; schema/event.json describes that.
+// eventReport is one event of a history, and a line of history --follow --json; schema/event.json
+// describes that.
 type eventReport struct {
 	ID   int    `json:"id"`
 	By   int    `json:"by,omitempty"` // the id of the event that caused this one

@@ -141,7 +141,8 @@ const mostLater = 1000
 // errEndless ends a run if its sub-flows start one another without an end.
 var errEndless = errors.New("too many sub-flows")
 
-// runOut works in virtual time until nothing goes on, or until more than [mostLater] sub-flows began after the end.
+// runOut works in virtual time until nothing goes on, or until more than [mostLater] sub-flows
+// began after the end.
 func (e *execution) runOut(ctx context.Context) error {
 	ctx, e.cut = context.WithCancelCause(ctx)
 	defer e.cut(nil)
@@ -162,7 +163,8 @@ func (e *execution) countLater(events []machine.Event) {
 	}
 }
 
-// noteUnended says which sub-flows the run leaves behind, and which answers of the script had no use.
+// noteUnended says which sub-flows the run leaves behind, and which answers of the script had no
+// use.
 func (e *execution) noteUnended(ctx context.Context) error {
 	const next = "; start a worker, which continues it: waitless dev"
 	for _, child := range e.left {

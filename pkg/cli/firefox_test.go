@@ -26,8 +26,8 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// firefox is a headless Firefox with a profile of its own, driven by its protocol Marionette: messages of JSON after
-// their length.
+// firefox is a headless Firefox with a profile of its own, driven by its protocol Marionette:
+// messages of JSON after their length.
 type firefox struct {
 	t       *testing.T
 	conn    net.Conn
@@ -162,8 +162,8 @@ func (b *firefox) click(path string) {
 	b.do("WebDriver:ElementClick", map[string]any{"id": b.find(path)})
 }
 
-// TestSessionInFirefox tests what testdata/browser/session.cjs does, where the machine has Firefox: it resolves the
-// host of the session itself, and sends the cookie to no other port.
+// TestSessionInFirefox tests what testdata/browser/session.cjs does, where the machine has Firefox:
+// it resolves the host of the session itself, and sends the cookie to no other port.
 func TestSessionInFirefox(t *testing.T) {
 	t.Parallel()
 	b := startFirefox(t)
@@ -172,8 +172,8 @@ func TestSessionInFirefox(t *testing.T) {
 	}
 }
 
-// visitsConsole opens the console for the first time, by its address or by a link of another server of this machine, and
-// visits other servers then.
+// visitsConsole opens the console for the first time, by its address or by a link of another server
+// of this machine, and visits other servers then.
 func (b *firefox) visitsConsole(console string, byLink bool) {
 	b.t.Helper()
 	const executions, link = "//h1[text()='Executions']", "//a[text()='Console']"

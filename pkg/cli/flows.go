@@ -331,7 +331,8 @@ func (f flowFile) lines() []string {
 	return lines
 }
 
-// inFlow returns the line that shows a problem of the flow at a path. The name of a stored flow has no flag there.
+// inFlow returns the line that shows a problem of the flow at a path. The name of a stored flow has
+// no flag there.
 func inFlow(p flow.Problem, path string) string { return p.Format(strings.TrimPrefix(path, "--flow ")) }
 
 // invalid is the error for a definition that has errors.
@@ -374,7 +375,8 @@ func (f flowFile) name() string {
 // defaultBaseName is the base of the file's name that says nothing about the flow.
 const defaultBaseName = "flow"
 
-// base is the name of the file without its extension, and without the ".flow" before it, as Funcraft names files of flows.
+// base is the name of the file without its extension, and without the ".flow" before it, as
+// Funcraft names files of flows.
 func (f flowFile) base() string {
 	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path)), ".flow")
 }

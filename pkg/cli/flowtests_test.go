@@ -57,8 +57,8 @@ func TestTestsOfFlows(t *testing.T) {
 	}
 }
 
-// A test of a flow, or of a sub-flow, that `validate` rejects for a misspelt name of an operation, of its params or of a kind fails,
-// with the place.
+// A test of a flow, or of a sub-flow, that `validate` rejects for a misspelt name of an operation,
+// of its params or of a kind fails, with the place.
 func TestTestsRejectMisspeltNames(t *testing.T) {
 	t.Parallel()
 	const begin = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Keep\n    "

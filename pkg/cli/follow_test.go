@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The end of the process that holds the store does not end a command that follows an execution there.
+// The end of the process that holds the store does not end a command that follows an execution
+// there.
 func TestHistoryFollowsWithTheNextHolder(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

@@ -54,7 +54,8 @@ func initCommand(c Command) *cobra.Command {
 	})
 }
 
-// runSample runs the sample of a folder as waitless run does, in virtual time and with the outcomes of its script.
+// runSample runs the sample of a folder as waitless run does, in virtual time and with the outcomes
+// of its script.
 func (c Command) runSample(ctx context.Context, folder string) error {
 	at := func(name string) string { return filepath.Join(folder, name) }
 	run := runCommand(c)

@@ -64,7 +64,8 @@ func eventRows(events []rest.JobEvent) (rows [][]string) {
 	return rows
 }
 
-// listEvents reads pages until there are limit events, or all for 0. More reports whether there are further ones.
+// listEvents reads pages until there are limit events, or all for 0. More reports whether there are
+// further ones.
 func listEvents(ctx context.Context, a *target.Client, all bool, limit int) (events []rest.JobEvent, more bool, err error) {
 	for after := ""; ; {
 		page, err := a.JobEvents(ctx, after)

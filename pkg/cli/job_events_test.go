@@ -30,7 +30,8 @@ func (s *stack) observeBatch(id string) (key jobs.Key) {
 	return key
 }
 
-// bindCallback has the callback of an execution wait for a job, as a function does that passes its token to StartJob.
+// bindCallback has the callback of an execution wait for a job, as a function does that passes its
+// token to StartJob.
 func (s *stack) bindCallback(flow, execution string, key jobs.Key) {
 	s.t.Helper()
 	var state machine.State

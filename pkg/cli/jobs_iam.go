@@ -64,7 +64,8 @@ func jobsIAMCommand(c Command) *cobra.Command {
 	})
 }
 
-// operationPolicy shows the right to call an operation, "dynamodb:PutItem", for some resources or for all.
+// operationPolicy shows the right to call an operation, "dynamodb:PutItem", for some resources or
+// for all.
 func (c Command) operationPolicy(operation string, resources []string) (view.Result, error) {
 	if c.Right == nil {
 		return view.Result{}, view.Usage("this program was built without AWS", tryComplete)

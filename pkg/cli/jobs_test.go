@@ -27,8 +27,8 @@ func TestJobsList(t *testing.T) {
 	conforms(t, "jobs", do(t, append(args, "--json")...).stdout)
 }
 
-// Each kind has a policy to start jobs, a kind with an end another to describe
-// them, and one whose service can stop them a third. Their ARNs are of the account and region that are named.
+// Each kind has a policy to start jobs, a kind with an end another to describe them, and one whose
+// service can stop them a third. Their ARNs are of the account and region that are named.
 func TestJobsIAM(t *testing.T) {
 	t.Parallel()
 	for _, kind := range jobs.Kinds() {
@@ -62,7 +62,8 @@ func TestJobsIAM(t *testing.T) {
 	}
 }
 
-// The rights of an action are those of the function that calls it: an action of a job or a message is that of its kind.
+// The rights of an action are those of the function that calls it: an action of a job or a message
+// is that of its kind.
 func TestJobsIAMOfActions(t *testing.T) {
 	t.Parallel()
 	place := []string{"--account", "123456789012", "--region", "eu-west-1"}

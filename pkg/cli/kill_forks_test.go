@@ -24,7 +24,8 @@ type killForks struct {
 	lasts  bool   // its log is kept for a moment at first
 }
 
-// killsInForks is how often each gap of such a story is hit, in two executions: there are more processes than lanes.
+// killsInForks is how often each gap of such a story is hit, in two executions: there are more
+// processes than lanes.
 const killsInForks = killsOfOne + 1
 
 var (
@@ -128,9 +129,9 @@ func ofItem(e eventReport) bool {
 	return strings.HasPrefix(e.Type, "Branch") || strings.HasPrefix(e.Type, "Iteration")
 }
 
-// checkIDs checks the order of the history. Ids only grow and begin with 1. The event that caused an event has a lower id,
-// and is not later. Each lane of a fork has a block of ids, so an id is left out only where a block ends: before the first
-// event of a lane, and before the fork ends.
+// checkIDs checks the order of the history. Ids only grow and begin with 1. The event that caused
+// an event has a lower id, and is not later. Each lane of a fork has a block of ids, so an id is
+// left out only where a block ends: before the first event of a lane, and before the fork ends.
 func (v *victim) checkIDs(history []eventReport) {
 	v.t.Helper()
 	byID, last := map[int]eventReport{}, 0
@@ -150,7 +151,8 @@ func (v *victim) checkIDs(history []eventReport) {
 	}
 }
 
-// observe reads the history between two processes. An event that was shown stays as it is, with its id.
+// observe reads the history between two processes. An event that was shown stays as it is, with its
+// id.
 func (v *victim) observe() {
 	v.t.Helper()
 	if v.forks == nil {
@@ -180,8 +182,8 @@ func (v *victim) compareShown(history []eventReport) {
 	v.shownEvents = now
 }
 
-// checkForks checks what a story with lanes and a sub-flow has in addition: each item was done, the execution started one
-// sub-flow, and no item of a log expires before the others.
+// checkForks checks what a story with lanes and a sub-flow has in addition: each item was done, the
+// execution started one sub-flow, and no item of a log expires before the others.
 func (v *victim) checkForks(history []eventReport) {
 	v.t.Helper()
 	if v.forks == nil {

@@ -23,10 +23,11 @@ type killMutant struct {
 
 // killMutants are mistakes that the tests with kills catch.
 //
-// Kills on one machine cannot catch a batch that counts as sent before the queue has accepted it: its wakes die with the
-// process, and the next process sends the start of each lane without a log (rule 15). A queue that outlives the worker loses
-// such wakes. The case "rule 15: a batch that is accepted in part" of package enginetest catches that. Package sim catches an
-// engine that sends only the first wake of a batch, that does not extend a log, or that extends it after the commit.
+// Kills on one machine cannot catch a batch that counts as sent before the queue has accepted it:
+// its wakes die with the process, and the next process sends the start of each lane without a log
+// (rule 15). A queue that outlives the worker loses such wakes. The case "rule 15: a batch that is
+// accepted in part" of package enginetest catches that. Package sim catches an engine that sends
+// only the first wake of a batch, that does not extend a log, or that extends it after the commit.
 var killMutants = []killMutant{
 	{
 		name: "SendAll loses all wakes but the first", gap: "commit fork > send lanes in forks", caught: "is stuck after",
@@ -53,8 +54,8 @@ var killMutants = []killMutant{
 	},
 }
 
-// TestKillsCatchMutants shows that kills and what is checked after them notice mistakes in sending in batches, extension of
-// expiry, holding back and the early close.
+// TestKillsCatchMutants shows that kills and what is checked after them notice mistakes in sending
+// in batches, extension of expiry, holding back and the early close.
 func TestKillsCatchMutants(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

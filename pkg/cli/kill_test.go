@@ -63,17 +63,17 @@ var (
 )
 
 var (
-	// acceptedLate holds a task back until a commit records that it was queued. begunLate does so for a
-	// call with atMostOnce.
+	// acceptedLate holds a task back until a commit records that it was queued. begunLate does so
+	// for a call with atMostOnce.
 	acceptedLate = accepted("take task > long call", "commit queued > delete")
 	begunLate    = accepted("take task > begin", "commit queued > delete")
-	// toldLate holds a wake back until the closer of its token, or the client that starts the execution, has its
-	// response. A worker sees an outcome before that.
+	// toldLate holds a wake back until the closer of its token, or the client that starts the
+	// execution, has its response. A worker sees an outcome before that.
 	toldLate = killOrder{gap: "receive > send timer", after: []string{"commit start > answer", "close by hand > answer"}}
 )
 
-// accepted names the order in which a task is accepted: it is recorded that it was queued, or found that it
-// was before.
+// accepted names the order in which a task is accepted: it is recorded that it was queued, or found
+// that it was before.
 func accepted(gap, recorded string) killOrder {
 	return killOrder{gap: gap, after: []string{recorded, "queue > delete"}}
 }
@@ -247,8 +247,8 @@ func (c *killCount) meet(gap string) {
 	}
 }
 
-// meetByChance is meet for a story with lanes: in which order they work, and so which gaps a process comes to, differs
-// from run to run.
+// meetByChance is meet for a story with lanes: in which order they work, and so which gaps a
+// process comes to, differs from run to run.
 func (c *killCount) meetByChance(gap string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

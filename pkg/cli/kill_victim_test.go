@@ -42,7 +42,8 @@ type victim struct {
 	// submitted are the calls of functions that are built in, by step. Only these
 	// are told of a token by a worker: a command may take too long for that.
 	submitted map[string]int
-	// shownEvents are the events that the history had after a kill, by id. Only stories with forks look.
+	// shownEvents are the events that the history had after a kill, by id. Only stories with forks
+	// look.
 	shownEvents map[int]string
 	// betweenRuns, unless nil, is what a client does when a process was killed.
 	betweenRuns func()

@@ -37,7 +37,8 @@ func TestSettingsDeclareKinds(t *testing.T) {
 	}
 }
 
-// TestCustomKindsRunTheirFunction: the runner of a custom kind starts and describes the jobs of a flow, and its exceptions fail the step.
+// TestCustomKindsRunTheirFunction: the runner of a custom kind starts and describes the jobs of a
+// flow, and its exceptions fail the step.
 func TestCustomKindsRunTheirFunction(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", `version: v1

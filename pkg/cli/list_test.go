@@ -196,7 +196,8 @@ steps:
 	d.interrupt()
 }
 
-// A failed execution names the step that failed: of a parallel whose branches ran side by side that one, and the cause names the step inside.
+// A failed execution names the step that failed: of a parallel whose branches ran side by side that
+// one, and the cause names the step inside.
 func TestFailedStepIsNamed(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

@@ -51,8 +51,8 @@ func awaitWorker(t *testing.T, env map[string]string) {
 	}
 }
 
-// An execution whose large input was deleted is listed and shown with its status and the reason, and can be stopped.
-// The others are not affected.
+// An execution whose large input was deleted is listed and shown with its status and the reason,
+// and can be stopped. The others are not affected.
 func TestAnExecutionWithoutItsLargeInputHarmsNoOther(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

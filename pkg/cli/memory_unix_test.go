@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestRunMemoryOfForeach compares the memory of the shipped command at 10,000 items with that at 100.
-// What a run keeps does not grow with the items, except for the items and their results.
+// TestRunMemoryOfForeach compares the memory of the shipped command at 10,000 items with that at
+// 100. What a run keeps does not grow with the items, except for the items and their results.
 func TestRunMemoryOfForeach(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", `version: v1

@@ -14,8 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/local/disk"
 )
 
-// A command that follows an execution is told of its events: the number of its requests grows with the events, not with
-// the time.
+// A command that follows an execution is told of its events: the number of its requests grows with
+// the events, not with the time.
 func TestFollowersAreToldOfEvents(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A paused flow holds the execution that runs, also when its token is closed, and rejects others. When the flow is
-// resumed, the execution ends.
+// A paused flow holds the execution that runs, also when its token is closed, and rejects others.
+// When the flow is resumed, the execution ends.
 func TestAPausedFlowGoesOnWhenItIsResumed(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
@@ -57,8 +57,8 @@ func TestAPausedFlowGoesOnWhenItIsResumed(t *testing.T) {
 	wantSaid(t, doWith(t, "", env, "flows", "resume", "callback"), ExitUsage, `there is no flow "callback"`, "try: waitless flows list")
 }
 
-// The process that runs the execution continues it, a minute after its step began at the earliest: until then
-// another worker may live.
+// The process that runs the execution continues it, a minute after its step began at the earliest:
+// until then another worker may live.
 func TestTheRunningProcessContinuesAResumedFlow(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

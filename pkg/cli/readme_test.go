@@ -21,7 +21,8 @@ import (
 
 const inTheStackTest = "the test of pkg/aws/stack has a stack, and runs them"
 
-// notRun are pages, and sections of the README, whose commands TestDocumentedCommands does not run, each with the reason.
+// notRun are pages, and sections of the README, whose commands TestDocumentedCommands does not run,
+// each with the reason.
 var notRun = map[string]string{
 	"README.md#Deploy to AWS": inTheStackTest,
 	"aws.md":                  "they need SAM and a stack: pkg/aws/stack and pkg/aws/samlocal test what they do",
@@ -104,7 +105,8 @@ func (s shown) check(printed string, exit int) error {
 	return nil
 }
 
-// compare fails the test unless the command printed what its page shows. With -update it writes that into the page.
+// compare fails the test unless the command printed what its page shows. With -update it writes
+// that into the page.
 func (s shown) compare(t *testing.T, printed string, exit int) {
 	t.Helper()
 	err := s.check(printed, exit)
@@ -119,7 +121,8 @@ func (s shown) compare(t *testing.T, printed string, exit int) {
 
 var rewriting sync.Mutex
 
-// rewrite replaces the lines below the command that differ from what was printed in more than an id or a time.
+// rewrite replaces the lines below the command that differ from what was printed in more than an id
+// or a time.
 func (s shown) rewrite(t *testing.T, printed string) {
 	t.Helper()
 	rewriting.Lock()
@@ -155,8 +158,8 @@ func (s shown) slow() string {
 var (
 	timeOfDay = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d{3}Z)?\b`)
 	date      = regexp.MustCompile(`\b\d{4}-\d\d-\d\d([T ])`)
-	// wholeToken is a token in what a command prints, tokenSaid what is shown of one, inStoreFlag what it adds for a store that is not
-	// the default one.
+	// wholeToken is a token in what a command prints, tokenSaid what is shown of one, inStoreFlag
+	// what it adds for a store that is not the default one.
 	wholeToken  = regexp.MustCompile(`[A-Za-z0-9_-]{30}\.[A-Za-z0-9_-]{43}`)
 	tokenSaid   = regexp.MustCompile(`\btoken \.\.\.\S+ `)
 	inStoreFlag = regexp.MustCompile(`(?m) --store \S+$`)
@@ -204,8 +207,8 @@ func documents(t *testing.T) (all []fence) {
 // session names the commands that a reader types one after the other: those of a section of a page.
 func (f fence) session() string { return filepath.Base(f.file) + "#" + f.section }
 
-// TestDocumentedCommands runs the commands of console blocks, and compares what they print with what the block shows.
-// With -update it writes what they print.
+// TestDocumentedCommands runs the commands of console blocks, and compares what they print with
+// what the block shows. With -update it writes what they print.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	lookAt(t, "../../Makefile")
@@ -273,12 +276,14 @@ func (s shown) serves() bool {
 	return strings.HasPrefix(s.command, "waitless dev") || slices.Contains(s.output, "report the outcome from another terminal:")
 }
 
-// looks reports whether the command changes nothing. A reader types it when there is something to see.
+// looks reports whether the command changes nothing. A reader types it when there is something to
+// see.
 func (s shown) looks() bool {
 	return strings.Contains(s.command, "waitless list") || strings.HasPrefix(s.command, "waitless show")
 }
 
-// defaultAddress is where a reader's dev listens, and storeFiles begins the names of files in the reader's store.
+// defaultAddress is where a reader's dev listens, and storeFiles begins the names of files in the
+// reader's store.
 const defaultAddress, storeFiles = "127.0.0.1:8787", ".waitless/"
 
 // testSession runs the commands of a section on one store. TOKEN is the token that one of them
@@ -303,8 +308,8 @@ func testSession(t *testing.T, commands []shown) {
 	}
 }
 
-// beginInShell starts a command that serves, and compares the first lines that it prints with what is
-// shown. dev listens at a port that is free.
+// beginInShell starts a command that serves, and compares the first lines that it prints with what
+// is shown. dev listens at a port that is free.
 func beginInShell(t *testing.T, env []string, s shown) (printed string) {
 	t.Helper()
 	command := s.command

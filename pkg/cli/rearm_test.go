@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A wait for a callback needs its token, an execution that has ended the report of its end, and rearming changes neither.
+// A wait for a callback needs its token, an execution that has ended the report of its end, and
+// rearming changes neither.
 func TestRearm(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)

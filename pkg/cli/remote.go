@@ -42,7 +42,8 @@ func (o *remoteOptions) register(cmd *cobra.Command) {
 	jsonFlag(cmd, &o.json)
 }
 
-// remote makes a command that works on a store or a stack: it opens the target, runs, and prints its result as text or JSON.
+// remote makes a command that works on a store or a stack: it opens the target, runs, and prints
+// its result as text or JSON.
 func (c Command) remote(cmd *cobra.Command, run func(ctx context.Context, a *target.Client, args []string) (view.Result, error)) *cobra.Command {
 	var o remoteOptions
 	o.register(cmd)

@@ -108,8 +108,8 @@ func hangs(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
-// afterReading calls the handler once the whole request has arrived. With a part of it unread, the client may
-// report its own broken write instead of the response.
+// afterReading calls the handler once the whole request has arrived. With a part of it unread, the
+// client may report its own broken write instead of the response.
 func afterReading(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -333,7 +333,8 @@ func TestUnusableURLs(t *testing.T) {
 	}
 }
 
-// A name that is misspelt is rejected with the nearest one, also where no flow is known that calls it.
+// A name that is misspelt is rejected with the nearest one, also where no flow is known that calls
+// it.
 func TestTasksWithMisspeltNames(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Any\n")

@@ -16,7 +16,8 @@ type sampleEntry struct {
 	Commands []string `json:"commands"` // each runs the sample
 }
 
-// runsHere and runsOnStack are the commands that run the sample of a name. The second one is for a clone of the repository.
+// runsHere and runsOnStack are the commands that run the sample of a name. The second one is for a
+// clone of the repository.
 func runsHere(name string) string { return "waitless init my-project --sample " + name + " --run" }
 
 func runsOnStack(name string) string { return "make sample NAME=" + name }

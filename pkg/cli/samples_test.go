@@ -12,7 +12,8 @@ import (
 	"github.com/waitless/waitless/events"
 )
 
-// samples lists each folder of events/ once, with commands that run it: init knows its name, and so does make sample.
+// samples lists each folder of events/ once, with commands that run it: init knows its name, and so
+// does make sample.
 func TestSamplesListsEachFolder(t *testing.T) {
 	t.Parallel()
 	golden(t, "samples.txt", do(t, "samples").transcript("samples"))
@@ -50,7 +51,8 @@ func foldersOfEvents(t *testing.T) (names []string) {
 	return names
 }
 
-// make sample starts the flow of a sample on the stack, deploys the template of another, and reports an unknown name.
+// make sample starts the flow of a sample on the stack, deploys the template of another, and
+// reports an unknown name.
 func TestMakeSampleKnowsEachSample(t *testing.T) {
 	t.Parallel()
 	lookAt(t, "../../Makefile")

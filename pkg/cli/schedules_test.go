@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/schedule"
 )
 
-// dev fires the latest instant that was due while no process ran, and the next dev does not fire it again.
+// dev fires the latest instant that was due while no process ran, and the next dev does not fire it
+// again.
 func TestDevFiresSchedules(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
@@ -29,7 +30,8 @@ func TestDevFiresSchedules(t *testing.T) {
 	}
 }
 
-// dev fires a schedule at the instant that another command puts: it does not look at its store only once in a minute.
+// dev fires a schedule at the instant that another command puts: it does not look at its store only
+// once in a minute.
 func TestDevFiresASchedulePutMeanwhile(t *testing.T) {
 	t.Parallel()
 	env, begun, real := inStore(t), time.Date(2026, 1, 31, 10, 0, 52, 0, time.UTC), time.Now()

@@ -33,8 +33,8 @@ func TestStartOfTheProgram(t *testing.T) {
 	}
 }
 
-// BenchmarkValidate measures `waitless validate` of a flow with 1,000 steps from outside: the start of
-// the process, the reading and the output. The budget is 20 ms for the shortest run, which the
+// BenchmarkValidate measures `waitless validate` of a flow with 1,000 steps from outside: the start
+// of the process, the reading and the output. The budget is 20 ms for the shortest run, which the
 // load of the machine delays least.
 //
 //	go test -run '^$' -bench Validate -benchtime 100x ./pkg/cli

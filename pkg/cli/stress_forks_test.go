@@ -23,9 +23,9 @@ const (
 	forkKills      = 10
 )
 
-// TestStressForks does what TestStress does with a foreach of 200, whose iterations are parallel steps
-// with calls and a callback. Every item is called, each call with atMostOnce is made once at most, and
-// the result has each item exactly once, in order.
+// TestStressForks does what TestStress does with a foreach of 200, whose iterations are parallel
+// steps with calls and a callback. Every item is called, each call with atMostOnce is made once at
+// most, and the result has each item exactly once, in order.
 func TestStressForks(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestErrorsNameAnObjectOnce checks the errors in the goldens and in the reference: the parts of an error, "operation object: cause", do not
-// repeat the object of a part before, alone or as the folder of a path.
+// TestErrorsNameAnObjectOnce checks the errors in the goldens and in the reference: the parts of an
+// error, "operation object: cause", do not repeat the object of a part before, alone or as the
+// folder of a path.
 func TestErrorsNameAnObjectOnce(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -58,7 +59,8 @@ func TestRepeatedObject(t *testing.T) {
 	}
 }
 
-// repeatedObject returns the object that an error names twice, or "". What to do, after a semicolon, may name it again.
+// repeatedObject returns the object that an error names twice, or "". What to do, after a
+// semicolon, may name it again.
 func repeatedObject(message string) string {
 	message, _, _ = strings.Cut(message, "; ")
 	var before []string

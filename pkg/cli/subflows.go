@@ -20,7 +20,8 @@ const subflowUsage = "the definition of a sub-flow: NAME=FILE; may be given seve
 
 // subflows are the flows that a flow starts, directly or through another flow.
 type subflows struct {
-	// given are the definitions that --subflow and the settings name, in the order in which they are found.
+	// given are the definitions that --subflow and the settings name, in the order in which they
+	// are found.
 	given []subflow
 	// stored are the first steps that start other flows, by the names of those.
 	stored map[string]storedSubflow
@@ -107,8 +108,8 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 	return nil
 }
 
-// addAnySubflows adds every definition that --subflow and the settings name, if a step takes the name of its sub-flow
-// from a path: the step may start any of them.
+// addAnySubflows adds every definition that --subflow and the settings name, if a step takes the
+// name of its sub-flow from a path: the step may start any of them.
 func (c Command) addAnySubflows(found *subflows, paths map[string]string, t templateFlags) error {
 	if !slices.ContainsFunc(found.given, func(s subflow) bool { return startsAny(s.file.flow) }) {
 		return nil
@@ -238,7 +239,8 @@ func (e *execution) canStart(ctx context.Context) error {
 	return f
 }
 
-// readStored reads the definitions of sub-flows that only the store has: a run in memory has flows of its own.
+// readStored reads the definitions of sub-flows that only the store has: a run in memory has flows
+// of its own.
 func (c Command) readStored(ctx context.Context, found *subflows, where target.Place) (err error) {
 	if len(found.stored) == 0 || c.Stores.Check(where.Store) != nil {
 		return nil // without a store, the sub-flows have no definition

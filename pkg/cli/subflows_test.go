@@ -69,7 +69,8 @@ func TestRunSaysWhichSubflowAsksAndFails(t *testing.T) {
 	}
 }
 
-// An execution without a token of its own names the sub-flow that it waits for, and the command for that.
+// An execution without a token of its own names the sub-flow that it waits for, and the command for
+// that.
 func TestTokensOfASubflow(t *testing.T) {
 	t.Parallel()
 	file, sub := subflowFolder(t)
@@ -128,7 +129,8 @@ func TestRunInVirtualTimeKnowsStoredSubflows(t *testing.T) {
 	}
 }
 
-// The hint is an option of the command that was given: the user did not name the file of the sub-flow as a flow.
+// The hint is an option of the command that was given: the user did not name the file of the
+// sub-flow as a flow.
 func TestRunnerOfASubflowIsMissing(t *testing.T) {
 	t.Parallel()
 	file, _ := subflowFolder(t)
@@ -147,7 +149,8 @@ func TestRunnerOfASubflowIsMissing(t *testing.T) {
 	wantSaid(t, doWith(t, "", env, "run", file("starts")), ExitUsage, "sub-flow ask: step Ask: "+unknown, "sub-flows cannot run here"+try)
 }
 
-// The second attempt fails because the first one gave the execution its name. Its cause says why that one failed.
+// The second attempt fails because the first one gave the execution its name. Its cause says why
+// that one failed.
 func TestRetryOfASubflowWithANameSaysWhyItFailed(t *testing.T) {
 	t.Parallel()
 	file, _ := subflowFolder(t)

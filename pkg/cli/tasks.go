@@ -76,8 +76,8 @@ func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted f
 	}, c.checkOperation)
 }
 
-// checkOperation rejects a runner of an unknown operation, which no flow can call, and the runner `aws` of a custom kind without a Lambda
-// function.
+// checkOperation rejects a runner of an unknown operation, which no flow can call, and the runner
+// `aws` of a custom kind without a Lambda function.
 func (c Command) checkOperation(name, definition string) error {
 	if kind, _ := c.kinds.Find(name); jobs.IsCustom(name) && definition == "aws" && kind.Function == "" {
 		return fmt.Errorf("task %s: the kind has no Lambda function; write its ARN as function of %s in %s of %s, or another runner",
@@ -112,8 +112,8 @@ func splitTasks(definitions []string) (map[string]string, error) {
 	return byName, nil
 }
 
-// checkTasks rejects a task that is not for one function of the flow: a name mistyped would leave the built-in
-// function in its place.
+// checkTasks rejects a task that is not for one function of the flow: a name mistyped would leave
+// the built-in function in its place.
 func checkTasks(flow *flow.Flow, functions []string, byName map[string]string) error {
 	ambiguous := local.Ambiguous(flow)
 	for name := range byName {

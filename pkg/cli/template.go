@@ -174,8 +174,8 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 	return templates.Flow{}, nil
 }
 
-// warnOfPlaceholders adds warnings for placeholders without values, unless another problem of the line
-// names them, or suggests a path instead.
+// warnOfPlaceholders adds warnings for placeholders without values, unless another problem of the
+// line names them, or suggests a path instead.
 func (f *flowFile) warnOfPlaceholders() {
 	unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u flow.Problem) bool {
 		placeholder, _, _ := strings.Cut(u.Message, "}")

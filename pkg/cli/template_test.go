@@ -111,7 +111,8 @@ func TestTemplateWarnsOfPlaceholders(t *testing.T) {
 	}
 }
 
-// A step that starts its own flow has a warning in each command that reads the flow, and a step that starts another flow has none.
+// A step that starts its own flow has a warning in each command that reads the flow, and a step
+// that starts another flow has none.
 func TestWarningOfAFlowThatStartsItself(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"WAITLESS_STORE": t.TempDir() + "/store"}
@@ -215,7 +216,8 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// A template names files of its folder only, and settings that were found may name any file: errors show no text of it.
+// A template names files of its folder only, and settings that were found may name any file: errors
+// show no text of it.
 func TestFilesOfOthersAreNotShown(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -139,8 +139,8 @@ func commandPaths(cmd *cobra.Command, before []string) (paths []string) {
 	return paths
 }
 
-// What a function answers does not act on the terminal of the user who runs the flow, and JSON stays the
-// JSON that it was.
+// What a function answers does not act on the terminal of the user who runs the flow, and JSON
+// stays the JSON that it was.
 func TestRunEscapesControlCharacters(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: f\nsteps:\n"+

@@ -163,8 +163,8 @@ func namesOfStep(text string) (flow, execution, step string, err error) {
 // noCallback ends the error about an execution without an open token.
 const noCallback = " waits for no callback"
 
-// tokenError returns an error of a command about the token of an execution. If the execution waits for a sub-flow instead, it
-// suggests the command for that.
+// tokenError returns an error of a command about the token of an execution. If the execution waits
+// for a sub-flow instead, it suggests the command for that.
 func tokenError(ctx context.Context, a *target.Client, command, text string, err error) error {
 	var refused *rest.Error
 	flow, execution, _, notExecution := namesOfStep(text)
@@ -189,7 +189,8 @@ func tokenError(ctx context.Context, a *target.Client, command, text string, err
 	return f
 }
 
-// openToken returns the token that FLOW/EXECUTION or FLOW/EXECUTION/STEP waits for, masked unless unmask is set.
+// openToken returns the token that FLOW/EXECUTION or FLOW/EXECUTION/STEP waits for, masked unless
+// unmask is set.
 func openToken(ctx context.Context, a *target.Client, text string, unmask bool) (rest.Token, error) {
 	flow, execution, step, err := namesOfStep(text)
 	if err != nil {

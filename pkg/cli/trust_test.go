@@ -237,7 +237,8 @@ func TestDirectoryWithoutAStore(t *testing.T) {
 	}
 }
 
-// The process that holds a store and is stopped holds up no command for ever, and has its number told.
+// The process that holds a store and is stopped holds up no command for ever, and has its number
+// told.
 func TestHolderThatDoesNotRespondTimesOut(t *testing.T) {
 	t.Parallel()
 	dir := shortDir(t)

@@ -32,7 +32,8 @@ func released(t *testing.T) (program string) {
 	return program
 }
 
-// echoFunction is the function echo of the flows. It keeps who called it, and the tokens that it got.
+// echoFunction is the function echo of the flows. It keeps who called it, and the tokens that it
+// got.
 type echoFunction struct {
 	mu     sync.Mutex
 	keys   map[string]map[string]bool // the idempotency keys of the calls, by execution and step
@@ -66,7 +67,8 @@ func (e *echoFunction) waiting() map[string]string {
 	return maps.Clone(e.tokens)
 }
 
-// inFlight starts an execution of the flow and waits until it and its sub-flow have asked. It returns their tokens.
+// inFlight starts an execution of the flow and waits until it and its sub-flow have asked. It
+// returns their tokens.
 func (e *echoFunction) inFlight(d *devProcess, name string) []string {
 	d.t.Helper()
 	before := e.waiting()
@@ -111,8 +113,8 @@ func (d *devProcess) finish(name string, tokens []string) {
 	}
 }
 
-// A store of the recorded release serves the command of the tree, with executions in flight, and the other way round. Each `dev`
-// is killed. No call is lost or made under another idempotency key.
+// A store of the recorded release serves the command of the tree, with executions in flight, and
+// the other way round. Each `dev` is killed. No call is lost or made under another idempotency key.
 func TestUpgradeAndRollbackOfAStore(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -132,7 +132,8 @@ func (f flowFile) sameName(before []flowFile) flow.Problems {
 // stdinName is the name in problems of a flow that was read from standard input.
 const stdinName = "<stdin>"
 
-// readFlowOrStdin is readFlow, for which - is standard input, and which checks files beside flows, too.
+// readFlowOrStdin is readFlow, for which - is standard input, and which checks files beside flows,
+// too.
 func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) (flowFile, error) {
 	if check := checkerOf(path); check != nil {
 		text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file

@@ -18,8 +18,8 @@ import (
 // scriptFile is the name of the file with the outcomes of callbacks.
 const scriptFile = "script.yaml"
 
-// filesIn returns the paths, and in place of a folder the files in it that validate checks: the flows that dev would store, and the
-// files beside them. A folder without any stays in the list.
+// filesIn returns the paths, and in place of a folder the files in it that validate checks: the
+// flows that dev would store, and the files beside them. A folder without any stays in the list.
 func filesIn(paths []string) (files []string) {
 	for _, path := range paths {
 		before := len(files)
@@ -47,8 +47,8 @@ func isSameFile(a, b string) bool {
 	return a == b
 }
 
-// checkerOf returns the function that checks a file beside flows: settings, tests or a script. It is nil for a flow,
-// also for one with the name of such a file.
+// checkerOf returns the function that checks a file beside flows: settings, tests or a script. It
+// is nil for a flow, also for one with the name of such a file.
 func checkerOf(path string) fileChecker {
 	switch name := filepath.Base(path); {
 	case isFlow(path):
@@ -79,8 +79,8 @@ func (c Command) checkScript(path string, text []byte, t *template) (what string
 	return "a script", problemsOf(err, flow.Position{Line: 1, Column: 1})
 }
 
-// flowsBeside returns a flow with the steps of all flows in the folder of a file, and of the setting flows. It is nil if there is none,
-// or if one is not valid.
+// flowsBeside returns a flow with the steps of all flows in the folder of a file, and of the
+// setting flows. It is nil if there is none, or if one is not valid.
 func (c Command) flowsBeside(path string, t *template) *flow.Flow {
 	paths := filesIn([]string{filepath.Dir(path)})
 	for _, flow := range c.flows {
@@ -121,10 +121,12 @@ func inFile(path string, err error) error {
 	return errors.New(strings.TrimPrefix(strings.ReplaceAll("\n"+err.Error(), "\n"+path+":", "\n"), "\n"))
 }
 
-// atLine matches the begin of an error of a test or a script that names the line: "line 2: ", "script.yaml:2:5: ", "2:5: ".
+// atLine matches the begin of an error of a test or a script that names the line: "line 2: ",
+// "script.yaml:2:5: ", "2:5: ".
 var atLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ ?(?:line |script\.yaml:)?(\d+)(?::(\d+))?: `) })
 
-// problemsOf returns each line of an error about a file as a problem, at its place or else at the given one.
+// problemsOf returns each line of an error about a file as a problem, at its place or else at the
+// given one.
 func problemsOf(err error, at flow.Position) (problems flow.Problems) {
 	if err == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// TestValidateShowsEveryMistake validates flows with common mistakes. Package fdl has a test of the same cases without
-// the command.
+// TestValidateShowsEveryMistake validates flows with common mistakes. Package fdl has a test of the
+// same cases without the command.
 func TestValidateShowsEveryMistake(t *testing.T) {
 	t.Parallel()
 	cases, err := filepath.Glob("testdata/mistakes/*.txt")
@@ -34,7 +34,8 @@ func TestValidateShowsEveryMistake(t *testing.T) {
 	}
 }
 
-// mistake writes the flow of a case of testdata/mistakes to a file, and returns what the command prints about it.
+// mistake writes the flow of a case of testdata/mistakes to a file, and returns what the command
+// prints about it.
 func mistake(t *testing.T, name, command string) (file string, want result) {
 	t.Helper()
 	archive, err := txtar.ParseFile("testdata/mistakes/" + name + ".txt")
@@ -179,7 +180,8 @@ func TestValidateReportsMistakesInFilesBesideFlows(t *testing.T) {
 	wantSaid(t, do(t, "validate", filepath.Join(folder, "waitless.yaml")), ExitSucceeded, "waitless.yaml: valid, 1 step")
 }
 
-// What a script names may be a step of any flow beside it, or of the setting flows. Without one of these, its steps are not known.
+// What a script names may be a step of any flow beside it, or of the setting flows. Without one of
+// these, its steps are not known.
 func TestValidateAcceptsStepsOfAllFlowsOfAScript(t *testing.T) {
 	t.Parallel()
 	const script = "answers: [{step: Other, output: {}}]\n"
@@ -346,8 +348,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// What a service would reject is rejected before: by validate and run at its place, and by the start of a simulated job whose params
-// are known only then.
+// What a service would reject is rejected before: by validate and run at its place, and by the
+// start of a simulated job whose params are known only then.
 func TestParamsOfJobsAreChecked(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: n\nsteps:\n  - type: task\n    name: Work\n    action: batch:SubmitJob\n    pattern: sync\n"+

@@ -9,7 +9,8 @@ import (
 // changeWords is by how many words entries of the changelog are compared.
 const changeWords = 8
 
-// changeProblems returns the entries of a section that begin alike, and the headings of the first release but "Added".
+// changeProblems returns the entries of a section that begin alike, and the headings of the first
+// release but "Added".
 func changeProblems(changelog string) (found []string) {
 	release, first, _ := strings.Cut(changelog, "\n## [0.1.0]")
 	for _, section := range strings.Split(release, "\n### ") {

@@ -23,8 +23,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// TestFieldsMatchTheParser compares the table of each element with the schema, from which the parser
-// takes the fields that it accepts.
+// TestFieldsMatchTheParser compares the table of each element with the schema, from which the
+// parser takes the fields that it accepts.
 func TestFieldsMatchTheParser(t *testing.T) {
 	t.Parallel()
 	documented := map[string][]string{}
@@ -73,7 +73,8 @@ func difference(a, b []string) []string {
 // errorName matches the name of an error in the code.
 var errorName = regexp.MustCompile(`^((FnF|FC|fnf|Job|Token)\.[A-Z][A-Za-z]+|JobNotFound|InvalidArgument)$`)
 
-// TestErrorsMatchTheCode compares the table of errors with the names in the code, in both directions.
+// TestErrorsMatchTheCode compares the table of errors with the names in the code, in both
+// directions.
 func TestErrorsMatchTheCode(t *testing.T) {
 	t.Parallel()
 	documented := unquoted(tableOf(t, "errors", "error").column("error"))

@@ -1,5 +1,6 @@
-// Package docs contains the reference of the flow language and of the command: one Markdown text for
-// each topic. A statement about flows or executions is a numbered rule, and a test scenario shows it.
+// Package docs contains the reference of the flow language and of the command: one Markdown text
+// for each topic. A statement about flows or executions is a numbered rule, and a test scenario
+// shows it.
 //
 // The folder decisions has the decisions of the project.
 //

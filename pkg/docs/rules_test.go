@@ -69,7 +69,8 @@ func ruleOf(number string) (docs.Rule, bool) {
 	return rules[i], true
 }
 
-// unequal finds rules without a scenario, scenarios without a rule, and unknown rules that scenarios name.
+// unequal finds rules without a scenario, scenarios without a rule, and unknown rules that
+// scenarios name.
 func unequal(rules []string, scenarios map[string][]string) []string {
 	var wrong []string
 	shown := map[string]bool{}
@@ -127,8 +128,8 @@ func TestRuleChecksCanFail(t *testing.T) {
 	}
 }
 
-// scenarios returns the rules that each scenario of the machine names, by its file, and those that tests name in a
-// comment: of adapters, and of checks before the machine.
+// scenarios returns the rules that each scenario of the machine names, by its file, and those that
+// tests name in a comment: of adapters, and of checks before the machine.
 func scenarios(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("../machine/testdata/scenarios/*.txt")

@@ -61,7 +61,8 @@ func (t table) column(name string) []string {
 
 var ruleNumber = regexp.MustCompile(`^[A-Z]+-[0-9]+$`)
 
-// rowsWrong finds rows without a rule, and rows with an unknown rule. The rules are the last column.
+// rowsWrong finds rows without a rule, and rows with an unknown rule. The rules are the last
+// column.
 func rowsWrong(rows [][]string, rules []string) []string {
 	var wrong []string
 	for _, row := range rows[1:] {
@@ -82,7 +83,8 @@ var ofTheCommand = []string{
 	"from-alibaba", "from-step-functions", "from-sfn-callback-urls",
 }
 
-// guides are tables of topics of the language without rules, by their heading: instructions, and what tests make of other tables.
+// guides are tables of topics of the language without rules, by their heading: instructions, and
+// what tests make of other tables.
 var guides = []string{"Report an outcome", "Kinds", "Custom kinds", "Events that match no wait"}
 
 func TestEveryRowHasARule(t *testing.T) {

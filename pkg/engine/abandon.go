@@ -24,7 +24,8 @@ type Abandoned uint8
 
 // The results of [Janitor.Abandon].
 const (
-	// AbandonedNot: keep the wake. It is needed, and the execution is of a newer release, or another worker may live.
+	// AbandonedNot: keep the wake. It is needed, and the execution is of a newer release, or
+	// another worker may live.
 	AbandonedNot Abandoned = iota
 	// AbandonedWake: the execution does not depend on the wake, or not any more.
 	AbandonedWake
@@ -32,8 +33,9 @@ const (
 	AbandonedExecution
 )
 
-// Abandon ends the execution or lane with [machine.ErrorInternal], as a worker does for a defect, if it depends on the wake (rule 13, the
-// wake was dead-lettered). The item always fits, and no function is called. After an error, call it again later: nothing is lost.
+// Abandon ends the execution or lane with [machine.ErrorInternal], as a worker does for a defect,
+// if it depends on the wake (rule 13, the wake was dead-lettered). The item always fits, and no
+// function is called. After an error, call it again later: nothing is lost.
 func (j *Janitor) Abandon(ctx context.Context, wake Wake, cause error) (Abandoned, error) {
 	a := abandonment{newHandler(&j.core), wake, cause.Error()}
 	a.now = j.core.Now()
@@ -71,7 +73,8 @@ func (a *abandonment) endIfNeeded(ctx context.Context) (Abandoned, error) {
 		return AbandonedNot, nil
 	}
 	err = a.endAt(ctx, base, state)
-	// Another worker that continued the log meanwhile may wait for the token that is now closed, so the token's wake is sent (rule 10).
+	// Another worker that continued the log meanwhile may wait for the token that is now closed, so
+	// the token's wake is sent (rule 10).
 	if w := state.Waiting; CodeOf(err) == CodeConflict && w.Token() != nil {
 		err = errors.Join(err, a.sendWake(ctx, base.Execution, w.Handle()))
 	}
@@ -106,7 +109,8 @@ func (a *abandonment) isNeeded(ctx context.Context, base Item, state machine.Sta
 	return signal != nil, err
 }
 
-// entryIsNeeded reports whether what the wake entered depends on it: the end, the first messages to lanes, or a call that nothing else makes.
+// entryIsNeeded reports whether what the wake entered depends on it: the end, the first messages to
+// lanes, or a call that nothing else makes.
 func (a *abandonment) entryIsNeeded(ctx context.Context, base Item, state machine.State) (bool, error) {
 	w := state.Waiting
 	switch {

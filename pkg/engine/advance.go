@@ -12,13 +12,14 @@ import (
 type Disposition struct {
 	// RetryAt is when to deliver the message again, unchanged. If it is zero, delete the message.
 	RetryAt time.Time
-	// EarlyLooks counts the reads of the token that came before its closer's update (rule 11, the closer
-	// sends the wake first).
+	// EarlyLooks counts the reads of the token that came before its closer's update (rule 11, the
+	// closer sends the wake first).
 	EarlyLooks int
-	// Conflicts counts the commits that another worker preceded (rule 4). It is also set after an error.
+	// Conflicts counts the commits that another worker preceded (rule 4). It is also set after an
+	// error.
 	Conflicts int
-	// Unmapped are the mappings of the committed items that found no source, nil for none. It is also set
-	// after an error. It is for logs only: if the worker dies, it is lost.
+	// Unmapped are the mappings of the committed items that found no source, nil for none. It is
+	// also set after an error. It is for logs only: if the worker dies, it is lost.
 	Unmapped *UnmappedSources
 }
 
@@ -31,8 +32,8 @@ type UnmappedSources struct {
 
 var done = Disposition{}
 
-// Advance applies a wake. After an error, deliver the wake again later; nothing is lost. An error with
-// [CodeTooNew] means that only a newer release can apply the wake.
+// Advance applies a wake. After an error, deliver the wake again later; nothing is lost. An error
+// with [CodeTooNew] means that only a newer release can apply the wake.
 func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
@@ -51,8 +52,9 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	return disposition, nil
 }
 
-// handler applies one wake, perhaps several times. Its methods have the order of the contract's rules; the other roles do the
-// work: a [resolver] reads what the wake announces, a [draft] becomes the next item, [calls] makes calls, and [forks] has lanes.
+// handler applies one wake, perhaps several times. Its methods have the order of the contract's
+// rules; the other roles do the work: a [resolver] reads what the wake announces, a [draft] becomes
+// the next item, [calls] makes calls, and [forks] has lanes.
 type handler struct {
 	resolver
 	// conflicts counts lost races.
@@ -120,8 +122,8 @@ func (h *handler) run(ctx context.Context, wake Wake) (Disposition, error) {
 }
 
 // retries reports whether to apply the wake again after err: after a lost race (rule 4), and after
-// any transient error while results are in memory, which another worker would have to request again.
-// Other errors leave the wake to its next delivery.
+// any transient error while results are in memory, which another worker would have to request
+// again. Other errors leave the wake to its next delivery.
 func (h *handler) retries(err error) bool {
 	code := CodeOf(err)
 	return code == CodeConflict || len(h.results) > 0 && code != CodeTooNew && code != CodeDefect
@@ -167,7 +169,8 @@ func (h *handler) apply(ctx context.Context, wake Wake) (Disposition, error) {
 	return done, h.advance(ctx, wake, base, state, signal) // rules 2 to 5
 }
 
-// prepare prepares the try for the execution of a state: wakes of descendants are marked, and the flow may be paused.
+// prepare prepares the try for the execution of a state: wakes of descendants are marked, and the
+// flow may be paused.
 func (h *handler) prepare(ctx context.Context, wake Wake, state machine.State) (err error) {
 	if root, generation := state.Root(); machine.IsCounted(generation) {
 		h.core = h.forDescendants(root)
@@ -188,9 +191,9 @@ func (h *handler) advance(ctx context.Context, wake Wake, base Item, state machi
 	return d.runCommands(ctx)
 }
 
-// endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has passed. A
-// limit that is not the flow's own has no timer, so any wake checks it (rule 1). If the wake was sent
-// again, its next delivery checks.
+// endIfOvertime handles a wake that does not apply: it ends the execution if its time limit has
+// passed. A limit that is not the flow's own has no timer, so any wake checks it (rule 1). If the
+// wake was sent again, its next delivery checks.
 func (h *handler) endIfOvertime(ctx context.Context, wake Wake, base Item, state machine.State) error {
 	if h.resent || !h.overtime(state, nil) {
 		return nil
@@ -208,14 +211,15 @@ func (h *handler) endIfOvertime(ctx context.Context, wake Wake, base Item, state
 	return d.runCommands(ctx)
 }
 
-// sendLimit sends the wake that ends the execution, whose time limit has passed. Another delivery of the wake at hand may have
-// deleted their message before that (rule 6), and would not come again if this worker died during the end.
+// sendLimit sends the wake that ends the execution, whose time limit has passed. Another delivery
+// of the wake at hand may have deleted their message before that (rule 6), and would not come again
+// if this worker died during the end.
 func (c *core) sendLimit(ctx context.Context, id ID) error {
 	return c.sendWake(ctx, id, machine.CauseLimit)
 }
 
-// notFound handles a wake without a log. If it is the wake of a recent start, it is sent again, because item 0 may not
-// have been written yet (rule 12).
+// notFound handles a wake without a log. If it is the wake of a recent start, it is sent again,
+// because item 0 may not have been written yet (rule 12).
 func (h *handler) notFound(ctx context.Context, wake Wake) error {
 	switch lane := wake.lane(); {
 	case lane != nil:

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// cache keeps values in memory: those used last, as far as they fit. The zero value is empty and ready
-// for use, also by several goroutines.
+// cache keeps values in memory: those used last, as far as they fit. The zero value is empty and
+// ready for use, also by several goroutines.
 type cache[K comparable, V any] struct {
 	mu    sync.Mutex
 	found map[K]*list.Element // of *cached[K, V]
@@ -32,8 +32,8 @@ func (c *cache[K, V]) get(key K) (v V, ok bool) {
 	return c.of(e).value, true
 }
 
-// put keeps a value of so many bytes. It drops those that were used longest ago until the rest has no
-// more than limit bytes; the new one always stays.
+// put keeps a value of so many bytes. It drops those that were used longest ago until the rest has
+// no more than limit bytes; the new one always stays.
 func (c *cache[K, V]) put(key K, v V, size, limit int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,8 +52,9 @@ func (d *draft) carryOut(ctx context.Context, command machine.Command) (machine.
 	return nil, nil
 }
 
-// recordSubmission returns the signal that records the function's reply to a submission. If the reply is
-// a failure, it closes the token, and the signal has the outcome that the token then holds.
+// recordSubmission returns the signal that records the function's reply to a submission. If the
+// reply is a failure, it closes the token, and the signal has the outcome that the token then
+// holds.
 func (c calls) recordSubmission(ctx context.Context, attempt machine.Attempt, handle string, reply token.Outcome) (machine.Signal, error) {
 	if !reply.Failed() {
 		return machine.Submitted{At: c.Now(), Attempt: attempt, Output: reply.Output}, nil
@@ -76,7 +77,8 @@ func (c calls) queue(ctx context.Context, q machine.QueueTask, env machine.Env) 
 		e.Value(input)
 		task.LargeInput, task.Call.Input = string(e.Bytes()), value.Missing()
 	}
-	// The draft's keys may be newer than those of this process, which may be gone when the task runs.
+	// The draft's keys may be newer than those of this process, which may be gone when the task
+	// runs.
 	task.MAC = env.Keys.MAC(taskMAC, task.authenticated())
 	err = c.TaskQueue.Queue(ctx, task)
 	switch {
@@ -89,8 +91,8 @@ func (c calls) queue(ctx context.Context, q machine.QueueTask, env machine.Env) 
 	return machine.Queued{At: c.Now(), Attempt: q.Attempt}, nil
 }
 
-// close closes a token. It returns the outcome that the token then holds, or the heartbeat that kept
-// it open (rule 9).
+// close closes a token. It returns the outcome that the token then holds, or the heartbeat that
+// kept it open (rule 9).
 func (c calls) close(ctx context.Context, closing machine.CloseToken) (machine.Signal, error) {
 	record, err := c.TokenStore.Close(ctx, closing.Handle, closing.Closing)
 	switch {
@@ -102,8 +104,9 @@ func (c calls) close(ctx context.Context, closing machine.CloseToken) (machine.S
 	return c.closed(closing.Attempt, record), nil
 }
 
-// make makes a call of a draft unless its result is in memory. It commits the draft before the call waits for its turn: the log
-// then has the execution's timer, and shows what the execution waits for.
+// make makes a call of a draft unless its result is in memory. It commits the draft before the call
+// waits for its turn: the log then has the execution's timer, and shows what the execution waits
+// for.
 func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome token.Outcome, err error) {
 	if r, ok := c.madeBefore(call); ok {
 		return r.outcome, nil
@@ -127,8 +130,9 @@ func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome t
 		outcome, err = wait.Call(ctx)
 	}
 	if err != nil {
-		// The call may have been made, so this worker does not repeat it: without a result in memory
-		// it does not try the wake again. The other results are committed (rule 2), so none is lost.
+		// The call may have been made, so this worker does not repeat it: without a result in
+		// memory it does not try the wake again. The other results are committed (rule 2), so none
+		// is lost.
 		clear(c.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}

@@ -19,15 +19,17 @@ type StartRequest struct {
 	Flow      machine.FlowRef
 	Execution string      // the name; see [flow.ValidName]
 	Input     value.Value // an object; Missing means {}
-	// Reports is the handle of the token of a step that the end of the execution closes, "" for none. It
-	// has no effect if there is an execution of that name.
+	// Reports is the handle of the token of a step that the end of the execution closes, "" for
+	// none. It has no effect if there is an execution of that name.
 	Reports string
-	// Notify is what the execution notifies. Without a target it is that of the configuration. It has no
-	// effect if there is an execution of that name.
+	// Notify is what the execution notifies. Without a target it is that of the configuration. It
+	// has no effect if there is an execution of that name.
 	Notify machine.Notify
-	// Trace is the trace context of the request, nil for none. It has no effect if [Config] has no Traces.
+	// Trace is the trace context of the request, nil for none. It has no effect if [Config] has no
+	// Traces.
 	Trace *machine.Trace
-	// Redriven is what [Client.Redrive] returns, nil for an execution that begins with the first step.
+	// Redriven is what [Client.Redrive] returns, nil for an execution that begins with the first
+	// step.
 	Redriven *machine.Redriven
 	series   []machine.Series // with Redriven; see [machine.RedrivePoint]
 	left     time.Time        // with Redriven: the start of the execution that it goes on from
@@ -47,8 +49,8 @@ const (
 	StartedDifferent
 )
 
-// Start accepts an execution. It sends the wake before it puts item 0, so that an accepted execution
-// always begins (rule 12). A repeated start sends the wake again.
+// Start accepts an execution. It sends the wake before it puts item 0, so that an accepted
+// execution always begins (rule 12). A repeated start sends the wake again.
 func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, error) {
 	op := fmt.Sprintf("start %s/%s", request.Flow.Name, request.Execution)
 	if request.Input.IsMissing() {
@@ -94,9 +96,9 @@ func (r StartRequest) parent() (*machine.Parent, error) {
 	return &machine.Parent{Log: id.Execution, Handle: r.Reports, Depth: 1}, nil
 }
 
-// accept sends the wake of a start and puts item 0 (rule 12). The parent is that of a sub-flow, nil for
-// other executions. A start that is due later has the wake of the start as its timer. The error is a conflict
-// if there is an execution of that name.
+// accept sends the wake of a start and puts item 0 (rule 12). The parent is that of a sub-flow, nil
+// for other executions. A start that is due later has the wake of the start as its timer. The error
+// is a conflict if there is an execution of that name.
 func (c *core) accept(ctx context.Context, request StartRequest, parent *machine.Parent, due time.Time) (machine.State, error) {
 	flow, err := c.Flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
 	if err != nil {
@@ -193,8 +195,8 @@ func (c *core) firstState(ctx context.Context, id ID) (machine.State, error) {
 	return decodeState(items[0])
 }
 
-// Stop requests the end of an execution. The first request stays. The error has [CodeConflict] if the
-// execution has ended, and [CodeNotFound] if it does not exist.
+// Stop requests the end of an execution. The first request stays. The error has [CodeConflict] if
+// the execution has ended, and [CodeNotFound] if it does not exist.
 func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	state, err := c.Describe(ctx, id)
 	if err != nil {
@@ -243,7 +245,8 @@ func (c *Client) describe(ctx context.Context, id ID) (machine.State, error) {
 	return state, nil
 }
 
-// Status returns the status of an execution. The error has [CodeNotFound] if the execution does not exist.
+// Status returns the status of an execution. The error has [CodeNotFound] if the execution does not
+// exist.
 func (c *Client) Status(ctx context.Context, id ID) (machine.Status, error) {
 	item, err := c.core.Log.Latest(ctx, id)
 	if err != nil {
@@ -255,12 +258,13 @@ func (c *Client) Status(ctx context.Context, id ID) (machine.Status, error) {
 
 // Waits is what the logs of an execution wait for.
 type Waits struct {
-	// States are those that wait for something but lanes: the execution's own, or those of its lanes.
-	// Lanes that have not begun or have ended are left out.
+	// States are those that wait for something but lanes: the execution's own, or those of its
+	// lanes. Lanes that have not begun or have ended are left out.
 	States []machine.State
 	More   bool // there are others, which were not read
-	// Items is the number of branches or iterations of the step that the execution waits for, 0 if it is
-	// not known, or if not all of its lanes were read. Done of them have ended, and Running have begun and not ended.
+	// Items is the number of branches or iterations of the step that the execution waits for, 0 if
+	// it is not known, or if not all of its lanes were read. Done of them have ended, and Running
+	// have begun and not ended.
 	Items, Done, Running int
 }
 
@@ -322,8 +326,8 @@ func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
 	}
 }
 
-// Submission returns what the function returned that was told of the token for which an execution or a lane waits. It is missing
-// if the latest item of the log does not have it.
+// Submission returns what the function returned that was told of the token for which an execution
+// or a lane waits. It is missing if the latest item of the log does not have it.
 func (c *Client) Submission(ctx context.Context, log ID) (reply value.Value, err error) {
 	item, err := c.core.Log.Latest(ctx, log)
 	var events []machine.Event
@@ -343,7 +347,8 @@ func (c *Client) Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, er
 	return c.core.Flows.Flow(ctx, flow)
 }
 
-// Newest returns the newest definition of a name that is listed. The error has [CodeNotFound] if there is none.
+// Newest returns the newest definition of a name that is listed. The error has [CodeNotFound] if
+// there is none.
 func (c *Client) Newest(ctx context.Context, name string) (machine.FlowRef, error) {
 	return c.core.Flows.Newest(ctx, name)
 }

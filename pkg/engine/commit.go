@@ -13,7 +13,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// draft is the next item: base is the item before it. It executes the commands of its state, and commits.
+// draft is the next item: base is the item before it. It executes the commands of its state, and
+// commits.
 type draft struct {
 	session
 	base     Item
@@ -33,7 +34,8 @@ type draft struct {
 	// hasResult: a call's result, a token's outcome or the ends of lanes are in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
-	// sharing counts the results of calls since firstResult that the draft has, and resultBytes their bytes.
+	// sharing counts the results of calls since firstResult that the draft has, and resultBytes
+	// their bytes.
 	sharing, resultBytes int
 	firstResult          time.Time
 }
@@ -71,11 +73,12 @@ func (c *core) definition(ctx context.Context, state machine.State) (*flow.Flow,
 	return flow, err
 }
 
-// rooms have memory for the events of drafts. Events are the largest part of a draft, and a log item has
-// many, so the next wake uses the memory again.
+// rooms have memory for the events of drafts. Events are the largest part of a draft, and a log
+// item has many, so the next wake uses the memory again.
 var rooms = sync.Pool{New: func() any { return new([]machine.Event) }}
 
-// usualEvents is how many events a signal adds at most, usually: a poll of the polling sample adds seven.
+// usualEvents is how many events a signal adds at most, usually: a poll of the polling sample adds
+// seven.
 const usualEvents = 7
 
 // apply applies a signal to the draft.
@@ -122,9 +125,9 @@ func (d *draft) askMachine(ctx context.Context, ask func(machine.Env) (machine.N
 	}
 }
 
-// runCommands executes the commands of the draft and applies their results, until no command is left. It
-// commits before a command that requires it, and at the end. The timer is that of the state at the
-// commit: a timer that a later signal of the same draft replaced is never sent.
+// runCommands executes the commands of the draft and applies their results, until no command is
+// left. It commits before a command that requires it, and at the end. The timer is that of the
+// state at the commit: a timer that a later signal of the same draft replaced is never sent.
 func (d *draft) runCommands(ctx context.Context) error {
 	for len(d.commands) > 0 {
 		command := d.commands[0]
@@ -154,9 +157,10 @@ func (d *draft) runCommands(ctx context.Context) error {
 	return d.commit(ctx)
 }
 
-// comesAfterCommit reports whether the draft must be committed before the command is executed: a call that
-// depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an ending (rule 9). A
-// call whose result is in memory is not made again, and a commit before it would lose that result (rule 4).
+// comesAfterCommit reports whether the draft must be committed before the command is executed: a
+// call that depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an
+// ending (rule 9). A call whose result is in memory is not made again, and a commit before it would
+// lose that result (rule 4).
 func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) bool {
 	switch c := command.(type) {
 	case machine.CallTask:
@@ -171,9 +175,10 @@ func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) b
 	return false
 }
 
-// commit sends the timer that the state names (rule 3), puts the next item (rule 4), and then reports a
-// final state to Ends. An error of that report comes after the commit. The draft continues from the new
-// item. If the log expires later from this item on, the items before it do so first.
+// commit sends the timer that the state names (rule 3), puts the next item (rule 4), and then
+// reports a final state to Ends. An error of that report comes after the commit. The draft
+// continues from the new item. If the log expires later from this item on, the items before it do
+// so first.
 func (d *draft) commit(ctx context.Context) error {
 	item := Item{Execution: d.base.Execution, Seq: d.base.Seq + 1, Nonce: d.NewNonce()}
 	var parts []value.Part
@@ -225,8 +230,8 @@ func checkSize(item Item) error {
 	return nil
 }
 
-// put appends the item. It returns a conflict only if another worker was first: if the put was refused
-// with the item's own nonce, or failed, the log shows whether the item is there (rule 4).
+// put appends the item. It returns a conflict only if another worker was first: if the put was
+// refused with the item's own nonce, or failed, the log shows whether the item is there (rule 4).
 func (c *core) put(ctx context.Context, item Item) error {
 	err := c.Log.Append(ctx, item)
 	if err == nil {

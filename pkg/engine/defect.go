@@ -27,8 +27,9 @@ func poisoned(receives int, err error) bool {
 	return receives >= poisonReceives && CodeOf(err) == CodeDefect
 }
 
-// abandonment ends the execution or lane of a wake that cannot be applied, with [machine.ErrorInternal] and the cause. A worker
-// does so for a defect, and a janitor for a wake that was dead-lettered (rule 13).
+// abandonment ends the execution or lane of a wake that cannot be applied, with
+// [machine.ErrorInternal] and the cause. A worker does so for a defect, and a janitor for a wake
+// that was dead-lettered (rule 13).
 type abandonment struct {
 	*handler
 	wake  Wake
@@ -48,8 +49,8 @@ func (a *abandonment) endNow(ctx context.Context) error {
 	}
 }
 
-// endAt ends the execution after the item, whose state or last readable state it is given. It closes an open token first, and
-// records the outcome that the token then holds.
+// endAt ends the execution after the item, whose state or last readable state it is given. It
+// closes an open token first, and records the outcome that the token then holds.
 func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State) error {
 	record, joined, err := a.endWaiting(ctx, state)
 	if err != nil {
@@ -92,8 +93,8 @@ func (a *abandonment) endWaiting(ctx context.Context, state machine.State) (reco
 	return record, joined, err
 }
 
-// lastReadableState returns the latest item and the last state that can be read. A lane without a log has the state
-// of its start; if nothing waits for it, it has ended.
+// lastReadableState returns the latest item and the last state that can be read. A lane without a
+// log has the state of its start; if nothing waits for it, it has ended.
 func (a *abandonment) lastReadableState(ctx context.Context) (base Item, state machine.State, err error) {
 	lane := a.wake.lane()
 	base, err = a.Log.Latest(ctx, a.wake.Execution)
@@ -134,7 +135,8 @@ func (a *abandonment) lastReadableParent(ctx context.Context, lane machine.Lane)
 }
 
 // lastReadable returns the state of the item, or of the last item before it that is not damaged. If
-// all items are damaged, the state is empty but for the lane whose log it is, or the parent of a sub-flow.
+// all items are damaged, the state is empty but for the lane whose log it is, or the parent of a
+// sub-flow.
 func (a *abandonment) lastReadable(ctx context.Context, item Item) (machine.State, error) {
 	var empty machine.State
 	for seq := item.Seq; ; {
@@ -163,7 +165,8 @@ func (a *abandonment) lastReadable(ctx context.Context, item Item) (machine.Stat
 	}
 }
 
-// namesToken reports whether the token of the parent is one of its log: otherwise the damage is there.
+// namesToken reports whether the token of the parent is one of its log: otherwise the damage is
+// there.
 func namesToken(parent machine.Parent) bool {
 	id, ok := token.HandleID(parent.Handle)
 	return ok && id.Execution == parent.Log

@@ -12,10 +12,12 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Descendants keeps a record for each root whose sub-flows start sub-flows. Each method is one atomic
-// step, as of no earlier than its call. After an error, the change may or may not have been made.
+// Descendants keeps a record for each root whose sub-flows start sub-flows. Each method is one
+// atomic step, as of no earlier than its call. After an error, the change may or may not have been
+// made.
 type Descendants interface {
-	// Enter applies op (see [EnterOp.Apply]) and returns the record after it, and whether op was applied.
+	// Enter applies op (see [EnterOp.Apply]) and returns the record after it, and whether op was
+	// applied.
 	Enter(ctx context.Context, root ID, op EnterOp) (after RootRecord, ok bool, err error)
 
 	// Leave counts one open descendant less, down to 0.
@@ -33,13 +35,13 @@ type Descendants interface {
 
 // RootRecord has the descendants of a root from the second generation on.
 type RootRecord struct {
-	// Open counts the descendants that have not ended. It is a guard: a worker that dies between a start and
-	// its count, or between an end and its count, leaves it too high, and never too low.
+	// Open counts the descendants that have not ended. It is a guard: a worker that dies between a
+	// start and its count, or between an end and its count, leaves it too high, and never too low.
 	Open int
 	// Entered is when a descendant was counted last.
 	Entered time.Time
-	// NextStart is the instant before which no paced start is allowed. All starts are paced while it is less than a
-	// minute old.
+	// NextStart is the instant before which no paced start is allowed. All starts are paced while
+	// it is less than a minute old.
 	NextStart time.Time
 	// Stop is the request to stop all descendants, nil for none.
 	Stop *StopRequest
@@ -55,9 +57,10 @@ type EnterOp struct {
 	Expires time.Time
 }
 
-// Apply returns the record after the operation, and whether it was applied. A record with a request to
-// stop does not change. One with [machine.MaxDescendants] open descendants only begins to pace: otherwise each
-// refused start ends its parent, and so makes room for another start at once, for ever.
+// Apply returns the record after the operation, and whether it was applied. A record with a request
+// to stop does not change. One with [machine.MaxDescendants] open descendants only begins to pace:
+// otherwise each refused start ends its parent, and so makes room for another start at once, for
+// ever.
 func (op EnterOp) Apply(r RootRecord) (RootRecord, bool) {
 	if r.Stop != nil {
 		return r, false
@@ -128,11 +131,13 @@ func DecodeRootRecord(stored []byte) (RootRecord, error) {
 	return r, d.Err()
 }
 
-// rootLife is for how long a root's record is kept after its last change: longer than any execution.
+// rootLife is for how long a root's record is kept after its last change: longer than any
+// execution.
 const rootLife = 2 * 366 * 24 * time.Hour
 
-// count counts a sub-flow before it is started. It returns the instant of the start, zero for now, or the
-// failure of a start that the root does not allow. Sub-flows of the root itself are not counted.
+// count counts a sub-flow before it is started. It returns the instant of the start, zero for now,
+// or the failure of a start that the root does not allow. Sub-flows of the root itself are not
+// counted.
 func (s starter) count(ctx context.Context, call machine.Call) (at time.Time, refused token.Outcome, err error) {
 	parent := call.Start.Parent
 	if s.Descendants == nil || !machine.IsCounted(parent.Generation) {
@@ -163,8 +168,8 @@ func (s starter) uncount(ctx context.Context, parent machine.Parent) {
 	}
 }
 
-// leave counts a descendant that has ended. Only the worker that committed the end counts it: a repeated
-// count would be too low. An error leaves the count too high until it is made anew.
+// leave counts a descendant that has ended. Only the worker that committed the end counts it: a
+// repeated count would be too low. An error leaves the count too high until it is made anew.
 func (c *core) leave(ctx context.Context, state machine.State) {
 	root, generation := state.Root()
 	if c.Descendants == nil || !state.Status.Final() || state.Lane != nil || !machine.IsCounted(generation) {
@@ -187,8 +192,8 @@ func (c *core) forDescendants(root ID) *core {
 	return &deep
 }
 
-// descendantWakes marks the wakes that are sent for descendants of a root, so that a queue can handle the wakes
-// of other executions before them.
+// descendantWakes marks the wakes that are sent for descendants of a root, so that a queue can
+// handle the wakes of other executions before them.
 type descendantWakes struct {
 	Wakes
 	root ID
@@ -208,10 +213,11 @@ func (w descendantWakes) SendAll(ctx context.Context, wakes []Wake) error {
 	return w.Wakes.SendAll(ctx, wakes)
 }
 
-// StopDescendants requests the end of everything that descends from an execution, which may have ended.
-// From then on its sub-flows start no sub-flow. A worker stops them one by one until none is left. The execution
-// itself goes on until [Client.Stop]. The error has [CodeNotFound] if neither the execution nor a
-// descendant is known, and [CodeInvalid] for a sub-flow: only a root can be stopped so.
+// StopDescendants requests the end of everything that descends from an execution, which may have
+// ended. From then on its sub-flows start no sub-flow. A worker stops them one by one until none is
+// left. The execution itself goes on until [Client.Stop]. The error has [CodeNotFound] if neither
+// the execution nor a descendant is known, and [CodeInvalid] for a sub-flow: only a root can be
+// stopped so.
 func (c *Client) StopDescendants(ctx context.Context, id ID, name, cause string) error {
 	state, err := c.core.latestState(ctx, id)
 	op := "stop the descendants of execution " + id.String()
@@ -235,8 +241,8 @@ func (c *Client) StopDescendants(ctx context.Context, id ID, name, cause string)
 	return wrap(op, c.core.Descendants.StopDescendants(ctx, machine.RootID(id), request, c.core.Now().Add(rootLife)))
 }
 
-// insteadOf returns what to stop in place of a sub-flow: the execution from which it descends, as far as the
-// logs tell.
+// insteadOf returns what to stop in place of a sub-flow: the execution from which it descends, as
+// far as the logs tell.
 func (c *core) insteadOf(ctx context.Context, state machine.State) string {
 	for range machine.MaxFastGeneration {
 		if !state.IsSubflow() {
@@ -251,10 +257,10 @@ func (c *core) insteadOf(ctx context.Context, state machine.State) string {
 	return "stop the execution from which it descends, " + state.Flow.Name + "/" + state.Execution
 }
 
-// stopDescendants sends a stop to each open descendant of a root, and its own wake again until none is
-// left: after a second, then after as long as since the request, at most a minute. A sub-flow of the root
-// itself starts without a look at the record, so the wake looks again until each worker that had such a
-// start is dead.
+// stopDescendants sends a stop to each open descendant of a root, and its own wake again until none
+// is left: after a second, then after as long as since the request, at most a minute. A sub-flow of
+// the root itself starts without a look at the record, so the wake looks again until each worker
+// that had such a start is dead.
 func (h *handler) stopDescendants(ctx context.Context, wake Wake) (Disposition, error) {
 	h.now = h.Now()
 	record, err := h.Descendants.Root(ctx, machine.RootID(wake.Execution))
@@ -288,8 +294,8 @@ type descendant struct {
 	generation int
 }
 
-// openDescendants calls visit with the descendants of a root that have not ended, in pages. It stops early if
-// this worker's time is over, and reports whether it visited all.
+// openDescendants calls visit with the descendants of a root that have not ended, in pages. It
+// stops early if this worker's time is over, and reports whether it visited all.
 func (c *core) openDescendants(ctx context.Context, root ID, visit func(page []descendant) error) (all bool, err error) {
 	of := Selection{Statuses: []machine.Status{machine.StatusRunning}}
 	if state, err := c.latestState(ctx, root); err == nil {
@@ -324,12 +330,12 @@ func (c *core) openDescendants(ctx context.Context, root ID, visit func(page []d
 	}
 }
 
-// recountAfter is the time after the last start of a descendant from which their count is certain: no worker
-// that counted one lives any more, and the index has all of them.
+// recountAfter is the time after the last start of a descendant from which their count is certain:
+// no worker that counted one lives any more, and the index has all of them.
 const recountAfter = 5 * time.Minute
 
-// Recount counts the open descendants of a root anew, if there seem to be many and none was started for
-// some minutes. Crashes of workers make the count too high.
+// Recount counts the open descendants of a root anew, if there seem to be many and none was started
+// for some minutes. Crashes of workers make the count too high.
 func (c *Client) Recount(ctx context.Context, root ID) error {
 	op := "count the descendants of execution " + root.String()
 	record, err := c.core.Descendants.Root(ctx, root)

@@ -6,10 +6,11 @@
 // The engine knows an execution by a log of items. An item is put only if it is absent. That one
 // conditional write is checkpoint, lock, fence and history at once.
 //
-// To follow a wake, begin with advance.go. Its handler has the order of the rules, and roles do the work: a resolver (resolve.go)
-// finds the signal that a wake brings, a draft (commit.go) applies the signal, executes the commands and commits the next item.
-// It makes calls in calls.go, starts sub-flows in subflow.go and handles lanes in lanes.go. A reporter (report_end.go) reports
-// ends, and an abandonment (defect.go, abandon.go) ends an execution whose wake cannot be applied.
+// To follow a wake, begin with advance.go. Its handler has the order of the rules, and roles do the
+// work: a resolver (resolve.go) finds the signal that a wake brings, a draft (commit.go) applies
+// the signal, executes the commands and commits the next item. It makes calls in calls.go, starts
+// sub-flows in subflow.go and handles lanes in lanes.go. A reporter (report_end.go) reports ends,
+// and an abandonment (defect.go, abandon.go) ends an execution whose wake cannot be applied.
 //
 // The order of effects is a contract. Comments and tests name its rules by their numbers:
 //
@@ -27,7 +28,8 @@
 //     submission in the token's record, and sends a wake. A call with atMostOnce is begun in that
 //     record by one runner first. Another runner returns the task to the queue until the first one
 //     is dead, and then fails the attempt.
-//  6. A message is deleted when its worker reached the end, or found nothing of its wake unresolved.
+//  6. A message is deleted when its worker reached the end, or found nothing of its wake
+//     unresolved.
 //  7. A wake whose cause entered something unresolved returns to the queue while the worker that
 //     entered it may live. After that it makes the pending calls. The outcome or reply in a token's
 //     record comes first. If one process at a time owns the log, a worker of another generation is
@@ -44,13 +46,15 @@
 //  12. Start: send the wake, put item 0 if it is absent, return. Stop: send the wake, store the
 //     request, return. A redrive is a start whose item 0 has the series that another execution left
 //     open, and the step to begin with. It refers to no value of that execution.
-//  13. A defect that is found on every delivery fails the execution. A process that lacks something,
+//  13. A defect that is found on every delivery fails the execution. A process that lacks
+//     something,
 //     such as token keys, does not. A wake that was dead-lettered fails the execution or lane that
 //     depends on it, and no other.
 //
 // Rules 14 to 23 are those of forks:
 //
-//  14. A parallel has a lane for each branch. A foreach over n items, k at once, has min(n, k) lanes, and
+//  14. A parallel has a lane for each branch. A foreach over n items, k at once, has min(n, k)
+//     lanes, and
 //     lane j runs the items j, j+k, j+2k and so on. A lane is a log of its own, to which all rules apply. It
 //     waits for one thing at a time, it may fork, and it expires with its execution. Nothing is written for a
 //     lane before it has something to record. One lane is no fork: its series runs in the log itself.
@@ -58,41 +62,51 @@
 //     lane's after the others were accepted. If the last lane has a log, all were sent.
 //  16. A lane without a log starts if the latest item of its parent waits for it and is not ending.
 //     Its first item is what it waits for after its first call, or its end.
-//  17. The terminal item of a lane is followed by its join, then by a wake to the parent if all have
+//  17. The terminal item of a lane is followed by its join, then by a wake to the parent if all
+//     have
 //     joined, or if this lane failed first. A redelivered wake repeats both at once.
 //  18. The wake of a join reads the join record. When all have joined the step goes on or fails. A
 //     failure before that makes the log ending.
-//  19. An ending log with lanes sends a stop wake to each lane that has not joined, and ends when all
+//  19. An ending log with lanes sends a stop wake to each lane that has not joined, and ends when
+//     all
 //     have. The wake that ended it repeats that at once.
 //  20. The parent's ending state is the request to stop a lane. A lane without a log is put as
 //     stopped, and one that has ended joins again.
-//  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for lanes
+//  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for
+//     lanes
 //     makes it ending.
-//  22. A direct call follows a commit in the same worker only if its time limit fits into the rest of the
+//  22. A direct call follows a commit in the same worker only if its time limit fits into the rest
+//     of the
 //     worker's life. Otherwise the commit waits for a timer that is due at once. The items of one lane do not
 //     depend on each other, so their results may share a commit: at the latest after 10 results, 5 s or 64 KB.
 //  23. Only the execution checks its time limit, and each log counts its own events.
 //
 // Rules 24 to 26 are those of sub-flows that a step waits for:
 //
-//  24. The submission of the step's token task starts the sub-flow, as in rule 12. The name is given, or made
+//  24. The submission of the step's token task starts the sub-flow, as in rule 12. The name is
+//     given, or made
 //     from the attempt's idempotency key. The sub-flow's state names the log and the token of the step. If an
 //     execution of that name has another token, the submission fails. A step that does not wait has the result
 //     of the start as its outcome.
-//  25. The terminal item of the sub-flow is followed by closing the step's token, then by a wake of the step,
+//  25. The terminal item of the sub-flow is followed by closing the step's token, then by a wake of
+//     the step,
 //     also if the token was closed before. A redelivered wake that ended the sub-flow repeats both.
-//  26. A worker that applies an outcome which the sub-flow did not report first sends the sub-flow a wake, then
+//  26. A worker that applies an outcome which the sub-flow did not report first sends the sub-flow
+//     a wake, then
 //     commits. The closed token is the request to stop. The sub-flow reads it on that wake, and when its start is
 //     applied. The step does not wait for the sub-flow to end.
 //
 // Sub-flows, and what descends from an execution:
 //
-//   - Each start of a sub-flow carries its root and its generation. From the second generation on, the root's
-//     record counts a start before it, and an end after its commit, by the worker that made the commit. So a crash
-//     leaves the count too high and never too low, and the janitor counts anew.
-//   - The wake that stops the descendants of a root is sent before the request is stored. It sends a stop to each
-//     open descendant, and itself again until none is left and no worker lives that may start one.
-//   - A wake of a paused flow is deleted, except for what ends an execution. To resume the flow, its executions are rearmed.
+//   - Each start of a sub-flow carries its root and its generation. From the second generation on,
+//     the root's record counts a start before it, and an end after its commit, by the worker that
+//     made the commit. So a crash leaves the count too high and never too low, and the janitor
+//     counts anew.
+//   - The wake that stops the descendants of a root is sent before the request is stored. It sends
+//     a stop to each open descendant, and itself again until none is left and no worker lives that
+//     may start one.
+//   - A wake of a paused flow is deleted, except for what ends an execution. To resume the flow,
+//     its executions are rearmed.
 //
 // This package may change between releases.
 package engine

@@ -16,8 +16,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config is what the roles of an engine work with. Each constructor names the fields that its role requires. The others say
-// what their zero value means, or are not used by the role.
+// Config is what the roles of an engine work with. Each constructor names the fields that its role
+// requires. The others say what their zero value means, or are not used by the role.
 type Config struct {
 	Log        Log
 	Wakes      Wakes
@@ -27,8 +27,9 @@ type Config struct {
 	TokenStore TokenStore
 	Stops      Stops
 	Joins      Joins
-	// Descendants counts the descendants of roots, and Index lists those of a root. Both are nil if they are not counted.
-	// A client needs both for [Client.StopDescendants] and [Client.Recount], and Index for [Client.Resume].
+	// Descendants counts the descendants of roots, and Index lists those of a root. Both are nil if
+	// they are not counted. A client needs both for [Client.StopDescendants] and [Client.Recount],
+	// and Index for [Client.Resume].
 	Descendants Descendants
 	Index       Index
 	// Pauses has the paused flows; nil means that none is paused.
@@ -39,7 +40,8 @@ type Config struct {
 	Notices Notices
 	// LargeValues keeps values that are too large for the log; nil means that there are none.
 	LargeValues LargeValues
-	// Keys sign tokens. They are required for flows with callbacks or long calls, and for [Client.TokenText].
+	// Keys sign tokens. They are required for flows with callbacks or long calls, and for
+	// [Client.TokenText].
 	Keys token.Keys
 	// NewerKeys reads the keys again; it is called when a text names a key that Keys lacks. If it
 	// is nil, the keys do not change.
@@ -50,9 +52,10 @@ type Config struct {
 	// another generation are dead (rule 7). It is 0 if several processes share the log, or if the
 	// log ends with the process.
 	Generation uint64
-	// CannotContinue reports whether an execution of an earlier process cannot continue in this one. A request to
-	// stop and the time limit then apply to it, and an end that was decided. Other wakes of it and of its
-	// lanes are discarded, so no function is called; [Worker.Recover] sends them again. Nil means none.
+	// CannotContinue reports whether an execution of an earlier process cannot continue in this
+	// one. A request to stop and the time limit then apply to it, and an end that was decided.
+	// Other wakes of it and of its lanes are discarded, so no function is called; [Worker.Recover]
+	// sends them again. Nil means none.
 	CannotContinue func(state machine.State) bool
 	// WorkerDeadAfter is the age at which an entry's worker counts as dead (rule 7, the worker may
 	// live). It must be twice the longest life of a worker. Zero means a minute.
@@ -76,7 +79,8 @@ type Config struct {
 	CheckTarget func(target string) error
 	// Traces says which executions are traced; nil means that none is.
 	Traces *Traces
-	// Check returns the problems of a definition that is put that its front end cannot find. It may be nil.
+	// Check returns the problems of a definition that is put that its front end cannot find. It may
+	// be nil.
 	Check func(*flow.Flow) flow.Problems
 }
 
@@ -86,7 +90,8 @@ type core struct {
 	decoded *decodedItems // of a worker
 }
 
-// newCore returns the core of a role. It fails if the configuration lacks a field that the role requires.
+// newCore returns the core of a role. It fails if the configuration lacks a field that the role
+// requires.
 func newCore(role string, config Config, required ...string) (core, error) {
 	var lacks []string
 	for _, field := range []struct {
@@ -119,10 +124,12 @@ func newCore(role string, config Config, required ...string) (core, error) {
 	return core{Config: config}, nil
 }
 
-// Worker applies wakes. Between two calls it keeps only what it can read again. It is safe for concurrent use.
+// Worker applies wakes. Between two calls it keeps only what it can read again. It is safe for
+// concurrent use.
 type Worker struct{ core core }
 
-// NewWorker returns a worker. It requires Log, Wakes, Caller, TaskQueue, Flows, TokenStore, Stops, Joins and Now.
+// NewWorker returns a worker. It requires Log, Wakes, Caller, TaskQueue, Flows, TokenStore, Stops,
+// Joins and Now.
 func NewWorker(config Config) (*Worker, error) {
 	c, err := newCore("worker", config, "Log", "Wakes", "Caller", "TaskQueue", "Flows", "TokenStore", "Stops", "Joins", "Now")
 	if err != nil {
@@ -132,8 +139,8 @@ func NewWorker(config Config) (*Worker, error) {
 	return &Worker{c}, nil
 }
 
-// WithKeys returns a worker with other token keys. Both share what they keep in memory, so it is cheap
-// enough for one wake.
+// WithKeys returns a worker with other token keys. Both share what they keep in memory, so it is
+// cheap enough for one wake.
 func (w *Worker) WithKeys(keys token.Keys) *Worker {
 	c := w.core
 	c.Keys = keys
@@ -155,8 +162,8 @@ func NewTaskRunner(config Config) (*TaskRunner, error) {
 // Client starts, stops and describes executions. It is safe for concurrent use.
 type Client struct{ core core }
 
-// NewClient returns a client. It requires Log, Wakes, Flows, TokenStore, Stops and Now. It fails if no notices can be sent to
-// the target of Notify.
+// NewClient returns a client. It requires Log, Wakes, Flows, TokenStore, Stops and Now. It fails if
+// no notices can be sent to the target of Notify.
 func NewClient(config Config) (*Client, error) {
 	c, err := newCore("client", config, "Log", "Wakes", "Flows", "TokenStore", "Stops", "Now")
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// extendLog has the items before the draft expire as late as the draft, so that no reader meets a part of a
-// log. If the worker dies before it commits the draft, the next one extends them again.
+// extendLog has the items before the draft expire as late as the draft, so that no reader meets a
+// part of a log. If the worker dies before it commits the draft, the next one extends them again.
 func (d *draft) extendLog(ctx context.Context) error {
 	if !d.state.Expires.After(d.expires) {
 		return nil
@@ -27,8 +27,9 @@ func (d *draft) extendLog(ctx context.Context) error {
 
 const extendedAtOnce = 500
 
-// lastingItems returns the keys of the items that an execution needs as long as it is kept. A poll that did not
-// meet its condition has no event and no value, and there may be thousands of them: they expire earlier.
+// lastingItems returns the keys of the items that an execution needs as long as it is kept. A poll
+// that did not meet its condition has no event and no value, and there may be thousands of them:
+// they expire earlier.
 func lastingItems(items []Item) (keys []ItemKey) {
 	for _, item := range items {
 		state, events, err := machine.Decode(item.origin(), item.Body)

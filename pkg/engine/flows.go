@@ -25,7 +25,8 @@ func ParseFlow(name string, text []byte) (machine.FlowRef, *flow.Flow, error) {
 	return machine.FlowRef{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
 }
 
-// CheckFlow returns the error for what a check found in a definition that was parsed, as [ParseFlow] does. A nil check finds nothing.
+// CheckFlow returns the error for what a check found in a definition that was parsed, as
+// [ParseFlow] does. A nil check finds nothing.
 func CheckFlow(name string, flow *flow.Flow, check func(*flow.Flow) flow.Problems) error {
 	if check == nil {
 		return nil
@@ -58,7 +59,8 @@ func Newest(name, hash string) (machine.FlowRef, error) {
 	return machine.FlowRef{Name: name, Hash: hash}, nil
 }
 
-// BecomesNewest returns when a definition becomes the newest of its name, given when the one before did.
+// BecomesNewest returns when a definition becomes the newest of its name, given when the one before
+// did.
 func BecomesNewest(before, now time.Time) time.Time {
 	if now.After(before) {
 		return now

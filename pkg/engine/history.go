@@ -11,9 +11,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Position is a place in the history of an execution: for each of its logs, how far it was read. Events
-// that lanes record later follow it, although events of other logs with greater ids were read before.
-// The zero Position is the begin.
+// Position is a place in the history of an execution: for each of its logs, how far it was read.
+// Events that lanes record later follow it, although events of other logs with greater ids were
+// read before. The zero Position is the begin.
 type Position struct {
 	seq   uint64     // of the first item that was not read whole
 	skip  int        // how many of its events were read
@@ -22,15 +22,15 @@ type Position struct {
 }
 
 const (
-	// maxFollowed is the maximum number of logs that a [Position] is in. Lanes beyond it are read after
-	// others ended, so neither the position nor the reads of a page grow with nested forks.
+	// maxFollowed is the maximum number of logs that a [Position] is in. Lanes beyond it are read
+	// after others ended, so neither the position nor the reads of a page grow with nested forks.
 	maxFollowed = 200
-	// maxForks is the maximum number of forks of a position that is read: a few bytes make room for the
-	// lanes of one.
+	// maxForks is the maximum number of forks of a position that is read: a few bytes make room for
+	// the lanes of one.
 	maxForks = 2 * maxFollowed
-	// maxPageReads bounds the reads of a page. It exceeds maxFollowed, so that each page goes on. It also exceeds
-	// the lanes without events between two events, which are those of one fork of each level, so that a page of
-	// [Client.HistoryFrom] has events if there are any.
+	// maxPageReads bounds the reads of a page. It exceeds maxFollowed, so that each page goes on.
+	// It also exceeds the lanes without events between two events, which are those of one fork of
+	// each level, so that a page of [Client.HistoryFrom] has events if there are any.
 	maxPageReads = 2 * maxFollowed
 	// itemsAtOnce is how many items are read at once.
 	itemsAtOnce = 25
@@ -38,9 +38,9 @@ const (
 
 // HistoryPage is a part of a history.
 type HistoryPage struct {
-	// Events have the ids of the API and complete values. As for [Client.Describe], a text takes the place of a
-	// value that cannot be read. The events of a fork's lanes follow the one that entered the fork, lane by lane,
-	// as far as they were recorded when the page was read.
+	// Events have the ids of the API and complete values. As for [Client.Describe], a text takes
+	// the place of a value that cannot be read. The events of a fork's lanes follow the one that
+	// entered the fork, lane by lane, as far as they were recorded when the page was read.
 	Events []machine.Event
 	// Next is the position after the events.
 	Next Position
@@ -61,7 +61,8 @@ func (c *Client) History(ctx context.Context, id ID) (events []machine.Event, er
 	return events, err
 }
 
-// HistoryAfter returns the events after a position, until full reports that the page ends with an event.
+// HistoryAfter returns the events after a position, until full reports that the page ends with an
+// event.
 func (c *Client) HistoryAfter(ctx context.Context, id ID, after Position, full func(machine.Event) bool) (HistoryPage, error) {
 	h := historyReader{core: &c.core, loader: c.core.newValueLoader(), isFull: full, followed: after.logs()}
 	next, err := h.read(ctx, id, after, machine.Numbering{}, nil)
@@ -94,8 +95,8 @@ func (p Position) String() string {
 	return base64.RawURLEncoding.EncodeToString(e.Bytes())
 }
 
-// encode writes 0 and their number in place of lanes that ended, and leaves out the last ones if they
-// were not read.
+// encode writes 0 and their number in place of lanes that ended, and leaves out the last ones if
+// they were not read.
 func (p Position) encode(e *value.Encoder) {
 	e.Uint(p.seq + 1)
 	e.Uint(uint64(p.skip)) //nolint:gosec // a number of events
@@ -167,8 +168,8 @@ func (p *Position) decode(d *value.Decoder, first uint64, forks *int) {
 	}
 }
 
-// HistoryFrom returns the events from an id of the API on, which need not be the id of an event, until full
-// reports that the page ends with an event. It reads no events before that.
+// HistoryFrom returns the events from an id of the API on, which need not be the id of an event,
+// until full reports that the page ends with an event. It reads no events before that.
 func (c *Client) HistoryFrom(ctx context.Context, id ID, first int, full func(machine.Event) bool) (HistoryPage, error) {
 	before, err := c.positionBefore(ctx, id, first)
 	if err != nil {
@@ -248,9 +249,9 @@ type historyReader struct {
 	events   []machine.Event
 }
 
-// read reads the events of a log and of its lanes after a position, and returns the position after them.
-// Numbering and around are those of the log's first event. The item before the position says what its
-// lanes are, and how the next events are numbered.
+// read reads the events of a log and of its lanes after a position, and returns the position after
+// them. Numbering and around are those of the log's first event. The item before the position says
+// what its lanes are, and how the next events are numbered.
 func (h *historyReader) read(ctx context.Context, id ID, p Position, numbering machine.Numbering, around []int) (Position, error) {
 	r := logReader{historyReader: h, id: id, Position: p, numbering: numbering, before: machine.State{Around: around}}
 	for begin := r.seq - min(r.seq, 1); !h.full && !r.ended; begin = r.seq {
@@ -281,7 +282,8 @@ type logReader struct {
 	blocked   bool              // lanes have not ended, and their events come first
 }
 
-// readItem reads the events of an item after the position, and those of the lanes that it waits for.
+// readItem reads the events of an item after the position, and those of the lanes that it waits
+// for.
 func (r *logReader) readItem(ctx context.Context, item Item) error {
 	state, events, err := machine.Decode(item.origin(), item.Body)
 	if err != nil {

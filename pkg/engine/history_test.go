@@ -8,7 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// A few bytes name a log and make room for its lanes, so a forged text of a URL's length would fill the memory.
+// A few bytes name a log and make room for its lanes, so a forged text of a URL's length would fill
+// the memory.
 func TestPositionsHaveNoMoreForksThanAreFollowed(t *testing.T) {
 	t.Parallel()
 	const fork, lane = "\x02\x00\x64\x01", "\x02\x00\x00"

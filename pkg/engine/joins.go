@@ -50,9 +50,9 @@ func (r JoinRecord) With(end LaneEnd) JoinRecord {
 
 // Joins keeps the join records of forks. The lanes of a fork join from many processes at once.
 type Joins interface {
-	// Join adds the end of a lane to the record in one step and returns the record after it. The same
-	// end again changes nothing. The store may delete the record after it expired. After an error the
-	// end may or may not be stored.
+	// Join adds the end of a lane to the record in one step and returns the record after it. The
+	// same end again changes nothing. The store may delete the record after it expired. After an
+	// error the end may or may not be stored.
 	Join(ctx context.Context, fork ForkID, end LaneEnd) (JoinRecord, error)
 
 	// Joined returns the record, as of no earlier than the call.

@@ -13,7 +13,8 @@ import (
 // beforeFirst is the Seq of the item before item 0, from which a lane's first draft starts.
 const beforeFirst = math.MaxUint64
 
-// laneNotFound handles a wake of a lane without a log. Its timer is early: the commit is on its way.
+// laneNotFound handles a wake of a lane without a log. Its timer is early: the commit is on its
+// way.
 func (h *handler) laneNotFound(ctx context.Context, wake Wake, lane machine.Lane) error {
 	switch {
 	case wake.Cause == machine.CauseStart, wake.isRearm():
@@ -43,8 +44,8 @@ func (h *handler) startLane(ctx context.Context, wake Wake, lane machine.Lane) e
 	return h.advance(ctx, wake, Item{Execution: wake.Execution, Seq: beforeFirst}, state, machine.Started{At: h.now})
 }
 
-// stopBeforeStart ends a lane that has not begun. This put and that of its start decide which was first
-// (rule 20).
+// stopBeforeStart ends a lane that has not begun. This put and that of its start decide which was
+// first (rule 20).
 func (h *handler) stopBeforeStart(ctx context.Context, wake Wake, lane machine.Lane) error {
 	parent, err := forks{h.session}.parentOf(ctx, lane)
 	if err != nil {
@@ -64,8 +65,8 @@ func (c *core) entry(cause string) machine.Entry {
 // forks has the lanes of forks.
 type forks struct{ session }
 
-// parentOf returns the latest state of a lane's parent, an empty one if there is no log. Large values of
-// the item are at hand: a foreach may iterate over one.
+// parentOf returns the latest state of a lane's parent, an empty one if there is no log. Large
+// values of the item are at hand: a foreach may iterate over one.
 func (f forks) parentOf(ctx context.Context, lane machine.Lane) (machine.State, error) {
 	item, err := f.Log.Latest(ctx, lane.Parent)
 	if errors.Is(err, ErrNotFound) {
@@ -89,8 +90,8 @@ func (c *core) putState(ctx context.Context, at ItemKey, state machine.State, ev
 	return reporter{c}.reportIfFinal(ctx, item, state)
 }
 
-// join records the end of a lane, and then wakes the parent if all lanes have joined or this one was the
-// first that failed (rule 17).
+// join records the end of a lane, and then wakes the parent if all lanes have joined or this one
+// was the first that failed (rule 17).
 func (c reporter) join(ctx context.Context, seq uint64, state machine.State) error {
 	lane := *state.Lane
 	end := LaneEnd{Lane: lane.Index, Seq: seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
@@ -112,13 +113,14 @@ func (c *core) sendWake(ctx context.Context, id ID, cause string) error {
 	return c.Wakes.Send(ctx, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
 }
 
-// stopsLanes reports whether the state is ending and its lanes are being stopped. That is repeated at
-// once (rule 19).
+// stopsLanes reports whether the state is ending and its lanes are being stopped. That is repeated
+// at once (rule 19).
 func stopsLanes(state machine.State) bool {
 	return state.Ending != nil && state.Waiting.Fork() != nil
 }
 
-// joined returns the join record of the fork that the state waits for, and whether all lanes are in it.
+// joined returns the join record of the fork that the state waits for, and whether all lanes are in
+// it.
 func (c *core) joined(ctx context.Context, id ID, waiting *machine.Waiting) (record JoinRecord, all bool, err error) {
 	record, err = c.Joins.Joined(ctx, ForkID{id, waiting.Attempt.Number})
 	return record, len(record.Joined) >= waiting.Fork().Lanes, err

@@ -16,11 +16,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// LargeValues keeps the values that are too large for an item of the log. What it keeps is encrypted, and
-// only the item has the key.
+// LargeValues keeps the values that are too large for an item of the log. What it keeps is
+// encrypted, and only the item has the key.
 type LargeValues interface {
-	// StoreValue stores the bytes under a name that was never used before. It keeps a copy. If it returns
-	// nil, the value is not lost before it expires. The store may delete it after that.
+	// StoreValue stores the bytes under a name that was never used before. It keeps a copy. If it
+	// returns nil, the value is not lost before it expires. The store may delete it after that.
 	StoreValue(ctx context.Context, name string, data []byte, expires time.Time) error
 
 	// LoadValue returns the bytes. The error is [ErrNotFound] if there is no value of that name.
@@ -58,8 +58,8 @@ func (p partRef) String() string {
 	return string(p.execution[:]) + string(p.number[:]) + string(p.key[:])
 }
 
-// objectName is the name of the part in the store. It begins with the id of the log whose token has the part, and
-// otherwise with that of the execution, also for a part of a lane.
+// objectName is the name of the part in the store. It begins with the id of the log whose token has
+// the part, and otherwise with that of the execution, also for a part of a lane.
 func (p partRef) objectName() string {
 	return p.execution.String() + "/" + hex.EncodeToString(p.number[:])
 }
@@ -119,8 +119,8 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// storeParts stores the parts of what is committed next. If that is never committed, they are of no use to
-// anyone and expire.
+// storeParts stores the parts of what is committed next. If that is never committed, they are of no
+// use to anyone and expire.
 func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.Time) error {
 	for _, part := range parts {
 		ref, _ := parsePartRef(part.Name)
@@ -131,8 +131,8 @@ func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.
 	return nil
 }
 
-// keepApart returns the value in a form that a token's record and a message hold: a large one as a reference to
-// a part, which expires with the token or later.
+// keepApart returns the value in a form that a token's record and a message hold: a large one as a
+// reference to a part, which expires with the token or later.
 func (c *core) keepApart(ctx context.Context, handle string, v value.Value) (value.Value, error) {
 	id, ok := token.HandleID(handle)
 	if c.LargeValues == nil || v.Size() <= machine.MaxData || !ok {

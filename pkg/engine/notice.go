@@ -38,8 +38,8 @@ func (c *Client) checkNotify(asked machine.Notify) error {
 	return c.core.CheckTarget(asked.Target)
 }
 
-// presetOf returns what an execution notifies whose start names no target: that of its flow, or else the default. The
-// definition goes first, because a store may read both at once.
+// presetOf returns what an execution notifies whose start names no target: that of its flow, or
+// else the default. The definition goes first, because a store may read both at once.
 func (c *Client) presetOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
 	if _, err := c.core.Flows.Flow(ctx, flow); err != nil {
 		return machine.Notify{}, err
@@ -56,9 +56,10 @@ func (c *Client) SetNotify(ctx context.Context, flow machine.FlowRef, notify mac
 	return c.core.Flows.SetNotify(ctx, flow, notify)
 }
 
-// CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is true, with http to a
-// loopback address. If local is false, the host must not be localhost or a private address; a name is not
-// looked up. Its errors do not repeat the URL, which may have secrets.
+// CheckURL returns an error unless notices can be sent to the URL: one with https, or, if local is
+// true, with http to a loopback address. If local is false, the host must not be localhost or a
+// private address; a name is not looked up. Its errors do not repeat the URL, which may have
+// secrets.
 func CheckURL(target string, local bool) error {
 	parsed, err := url.Parse(target)
 	switch {
@@ -85,8 +86,9 @@ func isPrivate(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") || err == nil && !IsPublic(ip)
 }
 
-// notPublic are ranges that [netip.Addr] does not tell from public ones: this network, shared by carriers, for protocols and
-// tests of networks, reserved; and those of IPv6 that stand for an address of IPv4.
+// notPublic are ranges that [netip.Addr] does not tell from public ones: this network, shared by
+// carriers, for protocols and tests of networks, reserved; and those of IPv6 that stand for an
+// address of IPv4.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"),
@@ -105,8 +107,8 @@ func IsPublic(ip netip.Addr) bool {
 	return isPublic
 }
 
-// NoticePause returns the pause after the try of that number, from 1, to send a notice: 5 seconds, then twice the one before,
-// an hour at most.
+// NoticePause returns the pause after the try of that number, from 1, to send a notice: 5 seconds,
+// then twice the one before, an hour at most.
 func NoticePause(try int) time.Duration {
 	const first, doublings = 5 * time.Second, 10
 	return min(first<<min(max(try-1, 0), doublings), time.Hour)
@@ -148,8 +150,8 @@ func (c reporter) notifyEnd(ctx context.Context, state machine.State) error {
 	return c.sendNotice(ctx, state, "end-"+state.ID().String(), "execution.ended", state.At, data)
 }
 
-// notifyWait tells the target of an execution, before the call, that the step of the call waits for a callback. A worker
-// that dies before the call is recorded leaves both to the next one.
+// notifyWait tells the target of an execution, before the call, that the step of the call waits for
+// a callback. A worker that dies before the call is recorded leaves both to the next one.
 func (d *draft) notifyWait(ctx context.Context, call machine.Call) error {
 	if _, isMade := d.results[call.Attempt]; isMade {
 		return nil
@@ -157,7 +159,8 @@ func (d *draft) notifyWait(ctx context.Context, call machine.Call) error {
 	return d.notifyWaiting(ctx)
 }
 
-// notifyWaiting tells the target of an execution what it waits for, if that is a callback. Each time the notice is the same.
+// notifyWaiting tells the target of an execution what it waits for, if that is a callback. Each
+// time the notice is the same.
 func (d *draft) notifyWaiting(ctx context.Context) error {
 	if !d.notifies(d.state.Notify) || !tellsWait(d.env.Flow, d.state) {
 		return nil
@@ -198,7 +201,8 @@ func noticeData(state machine.State, status machine.Status) []value.Member {
 	}
 }
 
-// sendNotice sends a notice. Its id has the start of the execution: another one may have had the name, a retention ago.
+// sendNotice sends a notice. Its id has the start of the execution: another one may have had the
+// name, a retention ago.
 func (c *core) sendNotice(ctx context.Context, state machine.State, id, kind string, at time.Time, data []value.Member) error {
 	body := value.Object(member("type", kind), member("timestamp", instant(at)), value.Member{Key: "data", Value: value.Object(data...)})
 	err := c.Notices.Notify(ctx, Notice{

@@ -9,15 +9,15 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// mostLanesRead is the most lanes of an execution that are read to find out whether it is overdue. It is enough for a fork and for
-// another fork in its first lane.
+// mostLanesRead is the most lanes of an execution that are read to find out whether it is overdue.
+// It is enough for a fork and for another fork in its first lane.
 const mostLanesRead = 2 * machine.MaxLanes
 
 // otherLanes is the time after which a reader that cannot read all lanes begins with another lane.
 const otherLanes = 15 * time.Minute
 
-// due finds the earliest instant at which an execution continues without a signal from outside, or reaches its time limit. It also
-// reads the lanes.
+// due finds the earliest instant at which an execution continues without a signal from outside, or
+// reaches its time limit. It also reads the lanes.
 type due struct {
 	*core
 	now   time.Time
@@ -50,7 +50,8 @@ func (d *due) earlier(at time.Time) {
 	}
 }
 
-// dead adds the instant at which a worker is certainly dead that had something to do at the instant since.
+// dead adds the instant at which a worker is certainly dead that had something to do at the instant
+// since.
 func (d *due) dead(since time.Time) { d.earlier(since.Add(defaultWorkerDeadAfter)) }
 
 // add adds the instants of an execution or lane, and of all that it waits for.
@@ -90,7 +91,8 @@ func (d *due) addChild(ctx context.Context, id ID) error {
 	return err
 }
 
-// addLanes adds the instants of the lanes of a fork. The fork continues when all lanes have ended or one has failed.
+// addLanes adds the instants of the lanes of a fork. The fork continues when all lanes have ended
+// or one has failed.
 func (d *due) addLanes(ctx context.Context, id ID, w *machine.Waiting) error {
 	lanes, ended, last := lanesOf(id, w.Attempt.Number, w.Fork().Lanes), 0, w.Since
 	first := int(d.now.Unix()/int64(otherLanes.Seconds())) % len(lanes)

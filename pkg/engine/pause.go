@@ -8,18 +8,19 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Pauses keeps the names of paused flows: their executions do not start, and do not continue except to end.
+// Pauses keeps the names of paused flows: their executions do not start, and do not continue except
+// to end.
 type Pauses interface {
 	// SetPaused pauses the flow, or resumes it.
 	SetPaused(ctx context.Context, flow string, paused bool) error
 
-	// Paused reports whether the flow is paused, as of the instant asOf or later. The store may keep what it
-	// read.
+	// Paused reports whether the flow is paused, as of the instant asOf or later. The store may
+	// keep what it read.
 	Paused(ctx context.Context, flow string, asOf time.Time) (bool, error)
 }
 
-// pausePatience is how long a worker or a client relies on the paused flows that it read. No two clocks differ
-// by as much.
+// pausePatience is how long a worker or a client relies on the paused flows that it read. No two
+// clocks differ by as much.
 const pausePatience = 10 * time.Second
 
 // isPaused reports whether a flow is paused. The answer may be some seconds old.
@@ -30,9 +31,9 @@ func (c *core) isPaused(ctx context.Context, flow string) (bool, error) {
 	return c.Pauses.Paused(ctx, flow, c.Now().Add(-pausePatience))
 }
 
-// pauseDiscards reports whether the wake may be discarded because its flow is paused. After a flow is
-// resumed, each of its executions is rearmed, which makes up for the wake if the flow was paused after the
-// wake was sent.
+// pauseDiscards reports whether the wake may be discarded because its flow is paused. After a flow
+// is resumed, each of its executions is rearmed, which makes up for the wake if the flow was paused
+// after the wake was sent.
 func (c *core) pauseDiscards(ctx context.Context, wake Wake, flow string) (bool, error) {
 	now := c.Now()
 	paused, err := c.isPaused(ctx, flow)
@@ -55,10 +56,11 @@ func (c *core) checkPaused(ctx context.Context, flow string) error {
 	return err
 }
 
-// Pause pauses a flow. Executions of it do not start: their start has [CodePaused]. Those that run do not
-// continue until [Client.Resume], except that a stop ends them. Tokens can be closed. Deadlines and time limits
-// pass, and are applied after Resume. Other processes know of a pause within ten seconds. The error has
-// [CodeNotFound] if no definition is listed; else Pause returns the newest one.
+// Pause pauses a flow. Executions of it do not start: their start has [CodePaused]. Those that run
+// do not continue until [Client.Resume], except that a stop ends them. Tokens can be closed.
+// Deadlines and time limits pass, and are applied after Resume. Other processes know of a pause
+// within ten seconds. The error has [CodeNotFound] if no definition is listed; else Pause returns
+// the newest one.
 func (c *Client) Pause(ctx context.Context, flow string) (machine.FlowRef, error) {
 	newest, err := c.core.Flows.Newest(ctx, flow)
 	if err == nil {
@@ -68,8 +70,8 @@ func (c *Client) Pause(ctx context.Context, flow string) (machine.FlowRef, error
 }
 
 // Resume lets a paused flow go on. Then rearm each of its executions that has not ended (see
-// [Client.Rearm]): their wakes were discarded. It may be repeated. The error has [CodeNotFound] if the flow is not
-// paused and no definition is listed.
+// [Client.Rearm]): their wakes were discarded. It may be repeated. The error has [CodeNotFound] if
+// the flow is not paused and no definition is listed.
 func (c *Client) Resume(ctx context.Context, flow string) error {
 	op := "resume flow " + flow
 	if paused, err := c.IsPaused(ctx, flow, c.core.Now()); err != nil || !paused {

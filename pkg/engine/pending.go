@@ -10,10 +10,10 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// resumePending handles a wake that entered something that has not ended: an earlier worker may have died
-// with the same wake (rule 7, the worker may live). While that worker may live, nothing is repeated. After
-// that the pending calls are made. If the latest item is the handler's own, or the result is in memory,
-// the handler is that worker.
+// resumePending handles a wake that entered something that has not ended: an earlier worker may
+// have died with the same wake (rule 7, the worker may live). While that worker may live, nothing
+// is repeated. After that the pending calls are made. If the latest item is the handler's own, or
+// the result is in memory, the handler is that worker.
 func (h *handler) resumePending(ctx context.Context, wake Wake, base Item, state machine.State, entered machine.Entry) (Disposition, error) {
 	if err := h.loadWaitingInput(ctx, &state); err != nil {
 		return Disposition{}, err
@@ -73,8 +73,8 @@ func (m *memory) resultOf(state machine.State) (r *result, ok bool) {
 	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
 }
 
-// loadWaitingInput loads the input of the waiting attempt if a result for it is in memory, so that it can
-// be compared with the input of that call.
+// loadWaitingInput loads the input of the waiting attempt if a result for it is in memory, so that
+// it can be compared with the input of that call.
 func (m *memory) loadWaitingInput(ctx context.Context, state *machine.State) error {
 	if state.Waiting == nil {
 		return nil
@@ -88,8 +88,8 @@ func (m *memory) loadWaitingInput(ctx context.Context, state *machine.State) err
 	return m.loader.fill(ctx, &waiting.Input, &r.call.StepInput)
 }
 
-// knownSignal returns the signal for the waiting attempt that is already known, or nil. It comes from the
-// token's record, or from the call that this handler made (rule 4).
+// knownSignal returns the signal for the waiting attempt that is already known, or nil. It comes
+// from the token's record, or from the call that this handler made (rule 4).
 func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine.Signal, error) {
 	waiting := state.Waiting
 	if waiting == nil {
@@ -116,11 +116,11 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 	return machine.Returned{At: h.Now(), Attempt: waiting.Attempt, Outcome: r.outcome}, nil
 }
 
-// mayLive reports whether the worker that entered something may still be at work, and until when (rule 7,
-// the worker may live). A worker is dead at deadAfter from its entry. A worker of another generation is
-// dead: the clocks of two processes are not compared. If several processes share the log, an entry ahead
-// of this clock counts as made now. One that is ahead by deadAfter or more is wrong, and its worker
-// counts as dead.
+// mayLive reports whether the worker that entered something may still be at work, and until when
+// (rule 7, the worker may live). A worker is dead at deadAfter from its entry. A worker of another
+// generation is dead: the clocks of two processes are not compared. If several processes share the
+// log, an entry ahead of this clock counts as made now. One that is ahead by deadAfter or more is
+// wrong, and its worker counts as dead.
 func (c *core) mayLive(entered machine.Entry, deadAfter time.Duration) (until time.Time, may bool) {
 	now := c.Now()
 	age := now.Sub(entered.Since)

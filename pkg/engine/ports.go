@@ -23,7 +23,8 @@ type Item struct {
 	Seq       uint64 // 0, 1, 2, ... without gaps
 	Nonce     string // different for every put
 	Body      []byte // [machine.Encode]
-	// Rest is that of the state, for a store that lists what to take over first. Stores do not return it.
+	// Rest is that of the state, for a store that lists what to take over first. Stores do not
+	// return it.
 	Rest machine.Rest
 }
 
@@ -51,13 +52,13 @@ type Log interface {
 	// no earlier than the call.
 	Items(ctx context.Context, execution ID, from uint64, limit int) ([]Item, error)
 
-	// Get returns those of the items that exist, as of no earlier than the call. The keys differ. Over a
-	// network it takes one request for 100 keys.
+	// Get returns those of the items that exist, as of no earlier than the call. The keys differ.
+	// Over a network it takes one request for 100 keys.
 	Get(ctx context.Context, keys ...ItemKey) (map[ItemKey]Item, error)
 
-	// Extend sets the expiry of items that have not expired. If it returns nil, none of them is deleted before
-	// that instant. After an error, the expiry of some may be set. The keys differ. A log whose items do not
-	// expire does nothing.
+	// Extend sets the expiry of items that have not expired. If it returns nil, none of them is
+	// deleted before that instant. After an error, the expiry of some may be set. The keys differ.
+	// A log whose items do not expire does nothing.
 	Extend(ctx context.Context, expires time.Time, keys ...ItemKey) error
 }
 
@@ -65,13 +66,13 @@ type Log interface {
 // twice, late or in any order, and it may be forged, without harm.
 type Wake struct {
 	Execution ID // or the id of a lane's log
-	// Lane is set in the wakes of a lane that may come before its log exists: its start, its stop, and
-	// its timers.
+	// Lane is set in the wakes of a lane that may come before its log exists: its start, its stop,
+	// and its timers.
 	Lane *machine.Lane
-	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a
-	// timer, the handle of a token, [machine.CauseReply] of one, [machine.CauseJoined],
-	// [machine.CauseLaneFailed], [machine.CauseParent], [machine.CauseDescendants], [machine.CauseRearm],
-	// [machine.CauseRearmCalls] or [machine.CauseRearmNotices].
+	// Cause is [machine.CauseStart], [machine.CauseStop], [machine.CauseLimit], the tag of a timer,
+	// the handle of a token, [machine.CauseReply] of one, [machine.CauseJoined],
+	// [machine.CauseLaneFailed], [machine.CauseParent], [machine.CauseDescendants],
+	// [machine.CauseRearm], [machine.CauseRearmCalls] or [machine.CauseRearmNotices].
 	Cause string
 	// Due is the instant before which the wake has no effect.
 	Due time.Time
@@ -81,10 +82,12 @@ type Wake struct {
 	Seq uint64
 	// Flow is the name of the execution's flow, "" if the sender does not know it.
 	Flow string
-	// Descendant says that the execution is a sub-flow of a sub-flow. A queue may handle other wakes first.
+	// Descendant says that the execution is a sub-flow of a sub-flow. A queue may handle other
+	// wakes first.
 	Descendant bool
-	// Root, of a descendant, is the [machine.RootID] of the execution from which it descends, zero if the sender does
-	// not know it. A queue in memory can let families take turns. It is not sent elsewhere.
+	// Root, of a descendant, is the [machine.RootID] of the execution from which it descends, zero
+	// if the sender does not know it. A queue in memory can let families take turns. It is not sent
+	// elsewhere.
 	Root ID
 	// Receives is how often this message was received, this time included. It is not sent: the
 	// receiver sets it.
@@ -100,8 +103,9 @@ type Wakes interface {
 	// SendAll is Send for several wakes that are due. After an error some may have been sent.
 	SendAll(ctx context.Context, wakes []Wake) error
 
-	// HoldBack holds back the wakes of an execution until release is called, while its first item is stored. A
-	// queue that does not hold back delivers the wake of a start again if it comes before the item.
+	// HoldBack holds back the wakes of an execution until release is called, while its first item
+	// is stored. A queue that does not hold back delivers the wake of a start again if it comes
+	// before the item.
 	HoldBack(execution ID) (release func())
 }
 
@@ -152,7 +156,8 @@ type TaskQueue interface {
 type Task struct {
 	Call   machine.Call
 	Handle string
-	// LargeInput stands for the input of the call, which is missing then, if it is too large for a message.
+	// LargeInput stands for the input of the call, which is missing then, if it is too large for a
+	// message.
 	LargeInput string
 	// Await reports whether the function's result is the outcome and closes the token. Otherwise a
 	// success is only stored in the token's record, and a failure closes the token.
@@ -172,8 +177,9 @@ type Task struct {
 // taskMAC is the use of the MAC of a task.
 const taskMAC token.Use = "task"
 
-// authenticated returns the bytes that the MAC covers: the whole task but for the iteration, which only informs
-// the function. Release 0.1.0 does not know it, and would discard the task during a deployment.
+// authenticated returns the bytes that the MAC covers: the whole task but for the iteration, which
+// only informs the function. Release 0.1.0 does not know it, and would discard the task during a
+// deployment.
 func (t Task) authenticated() []byte {
 	var e value.Encoder
 	for _, text := range []string{
@@ -224,7 +230,8 @@ type Stops interface {
 	// after it expired. After an error it may or may not be stored.
 	RequestStop(ctx context.Context, execution ID, request StopRequest, expires time.Time) error
 
-	// StopRequest returns the request, as of no earlier than the call. ok is false if there is none.
+	// StopRequest returns the request, as of no earlier than the call. ok is false if there is
+	// none.
 	StopRequest(ctx context.Context, execution ID) (request StopRequest, ok bool, err error)
 }
 
@@ -240,8 +247,9 @@ type Ends interface {
 
 // Notices receives what the targets of executions are told. An adapter sends it.
 type Notices interface {
-	// Notify accepts the notice, which is delivered at least once, or given up after [NoticePatience]. If
-	// Notify returns nil, the notice is not lost. The same notice may come several times.
+	// Notify accepts the notice, which is delivered at least once, or given up after
+	// [NoticePatience]. If Notify returns nil, the notice is not lost. The same notice may come
+	// several times.
 	Notify(ctx context.Context, notice Notice) error
 }
 
@@ -261,20 +269,21 @@ type Notice struct {
 // Flows keeps definitions by name and content.
 type Flows interface {
 	// Put stores the definition under the name and returns its reference. The same text under the
-	// same name is the same flow. It is the newest of that name from then on. If the text is not a flow, the error is an [*Error] with
-	// [CodeInvalid].
+	// same name is the same flow. It is the newest of that name from then on. If the text is not a
+	// flow, the error is an [*Error] with [CodeInvalid].
 	Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error)
 
 	// Flow returns the parsed definition. The error is [ErrNotFound] for a definition that was
 	// never put.
 	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 
-	// Newest returns the definition that came last to the list of those of that name, as of no earlier than
-	// the call. The error is [ErrNotFound] if the list has none.
+	// Newest returns the definition that came last to the list of those of that name, as of no
+	// earlier than the call. The error is [ErrNotFound] if the list has none.
 	Newest(ctx context.Context, name string) (machine.FlowRef, error)
 
-	// SetNotify sets what executions of a listed definition notify whose start names no target. The error is
-	// [ErrNotFound] if the definition is not listed. It is forgotten when the definition leaves the list, or becomes the newest again.
+	// SetNotify sets what executions of a listed definition notify whose start names no target. The
+	// error is [ErrNotFound] if the definition is not listed. It is forgotten when the definition
+	// leaves the list, or becomes the newest again.
 	SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error
 
 	// NotifyOf returns what SetNotify set, the zero value if nothing. It may be a minute old.
@@ -283,9 +292,10 @@ type Flows interface {
 
 // Index lists executions. It may lag behind the log.
 type Index interface {
-	// Executions returns a page of the selected executions, the latest start first: at most limit ids. After is
-	// the text next of the previous page, empty for the first one; for any other text the error has
-	// [CodeInvalid]. Next is empty on the last page; pages before it may be short or empty.
+	// Executions returns a page of the selected executions, the latest start first: at most limit
+	// ids. After is the text next of the previous page, empty for the first one; for any other text
+	// the error has [CodeInvalid]. Next is empty on the last page; pages before it may be short or
+	// empty.
 	Executions(ctx context.Context, of Selection, after string, limit int) (ids []ID, next string, err error)
 }
 
@@ -293,19 +303,21 @@ type Index interface {
 type Catalog interface {
 	Index
 
-	// Definitions returns the listed definitions by name, the latest of a name first. An empty name means all.
+	// Definitions returns the listed definitions by name, the latest of a name first. An empty name
+	// means all.
 	Definitions(ctx context.Context, name string) ([]Definition, error)
 
 	// FlowText returns the text of a listed definition. For any other, the error is [ErrNotFound].
 	FlowText(ctx context.Context, flow machine.FlowRef) ([]byte, error)
 
-	// SetProperties replaces the properties of a listed definition, which are empty at first, if they equal
-	// before. If they differ, the error is [ErrConflict]; if the definition is not listed, [ErrNotFound].
+	// SetProperties replaces the properties of a listed definition, which are empty at first, if
+	// they equal before. If they differ, the error is [ErrConflict]; if the definition is not
+	// listed, [ErrNotFound].
 	SetProperties(ctx context.Context, flow machine.FlowRef, before, properties string) error
 
-	// DeleteFlow takes the definition and its properties off the list until it is put again. The engine can still
-	// read it: executions that the index does not show yet need it, and histories name its steps. Deleting a
-	// definition that is not listed has no effect.
+	// DeleteFlow takes the definition and its properties off the list until it is put again. The
+	// engine can still read it: executions that the index does not show yet need it, and histories
+	// name its steps. Deleting a definition that is not listed has no effect.
 	DeleteFlow(ctx context.Context, flow machine.FlowRef) error
 }
 
@@ -314,20 +326,22 @@ type Definition struct {
 	Flow machine.FlowRef
 	// Created is when the definition became the newest of its name.
 	Created time.Time
-	// Properties are what a protocol keeps with the definition while it is listed, in a form of its own.
+	// Properties are what a protocol keeps with the definition while it is listed, in a form of its
+	// own.
 	Properties string
 	// Notify is what [Flows] has for executions whose start names no target.
 	Notify machine.Notify
 }
 
-// Observer sees what an engine does, for logs and views. Its methods return quickly and are safe for
-// concurrent use.
+// Observer sees what an engine does, for logs and views. Its methods return quickly and are safe
+// for concurrent use.
 type Observer interface {
 	// Calling is called before a call. The result is not committed yet, and it never will be if
 	// another worker commits first.
 	Calling(call machine.Call, at time.Time)
 
-	// Committed is called after the events and the state of an execution or of a lane were committed. The
-	// events have their Items. They are valid during the call: an observer that keeps them keeps a copy.
+	// Committed is called after the events and the state of an execution or of a lane were
+	// committed. The events have their Items. They are valid during the call: an observer that
+	// keeps them keeps a copy.
 	Committed(execution ID, state machine.State, events []machine.Event)
 }

@@ -19,8 +19,8 @@ type Wait struct {
 	Question        *machine.Question
 }
 
-// WaitFor returns the step of a log that waits for the token with that handle. Ok is false if the log waits for something else, or
-// does not exist.
+// WaitFor returns the step of a log that waits for the token with that handle. Ok is false if the
+// log waits for something else, or does not exist.
 func (c *Client) WaitFor(ctx context.Context, log ID, handle string) (w Wait, ok bool, err error) {
 	state, ok, err := c.waitingFor(ctx, log, handle)
 	if !ok {
@@ -40,7 +40,8 @@ func (c *Client) WaitFor(ctx context.Context, log ID, handle string) (w Wait, ok
 	return w, err == nil, err
 }
 
-// waitingFor returns the state of the log. Ok is false if it does not wait for the token with that handle.
+// waitingFor returns the state of the log. Ok is false if it does not wait for the token with that
+// handle.
 func (c *Client) waitingFor(ctx context.Context, log ID, handle string) (state machine.State, ok bool, err error) {
 	item, err := c.core.Log.Latest(ctx, log)
 	if errors.Is(err, ErrNotFound) {
@@ -53,8 +54,8 @@ func (c *Client) waitingFor(ctx context.Context, log ID, handle string) (state m
 	return state, ok, wrap("read what "+log.String()+" waits for", err)
 }
 
-// JobParams returns the params of the job whose start the log waits for by the token with that handle. They are missing if it
-// does not wait for that.
+// JobParams returns the params of the job whose start the log waits for by the token with that
+// handle. They are missing if it does not wait for that.
 func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params value.Value, err error) {
 	state, ok, err := c.waitingFor(ctx, log, handle)
 	if !ok {
@@ -71,7 +72,8 @@ func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params v
 	return machine.JobParams(flow.All[state.Waiting.Attempt.Step], input), nil
 }
 
-// Question returns what is asked of the person who reports the outcome that an execution of the flow waits for, nil for nothing.
+// Question returns what is asked of the person who reports the outcome that an execution of the
+// flow waits for, nil for nothing.
 func (c *Client) Question(ctx context.Context, flow *flow.Flow, state machine.State) (*machine.Question, error) {
 	if state.Waiting.Token() == nil {
 		return nil, nil
@@ -80,7 +82,8 @@ func (c *Client) Question(ctx context.Context, flow *flow.Flow, state machine.St
 	return loader.question(ctx, flow.All[state.Waiting.Attempt.Step], *state.Waiting)
 }
 
-// question returns what a step asks that waits. It reads the input of the step only if it asks something.
+// question returns what a step asks that waits. It reads the input of the step only if it asks
+// something.
 func (l *valueLoader) question(ctx context.Context, step *flow.Step, waiting machine.Waiting) (*machine.Question, error) {
 	if !machine.Asks(step) {
 		return nil, nil

@@ -9,15 +9,17 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Lateness is how late a message may be before it counts as lost. After an error a queue redelivers within five minutes.
+// Lateness is how late a message may be before it counts as lost. After an error a queue redelivers
+// within five minutes.
 const Lateness = 10 * time.Minute
 
 // RearmRequest says what [Client.Rearm] does.
 type RearmRequest struct {
-	// Calls says that long calls may be lost, too. They are queued again: one that is under way is made twice, unless it is to
-	// be made at most once.
+	// Calls says that long calls may be lost, too. They are queued again: one that is under way is
+	// made twice, unless it is to be made at most once.
 	Calls bool
-	// Notices says that notices of waits may be lost, too. Those of waits that are open are sent again, with the same ids and bodies.
+	// Notices says that notices of waits may be lost, too. Those of waits that are open are sent
+	// again, with the same ids and bodies.
 	Notices bool
 	// DryRun only reads.
 	DryRun bool
@@ -26,12 +28,14 @@ type RearmRequest struct {
 // Rearmed is what [Client.Rearm] found out about an execution.
 type Rearmed struct {
 	Execution ID
-	// State is the latest state, with large values by reference. It is empty if the latest item is damaged or of a newer release.
+	// State is the latest state, with large values by reference. It is empty if the latest item is
+	// damaged or of a newer release.
 	State machine.State
 	// Needs are the messages that the execution depends on; see [Needs].
 	Needs []string
-	// Due is when the execution or one of its lanes is to continue without a signal from outside, or reaches its time limit, zero for
-	// never. A worker that died counts from when it is dead for certain. Of very many lanes, some are read.
+	// Due is when the execution or one of its lanes is to continue without a signal from outside,
+	// or reaches its time limit, zero for never. A worker that died counts from when it is dead for
+	// certain. Of very many lanes, some are read.
 	Due time.Time
 	// Lanes are the states of the lanes that were read and have not ended.
 	Lanes []machine.State
@@ -53,10 +57,10 @@ func (r Rearmed) OpenWaits() (since []time.Time) {
 	return since
 }
 
-// Rearm sends each execution a wake that does what its messages would do, in case they are lost: a queue was purged, the group of
-// schedules is gone, or a table was restored. It changes nothing for an execution of which no message is lost. An execution that
-// ended reports its end again. One request reads an item of each execution and
-// lane, so the caller bounds their number.
+// Rearm sends each execution a wake that does what its messages would do, in case they are lost: a
+// queue was purged, the group of schedules is gone, or a table was restored. It changes nothing for
+// an execution of which no message is lost. An execution that ended reports its end again. One
+// request reads an item of each execution and lane, so the caller bounds their number.
 func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]Rearmed, error) {
 	var found []Rearmed
 	var wakes []Wake
@@ -181,7 +185,8 @@ func Needs(s machine.State) (needs []string) {
 	return append(needs, "submit")
 }
 
-// rearm does what the messages of a log would do, which may be lost. Those that are sent twice change nothing.
+// rearm does what the messages of a log would do, which may be lost. Those that are sent twice
+// change nothing.
 func (h *handler) rearm(ctx context.Context, wake Wake, base Item, state machine.State) (Disposition, error) {
 	if state.Status.Final() {
 		return h.reportEndAgain(ctx, wake, base, state)
@@ -208,7 +213,8 @@ func (h *handler) rearm(ctx context.Context, wake Wake, base Item, state machine
 	return h.resumePending(ctx, wake, base, state, entered)
 }
 
-// pendingEntry returns the entry of what has not ended, unless only a timer or a start can continue the log.
+// pendingEntry returns the entry of what has not ended, unless only a timer or a start can continue
+// the log.
 func pendingEntry(state machine.State) (machine.Entry, bool) {
 	switch {
 	case state.Ending != nil:
@@ -219,7 +225,8 @@ func pendingEntry(state machine.State) (machine.Entry, bool) {
 	return machine.Unresolved(state, state.Waiting.By)
 }
 
-// rearmLanes rearms the lanes that have not joined, and repeats the wakes that the joins sent. A lane without a log begins.
+// rearmLanes rearms the lanes that have not joined, and repeats the wakes that the joins sent. A
+// lane without a log begins.
 func (h *handler) rearmLanes(ctx context.Context, wake Wake, base Item, state machine.State) (Disposition, error) {
 	waiting := state.Waiting
 	if until, mayLive := h.mayLive(waiting.Entry, h.WorkerDeadAfter); mayLive {

@@ -9,9 +9,9 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Recover sends the wakes that an execution needs to continue, if all its wakes and tasks are lost, as
-// those in the memory of a process. latest is the latest item of its log, and state the state in it.
-// For an ended execution it sends the wake that reports its end, if it has a target.
+// Recover sends the wakes that an execution needs to continue, if all its wakes and tasks are lost,
+// as those in the memory of a process. latest is the latest item of its log, and state the state in
+// it. For an ended execution it sends the wake that reports its end, if it has a target.
 func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) error {
 	if state.Status.Final() {
 		if w.core.notifies(state.Notify) && state.Lane == nil {
@@ -72,8 +72,8 @@ func (w *Worker) recoverLanes(ctx context.Context, id ID, waiting *machine.Waiti
 	return err
 }
 
-// recoverLane continues a lane that has a log and has not joined. Any wake finds a damaged item, and ends
-// the lane (rule 21).
+// recoverLane continues a lane that has a log and has not joined. Any wake finds a damaged item,
+// and ends the lane (rule 21).
 func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
 	item, err := w.core.Log.Latest(ctx, lane.ID())
 	if errors.Is(err, ErrNotFound) {
@@ -96,9 +96,10 @@ func (w *Worker) recoverLane(ctx context.Context, lane machine.Lane) error {
 	return w.Recover(ctx, item, state)
 }
 
-// RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue in this process. It sends
-// the wakes that still apply (see CannotContinue of [Config]): a stored request to stop, and the time limit. A time
-// limit that is not the flow's own has no timer, so it is checked only now (rule 1).
+// RecoverEnd is [Worker.Recover] for an execution of flow that cannot continue in this process. It
+// sends the wakes that still apply (see CannotContinue of [Config]): a stored request to stop, and
+// the time limit. A time limit that is not the flow's own has no timer, so it is checked only now
+// (rule 1).
 func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flow *flow.Flow) error {
 	_, stopped, err := w.core.Stops.StopRequest(ctx, id)
 	if err != nil {
@@ -121,17 +122,17 @@ func (w *Worker) RecoverEnd(ctx context.Context, id ID, state machine.State, flo
 	return w.core.Wakes.Send(ctx, Wake{Execution: id, Cause: machine.CauseLimit, Due: due, Sent: now})
 }
 
-// lostCauses returns the causes of the wakes that a state waits for, except timers. A request to stop
-// needs a wake only if it is stored: a later request has a wake of its own.
+// lostCauses returns the causes of the wakes that a state waits for, except timers. A request to
+// stop needs a wake only if it is stored: a later request has a wake of its own.
 func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]string, error) {
 	causes, err := c.requestCauses(ctx, id, state)
 	if err != nil {
 		return nil, err
 	}
 	if waiting := state.Waiting; waiting != nil {
-		// The wake makes the pending calls (rule 7, the worker may live): it reads the token, and queues
-		// calls that were lost with the task queue. An ending waits for a token, too. A waiting that only
-		// the timer ends needs no other wake.
+		// The wake makes the pending calls (rule 7, the worker may live): it reads the token, and
+		// queues calls that were lost with the task queue. An ending waits for a token, too. A
+		// waiting that only the timer ends needs no other wake.
 		if _, unresolved := machine.Unresolved(state, waiting.By); unresolved {
 			causes = append(causes, waiting.By)
 		}
@@ -139,8 +140,8 @@ func (c *core) lostCauses(ctx context.Context, id ID, state machine.State) ([]st
 	return causes, nil
 }
 
-// requestCauses returns the causes of the wakes for what others asked of an execution: its start, its stop, and the end of
-// a sub-flow.
+// requestCauses returns the causes of the wakes for what others asked of an execution: its start,
+// its stop, and the end of a sub-flow.
 func (c *core) requestCauses(ctx context.Context, id ID, state machine.State) (causes []string, err error) {
 	if state.Status == machine.StatusStarting && state.Timer.Tag == "" { // else the start is the timer
 		causes = append(causes, machine.CauseStart)

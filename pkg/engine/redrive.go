@@ -16,10 +16,11 @@ type RedriveRequest struct {
 	Newest    bool   // with the newest definition of the flow, not with that of the execution
 }
 
-// Redrive returns the start of an execution that goes on where another one failed, was stopped or timed out. The steps
-// before that do not run again: the new execution has their outputs. The other one stays as it is, because its end was
-// reported. The same request leads to the same start. The error has [CodeConflict] if the execution runs or succeeded, and
-// [CodeInvalid] if it cannot go on from there.
+// Redrive returns the start of an execution that goes on where another one failed, was stopped or
+// timed out. The steps before that do not run again: the new execution has their outputs. The other
+// one stays as it is, because its end was reported. The same request leads to the same start. The
+// error has [CodeConflict] if the execution runs or succeeded, and [CodeInvalid] if it cannot go on
+// from there.
 func (c *Client) Redrive(ctx context.Context, id ID, request RedriveRequest) (StartRequest, error) {
 	start, ended, err := c.repeat(ctx, id, request.Newest)
 	if err != nil {
@@ -39,8 +40,8 @@ func (c *Client) Redrive(ctx context.Context, id ID, request RedriveRequest) (St
 	return start, wrap(op, r.addTo(ctx, id, &start))
 }
 
-// Rerun returns the start of an execution with the flow and the input of another one, whatever its status. An empty name is
-// random. Newest is as in [RedriveRequest].
+// Rerun returns the start of an execution with the flow and the input of another one, whatever its
+// status. An empty name is random. Newest is as in [RedriveRequest].
 func (c *Client) Rerun(ctx context.Context, id ID, name string, newest bool) (StartRequest, error) {
 	start, _, err := c.repeat(ctx, id, newest)
 	if start.Execution = name; name == "" {
@@ -49,8 +50,8 @@ func (c *Client) Rerun(ctx context.Context, id ID, name string, newest bool) (St
 	return start, err
 }
 
-// repeat returns the start of an execution like another one, without a name, and the state of that one. Neither refers to
-// large values of the other: either may expire first.
+// repeat returns the start of an execution like another one, without a name, and the state of that
+// one. Neither refers to large values of the other: either may expire first.
 func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartRequest, state machine.State, err error) {
 	if state, err = c.describe(ctx, id); err != nil {
 		return start, state, err
@@ -112,7 +113,8 @@ func (r *redrive) addTo(ctx context.Context, id ID, start *StartRequest) error {
 	return nil
 }
 
-// point asks the machine where the execution goes on, and asks again with the values that it must load.
+// point asks the machine where the execution goes on, and asks again with the values that it must
+// load.
 func (r *redrive) point(ctx context.Context, id ID, flow *flow.Flow) (machine.RedrivePoint, error) {
 	first, events, err := r.events(ctx, id)
 	for err == nil {
@@ -130,7 +132,8 @@ func (r *redrive) point(ctx context.Context, id ID, flow *flow.Flow) (machine.Re
 	return machine.RedrivePoint{}, err
 }
 
-// events reads the first state and the events of the execution's own log. Large values are references.
+// events reads the first state and the events of the execution's own log. Large values are
+// references.
 func (r *redrive) events(ctx context.Context, id ID) (first machine.State, events []machine.Event, err error) {
 	for seq := uint64(0); ; seq += itemsAtOnce {
 		items, err := r.Log.Items(ctx, id, seq, itemsAtOnce)
@@ -156,9 +159,10 @@ func (r *redrive) events(ctx context.Context, id ID) (first machine.State, event
 	return first, events, err
 }
 
-// sameRedrive reports whether the execution goes on where the request says. A request that says nothing of that, for instance
-// of a client that follows the execution, means the execution of that name. A redrive that began before the execution is that of
-// an earlier one, which expired, so that its name was free again.
+// sameRedrive reports whether the execution goes on where the request says. A request that says
+// nothing of that, for instance of a client that follows the execution, means the execution of that
+// name. A redrive that began before the execution is that of an earlier one, which expired, so that
+// its name was free again.
 func sameRedrive(first machine.State, request StartRequest) bool {
 	return request.Redriven == nil ||
 		first.Redriven != nil && *first.Redriven == *request.Redriven && !first.Started.Before(request.left)

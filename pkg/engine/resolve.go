@@ -10,8 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// resolver finds the signal of a wake for the state of its log. It reads what the wake announces, and sends the wake again if
-// that is not there yet. It writes nothing (rule 1).
+// resolver finds the signal of a wake for the state of its log. It reads what the wake announces,
+// and sends the wake again if that is not there yet. It writes nothing (rule 1).
 type resolver struct {
 	session
 	now time.Time // of the try under way
@@ -23,8 +23,8 @@ type resolver struct {
 	earlyLooks int
 }
 
-// signal returns the signal of the wake for the state, nil if the wake does not apply: then nothing is
-// written (rule 1, load first).
+// signal returns the signal of the wake for the state, nil if the wake does not apply: then nothing
+// is written (rule 1, load first).
 func (r *resolver) signal(ctx context.Context, wake Wake, base Item, state machine.State) (machine.Signal, error) {
 	switch {
 	case state.Status.Final(), r.canOnlyEnd(state) && wake.Cause != machine.CauseStop && wake.Cause != machine.CauseParent:
@@ -90,8 +90,8 @@ func (c *core) closed(attempt machine.Attempt, record token.Record) machine.Sign
 	return machine.TokenClosed{At: c.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
 }
 
-// storedReply reads the reply of a function. The task runner stored it before it sent the wake, so one
-// read is enough (rule 5).
+// storedReply reads the reply of a function. The task runner stored it before it sent the wake, so
+// one read is enough (rule 5).
 func (r *resolver) storedReply(ctx context.Context, state machine.State) (machine.Signal, error) {
 	record, err := r.TokenStore.Record(ctx, state.Waiting.Handle())
 	if err != nil {
@@ -145,7 +145,8 @@ func (r *resolver) stopOfParent(ctx context.Context, wake Wake, lane machine.Lan
 	return machine.StopRequested{At: r.now, Error: stopped.Error, Cause: stopped.Cause}, nil
 }
 
-// requestOfRoot returns the request to stop the descendants of the root from which an execution descends.
+// requestOfRoot returns the request to stop the descendants of the root from which an execution
+// descends.
 func (r *resolver) requestOfRoot(ctx context.Context, state machine.State) (request StopRequest, ok bool, err error) {
 	root, generation := state.Root()
 	if generation == 0 || r.Descendants == nil {
@@ -158,8 +159,8 @@ func (r *resolver) requestOfRoot(ctx context.Context, state machine.State) (requ
 	return *record.Stop, true, nil
 }
 
-// started returns the signal for the start of an execution. A submission that was slow may have started a
-// sub-flow after its parent had ended (rule 26).
+// started returns the signal for the start of an execution. A submission that was slow may have
+// started a sub-flow after its parent had ended (rule 26).
 func (r *resolver) started(ctx context.Context, state machine.State) (machine.Signal, error) {
 	if signal, err := r.parentLeft(ctx, state); signal != nil || err != nil {
 		return signal, err
@@ -167,8 +168,8 @@ func (r *resolver) started(ctx context.Context, state machine.State) (machine.Si
 	return machine.Started{At: r.Now()}, nil
 }
 
-// parentLeft returns the signal that stops a sub-flow for which nothing waits any more: its token is
-// closed (rule 26). It returns nil if the token is open, and for other executions.
+// parentLeft returns the signal that stops a sub-flow for which nothing waits any more: its token
+// is closed (rule 26). It returns nil if the token is open, and for other executions.
 func (r *resolver) parentLeft(ctx context.Context, state machine.State) (machine.Signal, error) {
 	if !state.EndsWithParent() {
 		return nil, nil
@@ -191,14 +192,15 @@ func (r *resolver) resend(ctx context.Context, wake Wake, due time.Time) error {
 	return r.Wakes.Send(ctx, wake)
 }
 
-// canOnlyEnd reports whether the execution cannot continue, because its flow is paused or this process lacks
-// a function, and has no decided end: it waits for a request to stop or its time limit.
+// canOnlyEnd reports whether the execution cannot continue, because its flow is paused or this
+// process lacks a function, and has no decided end: it waits for a request to stop or its time
+// limit.
 func (r *resolver) canOnlyEnd(state machine.State) bool {
 	return state.Ending == nil && (r.paused || r.CannotContinue != nil && r.CannotContinue(state))
 }
 
-// overtime reports whether the time limit of the execution has passed, or may have if its flow is nil. A lane
-// is stopped by its parent (rule 23).
+// overtime reports whether the time limit of the execution has passed, or may have if its flow is
+// nil. A lane is stopped by its parent (rule 23).
 func (r *resolver) overtime(state machine.State, flow *flow.Flow) bool {
 	return state.Lane == nil && !state.Status.Final() && state.Ending == nil && !r.now.Before(r.Limits.EndsAt(state, flow))
 }

@@ -16,8 +16,8 @@ type Selection struct {
 	Since, Before time.Time
 }
 
-// Indexed returns the statuses to look for, each once. An index has one status for all executions that have not ended,
-// [machine.StatusRunning].
+// Indexed returns the statuses to look for, each once. An index has one status for all executions
+// that have not ended, [machine.StatusRunning].
 func (s Selection) Indexed() (statuses []machine.Status) {
 	for _, status := range s.Statuses {
 		if !status.Final() {
@@ -30,8 +30,8 @@ func (s Selection) Indexed() (statuses []machine.Status) {
 	return statuses
 }
 
-// Starts returns the first and the last instant of a start, in nanoseconds since 1970. No execution is selected if the
-// first one is greater.
+// Starts returns the first and the last instant of a start, in nanoseconds since 1970. No execution
+// is selected if the first one is greater.
 func (s Selection) Starts() (first, last int64) {
 	first, last = math.MinInt64+1, math.MaxInt64
 	if !s.Since.IsZero() {

@@ -32,8 +32,9 @@ func (d *draft) sharesCommit(ctx context.Context, call machine.CallTask) bool {
 	return call.Independent && d.sharing > 0 && !full && !d.tooLate(ctx)
 }
 
-// postponeIfLate leaves a direct call that follows a result to the wake of a timer, if this worker's time does
-// not last for it: a redelivery of the worker's own wake would wait until the worker is dead.
+// postponeIfLate leaves a direct call that follows a result to the wake of a timer, if this
+// worker's time does not last for it: a redelivery of the worker's own wake would wait until the
+// worker is dead.
 func (d *draft) postponeIfLate(ctx context.Context, command machine.Command) bool {
 	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult || !d.tooLate(ctx) {
 		return false
@@ -43,8 +44,8 @@ func (d *draft) postponeIfLate(ctx context.Context, command machine.Command) boo
 	return true
 }
 
-// commitResults commits the results that a call shares the draft with, if err ends the try with that call.
-// After a conflict the draft is lost, so its timer is not sent a second time.
+// commitResults commits the results that a call shares the draft with, if err ends the try with
+// that call. After a conflict the draft is lost, so its timer is not sent a second time.
 func (d *draft) commitResults(ctx context.Context, err error) error {
 	if d.sharing > 0 && d.changed && CodeOf(err) != CodeConflict {
 		return errors.Join(err, d.commit(ctx))

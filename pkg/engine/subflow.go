@@ -43,7 +43,8 @@ func (s starter) start(ctx context.Context, call machine.Call) (token.Outcome, e
 		return refused, err
 	}
 	defer s.Wakes.HoldBack(start.Child.ID())()
-	// Either of the two executions may expire first, so neither refers to a large value of the other.
+	// Either of the two executions may expire first, so neither refers to a large value of the
+	// other.
 	request := StartRequest{
 		Flow: flow, Execution: start.Child.Execution, Input: value.Detached(call.Input), Trace: machine.ParseTrace(call.Traceparent, call.Tracestate),
 	}
@@ -83,7 +84,8 @@ func startFailed(call machine.Call, err error) (token.Outcome, error) {
 }
 
 // childExists compares an execution of that name with the start. One that this attempt started has
-// perhaps ended, with a worker whose process died before it reported the end: the report is repeated.
+// perhaps ended, with a worker whose process died before it reported the end: the report is
+// repeated.
 func (s starter) childExists(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	start := call.Start
 	item, err := s.Log.Latest(ctx, start.Child.ID())
@@ -122,8 +124,8 @@ func startedChild(state machine.State) token.Outcome {
 	))
 }
 
-// reportToParent closes the token of the step that waits for the sub-flow. It wakes the parent also if the
-// token was closed before: an earlier worker may have died between the two (rule 25).
+// reportToParent closes the token of the step that waits for the sub-flow. It wakes the parent also
+// if the token was closed before: an earlier worker may have died between the two (rule 25).
 func (c reporter) reportToParent(ctx context.Context, state machine.State) error {
 	closing := token.CloseOp{Outcome: token.Success(state.Output), By: token.ClosedByChild, At: c.Now()}
 	switch state.Status {

@@ -88,8 +88,8 @@ func (r *taskRun) run(ctx context.Context) (Disposition, error) {
 	return done, r.sendWake(ctx, r.task.Call.Log, cause)
 }
 
-// fail closes the token of a task that always meets the defect, and sends the token's wake. If the token's record is
-// damaged, no runner can close it: the wake, which reads it, ends the execution.
+// fail closes the token of a task that always meets the defect, and sends the token's wake. If the
+// token's record is damaged, no runner can close it: the wake, which reads it, ends the execution.
 func (r *taskRun) fail(ctx context.Context, cause error) error {
 	closing := token.CloseOp{Outcome: token.Failure(machine.ErrorInternal, cause.Error()), By: token.ClosedBySubmit, At: r.Now()}
 	if r.task.Await {
@@ -152,7 +152,8 @@ func (r *taskRun) callAndRecord(ctx context.Context) (token.Record, error) {
 	})
 }
 
-// untilRecorded repeats a failed update: otherwise another runner would repeat the call, or must not.
+// untilRecorded repeats a failed update: otherwise another runner would repeat the call, or must
+// not.
 func (r *taskRun) untilRecorded(ctx context.Context, update func() (token.Record, error)) (token.Record, error) {
 	for try := 1; ; try++ {
 		record, err := update()

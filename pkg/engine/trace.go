@@ -9,14 +9,15 @@ import (
 
 // Traces says which executions are traced.
 type Traces struct {
-	// Ratio is the portion of executions that are sampled of those that were started without a trace context, from 0 to 1.
-	// Others follow the context.
+	// Ratio is the portion of executions that are sampled of those that were started without a
+	// trace context, from 0 to 1. Others follow the context.
 	Ratio float64
 }
 
 // TracedCommit is a commit of a sampled execution.
 type TracedCommit struct {
-	// Before and After are the states before and after the item. Before may have no series for the first item of a lane.
+	// Before and After are the states before and after the item. Before may have no series for the
+	// first item of a lane.
 	Before, After machine.State
 	Flow          *flow.Flow // nil if it cannot be read
 	Events        []machine.Event
@@ -63,8 +64,8 @@ func (d *draft) trace(events []machine.Event) {
 // itemsOfAWake is how many items a wake adds at most, usually.
 const itemsOfAWake = 8
 
-// traceAgain reports the latest items again if the wake was redelivered: the worker that committed them may have died before their
-// spans were sent. Items that cannot be read are left out.
+// traceAgain reports the latest items again if the wake was redelivered: the worker that committed
+// them may have died before their spans were sent. Items that cannot be read are left out.
 func (h *handler) traceAgain(ctx context.Context, base Item, state machine.State) {
 	if !h.redelivered || h.traced(state) == nil {
 		return

@@ -34,16 +34,16 @@ func decoded(item Item, err error) error {
 	return &Error{code, "read the log of execution " + item.Execution.String(), err}
 }
 
-// decodedItems keeps items that were decoded. The lanes of a foreach, and each of its iterations, read the
-// item of their parent that has the collection, or the part of large values. Its decoded form is many times
-// as large as the item, so the workers of a process share it.
+// decodedItems keeps items that were decoded. The lanes of a foreach, and each of its iterations,
+// read the item of their parent that has the collection, or the part of large values. Its decoded
+// form is many times as large as the item, so the workers of a process share it.
 type decodedItems struct {
 	cache cache[any, any] // func() decodedItem by contentKey, *sharedPart by partRef
 	seed  maphash.Seed
 }
 
-// contentKey names the content of an item. An item of an execution that has expired may have had the
-// same number.
+// contentKey names the content of an item. An item of an execution that has expired may have had
+// the same number.
 type contentKey struct {
 	item    ItemKey
 	content uint64 // the hash
@@ -64,9 +64,10 @@ const (
 	decodedFactor = 58
 )
 
-// decodedSize estimates the bytes of memory of a decoded item or part. The factor is far too high for most values, so no
-// estimate takes all: the collection of a foreach stays beside the items of its lanes. Each of them would decode a copy
-// of its own otherwise. Two such collections do not stay.
+// decodedSize estimates the bytes of memory of a decoded item or part. The factor is far too high
+// for most values, so no estimate takes all: the collection of a foreach stays beside the items of
+// its lanes. Each of them would decode a copy of its own otherwise. Two such collections do not
+// stay.
 func decodedSize(encoded int) int {
 	const most = maxDecoded / 3 * 2
 	return min(encoded*decodedFactor, most)
@@ -97,8 +98,8 @@ type sharedPart struct {
 	numbered func(uint32) (value.Value, bool) // nil before it was read
 }
 
-// part returns the values of a part that is kept, or else reads it. Others that use it wait for that. An
-// error is not kept. Without a cache it reads.
+// part returns the values of a part that is kept, or else reads it. Others that use it wait for
+// that. An error is not kept. Without a cache it reads.
 func (d *decodedItems) part(ref partRef, read func() (func(uint32) (value.Value, bool), int, error)) (func(uint32) (value.Value, bool), error) {
 	if d == nil {
 		numbered, _, err := read()
@@ -118,8 +119,8 @@ func (d *decodedItems) part(ref partRef, read func() (func(uint32) (value.Value,
 	return part.numbered, nil
 }
 
-// valueLoader loads the values of an execution that are held by reference. It reads them from the items that
-// have them in full, in the execution's log or in those of its lanes.
+// valueLoader loads the values of an execution that are held by reference. It reads them from the
+// items that have them in full, in the execution's log or in those of its lanes.
 type valueLoader struct {
 	log      Log
 	decoded  *decodedItems // nil does not share
@@ -152,7 +153,8 @@ func (l *valueLoader) fill(ctx context.Context, values ...*value.Value) error {
 	return nil
 }
 
-// show is fill for a reader. A text with the reason takes the place of a value of which a part is missing or damaged.
+// show is fill for a reader. A text with the reason takes the place of a value of which a part is
+// missing or damaged.
 func (l *valueLoader) show(ctx context.Context, values ...*value.Value) error {
 	for _, v := range values {
 		switch err := l.fill(ctx, v); {
@@ -165,7 +167,8 @@ func (l *valueLoader) show(ctx context.Context, values ...*value.Value) error {
 	return nil
 }
 
-// load loads the values of the references. A value that is not where its reference says is a defect.
+// load loads the values of the references. A value that is not where its reference says is a
+// defect.
 func (l *valueLoader) load(ctx context.Context, refs []value.Ref) error {
 	if l.loaded == nil {
 		l.loaded = map[value.Ref]value.Value{}
@@ -218,8 +221,8 @@ func (l *valueLoader) readItems(ctx context.Context, refs []value.Ref) error {
 	return nil
 }
 
-// getItems returns the items with the keys, in their order. One that does not exist has no Body, and is
-// damaged for its reader.
+// getItems returns the items with the keys, in their order. One that does not exist has no Body,
+// and is damaged for its reader.
 func getItems(ctx context.Context, log Log, keys []ItemKey) ([]Item, error) {
 	found, err := log.Get(ctx, keys...)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// The lanes of a foreach read the item of their parent at the same time. It is decoded once: a list of
-// 10,000 numbers takes more than 1 MB.
+// The lanes of a foreach read the item of their parent at the same time. It is decoded once: a list
+// of 10,000 numbers takes more than 1 MB.
 func TestWorkersShareADecodedItem(t *testing.T) {
 	t.Parallel()
 	items := newDecodedItems()
@@ -53,8 +53,8 @@ func TestALargeValueStaysBesideSmallItems(t *testing.T) {
 	}
 }
 
-// The key of an item is that of another one after its execution has expired, and a damaged item has the
-// key of the undamaged one.
+// The key of an item is that of another one after its execution has expired, and a damaged item has
+// the key of the undamaged one.
 func TestADecodedItemIsOfItsContent(t *testing.T) {
 	t.Parallel()
 	items := newDecodedItems()
@@ -95,8 +95,8 @@ func (c *countedValues) LoadValue(context.Context, string) ([]byte, error) {
 	return c.data, nil
 }
 
-// The lanes of a foreach read the part that has the collection. It is read and decoded once for all of
-// them; a failed read is repeated.
+// The lanes of a foreach read the part that has the collection. It is read and decoded once for all
+// of them; a failed read is repeated.
 func TestWorkersShareALargeValue(t *testing.T) {
 	t.Parallel()
 	ref := newPartRef(NewID("flow", "run"))

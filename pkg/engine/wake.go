@@ -8,8 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// lane returns the lane that the wake names, nil if it names none or that of another log: then it is
-// forged.
+// lane returns the lane that the wake names, nil if it names none or that of another log: then it
+// is forged.
 func (w Wake) lane() *machine.Lane {
 	if lane := w.Lane; lane != nil && lane.ID() == w.Execution {
 		return lane
@@ -17,9 +17,9 @@ func (w Wake) lane() *machine.Lane {
 	return nil
 }
 
-// young reports whether the update that the wake announces may still be under way: the wake was sent less
-// than patience ago. A wake that was sent in the future is judged by the same distance: clocks differ a
-// little, and a forged wake must not be sent again forever.
+// young reports whether the update that the wake announces may still be under way: the wake was
+// sent less than patience ago. A wake that was sent in the future is judged by the same distance:
+// clocks differ a little, and a forged wake must not be sent again forever.
 func (w Wake) young(now time.Time, patience time.Duration) bool {
 	return now.Sub(w.Sent).Abs() < patience
 }
@@ -38,15 +38,16 @@ func (w Wake) isRearm() bool {
 	return slices.Contains([]string{machine.CauseRearm, machine.CauseRearmCalls, machine.CauseRearmNotices}, w.Cause)
 }
 
-// repeatsEnding reports whether a lane has decided to end but the wake for that may be lost: it died with its process, or with a
-// queue. The stop of the lane then finishes the end.
+// repeatsEnding reports whether a lane has decided to end but the wake for that may be lost: it
+// died with its process, or with a queue. The stop of the lane then finishes the end.
 func (w Wake) repeatsEnding(state machine.State) bool {
 	return w.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil
 }
 
-// bringsResult reports whether the wake is that of ended lanes or of a closed token, and the result can have
-// ended the execution. Another wake that was delivered twice may have found the result first. If its other
-// delivery deleted the message meanwhile, and the worker died, the wake of the result is all that is left.
+// bringsResult reports whether the wake is that of ended lanes or of a closed token, and the result
+// can have ended the execution. Another wake that was delivered twice may have found the result
+// first. If its other delivery deleted the message meanwhile, and the worker died, the wake of the
+// result is all that is left.
 func (w Wake) bringsResult(state machine.State) bool {
 	cause := w.Cause
 	switch {
@@ -58,9 +59,9 @@ func (w Wake) bringsResult(state machine.State) bool {
 	return machine.IsJoin(cause) || state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed
 }
 
-// executedBefore says whether the commands of a state may have been executed, for a wake that is not their own worker's. Of
-// messages that are lost only the start of a sub-flow is repeated for certain, because that changes nothing; a call that is
-// queued a second time is made a second time.
+// executedBefore says whether the commands of a state may have been executed, for a wake that is
+// not their own worker's. Of messages that are lost only the start of a sub-flow is repeated for
+// certain, because that changes nothing; a call that is queued a second time is made a second time.
 func (w Wake) executedBefore(state machine.State) machine.Executed {
 	if w.isRearm() && state.Waiting != nil && (state.Waiting.Child() != nil || w.Cause == machine.CauseRearmCalls) {
 		return machine.ExecutedQueueLost
@@ -68,7 +69,8 @@ func (w Wake) executedBefore(state machine.State) machine.Executed {
 	return machine.ExecutedMaybe
 }
 
-// onlyNotifies reports whether the wake sends the notice of a wait again and repeats nothing else: the call was made.
+// onlyNotifies reports whether the wake sends the notice of a wait again and repeats nothing else:
+// the call was made.
 func (w Wake) onlyNotifies(state machine.State) bool {
 	return w.Cause == machine.CauseRearmNotices && state.Ending == nil && state.Waiting.Submitted()
 }

@@ -40,7 +40,8 @@ const (
 	opOr   = "||"
 )
 
-// eval returns Missing for a list with a missing element, so that no comparison with the list holds.
+// eval returns Missing for a list with a missing element, so that no comparison with the list
+// holds.
 func (o *operand) eval(scope *Scope) value.Value {
 	switch o.operator {
 	case "":

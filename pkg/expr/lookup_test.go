@@ -8,7 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// held returns v as an item reads it that refers to an earlier one, and the decoder of the earlier item.
+// held returns v as an item reads it that refers to an earlier one, and the decoder of the earlier
+// item.
 func held(t *testing.T, v value.Value) (value.Value, *value.Decoder) {
 	t.Helper()
 	read := func(seq uint64, v value.Value) (value.Value, *value.Decoder) {

@@ -90,7 +90,8 @@ func (t Template) Source() value.Value {
 // Path returns the path that the whole template is, and false for others.
 func (t Template) Path() (p Path, ok bool) { return t.path, t.path.root != "" }
 
-// Names returns the names of the members of the template, if it is an object. The path of one may lead nowhere.
+// Names returns the names of the members of the template, if it is an object. The path of one may
+// lead nowhere.
 func (t Template) Names() []string {
 	if t.constant.Kind() != value.KindObject {
 		return nil

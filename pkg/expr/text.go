@@ -49,7 +49,8 @@ func (t Text) IsEmpty() bool { return len(t.parts) == 0 }
 // MissingText stands in a [Text] for a path that leads to no value.
 const MissingText = "(missing)"
 
-// Eval returns the text with the values. A text stands in it without quotes, any other value as JSON.
+// Eval returns the text with the values. A text stands in it without quotes, any other value as
+// JSON.
 func (t Text) Eval(scope *Scope) string {
 	var out strings.Builder
 	for _, part := range t.parts {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 )
 
-// thousandSteps is a flow of 1,000 steps: polls by goto, branches, retries, catches and mappings. As
-// JSON it stands in one line.
+// thousandSteps is a flow of 1,000 steps: polls by goto, branches, retries, catches and mappings.
+// As JSON it stands in one line.
 func thousandSteps(asJSON bool) string {
 	var b strings.Builder
 	for i := range 1000 / 8 {
@@ -50,7 +50,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestParseAllocatesLittle holds what makes BenchmarkParse as fast as the library allows: it makes most of them.
+// TestParseAllocatesLittle holds what makes BenchmarkParse as fast as the library allows: it makes
+// most of them.
 func TestParseAllocatesLittle(t *testing.T) { //nolint:paralleltest // AllocsPerRun counts those of all goroutines
 	for name, text := range map[string]string{"YAML": thousandSteps(false), "JSON": thousandSteps(true)} {
 		allocations := testing.AllocsPerRun(3, func() { fdl.Parse([]byte(text)) })

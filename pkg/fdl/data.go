@@ -7,7 +7,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Data are the mappings of a step, or of a flow. It implements [flow.Data]. Mappings that the definition does not have are nil.
+// Data are the mappings of a step, or of a flow. It implements [flow.Data]. Mappings that the
+// definition does not have are nil.
 type Data struct {
 	Input, Output expr.Mappings
 	// Errors are the output of a caught error. They read $local.error and $local.cause.

@@ -119,8 +119,8 @@ func (n *node) value() value.Value {
 // other cannot fill the memory.
 const maxNodes = 100_000
 
-// MaxTexts bounds the texts of a document in the same way. It is more than the texts of [MaxSize] bytes can have:
-// an escape of two bytes may stand for a character of three.
+// MaxTexts bounds the texts of a document in the same way. It is more than the texts of [MaxSize]
+// bytes can have: an escape of two bytes may stand for a character of three.
 const MaxTexts = 2 * MaxSize
 
 // MaxSize is the maximum size of a definition in bytes, with which it fits into every store: an
@@ -179,8 +179,8 @@ func (r *reader) stop(at flow.Position, format string, args ...any) {
 	r.stopped = true
 }
 
-// isText reports the first byte that is not UTF-8 and the first character that YAML rejects, or that
-// only some readers take for the end of a line.
+// isText reports the first byte that is not UTF-8 and the first character that YAML rejects, or
+// that only some readers take for the end of a line.
 func (r *reader) isText(text []byte) bool {
 	at := flow.Position{Line: 1, Column: 1}
 	for i := 0; i < len(text); {
@@ -211,7 +211,8 @@ func (r *reader) within(at flow.Position) flow.Position {
 	return at
 }
 
-// line returns the characters of a line. It decodes each line once: a definition on one line may have many problems.
+// line returns the characters of a line. It decodes each line once: a definition on one line may
+// have many problems.
 func (r *reader) line(number int) []rune {
 	if r.runes == nil {
 		r.runes = make([][]rune, len(r.lines))

@@ -18,8 +18,8 @@ func matches(name string, failure token.Outcome) bool {
 	return name == ErrorAll || failure.Matches(name)
 }
 
-// errorNames are the errors of Waitless and of calls; waitless docs errors explains them. Functions use names of their own, but none
-// that begins with "FnF." or "Token.".
+// errorNames are the errors of Waitless and of calls; waitless docs errors explains them. Functions
+// use names of their own, but none that begins with "FnF." or "Token.".
 var errorNames = []string{
 	ErrorAll, "FnF.TaskTimeout", "FnF.TaskInterrupted", "FnF.InvalidLocal", "FnF.InvalidArgument", "FnF.InvalidOutput", "FnF.ConditionNotMet",
 	"FnF.Failed", "FnF.Stopped", "FnF.ExecutionTimeout", "FnF.DataLimitExceeded", "FnF.EventLimitExceeded", "FnF.DepthLimitExceeded",
@@ -29,7 +29,8 @@ var errorNames = []string{
 	"FC.FunctionNotFound", "FC.AccessDenied", "FC.InvalidArgument",
 }
 
-// checkErrorName warns of a name that matches no error, or hardly any. The flow of a sub-flow may fail with any name.
+// checkErrorName warns of a name that matches no error, or hardly any. The flow of a sub-flow may
+// fail with any name.
 func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 	if name != ErrorAll && (strings.EqualFold(name, ErrorAll) || slices.Contains([]string{"*", "ALL", "all"}, name)) {
 		p.warn(n.pos, "error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll)
@@ -57,7 +58,8 @@ func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 	}
 }
 
-// errorMeant suggests one of the errors for a name that is misspelt or lacks the first word: FnF.Timeout.
+// errorMeant suggests one of the errors for a name that is misspelt or lacks the first word:
+// FnF.Timeout.
 func errorMeant(name string, known []string) string {
 	if hint := similar.DidYouMean(name, known); hint != "" {
 		return hint

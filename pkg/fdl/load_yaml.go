@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// LoadYAML is [yaml.Load] in linear time. The library compares each key of a mapping with each other, and has an error
-// for each pair; LoadYAML reports the first repeated key.
+// LoadYAML is [yaml.Load] in linear time. The library compares each key of a mapping with each
+// other, and has an error for each pair; LoadYAML reports the first repeated key.
 func LoadYAML(text []byte, into any, options ...yaml.Option) error {
 	var document yaml.Node
 	if err := yaml.Load(text, &document); err != nil {

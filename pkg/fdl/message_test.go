@@ -17,7 +17,8 @@ func TestStrictMessages(t *testing.T) {
 	}
 }
 
-// A message that lacks a param is reported with the service's name of it, and with the misspelt one.
+// A message that lacks a param is reported with the service's name of it, and with the misspelt
+// one.
 func TestMessagesWithoutParams(t *testing.T) {
 	t.Parallel()
 	for params, want := range map[string]string{

@@ -16,7 +16,8 @@ var update = flag.Bool("update", false, "write the answers to the flows of mista
 
 const mistakes = "../cli/testdata/mistakes"
 
-// TestMistakes parses flows with one common mistake each. What it reports is also what the command prints.
+// TestMistakes parses flows with one common mistake each. What it reports is also what the command
+// prints.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
 	if *update && os.Getenv("CI") != "" {

@@ -99,8 +99,8 @@ func (p *parser) isOtherLanguage(root *node) bool {
 	return false
 }
 
-// isNoFlow reports a document without any field that flows must have. Settings and links name files by path, so the document
-// may be a secret: the only problem has no excerpt of it.
+// isNoFlow reports a document without any field that flows must have. Settings and links name files
+// by path, so the document may be a secret: the only problem has no excerpt of it.
 func (p *parser) isNoFlow(root *node) bool {
 	flow := findElement("flow")
 	isRequired := func(e entry) bool {
@@ -159,7 +159,8 @@ func (p *parser) oneOf(n *node, what string, allowed []string) string {
 	return text
 }
 
-// didYouMean is [DidYouMean] for the first [MaxProblems] problems. More are not reported, and comparing names takes long.
+// didYouMean is [DidYouMean] for the first [MaxProblems] problems. More are not reported, and
+// comparing names takes long.
 func (p *parser) didYouMean(found string, names []string) string {
 	p.suggested++
 	if p.closest(found, names) == "" {
@@ -211,7 +212,8 @@ func (p *parser) strict(at flow.Position, format string, args ...any) {
 	p.flow.Extensions = append(p.flow.Extensions, flow.NewProblem(flow.SeverityStrict, at, format, args...))
 }
 
-// rootInText is a root of a path in the middle of a text, also in the spelling of other languages: $.name, ${input.name}.
+// rootInText is a root of a path in the middle of a text, also in the spelling of other languages:
+// $.name, ${input.name}.
 var rootInText = compiled(`\$(?:input|local|context)\b|\$\.[A-Za-z_]|[{$]\{\s*(?:input|local|context)\.[A-Za-z_]`)
 
 // pathsInside warns of a constant with a path inside, which is not replaced by its value.
@@ -235,8 +237,8 @@ var fileEndings = []string{
 	"xlsx", "xml", "yaml", "yml", "zip",
 }
 
-// pathMeant returns the path that the text means in the spelling of another language, "" for none: $input.name for
-// input.name, {{input.name}} and ${input.name}.
+// pathMeant returns the path that the text means in the spelling of another language, "" for none:
+// $input.name for input.name, {{input.name}} and ${input.name}.
 func pathMeant(text string) string {
 	inside := text
 	if found := inBraces().FindStringSubmatch(text); found != nil {

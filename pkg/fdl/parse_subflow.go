@@ -22,8 +22,8 @@ func subflowOf(params *node) string {
 	return ""
 }
 
-// subflowParams checks the parameters of a sub-flow's start and returns them with their defaults. n may
-// be nil.
+// subflowParams checks the parameters of a sub-flow's start and returns them with their defaults. n
+// may be nil.
 func (p *parser) subflowParams(n *node, resource flow.Resource) value.Value {
 	params := value.Object(value.Member{Key: flow.ParamInput, Value: value.String("$")})
 	if resource.Flow != "" {

@@ -130,8 +130,8 @@ func (p *parser) placeholders(n *node, resource flow.Resource) {
 	}
 }
 
-// action reads an action. It corrects a misspelt action of a job after reporting it. A text in the form of operations is such a
-// misspelling only if the task has a pattern of jobs.
+// action reads an action. It corrects a misspelt action of a job after reporting it. A text in the
+// form of operations is such a misspelling only if the task has a pattern of jobs.
 func (p *parser) action(n *node, f *fields) flow.Resource {
 	if n == nil {
 		return flow.Resource{}
@@ -215,8 +215,8 @@ func (p *parser) account(f *fields, resource flow.Resource) expr.Template {
 	})
 }
 
-// stopJob reports whether the step stops its job. A job can be stopped only if the step waits for its end and the
-// service has an operation for it.
+// stopJob reports whether the step stops its job. A job can be stopped only if the step waits for
+// its end and the service has an operation for it.
 func (p *parser) stopJob(task *flow.Task, f *fields) bool {
 	stop := f.boolean("stopJob")
 	if !stop || task.Resource.Text == "" {

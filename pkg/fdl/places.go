@@ -27,8 +27,8 @@ func PositionOf(text []byte, path ...string) flow.Position {
 	return n.pos
 }
 
-// placesIn returns a [flow.Task.ParamPlaces] for n: a member is at its key. A path without a value leads to the last value on
-// the way.
+// placesIn returns a [flow.Task.ParamPlaces] for n: a member is at its key. A path without a value
+// leads to the last value on the way.
 func placesIn(n *node) func() func(path []string) flow.Position {
 	if n == nil {
 		return nil

@@ -12,8 +12,9 @@ import (
 // operationForm is the form of operations. [flow.Flow.CheckActions] checks that they exist.
 var operationForm = compiled(`^[a-z][a-z0-9-]*:[A-Z][A-Za-z0-9]*$`)
 
-// operationMeant returns the operation that a text in another spelling means, "" for none: "dynamodb:PutItem" for "DynamoDB:putItem"
-// and "dynamodb:put-item". It does not know which operations there are.
+// operationMeant returns the operation that a text in another spelling means, "" for none:
+// "dynamodb:PutItem" for "DynamoDB:putItem" and "dynamodb:put-item". It does not know which
+// operations there are.
 func operationMeant(text string) string {
 	service, name, _ := strings.Cut(text, ":")
 	words := strings.FieldsFunc(name, func(c rune) bool { return c == '-' || c == '_' })

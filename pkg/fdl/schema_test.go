@@ -126,8 +126,8 @@ func writeActions(t *testing.T, actions []string) {
 	}
 }
 
-// TestSchemaAcceptsFlows holds the flows of the samples and of the scenarios that the parser accepts
-// against the schema.
+// TestSchemaAcceptsFlows holds the flows of the samples and of the scenarios that the parser
+// accepts against the schema.
 func TestSchemaAcceptsFlows(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
@@ -175,8 +175,8 @@ func addScenarioFlows(t *testing.T, flows map[string][]byte) {
 	}
 }
 
-// notInSchema are mistakes that no schema can express: of the text of a value, of YAML itself, of names
-// in two places, or of what belongs to a resource.
+// notInSchema are mistakes that no schema can express: of the text of a value, of YAML itself, of
+// names in two places, or of what belongs to a resource.
 var notInSchema = []string{
 	"condition-and", "condition-chained", "condition-or", "condition-parenthesis", "condition-single-equals", "condition-single-quotes",
 	"condition-unknown-root", "condition-null", "documents-two",

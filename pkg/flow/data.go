@@ -6,16 +6,19 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Data says how values go into a step, or a flow, and out of it. Each language has its own. The methods depend on the frame alone,
-// so a repeated attempt computes the same values.
+// Data says how values go into a step, or a flow, and out of it. Each language has its own. The
+// methods depend on the frame alone, so a repeated attempt computes the same values.
 type Data interface {
-	// Enter returns the input. The frame has the values of the series around the step, or the input of the execution.
+	// Enter returns the input. The frame has the values of the series around the step, or the input
+	// of the execution.
 	Enter(f *Frame) value.Value
-	// Leave returns the output. The frame has the input, and the result of the step as its local value.
+	// Leave returns the output. The frame has the input, and the result of the step as its local
+	// value.
 	Leave(f *Frame) value.Value
 	// Caught returns the output of a step if a catch handles its failure.
 	Caught(f *Frame, failure token.Outcome) value.Value
-	// ReadsResult reports whether Leave reads the local value. The lanes of a fork keep their outputs only then.
+	// ReadsResult reports whether Leave reads the local value. The lanes of a fork keep their
+	// outputs only then.
 	ReadsResult() bool
 	// ReadsAttempt reports whether Enter reads the context, which each attempt of a task has anew.
 	ReadsAttempt() bool
@@ -31,7 +34,8 @@ type Frame struct {
 
 // Surroundings are the parts of a [Frame] beside its values.
 type Surroundings interface {
-	// Context returns the context. It makes a token for the attempt, so it is only called if the context is read.
+	// Context returns the context. It makes a token for the attempt, so it is only called if the
+	// context is read.
 	Context() Context
 	// Missing reports a source without a value; its target is left out. Field is the field of the
 	// definition that has the source.
@@ -53,11 +57,13 @@ type StepContext struct {
 	Event int // enters or leaves the step
 	// Key is the idempotency key of a task's attempt, "" for other steps.
 	Key string
-	// Token and CallbackURL are missing unless the task waits for a callback, and there is an address for callbacks.
+	// Token and CallbackURL are missing unless the task waits for a callback, and there is an
+	// address for callbacks.
 	Token, CallbackURL value.Value
 }
 
-// Condition is a condition on the input of a choice, or on the result of a poll, as Self of the scope.
+// Condition is a condition on the input of a choice, or on the result of a poll, as Self of the
+// scope.
 type Condition interface {
 	Holds(scope *expr.Scope) bool
 }

@@ -51,7 +51,8 @@ type Step struct {
 	Kind     Kind
 }
 
-// IsFork reports whether the step runs other steps side by side: whether it is a parallel or a foreach.
+// IsFork reports whether the step runs other steps side by side: whether it is a parallel or a
+// foreach.
 func (s *Step) IsFork() bool {
 	switch s.Kind.(type) {
 	case *Parallel, *Foreach:
@@ -84,12 +85,13 @@ type (
 	Task struct {
 		Resource Resource
 		At       Position // where the definition has the resource or the action
-		// ParamPlaces returns a function that finds the position in Params of a path of keys and numbers. It is nil
-		// without Params.
+		// ParamPlaces returns a function that finds the position in Params of a path of keys and
+		// numbers. It is nil without Params.
 		ParamPlaces func() func(path []string) Position
 		// Params are the parameters of the job or the operation, evaluated on the step's input.
 		Params expr.Template
-		// Account is the account of AWS that the job runs in, missing for the stack's. It is evaluated as Params are.
+		// Account is the account of AWS that the job runs in, missing for the stack's. It is
+		// evaluated as Params are.
 		Account expr.Template
 		Pattern Pattern
 		// Timeout is how long an attempt may take, 0 when the flow sets no limit.
@@ -100,8 +102,8 @@ type (
 		// AtMostOnce says that an attempt with an unknown outcome fails instead of repeating the
 		// call.
 		AtMostOnce bool
-		// StopJob says that the job is stopped if the execution stops, or ends the step's branch, before
-		// the job ends.
+		// StopJob says that the job is stopped if the execution stops, or ends the step's branch,
+		// before the job ends.
 		StopJob bool
 		// Signed says that a callback must sign its body.
 		Signed bool

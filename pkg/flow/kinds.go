@@ -8,8 +8,9 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// CheckKinds returns the problems of the custom kinds that the tasks of a flow name and that are not declared, in the order of their
-// positions. Where says where kinds are declared, for the message.
+// CheckKinds returns the problems of the custom kinds that the tasks of a flow name and that are
+// not declared, in the order of their positions. Where says where kinds are declared, for the
+// message.
 func (f *Flow) CheckKinds(declared []string, where string) Problems {
 	var problems Problems
 	for _, task := range f.Tasks() {

@@ -30,10 +30,11 @@ type ActionMistake struct {
 	Warning bool
 }
 
-// CheckActions returns the problems of the actions of a flow's tasks, in the order of their positions. This package does not know
-// the operations of services: check returns the mistakes of an action, such as "dynamodb:PutItem", with its params. In params, texts
-// that begin with "$" are paths. Check suggests names with suggest, which stops at [MaxProblems]: more are not reported, and
-// comparing names takes long.
+// CheckActions returns the problems of the actions of a flow's tasks, in the order of their
+// positions. This package does not know the operations of services: check returns the mistakes of
+// an action, such as "dynamodb:PutItem", with its params. In params, texts that begin with "$" are
+// paths. Check suggests names with suggest, which stops at [MaxProblems]: more are not reported,
+// and comparing names takes long.
 func (f *Flow) CheckActions(check func(action string, params value.Value, suggest Suggest) []ActionMistake) Problems {
 	var problems Problems
 	suggested := 0

@@ -96,7 +96,8 @@ func Count(n int, thing string) string {
 	return fmt.Sprint(n, " ", thing)
 }
 
-// Compare returns a negative number if p is before q in the text, and a positive one if it is behind.
+// Compare returns a negative number if p is before q in the text, and a positive one if it is
+// behind.
 func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }

@@ -6,11 +6,11 @@ import "strings"
 type Resource struct {
 	// Text is the resource, or the action, as the flow writes it.
 	Text string
-	// Kind is the kind of the job that the function [StartJob] starts, "" for other functions. Whether a custom kind is
-	// declared is not known here; see [Flow.CheckKinds].
+	// Kind is the kind of the job that the function [StartJob] starts, "" for other functions.
+	// Whether a custom kind is declared is not known here; see [Flow.CheckKinds].
 	Kind string
-	// Operation is the operation of a service of AWS that the function [CallService] calls, "" for other functions:
-	// "dynamodb:PutItem".
+	// Operation is the operation of a service of AWS that the function [CallService] calls, "" for
+	// other functions: "dynamodb:PutItem".
 	Operation string
 	// Service is the Function Compute service. It is "" for Lambda and for Function Compute 3.0.
 	Service string

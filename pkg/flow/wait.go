@@ -46,7 +46,8 @@ func (w *Wait) notTooFar(t, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-// ParseDuration returns a number of whole seconds as a duration, and false unless v is one from 0 to most.
+// ParseDuration returns a number of whole seconds as a duration, and false unless v is one from 0
+// to most.
 func ParseDuration(v value.Value, most time.Duration) (d time.Duration, ok bool) {
 	seconds, ok := v.Int64()
 	if !ok || seconds < 0 || seconds > int64(most/time.Second) {

@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Coverage says which parts of a flow executions went through: its steps, the branches of its choices, its retries
-// and the entries of its catches. The zero value covers nothing of no flow.
+// Coverage says which parts of a flow executions went through: its steps, the branches of its
+// choices, its retries and the entries of its catches. The zero value covers nothing of no flow.
 type Coverage struct {
 	parts []string // all, in the order of the flow
 	met   map[string]bool
@@ -45,7 +45,8 @@ func partsOf(def *flow.Flow) (parts []string) {
 	return parts
 }
 
-// branchOf names a branch of a choice. The one behind the last is for inputs that meet no condition.
+// branchOf names a branch of a choice. The one behind the last is for inputs that meet no
+// condition.
 func branchOf(step *flow.Step, choice *flow.Choice, i int) string {
 	if i == len(choice.Branches) {
 		return fmt.Sprintf("choice %s: otherwise", step.Name)
@@ -134,8 +135,8 @@ func covered(def *flow.Flow, events []machine.Event) Coverage {
 	return c
 }
 
-// mayMatch reports whether the errors of a policy or an entry name an error. The history does not tell exceptions of functions, which have
-// more than one name, from other errors.
+// mayMatch reports whether the errors of a policy or an entry name an error. The history does not
+// tell exceptions of functions, which have more than one name, from other errors.
 func mayMatch(errors []string, name string) bool {
 	return slices.ContainsFunc(errors, func(e string) bool {
 		return e == fdl.ErrorAll || e == name || e == "FC."+name || e == token.ErrorFunction
@@ -154,8 +155,8 @@ func (c Coverage) And(other Coverage) Coverage {
 // Count returns how many parts there are, and how many of them were met.
 func (c Coverage) Count() (met, all int) { return len(c.parts) - len(c.Missing()), len(c.parts) }
 
-// Missing returns the parts that were not met: "step Retry", "choice Done: $.ok == true", "retry Call: FnF.ALL",
-// "catch Call: FnF.ALL".
+// Missing returns the parts that were not met: "step Retry", "choice Done: $.ok == true", "retry
+// Call: FnF.ALL", "catch Call: FnF.ALL".
 func (c Coverage) Missing() (missing []string) {
 	for _, part := range c.parts {
 		if !c.met[part] {

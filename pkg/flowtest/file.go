@@ -106,8 +106,8 @@ type (
 //	    inputs: {Ship: [{order: 7}]}                                # call by call; an omitted member may have any value
 //	    waits: Approve         # for the step nothing ends
 //
-// A file of tests may come from another person: the files that it names are in its folder or below, also by links. The error names
-// the file.
+// A file of tests may come from another person: the files that it names are in its folder or below,
+// also by links. The error names the file.
 func ParseFile(path string) ([]Case, error) {
 	files := folder(filepath.Dir(path))
 	text, err := fs.ReadFile(files, filepath.Base(path))
@@ -220,8 +220,8 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 	return c, c.addFunctions(fields.Functions)
 }
 
-// folder has the regular files in a folder and below. A link that leads out of it is not followed, and a named pipe is not
-// opened: that would wait.
+// folder has the regular files in a folder and below. A link that leads out of it is not followed,
+// and a named pipe is not opened: that would wait.
 type folder string
 
 // Open implements [fs.FS].
@@ -443,7 +443,8 @@ func (w want) differences(r Result) (all []string) {
 	return all
 }
 
-// inputsDiffer compares the inputs of the first calls of a step, in their order, with the wanted ones.
+// inputsDiffer compares the inputs of the first calls of a step, in their order, with the wanted
+// ones.
 func (w want) inputsDiffer(step string, r Result) (all []string) {
 	calls := slices.DeleteFunc(slices.Clone(r.Calls), func(call Call) bool { return call.Step != step })
 	for i, input := range w.Inputs[step] {

@@ -1,6 +1,6 @@
-// Package flowtest runs flows in tests: in memory, in virtual time, with stand-ins for functions and
-// scripted outcomes for callbacks and jobs. Waits of days take microseconds, and a test has the same
-// result each time.
+// Package flowtest runs flows in tests: in memory, in virtual time, with stand-ins for functions
+// and scripted outcomes for callbacks and jobs. Waits of days take microseconds, and a test has the
+// same result each time.
 //
 //	result, err := flowtest.Test{
 //		Flow:    definition,
@@ -49,8 +49,9 @@ type Test struct {
 	Input any
 	// Now is when the execution starts; the zero instant is [DefaultNow].
 	Now time.Time
-	// Functions stand for functions, by FUNCTION or SERVICE/FUNCTION, or by the name of a step, which takes
-	// precedence. Others are the built-in ones: StartJob, GetJobStatus, echo. A call of any other ends the test.
+	// Functions stand for functions, by FUNCTION or SERVICE/FUNCTION, or by the name of a step,
+	// which takes precedence. Others are the built-in ones: StartJob, GetJobStatus, echo. A call of
+	// any other ends the test.
 	Functions map[string]Function
 	// Actions are the actions with simulated jobs: "batch:SubmitJob". The jobs' ends come from
 	// Events, or from the simulation.
@@ -72,8 +73,8 @@ type Test struct {
 // DefaultNow is when executions start.
 var DefaultNow = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Function is a stand-in. The result is encoded as JSON and must be an object. An [*Error] is an exception of the
-// function; any other error ends the test.
+// Function is a stand-in. The result is encoded as JSON and must be an object. An [*Error] is an
+// exception of the function; any other error ends the test.
 type Function func(Call) (any, error)
 
 // Call is a call of a function.
@@ -103,7 +104,8 @@ type Answer struct {
 	Error, Cause string
 	// Choice is the label of a choice of the step, in place of Output.
 	Choice string
-	// Heartbeats come these times after the submission. An answer with heartbeats alone never closes the token.
+	// Heartbeats come these times after the submission. An answer with heartbeats alone never
+	// closes the token.
 	Heartbeats []time.Duration
 }
 
@@ -122,7 +124,8 @@ type Result struct {
 	Elapsed      time.Duration
 	// Calls are the calls of functions, in their order.
 	Calls []Call
-	// Waits is the step for which the execution waits if nothing is left that could end it; its Status is then Running.
+	// Waits is the step for which the execution waits if nothing is left that could end it; its
+	// Status is then Running.
 	Waits string
 	// UnusedAnswers are the answers that no step waited for.
 	UnusedAnswers []string

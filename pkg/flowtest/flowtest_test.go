@@ -38,7 +38,8 @@ func shipped(flowtest.Call) (any, error) { return map[string]any{"shipped": true
 
 func asked(flowtest.Call) (any, error) { return map[string]any{}, nil }
 
-// TestATestOfThreeDays waits three days, and two hours for an approval. It does so twice, with the same result.
+// TestATestOfThreeDays waits three days, and two hours for an approval. It does so twice, with the
+// same result.
 func TestATestOfThreeDays(t *testing.T) {
 	t.Parallel()
 	var results []flowtest.Result
@@ -132,7 +133,8 @@ steps:
   outputMappings: [{target: all, source: "$local[*].n"}]
 `
 
-// TestIterationsCallInTheirOrder runs iterations side by side. Their calls have one order nevertheless.
+// TestIterationsCallInTheirOrder runs iterations side by side. Their calls have one order
+// nevertheless.
 func TestIterationsCallInTheirOrder(t *testing.T) {
 	t.Parallel()
 	for range 20 {
@@ -150,7 +152,8 @@ func TestIterationsCallInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestFunctionsWithoutStandIns needs a stand-in only for what is called, and none for a built-in function.
+// TestFunctionsWithoutStandIns needs a stand-in only for what is called, and none for a built-in
+// function.
 func TestFunctionsWithoutStandIns(t *testing.T) {
 	t.Parallel()
 	got, err := flowtest.Test{Flow: []byte(approval), Functions: map[string]flowtest.Function{"ask": asked}}.Run(t.Context())
@@ -169,7 +172,8 @@ func TestFunctionsWithoutStandIns(t *testing.T) {
 	}
 }
 
-// TestFailedCalls has calls that fail on their way to the function, with the names that retries and catches have for that.
+// TestFailedCalls has calls that fail on their way to the function, with the names that retries and
+// catches have for that.
 func TestFailedCalls(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"FC.ResourceThrottled", "FnF.TaskTimeout"} {
@@ -491,7 +495,8 @@ func TestFilesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestWantsOfWhatIsNotThere finds mistakes that would let a test pass, or fail for another reason than the flow.
+// TestWantsOfWhatIsNotThere finds mistakes that would let a test pass, or fail for another reason
+// than the flow.
 func TestWantsOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -521,7 +526,8 @@ func TestWantsOfWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// TestFilesElsewhereAreNotRead: a file of tests may come from another person, and a message about a file shows parts of it.
+// TestFilesElsewhereAreNotRead: a file of tests may come from another person, and a message about a
+// file shows parts of it.
 func TestFilesElsewhereAreNotRead(t *testing.T) {
 	t.Parallel()
 	outside, dir := t.TempDir(), t.TempDir()
@@ -598,7 +604,8 @@ func TestTimesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestLongOutputsAreCompared compares two outputs of 5,000 lines each. A table of all pairs of lines would take 200 MB.
+// TestLongOutputsAreCompared compares two outputs of 5,000 lines each. A table of all pairs of
+// lines would take 200 MB.
 func TestLongOutputsAreCompared(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -640,8 +647,8 @@ func TestThePageInTheReference(t *testing.T) {
 	}
 }
 
-// TestIterationsThatWaitHaveOneOrder runs iterations that wait for a job, a sub-flow or a callback side by side. They
-// have one order nevertheless.
+// TestIterationsThatWaitHaveOneOrder runs iterations that wait for a job, a sub-flow or a callback
+// side by side. They have one order nevertheless.
 func TestIterationsThatWaitHaveOneOrder(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]string{

@@ -27,7 +27,8 @@ var athenaQuery = Kind{
 		rights: rights{
 			start: []right{
 				{"athena:StartQueryExecution", []string{"athena:REGION:ACCOUNT:workgroup/*"}},
-				// Athena reads the catalog and the data, and writes the result, with the rights of its caller.
+				// Athena reads the catalog and the data, and writes the result, with the rights of
+				// its caller.
 				{"glue:GetDatabase", []string{"glue:REGION:ACCOUNT:catalog", "glue:REGION:ACCOUNT:database/*"}},
 				{"glue:GetTable", []string{"glue:REGION:ACCOUNT:catalog", "glue:REGION:ACCOUNT:database/*", "glue:REGION:ACCOUNT:table/*"}},
 				{"glue:GetPartitions", []string{"glue:REGION:ACCOUNT:catalog", "glue:REGION:ACCOUNT:database/*", "glue:REGION:ACCOUNT:table/*"}},

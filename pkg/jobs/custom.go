@@ -24,7 +24,8 @@ func IsCustom(name string) bool {
 	return strings.HasPrefix(name, CustomService+":") && customForm.MatchString(name)
 }
 
-// Custom reports whether the jobs of this kind are started and described by a Lambda function of the user.
+// Custom reports whether the jobs of this kind are started and described by a Lambda function of
+// the user.
 func (k Kind) Custom() bool { return k.Service == CustomService }
 
 // The statuses of custom jobs.
@@ -68,7 +69,8 @@ func customKind(name string) Kind {
 
 var invokeFunction = right{"lambda:InvokeFunction", []string{"lambda:REGION:ACCOUNT:function:*"}}
 
-// CustomStart returns the request with which the function of a custom kind starts a job with these params.
+// CustomStart returns the request with which the function of a custom kind starts a job with these
+// params.
 func (k Kind) CustomStart(params []byte) []byte {
 	return encode(struct {
 		Action string          `json:"action"`
@@ -79,31 +81,37 @@ func (k Kind) CustomStart(params []byte) []byte {
 
 // Declaration declares a custom kind.
 type Declaration struct {
-	// Function is the Lambda function that starts, describes and stops the jobs: its ARN, with or without a version or an alias.
+	// Function is the Lambda function that starts, describes and stops the jobs: its ARN, with or
+	// without a version or an alias.
 	Function string `json:"function,omitempty"`
 	// Event describes the event that reports the end of a job, nil if no event does.
 	Event *DeclaredEvent `json:"event,omitempty"`
 }
 
-// DeclaredEvent describes an event which reports that a job of a custom kind may have ended. The function is asked whether it did,
-// because every principal that may send events chooses their content.
+// DeclaredEvent describes an event which reports that a job of a custom kind may have ended. The
+// function is asked whether it did, because every principal that may send events chooses their
+// content.
 type DeclaredEvent struct {
 	Source     string `json:"source"`
 	DetailType string `json:"detail-type"`
 	// ID is the path of the job_id: "detail.job".
 	ID string `json:"id"`
-	// Status is the path of the status below the detail, "detail.state". Without it each event reports an end.
+	// Status is the path of the status below the detail, "detail.state". Without it each event
+	// reports an end.
 	Status string `json:"status,omitempty"`
-	// Succeeded, Failed and Stopped are the statuses of ended jobs. Events with other statuses are ignored.
+	// Succeeded, Failed and Stopped are the statuses of ended jobs. Events with other statuses are
+	// ignored.
 	Succeeded []string `json:"succeeded,omitempty"`
 	Failed    []string `json:"failed,omitempty"`
 	Stopped   []string `json:"stopped,omitempty"`
 }
 
-// Table has the kinds of this package and the custom kinds that a user declared. The zero Table has no custom kind.
+// Table has the kinds of this package and the custom kinds that a user declared. The zero Table has
+// no custom kind.
 type Table struct{ custom []Kind }
 
-// NewTable returns the kinds of this package with these custom ones, by their names. The error names each mistake.
+// NewTable returns the kinds of this package with these custom ones, by their names. The error
+// names each mistake.
 func NewTable(declared map[string]Declaration) (Table, error) {
 	var t Table
 	var wrong []string
@@ -121,8 +129,8 @@ func NewTable(declared map[string]Declaration) (Table, error) {
 	return t, nil
 }
 
-// ParseTable reads the declarations of a deployed stack: an object with the name of each kind and its [Declaration]. Each names its
-// function. Empty text declares none.
+// ParseTable reads the declarations of a deployed stack: an object with the name of each kind and
+// its [Declaration]. Each names its function. Empty text declares none.
 func ParseTable(text string) (Table, error) {
 	members, err := ObjectMembers("the declaration of the kinds", []byte(text))
 	if err != nil {
@@ -219,7 +227,8 @@ func isDetailType(text string) bool {
 	return ok
 }
 
-// paths returns the places of the members of the event. If the event has no status, its detail-type reports the end.
+// paths returns the places of the members of the event. If the event has no status, its detail-type
+// reports the end.
 func (e *DeclaredEvent) paths() event {
 	at := event{key: path(e.ID), id: path(e.ID), hint: true, words: map[string]string{}}
 	if e.Status == "" {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestParseTableReportsMistakes: a declaration that cannot be right is rejected when the function starts.
+// TestParseTableReportsMistakes: a declaration that cannot be right is rejected when the function
+// starts.
 func TestParseTableReportsMistakes(t *testing.T) {
 	t.Parallel()
 	const arn = `"function":"arn:aws:lambda:eu-central-1:111122223333:function:render"`
@@ -45,7 +46,8 @@ func TestParseTableReportsMistakes(t *testing.T) {
 	}
 }
 
-// TestCustomKindsAreFound: each custom kind is found by its name, which is its action; a declared one has its function.
+// TestCustomKindsAreFound: each custom kind is found by its name, which is its action; a declared
+// one has its function.
 func TestCustomKindsAreFound(t *testing.T) {
 	t.Parallel()
 	table := declared(t)
@@ -70,7 +72,8 @@ func TestCustomKindsAreFound(t *testing.T) {
 	}
 }
 
-// TestCustomEventsNeedTheirSource: events of another source, or of an undeclared kind, tell nothing.
+// TestCustomEventsNeedTheirSource: events of another source, or of an undeclared kind, tell
+// nothing.
 func TestCustomEventsNeedTheirSource(t *testing.T) {
 	t.Parallel()
 	text := file(t, "custom:render-video", "success.event.json")
@@ -90,7 +93,8 @@ func TestCustomEventsNeedTheirSource(t *testing.T) {
 	}
 }
 
-// TestCustomDescriptions: a status that the function cannot mean is an error, because the wait would never end.
+// TestCustomDescriptions: a status that the function cannot mean is an error, because the wait
+// would never end.
 func TestCustomDescriptions(t *testing.T) {
 	t.Parallel()
 	kind, _ := Find("custom:a")
@@ -113,7 +117,8 @@ func TestCustomDescriptions(t *testing.T) {
 	}
 }
 
-// TestCustomIDsDoNotNameTheAccount: the id of a custom job may be the ARN of anything, and its function runs in the account of the caller.
+// TestCustomIDsDoNotNameTheAccount: the id of a custom job may be the ARN of anything, and its
+// function runs in the account of the caller.
 func TestCustomIDsDoNotNameTheAccount(t *testing.T) {
 	t.Parallel()
 	const id = "arn:aws:mediaconvert:us-east-1:999988887777:jobs/1"

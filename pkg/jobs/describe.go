@@ -23,8 +23,8 @@ type describeSpec struct {
 	key, status, at path
 	began           []path        // the first path that exists
 	drift           time.Duration // how much the service's times of one begin may differ
-	// busy is the path of a resource's own status, if the job's status is the status of the last run.
-	// idle is its value while no run goes on.
+	// busy is the path of a resource's own status, if the job's status is the status of the last
+	// run. idle is its value while no run goes on.
 	busy path
 	idle string
 	// running is the only status of a job that goes on, empty if any other than the final ones is.
@@ -67,7 +67,8 @@ type report struct {
 
 func (d *describeSpec) finals() []string { return slices.Concat(d.success, d.failure, d.stopped) }
 
-// lacksOutput reports whether the event of a success left out an output that is too large for events.
+// lacksOutput reports whether the event of a success left out an output that is too large for
+// events.
 func (d *describeSpec) lacksOutput(detail any, word string) bool {
 	i := slices.IndexFunc(d.output, func(f field) bool { return f.name == d.jsonText })
 	return i >= 0 && slices.Contains(d.success, word) && d.output[i].path.in(detail) == nil
@@ -145,7 +146,8 @@ func (d *describeSpec) hasStatus(word string) bool {
 	return d.running == "" || word == d.running || slices.Contains(d.finals(), word)
 }
 
-// word returns the service's word for the status. A resource that is busy has the run before in its description.
+// word returns the service's word for the status. A resource that is busy has the run before in its
+// description.
 func (d *describeSpec) word(job any) string {
 	if d.isBusy(job) {
 		return d.busy.text(job)

@@ -47,7 +47,8 @@ var dmsTask = Kind{
 
 var dmsForm = formOf(`^arn:[a-z-]+:dms:[a-z0-9-]+:[0-9]*:task:[0-9A-Za-z-]+$`, maxARN)
 
-// dmsDrift is less than a task or a replication takes to start, so two of its runs do not begin so close together.
+// dmsDrift is less than a task or a replication takes to start, so two of its runs do not begin so
+// close together.
 const dmsDrift = 30 * time.Second
 
 // dmsReasons say why a task, or a serverless replication, stopped.

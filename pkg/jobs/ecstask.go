@@ -35,8 +35,9 @@ var ecsTask = Kind{
 	},
 }
 
-// endOfTask returns how a stopped task ended. It succeeded if its containers ended by themselves and all of them
-// have the exit code 0: neither events nor descriptions tell which of them are essential.
+// endOfTask returns how a stopped task ended. It succeeded if its containers ended by themselves
+// and all of them have the exit code 0: neither events nor descriptions tell which of them are
+// essential.
 func endOfTask(task any) (status Status, error string) {
 	failed := func(code any) bool { return code != json.Number("0") }
 	codes := path("exitCode").all(task, "containers")

@@ -64,7 +64,8 @@ var (
 //   - The account and the region of the event must be the account and the region of the job.
 func ReadEvent(text []byte) (Key, Sighting, error) { return Table{}.ReadEvent(text) }
 
-// ReadEvent is [ReadEvent] for the kinds of the table. The source of an event of a custom kind is the declared one.
+// ReadEvent is [ReadEvent] for the kinds of the table. The source of an event of a custom kind is
+// the declared one.
 func (t Table) ReadEvent(text []byte) (Key, Sighting, error) {
 	document, err := readMessage(text)
 	if err != nil {
@@ -92,8 +93,9 @@ func (e *UnknownEventError) Error() string {
 	return fmt.Sprintf("the event has the %s %s, which no kind of jobs has", e.Member, strconv.Quote(Shortened(e.Found)))
 }
 
-// CheckEvent returns an error if the text is not an event, or an [*UnknownEventError] if no kind has events like it. An event that
-// does not say that a job ended has none, nor has one of a source of the user's own, which a custom kind may have.
+// CheckEvent returns an error if the text is not an event, or an [*UnknownEventError] if no kind
+// has events like it. An event that does not say that a job ended has none, nor has one of a source
+// of the user's own, which a custom kind may have.
 func CheckEvent(text []byte) error {
 	document, err := readMessage(text)
 	if err != nil {

@@ -18,18 +18,20 @@ var update = flag.Bool("update", false, "write the expected.txt of each kind ins
 
 // kindsFolder has a folder for each kind with events or with a start:
 //
-//   - success, failure and ignored.event.json, and others: events as EventBridge delivers them. An ignored one
-//     says nothing about an end.
+//   - success, failure and ignored.event.json, and others: events as EventBridge delivers them. An
+//     ignored one says nothing about an end.
 //   - start.params.json and start.response.json: a start as the service takes it and responds.
 //   - described.running, described.success and described.failure.json, and others: descriptions.
 //   - SOURCE.md: where the forms of these files come from.
 //   - roundtrip.json: such a job on an emulator, for package services, or why there is none.
-//   - expected.txt: what the row of the kind reads in them, and its rights. Run the test with -update and review it.
+//   - expected.txt: what the row of the kind reads in them, and its rights. Run the test with
+//     -update and review it.
 //
 // All files of a folder are about one job.
 const kindsFolder = "testdata/kinds"
 
-// folderOf returns the folder of a kind. A custom kind has a declaration.json beside the other files, and no round trip.
+// folderOf returns the folder of a kind. A custom kind has a declaration.json beside the other
+// files, and no round trip.
 func folderOf(kind string) string {
 	if name, ok := strings.CutPrefix(kind, "custom:"); ok {
 		return filepath.Join("testdata/custom", name)
@@ -192,8 +194,8 @@ func (r *reader) know(name string, key Key, id string) {
 	}
 }
 
-// readStart reads a start that is made with an idempotency key, and what a description and a stop of its job
-// are asked with.
+// readStart reads a start that is made with an idempotency key, and what a description and a stop
+// of its job are asked with.
 func (r *reader) readStart() {
 	if r.kind.StartOp == "" {
 		return

@@ -22,8 +22,9 @@ func (k Key) String() string {
 	return k.Kind + " " + k.Account + ":" + k.Region + ":" + k.Name
 }
 
-// ID returns the key as a text that [ParseKey] reads: "batch-job:123456789012:eu-central-1:arn:aws:batch:...". No part but the
-// last one has a colon, so it differs for each key.
+// ID returns the key as a text that [ParseKey] reads:
+// "batch-job:123456789012:eu-central-1:arn:aws:batch:...". No part but the last one has a colon, so
+// it differs for each key.
 func (k Key) ID() string {
 	escape := strings.NewReplacer("%", "%25", ":", "%3A").Replace
 	return escape(k.Kind) + ":" + escape(k.Account) + ":" + escape(k.Region) + ":" + k.Name
@@ -60,8 +61,8 @@ type Sighting struct {
 	// the run ([Run.BeginText]). For a key of [ScopeRun] they are not compared.
 	BeginText string    `json:",omitempty"`
 	Began     time.Time `json:",omitzero"`
-	// Before is when the run before began, in the description of a resource that tells nothing else of the run that goes on. It is
-	// not stored.
+	// Before is when the run before began, in the description of a resource that tells nothing else
+	// of the run that goes on. It is not stored.
 	Before time.Time `json:"-"`
 	// Word is the service's word for the status, such as "RUNNABLE". GetJobStatus returns it; it is
 	// not stored.
@@ -92,8 +93,8 @@ type Run struct {
 	// BeginText is when the run began according to the service, in RFC 3339: services identify the
 	// runs of a resource by it. It is empty while it is unknown.
 	BeginText string `json:",omitempty"`
-	// Since is when the run was about to be started, by the clock of the process that started it; for
-	// an adopted run, when the service says it began.
+	// Since is when the run was about to be started, by the clock of the process that started it;
+	// for an adopted run, when the service says it began.
 	Since time.Time
 }
 
@@ -109,16 +110,16 @@ const (
 	ErrorNotFound = "JobNotFound"
 )
 
-// slack is how much earlier than its start a run may seem to begin: services tell whole seconds, and
-// clocks differ.
+// slack is how much earlier than its start a run may seem to begin: services tell whole seconds,
+// and clocks differ.
 const slack = 2 * time.Second
 
 // stale is how long before its start a run began that the response to the start names wrongly,
 // because the service had not forgotten the earlier run.
 const stale = time.Minute
 
-// Conclude returns how the run ended, according to a sighting of the job. It returns false if the run
-// goes on, or if the sighting is of an earlier run. If it is of a later run, the run ended with
+// Conclude returns how the run ended, according to a sighting of the job. It returns false if the
+// run goes on, or if the sighting is of an earlier run. If it is of a later run, the run ended with
 // [ErrorSuperseded]. The name of the job is for the cause.
 //
 // If the service told when both runs began, these instants are compared. Otherwise [Run.Since] is
@@ -141,8 +142,8 @@ func (k Kind) SameRun(run, other Run) bool {
 	return err == nil && k.compare(run, Sighting{BeginText: other.BeginText, Began: began}) == 0
 }
 
-// compare returns a negative number if the run that was seen is earlier than the awaited one, 0 if it
-// is the awaited one, and a positive number if it is later.
+// compare returns a negative number if the run that was seen is earlier than the awaited one, 0 if
+// it is the awaited one, and a positive number if it is later.
 func (k Kind) compare(run Run, seen Sighting) int {
 	began, err := time.Parse(time.RFC3339, run.BeginText)
 	// A name that can be given once has no earlier run, even if this clock disagrees.

@@ -150,8 +150,9 @@ func (p path) time(document any) (at time.Time) {
 	return at
 }
 
-// instantOf returns the instant that a number is: seconds with a fraction in descriptions, milliseconds in
-// events. The former are below 10^11 until the year 5138, the latter above it since 1973.
+// instantOf returns the instant that a number is: seconds with a fraction in descriptions,
+// milliseconds in events. The former are below 10^11 until the year 5138, the latter above it since
+// 1973.
 func instantOf(number json.Number) time.Time {
 	const fewest = 1e11
 	if ms, err := number.Int64(); err == nil && ms >= fewest {
@@ -202,8 +203,9 @@ func encode(value any) []byte {
 
 func quote(text string) json.RawMessage { return encode(text) }
 
-// form is a pattern and a maximum length. The pattern is compiled when it is first used, because most
-// processes need few of them. The length is separate, because {1,255} compiles to that many states.
+// form is a pattern and a maximum length. The pattern is compiled when it is first used, because
+// most processes need few of them. The length is separate, because {1,255} compiles to that many
+// states.
 type form struct {
 	text    string
 	most    int       // in bytes

@@ -10,8 +10,8 @@ type Kind struct {
 	// Name is the kind: "batch-job".
 	Name string
 	// Service, StartOp, DescribeOp and StopOp are the service of AWS and its operations: "batch",
-	// "SubmitJob", "DescribeJobs", "TerminateJob". A flow's action is Service:StartOp. They are empty for
-	// kinds without a service, and each is empty if the service has no such operation.
+	// "SubmitJob", "DescribeJobs", "TerminateJob". A flow's action is Service:StartOp. They are
+	// empty for kinds without a service, and each is empty if the service has no such operation.
 	Service, StartOp, DescribeOp, StopOp string
 
 	Scope Scope
@@ -51,12 +51,12 @@ var (
 	simulatedKind = Kind{Name: KindSimulated, Once: OnceNot, parts: &parts{}}
 )
 
-// kinds is the table, in the order of names. The file of a kind adds it when the program starts, so that
-// a new kind is a new file and changes no other. Nothing else writes the table.
+// kinds is the table, in the order of names. The file of a kind adds it when the program starts, so
+// that a new kind is a new file and changes no other. Nothing else writes the table.
 var kinds []Kind
 
-// add puts the kind at its place in the table, and returns that. A kind is a variable of its own because the
-// program then holds it as data: a literal here would be built at each start.
+// add puts the kind at its place in the table, and returns that. A kind is a variable of its own
+// because the program then holds it as data: a literal here would be built at each start.
 func add(kind *Kind) int {
 	at, _ := slices.BinarySearchFunc(kinds, kind.Name, func(k Kind, name string) int { return strings.Compare(k.Name, name) })
 	kinds = slices.Insert(kinds, at, *kind)
@@ -83,7 +83,8 @@ const (
 	OnceNot Once = "none"
 	// OnceByName: no two jobs have the name that [Kind.StartParams] gives.
 	OnceByName Once = "our name"
-	// OnceByToken: the service returns the first job again for the token that [Kind.StartParams] gives.
+	// OnceByToken: the service returns the first job again for the token that [Kind.StartParams]
+	// gives.
 	OnceByToken Once = "client token"
 	// OnceBusy: a resource has one run at a time.
 	OnceBusy Once = "resource busy"

@@ -37,7 +37,8 @@ var (
 	}
 )
 
-// anyText is a region or an account in the vendor's resources. A placeholder in it may have colons: ${ALIYUN::Region}.
+// anyText is a region or an account in the vendor's resources. A placeholder in it may have colons:
+// ${ALIYUN::Region}.
 const anyText = `(?:\$\{[^{}]*\}|[^:])*`
 
 const placeName = `[0-9A-Za-z_-]+(?:\.fifo)?`

@@ -13,9 +13,9 @@ const SourceTopic = "sns"
 // ByTopic reports whether the service publishes ends to a topic.
 func (k Kind) ByTopic() bool { return k.Source == SourceTopic }
 
-// readMessage reads an event of EventBridge, or a notification of SNS as an event. A notification is one in the
-// form that SNS gives it unless a subscription asks for the raw message: only that form says which account and
-// region it comes from.
+// readMessage reads an event of EventBridge, or a notification of SNS as an event. A notification
+// is one in the form that SNS gives it unless a subscription asks for the raw message: only that
+// form says which account and region it comes from.
 func readMessage(text []byte) (any, error) {
 	document, err := decode(text)
 	if err != nil || path("Type").text(document) != "Notification" {

@@ -11,7 +11,8 @@ func tokenKind(form *form, isUUID bool) Kind {
 	return Kind{Name: "k", StartOp: "Start", Once: OnceByToken, parts: &parts{start: start, describe: describeSpec{idForm: formOf(`^.+$`, 64)}}}
 }
 
-// The token of a start is its unique text if the service takes that, or else a hash that the service takes.
+// The token of a start is its unique text if the service takes that, or else a hash that the
+// service takes.
 func TestTokensOfStarts(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

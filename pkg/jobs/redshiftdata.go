@@ -13,7 +13,8 @@ var redshiftStatement = Kind{
 		},
 		describe: describeSpec{
 			params: `{"Id":ID}`, idForm: formOf(`^[0-9a-z-]+(:[0-9]{1,2})?$`, 64), idMeans: "the Id that ExecuteStatement returned",
-			// A statement of another role is unknown as well, so that code does not say that there is none.
+			// A statement of another role is unknown as well, so that code does not say that there
+			// is none.
 			key: "Id", status: "Status", at: "UpdatedAt", began: []path{"CreatedAt"},
 			success: []string{"FINISHED"}, failure: []string{"FAILED"}, stopped: []string{"ABORTED"},
 			causes: []field{{"", "Error"}},

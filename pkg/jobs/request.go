@@ -36,9 +36,9 @@ type StartRequest struct {
 	Account string
 }
 
-// StatusRequest is the request of GetJobStatus: {"job_id","kind","account"}, as StartJob returned them. Other
-// members are ignored, so that a step without mappings can pass on its whole input. For kind
-// "simulated" it has the kind only: the tutorial's function reads the rest.
+// StatusRequest is the request of GetJobStatus: {"job_id","kind","account"}, as StartJob returned
+// them. Other members are ignored, so that a step without mappings can pass on its whole input. For
+// kind "simulated" it has the kind only: the tutorial's function reads the rest.
 type StatusRequest struct {
 	ID      string
 	Kind    string
@@ -128,7 +128,8 @@ func checkKind(members map[string]json.RawMessage) error {
 	return CheckWithoutKind(names)
 }
 
-// CheckWithoutKind returns a [*RequestError] if a request with members of these names and no kind has params of a job.
+// CheckWithoutKind returns a [*RequestError] if a request with members of these names and no kind
+// has params of a job.
 func CheckWithoutKind(names []string) error {
 	for _, name := range names {
 		if jobParams()[strings.ToLower(name)] {
@@ -151,8 +152,8 @@ var jobParams = sync.OnceValue(func() map[string]bool {
 	return params
 })
 
-// isCommon reports whether the param has a name of one word, such as Name, which the input of the tutorial's
-// function may have, too.
+// isCommon reports whether the param has a name of one word, such as Name, which the input of the
+// tutorial's function may have, too.
 func isCommon(param string) bool { return !strings.ContainsFunc(param[1:], unicode.IsUpper) }
 
 func given(members map[string]json.RawMessage, name string) bool {
@@ -229,7 +230,8 @@ func (r *StartRequest) readParams(members map[string]json.RawMessage) error {
 	return err
 }
 
-// readTexts reads the one token, or the key, that a request may have. A token must not stand in an error.
+// readTexts reads the one token, or the key, that a request may have. A token must not stand in an
+// error.
 func (r *StartRequest) readTexts(members map[string]json.RawMessage) error {
 	var found []string
 	for _, text := range []struct {
@@ -351,7 +353,8 @@ func invalid(format string, args ...any) error {
 	return &RequestError{Name: ErrorInvalid, What: fmt.Sprintf(format, args...)}
 }
 
-// Found returns type and text of a JSON value for a message, cut to a readable length, or "missing".
+// Found returns type and text of a JSON value for a message, cut to a readable length, or
+// "missing".
 func Found(raw json.RawMessage) string {
 	switch kind := typeOf(raw); kind {
 	case "missing", "null":
@@ -371,8 +374,8 @@ func typeOf(raw json.RawMessage) string {
 
 var typeNames = map[byte]string{'{': "object", '[': "array", '"': "string", 't': "boolean", 'f': "boolean", 'n': "null"}
 
-// Shortened cuts a text, so that an error stays readable and does not repeat a whole secret that was
-// put in the wrong place.
+// Shortened cuts a text, so that an error stays readable and does not repeat a whole secret that
+// was put in the wrong place.
 func Shortened(text string) string {
 	const most = 40
 	runes := []rune(text)

@@ -12,8 +12,8 @@ type rights struct {
 	roleTo                string // the service that a start gives a role to, which the job runs with; empty if it gives none
 }
 
-// right is an action of IAM with the resources that it is for: ARNs without their partition. They are
-// nil if the service knows no resources for the action.
+// right is an action of IAM with the resources that it is for: ARNs without their partition. They
+// are nil if the service knows no resources for the action.
 type right struct {
 	action    string
 	resources []string
@@ -41,13 +41,14 @@ func (k Kind) StartStatements(account, region string, resources ...string) []Sta
 	return append(statements, pass...)
 }
 
-// DescribeStatements returns the least rights for describing jobs of this kind, none if the kind has no
-// end. They start nothing.
+// DescribeStatements returns the least rights for describing jobs of this kind, none if the kind
+// has no end. They start nothing.
 func (k Kind) DescribeStatements(account, region string, resources ...string) []Statement {
 	return statementsOf(k.rights.describe, account, region, resources)
 }
 
-// StopStatements returns the least rights for stopping jobs of this kind, none if they cannot be stopped.
+// StopStatements returns the least rights for stopping jobs of this kind, none if they cannot be
+// stopped.
 func (k Kind) StopStatements(account, region string, resources ...string) []Statement {
 	return statementsOf(k.rights.stop, account, region, resources)
 }

@@ -9,8 +9,8 @@ import (
 // patternLimit is how many characters AWS accepts as the pattern of a rule.
 const patternLimit = 2048
 
-// orLimit is how many combinations of alternatives AWS accepts in the pattern of a rule. One $or has as many as
-// it has members.
+// orLimit is how many combinations of alternatives AWS accepts in the pattern of a rule. One $or
+// has as many as it has members.
 const orLimit = 1000
 
 // Sources returns the sources of the events of all kinds, sorted.
@@ -25,11 +25,13 @@ func Sources() []string {
 	return slices.Compact(sources)
 }
 
-// Rules returns the patterns of the rules that match the ends of jobs. A pattern has alternatives, each with the
-// detail-types and the final statuses of the kinds that tell both in the same way. A pattern is within the limits of
-// AWS together with an account and all [Sources], which the user of the rule adds.
+// Rules returns the patterns of the rules that match the ends of jobs. A pattern has alternatives,
+// each with the detail-types and the final statuses of the kinds that tell both in the same way. A
+// pattern is within the limits of AWS together with an account and all [Sources], which the user of
+// the rule adds.
 //
-// The rules match final statuses only: otherwise each step of each job of the account would start work.
+// The rules match final statuses only: otherwise each step of each job of the account would start
+// work.
 func Rules() []json.RawMessage {
 	var rules []json.RawMessage
 	var or []alternative

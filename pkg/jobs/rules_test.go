@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Each event of the kinds' folders matches one rule if ReadEvent reads it as an end, or as a hint of one, and otherwise
-// none.
+// Each event of the kinds' folders matches one rule if ReadEvent reads it as an end, or as a hint
+// of one, and otherwise none.
 func TestRulesAgreeWithReadEvent(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("testdata/kinds/*/*.event.json")
@@ -67,7 +67,8 @@ func matchesPattern(pattern, event any) bool {
 	return true
 }
 
-// A rule has the final statuses of a kind and no other. Kinds that tell their ends alike share an alternative.
+// A rule has the final statuses of a kind and no other. Kinds that tell their ends alike share an
+// alternative.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	rules := Rules()

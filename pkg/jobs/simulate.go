@@ -139,8 +139,9 @@ func (p path) put(document map[string]any, value any) {
 	document[names[len(names)-1]] = value
 }
 
-// Refusal returns the error code with which the service refuses a start of a job that was started before
-// and runs, or has ended. It is empty if the service returns that job, or starts another run.
+// Refusal returns the error code with which the service refuses a start of a job that was started
+// before and runs, or has ended. It is empty if the service returns that job, or starts another
+// run.
 func (k Kind) Refusal(running bool) string {
 	again := k.Once == OnceBusy && !running || k.start.returnsRunning && running
 	if again || len(k.start.inUse) == 0 {

@@ -14,13 +14,13 @@ import (
 
 // startSpec says how a job of a kind is started.
 type startSpec struct {
-	// key and id are in the response, or below "params" in the params of the start. Without a path of the
-	// id, the name of the job is its id.
+	// key and id are in the response, or below "params" in the params of the start. Without a path
+	// of the id, the name of the job is its id.
 	key, id path
 	began   []path // in the response: the first path that exists
 	refused path   // in the response: why nothing was started although the call succeeded
-	// invented is the form of the ids that the service makes up, as [filled] takes it, for its simulation:
-	// "ID" if it is empty.
+	// invented is the form of the ids that the service makes up, as [filled] takes it, for its
+	// simulation: "ID" if it is empty.
 	invented string
 
 	required      []string       // the params that a start needs
@@ -44,8 +44,8 @@ type startSpec struct {
 }
 
 // InUse reports whether the service's error code means that it refused a start because the name, or
-// the resource, is in use: an earlier call may have made the same start. [Kind.ReadStart] of an empty
-// response then names the job.
+// the resource, is in use: an earlier call may have made the same start. [Kind.ReadStart] of an
+// empty response then names the job.
 func (k Kind) InUse(code string) bool { return slices.Contains(k.start.inUse, code) }
 
 // StartParams returns the params of a start with the params that make a repeated start the same
@@ -93,7 +93,8 @@ func (k Kind) Converts(param string) bool {
 	return k.start.textParam != "" && strings.EqualFold(param, k.start.textParam)
 }
 
-// checkID checks the form of an id that the params have: after the call the job would run, and its step fail.
+// checkID checks the form of an id that the params have: after the call the job would run, and its
+// step fail.
 func (k Kind) checkID(members map[string]json.RawMessage) error {
 	param, ok := strings.CutPrefix(string(k.start.id), "params.")
 	name, found := findMember(members, param)

@@ -14,8 +14,8 @@ type stopSpec struct {
 // CanStop reports whether the service can stop jobs of this kind.
 func (k Kind) CanStop() bool { return k.StopOp != "" }
 
-// StopParams returns the params of a stop. The error is a [*RequestError] if the id does not have the form of
-// the kind's ids, or if jobs of the kind cannot be stopped.
+// StopParams returns the params of a stop. The error is a [*RequestError] if the id does not have
+// the form of the kind's ids, or if jobs of the kind cannot be stopped.
 func (k Kind) StopParams(id string) ([]byte, error) {
 	switch {
 	case !k.CanStop():
@@ -26,7 +26,8 @@ func (k Kind) StopParams(id string) ([]byte, error) {
 	return filledIn(k.stop.params, k.describe.idForm, id), nil
 }
 
-// beginsWithin is how long after its start was accepted a run begins at the latest, if only the time tells it from a later one.
+// beginsWithin is how long after its start was accepted a run begins at the latest, if only the
+// time tells it from a later one.
 const beginsWithin = 10 * time.Minute
 
 // Runs reports whether a sighting says that the run goes on, and not an earlier or a later run of
@@ -51,6 +52,6 @@ func (k Kind) Runs(run Run, seen Sighting) bool {
 	return k.compare(run, seen) <= 0
 }
 
-// Over reports whether the service's error code means that there is nothing to stop: the job has ended, or
-// there is no such job.
+// Over reports whether the service's error code means that there is nothing to stop: the job has
+// ended, or there is no such job.
 func (k Kind) Over(code string) bool { return slices.Contains(k.stop.over, code) }

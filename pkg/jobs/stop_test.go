@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestRunsOfCrawlers: while a crawler runs, its description has the run before it, which tells whether the awaited run still goes on.
+// TestRunsOfCrawlers: while a crawler runs, its description has the run before it, which tells
+// whether the awaited run still goes on.
 func TestRunsOfCrawlers(t *testing.T) {
 	t.Parallel()
 	kind, _ := Find("glue-crawler")

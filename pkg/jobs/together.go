@@ -6,14 +6,15 @@ import (
 	"strings"
 )
 
-// together says how several jobs of a kind are described in one call. The params of the description then have [ID] or [ID1], a list
-// of one.
+// together says how several jobs of a kind are described in one call. The params of the description
+// then have [ID] or [ID1], a list of one.
 type together struct {
 	most int  // how many the service accepts
 	id   path // of the ids in the list, below a job of the response
 }
 
-// DescribedTogether returns how many jobs of this kind one call may describe: 1 if the service takes one at a time.
+// DescribedTogether returns how many jobs of this kind one call may describe: 1 if the service
+// takes one at a time.
 func (k Kind) DescribedTogether() int { return max(k.describe.together.most, 1) }
 
 // SharedDescription returns the common part of the params of descriptions that one call may
@@ -47,8 +48,9 @@ func (k Kind) listed() (before, after string, ok bool) {
 	return before + "[", strings.TrimPrefix(after, "1"), ok
 }
 
-// SplitDescription returns the response that the call with these params alone would have had, from the response of a call that
-// [Kind.JoinDescriptions] made. It has no job if the service did not return this one.
+// SplitDescription returns the response that the call with these params alone would have had, from
+// the response of a call that [Kind.JoinDescriptions] made. It has no job if the service did not
+// return this one.
 func (k Kind) SplitDescription(response, params []byte) ([]byte, error) {
 	document, err := decode(response)
 	if err != nil {

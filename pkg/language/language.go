@@ -1,5 +1,5 @@
-// Package language parses definitions of all languages. It is the only place that lists them, so all functions and commands
-// accept the same ones.
+// Package language parses definitions of all languages. It is the only place that lists them, so
+// all functions and commands accept the same ones.
 package language
 
 import (
@@ -7,6 +7,6 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// Parse reads a definition, chooses its language by the text, and reports all its problems in the order of their positions. The
-// flow is nil if one of them is an error. Parse does not panic.
+// Parse reads a definition, chooses its language by the text, and reports all its problems in the
+// order of their positions. The flow is nil if one of them is an error. Parse does not panic.
 func Parse(text []byte) (*flow.Flow, flow.Problems) { return fdl.Parse(text) }

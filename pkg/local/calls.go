@@ -116,15 +116,15 @@ func (g *gate) count(execution engine.ID, more int) {
 // leave gives the place to the call that has waited longest.
 func (g *gate) leave() { <-g.places }
 
-// awaitedTasks are the tasks as workers call them. While a worker awaits a call, or its turn, another
-// worker has its place.
+// awaitedTasks are the tasks as workers call them. While a worker awaits a call, or its turn,
+// another worker has its place.
 type awaitedTasks struct {
 	engine.Caller
 	system *System
 }
 
-// directTime is how long a worker awaits a call before it commits that the execution waits for it. Then the
-// execution shows that, and its time limit has a timer.
+// directTime is how long a worker awaits a call before it commits that the execution waits for it.
+// Then the execution shows that, and its time limit has a timer.
 const directTime = 100 * time.Millisecond
 
 // Call implements [engine.Caller].
@@ -144,9 +144,9 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 	return outcome, err
 }
 
-// callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are handled,
-// such as that of a stop. If one of them ends the wait for the call, the error is a conflict, and the worker
-// applies its wake to the new state.
+// callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are
+// handled, such as that of a stop. If one of them ends the wait for the call, the error is a
+// conflict, and the worker applies its wake to the new state.
 func (t awaitedTasks) callInTurn(ctx context.Context, gate *gate, call machine.Call) (token.Outcome, error) {
 	entered := false
 	err := t.aside(ctx, call, func(moved context.Context) error {
@@ -187,8 +187,9 @@ func (t awaitedTasks) begin(ctx context.Context, gate *gate, call machine.Call) 
 // errSlow reports that a call goes on.
 var errSlow = errors.New("the call goes on")
 
-// await returns the result of a call, or errSlow if it goes on after that time, unless that is 0. If another wake
-// ends the wait for the call meanwhile, the error is a conflict, and the call goes on without effect.
+// await returns the result of a call, or errSlow if it goes on after that time, unless that is 0.
+// If another wake ends the wait for the call meanwhile, the error is a conflict, and the call goes
+// on without effect.
 func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time.Duration) (token.Outcome, error) {
 	err := t.aside(ctx, running.call, func(moved context.Context) error {
 		await(moved, most, running.ended)
@@ -208,8 +209,9 @@ func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time
 	}
 }
 
-// aside waits while other wakes of the call's execution are handled, and another worker has the place of this one.
-// The context of wait ends if one of the wakes ends the wait for the call. The error is then a conflict.
+// aside waits while other wakes of the call's execution are handled, and another worker has the
+// place of this one. The context of wait ends if one of the wakes ends the wait for the call. The
+// error is then a conflict.
 func (t awaitedTasks) aside(ctx context.Context, call machine.Call, wait func(moved context.Context) error) error {
 	defer t.system.workers.park()()
 	moved, cancel := context.WithCancelCause(ctx)
@@ -262,8 +264,8 @@ func (s *stops) begin(ctx context.Context, execution engine.ID) (context.Context
 	}
 }
 
-// end ends the calls of an execution: of one that ended, or of one that is asked to stop, together with
-// those that it would begin before it stops.
+// end ends the calls of an execution: of one that ended, or of one that is asked to stop, together
+// with those that it would begin before it stops.
 func (s *stops) end(execution engine.ID, requested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,11 +298,12 @@ func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outc
 	return outcome, err
 }
 
-// workers are the goroutines that handle wakes, and those that make calls. At most limit of the former do not await a call.
-// As long as there are fewer, at least one of them is idle. A worker that finishes its wake while there are more of them ends.
+// workers are the goroutines that handle wakes, and those that make calls. At most limit of the
+// former do not await a call. As long as there are fewer, at least one of them is idle. A worker
+// that finishes its wake while there are more of them ends.
 //
-// A goroutine that has nothing more to do waits for the next worker or call. The stack of a new one would grow step by
-// step, which takes as long as a tenth of a call of a URL.
+// A goroutine that has nothing more to do waits for the next worker or call. The stack of a new one
+// would grow step by step, which takes as long as a tenth of a call of a URL.
 type workers struct {
 	limit int
 
@@ -391,7 +394,8 @@ func (w *workers) addSpare(n int) bool {
 	return true
 }
 
-// more reports whether the worker, which then is idle, handles another wake. If not, the worker is not counted any more.
+// more reports whether the worker, which then is idle, handles another wake. If not, the worker is
+// not counted any more.
 func (w *workers) more() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

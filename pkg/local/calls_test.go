@@ -466,8 +466,8 @@ func TestASlowCallIsShown(t *testing.T) {
 	})
 }
 
-// TestACallbackDuringItsSubmission: the outcome counts at once, and the function that passes on the token is not
-// interrupted.
+// TestACallbackDuringItsSubmission: the outcome counts at once, and the function that passes on the
+// token is not interrupted.
 func TestACallbackDuringItsSubmission(t *testing.T) {
 	t.Parallel()
 	for name, at := range map[string]time.Duration{"soon": time.Millisecond, "late": time.Second} {
@@ -511,8 +511,9 @@ func tokenOf(t *testing.T, s *local.System, name string) string {
 	return text
 }
 
-// TestHeartbeatsDuringASubmission: each of their timers commits a later one, and the call still counts. So it is not
-// repeated after its worker counts as dead, and it does not count as an interrupted one.
+// TestHeartbeatsDuringASubmission: each of their timers commits a later one, and the call still
+// counts. So it is not repeated after its worker counts as dead, and it does not count as an
+// interrupted one.
 func TestHeartbeatsDuringASubmission(t *testing.T) {
 	t.Parallel()
 	for name, once := range map[string]string{"repeatable": "", "atMostOnce": "    atMostOnce: true\n"} {
@@ -544,7 +545,8 @@ func TestHeartbeatsDuringASubmission(t *testing.T) {
 	}
 }
 
-// Calls from the task queue, from the lanes of a foreach and from nested ones have the iteration of their step.
+// Calls from the task queue, from the lanes of a foreach and from nested ones have the iteration of
+// their step.
 func TestCallsHaveTheIteration(t *testing.T) {
 	t.Parallel()
 	const flow = `version: v1

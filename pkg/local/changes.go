@@ -8,14 +8,16 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// changes tells requests what happens to executions. Requests that wait for the same share a channel.
+// changes tells requests what happens to executions. Requests that wait for the same share a
+// channel.
 type changes struct {
 	mu      sync.Mutex
 	waiting map[awaited]*watched
 	running bool // a run may change executions
 }
 
-// awaited is what requests wait for: the end of an execution, or with events the next ones it records.
+// awaited is what requests wait for: the end of an execution, or with events the next ones it
+// records.
 type awaited struct {
 	id     engine.ID
 	events bool
@@ -72,7 +74,8 @@ func (c *changes) tell(what awaited) {
 	}
 }
 
-// setRunning notes that a run begins. After one ended nothing happens any more, so no request waits on.
+// setRunning notes that a run begins. After one ended nothing happens any more, so no request waits
+// on.
 func (c *changes) setRunning(running bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -105,9 +108,10 @@ func (s *System) Await(ctx context.Context, id engine.ID) (machine.State, error)
 	return s.Client.Describe(context.WithoutCancel(ctx), id)
 }
 
-// Watch returns a channel that is closed when the execution ends, or with events when it records more. The channel is also closed
-// when the run ends, and nil without a run: then nothing happens. A caller that reads the execution after Watch
-// misses nothing. It calls forget when it waits no longer.
+// Watch returns a channel that is closed when the execution ends, or with events when it records
+// more. The channel is also closed when the run ends, and nil without a run: then nothing happens.
+// A caller that reads the execution after Watch misses nothing. It calls forget when it waits no
+// longer.
 func (s *System) Watch(id engine.ID, events bool) (happened <-chan struct{}, forget func()) {
 	happened, forget = s.changes.watch(awaited{id, events})
 	if !s.changes.isRunning() { // a run that ends later closes the channel

@@ -39,7 +39,8 @@ func (c *Clock) Now() time.Time {
 	return c.now
 }
 
-// jump moves a virtual clock forward to t. It never moves it back, and has no effect on a real clock.
+// jump moves a virtual clock forward to t. It never moves it back, and has no effect on a real
+// clock.
 func (c *Clock) jump(t time.Time) {
 	if !c.virtual {
 		return
@@ -51,8 +52,8 @@ func (c *Clock) jump(t time.Time) {
 	}
 }
 
-// pause returns how long to wait before the next look at the clock for an instant so far ahead. It is
-// 0, no limit, for a virtual clock.
+// pause returns how long to wait before the next look at the clock for an instant so far ahead. It
+// is 0, no limit, for a virtual clock.
 func (c *Clock) pause(ahead time.Duration) time.Duration {
 	if c.virtual {
 		return 0

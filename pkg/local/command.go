@@ -21,14 +21,15 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// command is a program that runs in place of a function. It reads the step's input from standard input
-// and writes its result to standard output.
+// command is a program that runs in place of a function. It reads the step's input from standard
+// input and writes its result to standard output.
 type command struct {
 	path string   // of the program
 	args []string // beside its name
 	dir  string   // where it runs, "" for the working directory
 	name string   // of the program, as the user wrote it
-	// limit is how long it may take, grace how long to wait for its output after its end or its kill.
+	// limit is how long it may take, grace how long to wait for its output after its end or its
+	// kill.
 	limit, grace time.Duration
 	// output receives the error output of each call that ended; nil discards it.
 	output func(machine.Call, string)
@@ -67,8 +68,8 @@ func parseCommand(definition, dir string) (command, error) {
 	return command{path: path, args: words[1:], dir: dir, name: words[0], limit: callLimit, grace: commandGrace}, nil
 }
 
-// within returns the path of a program relative to the working directory. A bare name is looked up in
-// PATH.
+// within returns the path of a program relative to the working directory. A bare name is looked up
+// in PATH.
 func within(dir, program string) string {
 	if dir == "" || filepath.IsAbs(program) || filepath.Base(program) == program {
 		return program

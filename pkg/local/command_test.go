@@ -91,8 +91,8 @@ var helpers = map[string]func(args []string){
 	},
 }
 
-// hang waits for a signal, until which the process ends only by being killed. It outlives each test that waits
-// for its end, and no process stays behind for ever.
+// hang waits for a signal, until which the process ends only by being killed. It outlives each test
+// that waits for its end, and no process stays behind for ever.
 func hang() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)

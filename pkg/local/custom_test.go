@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// TestCustomKindsHaveRunners: the runner of a custom kind gets each request as its input. What it reports is an error of the kind.
+// TestCustomKindsHaveRunners: the runner of a custom kind gets each request as its input. What it
+// reports is an error of the kind.
 func TestCustomKindsHaveRunners(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -48,7 +48,8 @@ steps:
   - {type: succeed, name: End}
 `
 
-// A chain, in which each execution starts the next one, has no limit, but after a hundred starts it is paced.
+// A chain, in which each execution starts the next one, has no limit, but after a hundred starts it
+// is paced.
 func TestLongChainsArePaced(t *testing.T) {
 	t.Parallel()
 	const length = machine.MaxFastGeneration + 10
@@ -139,7 +140,8 @@ func TestGrowingFamiliesDelayOthersLittle(t *testing.T) {
 // patterns are those in which a step starts a sub-flow.
 var patterns = []string{"sync", "requestResponse"}
 
-// growFamily serves until ctx ends, and starts a family. It returns when so many wakes of descendants were handled.
+// growFamily serves until ctx ends, and starts a family. It returns when so many wakes of
+// descendants were handled.
 func growFamily(
 	t *testing.T, ctx context.Context, store local.Store, pattern string, size int, //nolint:revive // as t.Helper
 ) (s *local.System, wakes *receipts, end <-chan error) {
@@ -171,8 +173,8 @@ type other struct {
 	begin, end time.Time
 }
 
-// startOthers starts executions one after the other and awaits the end of each: some of one step, and some that end after a
-// sub-flow of a sub-flow.
+// startOthers starts executions one after the other and awaits the end of each: some of one step,
+// and some that end after a sub-flow of a sub-flow.
 func startOthers(t *testing.T, ctx context.Context, s *local.System) (others []other) { //nolint:revive // as t.Helper
 	t.Helper()
 	const subflow = "version: v1\ntype: flow\nsteps: [{type: task, name: Call, resourceArn: \"acs:fnf:::flow/%s\", pattern: sync}]\n"
@@ -202,7 +204,8 @@ func startOthers(t *testing.T, ctx context.Context, s *local.System) (others []o
 	return others
 }
 
-// samples is odd. An execution may be late for a reason that is not the family, so tests look at the median.
+// samples is odd. An execution may be late for a reason that is not the family, so tests look at
+// the median.
 const samples = 9
 
 // receipts are the wakes that were received.

@@ -14,9 +14,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// A program runs flows in its own process. Its functions are Go code, and the virtual clock skips the
-// hour that the flow waits. With a store of package disk and [local.System.Serve] executions survive
-// restarts.
+// A program runs flows in its own process. Its functions are Go code, and the virtual clock skips
+// the hour that the flow waits. With a store of package disk and [local.System.Serve] executions
+// survive restarts.
 func Example() {
 	const definition = `version: v1
 type: flow

@@ -17,8 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// httpFunction is a URL that is called in place of a function: a POST with the step's input as JSON,
-// whose response has the result.
+// httpFunction is a URL that is called in place of a function: a POST with the step's input as
+// JSON, whose response has the result.
 type httpFunction struct {
 	url    *url.URL
 	shown  string // the URL in messages
@@ -40,8 +40,9 @@ func parseHTTP(definition string) (runner, error) {
 	return &httpFunction{url: parsed, shown: hiddenURL(parsed), client: newHTTPClient(), limit: callLimit, most: engine.LongestReply}, nil
 }
 
-// newHTTPClient returns a client that keeps connections between calls. It keeps them for less time than servers do, so
-// that a call rarely meets a connection that its server is closing: that call would fail with an unknown result.
+// newHTTPClient returns a client that keeps connections between calls. It keeps them for less time
+// than servers do, so that a call rarely meets a connection that its server is closing: that call
+// would fail with an unknown result.
 func newHTTPClient() *http.Client {
 	const patience = 10 * time.Second
 	return &http.Client{
@@ -57,15 +58,16 @@ func newHTTPClient() *http.Client {
 	}
 }
 
-// keyHeader is the header of a call's idempotency key. It is not in the canonical form of net/http, which would
-// otherwise repeat a call whose kept connection broke. A request of which nothing was sent is sent again.
+// keyHeader is the header of a call's idempotency key. It is not in the canonical form of net/http,
+// which would otherwise repeat a call whose kept connection broke. A request of which nothing was
+// sent is sent again.
 const keyHeader = "idempotency-key"
 
 // mostRedirects is how many redirects of one call are followed.
 const mostRedirects = 5
 
-// checkRedirect follows a redirect that repeats the call (307, 308) at the same host. At another host,
-// or as a GET, it would be another call.
+// checkRedirect follows a redirect that repeats the call (307, 308) at the same host. At another
+// host, or as a GET, it would be another call.
 func checkRedirect(to *http.Request, before []*http.Request) error {
 	first := before[0]
 	if to.Method != first.Method || to.URL.Host != first.URL.Host || to.URL.Scheme != first.URL.Scheme || len(before) > mostRedirects {
@@ -74,8 +76,8 @@ func checkRedirect(to *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// timeLimit returns the limit of calls that workers await, though a call may take longer: a worker lives as long as
-// its call, and keeps no other work waiting.
+// timeLimit returns the limit of calls that workers await, though a call may take longer: a worker
+// lives as long as its call, and keeps no other work waiting.
 func (f *httpFunction) timeLimit(context.Context) time.Duration { return machine.DefaultDirect }
 
 // call posts the input, with the instant now as Waitless-Now, because the clock may be virtual.
@@ -102,7 +104,8 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	return token.Failure(token.ErrorUnknown, fmt.Sprintf("%s: the call broke off, and the function may have run: %s", f.shown, withoutURL(err))), nil
 }
 
-// hasPassed reports whether the deadline of a context has passed. A dialer ends a moment before the context does.
+// hasPassed reports whether the deadline of a context has passed. A dialer ends a moment before the
+// context does.
 func hasPassed(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(deadline)

@@ -35,8 +35,8 @@ func (s *System) newJobs() {
 // Account is an account of AWS in a region.
 type Account struct{ ID, Region string }
 
-// Observe handles a job event; see [resume.JobObserver.Observe]. It returns the job, and the handles of the open tokens that waited
-// for it. A simulated job then ends as its event says.
+// Observe handles a job event; see [resume.JobObserver.Observe]. It returns the job, and the
+// handles of the open tokens that waited for it. A simulated job then ends as its event says.
 func (s *System) Observe(ctx context.Context, event []byte) (job jobs.Key, handles []string, err error) {
 	s.services.simulated.observe(event)
 	config := s.jobs
@@ -76,8 +76,8 @@ const (
 	functionSubmit = "SubmitJob"
 )
 
-// callJobs calls a built-in function that starts or describes a job of a service. Ok is false for any
-// other function.
+// callJobs calls a built-in function that starts or describes a job of a service. Ok is false for
+// any other function.
 func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token.Outcome, ok bool, err error) {
 	input := []byte(call.Input.JSON())
 	var output []byte
@@ -135,8 +135,8 @@ type polls struct{ system *System }
 // Send implements [resume.Polls].
 //
 //   - A simulated job has a poll at the instant at which it ends.
-//   - The waiter of a first poll is bound to its job. The store has the waiters of each job, so the next process sends polls
-//     again that were not due at the end of this one.
+//   - The waiter of a first poll is bound to its job. The store has the waiters of each job, so the
+//     next process sends polls again that were not due at the end of this one.
 func (p polls) Send(ctx context.Context, poll resume.Poll) error {
 	if id, ok := token.HandleID(poll.Waiter.Handle); ok && poll.Number <= 1 {
 		if _, err := p.system.config.Store.Bind(ctx, poll.Key, poll.Waiter, id.Expires); err != nil {
@@ -164,7 +164,8 @@ func (p polls) carryOut(poll resume.Poll) {
 	}
 }
 
-// pollAgain sends the polls of an earlier process again: events between the two processes were lost.
+// pollAgain sends the polls of an earlier process again: events between the two processes were
+// lost.
 func (s *System) pollAgain(ctx context.Context) error {
 	for poll, err := range pages(func(after resume.Poll, limit int) ([]resume.Poll, error) {
 		return s.config.Store.Waiting(ctx, after, limit)
@@ -187,8 +188,8 @@ func (s *System) pollAgain(ctx context.Context) error {
 	return nil
 }
 
-// paramsOf returns the params of the job for which a step waits, nil if they are not known: the recovery of the execution reports what
-// cannot be read.
+// paramsOf returns the params of the job for which a step waits, nil if they are not known: the
+// recovery of the execution reports what cannot be read.
 func (s *System) paramsOf(ctx context.Context, poll resume.Poll) []byte {
 	id, ok := token.HandleID(poll.Waiter.Handle)
 	if !ok {

@@ -128,8 +128,8 @@ func dmsEvent(seconds string) string {
 		"      detail: {eventType: REPLICATION_TASK_STOPPED, detailMessage: Stop Reason NORMAL}"
 }
 
-// TestStopJob: a job is stopped with its execution if the flow says so, by the poll that is under way. The time limit of a flow
-// stops the execution as an operator does.
+// TestStopJob: a job is stopped with its execution if the flow says so, by the poll that is under
+// way. The time limit of a flow stops the execution as an operator does.
 func TestStopJob(t *testing.T) {
 	t.Parallel()
 	const ask = "version: v1\ntype: flow\nsteps:\n  - {type: task, name: Ask, resourceArn: 'acs:fc:::services/s/functions/GetJobStatus'}\n"
@@ -350,7 +350,8 @@ func runUntilSubmitted(t *testing.T, store local.Store, at time.Time, flow, inpu
 	}
 }
 
-// TestARestartKeepsTheDelay: a simulated job ends after its delay also if the process is another one then.
+// TestARestartKeepsTheDelay: a simulated job ends after its delay also if the process is another
+// one then.
 func TestARestartKeepsTheDelay(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ flow, input string }{

@@ -19,8 +19,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// TestJudgedFlows runs the flows that have every construct inside every other one, and compares the end,
-// its instant and all calls with those of a naive interpreter and with what the author of the flow wants.
+// TestJudgedFlows runs the flows that have every construct inside every other one, and compares the
+// end, its instant and all calls with those of a naive interpreter and with what the author of the
+// flow wants.
 func TestJudgedFlows(t *testing.T) {
 	t.Parallel()
 	cases, err := machinetest.Cases()

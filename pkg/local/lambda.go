@@ -57,8 +57,8 @@ func isEndpoint(text string) bool {
 		!strings.ContainsAny(text, "?#")
 }
 
-// timeLimit returns the function's own limit, or the longest of Lambda if it is unknown or must not be
-// read.
+// timeLimit returns the function's own limit, or the longest of Lambda if it is unknown or must not
+// be read.
 func (f *lambdaFunction) timeLimit(ctx context.Context) time.Duration {
 	if f.function == nil {
 		return callLimit

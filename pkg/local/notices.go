@@ -27,20 +27,22 @@ type NoticeSender interface {
 var ErrTargetGone = errors.New("the target is gone")
 
 const (
-	// healthyAtOnce and failingAtOnce are how many notices are sent at once to targets whose last notice was accepted, or that
-	// got none yet, and to the others. So targets that fail delay only each other.
+	// healthyAtOnce and failingAtOnce are how many notices are sent at once to targets whose last
+	// notice was accepted, or that got none yet, and to the others. So targets that fail delay only
+	// each other.
 	healthyAtOnce, failingAtOnce = 128, 32
 	// targetAtOnce is how many notices are sent at once to one target. One that failed gets one.
 	targetAtOnce = 8
-	// failingPatience is the time limit of a notice to a target that failed. Every fullTryEvery-th failure in a row is
-	// followed by a notice without it, so that a slow target can recover.
+	// failingPatience is the time limit of a notice to a target that failed. Every fullTryEvery-th
+	// failure in a row is followed by a notice without it, so that a slow target can recover.
 	failingPatience = 5 * time.Second
 	fullTryEvery    = 4
 )
 
 // notices sends the notices of the store. It implements [engine.Notices].
 //
-// Memory holds only where a notice is and when its turn comes. The notice itself is read for each try.
+// Memory holds only where a notice is and when its turn comes. The notice itself is read for each
+// try.
 type notices struct {
 	system *System
 	ready  chan struct{} // has a signal if there may be more to send
@@ -77,7 +79,8 @@ type noticeTarget struct {
 	place    turn // in line
 }
 
-// noticeLine has the targets that may get a notice when their turn comes. The target that waited longest is first.
+// noticeLine has the targets that may get a notice when their turn comes. The target that waited
+// longest is first.
 type noticeLine struct {
 	free    int // how many more notices may be sent at once
 	targets *btreemap.BTreeMap[turn, *noticeTarget]
@@ -103,8 +106,9 @@ func (n *notices) Notify(ctx context.Context, notice engine.Notice) error {
 	return err
 }
 
-// take takes over what earlier runs left: it adds the notices that were not sent, and sends the wakes of executions whose end was
-// committed and not told. The living process tells of the ends of its own generation.
+// take takes over what earlier runs left: it adds the notices that were not sent, and sends the
+// wakes of executions whose end was committed and not told. The living process tells of the ends of
+// its own generation.
 func (n *notices) take(ctx context.Context) error {
 	for stored, err := range n.system.storedNotices(ctx) {
 		if err == nil && stored.ID == "" {
@@ -139,8 +143,8 @@ func (s *System) reportEndAgain(ctx context.Context, execution engine.ID) error 
 	return s.recoverOne(ctx, item)
 }
 
-// begin sends notices beside the workers until the run ends. A store without generations, and a virtual clock, have what earlier
-// runs left taken over before the workers begin.
+// begin sends notices beside the workers until the run ends. A store without generations, and a
+// virtual clock, have what earlier runs left taken over before the workers begin.
 func (n *notices) begin(r *run, all *sync.WaitGroup) error {
 	if n.system.config.Notices != nil {
 		all.Go(func() { n.sendAll(r.ctx, all) })
@@ -257,7 +261,8 @@ type noticeTry struct {
 	limit time.Duration // 0 means that of the sender
 }
 
-// next returns the try whose turn it is. Without one it returns how long to wait at most, 0 for no limit.
+// next returns the try whose turn it is. Without one it returns how long to wait at most, 0 for no
+// limit.
 func (n *notices) next(now time.Time) (try *noticeTry, pause time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -286,8 +291,8 @@ func (n *notices) next(now time.Time) (try *noticeTry, pause time.Duration) {
 	return nil, pause
 }
 
-// try sends a notice once and settles it if the target accepted it or its time is over. Next is when it is sent again, zero for
-// never. The error is that of the store.
+// try sends a notice once and settles it if the target accepted it or its time is over. Next is
+// when it is sent again, zero for never. The error is that of the store.
 func (n *notices) try(ctx context.Context, try noticeTry) (next time.Time, err error) {
 	config := n.system.config
 	stored, err := config.Store.Notice(ctx, try.execution, try.id)
@@ -315,7 +320,8 @@ func (n *notices) try(ctx context.Context, try noticeTry) (next time.Time, err e
 	return time.Now().Add(pause), nil
 }
 
-// judge notes whether a target responded, and returns the pause before the next try. 410 is a response.
+// judge notes whether a target responded, and returns the pause before the next try. 410 is a
+// response.
 func (n *notices) judge(try noticeTry, err error) (pause time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

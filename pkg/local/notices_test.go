@@ -43,7 +43,8 @@ func (n *target) GaveUp(_ engine.Notice, why error) {
 	n.gave = append(n.gave, why.Error())
 }
 
-// runNotified runs an execution of a flow without steps that tells the target, for a while, in a store.
+// runNotified runs an execution of a flow without steps that tells the target, for a while, in a
+// store.
 func runNotified(t *testing.T, store Store, n *target, start bool, during time.Duration) (system *System) {
 	t.Helper()
 	n.start = time.Now()
@@ -126,7 +127,8 @@ func TestANoticeIsGivenUpAfterADay(t *testing.T) {
 
 // rules: NO-2
 //
-// A process that ends between the end of an execution and its notice, or that sends none, leaves the notice to the next.
+// A process that ends between the end of an execution and its notice, or that sends none, leaves
+// the notice to the next.
 func TestTheNextProcessSendsTheNotice(t *testing.T) {
 	t.Parallel()
 	for name, first := range map[string]*target{
@@ -159,8 +161,8 @@ func (unableToAdd) AddNotice(ctx context.Context, _ store.Notice) (store.Notice,
 
 // rules: NO-2
 //
-// A process that dies between the terminal item, which notes that its end is not told yet, and its notice leaves both to the
-// next.
+// A process that dies between the terminal item, which notes that its end is not told yet, and its
+// notice leaves both to the next.
 func TestAnEndThatWasNotToldIsToldByTheNextProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +228,8 @@ func TestAGivenUpNoticeOfARemovedExecutionIsGone(t *testing.T) {
 
 // rules: NO-2 NO-8
 //
-// A notice that was given up is sent for another day if the engine sends it again, as `waitless rearm --notices` makes it do.
+// A notice that was given up is sent for another day if the engine sends it again, as `waitless
+// rearm --notices` makes it do.
 func TestANoticeThatWasGivenUpIsSentAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -335,8 +338,8 @@ func heapBytes() int {
 
 // rules: NO-17
 //
-// A target that accepts connections and never responds delays no other, and gets fewer seconds and one notice at a time. Its
-// notices are sent once it responds.
+// A target that accepts connections and never responds delays no other, and gets fewer seconds and
+// one notice at a time. Its notices are sent once it responds.
 func TestATargetThatHangsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -407,7 +410,8 @@ func TestASlowTargetRecovers(t *testing.T) {
 	})
 }
 
-// BenchmarkUndeliveredNotices reports the memory of notices to a target that is down, without the store.
+// BenchmarkUndeliveredNotices reports the memory of notices to a target that is down, without the
+// store.
 func BenchmarkUndeliveredNotices(b *testing.B) {
 	const count = 100_000
 	memory := &store.Memory{}

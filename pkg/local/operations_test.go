@@ -45,7 +45,8 @@ func runPut(t *testing.T, tasks *local.Tasks, clock *local.Clock, call func(cont
 	return state
 }
 
-// The runner aws gets the input of CallService, whose key is of the attempt. An error of the service has its name.
+// The runner aws gets the input of CallService, whose key is of the attempt. An error of the
+// service has its name.
 func TestOperationOnAWS(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

@@ -22,23 +22,23 @@ type queue struct {
 	clock *Clock
 
 	mu sync.Mutex
-	// waiting has the deliveries of each class. In real time ordinary ones and those of each family take turns,
-	// so that a family of sub-flows that grows without end delays no other execution.
+	// waiting has the deliveries of each class. In real time ordinary ones and those of each family
+	// take turns, so that a family of sub-flows that grows without end delays no other execution.
 	waiting [classes]*btreemap.BTreeMap[turn, *delivery]
 	overdue [classes]int // counts the waiting deliveries that need no instant
 	last    class        // the class of the last delivery
 	family  class        // whose turn is the next one of families
 	sent    int          // counts wakes and actions
-	// busy has the executions of which a wake is being handled, a start is under way, or a call waits
-	// for its turn.
+	// busy has the executions of which a wake is being handled, a start is under way, or a call
+	// waits for its turn.
 	busy map[engine.ID]*busy
-	// background counts other work under way that may send a wake. While there is some, the queue is
-	// not idle and a virtual clock stands still.
+	// background counts other work under way that may send a wake. While there is some, the queue
+	// is not idle and a virtual clock stands still.
 	background int
 	works      sync.WaitGroup // in the background
 	acting     bool           // an action runs alone
-	// ready holds a signal for one goroutine that waits in receive to look again. It signals the next
-	// one if there is more.
+	// ready holds a signal for one goroutine that waits in receive to look again. It signals the
+	// next one if there is more.
 	ready chan struct{}
 	// idled, unless nil, is closed when the queue becomes idle.
 	idled chan struct{}
@@ -75,8 +75,8 @@ func (b *busy) keepBack(until turn, d *delivery) {
 	b.due[until] = d
 }
 
-// longestPause is the longest time between two looks at the real clock. Timers stand still while the
-// machine sleeps; the clock does not.
+// longestPause is the longest time between two looks at the real clock. Timers stand still while
+// the machine sleeps; the clock does not.
 const longestPause = time.Minute
 
 func newQueue(clock *Clock) *queue {
@@ -88,8 +88,8 @@ func newQueue(clock *Clock) *queue {
 	return q
 }
 
-// class says which deliveries wait for one another. After the ordinary ones come two classes of each family:
-// first the wakes that may end an execution, then the others.
+// class says which deliveries wait for one another. After the ordinary ones come two classes of
+// each family: first the wakes that may end an execution, then the others.
 type class uint8
 
 const (
@@ -124,8 +124,8 @@ func (q *queue) order() (order [classes]class) {
 	return order
 }
 
-// first returns the delivery whose turn it is: with a real clock a due one, else the earliest one. q.mu is
-// held.
+// first returns the delivery whose turn it is: with a real clock a due one, else the earliest one.
+// q.mu is held.
 func (q *queue) first() (earliest turn, d *delivery, ok bool) {
 	now := q.clock.Now()
 	for _, c := range q.order() {
@@ -142,8 +142,9 @@ func (q *queue) first() (earliest turn, d *delivery, ok bool) {
 	return earliest, d, ok
 }
 
-// firstOf returns the next delivery of a class that has some. If none is due by the clock, but some needs no instant, the
-// clock stepped back, and firstOf returns the earliest of these. q.mu is held.
+// firstOf returns the next delivery of a class that has some. If none is due by the clock, but some
+// needs no instant, the clock stepped back, and firstOf returns the earliest of these. q.mu is
+// held.
 func (q *queue) firstOf(c class, now time.Time) (turn, *delivery) {
 	t, d, _ := q.waiting[c].Min()
 	if q.overdue[c] == 0 || d.isDue || !t.at.After(now) {
@@ -180,8 +181,8 @@ func (q *queue) at(t time.Time, action func()) {
 	q.push(t, &delivery{action: action})
 }
 
-// whenSettled calls action when a virtual clock would move on: nothing is under way or due at the present instant. With a
-// real clock it calls action soon. At most one such action may wait.
+// whenSettled calls action when a virtual clock would move on: nothing is under way or due at the
+// present instant. With a real clock it calls action soon. At most one such action may wait.
 func (q *queue) whenSettled(action func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -212,8 +213,8 @@ func (q *queue) signal() {
 	}
 }
 
-// receive waits for the next wake that is due, and returns it. It moves a virtual clock when nothing is
-// under way. The error is that of ctx.
+// receive waits for the next wake that is due, and returns it. It moves a virtual clock when
+// nothing is under way. The error is that of ctx.
 func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	for ctx.Err() == nil {
 		w, pause, ok := q.next(ctx)
@@ -225,8 +226,9 @@ func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	return engine.Wake{}, ctx.Err()
 }
 
-// next removes and returns a due wake, or returns the longest time to wait, 0 for no limit. It delivers nothing after the end
-// of ctx: a wake that was put back by the worker that ended the run is left to the next run, and the clock does not move.
+// next removes and returns a due wake, or returns the longest time to wait, 0 for no limit. It
+// delivers nothing after the end of ctx: a wake that was put back by the worker that ended the run
+// is left to the next run, and the clock does not move.
 func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -283,7 +285,8 @@ func (q *queue) SendAll(ctx context.Context, wakes []engine.Wake) error {
 	return engine.SendEach(ctx, wakes, q.Send)
 }
 
-// HoldBack implements [engine.Wakes]. It holds back the wakes of an execution, and a virtual clock, until release is called.
+// HoldBack implements [engine.Wakes]. It holds back the wakes of an execution, and a virtual clock,
+// until release is called.
 func (q *queue) HoldBack(execution engine.ID) (release func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -332,9 +335,10 @@ func (b *busy) takeBack(a *aside) {
 	b.cause = a.cause
 }
 
-// stepAside lets other wakes of the call's log be handled, while its present wake waits for the call, until
-// back is called. A virtual clock stands still meanwhile. If the log commits meanwhile that it does not wait
-// for the call, moved is called with a conflict. A heartbeat, say, changes only how long it waits.
+// stepAside lets other wakes of the call's log be handled, while its present wake waits for the
+// call, until back is called. A virtual clock stands still meanwhile. If the log commits meanwhile
+// that it does not wait for the call, moved is called with a conflict. A heartbeat, say, changes
+// only how long it waits.
 func (q *queue) stepAside(call machine.Call, moved context.CancelCauseFunc) (back func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -384,8 +388,8 @@ func (q *queue) relieved() {
 	}
 }
 
-// whenIdle returns a channel that is closed when no wake waits or is being handled, so that only a new
-// wake can start work.
+// whenIdle returns a channel that is closed when no wake waits or is being handled, so that only a
+// new wake can start work.
 func (q *queue) whenIdle() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -404,8 +408,8 @@ func (q *queue) inBackground(work func()) {
 	q.begin(work)
 }
 
-// act begins an action. With a virtual clock, nothing else is delivered until it has ended: what an action sends has the
-// same place in each run. q.mu is held.
+// act begins an action. With a virtual clock, nothing else is delivered until it has ended: what an
+// action sends has the same place in each run. q.mu is held.
 func (q *queue) act(action func()) {
 	if !q.clock.IsVirtual() {
 		q.begin(action)
@@ -472,7 +476,8 @@ type delivery struct {
 	settles bool
 }
 
-// turn is the place of a delivery in its class: first due, first delivered, and first sent of those of one instant.
+// turn is the place of a delivery in its class: first due, first delivered, and first sent of those
+// of one instant.
 type turn struct {
 	at    time.Time
 	order int

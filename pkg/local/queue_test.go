@@ -267,7 +267,8 @@ func TestRealClockIsLookedAtEveryMinute(t *testing.T) {
 	}
 }
 
-// A report that was accepted takes effect, although the clock stepped back before its wake was handled.
+// A report that was accepted takes effect, although the clock stepped back before its wake was
+// handled.
 func TestWakesThatWereDueStayDueWhenTheClockStepsBack(t *testing.T) {
 	t.Parallel()
 	now := testEpoch

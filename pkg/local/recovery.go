@@ -13,11 +13,12 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// TakeOver begins to take over what an earlier process left unfinished: it sends the polls of jobs, and the wakes that stop
-// descendants. Call it before anything else uses the system; [System.Start], [System.Run] and [System.Serve] do.
+// TakeOver begins to take over what an earlier process left unfinished: it sends the polls of jobs,
+// and the wakes that stop descendants. Call it before anything else uses the system;
+// [System.Start], [System.Run] and [System.Serve] do.
 //
-// Executions are adopted by the next run, beside its other work, each before anything else happens to it. With a virtual
-// clock TakeOver takes them over itself, so that their wakes have one order.
+// Executions are adopted by the next run, beside its other work, each before anything else happens
+// to it. With a virtual clock TakeOver takes them over itself, so that their wakes have one order.
 func (s *System) TakeOver(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,11 +68,13 @@ func (s *System) beginRecovery(r run) {
 	})
 }
 
-// recovery takes over the executions of earlier processes: those that need a worker now, then those that may have got an
-// outcome of which nothing was told, then the rest in the order of their instants.
+// recovery takes over the executions of earlier processes: those that need a worker now, then those
+// that may have got an outcome of which nothing was told, then the rest in the order of their
+// instants.
 //
-// Each is adopted once, before this process does anything with it. So a crash in between loses nothing: the store is as the
-// earlier process left it, or as a worker left it that had all wakes of the execution.
+// Each is adopted once, before this process does anything with it. So a crash in between loses
+// nothing: the store is as the earlier process left it, or as a worker left it that had all wakes
+// of the execution.
 type recovery struct {
 	system *System
 
@@ -114,7 +117,8 @@ func (r *recovery) run(ctx context.Context) error {
 	}
 }
 
-// next returns the execution whose turn it is, perhaps one that was adopted already, and false after the last one.
+// next returns the execution whose turn it is, perhaps one that was adopted already, and false
+// after the last one.
 func (r *recovery) next() (id engine.ID, ok bool) {
 	now := machine.Rest(r.system.config.Clock.Now().UnixNano())
 	isDue := r.due < len(r.inOrder) && r.inOrder[r.due].Rest <= now
@@ -137,7 +141,8 @@ func (r *recovery) next() (id engine.ID, ok bool) {
 	return r.inOrder[r.due-1].Execution, true
 }
 
-// adopt takes over an execution, unless that has been done. If another goroutine does it, adopt waits.
+// adopt takes over an execution, unless that has been done. If another goroutine does it, adopt
+// waits.
 func (r *recovery) adopt(ctx context.Context, id engine.ID) error {
 	if !r.begin(id) {
 		return nil
@@ -169,7 +174,8 @@ func (r *recovery) begin(id engine.ID) bool {
 	return isLeft
 }
 
-// adoptFor takes over the execution of a wake. The wake may be for a lane of it, which has a log only if it has begun.
+// adoptFor takes over the execution of a wake. The wake may be for a lane of it, which has a log
+// only if it has begun.
 func (r *recovery) adoptFor(ctx context.Context, wake engine.Wake) error {
 	log := wake.Execution
 	if wake.Lane != nil {
@@ -191,8 +197,8 @@ func (r *recovery) adoptFor(ctx context.Context, wake engine.Wake) error {
 // recoveryPage is how many polls, notices or ended executions are read at once.
 const recoveryPage = 1000
 
-// pages yields the elements of pages, each of which begins after the last element of the one before. It
-// ends after an error.
+// pages yields the elements of pages, each of which begins after the last element of the one
+// before. It ends after an error.
 func pages[T any](read func(after T, limit int) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var after T

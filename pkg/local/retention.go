@@ -19,12 +19,12 @@ const DefaultRetentionDays = int(machine.DefaultRetention / day)
 // removalPause is the time between two searches for executions whose retention is over.
 const removalPause = 10 * time.Minute
 
-// removalGrace is how long a run that has nothing left to do waits for the first search. Many short runs
-// remove as much as a long one.
+// removalGrace is how long a run that has nothing left to do waits for the first search. Many short
+// runs remove as much as a long one.
 const removalGrace = time.Second
 
-// removeRegularly removes executions whose retention is over, until the run ends. With a virtual clock it
-// looks for them once: the clock jumps, and others ended in real time.
+// removeRegularly removes executions whose retention is over, until the run ends. With a virtual
+// clock it looks for them once: the clock jumps, and others ended in real time.
 func (s *System) removeRegularly(r run, now time.Time, first chan<- struct{}) {
 	for ; ; now = s.config.Clock.Now() {
 		if err := s.removeExpired(r.ctx, now); err != nil && r.ctx.Err() == nil {
@@ -46,8 +46,8 @@ func (s *System) warn(err error) {
 	}
 }
 
-// removeExpired removes the executions that ended longer ago than the retention. It returns the error of the
-// first that cannot be removed, and removes the others.
+// removeExpired removes the executions that ended longer ago than the retention. It returns the
+// error of the first that cannot be removed, and removes the others.
 func (s *System) removeExpired(ctx context.Context, now time.Time) error {
 	list := pages(func(after store.Ended, limit int) ([]store.Ended, error) {
 		return s.config.Store.EndedBefore(ctx, now.Add(-s.config.Limits.Retention), after, limit)
@@ -92,8 +92,8 @@ func (s *System) removeEnded(ctx context.Context, ended store.Ended) error {
 	return nil
 }
 
-// parentOf returns the latest state of the log that started a sub-flow, nil without one, and the record of
-// the token with which it waits.
+// parentOf returns the latest state of the log that started a sub-flow, nil without one, and the
+// record of the token with which it waits.
 func (s *System) parentOf(ctx context.Context, state machine.State) (parent *machine.State, awaited token.Record, err error) {
 	if state.Parent == nil {
 		return nil, awaited, nil

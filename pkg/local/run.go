@@ -25,8 +25,8 @@ func (s *System) Run(ctx context.Context) error {
 	})
 }
 
-// Serve is [System.Run], except that it goes on when nothing is left to do: a token may be closed, or
-// an execution started.
+// Serve is [System.Run], except that it goes on when nothing is left to do: a token may be closed,
+// or an execution started.
 func (s *System) Serve(ctx context.Context) error {
 	return s.handle(ctx, func(r run) { <-r.ctx.Done() })
 }
@@ -106,8 +106,9 @@ func (s *System) advance(ctx context.Context, wake engine.Wake) (engine.Disposit
 	return s.worker.Advance(ctx, wake)
 }
 
-// afterError returns when a wake or a task that failed with err is redelivered, zero for never. It ends
-// the run unless the error concerns one execution alone. One that needs a newer release is left to it.
+// afterError returns when a wake or a task that failed with err is redelivered, zero for never. It
+// ends the run unless the error concerns one execution alone. One that needs a newer release is
+// left to it.
 func (s *System) afterError(err error, r run) time.Time {
 	code := engine.CodeOf(err)
 	switch {

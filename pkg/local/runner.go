@@ -43,8 +43,8 @@ func parseRunner(definition, dir string) (runner, error) {
 	return nil, fmt.Errorf("%q is not usable; allowed: %s", Hidden(definition), allowedDefinitions)
 }
 
-// Hidden returns a definition without the user and the query of its URL, which may have secrets. Text
-// that may be a mistyped URL counts as one.
+// Hidden returns a definition without the user and the query of its URL, which may have secrets.
+// Text that may be a mistyped URL counts as one.
 func Hidden(definition string) string {
 	if strings.HasPrefix(definition, "exec:") {
 		return definition

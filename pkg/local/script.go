@@ -39,9 +39,10 @@ type Script struct {
 
 // scriptEntry is what answers and events have in common.
 type scriptEntry struct {
-	// Step is the step whose token is closed, or that starts the job. The first answer of a step is for
-	// its first attempt, the second for its second, and so on. All events come after each start. Of a
-	// step in a foreach it may have the indices of the iterations, as [machine.StepIn] writes them.
+	// Step is the step whose token is closed, or that starts the job. The first answer of a step is
+	// for its first attempt, the second for its second, and so on. All events come after each
+	// start. Of a step in a foreach it may have the indices of the iterations, as [machine.StepIn]
+	// writes them.
 	Step string `yaml:"step"`
 	// AfterSeconds is how long after the submission of the task, or the start of the job, it comes.
 	AfterSeconds float64 `yaml:"afterSeconds"`
@@ -58,14 +59,15 @@ type scriptAnswer struct {
 	Choice string `yaml:"choice"`
 	// By is what closes the token: "hand", the default, or "callback".
 	By token.Closer `yaml:"by"`
-	// Heartbeats are those of the attempt, in seconds after its submission. An answer with heartbeats
-	// alone never closes the token.
+	// Heartbeats are those of the attempt, in seconds after its submission. An answer with
+	// heartbeats alone never closes the token.
 	Heartbeats []float64 `yaml:"heartbeats"`
 
 	outcome token.Outcome
 }
 
-// ScriptError is the error of an entry of a script that is wrong, or does not fit the flow or the job.
+// ScriptError is the error of an entry of a script that is wrong, or does not fit the flow or the
+// job.
 type ScriptError struct {
 	List  string // "answers" or "events"
 	Entry int    // its index
@@ -92,15 +94,15 @@ const (
 type scriptEvent struct {
 	scriptEntry `yaml:",inline"`
 	// Event is the event as EventBridge delivers it, or the name of a file with it. Texts may have
-	// {job_id} and {job_key} in place of those of the job. Its time is replaced by the instant at which
-	// it comes.
+	// {job_id} and {job_key} in place of those of the job. Its time is replaced by the instant at
+	// which it comes.
 	Event any `yaml:"event"`
 
 	text []byte
 }
 
-// ParseScript reads a script: "answers", a list of step, afterSeconds and output, choice, or error and
-// cause, and "events", a list of step, afterSeconds and event. Files of events are in beside.
+// ParseScript reads a script: "answers", a list of step, afterSeconds and output, choice, or error
+// and cause, and "events", a list of step, afterSeconds and event. Files of events are in beside.
 func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 	s := &Script{text: text}
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -173,8 +175,8 @@ func scriptKind(name string) string {
 // withoutIterations matches what follows the name of a step in a foreach.
 var withoutIterations = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[\d+\])+$`) })
 
-// CheckSteps returns a [*ScriptError] if the script has an answer or an event for a step that the flow does not have, or a choice
-// that the step does not have.
+// CheckSteps returns a [*ScriptError] if the script has an answer or an event for a step that the
+// flow does not have, or a choice that the step does not have.
 func (s *Script) CheckSteps(flow *flow.Flow) error {
 	var names []string
 	for _, step := range flow.All {
@@ -205,7 +207,8 @@ func (s *Script) CheckSteps(flow *flow.Flow) error {
 // stepName returns the name of the step without iterations.
 func (e scriptEntry) stepName() string { return withoutIterations().ReplaceAllString(e.Step, "") }
 
-// checkChoice says what is wrong with the choice of the answer, "" for nothing. Several flows may have a step of that name.
+// checkChoice says what is wrong with the choice of the answer, "" for nothing. Several flows may
+// have a step of that name.
 func (a scriptAnswer) checkChoice(flow *flow.Flow) string {
 	if a.Choice == "" {
 		return ""
@@ -359,8 +362,8 @@ func comparePlaces(a, b string) int {
 	})
 }
 
-// placeOf returns where a step of an execution is: the number and iteration of each step that led to the execution, the
-// outermost first, and then those of the step. p.mu is held.
+// placeOf returns where a step of an execution is: the number and iteration of each step that led
+// to the execution, the outermost first, and then those of the step. p.mu is held.
 func (p *play) placeOf(flow, execution string, step int, iteration string) string {
 	return fmt.Sprintf("%s%d.%s.", p.starts[engine.NewID(flow, execution)], step, iteration)
 }
@@ -386,8 +389,8 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 	}
 }
 
-// collect keeps a submission until the others of its instant are known. Functions return in any order, and answers are given
-// in the order of iterations.
+// collect keeps a submission until the others of its instant are known. Functions return in any
+// order, and answers are given in the order of iterations.
 func (p *play) collect(state machine.State, output value.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -429,7 +432,8 @@ func (p *play) carryOut(state machine.State, started value.Value) {
 	}
 }
 
-// send sends a job event. One that cannot be about a job ends the run; one that does not report an end is discarded, as on AWS.
+// send sends a job event. One that cannot be about a job ends the run; one that does not report an
+// end is discarded, as on AWS.
 func (p *play) send(entry int, event []byte) {
 	_, _, err := p.system.Observe(context.Background(), event)
 	if errors.Is(err, resume.ErrUnusableEvent) {
@@ -437,8 +441,8 @@ func (p *play) send(entry int, event []byte) {
 	}
 }
 
-// close closes a token with the next answer for the step. A script may also test tokens that are closed
-// already.
+// close closes a token with the next answer for the step. A script may also test tokens that are
+// closed already.
 func (p *play) close(flow *flow.Flow, state machine.State, step, place, text string) {
 	answer, ok := p.take(place)
 	if !ok && place != step {
@@ -498,7 +502,8 @@ func (p *play) take(step string) (scriptAnswer, bool) {
 	return scriptAnswer{}, false
 }
 
-// UnusedAnswers returns the answers of the script that no step has used so far: "answer 2, of step Ask".
+// UnusedAnswers returns the answers of the script that no step has used so far: "answer 2, of step
+// Ask".
 func (s *System) UnusedAnswers() (unused []string) {
 	if s.play == nil {
 		return nil

@@ -130,7 +130,8 @@ outputMappings: [{target: all, source: $local.all}]
 	}
 }
 
-// Answers of one instant go to iterations in their order, also through sub-flows, although the functions return in another order.
+// Answers of one instant go to iterations in their order, also through sub-flows, although the
+// functions return in another order.
 func TestScriptAnswersInTheOrderOfIterations(t *testing.T) {
 	t.Parallel()
 	const each = `version: v1

@@ -50,8 +50,8 @@ func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]b
 	return nil, notProvided(kind, false)
 }
 
-// Describe implements [resume.Services]. A later process may have a provider for a job that was started
-// before.
+// Describe implements [resume.Services]. A later process may have a provider for a job that was
+// started before.
 func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
 	switch provider := s.own.provider(kind.Name); {
 	case provider == providerSimulated:
@@ -166,8 +166,9 @@ func (s services) remember(poll resume.Poll, params func() []byte) {
 	s.simulated.played.Remember(poll.Key, poll.Waiter.JobID, began, known)
 }
 
-// due returns when a poll finds the end of a simulated job, if that is earlier than the poll. A later poll of a job whose time is over
-// stays where it is: the poll before it did not find the end.
+// due returns when a poll finds the end of a simulated job, if that is earlier than the poll. A
+// later poll of a job whose time is over stays where it is: the poll before it did not find the
+// end.
 func (s services) due(poll resume.Poll) time.Time {
 	if s.own.provider(poll.Key.Kind) != providerSimulated {
 		return poll.Due

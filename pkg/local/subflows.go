@@ -10,8 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// missingInSubflows returns an error for each sub-flow of a flow that is not stored, and for each function
-// of the others that has no runner. Seen are the names of flows that were checked.
+// missingInSubflows returns an error for each sub-flow of a flow that is not stored, and for each
+// function of the others that has no runner. Seen are the names of flows that were checked.
 func (s *System) missingInSubflows(ctx context.Context, flow *flow.Flow, seen map[string]bool) (missing []error) {
 	for step, task := range flow.Tasks() {
 		name := task.Resource.Flow
@@ -43,8 +43,8 @@ func (s *System) newest(ctx context.Context, name string) (*flow.Flow, error) {
 	return s.config.Store.Flow(ctx, flow)
 }
 
-// AwaitLeft returns when the sub-flows have ended for which nothing waits any more, or with those that have not ended when
-// ctx ends. Their calls end at once. Use it while [System.Serve] runs.
+// AwaitLeft returns when the sub-flows have ended for which nothing waits any more, or with those
+// that have not ended when ctx ends. Their calls end at once. Use it while [System.Serve] runs.
 func (s *System) AwaitLeft(ctx context.Context) (left []machine.ExecutionRef, err error) {
 	for {
 		if left, err = s.left(context.WithoutCancel(ctx)); err != nil || len(left) == 0 || ctx.Err() != nil {
@@ -59,7 +59,8 @@ func (s *System) AwaitLeft(ctx context.Context) (left []machine.ExecutionRef, er
 	}
 }
 
-// left returns the sub-flows that have not ended although the token of their parent is closed (rule 26).
+// left returns the sub-flows that have not ended although the token of their parent is closed (rule
+// 26).
 func (s *System) left(ctx context.Context) (left []machine.ExecutionRef, err error) {
 	list, err := s.config.Store.Unfinished(ctx)
 	if err != nil {

@@ -33,7 +33,8 @@ steps:
 `
 )
 
-// Virtual time goes on through sub-flows: the step ends with its sub-flow, or stops it at its time limit.
+// Virtual time goes on through sub-flows: the step ends with its sub-flow, or stops it at its time
+// limit.
 func TestSubflowInVirtualTime(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -52,33 +52,36 @@ type Config struct {
 	// Commands and Calls are how many child processes, and how many other calls,
 	// run at once; 0 means [DefaultCommands] and [DefaultCalls].
 	Commands, Calls int
-	// RetentionDays is for how many days executions that have ended are kept. 0 means Retention of Limits, or
-	// else [DefaultRetentionDays].
+	// RetentionDays is for how many days executions that have ended are kept. 0 means Retention of
+	// Limits, or else [DefaultRetentionDays].
 	RetentionDays int
 	Script        *Script // closes tokens and sends job events; nil means no script
-	// AWS starts and describes the jobs of actions with the provider aws, in Account; nil means there
-	// is no such provider.
+	// AWS starts and describes the jobs of actions with the provider aws, in Account; nil means
+	// there is no such provider.
 	AWS     resume.Services
 	Account Account
 	// Kinds has the functions and the events of custom kinds.
 	Kinds jobs.Table
-	// Operations calls an operation of a service of AWS for a task with the runner aws, with the input of CallService; nil means
-	// that there is no such runner.
+	// Operations calls an operation of a service of AWS for a task with the runner aws, with the
+	// input of CallService; nil means that there is no such runner.
 	Operations func(ctx context.Context, input []byte) (output []byte, err error)
-	// Check returns the problems of a definition that is put that package fdl cannot find. It may be nil.
+	// Check returns the problems of a definition that is put that package fdl cannot find. It may
+	// be nil.
 	Check func(*flow.Flow) flow.Problems
-	// CheckStart returns the error for params of a simulated start that the service would reject; nil finds nothing.
+	// CheckStart returns the error for params of a simulated start that the service would reject;
+	// nil finds nothing.
 	CheckStart func(kind jobs.Kind, params []byte) error
 	// Warn receives errors of jobs and of removals that are retried; nil discards them.
 	Warn func(error)
-	// Applied sees each wake after its application; nil discards it. It returns quickly and is safe for concurrent use.
+	// Applied sees each wake after its application; nil discards it. It returns quickly and is safe
+	// for concurrent use.
 	Applied func(wake engine.Wake, received time.Time, d engine.Disposition)
-	// Unmapped receives what mappings left out, after the wake; nil discards it. It returns quickly and
-	// is safe for concurrent use.
+	// Unmapped receives what mappings left out, after the wake; nil discards it. It returns quickly
+	// and is safe for concurrent use.
 	Unmapped func(engine.UnmappedSources)
 	// Blocked receives each unfinished execution of an earlier process that cannot continue here,
-	// because functions of its flow have no runner; nil discards it. Such an execution can be stopped,
-	// and ends at its time limit. It is safe for concurrent use.
+	// because functions of its flow have no runner; nil discards it. Such an execution can be
+	// stopped, and ends at its time limit. It is safe for concurrent use.
 	Blocked func(flow machine.FlowRef, execution string, missing []error)
 	// TakenOver is called when all executions of earlier processes were adopted; nil means no call.
 	TakenOver func()
@@ -87,7 +90,8 @@ type Config struct {
 	Output func(call machine.Call, text string)
 	// Notices sends notices to the targets of executions; nil leaves them to the next process.
 	Notices NoticeSender
-	// CheckTarget returns why no notice can be sent to a target; nil means that a start cannot name one.
+	// CheckTarget returns why no notice can be sent to a target; nil means that a start cannot name
+	// one.
 	CheckTarget func(target string) error
 	// Notify is what executions notify whose start names no target.
 	Notify machine.Notify
@@ -233,8 +237,8 @@ func (s *System) newTokens(store Store, by token.Closer) *resume.Tokens {
 	})
 }
 
-// queueObserver also reports commits to the queue and to the requests that wait for them, and ends to the calls
-// that are left.
+// queueObserver also reports commits to the queue and to the requests that wait for them, and ends
+// to the calls that are left.
 type queueObserver struct {
 	engine.Observer
 	queue   *queue
@@ -259,8 +263,8 @@ func (w tokenWakes) Send(ctx context.Context, id token.ID, handle string, at tim
 	return w.wakes.Send(ctx, engine.Wake{Execution: id.Execution, Cause: handle, Due: at, Sent: at})
 }
 
-// Start is [engine.Client.Start]. It fails if a function of the flow has no runner. The execution's wake
-// is held back until its first item is stored.
+// Start is [engine.Client.Start]. It fails if a function of the flow has no runner. The execution's
+// wake is held back until its first item is stored.
 func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine.StartResult, error) {
 	if err := s.TakeOver(ctx); err != nil {
 		return 0, err
@@ -277,8 +281,8 @@ func (s *System) Start(ctx context.Context, request engine.StartRequest) (engine
 	return s.Client.Start(ctx, request)
 }
 
-// Stop is [engine.Client.Stop]. The wake is held back until the request is stored: an earlier wake would
-// not find it, and be sent again after a second. Running calls of the execution end.
+// Stop is [engine.Client.Stop]. The wake is held back until the request is stored: an earlier wake
+// would not find it, and be sent again after a second. Running calls of the execution end.
 func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) error {
 	release := s.queue.HoldBack(id)
 	defer release()
@@ -286,7 +290,8 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 		return err
 	}
 	s.stops.end(id, true)
-	// The last commit may have been under way. What is kept of the request would stop a later execution of that name.
+	// The last commit may have been under way. What is kept of the request would stop a later
+	// execution of that name.
 	if state, err := s.stateOf(context.WithoutCancel(ctx), id); err != nil || state == nil || state.Status.Final() {
 		s.stops.end(id, false)
 	}
@@ -299,8 +304,8 @@ func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 // CallbackBase returns that of [Config].
 func (s *System) CallbackBase() string { return s.config.CallbackBase }
 
-// CanStart returns an error if a function of the flow has no runner, or a sub-flow is not stored. The same
-// goes for the sub-flows.
+// CanStart returns an error if a function of the flow has no runner, or a sub-flow is not stored.
+// The same goes for the sub-flows.
 func (s *System) CanStart(ctx context.Context, parsed *flow.Flow, flow, execution string) error {
 	missing := append(s.Missing(parsed), s.missingInSubflows(ctx, parsed, map[string]bool{flow: true})...)
 	if len(missing) > 0 {

@@ -483,7 +483,8 @@ func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 	})
 }
 
-// lateStop is a store that accepts a stop after the last commit of the execution, which was under way before.
+// lateStop is a store that accepts a stop after the last commit of the execution, which was under
+// way before.
 type lateStop struct {
 	*store.Memory
 	committing, stopping chan struct{}
@@ -511,7 +512,8 @@ func (s lateStop) RequestStop(ctx context.Context, id engine.ID, request engine.
 	return s.Memory.RequestStop(ctx, id, request, expires)
 }
 
-// A stop that is accepted while the last commit is under way does not concern a later execution of that name.
+// A stop that is accepted while the last commit is under way does not concern a later execution of
+// that name.
 func TestAStopAtTheLastCommitLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ type taskQueue struct {
 	system *System
 
 	mu sync.Mutex
-	// tasks are under way or left, by the handles of their tokens: a task that is queued twice is run
-	// once.
+	// tasks are under way or left, by the handles of their tokens: a task that is queued twice is
+	// run once.
 	tasks  map[string]*queuedTask
 	queued int // counts them
 }
@@ -55,8 +55,9 @@ func (q *taskQueue) begin(r *run, t *queuedTask) {
 	}
 }
 
-// inOrder reports whether a task runs alone, in the order in which tasks were queued: in virtual time, an execution is to
-// take the same course each time. Commands and requests to servers, which take real time, run side by side.
+// inOrder reports whether a task runs alone, in the order in which tasks were queued: in virtual
+// time, an execution is to take the same course each time. Commands and requests to servers, which
+// take real time, run side by side.
 func (s *System) inOrder(call machine.Call) bool {
 	return s.config.Clock.IsVirtual() && (s.own == nil || s.gates.classOf(call) == classBuiltIn)
 }

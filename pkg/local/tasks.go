@@ -36,16 +36,17 @@ type Tasks struct {
 	output        func(machine.Call, string)
 }
 
-// NewTasks returns tasks with these definitions: "exec:./check.sh --fast", "https://example.com/check" or
-// "lambda:check" by the name of a function or the action of an operation, "simulated" by the action of jobs, "aws" by any action. The
-// error names each invalid definition.
+// NewTasks returns tasks with these definitions: "exec:./check.sh --fast",
+// "https://example.com/check" or "lambda:check" by the name of a function or the action of an
+// operation, "simulated" by the action of jobs, "aws" by any action. The error names each invalid
+// definition.
 func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
 	t := &Tasks{clock: clock, runners: make(map[string]runner, len(definitions)), providers: map[string]provider{}}
 	return t, t.Add("", definitions)
 }
 
-// Add adds definitions as [NewTasks] does. Relative paths begin at dir, and commands run there; "" means
-// the working directory.
+// Add adds definitions as [NewTasks] does. Relative paths begin at dir, and commands run there; ""
+// means the working directory.
 func (t *Tasks) Add(dir string, definitions map[string]string) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
@@ -104,8 +105,8 @@ func (t *Tasks) defineCustom(name, definition, dir string) error {
 	return nil
 }
 
-// AddFunction makes a function of this process the runner of a function. It returns at once, so a worker awaits it:
-// with one worker, the calls have one order.
+// AddFunction makes a function of this process the runner of a function. It returns at once, so a
+// worker awaits it: with one worker, the calls have one order.
 func (t *Tasks) AddFunction(name string, call func(machine.Call) token.Outcome) {
 	t.runners[name] = inProcess(call)
 }
@@ -143,7 +144,8 @@ func (t *Tasks) NeedLambdas() (any, onAWS bool) {
 	return any, onAWS
 }
 
-// NeedRegion reports whether a region of AWS is required: for jobs, and for functions without an ARN.
+// NeedRegion reports whether a region of AWS is required: for jobs, and for functions without an
+// ARN.
 func (t *Tasks) NeedRegion() bool {
 	return t.NeedAWS() || slices.ContainsFunc(slices.Collect(maps.Values(t.runners)), func(r runner) bool {
 		f, ok := r.(*lambdaFunction)
@@ -169,8 +171,8 @@ func (t *Tasks) NeedJobs() bool {
 	return slices.Contains(slices.Collect(maps.Values(t.providers)), providerAWS)
 }
 
-// TaskName returns the name of a resource's function in definitions, or the action that starts a job or is an operation:
-// "batch:SubmitJob".
+// TaskName returns the name of a resource's function in definitions, or the action that starts a
+// job or is an operation: "batch:SubmitJob".
 func TaskName(resource flow.Resource) string {
 	if resource.Operation != "" {
 		return resource.Operation
@@ -181,8 +183,8 @@ func TaskName(resource flow.Resource) string {
 	return resource.Function
 }
 
-// TaskNames returns all names of a resource in definitions, the preferred one first. A queue or a topic
-// also has its own name, and a function of a service "service/function".
+// TaskNames returns all names of a resource in definitions, the preferred one first. A queue or a
+// topic also has its own name, and a function of a service "service/function".
 func TaskNames(resource flow.Resource) []string {
 	switch {
 	case resource.Service != "":
@@ -196,8 +198,8 @@ func TaskNames(resource flow.Resource) []string {
 	return []string{TaskName(resource)}
 }
 
-// Ambiguous returns the functions of a flow that several services have, with their names: "run" with
-// "s1/run" and "s2/run".
+// Ambiguous returns the functions of a flow that several services have, with their names: "run"
+// with "s1/run" and "s2/run".
 func Ambiguous(flow *flow.Flow) map[string][]string {
 	of := map[string][]string{}
 	for _, task := range flow.Tasks() {
@@ -225,8 +227,8 @@ func actions() (names []string) {
 
 func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 
-// Resolve returns an error for each function of a flow without a runner, with the first step that calls
-// it.
+// Resolve returns an error for each function of a flow without a runner, with the first step that
+// calls it.
 func (t *Tasks) Resolve(flow *flow.Flow) []error {
 	var missing []error
 	seen := map[string]bool{}
@@ -358,8 +360,8 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]tim
 	return limits, nil
 }
 
-// runnerOf returns the runner that the user defined for a function, a queue or a topic. An action that
-// starts a job has a provider instead.
+// runnerOf returns the runner that the user defined for a function, a queue or a topic. An action
+// that starts a job has a provider instead.
 func (t *Tasks) runnerOf(resource flow.Resource) (runner, bool) {
 	if len(t.runners) == 0 {
 		return nil, false
@@ -376,8 +378,8 @@ func (t *Tasks) runnerOf(resource flow.Resource) (runner, bool) {
 	return nil, false
 }
 
-// classOf returns the class of a call. Of the built-in functions, those that call services of AWS await a
-// server.
+// classOf returns the class of a call. Of the built-in functions, those that call services of AWS
+// await a server.
 func (t *Tasks) classOf(call machine.Call) callClass {
 	r, ok := t.runnerOf(call.Resource)
 	switch {

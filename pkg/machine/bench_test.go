@@ -102,8 +102,8 @@ func pollingTurn(tb testing.TB) func() (called, slept machine.Next) {
 	}
 }
 
-// BenchmarkForeach runs the items of one lane of a hundred, a call each, in items of the log that it
-// writes and reads. The list has 10,000 elements.
+// BenchmarkForeach runs the items of one lane of a hundred, a call each, in items of the log that
+// it writes and reads. The list has 10,000 elements.
 func BenchmarkForeach(b *testing.B) {
 	const elements, lanes = 10_000, 100
 	flow := parseFlow(b, `

@@ -45,8 +45,8 @@ func Encode(origin value.Origin, s State, events []Event) (item []byte, large bo
 	return EncodeWith(&value.Encoder{Origin: origin}, s, events)
 }
 
-// EncodeWith is [Encode] with an encoder that has the origin and has written nothing. If it keeps the
-// largest values apart from the item, their parts must be stored before the item.
+// EncodeWith is [Encode] with an encoder that has the origin and has written nothing. If it keeps
+// the largest values apart from the item, their parts must be stored before the item.
 func EncodeWith(enc *value.Encoder, s State, events []Event) (item []byte, large bool) {
 	c := &coder{enc: enc}
 	enc.Uint(Format)
@@ -55,8 +55,8 @@ func EncodeWith(enc *value.Encoder, s State, events []Event) (item []byte, large
 	return sealed(enc.Bytes()), enc.WroteLarge()
 }
 
-// sealed returns the item with a checksum, without which a flipped bit in a text or a number would go
-// unnoticed.
+// sealed returns the item with a checksum, without which a flipped bit in a text or a number would
+// go unnoticed.
 func sealed(item []byte) []byte {
 	s := append(make([]byte, 0, len(item)+checksumSize), item...)
 	return binary.LittleEndian.AppendUint32(s, crc32.Checksum(item, castagnoli))
@@ -95,7 +95,8 @@ func DecodeState(origin value.Origin, data []byte) (State, error) {
 	return s, err
 }
 
-// DecodeValues returns the state of an item, and its values by the numbers that references to them have.
+// DecodeValues returns the state of an item, and its values by the numbers that references to them
+// have.
 func DecodeValues(origin value.Origin, data []byte) (s State, numbered func(uint32) (value.Value, bool), err error) {
 	c, s, err := open(origin, data)
 	if err != nil {
@@ -139,8 +140,8 @@ func formatSize(item []byte) (int, error) {
 	return size, nil
 }
 
-// StatusOf returns the head of what [Encode] wrote with no more than Status, Lane and Notified. It reads no more
-// than those, so it finds no damage behind them.
+// StatusOf returns the head of what [Encode] wrote with no more than Status, Lane and Notified. It
+// reads no more than those, so it finds no damage behind them.
 func StatusOf(data []byte) (Head, error) { return decodeHead(data, false) }
 
 // Head is what every item of a log has of the execution.
@@ -176,8 +177,8 @@ func decodeHead(data []byte, whole bool) (Head, error) {
 	return h, nil
 }
 
-// EndedAt returns the instant of the item that ended an execution. It reads no more than that, so it finds
-// no damage behind it.
+// EndedAt returns the instant of the item that ended an execution. It reads no more than that, so
+// it finds no damage behind it.
 func EndedAt(data []byte) (time.Time, error) {
 	size, err := formatSize(data)
 	if err != nil {
@@ -195,8 +196,9 @@ func EndedAt(data []byte) (time.Time, error) {
 	return s.At, nil
 }
 
-// OwnersOf returns a state with the lane whose log an item is of, or the parent of a sub-flow and what the execution
-// notifies, as far as an item of that log says: it reads no more than that, so it finds no damage behind it.
+// OwnersOf returns a state with the lane whose log an item is of, or the parent of a sub-flow and
+// what the execution notifies, as far as an item of that log says: it reads no more than that, so
+// it finds no damage behind it.
 func OwnersOf(log ID, data []byte) (owners State, ok bool) {
 	size, err := formatSize(data)
 	if err != nil {
@@ -306,8 +308,8 @@ func optional[T any](c *coder, p **T) bool {
 }
 
 // status codes the status, and whether the log is a lane's, whether ids are reserved, whether the
-// execution is a sub-flow, whether it reports its end, whether it was redriven, whether a step failed it and whether it is traced, so that other
-// logs are not larger.
+// execution is a sub-flow, whether it reports its end, whether it was redriven, whether a step
+// failed it and whether it is traced, so that other logs are not larger.
 func (c *coder) status(h *Head) {
 	code := max(slices.Index(Statuses, h.Status), 0)
 	if h.Lane {
@@ -471,9 +473,9 @@ func (c *coder) parent(parent **Parent) {
 	c.count(&p.Depth)
 }
 
-// generation codes the number of the process that ended the execution. Until then that is 0, and the
-// number holds the root and the generation of a descendant: release 0.1.0 reads and keeps it, and compares
-// [Parent] as a whole.
+// generation codes the number of the process that ended the execution. Until then that is 0, and
+// the number holds the root and the generation of a descendant: release 0.1.0 reads and keeps it,
+// and compares [Parent] as a whole.
 func (c *coder) generation(s *State) {
 	descends := s.Parent != nil && !s.Status.Final()
 	code := s.Generation
@@ -568,8 +570,8 @@ func (c *coder) waiting(waiting **Waiting) {
 	}
 }
 
-// The numbers in the place of a [SimpleWait] for other waits. Items of earlier releases do not have the number
-// of a fork's items.
+// The numbers in the place of a [SimpleWait] for other waits. Items of earlier releases do not have
+// the number of a fork's items.
 const (
 	waitingForToken = 3
 	waitingForLanes = 7

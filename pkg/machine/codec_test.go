@@ -342,8 +342,8 @@ func TestTimeLimitIsNotRaisedAfterTheStart(t *testing.T) {
 	}
 }
 
-// Golden items are log items as they are stored. They must decode for ever: a change of the format gets a number and files of
-// its own.
+// Golden items are log items as they are stored. They must decode for ever: a change of the format
+// gets a number and files of its own.
 var goldenItems = []struct {
 	file   string
 	state  machine.State

@@ -8,8 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// UnmappedSource is a mapping whose source was missing, so that its target was left out, or the ExecutionName of
-// a sub-flow. It has no value of the execution.
+// UnmappedSource is a mapping whose source was missing, so that its target was left out, or the
+// ExecutionName of a sub-flow. It has no value of the execution.
 type UnmappedSource struct {
 	// Step is the name of a step, empty for the flow.
 	Step string
@@ -37,15 +37,16 @@ func placeOf(step string) string {
 // serviceParams is the field with the parameters of a sub-flow.
 const serviceParams = "serviceParams"
 
-// surroundings implements [flow.Surroundings] for a step, or for the flow if step is nil. The event is the one that enters or
-// leaves the step, and the attempt that of a task.
+// surroundings implements [flow.Surroundings] for a step, or for the flow if step is nil. The event
+// is the one that enters or leaves the step, and the attempt that of a task.
 type surroundings struct {
 	*run
 	step           *flow.Step
 	event, attempt int
 }
 
-// frame returns a frame for the data of a step, as of [surroundings]. It is valid until the next one.
+// frame returns a frame for the data of a step, as of [surroundings]. It is valid until the next
+// one.
 func (r *run) frame(step *flow.Step, input, local value.Value, event, attempt int) *flow.Frame {
 	r.around = surroundings{r, step, event, attempt}
 	r.framed = flow.Frame{Input: input, Local: local, Lookup: &r.lookup, Surroundings: &r.around}

@@ -2,16 +2,20 @@
 // definition, the state and one signal. It returns the next state, the history events and the
 // commands, which package engine executes.
 //
-//   - The same signal on the same state returns the same commands with the same keys, so a signal may be applied again after a
-//     crash or a lost race.
-//   - Steps that need nothing from outside run in one application. A step that waits is [State.Waiting], one for each log.
-//   - A parallel or a foreach has lanes: each is a state of its own with a log of its own, which [NewLane] makes of its parent.
-//   - Large values are references to earlier items of the log. Apply asks for those that it needs, see [Next.Load].
+//   - The same signal on the same state returns the same commands with the same keys, so a signal
+//     may be applied again after a crash or a lost race.
+//   - Steps that need nothing from outside run in one application. A step that waits is
+//     [State.Waiting], one for each log.
+//   - A parallel or a foreach has lanes: each is a state of its own with a log of its own, which
+//     [NewLane] makes of its parent.
+//   - Large values are references to earlier items of the log. Apply asks for those that it needs,
+//     see [Next.Load].
 //
-// kernel.go alone writes the state, with the limits in limit.go, item.go and keep.go. apply.go has the
-// signals, series.go and end.go run the steps, and data.go is what their data may read. kind.go chooses
-// the kind of a step, each of which has a file: task.go with retry.go, token.go, poll.go, outcome.go and
-// subflow.go, and fork.go, wait.go, choice.go and pass.go. codec.go is the stored form.
+// kernel.go alone writes the state, with the limits in limit.go, item.go and keep.go. apply.go has
+// the signals, series.go and end.go run the steps, and data.go is what their data may read. kind.go
+// chooses the kind of a step, each of which has a file: task.go with retry.go, token.go, poll.go,
+// outcome.go and subflow.go, and fork.go, wait.go, choice.go and pass.go. codec.go is the stored
+// form.
 //
 // This package may change between releases.
 package machine

@@ -20,7 +20,8 @@ func (r *run) succeed(flow Series) {
 	r.close(StatusSucceeded, token.Success(output))
 }
 
-// endOrClose ends the execution as decided, or closes the token or stops the lanes that it waits for.
+// endOrClose ends the execution as decided, or closes the token or stops the lanes that it waits
+// for.
 func (r *run) endOrClose() {
 	command := r.pending(ExecutedNever)
 	if closing, ok := command.(CloseToken); ok {
@@ -34,7 +35,8 @@ func (r *run) endOrClose() {
 	r.do(command)
 }
 
-// endedBefore is the outcome of an attempt that ends with the execution. Its cause has the reason of a stop.
+// endedBefore is the outcome of an attempt that ends with the execution. Its cause has the reason
+// of a stop.
 func (r *run) endedBefore() token.Outcome {
 	ending, cause := r.state().Ending, "the execution was stopped before the task ended"
 	switch {
@@ -113,7 +115,8 @@ func (r *run) failExecution(began *flow.Step, failure token.Outcome) *flow.Step 
 	return nil
 }
 
-// located returns the failure with a cause that names the step in the items around it: "step Bad[17]: why".
+// located returns the failure with a cause that names the step in the items around it: "step
+// Bad[17]: why".
 func located(step *flow.Step, items []int, failure token.Outcome) token.Outcome {
 	cause, place := strings.TrimPrefix(failure.Cause, "step "+step.Name+": "), "step "+StepIn(step.Name, Iterations(step, items))
 	failure.Cause = strings.TrimSuffix(place+": "+cause, ": ")

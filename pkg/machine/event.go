@@ -79,8 +79,8 @@ type Event struct {
 	Lanes, Block int
 	// Items are those of the forks around the step, where [WithItems] set them.
 	Items []int
-	// Log and Number are set in the history of an execution, where ID and By are those of the API: the log
-	// of the event, and its ID there.
+	// Log and Number are set in the history of an execution, where ID and By are those of the API:
+	// the log of the event, and its ID there.
 	Log    ID
 	Number int
 }
@@ -94,8 +94,8 @@ type HistoryEvent struct {
 	Time            string `json:"Time"` // UTC, RFC 3339 with milliseconds
 	// EventDetail is a JSON object as text; its members depend on the type.
 	EventDetail string `json:"EventDetail"`
-	// Iterations has the index of each iteration around the step, the outermost first. The vendor's form
-	// lacks it.
+	// Iterations has the index of each iteration around the step, the outermost first. The vendor's
+	// form lacks it.
 	Iterations []int `json:"Iterations,omitempty"`
 }
 
@@ -114,8 +114,9 @@ func (e Event) Render(def *flow.Flow) HistoryEvent {
 	return h
 }
 
-// RenderWithin renders the event for a response of at most most bytes, and returns about how many its detail takes up there. If
-// they are too many, a value that takes up more than a quarter of the response is left out; see [Within].
+// RenderWithin renders the event for a response of at most most bytes, and returns about how many
+// its detail takes up there. If they are too many, a value that takes up more than a quarter of the
+// response is left out; see [Within].
 func (e Event) RenderWithin(flow *flow.Flow, most int) (h HistoryEvent, size int) {
 	h = e.Render(flow)
 	if size = escapedSize(h.EventDetail); size > most {
@@ -128,7 +129,8 @@ func (e Event) RenderWithin(flow *flow.Flow, most int) (h HistoryEvent, size int
 	return h, size
 }
 
-// Within returns the value, or a text with its size in place of a value that takes up more than most bytes of a response.
+// Within returns the value, or a text with its size in place of a value that takes up more than
+// most bytes of a response.
 func Within(v value.Value, most int) value.Value {
 	if size := v.Size(); size > most || size > most/escapedFactor && escapedSize(v.JSON()) > most {
 		return value.String(fmt.Sprintf("left out: a value of %d bytes, which is too large for this response", size))
@@ -136,8 +138,9 @@ func Within(v value.Value, most int) value.Value {
 	return v
 }
 
-// escapedFactor is how many bytes a quote of a detail becomes in a response of a Lambda function: the detail is a text in the JSON
-// of the response, which is a text in the JSON of the function's reply.
+// escapedFactor is how many bytes a quote of a detail becomes in a response of a Lambda function:
+// the detail is a text in the JSON of the response, which is a text in the JSON of the function's
+// reply.
 const escapedFactor = 4
 
 func escapedSize(text string) int {
@@ -145,8 +148,8 @@ func escapedSize(text string) int {
 }
 
 // Detail returns the detail of the event as an object with those of these members that the event
-// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index, question. The step
-// may be nil.
+// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index,
+// question. The step may be nil.
 func (e Event) Detail(step *flow.Step) value.Value {
 	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
 	if e.Error != "" || e.Cause != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// A flow calls a function and then waits. The caller of Apply executes the commands and brings the signals.
+// A flow calls a function and then waits. The caller of Apply executes the commands and brings the
+// signals.
 func ExampleApply() {
 	flow, problems := fdl.Parse([]byte(`
 version: v1

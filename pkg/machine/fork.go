@@ -15,8 +15,8 @@ import (
 type forkKind[I items] struct{ items I }
 
 type items interface {
-	// count returns how many items the step has with this input, and how many lanes run them at most. It
-	// fails the step and returns a negative number if the input has no items.
+	// count returns how many items the step has with this input, and how many lanes run them at
+	// most. It fails the step and returns a negative number if the input has no items.
 	count(r *run, step *flow.Step, input value.Value) (items, lanes int)
 	// item returns the input and the steps of an item, no steps if there is no such item.
 	item(r *run, input value.Value, index int) (value.Value, []*flow.Step)
@@ -241,8 +241,9 @@ func (s State) WaitingPlace() string {
 	return place
 }
 
-// PlaceIn names an attempt in the items around it, whose series are open, "" outside of items. It does not depend on what
-// happened in earlier items, whose results may be lost with their worker and be others the next time.
+// PlaceIn names an attempt in the items around it, whose series are open, "" outside of items. It
+// does not depend on what happened in earlier items, whose results may be lost with their worker
+// and be others the next time.
 func PlaceIn(open []Series, number int) string {
 	var place []byte
 	first := 0

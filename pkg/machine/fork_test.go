@@ -33,8 +33,8 @@ steps:
 	return &script{flow: flow, limits: machine.Limits{Data: machine.MaxData}}, value.Object(member("list", value.Array(list...)))
 }
 
-// TestLongSeriesDoesNotRewriteItsOutputs: full lists of outputs stay in the items in which they became
-// full.
+// TestLongSeriesDoesNotRewriteItsOutputs: full lists of outputs stay in the items in which they
+// became full.
 func TestLongSeriesDoesNotRewriteItsOutputs(t *testing.T) {
 	t.Parallel()
 	const elements = 60
@@ -68,8 +68,8 @@ steps:
   - {type: pass, name: After}
 `
 
-// forking returns an execution that waits for two lanes, and these. The first lane waits for a token, the
-// second is in the first iteration of a foreach.
+// forking returns an execution that waits for two lanes, and these. The first lane waits for a
+// token, the second is in the first iteration of a foreach.
 func forking(tb testing.TB) (env machine.Env, parent machine.State, lanes [2]machine.State) {
 	tb.Helper()
 	env = machine.Env{Flow: parseFlow(tb, forked), Keys: keys, Cause: "wake", Tag: "t"}
@@ -139,8 +139,8 @@ func TestDamagedForks(t *testing.T) {
 	}
 }
 
-// rule 16, rule 20: a lane begins while its fork waits for it, and is stopped before that only if its
-// parent is ending.
+// rule 16, rule 20: a lane begins while its fork waits for it, and is stopped before that only if
+// its parent is ending.
 func TestNewLane(t *testing.T) {
 	t.Parallel()
 	_, parent, lanes := forking(t)
@@ -240,7 +240,8 @@ func TestAbandonForks(t *testing.T) {
 	}
 }
 
-// wantAbandoned checks the end of a fork whose log is broken, and that its ids follow those of the fork.
+// wantAbandoned checks the end of a fork whose log is broken, and that its ids follow those of the
+// fork.
 func wantAbandoned(t *testing.T, parent, s machine.State) {
 	t.Helper()
 	if s.LastID() != parent.LastID()+s.Events-parent.Events {
@@ -272,8 +273,8 @@ func TestLanesJoinedWithoutOutputs(t *testing.T) {
 	}
 }
 
-// rule 22: the call of an item may be made while results of earlier items are not committed. If these are
-// lost and others the next time, the call is repeated with the same key.
+// rule 22: the call of an item may be made while results of earlier items are not committed. If
+// these are lost and others the next time, the call is repeated with the same key.
 func TestKeyOfAnItemDoesNotDependOnEarlierItems(t *testing.T) {
 	t.Parallel()
 	flow := parseFlow(t, `

@@ -49,8 +49,8 @@ func runToFit(env Env, s State, sig Signal) *run {
 	return r
 }
 
-// mayFailForSize is called where the application may fail because its item becomes too large. It counts
-// these checkpoints, and returns an error at those that the plan makes fail.
+// mayFailForSize is called where the application may fail because its item becomes too large. It
+// counts these checkpoints, and returns an error at those that the plan makes fail.
 func (x *tx) mayFailForSize(step *flow.Step) *token.Outcome {
 	x.checkpoints++
 	if x.plan.failAt == 0 || x.checkpoints < x.plan.failAt {
@@ -111,8 +111,8 @@ func (e Event) bound() int {
 	return bound(e.Input) + bound(e.Local) + bound(e.Output) + len(e.Error) + len(e.Cause) + besides
 }
 
-// maxEventBytes is how many bytes the events of steps that need nothing from outside may have in one
-// item. With the largest step behind them the item still fits into every store.
+// maxEventBytes is how many bytes the events of steps that need nothing from outside may have in
+// one item. With the largest step behind them the item still fits into every store.
 const maxEventBytes = 64 << 10
 
 // beginsLogItem reports whether the step belongs into another item.
@@ -146,8 +146,8 @@ func (x *tx) newMeasure() *measure {
 	return &measure{coder: coder{enc: enc}}
 }
 
-// ApartFrom is the size above which a value is kept apart from its item, where that is possible. It is far
-// below what an item holds, and above the default limit of a step's data.
+// ApartFrom is the size above which a value is kept apart from its item, where that is possible. It
+// is far below what an item holds, and above the default limit of a step's data.
 const ApartFrom = 64 << 10
 
 // PartName is the most bytes of the name of a part.

@@ -57,8 +57,9 @@ func TestCauseReplyIsNotTheHandle(t *testing.T) {
 	}
 }
 
-// TestATokenOutlivesItsWait: a callback without a time limit is valid for as long as the log was kept when the step began, so
-// a time limit that a parameter raises later does not count while the step waits for it.
+// TestATokenOutlivesItsWait: a callback without a time limit is valid for as long as the log was
+// kept when the step began, so a time limit that a parameter raises later does not count while the
+// step waits for it.
 func TestATokenOutlivesItsWait(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -93,7 +94,8 @@ steps:
 	}
 }
 
-// TestALargeOutcomeOutlivesItsToken: where a log may be kept for longer later, its token's large outcome is, too.
+// TestALargeOutcomeOutlivesItsToken: where a log may be kept for longer later, its token's large
+// outcome is, too.
 func TestALargeOutcomeOutlivesItsToken(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

@@ -35,8 +35,8 @@ type tx struct {
 	measure *measure
 }
 
-// needsLoad reports whether a value was needed that is not loaded. Everything done since then is to be
-// discarded.
+// needsLoad reports whether a value was needed that is not loaded. Everything done since then is to
+// be discarded.
 func (x *tx) needsLoad() bool { return len(x.lookup.Load) > 0 }
 
 // state returns the state to be read.
@@ -132,7 +132,8 @@ func (x *tx) setInput(input value.Value) { x.state().Series[0].Input = input }
 // setLocal sets the local value of the innermost series.
 func (x *tx) setLocal(local value.Value) { x.innermost().Local = local }
 
-// addOutput merges the output of a step into its series. It loads no more of both objects than their keys.
+// addOutput merges the output of a step into its series. It loads no more of both objects than
+// their keys.
 func (x *tx) addOutput(output value.Value) {
 	x.setLocal(value.Merge(x.lookup.Open(x.innermost().Local), x.lookup.Open(output)))
 }

@@ -5,8 +5,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// kind is what the machine does with one kind of step. A method that returns a step names the next one of
-// the series; nil is the end of the series, unless the state then waits, or has ended.
+// kind is what the machine does with one kind of step. A method that returns a step names the next
+// one of the series; nil is the end of the series, unless the state then waits, or has ended.
 type kind interface {
 	// enter begins the step, whose entry the history has.
 	enter(r *run, step *flow.Step, input value.Value) *flow.Step

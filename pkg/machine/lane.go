@@ -11,8 +11,8 @@ import (
 )
 
 // A parallel or a foreach is a fork: each of its lanes is a log of its own, with a state of its own
-// (rule 14). Lane 0 of L lanes runs the items 0, L, 2L, ... of the fork, lane 1 the items 1, L+1, ...
-// and so on. The items are the branches of a parallel or the iterations of a foreach.
+// (rule 14). Lane 0 of L lanes runs the items 0, L, 2L, ... of the fork, lane 1 the items 1, L+1,
+// ... and so on. The items are the branches of a parallel or the iterations of a foreach.
 
 // MaxLanes is the maximum number of lanes of a fork.
 const MaxLanes = 100
@@ -34,8 +34,9 @@ func (l Lane) ID() ID {
 	return ID(sum[:12])
 }
 
-// ItemsDone returns how many items the lane has left behind in a state, and whether it runs one. Items is
-// the number of those of all lanes. A lane that failed or was stopped does not say how many it left.
+// ItemsDone returns how many items the lane has left behind in a state, and whether it runs one.
+// Items is the number of those of all lanes. A lane that failed or was stopped does not say how
+// many it left.
 func (l Lane) ItemsDone(s State, items int) (done int, running bool) {
 	switch {
 	case s.Status == StatusSucceeded:
@@ -66,8 +67,8 @@ func (s State) hasLane(lane Lane) bool {
 		lane.Index >= 0 && lane.Index < lane.Count
 }
 
-// NewLane returns the state of a lane before its first step. It returns false if the parent does not
-// wait for the lane, or is ending (rule 16).
+// NewLane returns the state of a lane before its first step. It returns false if the parent does
+// not wait for the lane, or is ending (rule 16).
 func NewLane(parent State, lane Lane, at time.Time) (s State, ok bool) {
 	if !parent.hasLane(lane) || parent.Ending != nil {
 		return State{}, false

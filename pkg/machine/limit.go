@@ -23,9 +23,9 @@ type Limits struct {
 	// Retention is how long an execution is kept after the time that it may take; default
 	// [DefaultRetention].
 	Retention time.Duration
-	// ShortLife is how long most executions take. The log of an execution is kept for as long and the
-	// retention at first, and for the whole time that it may take only once it waits longer. 0 keeps each
-	// for that time. [engine.Log.Extend] has them kept longer.
+	// ShortLife is how long most executions take. The log of an execution is kept for as long and
+	// the retention at first, and for the whole time that it may take only once it waits longer. 0
+	// keeps each for that time. [engine.Log.Extend] has them kept longer.
 	ShortLife time.Duration
 	// Direct is the longest call whose result the worker awaits itself; default [DefaultDirect].
 	Direct time.Duration
@@ -53,12 +53,12 @@ const (
 	DefaultDirect    = 10 * time.Second
 )
 
-// MaxData is the highest limit of a step's data without a store for large values. What is kept of one
-// step has to fit into an item of every store, and the smallest item is one of 400 KB.
+// MaxData is the highest limit of a step's data without a store for large values. What is kept of
+// one step has to fit into an item of every store, and the smallest item is one of 400 KB.
 const MaxData = 256 << 10
 
-// MaxLargeData is the highest limit of a step's data with a store for large values. A Lambda function
-// accepts and returns as much.
+// MaxLargeData is the highest limit of a step's data with a store for large values. A Lambda
+// function accepts and returns as much.
 const MaxLargeData = 6 << 20
 
 // MaxItem is the largest item of the log in bytes: what every store keeps, with room for keys.
@@ -87,14 +87,14 @@ func (l Limits) duration(flow *flow.Flow) time.Duration {
 
 func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
 
-// leastRetention is how long an execution is kept at least after its time limit, if a parameter was raised since it
-// started.
+// leastRetention is how long an execution is kept at least after its time limit, if a parameter was
+// raised since it started.
 const leastRetention = 24 * time.Hour
 
-// EndsAt returns when the time limit of an execution is reached, or an instant that is no later if its flow
-// is nil. If the flow has no time limit, Duration counts. If the expiry is fixed, of all logs of the flow or of the
-// token that the state waits for, that has to come later: a Duration that was raised does not count then. A
-// Retention that was raised ends nothing.
+// EndsAt returns when the time limit of an execution is reached, or an instant that is no later if
+// its flow is nil. If the flow has no time limit, Duration counts. If the expiry is fixed, of all
+// logs of the flow or of the token that the state waits for, that has to come later: a Duration
+// that was raised does not count then. A Retention that was raised ends nothing.
 func (l Limits) EndsAt(s State, flow *flow.Flow) time.Time {
 	if flow != nil && flow.Timeout > 0 {
 		return s.Started.Add(flow.Timeout)

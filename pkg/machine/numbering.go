@@ -2,9 +2,9 @@ package machine
 
 import "github.com/waitless/waitless/pkg/flow"
 
-// Numbering gives the events of a log the ids of the API, which are unique in the execution and never
-// change. A fork reserves a block of ids for each lane: those of the first lane follow that of its
-// event StepEntered. Without forks the ids are 1, 2, 3, ... The zero Numbering is that of an
+// Numbering gives the events of a log the ids of the API, which are unique in the execution and
+// never change. A fork reserves a block of ids for each lane: those of the first lane follow that
+// of its event StepEntered. Without forks the ids are 1, 2, 3, ... The zero Numbering is that of an
 // execution's log.
 type Numbering struct {
 	before int // what the ids are ahead of [Event.ID]
@@ -32,8 +32,8 @@ func (n Numbering) Lane(index int) Numbering {
 // Render returns the next event of the log in the form of the API.
 func (n *Numbering) Render(e Event, flow *flow.Flow) HistoryEvent { return n.Number(e).Render(flow) }
 
-// Number returns the next event of the log with the ids of the API. What caused it is the event before
-// it, of the first event of a lane that of the fork.
+// Number returns the next event of the log with the ids of the API. What caused it is the event
+// before it, of the first event of a lane that of the fork.
 func (n *Numbering) Number(e Event) Event {
 	by := n.last
 	n.last, n.block = n.before+e.ID, e.Block

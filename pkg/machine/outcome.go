@@ -20,7 +20,8 @@ func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
 	outcome = outcome.Cut()
 	if err := r.checkData(r.step, waiting.Input, outcome.Output); err != nil && waiting.Token() == nil {
 		// Only an attempt without a token fails here. A token was closed with success, and its
-		// closer was told so: the attempt succeeds, and the step fails when the execution leaves it.
+		// closer was told so: the attempt succeeds, and the step fails when the execution leaves
+		// it.
 		outcome = *err
 	}
 	if waiting.Polls > 0 {
@@ -32,8 +33,8 @@ func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
 	return r.conclude(waiting, outcome, by)
 }
 
-// conclude records how the attempt ended and continues. A success that is too large for the item becomes a
-// failure, unless a closer was told of the success: then the step fails when it is left.
+// conclude records how the attempt ended and continues. A success that is too large for the item
+// becomes a failure, unless a closer was told of the success: then the step fails when it is left.
 func (r taskRun) conclude(w Waiting, outcome token.Outcome, by token.Closer) *flow.Step {
 	if w.Token() == nil && !outcome.Failed() {
 		if err := r.mayFailForSize(r.step); err != nil {
@@ -74,8 +75,9 @@ func failureType(by token.Closer) EventType {
 	return TaskFailed
 }
 
-// ObjectOutcome makes sure that the output of a success of the step is an object. A text that holds one counts: functions
-// written for Function Compute return JSON text, which Lambda wraps into a JSON string.
+// ObjectOutcome makes sure that the output of a success of the step is an object. A text that holds
+// one counts: functions written for Function Compute return JSON text, which Lambda wraps into a
+// JSON string.
 func ObjectOutcome(step string, outcome token.Outcome) token.Outcome {
 	output := outcome.Output
 	if output.Kind() == value.KindString {

@@ -19,8 +19,8 @@ func Unresolved(s State, cause string) (entered Entry, ok bool) {
 	return Entry{}, false
 }
 
-// Rest is until when a state needs no worker, in nanoseconds since 1970. It is zero if a worker has something to do, or soon
-// will. It is odd while a token may be closed before.
+// Rest is until when a state needs no worker, in nanoseconds since 1970. It is zero if a worker has
+// something to do, or soon will. It is odd while a token may be closed before.
 type Rest int64
 
 // restForever is the rest of a state that waits for a token without a deadline.

@@ -9,8 +9,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Question is what a step asks the person who reports the outcome of its callback. It is not stored: the definition and the input
-// of the step, which never change, always give the same question.
+// Question is what a step asks the person who reports the outcome of its callback. It is not
+// stored: the definition and the input of the step, which never change, always give the same
+// question.
 type Question struct {
 	Prompt  string   `json:"prompt,omitempty"`
 	Choices []string `json:"choices,omitempty"` // the labels
@@ -27,7 +28,8 @@ func Asks(step *flow.Step) bool {
 	return task != nil && (!task.Prompt.IsEmpty() || task.Choices != nil)
 }
 
-// JobParams returns the params of the job that the step starts with that input, which is complete. They are missing if it starts none.
+// JobParams returns the params of the job that the step starts with that input, which is complete.
+// They are missing if it starts none.
 func JobParams(step *flow.Step, input value.Value) value.Value {
 	task, isTask := step.Kind.(*flow.Task)
 	switch {
@@ -39,7 +41,8 @@ func JobParams(step *flow.Step, input value.Value) value.Value {
 	return value.Missing()
 }
 
-// QuestionOf returns what the step asks with that input, which is complete. It returns nil for a step that asks nothing.
+// QuestionOf returns what the step asks with that input, which is complete. It returns nil for a
+// step that asks nothing.
 func QuestionOf(step *flow.Step, input value.Value) *Question {
 	if !Asks(step) {
 		return nil

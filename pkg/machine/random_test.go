@@ -71,7 +71,8 @@ type walk struct {
 	tags int
 	log  *itemLog
 	seen map[string]bool // what the walk met
-	// first is the first state of the execution, and events are its events. They are those of a lane, too.
+	// first is the first state of the execution, and events are its events. They are those of a
+	// lane, too.
 	first  machine.State
 	events []machine.Event
 }
@@ -369,7 +370,8 @@ func (w *walk) note(what string, met bool) {
 	}
 }
 
-// notOpen are the series of catches, whose tasks have failed and are not open, and those of items, whose forks have a series, too.
+// notOpen are the series of catches, whose tasks have failed and are not open, and those of items,
+// whose forks have a series, too.
 func (w *walk) notOpen() int {
 	number := 0
 	for _, series := range w.state.Series[1:] {

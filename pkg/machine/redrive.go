@@ -24,8 +24,8 @@ type RedrivePoint struct {
 	Series []Series   // those that were open before the step; none if nothing ran
 }
 
-// RedriveName returns the name that the redrive of an execution has unless it is given another one: "run-redrive",
-// and of that "run-redrive-2".
+// RedriveName returns the name that the redrive of an execution has unless it is given another one:
+// "run-redrive", and of that "run-redrive-2".
 func (s State) RedriveName() string {
 	suffix := func(count int) string {
 		if count == 1 {
@@ -50,10 +50,11 @@ func stepNamed(flow *flow.Flow, name string) *flow.Step {
 	return nil
 }
 
-// FindRedrive returns where an execution goes on that ended, from its first state and the events of its own log. That is the
-// step that failed, or the one that ran when the execution was stopped or timed out. Of a step inside of a fork it is the
-// outermost fork. With a name it is the step of that name, as it was entered last. Values that have to be loaded into known
-// first are returned as load.
+// FindRedrive returns where an execution goes on that ended, from its first state and the events of
+// its own log. That is the step that failed, or the one that ran when the execution was stopped or
+// timed out. Of a step inside of a fork it is the outermost fork. With a name it is the step of
+// that name, as it was entered last. Values that have to be loaded into known first are returned as
+// load.
 func FindRedrive(
 	flow *flow.Flow, first State, events []Event, from string, known map[value.Ref]value.Value,
 ) (p RedrivePoint, load []value.Ref, err error) {
@@ -69,7 +70,8 @@ func FindRedrive(
 	return p, r.lookup.Load, err
 }
 
-// replay follows the steps of an execution that are outside of forks. The kernel has the open series.
+// replay follows the steps of an execution that are outside of forks. The kernel has the open
+// series.
 type replay struct {
 	tx
 	inputs map[int]value.Value  // of the steps, as they were entered last
@@ -202,7 +204,8 @@ func (r *replay) ran() string {
 // outermost returns the outermost fork around a step, or outside of forks the step.
 func outermost(step *flow.Step) *flow.Step { return append(ForksAround(step), step)[0] }
 
-// ownersOf returns the owners of the series that are open around a step outside of forks, the flow first.
+// ownersOf returns the owners of the series that are open around a step outside of forks, the flow
+// first.
 func ownersOf(step *flow.Step) []Owner {
 	around := step.Series.Owner
 	if around == nil {
@@ -225,8 +228,8 @@ func (p RedrivePoint) Redriven(s State) *Redriven {
 	return redriven
 }
 
-// In returns the point in a definition of the flow, to, which has the step at the same place as the one that the execution
-// had: in the same branches of the same choices and catches.
+// In returns the point in a definition of the flow, to, which has the step at the same place as the
+// one that the execution had: in the same branches of the same choices and catches.
 func (p RedrivePoint) In(had, to *flow.Flow) (RedrivePoint, error) {
 	moved := RedrivePoint{p.Step, slices.Clone(p.Series)}
 	if had != to && len(p.Series) > 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// redrive checks that the events lead to the series that are open outside of forks, and to the step that waits or that has the
-// fork around it.
+// redrive checks that the events lead to the series that are open outside of forks, and to the step
+// that waits or that has the fork around it.
 func (w *walk) redrive() {
 	w.t.Helper()
 	s := w.state
@@ -49,7 +49,8 @@ func (w *walk) redrive() {
 	w.note("redrive in a series", len(series) > 1)
 }
 
-// goOn redrives an execution that ended, and continues the walk with the redrive. It reports whether there is one.
+// goOn redrives an execution that ended, and continues the walk with the redrive. It reports
+// whether there is one.
 func (w *walk) goOn() bool {
 	w.t.Helper()
 	ended := w.state

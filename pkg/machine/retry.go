@@ -8,8 +8,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// failed continues after a failed attempt: with a retry, with a catch, or with the failure of the step. The
-// first policy that names the failure decides alone: after its last retry no later policy counts.
+// failed continues after a failed attempt: with a retry, with a catch, or with the failure of the
+// step. The first policy that names the failure decides alone: after its last retry no later policy
+// counts.
 func (r taskRun) failed(w Waiting, failure token.Outcome) *flow.Step {
 	task, matches := r.task, func(errors []string) bool {
 		return slices.ContainsFunc(errors, func(name string) bool { return r.env.Flow.Matches(name, failure) })

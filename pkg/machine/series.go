@@ -38,7 +38,8 @@ func (r *run) enter(step *flow.Step) *flow.Step {
 	return kindOf(step).enter(r, step, input)
 }
 
-// inputOf returns the input of a step. The event enters the step, and the attempt is that of a task.
+// inputOf returns the input of a step. The event enters the step, and the attempt is that of a
+// task.
 func (r *run) inputOf(step *flow.Step, event, attempt int) value.Value {
 	series := r.innermost()
 	return step.Data.Enter(r.frame(step, series.Input, series.Local, event, attempt))
@@ -69,8 +70,8 @@ func after(step *flow.Step) *flow.Step {
 	return step.Next
 }
 
-// endSeries leaves the innermost series. The step that owns it decides what follows. After the flow's own
-// the execution has succeeded.
+// endSeries leaves the innermost series. The step that owns it decides what follows. After the
+// flow's own the execution has succeeded.
 func (r *run) endSeries() *flow.Step {
 	ended := *r.innermost()
 	if ended.Owner.Kind == OwnerFlow {

@@ -104,8 +104,8 @@ func (s LaneFailed) instant() time.Time    { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
 // Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask], [CloseToken],
-// [StartLanes], [StopLanes] and [WakeChild]. Timers are no commands: the engine starts the [State.Timer] of the
-// state that it commits.
+// [StartLanes], [StopLanes] and [WakeChild]. Timers are no commands: the engine starts the
+// [State.Timer] of the state that it commits.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -156,33 +156,34 @@ type (
 	StartLanes struct {
 		Attempt Attempt
 		Count   int
-		// Executed says which lanes need a wake: all for [ExecutedNever], all for [ExecutedMaybe] if the last
-		// one has no log, and those without a log for [ExecutedQueueLost].
+		// Executed says which lanes need a wake: all for [ExecutedNever], all for [ExecutedMaybe]
+		// if the last one has no log, and those without a log for [ExecutedQueueLost].
 		Executed Executed
 	}
 
-	// StopLanes ends the lanes that have not joined, after the ending state was committed (rule 19).
-	// They come back as [LanesJoined].
+	// StopLanes ends the lanes that have not joined, after the ending state was committed (rule
+	// 19). They come back as [LanesJoined].
 	StopLanes struct {
 		Attempt Attempt
 		Count   int
 	}
 
-	// WakeChild sends a sub-flow the wake [CauseParent] before the state is committed: its parent no longer
-	// waits for it (rule 26).
+	// WakeChild sends a sub-flow the wake [CauseParent] before the state is committed: its parent
+	// no longer waits for it (rule 26).
 	WakeChild struct{ Child ExecutionRef }
 
 	// Call is a call of a function, or the start of a sub-flow.
 	Call struct {
 		Attempt Attempt
 		Log     ID // whose state waits for the outcome
-		// Place names the attempt or the poll in the items of forks in its log, "" outside of items. Then the
-		// numbers of the attempt name it.
+		// Place names the attempt or the poll in the items of forks in its log, "" outside of
+		// items. Then the numbers of the attempt name it.
 		Place     string
 		Flow      FlowRef
 		Execution string
 		Step      string
-		// Iteration names the iterations of foreach around the step, as [IterationPath] writes them.
+		// Iteration names the iterations of foreach around the step, as [IterationPath] writes
+		// them.
 		Iteration string
 		Resource  flow.Resource
 		Input     value.Value
@@ -190,7 +191,8 @@ type (
 		StepInput value.Value
 		// Start is set for the start of a sub-flow. Input is then that of the sub-flow.
 		Start *Start
-		// Traceparent and Tracestate are headers for the function, empty for none: its spans are inside of that of the attempt.
+		// Traceparent and Tracestate are headers for the function, empty for none: its spans are
+		// inside of that of the attempt.
 		Traceparent, Tracestate string
 		// Limit is how long the call may take, 0 for no limit but the function's own. For a poll it
 		// is the rest of the attempt's time.
@@ -211,7 +213,8 @@ func (s *State) callOf(step *flow.Step, attempt Attempt) Call {
 	return Call{Attempt: attempt, Log: s.ID(), Place: PlaceIn(s.Series, attempt.Number), Flow: s.Flow, Execution: s.Execution, Step: step.Name}
 }
 
-// WaitingKey returns the idempotency key of the call for which a state waits in the step, which it must.
+// WaitingKey returns the idempotency key of the call for which a state waits in the step, which it
+// must.
 func (s State) WaitingKey(step *flow.Step) string {
 	call := s.callOf(step, s.Waiting.Attempt)
 	call.Place = s.WaitingPlace()

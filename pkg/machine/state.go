@@ -31,9 +31,11 @@ func (s Status) Final() bool { return s != StatusStarting && s != StatusRunning 
 
 // Notify is where an execution reports that it ended.
 type Notify struct {
-	// Target is a URL, or on AWS also the ARN of a queue, a topic or an event bus. It is empty for no reports. It may be a secret.
+	// Target is a URL, or on AWS also the ARN of a queue, a topic or an event bus. It is empty for
+	// no reports. It may be a secret.
 	Target string
-	// Waits reports whether the target is also told of each step that begins to wait for a callback.
+	// Waits reports whether the target is also told of each step that begins to wait for a
+	// callback.
 	Waits bool
 }
 
@@ -48,11 +50,13 @@ type FlowRef struct {
 type State struct {
 	// Lane names the lane whose state this is. It is nil for an execution.
 	Lane *Lane
-	// Parent is what started a sub-flow, or where an execution reports its end, nil for other executions. The lanes of a sub-flow have it, too.
+	// Parent is what started a sub-flow, or where an execution reports its end, nil for other
+	// executions. The lanes of a sub-flow have it, too.
 	Parent *Parent
 	// Notify is what is told of the execution, and is zero for most. Its lanes have it, too.
 	Notify Notify
-	// Redriven is set for an execution that goes on where another one ended. Its lanes do not have it.
+	// Redriven is set for an execution that goes on where another one ended. Its lanes do not have
+	// it.
 	Redriven *Redriven
 	// Trace is the trace context, nil for an execution that is not traced. Its lanes have it, too.
 	Trace     *Trace
@@ -60,15 +64,15 @@ type State struct {
 	Execution string // name of the execution
 	Status    Status
 	Started   time.Time
-	// Expires is when the execution is deleted, fixed at its start unless [Limits] has a ShortLife. Its
-	// tokens are valid until then.
+	// Expires is when the execution is deleted, fixed at its start unless [Limits] has a ShortLife.
+	// Its tokens are valid until then.
 	Expires time.Time
 	// At is the instant of the last signal. A later signal has no earlier instant.
 	At     time.Time
 	Events int // history events so far in this log, and the id of the last one
-	// FirstID is the id that the API gives to the event before the first of this log: of a lane, one
-	// of those that the fork reserved; 0 for an execution. Reserved is how many ids the forks of
-	// this log reserved for their lanes.
+	// FirstID is the id that the API gives to the event before the first of this log: of a lane,
+	// one of those that the fork reserved; 0 for an execution. Reserved is how many ids the forks
+	// of this log reserved for their lanes.
 	FirstID, Reserved int
 	// Around, of a lane, is [State.Items] of its parent.
 	Around []int
@@ -87,7 +91,8 @@ type State struct {
 	Output value.Value // of a succeeded execution
 	// Error and Cause are those of an execution that failed or was stopped.
 	Error, Cause string
-	// FailedStep is the step that failed the execution, as [StepIn] writes it, empty if it was none. Lanes do not have it.
+	// FailedStep is the step that failed the execution, as [StepIn] writes it, empty if it was
+	// none. Lanes do not have it.
 	FailedStep string
 	// By is the cause of the wake that ended the execution, [CauseStart] until then.
 	By string
@@ -160,7 +165,8 @@ type Waiting struct {
 	Due time.Time
 	// Entry is that of the attempt, or of the current part of it.
 	Entry
-	// Began is when the attempt began, if that is not Since. It is zero unless the execution is sampled.
+	// Began is when the attempt began, if that is not Since. It is zero unless the execution is
+	// sampled.
 	Began time.Time
 	// Deadline is when the attempt of a token or of polls times out, zero for never.
 	Deadline time.Time
@@ -241,11 +247,11 @@ type TokenWait struct {
 
 // ForkWait are the lanes of a fork, for whose ends a step waits.
 type ForkWait struct {
-	// Lanes is their number. FirstID is the id of the API before those of the first lane, and Block how many
-	// each lane has.
+	// Lanes is their number. FirstID is the id of the API before those of the first lane, and Block
+	// how many each lane has.
 	Lanes, FirstID, Block int
-	// Items is the number of branches or iterations that the lanes run. It is 0 for a fork that an earlier
-	// release began.
+	// Items is the number of branches or iterations that the lanes run. It is 0 for a fork that an
+	// earlier release began.
 	Items int
 }
 
@@ -265,8 +271,9 @@ const (
 )
 
 // Attempt identifies one try of one step. Number is the id of its event TaskScheduled or
-// StepStarted in its log, of a fork that of StepEntered, so it grows with each attempt. Poll identifies the call of an
-// attempt that polls: it counts the polls of the execution, and is 0 for others.
+// StepStarted in its log, of a fork that of StepEntered, so it grows with each attempt. Poll
+// identifies the call of an attempt that polls: it counts the polls of the execution, and is 0 for
+// others.
 type Attempt struct {
 	Step, Number, Poll int
 }
@@ -300,8 +307,8 @@ type Env struct {
 	Tag string
 	// Loaded are the values of references in the state, as [Next.Load] asked for.
 	Loaded map[value.Ref]value.Value
-	// Before are the events of earlier signals in the same item of the log. [Apply] adds its events in the
-	// spare capacity after them if that is large enough.
+	// Before are the events of earlier signals in the same item of the log. [Apply] adds its events
+	// in the spare capacity after them if that is large enough.
 	Before []Event
 }
 
@@ -320,7 +327,8 @@ const (
 	CauseStart = "start" // a start
 	CauseStop  = "stop"  // a request to stop
 	CauseLimit = "limit" // the time limit of an execution that has no timer for it
-	// CauseRearm is that of a wake for all that the messages of an execution, which may be lost, would do.
+	// CauseRearm is that of a wake for all that the messages of an execution, which may be lost,
+	// would do.
 	CauseRearm = "rearm"
 	// CauseRearmCalls is CauseRearm if long calls may be lost, too, which are queued again.
 	CauseRearmCalls = "rearm-calls"
@@ -333,8 +341,8 @@ const (
 // must find it closed (rule 11).
 func CauseReply(handle string) string { return "answer-" + handle }
 
-// ID identifies an execution or a lane inside the system, and its log. That of an execution is a hash of the
-// names of the flow and the execution, so the same names always lead to the same log.
+// ID identifies an execution or a lane inside the system, and its log. That of an execution is a
+// hash of the names of the flow and the execution, so the same names always lead to the same log.
 type ID [12]byte
 
 // NewID returns the id of an execution of a flow.

@@ -15,7 +15,8 @@ import (
 // waiting for it begins a new chain.
 const MaxDepth = 10
 
-// CauseParent is the cause of the wake that tells a sub-flow that its parent may no longer wait for it.
+// CauseParent is the cause of the wake that tells a sub-flow that its parent may no longer wait for
+// it.
 const CauseParent = "parent"
 
 // CauseDescendants is the cause of the wake that stops the descendants of a root.
@@ -33,19 +34,20 @@ type Parent struct {
 	// Key is the idempotency key of the start, "" if no step started the execution: then its end is
 	// reported, and it is not stopped with the step.
 	Key string
-	// Handle is that of the token which the end of the sub-flow closes, "" if the step does not wait for
-	// the end.
+	// Handle is that of the token which the end of the sub-flow closes, "" if the step does not
+	// wait for the end.
 	Handle string
 	// Depth is how many executions wait in a chain that ends here, 0 if none waits.
 	Depth int
-	// Root is the [RootID] of the execution that no step started and from which this one descends. Generation
-	// counts the starts from there, up to 255: 1 for a sub-flow of the root. Both are zero if no step
-	// started the execution, if release 0.1.0 did, and in an item that ended it.
+	// Root is the [RootID] of the execution that no step started and from which this one descends.
+	// Generation counts the starts from there, up to 255: 1 for a sub-flow of the root. Both are
+	// zero if no step started the execution, if release 0.1.0 did, and in an item that ended it.
 	Root       ID
 	Generation int
 }
 
-// MaxDescendants is the maximum number of open descendants of a root, not counting the first generation.
+// MaxDescendants is the maximum number of open descendants of a root, not counting the first
+// generation.
 const MaxDescendants = 10_000
 
 // Starts below MaxFastGeneration are paced: each root then starts one execution a [Pace].
@@ -54,15 +56,15 @@ const (
 	Pace              = time.Second
 )
 
-// RootID returns the part of an id that items have room for: its first 7 bytes, and zeros. It names the
-// record of a root.
+// RootID returns the part of an id that items have room for: its first 7 bytes, and zeros. It names
+// the record of a root.
 func RootID(id ID) ID {
 	clear(id[7:])
 	return id
 }
 
-// Root returns the [RootID] of the root from which the execution descends, and the generation. A root is
-// its own, and has generation 0.
+// Root returns the [RootID] of the root from which the execution descends, and the generation. A
+// root is its own, and has generation 0.
 func (s State) Root() (root ID, generation int) {
 	if s.Parent != nil && s.Parent.Generation > 0 {
 		return s.Parent.Root, s.Parent.Generation
@@ -90,7 +92,8 @@ type Start struct {
 	// OnlyStarts says that the step ends with the start, which an execution of that name that runs
 	// fulfils.
 	OnlyStarts bool
-	// Again says that the sub-flow was started before. One that is gone since is not started once more.
+	// Again says that the sub-flow was started before. One that is gone since is not started once
+	// more.
 	Again bool
 	// Refused is the failure of a start that is not tried, the zero Outcome if it is.
 	Refused token.Outcome
@@ -99,8 +102,8 @@ type Start struct {
 // ErrorSubflowArgument is the error of a sub-flow's start with a value of the wrong type.
 const ErrorSubflowArgument = "fnf.InvalidArgument"
 
-// childOf returns the execution that the parameters name. Without a name of its own, or with one whose path has
-// no value, the execution has a name that the same attempt always gives.
+// childOf returns the execution that the parameters name. Without a name of its own, or with one
+// whose path has no value, the execution has a name that the same attempt always gives.
 func (r taskRun) childOf(waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
 	params := r.lookup.Complete(r.params(waiting.Input))
 	def, name := params.Get(flow.ParamFlowName), params.Get(flow.ParamExecutionName)
@@ -121,7 +124,8 @@ func (r taskRun) childOf(waiting *Waiting, call Call) (child ExecutionRef, input
 	return child, input, problem
 }
 
-// withoutKey returns the name of an execution without the key that ends the name of a sub-flow without a name of its own.
+// withoutKey returns the name of an execution without the key that ends the name of a sub-flow
+// without a name of its own.
 func withoutKey(execution string) string {
 	const key = len("-") + 32 // hexadecimal digits
 	end := max(0, len(execution)-key)
@@ -173,7 +177,8 @@ func (r taskRun) childStart(waiting *Waiting, call Call) (value.Value, *Start) {
 	return input, start
 }
 
-// EndsWithParent reports whether the execution is stopped when the step that waits for it has ended.
+// EndsWithParent reports whether the execution is stopped when the step that waits for it has
+// ended.
 func (s State) EndsWithParent() bool { return s.Awaited() && s.Parent.Key != "" }
 
 // Awaited reports whether the end of the execution is reported to its parent.

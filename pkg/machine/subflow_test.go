@@ -8,7 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// An item of an execution that has not ended has its root. One that ended it has the number of the process instead.
+// An item of an execution that has not ended has its root. One that ended it has the number of the
+// process instead.
 func TestItemsHaveTheRoot(t *testing.T) {
 	t.Parallel()
 	root := machine.RootID(machine.NewID("flow", "root"))

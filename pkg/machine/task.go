@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// claimLife is longer than the life of any worker: a claimed call that has not returned by then never
-// will. On AWS that holds because the interpreter's time limit is at most 30 seconds
+// claimLife is longer than the life of any worker: a claimed call that has not returned by then
+// never will. On AWS that holds because the interpreter's time limit is at most 30 seconds
 // (InterpreterTimeLimit in template.yaml).
 const claimLife = 45 * time.Second
 
@@ -147,8 +147,8 @@ func (r taskRun) begin(input value.Value, retried []int) *flow.Step {
 	return nil
 }
 
-// request makes the call of an attempt, or its next poll: directly, under a claim, or with a token if
-// its outcome may take longer or comes from outside.
+// request makes the call of an attempt, or its next poll: directly, under a claim, or with a token
+// if its outcome may take longer or comes from outside.
 func (r taskRun) request(waiting *Waiting) {
 	task := r.task
 	r.wait(waiting)

@@ -29,8 +29,8 @@ func (r taskRun) openToken(waiting *Waiting) {
 	waiting.Due = waiting.overdueAt(task)
 }
 
-// keepLog keeps the log for the time that an attempt which begins now may wait for its token. The token
-// expires with the log, so this comes before the token.
+// keepLog keeps the log for the time that an attempt which begins now may wait for its token. The
+// token expires with the log, so this comes before the token.
 func (r taskRun) keepLog() {
 	until := r.limitAt()
 	if r.task.Timeout > 0 {

@@ -24,8 +24,8 @@ func (id TraceID) String() string { return hex.EncodeToString(id[:]) }
 // String is the id in hexadecimal digits.
 func (id SpanID) String() string { return hex.EncodeToString(id[:]) }
 
-// Trace is the trace context of an execution, as W3C Trace Context defines it. All ids of spans are derived from it, so that
-// a span that is exported twice has one id.
+// Trace is the trace context of an execution, as W3C Trace Context defines it. All ids of spans are
+// derived from it, so that a span that is exported twice has one id.
 type Trace struct {
 	ID TraceID
 	// Parent is the span that started the execution, zero for none.
@@ -44,8 +44,8 @@ const (
 // Sampled reports whether spans of the execution are recorded.
 func (t *Trace) Sampled() bool { return t != nil && t.Flags&flagSampled != 0 }
 
-// ParseTrace reads the headers traceparent and tracestate. It returns nil if the first one is not valid. A second one that is not,
-// or is too large, is left out.
+// ParseTrace reads the headers traceparent and tracestate. It returns nil if the first one is not
+// valid. A second one that is not, or is too large, is left out.
 func ParseTrace(traceparent, tracestate string) *Trace {
 	var t Trace
 	var version, flags [1]byte
@@ -74,8 +74,8 @@ func readHex(to []byte, text string) bool {
 	return err == nil
 }
 
-// NewTrace returns the sampled context of an execution that was started without one. Its id begins with the time in seconds,
-// as X-Ray requires, and is derived from the execution.
+// NewTrace returns the sampled context of an execution that was started without one. Its id begins
+// with the time in seconds, as X-Ray requires, and is derived from the execution.
 func NewTrace(execution ID, started time.Time) *Trace {
 	t := Trace{Flags: flagSampled}
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("trace\x00"+string(execution[:])), uint64(started.UnixNano())))
@@ -84,12 +84,14 @@ func NewTrace(execution ID, started time.Time) *Trace {
 	return &t
 }
 
-// Portion maps the id of the trace to a number from 0 to 1, so that all participants sample the same traces for a ratio.
+// Portion maps the id of the trace to a number from 0 to 1, so that all participants sample the
+// same traces for a ratio.
 func (t *Trace) Portion() float64 {
 	return float64(binary.BigEndian.Uint64(t.ID[8:])>>1) / (math.MaxInt64 + 1.0)
 }
 
-// Span returns the id of a span. Within names it in its log: "" is the log itself, a number the event that began it.
+// Span returns the id of a span. Within names it in its log: "" is the log itself, a number the
+// event that began it.
 func (t *Trace) Span(log ID, within string) SpanID {
 	sum := sha256.Sum256(fmt.Appendf(nil, "span\x00%s%s%s", t.ID[:], log[:], within))
 	return SpanID(sum[:])

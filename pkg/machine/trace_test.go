@@ -39,7 +39,8 @@ func TestParseTrace(t *testing.T) {
 	}
 }
 
-// The size of an item does not change for an execution that is not traced, and grows by these bytes for one that is.
+// The size of an item does not change for an execution that is not traced, and grows by these bytes
+// for one that is.
 func TestBytesOfATrace(t *testing.T) {
 	t.Parallel()
 	state := machine.State{

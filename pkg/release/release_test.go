@@ -13,7 +13,8 @@ import (
 
 const root = "../.."
 
-// The files with stored and sent bytes are those of the recorded commit: a later commit adds files with another format number.
+// The files with stored and sent bytes are those of the recorded commit: a later commit adds files
+// with another format number.
 func TestStoredFormsOfReleaseAreKept(t *testing.T) {
 	t.Parallel()
 	commit := releasetest.Recorded(t, root)

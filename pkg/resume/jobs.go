@@ -21,7 +21,8 @@ type JobsConfig struct {
 	Tokens     *Tokens
 	Rendezvous Rendezvous
 	Polls      Polls
-	// Kinds has the events of custom kinds. The zero Table has none: then only polls find the ends of such jobs.
+	// Kinds has the events of custom kinds. The zero Table has none: then only polls find the ends
+	// of such jobs.
 	Kinds jobs.Table
 
 	// Warn is told of errors that a later poll repairs; nil ignores them.
@@ -74,8 +75,8 @@ type JobDescriber struct {
 	// Account and Region are the caller's, for the keys of jobs.
 	Account, Region string
 	Now             func() time.Time
-	// Elsewhere returns the services of another account, and reports whether jobs may run there. With
-	// nil they run in Account only.
+	// Elsewhere returns the services of another account, and reports whether jobs may run there.
+	// With nil they run in Account only.
 	Elsewhere func(account string) (Services, bool)
 }
 

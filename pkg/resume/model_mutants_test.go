@@ -8,8 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/sim/mutation"
 )
 
-// modelMutants are the code without one clause, the model that notices, and the invariant that it finds
-// violated.
+// modelMutants are the code without one clause, the model that notices, and the invariant that it
+// finds violated.
 var modelMutants = []struct {
 	name, model, violated string
 	edit                  mutation.Edit

@@ -53,8 +53,8 @@ const (
 	onceStop
 )
 
-// How long actions of the surroundings take: longer than the service's instants are coarse, and for the
-// end of a run longer than two starts of a DMS task may seem the same.
+// How long actions of the surroundings take: longer than the service's instants are coarse, and for
+// the end of a run longer than two starts of a DMS task may seem the same.
 const (
 	beginTakes = 3 * time.Second
 	runTakes   = 31 * time.Second
@@ -66,9 +66,9 @@ type next struct {
 	state *state
 }
 
-// successors returns every transition from the state, but for two reductions: a message is sent at once,
-// which only makes it possible to deliver it, and the wake of a closed token arrives at once, because
-// nothing changes the outcome.
+// successors returns every transition from the state, but for two reductions: a message is sent at
+// once, which only makes it possible to deliver it, and the wake of a closed token arrives at once,
+// because nothing changes the outcome.
 func (m *model) successors(s *state) []next {
 	if len(m.waits) > 1 && !slices.ContainsFunc(s.steps, func(s step) bool { return !s.ended }) {
 		return nil // of two steps that have ended, nothing is searched: models with one step have what comes late
@@ -174,8 +174,8 @@ func (m *model) endings(s *state, i int, r run) (all []next) {
 	return all
 }
 
-// passing returns the transitions in which nothing happens but time. Only events, polls and wakes are
-// under way for that long.
+// passing returns the transitions in which nothing happens but time. Only events, polls and wakes
+// are under way for that long.
 func (m *model) passing(s *state) (all []next) {
 	long := []letterKind{letterEvent, letterPoll, letterWake}
 	short := func(l letter) bool { return l.process != nil || !slices.Contains(long, l.kind) }
@@ -195,8 +195,8 @@ func (m *model) passing(s *state) (all []next) {
 	return all
 }
 
-// expiring returns the transitions in which the store deletes the record of a job. That a record expires which is
-// kept for days is in the budget, and no process lives that long.
+// expiring returns the transitions in which the store deletes the record of a job. That a record
+// expires which is kept for days is in the budget, and no process lives that long.
 func (m *model) expiring(s *state) (all []next) {
 	idle := !slices.ContainsFunc(s.letters, func(l letter) bool { return l.process != nil })
 	for key, met := range s.meetings {
@@ -266,7 +266,8 @@ func (m *model) wake(s *state, i int, l letter) []next {
 
 func (s *state) drop(i int) { s.letters = slices.Delete(slices.Clone(s.letters), i, i+1) }
 
-// effectsOf returns the transitions in which a process makes its next effect, with and without a fault.
+// effectsOf returns the transitions in which a process makes its next effect, with and without a
+// fault.
 func (m *model) effectsOf(s *state, i int, l letter) (all []next) {
 	label := fmt.Sprintf("%s: %s", l.name(), l.process.next.name)
 	for mode, text := range []string{"", ", then it dies", " fails", " succeeds, and looks like a failure"} {
@@ -332,8 +333,8 @@ func (m *model) proceed(s *state, i int, p *process, how mode) {
 	}
 }
 
-// continued returns the process that has made the call up to the end of its log. What it does depends
-// on nothing else, so it is done once.
+// continued returns the process that has made the call up to the end of its log. What it does
+// depends on nothing else, so it is done once.
 func (m *model) continued(c *call, sum uint64) *process {
 	key := fmt.Sprint(c.letter.text, c.letter.receives, sum)
 	if m.processes[key] == nil {

@@ -193,8 +193,8 @@ func (m *model) id(step int) token.ID {
 	return token.ID{Execution: [12]byte{1, 2, 3}, Number: uint32(step + 1), Expires: modelEpoch.Add(m.life)}
 }
 
-// call is a process that is carried out again from its beginning: what its log has is repeated, and it
-// stops where it asks for the next effect.
+// call is a process that is carried out again from its beginning: what its log has is repeated, and
+// it stops where it asks for the next effect.
 type call struct {
 	model  *model
 	letter letter
@@ -221,8 +221,8 @@ var (
 	errStop  = errors.New("the process asks for an effect")
 )
 
-// now returns the instant by the clock of the process: that of its latest effect, as it reads the clock
-// right after it.
+// now returns the instant by the clock of the process: that of its latest effect, as it reads the
+// clock right after it.
 func (c *call) now() time.Time {
 	at := c.began
 	if c.at > 0 {
@@ -464,7 +464,8 @@ func (s *state) stepOf(handle string) int {
 	return max(int(id.Number), 1) - 1 // only one step of a model is external
 }
 
-// noteAdoption notes that a step whose start was refused waits for a run for which no other step waits.
+// noteAdoption notes that a step whose start was refused waits for a run for which no other step
+// waits.
 func (c *call) noteAdoption(s *state, waiter resume.Waiter) {
 	i := s.latest(waiter.JobID)
 	if i < 0 || !c.refused() {

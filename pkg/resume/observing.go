@@ -10,8 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// keptWithoutWaiter is how long the end of a job is kept that has no waiter: the job may end before its
-// starter binds one.
+// keptWithoutWaiter is how long the end of a job is kept that has no waiter: the job may end before
+// its starter binds one.
 const keptWithoutWaiter = 24 * time.Hour
 
 // The instants that an end may have. An end in the future would displace every true one, because
@@ -21,8 +21,8 @@ const (
 	maxAge   = 400 * 24 * time.Hour
 )
 
-// ErrUnusableEvent says that a text is not an event of a job, cannot be read, or has an instant that
-// cannot be right. Discard it.
+// ErrUnusableEvent says that a text is not an event of a job, cannot be read, or has an instant
+// that cannot be right. Discard it.
 var ErrUnusableEvent = errors.New("not an event of a job")
 
 // JobObserver closes the tokens that wait for jobs, when it learns of their ends by
@@ -106,7 +106,8 @@ func (o *JobObserver) closeWaiters(ctx context.Context, key jobs.Key, end jobs.S
 	return errors.Join(failed...)
 }
 
-// decidingSighting returns the end that an event told, if it decides, else the service's description.
+// decidingSighting returns the end that an event told, if it decides, else the service's
+// description.
 func (c JobsConfig) decidingSighting(ctx context.Context, kind jobs.Kind, key jobs.Key, end jobs.Sighting) (jobs.Sighting, error) {
 	if kind.Scope == jobs.ScopeRun && !end.IsHint() {
 		return end, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// reused is a job whose key names a resource that runs again: the run of its kind's recorded event ended, and a
-// later run is started.
+// reused is a job whose key names a resource that runs again: the run of its kind's recorded event
+// ended, and a later run is started.
 type reused struct {
 	*testing.T
 	kind   jobs.Kind
@@ -70,8 +70,9 @@ func (r *reused) token() token.ID {
 	return token.ID{Execution: [12]byte{1}, Number: 1, Expires: r.ended.Add(month).Truncate(time.Second)}
 }
 
-// start starts the later run by a clock that is ahead of the service's. Of a resource whose start does not say when the
-// run began, only the clocks tell the runs apart, and whole seconds are their limit.
+// start starts the later run by a clock that is ahead of the service's. Of a resource whose start
+// does not say when the run began, only the clocks tell the runs apart, and whole seconds are their
+// limit.
 func (r *reused) start(ahead time.Duration) {
 	r.Helper()
 	started, err := r.kind.ReadStart(r.key.Account, r.key.Region, r.params, r.kind.Started(r.latest))
@@ -97,8 +98,8 @@ func (r *reused) observe(event []byte) {
 
 func (r *reused) record() token.Record { return r.records[modelKeys.Handle(r.token())] }
 
-// TestNoOlderRunEndsANewerWait: for each kind whose key names a resource, the event of an older run leaves the wait
-// for a newer one open, in whichever order they come, and the newer run ends it.
+// TestNoOlderRunEndsANewerWait: for each kind whose key names a resource, the event of an older run
+// leaves the wait for a newer one open, in whichever order they come, and the newer run ends it.
 func TestNoOlderRunEndsANewerWait(t *testing.T) {
 	t.Parallel()
 	tested := map[string]bool{}

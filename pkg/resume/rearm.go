@@ -71,15 +71,17 @@ func (r Rearmer) Rearm(ctx context.Context, wait ExternalWait, dryRun bool) (nee
 type StepWait struct {
 	Handle  string
 	Started jobs.StartResult
-	// Called says that another function than StartJob replied. It may have passed the token to StartJob, or not.
+	// Called says that another function than StartJob replied. It may have passed the token to
+	// StartJob, or not.
 	Called bool
 	// StopJob says that the step stops its job; see [Waiter].
 	StopJob bool
 }
 
-// RearmStep sends a poll of the job that a step waits for, and returns its name. It returns "" if the step depends on no poll: its
-// token is closed, or it is not bound to the job and nothing else tells which run it waits for. That is so if the key of the job
-// names a resource, or if the step called another function than StartJob. A token that is not bound to its job any more is bound
+// RearmStep sends a poll of the job that a step waits for, and returns its name. It returns "" if
+// the step depends on no poll: its token is closed, or it is not bound to the job and nothing else
+// tells which run it waits for. That is so if the key of the job names a resource, or if the step
+// called another function than StartJob. A token that is not bound to its job any more is bound
 // again.
 func (r Rearmer) RearmStep(ctx context.Context, wait StepWait, dryRun bool) (needs string, err error) {
 	poll, kind, ok := r.pollOf(wait)
@@ -150,7 +152,8 @@ func (r Rearmer) pollOf(wait StepWait) (poll Poll, kind jobs.Kind, ok bool) {
 	return poll, kind, known && kind.HasEnd() && kind.Name != jobs.KindCallback && started.ID != ""
 }
 
-// findBound reports whether the token of a poll is bound to its job. The poll then asks for the run that StartJob stored.
+// findBound reports whether the token of a poll is bound to its job. The poll then asks for the run
+// that StartJob stored.
 func (r Rearmer) findBound(ctx context.Context, poll *Poll) (bound bool, err error) {
 	record, err := r.Rendezvous.JobRecord(ctx, poll.Key)
 	if err != nil {

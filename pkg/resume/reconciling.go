@@ -21,7 +21,8 @@ type Poll struct {
 	// Receives counts the deliveries of this message, this one included; 0 is
 	// unknown. It is not sent: the receiver of the message sets it.
 	Receives int `json:"-"`
-	// Due is when the poll is useful: at most [LongestPoll] after it is sent or, for a callback, the deadline.
+	// Due is when the poll is useful: at most [LongestPoll] after it is sent or, for a callback,
+	// the deadline.
 	Due time.Time
 	// Deadline is when the token is closed at the latest. It is zero for a step: the engine closes
 	// its token.

@@ -35,10 +35,11 @@ type Waiter struct {
 	Run    jobs.Run
 	// JobID describes the job, for polls that are sent again.
 	JobID string
-	// Claims: the service refused the waiter's start, and it is not decided yet whether the run is its
-	// own. The end of the run does not close the token.
+	// Claims: the service refused the waiter's start, and it is not decided yet whether the run is
+	// its own. The end of the run does not close the token.
 	Claims bool `json:",omitempty"`
-	// StopJob says that the job is stopped once the engine closed the token because the execution stopped.
+	// StopJob says that the job is stopped once the engine closed the token because the execution
+	// stopped.
 	StopJob bool `json:",omitempty"`
 }
 

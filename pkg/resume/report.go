@@ -39,7 +39,8 @@ func (e *ReportError) Unwrap() error { return e.Err }
 type Limits struct {
 	// Size is the largest output or failure, in bytes.
 	Size int
-	// AnyValue accepts any JSON value as the output, as external recipients do; a step has an object.
+	// AnyValue accepts any JSON value as the output, as external recipients do; a step has an
+	// object.
 	AnyValue bool
 	hint     string
 }

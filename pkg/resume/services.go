@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Services starts, describes and stops jobs where they run. If the service rejects a call, the error is a
-// [*ServiceError]. After any other error, the result of the call is unknown.
+// Services starts, describes and stops jobs where they run. If the service rejects a call, the
+// error is a [*ServiceError]. After any other error, the result of the call is unknown.
 type Services interface {
 	// Start starts a job of the kind and returns the service's response, as JSON.
 	Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error)

@@ -29,7 +29,8 @@ func (o *JobObserver) stopJob(ctx context.Context, poll Poll) error {
 	return o.config.sendPoll(ctx, next)
 }
 
-// tryStop reports whether the run has ended or the service accepted to stop it. Without an error, another token waits for the job.
+// tryStop reports whether the run has ended or the service accepted to stop it. Without an error,
+// another token waits for the job.
 func (o *JobObserver) tryStop(ctx context.Context, poll Poll) (stopped bool, err error) {
 	kind, ok := jobs.Find(poll.Key.Kind)
 	if !ok {

@@ -14,8 +14,8 @@ const storedFormat = 1
 // ErrDamaged says that bytes are not the output of [Encode].
 var ErrDamaged = errors.New("resume: what is kept of a wait is damaged or of a newer release")
 
-// Encode returns a [Waiter], an end of a job or a [JobRecord] in the form that stores keep: the number
-// of the format, and JSON.
+// Encode returns a [Waiter], an end of a job or a [JobRecord] in the form that stores keep: the
+// number of the format, and JSON.
 func Encode(v any) []byte {
 	text, _ := json.Marshal(v) // they have a JSON text
 	return append([]byte{storedFormat}, text...)

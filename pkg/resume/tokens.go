@@ -20,8 +20,8 @@ type TokenStore interface {
 	Record(ctx context.Context, handle string) (token.Record, error)
 	// Close applies the operation to the record.
 	Close(ctx context.Context, handle string, op token.CloseOp) (token.Record, error)
-	// CloseEarly is Close, and calls applied when the token's wake sees the outcome, which may be before the
-	// outcome is durable. A store without such an instant does not call it.
+	// CloseEarly is Close, and calls applied when the token's wake sees the outcome, which may be
+	// before the outcome is durable. A store without such an instant does not call it.
 	CloseEarly(ctx context.Context, handle string, op token.CloseOp, applied func()) (token.Record, error)
 	// Beat applies [token.Record.Beat] to the record.
 	Beat(ctx context.Context, handle string, at time.Time) (token.Record, error)
@@ -67,9 +67,9 @@ type TokensConfig struct {
 	By token.Closer
 	// Beats is nil if no external waits are served.
 	Beats Beats
-	// HoldBack, unless nil, holds back the wakes of the token's execution until
-	// release is called, so that a wake does not arrive before its token is closed. Release is called when the
-	// wake sees the outcome.
+	// HoldBack, unless nil, holds back the wakes of the token's execution until release is called,
+	// so that a wake does not arrive before its token is closed. Release is called when the wake
+	// sees the outcome.
 	HoldBack func(id token.ID) (release func())
 }
 

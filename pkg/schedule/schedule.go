@@ -1,8 +1,8 @@
 // Package schedule starts executions of flows at the instants of schedules.
 //
-// A [Store] keeps schedules. Something else tells a [Starter] that a schedule is due: EventBridge Scheduler on AWS, a
-// cron.Runner in one process. The name of an execution is made of the schedule and the instant, so an instant that is told
-// twice starts one execution.
+// A [Store] keeps schedules. Something else tells a [Starter] that a schedule is due: EventBridge
+// Scheduler on AWS, a cron.Runner in one process. The name of an execution is made of the schedule
+// and the instant, so an instant that is told twice starts one execution.
 //
 // This package may change between releases.
 package schedule
@@ -35,8 +35,8 @@ type Schedule struct {
 	Modified time.Time
 	// Fired is the latest instant that a process has started the execution of, zero for none.
 	Fired time.Time `json:",omitzero"`
-	// Nonce is in each [Firing], which has no other proof of its sender. It stays the same over changes. A schedule that
-	// release 0.1.0 stored has none until it is changed.
+	// Nonce is in each [Firing], which has no other proof of its sender. It stays the same over
+	// changes. A schedule that release 0.1.0 stored has none until it is changed.
 	Nonce string `json:",omitempty"`
 }
 
@@ -51,8 +51,8 @@ type Entry struct{ Flow, Name, Text string }
 
 // Store keeps schedules.
 type Store interface {
-	// Schedules returns the entries of a flow with that name, in the order of flows and names. An empty name means all
-	// schedules of the flow, an empty flow all schedules.
+	// Schedules returns the entries of a flow with that name, in the order of flows and names. An
+	// empty name means all schedules of the flow, an empty flow all schedules.
 	Schedules(ctx context.Context, flow, name string) ([]Entry, error)
 
 	// SetSchedule replaces the entry if its text is before. An empty text means that the entry does
@@ -79,7 +79,8 @@ func (e Entry) Schedule() (s Schedule, err error) {
 // timeInName is the form of an instant in the name of an execution.
 const timeInName = "-20060102T150405Z"
 
-// MaxName is the length of the longest name of a schedule: the name of an execution has an instant behind it.
+// MaxName is the length of the longest name of a schedule: the name of an execution has an instant
+// behind it.
 const MaxName = flow.MaxName - len(timeInName)
 
 // Execution returns the name of the execution of an instant.
@@ -108,11 +109,13 @@ type Starter struct {
 	Start  func(ctx context.Context, request engine.StartRequest) (engine.StartResult, error)
 }
 
-// ErrNotDue says that nothing is to be started: the schedule was deleted, disabled or changed after the instant.
+// ErrNotDue says that nothing is to be started: the schedule was deleted, disabled or changed after
+// the instant.
 var ErrNotDue = errors.New("the schedule was deleted, disabled or changed after this instant")
 
-// IsFinal reports whether a retry of [Starter.Fire] after this error has no chance: the schedule does not ask for the
-// execution any more, something else fired it, or the execution cannot be started.
+// IsFinal reports whether a retry of [Starter.Fire] after this error has no chance: the schedule
+// does not ask for the execution any more, something else fired it, or the execution cannot be
+// started.
 func IsFinal(err error) bool {
 	switch engine.CodeOf(err) { //nolint:exhaustive // the others may pass
 	case engine.CodeNotFound, engine.CodeInvalid, engine.CodePaused, engine.CodeDefect:
@@ -121,8 +124,9 @@ func IsFinal(err error) bool {
 	return errors.Is(err, ErrNotDue) || errors.Is(err, token.ErrForged)
 }
 
-// Fire starts the execution of a schedule that is due. It returns [ErrNotDue] if the schedule does not ask for it any more, and
-// [token.ErrForged] if the firing does not have the nonce of the schedule.
+// Fire starts the execution of a schedule that is due. It returns [ErrNotDue] if the schedule does
+// not ask for it any more, and [token.ErrForged] if the firing does not have the nonce of the
+// schedule.
 func (s Starter) Fire(ctx context.Context, due Firing) error {
 	found, err := s.Store.Schedules(ctx, due.Flow, due.Name)
 	switch {

@@ -48,16 +48,17 @@ const (
 	// Slow: each step takes as long as what it waits for, and a few lives of
 	// workers for each that failed.
 	Slow Invariant = "slow"
-	// Overdue: what is overdue by [engine.Lateness] and no message continues, continues by a sweep of the janitor.
+	// Overdue: what is overdue by [engine.Lateness] and no message continues, continues by a sweep
+	// of the janitor.
 	Overdue Invariant = "overdue"
-	// Orphan: all lanes have ended and joined before the log that waits for them goes on or ends, and
-	// with the execution all of its lanes have ended.
+	// Orphan: all lanes have ended and joined before the log that waits for them goes on or ends,
+	// and with the execution all of its lanes have ended.
 	Orphan Invariant = "orphan"
-	// Join: a join record has the ends of lanes as they are, and a log goes on after its lanes as they
-	// ended.
+	// Join: a join record has the ends of lanes as they are, and a log goes on after its lanes as
+	// they ended.
 	Join Invariant = "join"
-	// Child: a step that says that it started a sub-flow did, it starts the same one again, and only a step
-	// that waits for the end of its sub-flow ends with it.
+	// Child: a step that says that it started a sub-flow did, it starts the same one again, and
+	// only a step that waits for the end of its sub-flow ends with it.
 	Child Invariant = "child"
 	// Uncounted: a root counts all of its descendants that are open, from the second generation on.
 	Uncounted Invariant = "uncounted"
@@ -67,11 +68,13 @@ const (
 	OpenedInEnding Invariant = "opened in ending"
 	// Astray: what is done for an execution concerns that execution.
 	Astray Invariant = "astray"
-	// Vanished: no item of a log that is needed expires before the retention after what the log waits for.
+	// Vanished: no item of a log that is needed expires before the retention after what the log
+	// waits for.
 	Vanished Invariant = "vanished"
 	// Redrive: an execution that is redriven begins with the step that failed.
 	Redrive Invariant = "redrive"
-	// Untold: a target is told of the end, and of each wait before its function is called, each time the same.
+	// Untold: a target is told of the end, and of each wait before its function is called, each
+	// time the same.
 	Untold Invariant = "untold"
 	// Broken: nothing fails but what was made to.
 	Broken Invariant = "broken"
@@ -109,9 +112,10 @@ const forgedDeliveries = 20_000
 // closing from outside, a timer for each commit that was tried and refused, a few
 // for each failure, and three for each step that names the sub-flow.
 //
-// A loss counts as two failures: its rearm wake sends the timer and the wakes of lanes again, and once more after it waited for the worker
-// that may live. A sweep that finds an execution overdue counts as one. An outage does not raise that: each delivery of a rearm wake that
-// fails is a failure already.
+// A loss counts as two failures: its rearm wake sends the timer and the wakes of lanes again, and
+// once more after it waited for the worker that may live. A sweep that finds an execution overdue
+// counts as one. An outage does not raise that: each delivery of a rearm wake that fails is a
+// failure already.
 func (w *world) mostLive() int {
 	most := 16 + w.outside + 10*w.forged + 4*w.failed + w.refused + 2*len(w.copies)
 	most += 3 * len(w.starters) // a start, a timer, and that the step is left
@@ -127,8 +131,8 @@ func (w *world) mostLive() int {
 	return most
 }
 
-// innerEnds counts the lanes within lanes that have ended. Those that end at the same time each wake the lane around them, and each
-// of these wakes reports that it failed.
+// innerEnds counts the lanes within lanes that have ended. Those that end at the same time each
+// wake the lane around them, and each of these wakes reports that it failed.
 func (w *world) innerEnds() int {
 	ends := 0
 	for _, l := range w.store.order {
@@ -199,8 +203,8 @@ func (w *world) settleAll() {
 	}
 }
 
-// firstForPerson is the first log that waits for a person, nil for none. What was told to stop, and a
-// sub-flow that nothing waits for, ends without one.
+// firstForPerson is the first log that waits for a person, nil for none. What was told to stop, and
+// a sub-flow that nothing waits for, ends without one.
 func (w *world) firstForPerson() *log {
 	for _, each := range w.worlds {
 		if each.stopped || each.left() < never {

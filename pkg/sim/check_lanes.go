@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// checkOwn: an actor works for one execution, and looks at those of its sub-flows. It is the log of that
-// id.
+// checkOwn: an actor works for one execution, and looks at those of its sub-flows. It is the log of
+// that id.
 func (a *actor) checkOwn(id engine.ID) *log {
 	l := a.world.logOf(id)
 	if l.world != a.world && !l.isStartedBy(a.world) {
@@ -56,8 +56,8 @@ func (a *actor) checkCall(call machine.Call) {
 	a.checkInEnding(l)
 }
 
-// checkOpens: who puts the first item of a lane whose parent was ending before opens nothing with it,
-// nor who begins a sub-flow that nothing waits for.
+// checkOpens: who puts the first item of a lane whose parent was ending before opens nothing with
+// it, nor who begins a sub-flow that nothing waits for.
 func (a *actor) checkOpens(l *log, item engine.Item) {
 	state, events, err := machine.Decode(machine.ItemOrigin(l.id, item.Seq), item.Body)
 	if err != nil || l != a.log {
@@ -69,8 +69,8 @@ func (a *actor) checkOpens(l *log, item engine.Item) {
 	}
 }
 
-// checkInEnding: a lane that has no log is not begun by a wake that came when its parent was ending, nor
-// a sub-flow that was only accepted.
+// checkInEnding: a lane that has no log is not begun by a wake that came when its parent was
+// ending, nor a sub-flow that was only accepted.
 func (a *actor) checkInEnding(l *log) {
 	begun := len(l.items) > 0 && l.last().Status != machine.StatusStarting
 	if !begun && a.kind == kindWorker && a.began > l.toStop() {
@@ -125,8 +125,8 @@ func (l *log) wrongVerdict(record engine.JoinRecord, before, after machine.State
 	return ""
 }
 
-// startedAgain is how many more start wakes of its lane were sent than one. Each may come before the
-// first item of the lane.
+// startedAgain is how many more start wakes of its lane were sent than one. Each may come before
+// the first item of the lane.
 func (w *world) startedAgain(made *called) int {
 	l := w.logOf(made.call.Log)
 	if l.lane == nil {

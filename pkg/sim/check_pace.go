@@ -135,8 +135,8 @@ func (l *log) toStop() time.Duration {
 	return at
 }
 
-// awaits is when what the item waits for happens at the latest. Instants are kept: a clock that goes
-// back comes to them later.
+// awaits is when what the item waits for happens at the latest. Instants are kept: a clock that
+// goes back comes to them later.
 func (l *log) awaits(i item) time.Duration {
 	waiting := i.state.Waiting
 	switch {

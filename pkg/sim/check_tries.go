@@ -73,8 +73,8 @@ func (l *log) checkCaught(v *visit, end machine.Event) {
 	}
 }
 
-// asksFor reports whether errors name the failure of a task. What ended a sub-flow was not thrown by the
-// function of the task.
+// asksFor reports whether errors name the failure of a task. What ended a sub-flow was not thrown
+// by the function of the task.
 func asksFor(task *flow.Task, errors []string, end machine.Event) bool {
 	names := []string{"FnF.ALL", end.Error}
 	if end.Error == thrown && !task.Resource.Subflow {
@@ -100,8 +100,8 @@ func (l *log) polls(a *attempt) map[int]*called {
 	return polls
 }
 
-// made reports whether a poll is of the attempt. What was lost, and was repeated with the same key, may have had
-// another number in an item.
+// made reports whether a poll is of the attempt. What was lost, and was repeated with the same key,
+// may have had another number in an item.
 func (a *attempt) made(poll machine.Call) bool {
 	if a.place != "" {
 		return strings.HasPrefix(poll.Place, a.place+".")

@@ -2,12 +2,13 @@ package sim_test
 
 import "github.com/waitless/waitless/pkg/sim"
 
-// mutants are the clauses of the contract, each left out once, in the order of
-// its rules. Nothing can tell apart a claim renewed by its timer: only what has atMostOnce is
-// claimed. The answer to one poll is never mistaken for another's: nothing but the wake of a poll
-// applies it. Of rules 15 to 26 these are the clauses without which something is lost; the others
-// save messages. That a janitor ends a lane whose ending was lost when the stop of the lane is dead-lettered, no run shows: an outage has to
-// begin between that stop and its handling. A case of package enginetest does.
+// mutants are the clauses of the contract, each left out once, in the order of its rules. Nothing
+// can tell apart a claim renewed by its timer: only what has atMostOnce is claimed. The answer to
+// one poll is never mistaken for another's: nothing but the wake of a poll applies it. Of rules 15
+// to 26 these are the clauses without which something is lost; the others save messages. That a
+// janitor ends a lane whose ending was lost when the stop of the lane is dead-lettered, no run
+// shows: an outage has to begin between that stop and its handling. A case of package enginetest
+// does.
 var mutants = []mutant{
 	{
 		name:   "rule 2: a direct call after an outcome is not committed first",

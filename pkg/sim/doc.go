@@ -9,12 +9,13 @@
 // it has in its memory. A definition is gone for a while or for good. The same
 // seed always gives the same run, down to its trace.
 //
-// In some runs a kind of effects fails for long, also for ever. Then wakes are dead-lettered, and a janitor sends each again, twice,
-// and then abandons what depends on it. In some runs all wakes are lost, and clients rearm the executions, or sweeps of the janitor
-// have to find those that are overdue. Half of the runs with sweeps have an outage, too.
+// In some runs a kind of effects fails for long, also for ever. Then wakes are dead-lettered, and a
+// janitor sends each again, twice, and then abandons what depends on it. In some runs all wakes are
+// lost, and clients rearm the executions, or sweeps of the janitor have to find those that are
+// overdue. Half of the runs with sweeps have an outage, too.
 //
-// Flows have forks and sub-flows: each lane has a log of its own, each sub-flow is an execution of its own,
-// and the invariants read all logs.
+// Flows have forks and sub-flows: each lane has a log of its own, each sub-flow is an execution of
+// its own, and the invariants read all logs.
 //
 // What has to hold of every run, whatever went wrong, are the invariants; a
 // [Violation] names one.

@@ -14,13 +14,14 @@ import (
 // longLivedSeeds are the fixed ones from before logs expired earlier than their executions may end.
 const longLivedSeeds = 16_350
 
-// drawsShortLife reports whether the logs of a seed's run are kept for a short life first. Those of flows with
-// forks are not. No seed that was found before is among them.
+// drawsShortLife reports whether the logs of a seed's run are kept for a short life first. Those of
+// flows with forks are not. No seed that was found before is among them.
 func drawsShortLife(seed uint64) bool {
 	return seed > longLivedSeeds && slices.Contains([]uint64{3, 12, 15, 16, 20, 24, 25, 26, 29}, seed%32)
 }
 
-// shortLife is less than many executions take. What is sent again or late comes within the retention.
+// shortLife is less than many executions take. What is sent again or late comes within the
+// retention.
 const (
 	shortLife = 20 * time.Second
 	retention = 24 * time.Hour
@@ -37,9 +38,9 @@ func (l logs) Extend(_ context.Context, expires time.Time, keys ...engine.ItemKe
 	})
 }
 
-// checkExpiry looks at a log whose last item was just put: no item that is needed, nor the token, may expire before
-// the retention after what the log waits for, or after the time limit of the execution. One that ends by a
-// defect keeps its expiry: its definition is perhaps gone.
+// checkExpiry looks at a log whose last item was just put: no item that is needed, nor the token,
+// may expire before the retention after what the log waits for, or after the time limit of the
+// execution. One that ends by a defect keeps its expiry: its definition is perhaps gone.
 func (l *log) checkExpiry() {
 	if l.limits.ShortLife == 0 || l.last().Error == machine.ErrorInternal {
 		return

@@ -40,7 +40,8 @@ type faults struct {
 	every int    // one effect in so many
 	among string // whose effects: one kind of actors, or empty for all
 	kinds []fault
-	// committed: only workers that have committed are struck, and ended: only those whose log has ended.
+	// committed: only workers that have committed are struck, and ended: only those whose log has
+	// ended.
 	committed, ended bool
 	// One in so many, 0 for never:
 	doubled int // messages

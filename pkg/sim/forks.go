@@ -11,15 +11,15 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// forklessSeeds are the fixed ones from before flows had forks, and forkedSeeds the last of those that
-// all may have some.
+// forklessSeeds are the fixed ones from before flows had forks, and forkedSeeds the last of those
+// that all may have some.
 const (
 	forklessSeeds = 14_000
 	forkedSeeds   = 20_000
 )
 
-// drawsForks reports whether the flow of a seed's run may have forks: half of them, without those that
-// were found before.
+// drawsForks reports whether the flow of a seed's run may have forks: half of them, without those
+// that were found before.
 func drawsForks(seed uint64) bool {
 	return seed > forklessSeeds && !drawsShortLife(seed) && (seed <= forkedSeeds || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16))
 }
@@ -138,8 +138,8 @@ func (f flowDraft) hasItems(index int) bool {
 	return isParallel || isForeach
 }
 
-// life is a context that ends with the life of a worker. The engine asks how long that is in real time,
-// so it is half a second away from each whole one.
+// life is a context that ends with the life of a worker. The engine asks how long that is in real
+// time, so it is half a second away from each whole one.
 type life struct {
 	context.Context
 	a *actor

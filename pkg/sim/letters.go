@@ -13,7 +13,8 @@ import (
 // outageSeeds are the last of the fixed seeds in whose runs all have an outage.
 const outageSeeds = 18_250
 
-// drawsOutage reports whether workers cannot do something for a long time in a seed's run, so that wakes are dead-lettered.
+// drawsOutage reports whether workers cannot do something for a long time in a seed's run, so that
+// wakes are dead-lettered.
 func drawsOutage(seed uint64) bool {
 	return seed > lossSeeds && (seed <= outageSeeds || seed%32 == 21 || seed <= sweptSeeds && seed%2 == 1)
 }
@@ -21,7 +22,8 @@ func drawsOutage(seed uint64) bool {
 const (
 	// mostFailures is how often a wake fails until it is dead-lettered.
 	mostFailures = 6
-	// mostReplays is how often the janitor sends a dead-lettered wake again. After that it abandons what the wake continues.
+	// mostReplays is how often the janitor sends a dead-lettered wake again. After that it abandons
+	// what the wake continues.
 	mostReplays = 2
 	// janitorPause is the pause between two runs of the janitor.
 	janitorPause = 15 * time.Minute
@@ -41,7 +43,8 @@ func (o outage) strikes(a *actor, effect string) bool {
 	return a.kind == kindWorker && o.from <= now && now < o.to && strings.HasPrefix(effect, o.effect)
 }
 
-// drawOutage draws an outage for a run whose wakes are in a queue. Most do not end in time for the replays.
+// drawOutage draws an outage for a run whose wakes are in a queue. Most do not end in time for the
+// replays.
 func (w *world) drawOutage() {
 	if w.alone {
 		return

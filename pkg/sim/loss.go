@@ -6,7 +6,8 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// keptSeeds are the fixed ones from before the queue of wakes lost its messages, and lossSeeds those in which it does.
+// keptSeeds are the fixed ones from before the queue of wakes lost its messages, and lossSeeds
+// those in which it does.
 const keptSeeds, lossSeeds = 17_450, 17_850
 
 // drawsLoss reports whether the queue of wakes loses all messages once in a seed's run.
@@ -14,7 +15,8 @@ func drawsLoss(seed uint64) bool {
 	return seed > keptSeeds && (seed <= lossSeeds || seed > outageSeeds && seed%32 == 9)
 }
 
-// rearmPatience is how long after a loss the executions are rearmed: closers that sent their wakes before have closed their tokens then.
+// rearmPatience is how long after a loss the executions are rearmed: closers that sent their wakes
+// before have closed their tokens then.
 const rearmPatience = time.Minute
 
 // beginLoss has the queue of wakes lose all messages, and clients rearm all executions.

@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// TestRunsMeetAllConstructs counts in how many of 200 runs each construct is met that the contract of
-// lanes and sub-flows is about. What no run meets, no invariant looks at.
+// TestRunsMeetAllConstructs counts in how many of 200 runs each construct is met that the contract
+// of lanes and sub-flows is about. What no run meets, no invariant looks at.
 func TestRunsMeetAllConstructs(t *testing.T) {
 	t.Parallel()
 	const seeds = 200

@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// quietSeeds are the fixed ones from before executions had targets, and noticeSeeds the last of those that all have one.
+// quietSeeds are the fixed ones from before executions had targets, and noticeSeeds the last of
+// those that all have one.
 const quietSeeds, noticeSeeds = 17_250, 17_450
 
 // drawsNotices reports whether the executions of a seed's run have targets.

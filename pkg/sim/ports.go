@@ -376,7 +376,8 @@ func (t tasks) Call(_ context.Context, call machine.Call) (token.Outcome, error)
 	return t.call(call)
 }
 
-// callInTurn waits for the turn of the call. The call is not made if another worker commits meanwhile.
+// callInTurn waits for the turn of the call. The call is not made if another worker commits
+// meanwhile.
 func (t tasks) callInTurn(call machine.Call) (token.Outcome, error) {
 	w := t.a.world
 	l := w.logOf(call.Log)

@@ -11,11 +11,13 @@ import (
 // redriveSeeds are the fixed ones from before executions were redriven.
 const redriveSeeds = 16_750
 
-// drawsRedrive reports whether the first execution of a seed's run is redriven if it ends without success. What happens before
-// is what it was. Jobs are named after their execution, so those runs are left out.
+// drawsRedrive reports whether the first execution of a seed's run is redriven if it ends without
+// success. What happens before is what it was. Jobs are named after their execution, so those runs
+// are left out.
 func drawsRedrive(seed uint64) bool { return seed > redriveSeeds && seed%4 != 3 }
 
-// redrive has a client redrive the execution once it has ended without success. It reports whether it did.
+// redrive has a client redrive the execution once it has ended without success. It reports whether
+// it did.
 func (w *world) redrive() bool {
 	state := w.own().last()
 	if !state.Status.Final() || state.Status == machine.StatusSucceeded || len(w.subflows) > 0 || w.mayGiveUp() {
@@ -54,8 +56,8 @@ func (w *world) request() engine.StartRequest {
 	return engine.StartRequest{Flow: w.ref, Execution: w.execution, Input: w.input(), Notify: w.target()}
 }
 
-// leftAt is the name of the step outside of forks that failed, or that was entered last and not left. It is empty if the
-// execution ended between two steps.
+// leftAt is the name of the step outside of forks that failed, or that was entered last and not
+// left. It is empty if the execution ended between two steps.
 func (l *log) leftAt() (name string) {
 	for _, e := range l.history() {
 		if e.Step == machine.NoStep {
@@ -75,8 +77,8 @@ func (l *log) leftAt() (name string) {
 	return name
 }
 
-// openRedriven opens the choices in whose branches a redrive begins, and checks that its first step is the one that the other
-// execution was left at.
+// openRedriven opens the choices in whose branches a redrive begins, and checks that its first step
+// is the one that the other execution was left at.
 func (r *reader) openRedriven() {
 	if r.log.lane != nil || len(r.log.items) == 0 || r.log.items[0].state.Redriven == nil {
 		return

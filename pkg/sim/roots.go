@@ -9,7 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// roots counts the descendants of roots. Its calls have no faults of their own: workers die at the effects around them.
+// roots counts the descendants of roots. Its calls have no faults of their own: workers die at the
+// effects around them.
 type roots struct{ a *actor }
 
 func (r roots) change(root engine.ID, apply func(engine.RootRecord) engine.RootRecord) (engine.RootRecord, error) {
@@ -38,8 +39,8 @@ func (r roots) Root(_ context.Context, root engine.ID) (engine.RootRecord, error
 	return r.a.world.store.roots[root], nil
 }
 
-// errNotSimulated is returned by operations that no actor calls: they are for the janitor and for a stop with descendants, which
-// the contracts of package enginetest cover.
+// errNotSimulated is returned by operations that no actor calls: they are for the janitor and for a
+// stop with descendants, which the contracts of package enginetest cover.
 var errNotSimulated = errors.New("sim: the operation is not simulated")
 
 // Recount implements [engine.Descendants]. It always fails.

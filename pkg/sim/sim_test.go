@@ -23,11 +23,12 @@ var (
 	randomFor = flag.Duration("random", 0, "TestRandomSeeds: for how long, divided among the processors")
 )
 
-// fixedSeeds are run every time, from 1 on. When a change of the draws leaves a
-// mutant uncaught, make the draws meaner before adding seeds. The older ones try
-// nothing again, fewer have one execution and clocks that agree, forkless ones have no forks, the logs of
-// long-lived ones do not expire early, those before redriven are not redriven, the queue of those before kept loses nothing, no
-// wake of those before undead is dead-lettered, no sweep finds what those before unswept lost, and their runs stay what they were.
+// fixedSeeds are run every time, from 1 on. When a change of the draws leaves a mutant uncaught,
+// make the draws meaner before adding seeds. The older ones try nothing again, fewer have one
+// execution and clocks that agree, forkless ones have no forks, the logs of long-lived ones do not
+// expire early, those before redriven are not redriven, the queue of those before kept loses
+// nothing, no wake of those before undead is dead-lettered, no sweep finds what those before
+// unswept lost, and their runs stay what they were.
 const (
 	fixedSeeds = 20_450
 	olderSeeds = 6000

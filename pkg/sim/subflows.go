@@ -21,11 +21,12 @@ type family struct {
 // mostNested is how many sub-flows wait for one another at most.
 const mostNested = 2
 
-// awaitedSeeds are the fixed ones from before steps started sub-flows without waiting for their end.
+// awaitedSeeds are the fixed ones from before steps started sub-flows without waiting for their
+// end.
 const awaitedSeeds = 15_500
 
-// drawsAllPatterns reports whether steps of a seed's run may start sub-flows without waiting for their
-// end. Those that were found before have no forks and stay what they were.
+// drawsAllPatterns reports whether steps of a seed's run may start sub-flows without waiting for
+// their end. Those that were found before have no forks and stay what they were.
 func drawsAllPatterns(seed uint64) bool { return seed > awaitedSeeds && drawsForks(seed) }
 
 // drawSub adds a task that starts a sub-flow.
@@ -64,8 +65,8 @@ func (w *world) drawSubPattern() (lines []string) {
 	return lines
 }
 
-// addSub adds the sub-flow that a state waits for. At times a person stops it, or closes the token of
-// the step that waits for it.
+// addSub adds the sub-flow that a state waits for. At times a person stops it, or closes the token
+// of the step that waits for it.
 func (l *log) addSub(waiting *machine.Waiting) {
 	if waiting == nil || waiting.Child() == nil {
 		return
@@ -80,16 +81,16 @@ func (l *log) addSub(waiting *machine.Waiting) {
 	}
 }
 
-// tells has the process end at times when a step has just told its sub-flow that it is left: the commit
-// of that is on its way, or the sub-flow has not heard of it.
+// tells has the process end at times when a step has just told its sub-flow that it is left: the
+// commit of that is on its way, or the sub-flow has not heard of it.
 func (a *actor) tells(wake engine.Wake) {
 	if w := a.world; wake.Cause == machine.CauseParent && w.allPatterns && w.alone && !a.recovers && w.chance(2) {
 		w.after(w.between(0, 100*time.Millisecond), w.restart)
 	}
 }
 
-// addStarted adds the sub-flow of a step that does not wait for its end. People may close the token that
-// a step passes to its sub-flow.
+// addStarted adds the sub-flow of a step that does not wait for its end. People may close the token
+// that a step passes to its sub-flow.
 func (l *log) addStarted(call machine.Call) {
 	if call.Start.Refused.Failed() {
 		return
@@ -100,8 +101,8 @@ func (l *log) addStarted(call machine.Call) {
 	}
 }
 
-// newSub adds a sub-flow that a step of the log names, nil if it was known before. At times a person
-// stops it.
+// newSub adds a sub-flow that a step of the log names, nil if it was known before. At times a
+// person stops it.
 func (l *log) newSub(child machine.ExecutionRef) *world {
 	parent := l.world
 	if known := l.worldOf(child.ID()); known != nil {
@@ -172,8 +173,8 @@ func ends(state machine.State, outcome token.Outcome) bool {
 	return !state.Output.IsComplete() || value.Equal(outcome.Output, state.Output)
 }
 
-// startsSub reports whether the item is the first of a sub-flow that a step of the actor's execution
-// starts.
+// startsSub reports whether the item is the first of a sub-flow that a step of the actor's
+// execution starts.
 func (a *actor) startsSub(l *log, item engine.Item) bool {
 	return item.Seq == 0 && l.lane == nil && l.isStartedBy(a.world)
 }

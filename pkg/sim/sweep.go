@@ -7,7 +7,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// sweptSeeds are the last of the fixed seeds in whose runs all wakes are lost and only the sweeps of the janitor find that at first.
+// sweptSeeds are the last of the fixed seeds in whose runs all wakes are lost and only the sweeps
+// of the janitor find that at first.
 const sweptSeeds = 20_450
 
 // mostSweeps is how many sweeps come before clients rearm all executions.
@@ -18,7 +19,8 @@ func drawsSweeps(seed uint64) bool {
 	return seed > outageSeeds && (seed <= sweptSeeds || seed%32 == 17)
 }
 
-// beginSweeps has the queue of wakes lose all messages, and those that are sent within a minute, and the janitor sweep.
+// beginSweeps has the queue of wakes lose all messages, and those that are sent within a minute,
+// and the janitor sweep.
 func (w *world) beginSweeps() {
 	if w.alone {
 		w.swept = false
@@ -35,8 +37,8 @@ func (w *world) beginSweeps() {
 	})
 }
 
-// sweepAll has the janitor look at all executions, and at the end clients rearm them: no sweep finds a token that was closed without
-// a wake and has no deadline.
+// sweepAll has the janitor look at all executions, and at the end clients rearm them: no sweep
+// finds a token that was closed without a wake and has no deadline.
 func (w *world) sweepAll(number int) {
 	w.lastSweep = w.now
 	for _, each := range w.worlds {
@@ -69,7 +71,8 @@ func (w *world) sweep() {
 	})
 }
 
-// checkSwept: a log that was overdue at the sweep before has continued. A sweep sends a wake to what is overdue by [engine.Lateness].
+// checkSwept: a log that was overdue at the sweep before has continued. A sweep sends a wake to
+// what is overdue by [engine.Lateness].
 func (w *world) checkSwept() {
 	for _, l := range w.store.order {
 		if late := w.now - l.due(); late > engine.Lateness+janitorPause+w.slack()-w.sweptPace() {
@@ -78,8 +81,9 @@ func (w *world) checkSwept() {
 	}
 }
 
-// endOutage looks at what the sweeps left when nothing happens any more. Then the outage is over, and clients rearm all executions again:
-// the janitor drops their dead wakes, unless the execution is overdue.
+// endOutage looks at what the sweeps left when nothing happens any more. Then the outage is over,
+// and clients rearm all executions again: the janitor drops their dead wakes, unless the execution
+// is overdue.
 func (w *world) endOutage() {
 	for _, each := range w.worlds {
 		for _, l := range each.store.order {
@@ -97,7 +101,8 @@ func (w *world) endOutage() {
 	}
 }
 
-// sweptPace is how much longer everything may take in a run in which sweeps come before clients rearm.
+// sweptPace is how much longer everything may take in a run in which sweeps come before clients
+// rearm.
 func (w *world) sweptPace() time.Duration {
 	if w.swept {
 		return (mostSweeps + 1) * janitorPause
@@ -105,7 +110,8 @@ func (w *world) sweptPace() time.Duration {
 	return 0
 }
 
-// due is when the log is to continue without an outcome from outside, [never] for a log that has ended or does not exist.
+// due is when the log is to continue without an outcome from outside, [never] for a log that has
+// ended or does not exist.
 func (l *log) due() time.Duration {
 	state := l.last()
 	if len(l.items) == 0 || state.Status.Final() {
@@ -123,8 +129,8 @@ func (l *log) due() time.Duration {
 	return max(at, l.items[len(l.items)-1].put)
 }
 
-// continues is when something has happened that the state waits for and that is not a timer, [never] if it has not. What a worker does
-// at once happens as soon as the state is entered.
+// continues is when something has happened that the state waits for and that is not a timer,
+// [never] if it has not. What a worker does at once happens as soon as the state is entered.
 func (l *log) continues(state machine.State) time.Duration {
 	entered, waiting := l.items[len(l.items)-1].put, state.Waiting
 	switch {

@@ -42,7 +42,8 @@ type shared struct {
 	more  bool // two executions, and clocks that differ; see drawsMore
 	// waitsForTurns: calls may have to wait; see drawsTurns.
 	waitsForTurns bool
-	// allPatterns: steps may also start sub-flows without waiting for their end; see drawSubPattern.
+	// allPatterns: steps may also start sub-flows without waiting for their end; see
+	// drawSubPattern.
 	allPatterns bool
 	longCalls   bool // a few calls take all the time of a worker
 	notifies    bool // executions have targets; see drawsNotices

@@ -10,11 +10,13 @@ import (
 	"time"
 )
 
-// Batch collects the numbers of one invocation of a function, and writes them as lines of JSON in the embedded metric format, from
-// which CloudWatch makes metrics: no request is needed. It is safe for concurrent use. A nil batch discards all.
+// Batch collects the numbers of one invocation of a function, and writes them as lines of JSON in
+// the embedded metric format, from which CloudWatch makes metrics: no request is needed. It is safe
+// for concurrent use. A nil batch discards all.
 type Batch struct {
 	Stack string
-	// Level is the lowest level that Lambda passes on. The lines have it, because without them there are no metrics.
+	// Level is the lowest level that Lambda passes on. The lines have it, because without them
+	// there are no metrics.
 	Level string
 	Now   func() time.Time
 	Out   io.Writer

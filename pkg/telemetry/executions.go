@@ -8,7 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Executions counts executions, and the retries of their tasks, after their commits. It implements [engine.Observer].
+// Executions counts executions, and the retries of their tasks, after their commits. It implements
+// [engine.Observer].
 type Executions struct{ Sink Sink }
 
 // ends has the metrics of final statuses.
@@ -49,8 +50,8 @@ func stepFails(after []machine.Event, step int) bool {
 	return slices.ContainsFunc(after, func(e machine.Event) bool { return e.Type == machine.StepFailed && e.Step == step })
 }
 
-// CountWake records the age of a wake when it was received for the first time, and the conflicts of its application. A later delivery may be
-// late on purpose.
+// CountWake records the age of a wake when it was received for the first time, and the conflicts of
+// its application. A later delivery may be late on purpose.
 func CountWake(sink Sink, wake engine.Wake, received time.Time, d engine.Disposition) {
 	if wake.Receives <= 1 {
 		since := wake.Due

@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// Totals keeps the numbers of a process since its start and serves them in the text format of Prometheus. It is safe for concurrent
-// use.
+// Totals keeps the numbers of a process since its start and serves them in the text format of
+// Prometheus. It is safe for concurrent use.
 type Totals struct {
 	mu      sync.Mutex
 	numbers map[key]total
@@ -78,7 +78,8 @@ func (t *Totals) write(w io.Writer) {
 	}
 }
 
-// exposed returns the name and the type of the metric in Prometheus: "waitless_wake_age_milliseconds" of WakeAge.
+// exposed returns the name and the type of the metric in Prometheus:
+// "waitless_wake_age_milliseconds" of WakeAge.
 func (m *Metric) exposed() (name, kind string) {
 	var text strings.Builder
 	text.WriteString("waitless")

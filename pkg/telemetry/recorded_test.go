@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// TestEveryMetricIsRecorded: some code besides the list of metrics uses each of them, so that no alarm waits for one that is never
-// written.
+// TestEveryMetricIsRecorded: some code besides the list of metrics uses each of them, so that no
+// alarm waits for one that is never written.
 func TestEveryMetricIsRecorded(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
@@ -35,7 +35,8 @@ func TestEveryMetricIsRecorded(t *testing.T) {
 	}
 }
 
-// addUses notes the metrics that a file uses, but for those that [telemetry.NewTotals] shows before they are recorded.
+// addUses notes the metrics that a file uses, but for those that [telemetry.NewTotals] shows before
+// they are recorded.
 func addUses(used map[string]bool, name string) error {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// CountRefusals counts the requests that the handler of callbacks rejects, by the text of the status: "NotFound", "Conflict". The
-// handler does not stream.
+// CountRefusals counts the requests that the handler of callbacks rejects, by the text of the
+// status: "NotFound", "Conflict". The handler does not stream.
 func CountRefusals(sink Sink, callbacks http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		noted := &statusWriter{ResponseWriter: w}

@@ -67,7 +67,8 @@ func Failure(name, cause string) Outcome {
 	return Outcome{Error: name, Cause: cause}.Cut()
 }
 
-// functionPrefix begins the errors of a call, and optionally the type of an exception in `retry` and `catch`.
+// functionPrefix begins the errors of a call, and optionally the type of an exception in `retry`
+// and `catch`.
 const functionPrefix = "FC."
 
 // Thrown returns the outcome of a function that ended with an exception: the error is its type.
@@ -91,8 +92,9 @@ func isReserved(exception string) bool {
 	})
 }
 
-// Matches reports whether name, as `retry` and `catch` write it, names the failure. An exception of type T
-// is T and FC.T, and FC.FunctionError like every exception. It is not FC.T where that is an error of a call.
+// Matches reports whether name, as `retry` and `catch` write it, names the failure. An exception of
+// type T is T and FC.T, and FC.FunctionError like every exception. It is not FC.T where that is an
+// error of a call.
 func (o Outcome) Matches(name string) bool {
 	switch {
 	case !o.Failed():
@@ -103,7 +105,8 @@ func (o Outcome) Matches(name string) bool {
 	return o.Thrown && name == functionPrefix+o.Error && !slices.Contains(callErrors, name)
 }
 
-// MaxError is the limit of an error's length in bytes, as in the vendor's reports. A longer error of a call is cut.
+// MaxError is the limit of an error's length in bytes, as in the vendor's reports. A longer error
+// of a call is cut.
 const MaxError = 128
 
 // maxCause is how many bytes of a cause are kept.

@@ -263,7 +263,8 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 			t.Errorf("%s: of a newer release: error %v", name, err)
 		}
 	}
-	// What says which parts there are is the last byte of an open record, which has no part of an outcome.
+	// What says which parts there are is the last byte of an open record, which has no part of an
+	// outcome.
 	strange := token.Record{}.Encode()
 	strange[len(strange)-1] = 32
 	if r, err := token.DecodeRecord(strange); !errors.Is(err, token.ErrDamaged) {

@@ -20,8 +20,8 @@ func (k Keys) Seal(handle, text string) ([]byte, error) {
 	return box.Seal(nil, nonce(box), []byte(text), nil), nil //nolint:gosec // a key encrypts one text, see nonce
 }
 
-// Unseal returns the text that [Keys.Seal] encrypted under that handle, with the key that the handle
-// names.
+// Unseal returns the text that [Keys.Seal] encrypted under that handle, with the key that the
+// handle names.
 func (k Keys) Unseal(handle string, sealed []byte) (string, error) {
 	box, err := k.box(handle)
 	if err != nil {

@@ -318,8 +318,8 @@ func MaskAll(s string) string {
 	return out.String() + s[done:]
 }
 
-// MaskJSON returns the JSON with every token in its texts and keys masked. The digits of a number can look
-// like a token, and stay.
+// MaskJSON returns the JSON with every token in its texts and keys masked. The digits of a number
+// can look like a token, and stay.
 func MaskJSON(shown string) string {
 	if MaskAll(shown) == shown { // nothing looks like a token
 		return shown

@@ -28,8 +28,8 @@ const (
 	maxReply = 64 << 10
 )
 
-// Exporter sends spans to a collector. It implements [engine.Tracer]. Spans that find no room, or that the collector rejects, are
-// dropped. All fields but Headers, Sign and Window are required.
+// Exporter sends spans to a collector. It implements [engine.Tracer]. Spans that find no room, or
+// that the collector rejects, are dropped. All fields but Headers, Sign and Window are required.
 type Exporter struct {
 	URL     string // with its path: "http://127.0.0.1:4318/v1/traces"
 	Service string // the name of the service
@@ -37,7 +37,8 @@ type Exporter struct {
 	Now     func() time.Time
 	// Sign signs a request before it is sent; nil means that no signature is needed.
 	Sign func(request *http.Request, body []byte) error
-	// Oldest and Window are how long ago spans may have begun, and how far apart those of a request. Zero means no limit.
+	// Oldest and Window are how long ago spans may have begun, and how far apart those of a
+	// request. Zero means no limit.
 	Oldest, Window time.Duration
 	// Dropped counts the spans that were dropped.
 	Dropped func(count int)
@@ -81,7 +82,8 @@ func (e *Exporter) Run(ctx context.Context) {
 	}
 }
 
-// Flush sends the spans that wait. After an error that may be gone later, they wait for the next Flush.
+// Flush sends the spans that wait. After an error that may be gone later, they wait for the next
+// Flush.
 func (e *Exporter) Flush(ctx context.Context) {
 	e.sending.Lock()
 	defer e.sending.Unlock()

@@ -21,7 +21,8 @@ import (
 	"github.com/waitless/waitless/pkg/tracing"
 )
 
-// collector decodes requests with the library of the OpenTelemetry collector, and responds with the next of its replies, or 200.
+// collector decodes requests with the library of the OpenTelemetry collector, and responds with the
+// next of its replies, or 200.
 type collector struct {
 	t       *testing.T
 	replies []reply
@@ -89,7 +90,8 @@ func newSending(t *testing.T, replies ...reply) *sending {
 	return s
 }
 
-// The collector reads what was sent: ids, parents, instants, kinds, attributes and the status of each span.
+// The collector reads what was sent: ids, parents, instants, kinds, attributes and the status of
+// each span.
 func TestExportedSpans(t *testing.T) {
 	t.Parallel()
 	s, r := newSending(t), &recorder{}

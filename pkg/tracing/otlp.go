@@ -8,8 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// The messages of OTLP in their JSON form, as far as spans of this package need them. The libraries of OpenTelemetry would more than
-// double the size of a function; see pkg/docs/decisions.
+// The messages of OTLP in their JSON form, as far as spans of this package need them. The libraries
+// of OpenTelemetry would more than double the size of a function; see pkg/docs/decisions.
 type (
 	exportRequest struct {
 		ResourceSpans []resourceSpans `json:"resourceSpans"`

@@ -1,6 +1,8 @@
-// Package tracing makes spans of what executions do, and sends them to a collector with the protocol of OpenTelemetry (OTLP).
+// Package tracing makes spans of what executions do, and sends them to a collector with the
+// protocol of OpenTelemetry (OTLP).
 //
-// A span has names, numbers, instants and the name of an error. It has no input, no output, no cause and no token.
+// A span has names, numbers, instants and the name of an error. It has no input, no output, no
+// cause and no token.
 //
 // This package may change between releases; the names of attributes do not.
 package tracing
@@ -17,8 +19,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Span is a part of an execution that has ended: the execution itself, a parallel or a foreach, one of its branches or iterations, a
-// wait, or an attempt of a task.
+// Span is a part of an execution that has ended: the execution itself, a parallel or a foreach, one
+// of its branches or iterations, a wait, or an attempt of a task.
 type Span struct {
 	Trace      machine.TraceID
 	ID, Parent machine.SpanID // Parent is zero for the first span of a trace

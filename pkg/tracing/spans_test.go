@@ -22,8 +22,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// everything has a sub-flow that polls in a loop, a callback, a task that polls, iterations side by side and one after the other,
-// nested, a retry and a choice.
+// everything has a sub-flow that polls in a loop, a callback, a task that polls, iterations side by
+// side and one after the other, nested, a retry and a choice.
 const everything = `
 version: v1
 type: flow
@@ -233,7 +233,8 @@ func TestSpansOfAnExecution(t *testing.T) {
 	}
 }
 
-// Workers die after each commit, before its spans are sent. The spans of the redelivered wakes are those of a run without a crash.
+// Workers die after each commit, before its spans are sent. The spans of the redelivered wakes are
+// those of a run without a crash.
 func TestSpansOfRedeliveredWakes(t *testing.T) {
 	t.Parallel()
 	const text = `

@@ -2,8 +2,8 @@ package value
 
 import "math"
 
-// Apart keeps values that are too large for the item in which they arise in parts of their own. Items,
-// and whatever else is encoded, refer to a part like to an item of another log.
+// Apart keeps values that are too large for the item in which they arise in parts of their own.
+// Items, and whatever else is encoded, refer to a part like to an item of another log.
 type Apart struct {
 	// From is the size above which a value is kept apart. Size is the size of its encoding, which
 	// may contain references.
@@ -58,8 +58,8 @@ func (a *Apart) add(origin *Origin, seen map[*node]uint64) {
 	}
 }
 
-// Detached returns a complete value that stands nowhere else. An item with it has all of it, in a log that
-// may outlive the one from which v was read.
+// Detached returns a complete value that stands nowhere else. An item with it has all of it, in a
+// log that may outlive the one from which v was read.
 func Detached(v Value) Value {
 	e := &Encoder{whole: true}
 	e.Value(v)

@@ -19,7 +19,8 @@ func BenchmarkParseJSON(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen asks for many references that are not known. What one costs does not depend on how many there are.
+// BenchmarkOpen asks for many references that are not known. What one costs does not depend on how
+// many there are.
 func BenchmarkOpen(b *testing.B) {
 	for _, count := range []int{100, 10_000} {
 		b.Run(strconv.Itoa(count), func(b *testing.B) {

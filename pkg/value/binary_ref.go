@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// stands reports whether an earlier item of the log, an item of another log that is deleted together
-// with it, or a part has v in full.
+// stands reports whether an earlier item of the log, an item of another log that is deleted
+// together with it, or a part has v in full.
 func (e *Encoder) stands(v Value) bool {
 	if v.n == nil {
 		return false

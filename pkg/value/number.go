@@ -21,8 +21,9 @@ type decimal struct {
 	point  point
 }
 
-// point is a whole number of any length, as the exponent of a literal: high * 10^lowDigits + low. It stays decimal, because a
-// conversion takes the square of the time that it takes to read a number.
+// point is a whole number of any length, as the exponent of a literal: high * 10^lowDigits + low.
+// It stays decimal, because a conversion takes the square of the time that it takes to read a
+// number.
 type point struct {
 	negative bool
 	high     string // begins with a digit that is not zero, or is empty

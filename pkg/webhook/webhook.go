@@ -24,9 +24,9 @@ import (
 // Secret signs notices.
 type Secret struct{ webhook *standardwebhooks.Webhook }
 
-// ParseSecrets reads secrets that are separated by spaces: each "whsec_" and 24 to 64 bytes in base64. A notice is
-// signed with all of them, so a receiver may have either while one is being replaced. A text without secrets is not
-// an error. Errors do not repeat a secret.
+// ParseSecrets reads secrets that are separated by spaces: each "whsec_" and 24 to 64 bytes in
+// base64. A notice is signed with all of them, so a receiver may have either while one is being
+// replaced. A text without secrets is not an error. Errors do not repeat a secret.
 func ParseSecrets(text string) ([]Secret, error) {
 	const minSize, maxSize = 24, 64
 	var secrets []Secret
@@ -58,8 +58,8 @@ type Sender struct {
 // patience is the time limit of a request.
 const patience = 15 * time.Second
 
-// NewSender returns a sender that signs with the secrets. With onlyPublic it connects to no private address, whatever
-// a name of a host resolves to, and uses no proxy.
+// NewSender returns a sender that signs with the secrets. With onlyPublic it connects to no private
+// address, whatever a name of a host resolves to, and uses no proxy.
 func NewSender(secrets []Secret, onlyPublic bool, now func() time.Time) *Sender {
 	dialer := &net.Dialer{Timeout: patience}
 	transport := &http.Transport{
@@ -88,8 +88,9 @@ func checkPublic(address string) error {
 	return nil
 }
 
-// Send sends a notice. Any response with a status other than 2xx is an error, redirects included. Errors show no more of
-// the target than its host: the rest may be a secret. The error is [ErrGone] if the receiver wants no more.
+// Send sends a notice. Any response with a status other than 2xx is an error, redirects included.
+// Errors show no more of the target than its host: the rest may be a secret. The error is [ErrGone]
+// if the receiver wants no more.
 func (s *Sender) Send(ctx context.Context, notice engine.Notice) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, notice.Target, strings.NewReader(notice.Body))
 	if err != nil {

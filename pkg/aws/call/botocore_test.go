@@ -24,8 +24,8 @@ func vendor(t *testing.T, cases []map[string]any, results any) {
 	}
 }
 
-// more are operations without a row, for what the rows have not: paths with labels, queries, headers and payloads.
-// Those of the query protocol have other names of items and members.
+// more are operations without a row, for what the rows have not: paths with labels, queries,
+// headers and payloads. Those of the query protocol have other names of items and members.
 var more = map[string]string{
 	"DescribeJobRun": "databrew", "StartBackupJob": "backup", "ListBackupJobs": "backup", "Invoke": "lambda",
 	"DescribeDBInstances": "rds", "DescribeNodeConfigurationOptions": "redshift",
@@ -71,7 +71,8 @@ func operationOf(t *testing.T, name string) (o Operation, folder string) {
 	return rowIn(t, m, serviceOf(m, nil), name), more[name]
 }
 
-// TestRequests: each row, and operations with all that REST-JSON has, are written as the vendor's library writes them.
+// TestRequests: each row, and operations with all that REST-JSON has, are written as the vendor's
+// library writes them.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	var cases []map[string]any
@@ -241,7 +242,8 @@ func instants(value any) any {
 	return value
 }
 
-// TestEndpoints: each service has the hosts that the vendor's rules give it, in each region of each partition.
+// TestEndpoints: each service has the hosts that the vendor's rules give it, in each region of each
+// partition.
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	seen := map[string]Service{}

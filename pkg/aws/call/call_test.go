@@ -120,7 +120,8 @@ func TestEndpointOfTheConfiguration(t *testing.T) {
 	}
 }
 
-// A call is signed for its service and region, and one that failed inside is repeated with another signature.
+// A call is signed for its service and region, and one that failed inside is repeated with another
+// signature.
 func TestCall(t *testing.T) {
 	t.Parallel()
 	var signed []string

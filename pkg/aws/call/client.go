@@ -45,7 +45,8 @@ type Client struct {
 	skew    *atomic.Int64 // nanoseconds that the clock of the services is ahead
 }
 
-// New returns a client with the region, endpoints, credentials, retries and transport of the configuration.
+// New returns a client with the region, endpoints, credentials, retries and transport of the
+// configuration.
 func New(config aws.Config) *Client {
 	c := &Client{config: config.Copy(), signer: v4.NewSigner(), skew: &atomic.Int64{}}
 	if c.config.HTTPClient == nil {
@@ -70,8 +71,9 @@ func (c *Client) Call(ctx context.Context, o Operation, params []byte) (Response
 	return c.CallOnce(ctx, o, params, "")
 }
 
-// CallOnce is [Client.Call] with idempotency tokens that are the same for the same text, so that a repeated call does nothing
-// twice where the service has such tokens. For the empty text they are random.
+// CallOnce is [Client.Call] with idempotency tokens that are the same for the same text, so that a
+// repeated call does nothing twice where the service has such tokens. For the empty text they are
+// random.
 func (c *Client) CallOnce(ctx context.Context, o Operation, params []byte, once string) (Response, error) {
 	m, err := messageOf(o, params, once)
 	if err != nil {

@@ -42,7 +42,8 @@ type partition struct {
 	suffix, dualstack string
 }
 
-// partitions has the longer beginnings first. The last one has all regions that the others do not have.
+// partitions has the longer beginnings first. The last one has all regions that the others do not
+// have.
 var partitions = []partition{
 	{"aws-cn", "cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"},
 	{"aws-us-gov", "us-gov-", "amazonaws.com", "api.aws"},
@@ -86,8 +87,8 @@ func (c *Client) endpoint(ctx context.Context, s Service, prefix string) (string
 // variable is the id of a service in names of variables of the environment.
 func variable(id string) string { return strings.ToUpper(strings.ReplaceAll(id, " ", "_")) }
 
-// configured returns the endpoint of the configuration, empty for none. One for all services in the environment comes before one of
-// the service in a profile, as in the SDK.
+// configured returns the endpoint of the configuration, empty for none. One for all services in the
+// environment comes before one of the service in a profile, as in the SDK.
 func (c *Client) configured(ctx context.Context, id string) string {
 	_, forAll := os.LookupEnv("AWS_ENDPOINT_URL")
 	_, forService := os.LookupEnv("AWS_ENDPOINT_URL_" + variable(id))

@@ -61,7 +61,8 @@ func serviceOf(m botocore.Model, hosts map[string]string) Service {
 	return s
 }
 
-// TestRows: rows say what the vendor's models say: protocol, target, signing name, paths, members, types and what is required.
+// TestRows: rows say what the vendor's models say: protocol, target, signing name, paths, members,
+// types and what is required.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	models := map[string]botocore.Model{}

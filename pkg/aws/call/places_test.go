@@ -24,7 +24,8 @@ var placed = Operation{
 	Output: `{Version@header=X-Version:i When@header=X-When:h code@status:i body@payload:B}`,
 }
 
-// TestOtherPlaces: members that the catalogue knows in part are written in their places, and below them what must be converted.
+// TestOtherPlaces: members that the catalogue knows in part are written in their places, and below
+// them what must be converted.
 func TestOtherPlaces(t *testing.T) {
 	t.Parallel()
 	m, err := messageOf(placed, []byte(`{"some_id":"a/b","Ids":["1","2,3\"4"],"When":"2026-01-01T00:00:00Z","Since":"2026-01-01T00:00:01Z",
@@ -69,7 +70,8 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// TestPlacedResults: members in headers, the status and the payload of a response are in the result.
+// TestPlacedResults: members in headers, the status and the payload of a response are in the
+// result.
 func TestPlacedResults(t *testing.T) {
 	t.Parallel()
 	header := http.Header{"X-Version": {"7"}, "X-When": {"Thu, 01 Jan 2026 00:00:00 GMT"}, "Content-Type": {"application/json; charset=utf-8"}}
@@ -102,7 +104,8 @@ func TestTokensOfOnce(t *testing.T) {
 	}
 }
 
-// TestLimitsOfHosts: a prefix is before the host of the region only, and a region without a host is an error.
+// TestLimitsOfHosts: a prefix is before the host of the region only, and a region without a host is
+// an error.
 func TestLimitsOfHosts(t *testing.T) {
 	t.Parallel()
 	s := Service{ID: "Test", Prefix: "test", Hosts: map[string]string{"aws-cn": NoHost, "aws-us-gov": "whole.host."}}
@@ -120,7 +123,8 @@ func TestLimitsOfHosts(t *testing.T) {
 	}
 }
 
-// TestEndpointOfTheEnvironment: the endpoint for all services in the environment is before that of a profile for one.
+// TestEndpointOfTheEnvironment: the endpoint for all services in the environment is before that of
+// a profile for one.
 func TestEndpointOfTheEnvironment(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "http://all")
 	config := aws.Config{
@@ -136,7 +140,8 @@ func TestEndpointOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// TestClocks: after a response with another time, requests are signed at that time, for the region of the service.
+// TestClocks: after a response with another time, requests are signed at that time, for the region
+// of the service.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	var signed []string

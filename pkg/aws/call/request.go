@@ -187,7 +187,8 @@ func (m *message) writeREST(o Operation, members map[string]any) error {
 	return m.writeBody(shapeOf(o.Input), members, body)
 }
 
-// fixedHeaders are headers that a service needs in all requests, by its id. The vendor's clients have them in their code.
+// fixedHeaders are headers that a service needs in all requests, by its id. The vendor's clients
+// have them in their code.
 var fixedHeaders = map[string]map[string]string{
 	"API Gateway": {"Accept": "application/json"},
 	"Glacier":     {"X-Amz-Glacier-Version": "2012-06-01"},

@@ -72,7 +72,8 @@ func readBody(s *shape, header http.Header, body []byte) (map[string]any, error)
 	return members, nil
 }
 
-// readPayload returns a body of bytes: JSON as it is, if the header says so, and other bytes in base64.
+// readPayload returns a body of bytes: JSON as it is, if the header says so, and other bytes in
+// base64.
 func readPayload(kind byte, header http.Header, body []byte) any {
 	if kind == 's' {
 		return string(body)
@@ -109,7 +110,8 @@ func readPlaced(m member, status int, header http.Header) any {
 // lastSecond is the last second of the year 9999, the last year of RFC 3339.
 const lastSecond = 253402300799
 
-// withInstants turns the seconds of instants into texts. It leaves all that the shape does not know.
+// withInstants turns the seconds of instants into texts. It leaves all that the shape does not
+// know.
 func withInstants(s *shape, value any) any {
 	switch value := value.(type) {
 	case map[string]any:

@@ -15,8 +15,9 @@ import (
 //	{a!:s b:i} structure; ! marks a required member, ? a member with a random default
 //	(a:t)      structure that may have other members, which are not converted
 //
-// A member of REST-JSON that is not in the body has its place behind its name: @uri or @uri=NAME, @query=NAME, @header=NAME,
-// @status, or @payload for the body itself. A member with @body=NAME has another name in the body.
+// A member of REST-JSON that is not in the body has its place behind its name: @uri or @uri=NAME,
+// @query=NAME, @header=NAME, @status, or @payload for the body itself. A member with @body=NAME has
+// another name in the body.
 type shape struct {
 	kind       byte // the first character
 	members    []member
@@ -58,7 +59,8 @@ func (m member) keyAt(path string) string {
 	return m.key()
 }
 
-// find returns the member with the name, or with the name in its place, in any case. The exact one comes first.
+// find returns the member with the name, or with the name in its place, in any case. The exact one
+// comes first.
 func (s *shape) find(name string) *member {
 	var found *member
 	for i := range s.members {

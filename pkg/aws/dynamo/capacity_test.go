@@ -118,9 +118,9 @@ func (m *meter) readBatch(input any) {
 	m.readRequests++
 }
 
-// refused counts a write that its condition refused, which is billed by the size of the item that is there,
-// though the answer does not tell. A put that the client repeated after a lost response is refused by itself:
-// it is one write, of the index as well if the item has an entry there.
+// refused counts a write that its condition refused, which is billed by the size of the item that
+// is there, though the answer does not tell. A put that the client repeated after a lost response
+// is refused by itself: it is one write, of the index as well if the item has an entry there.
 func (m *meter) refused(input any, there map[string]types.AttributeValue, repeated bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -166,7 +166,8 @@ func aCallback(t *testing.T, text string, notify ...machine.Notify) *flowRun {
 	return r
 }
 
-// estimates compares what an execution consumed with what package advise estimates from its history.
+// estimates compares what an execution consumed with what package advise estimates from its
+// history.
 func (r *flowRun) estimates(name string, apiCalls int) {
 	r.t.Helper()
 	r.wantSucceeded()
@@ -243,7 +244,8 @@ func (c capacity) plus(more capacity) capacity {
 	return capacity{c.read + more.read, c.write + more.write, c.index + more.index, c.messages + more.messages}
 }
 
-// TestCosts compares the table of the prices with what the samples consume. With -update it writes the table.
+// TestCosts compares the table of the prices with what the samples consume. With -update it writes
+// the table.
 func TestCosts(t *testing.T) {
 	t.Parallel()
 	const loop, calledBack, durableCallback = 3 * transition, 2 * transition, 4 * operation
@@ -271,8 +273,8 @@ func TestCosts(t *testing.T) {
 	compareTable(t, costPage, "TestCosts", text)
 }
 
-// A notice is one message, which its receiver hides while it sends. Beside that an execution with a target costs what it does
-// without.
+// A notice is one message, which its receiver hides while it sends. Beside that an execution with a
+// target costs what it does without.
 func TestNoticesCostAMessageEach(t *testing.T) {
 	t.Parallel()
 	const (
@@ -299,7 +301,8 @@ func TestNoticesCostAMessageEach(t *testing.T) {
 
 const costPage = "../../docs/reference/cost.md"
 
-// compareTable compares the table that stands between two comments of a page. With -update it writes the table.
+// compareTable compares the table that stands between two comments of a page. With -update it
+// writes the table.
 func compareTable(t *testing.T, page, test, want string) {
 	t.Helper()
 	begin, end := "<!-- counted by go test ./pkg/aws/dynamo -run "+test+" -update -->\n", "<!-- end -->\n"

@@ -1,14 +1,14 @@
-// Package dynamo stores executions in two tables of DynamoDB, so that a function that closes tokens needs no right on the data
-// of executions.
+// Package dynamo stores executions in two tables of DynamoDB, so that a function that closes tokens
+// needs no right on the data of executions.
 //
 // Table Log, by [Log]: partition p and sort s, both binary.
 //
 //	p: the 12 bytes of an execution's id   s: number of the item, 8 bytes, big endian
 //	p: "flows"                             s: name of the flow, a zero byte, its hash
 //
-// Index [ExecutionsIndex] on x (a shard, number) and t (binary), with f and u
-// projected, has the first and the terminal item of each execution. The terminal item itself is the entry that says that its
-// execution ended, so the two cannot differ.
+// Index [ExecutionsIndex] on x (a shard, number) and t (binary), with f and u projected, has the
+// first and the terminal item of each execution. The terminal item itself is the entry that says
+// that its execution ended, so the two cannot differ.
 //
 // Table Waits, by [Waits], has one partition key k, a text:
 //
@@ -20,10 +20,11 @@
 // recipients with an undelivered outcome, and in other shards, by the time of their ends, the jobs
 // that ended without a waiter.
 //
-// The attribute expires is the time to live of both tables, in seconds. DynamoDB may delete an item days later. Reads of Log
-// ignore an expired item. Items of tokens are not read any more when they expire, because the token expires at the same second.
-// A job's item has the latest expiry of its waiters; an end without waiters has the expiry of the event. An expired item of a
-// job is used again: Bind extends it, and Note overwrites its end.
+// The attribute expires is the time to live of both tables, in seconds. DynamoDB may delete an item
+// days later. Reads of Log ignore an expired item. Items of tokens are not read any more when they
+// expire, because the token expires at the same second. A job's item has the latest expiry of its
+// waiters; an end without waiters has the expiry of the event. An expired item of a job is used
+// again: Bind extends it, and Note overwrites its end.
 //
 // This package may change between releases; stored items stay readable.
 package dynamo

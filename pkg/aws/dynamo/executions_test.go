@@ -67,7 +67,8 @@ func TestListReadsItsRangeOfTime(t *testing.T) {
 	}
 }
 
-// Executions that began before the number of partitions was raised are listed once, with the status of their end.
+// Executions that began before the number of partitions was raised are listed once, with the status
+// of their end.
 func TestListAfterTheIndexIsSpread(t *testing.T) {
 	t.Parallel()
 	store := newTables(t, atEpoch)

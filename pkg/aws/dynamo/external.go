@@ -14,9 +14,10 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// WaitsIndex is the name of the index that lists the waits of external recipients, and job events that match no wait. Its
-// attributes are x and t, as in [ExecutionsIndex]. For a wait, t is the instant when it was opened, then its handle; for an event,
-// the end of the job, then a hash of the job's key. It projects nothing, because closing a token would then be two writes.
+// WaitsIndex is the name of the index that lists the waits of external recipients, and job events
+// that match no wait. Its attributes are x and t, as in [ExecutionsIndex]. For a wait, t is the
+// instant when it was opened, then its handle; for an event, the end of the job, then a hash of the
+// job's key. It projects nothing, because closing a token would then be two writes.
 const WaitsIndex = "Waits"
 
 // Open implements [resume.ExternalWaits]. It is one write, and one of the index.
@@ -65,7 +66,8 @@ func (w *Waits) Deliver(ctx context.Context, handle string, delivery resume.Deli
 	return err
 }
 
-// List implements [resume.ExternalWaits]. A new wait may be missing for a moment; each listed wait is read consistently.
+// List implements [resume.ExternalWaits]. A new wait may be missing for a moment; each listed wait
+// is read consistently.
 func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.ExternalWait, error) {
 	last, err := w.ageOf(ctx, after)
 	if err != nil {

@@ -303,7 +303,8 @@ var faulty = []faultsOf{
 
 var closeFaulty = token.CloseOp{Outcome: token.Success(value.Object()), By: token.ClosedByCallback, At: epoch}
 
-// stillOpen returns an error for a close that leaves its token open: a caller would respond with 200.
+// stillOpen returns an error for a close that leaves its token open: a caller would respond with
+// 200.
 func stillOpen(record token.Record, err error) error {
 	if err == nil && record.Open() {
 		return errors.New("the token is open after its close")
@@ -366,7 +367,8 @@ func wordOf(err error) string {
 	return ""
 }
 
-// dump returns the items of a table: the record of a root once for each open descendant, because an effect may be there twice.
+// dump returns the items of a table: the record of a root once for each open descendant, because an
+// effect may be there twice.
 func (ts tables) dump(t *testing.T, table string) (items []string) {
 	t.Helper()
 	found, err := ts.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})

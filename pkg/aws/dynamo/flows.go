@@ -26,12 +26,12 @@ const flowsPartition = "flows"
 // one without it is not listed.
 const attrCreated = "c"
 
-// newestPartition has an item for each name: which definition of it is the newest. It changes in one
-// transaction with the list.
+// newestPartition has an item for each name: which definition of it is the newest. It changes in
+// one transaction with the list.
 const newestPartition = "newest"
 
-// attrNewest is the hash of the newest definition, which is missing if none is listed. attrCreated is when
-// that changed last, later with each change.
+// attrNewest is the hash of the newest definition, which is missing if none is listed. attrCreated
+// is when that changed last, later with each change.
 const attrNewest = "h"
 
 // attrProperties are the properties of a listed definition; one without has none.
@@ -245,8 +245,8 @@ func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	})
 }
 
-// secondNewest returns the hash of the definition that is the newest of its name without the newest one,
-// an empty one if there is no other.
+// secondNewest returns the hash of the definition that is the newest of its name without the newest
+// one, an empty one if there is no other.
 func (l *Log) secondNewest(ctx context.Context, name string) (string, error) {
 	list, err := l.Definitions(ctx, name)
 	if err != nil || len(list) < 2 {
@@ -259,9 +259,9 @@ func (l *Log) flowUpdate(flow machine.FlowRef, expression string, values item) *
 	return &types.Update{TableName: &l.name, Key: flowKey(flow), UpdateExpression: &expression, ExpressionAttributeValues: values}
 }
 
-// changeNewest changes a definition, and which one of the name is the newest, in one transaction. change
-// returns the newest one after it and the update, which is nil if nothing is to be done. It is called
-// again after another change of the name came first.
+// changeNewest changes a definition, and which one of the name is the newest, in one transaction.
+// change returns the newest one after it and the update, which is nil if nothing is to be done. It
+// is called again after another change of the name came first.
 func (l *Log) changeNewest(
 	ctx context.Context, op, name string, change func(newest string, at types.AttributeValue) (string, *types.Update, error),
 ) error {
@@ -287,8 +287,9 @@ func (l *Log) changeNewest(
 	}
 }
 
-// pauseBefore waits before a transaction is tried again that conflicted with another change: up to 20 milliseconds, then twice as
-// long each time, and a second at most. Without a pause, many concurrent changes would conflict again and again.
+// pauseBefore waits before a transaction is tried again that conflicted with another change: up to
+// 20 milliseconds, then twice as long each time, and a second at most. Without a pause, many
+// concurrent changes would conflict again and again.
 func pauseBefore(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil

@@ -47,7 +47,8 @@ func TestCostsOfDefinitions(t *testing.T) {
 	}
 }
 
-// Flows that an earlier release put are found by the list until one of their definitions is put or deleted.
+// Flows that an earlier release put are found by the list until one of their definitions is put or
+// deleted.
 func TestNewestOfFlowsOfAnEarlierRelease(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

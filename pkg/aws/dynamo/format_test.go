@@ -137,8 +137,8 @@ func TestDamagedRecordIsADefect(t *testing.T) {
 	}
 }
 
-// A record of a newer release is an error that is not a defect, so its wake returns to the queue however often it comes. The
-// record stays as it is.
+// A record of a newer release is an error that is not a defect, so its wake returns to the queue
+// however often it comes. The record stays as it is.
 func TestRecordOfNewerReleaseIsKept(t *testing.T) {
 	t.Parallel()
 	store, handle := newTables(t, atEpoch), waiterOf(1).Handle

@@ -110,8 +110,8 @@ func TestGuidesFromAlibaba(t *testing.T) {
 	table.compare(t, "from-alibaba")
 }
 
-// transitions returns how many states an execution of a sample's machine enters, by the cases that run on the emulator: with one
-// poll, and with each further one.
+// transitions returns how many states an execution of a sample's machine enters, by the cases that
+// run on the emulator: with one poll, and with each further one.
 func transitions(t *testing.T, scenario string) (first, further int) {
 	t.Helper()
 	text, err := os.ReadFile("../../../events/" + scenario + "/want.json")
@@ -140,7 +140,8 @@ func TestGuidesFromStepFunctions(t *testing.T) {
 	table.compare(t, "from-step-functions")
 }
 
-// aLongJob is an execution with a job whose event comes after so long. Until then Waitless polls the job, less and less often.
+// aLongJob is an execution with a job whose event comes after so long. Until then Waitless polls
+// the job, less and less often.
 func aLongJob(t *testing.T, length time.Duration) *flowRun {
 	t.Helper()
 	flow := replaced(t, "batch-callback", "jobName: nightly-report", fmt.Sprintf("jobName: nightly-report\n      delay: %g", length.Seconds()))
@@ -201,8 +202,8 @@ func (delivered) Deliver(context.Context, resume.Recipient, string, token.Outcom
 	return resume.DeliverySent, nil
 }
 
-// sentPolls are sent as on a stack: a message is delayed by 15 minutes at most, and what the observer sends for later has a schedule
-// that fires a minute early.
+// sentPolls are sent as on a stack: a message is delayed by 15 minutes at most, and what the
+// observer sends for later has a schedule that fires a minute early.
 type sentPolls struct {
 	polls
 
@@ -224,7 +225,8 @@ func (p sentPolls) Send(ctx context.Context, poll resume.Poll) error {
 	return p.polls.Send(ctx, poll)
 }
 
-// anExternalWait is what a wait of Step Functions for a callback takes that comes after so long, and how many schedules it has.
+// anExternalWait is what a wait of Step Functions for a callback takes that comes after so long,
+// and how many schedules it has.
 func anExternalWait(t *testing.T, length time.Duration) (_ cost, schedules int) {
 	t.Helper()
 	r := startCosted(t, sample(t, "callback"), value.Object())

@@ -19,7 +19,8 @@ const (
 	attrOrder = "t" // an instant, then what tells entries of one instant apart
 )
 
-// The number of partitions of an index. DynamoDB accepts a thousand writes a second in each; more writes slow down the table.
+// The number of partitions of an index. DynamoDB accepts a thousand writes a second in each; more
+// writes slow down the table.
 const (
 	// LeastShards is the default; see [Log.Spread].
 	LeastShards = 8
@@ -53,7 +54,8 @@ type shardReader struct {
 	ended   bool   // nothing is left to read
 }
 
-// index returns a reader of the entries of partitions 0 to shards-1 from the first place to the last one.
+// index returns a reader of the entries of partitions 0 to shards-1 from the first place to the
+// last one.
 func (t table) index(query dynamodb.QueryInput, values item, first, last []byte, shards int) *indexReader {
 	return t.indexFrom(0, query, values, first, last, shards)
 }

@@ -19,8 +19,8 @@ const (
 // laneUnit is more than the items that a log can have.
 const laneUnit = 1_000_000_000
 
-// Join implements [engine.Joins]. It takes a second write if the record is one of an execution that had
-// the same name and has expired, and DynamoDB has not deleted it.
+// Join implements [engine.Joins]. It takes a second write if the record is one of an execution that
+// had the same name and has expired, and DynamoDB has not deleted it.
 func (l *Log) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
 	one := strconv.FormatUint(uint64(end.Lane)*laneUnit+end.Seq, 10) //nolint:gosec // never negative
 	change := update{op: "join a lane of execution " + fork.Log.String(), values: item{

@@ -38,8 +38,8 @@ func foreachOf(items int, output string) string {
 
 const allOutputs = "    outputMappings: [{target: all, source: $local}]\n"
 
-// What an execution costs that is nothing but a fork: its start, the fork, the items and joins of the
-// lanes, and its end.
+// What an execution costs that is nothing but a fork: its start, the fork, the items and joins of
+// the lanes, and its end.
 func TestCostsOfForks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -49,7 +49,8 @@ func TestCostsOfForks(t *testing.T) {
 		want  capacity
 		// requests are those of reads: the outputs of all lanes are one.
 		requests int
-		// isEstimated says that the values are small and no mapping uses the outputs, so the estimate is exact.
+		// isEstimated says that the values are small and no mapping uses the outputs, so the
+		// estimate is exact.
 		isEstimated bool
 	}{
 		{"parallel of 2", parallelOf(2, ""), 2, capacity{read: 7, write: 7, index: 2, messages: 4}, 7, true},
@@ -60,7 +61,8 @@ func TestCostsOfForks(t *testing.T) {
 		{"foreach of 200", foreachOf(200, ""), 100, capacity{read: 203, write: 203, index: 2, messages: 102}, 203, true},
 		// A list of 1,000 numbers has 2 KB: the items that hold it take three units more.
 		{"foreach of 1,000", foreachOf(1000, ""), 100, capacity{read: 203, write: 206, index: 2, messages: 102}, 203, false},
-		// Ten results have 1 to 2 KB, so an item costs a fifth of a unit, and no more than of 1,000. The list has 30 KB.
+		// Ten results have 1 to 2 KB, so an item costs a fifth of a unit, and no more than of
+		// 1,000. The list has 30 KB.
 		{"foreach of 10,000", strings.Replace(foreachOf(10_000, ""), "target: one", "target: argumentOfCall", 1), 100,
 			capacity{read: 203, write: 2132, index: 2, messages: 102}, 203, false},
 		// The outputs of 120 items have more than 1 KB: the last item takes two units.
@@ -92,9 +94,9 @@ func TestCostsOfForks(t *testing.T) {
 	}
 }
 
-// What an execution costs that is nothing but a sub-flow of one short call: at the parent the waiting item,
-// the submission, the token and the end, of the sub-flow its start and its end, and a read of the token at
-// its start. The definitions of the flow are one read more.
+// What an execution costs that is nothing but a sub-flow of one short call: at the parent the
+// waiting item, the submission, the token and the end, of the sub-flow its start and its end, and a
+// read of the token at its start. The definitions of the flow are one read more.
 func TestCostsOfASubflow(t *testing.T) {
 	t.Parallel()
 	r := &flowRun{t: t, meter: &meter{}, now: epoch}
@@ -109,7 +111,8 @@ func TestCostsOfASubflow(t *testing.T) {
 	r.want("the parent until it waits, and the start of the sub-flow", r.turn(), capacity{read: 2, write: 3, index: 1, messages: 1})
 	r.want("the sub-flow", r.turn(), capacity{read: 2, write: 2, index: 1, messages: 1})
 	r.want("the parent after the end of the sub-flow", r.turn(), capacity{read: 2, write: 1, index: 1})
-	// Without what an execution with one call takes: a read, its start and its end with their entries in the index, and a wake.
+	// Without what an execution with one call takes: a read, its start and its end with their
+	// entries in the index, and a wake.
 	r.sum = capacity{read: 6 - 1, write: 7 - 2, index: 4 - 2, messages: 3 - 1}
 	r.estimates("the parent", 1)
 }

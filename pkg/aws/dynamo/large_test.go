@@ -67,7 +67,8 @@ steps:
     outputMappings: [{target: small, source: $local.small}]
 `
 
-// A value of 1 MB costs a PUT when it arises and a GET for each wake that needs it, and items stay as small as without it.
+// A value of 1 MB costs a PUT when it arises and a GET for each wake that needs it, and items stay
+// as small as without it.
 func TestCostsOfALargeValue(t *testing.T) {
 	t.Parallel()
 	r := startLarge(t, largeCalls, value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", 1<<20))}))
@@ -98,7 +99,8 @@ steps:
 outputMappings: [{target: results, source: $local.results}]
 `
 
-// Each lane reads the list once, the joined outputs are stored once, and the flow returns all of them.
+// Each lane reads the list once, the joined outputs are stored once, and the flow returns all of
+// them.
 func TestOutputsOf10000Iterations(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

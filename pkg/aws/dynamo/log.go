@@ -31,8 +31,9 @@ func NewLog(client *dynamodb.Client, name string, now func() time.Time) *Log {
 	return &Log{table: table{client, "Log", name, now}, shards: LeastShards}
 }
 
-// Spread sets the number of partitions of the index of executions, [LeastShards] to [MostShards], and returns the table. All workers
-// must use the same number. It may be raised; a lower one hides executions until they have expired.
+// Spread sets the number of partitions of the index of executions, [LeastShards] to [MostShards],
+// and returns the table. All workers must use the same number. It may be raised; a lower one hides
+// executions until they have expired.
 func (l *Log) Spread(shards int) *Log {
 	l.shards = shards
 	return l
@@ -129,7 +130,8 @@ const (
 	absentOrExpired = "attribute_not_exists(s) OR expires <= :now"
 )
 
-// Append implements [engine.Log]. It does not check for a gap, which would take a read: the engine continues from the latest item.
+// Append implements [engine.Log]. It does not check for a gap, which would take a read: the engine
+// continues from the latest item.
 func (l *Log) Append(ctx context.Context, put engine.Item) error {
 	op := "append to the log of execution " + put.Execution.String()
 	existing, ok, err := l.put(ctx, op, l.encodeItem(put), absentOrExpired, item{":now": secondOf(l.now())})

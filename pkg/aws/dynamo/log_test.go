@@ -36,7 +36,8 @@ func itemOf(name string, seq uint64, status machine.Status, after time.Duration)
 	return item
 }
 
-// mustAppend appends items. One that the client put again after a lost response is refused by itself.
+// mustAppend appends items. One that the client put again after a lost response is refused by
+// itself.
 func mustAppend(t *testing.T, log engine.Log, items ...engine.Item) {
 	t.Helper()
 	for _, item := range items {

@@ -12,15 +12,16 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// Attributes of a job's item. Each waiter has an attribute of its own: a map would have to exist before the first waiter.
+// Attributes of a job's item. Each waiter has an attribute of its own: a map would have to exist
+// before the first waiter.
 const (
 	attrEnd      = "e" // the latest end that was seen
 	attrEndAt    = "s" // its instant, in nanoseconds since 1970
 	waiterPrefix = "w" // and a handle
 )
 
-// Bind implements [resume.Rendezvous]. It takes a second write if an earlier wait expires later. It removes an unmatched event from
-// the index.
+// Bind implements [resume.Rendezvous]. It takes a second write if an earlier wait expires later. It
+// removes an unmatched event from the index.
 func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.JobRecord, error) {
 	change := update{
 		op: "bind a token to job " + key.Name, names: map[string]string{"#w": waiterPrefix + waiter.Handle},
@@ -32,8 +33,9 @@ func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, ex
 	return jobRecordOf(w.updateFirst(ctx, jobKey(key), later, earlier))
 }
 
-// Note implements [resume.Rendezvous]. It takes a second write if the job's item has expired and DynamoDB has not deleted it, and
-// one more, with one of the index, to list an event that matches no wait.
+// Note implements [resume.Rendezvous]. It takes a second write if the job's item has expired and
+// DynamoDB has not deleted it, and one more, with one of the index, to list an event that matches
+// no wait.
 func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.JobRecord, error) {
 	after, err := w.note(ctx, key, end, expires)
 	record, err := jobRecordOf(after, err)

@@ -20,8 +20,9 @@ const (
 
 func rootKey(root engine.ID) item { return item{attrKey: textValue("R" + root.String())} }
 
-// Enter implements [engine.Descendants]. It takes a request more for a start that turns out to be paced, for each other start
-// that takes the same turn first, and for the first start over the limit.
+// Enter implements [engine.Descendants]. It takes a request more for a start that turns out to be
+// paced, for each other start that takes the same turn first, and for the first start over the
+// limit.
 func (w *Waits) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (after engine.RootRecord, ok bool, err error) {
 	for {
 		next, may := op.Apply(after)
@@ -59,7 +60,8 @@ func (w *Waits) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (a
 	}
 }
 
-// Leave implements [engine.Descendants]. A repeated request would count two ends, and the count must never be too low.
+// Leave implements [engine.Descendants]. A repeated request would count two ends, and the count
+// must never be too low.
 func (w *Waits) Leave(ctx context.Context, root engine.ID) error {
 	_, _, err := w.update(ctx, rootKey(root), update{
 		op: "count the end of a descendant of execution " + root.String(), expression: "ADD o :less", condition: "o > :none",

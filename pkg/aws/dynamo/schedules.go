@@ -67,7 +67,8 @@ func (l *Log) SetSchedule(ctx context.Context, entry schedule.Entry, before stri
 	return err
 }
 
-// holds reports whether an item has that text already: the response to the write was lost, and the client repeated it.
+// holds reports whether an item has that text already: the response to the write was lost, and the
+// client repeated it.
 func holds(found item, text string) bool {
 	return text != "" && string(bytesOf(found[attrProperties])) == text
 }

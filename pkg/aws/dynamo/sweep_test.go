@@ -9,7 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// A sweep reads each execution that has not ended once, and the index: the reference says what a month costs.
+// A sweep reads each execution that has not ended once, and the index: the reference says what a
+// month costs.
 func TestSweepCosts(t *testing.T) {
 	t.Parallel()
 	const executions = 20

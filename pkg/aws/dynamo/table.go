@@ -42,7 +42,8 @@ func (t table) get(ctx context.Context, op string, key item) (item, error) {
 // mostKeys is how many items DynamoDB reads in one call.
 const mostKeys = 100
 
-// batch reads the items with the keys consistently, in any order. Items that do not exist are left out.
+// batch reads the items with the keys consistently, in any order. Items that do not exist are left
+// out.
 func (t table) batch(ctx context.Context, keys []item, found func(item) error) error {
 	for some := range slices.Chunk(keys, mostKeys) {
 		left := map[string]types.KeysAndAttributes{t.name: {Keys: some, ConsistentRead: aws.Bool(true)}}
@@ -80,7 +81,8 @@ func pause(ctx context.Context, try int) error {
 	return engine.Sleep(ctx, d)
 }
 
-// put writes the item if the condition holds, which ok says. Otherwise it returns the item that is there, as far as the server tells.
+// put writes the item if the condition holds, which ok says. Otherwise it returns the item that is
+// there, as far as the server tells.
 func (t table) put(ctx context.Context, op string, put item, condition string, values item) (existing item, ok bool, err error) {
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.name, Item: put, ConditionExpression: &condition, ExpressionAttributeValues: values,
@@ -100,7 +102,8 @@ type update struct {
 	once                      bool // the client does not repeat it, because the change may have been made
 }
 
-// update makes the change if its condition holds, and returns the item as it then is. ok says whether the condition held.
+// update makes the change if its condition holds, and returns the item as it then is. ok says
+// whether the condition held.
 func (t table) update(ctx context.Context, key item, change update) (after item, ok bool, err error) {
 	input := &dynamodb.UpdateItemInput{
 		TableName: &t.name, Key: key, UpdateExpression: &change.expression,
@@ -125,7 +128,8 @@ func (t table) update(ctx context.Context, key item, change update) (after item,
 	return updated.Attributes, true, nil
 }
 
-// retryTransactions has the client repeat an update that a transaction with the item preceded. It does not by default.
+// retryTransactions has the client repeat an update that a transaction with the item preceded. It
+// does not by default.
 func retryTransactions(o *dynamodb.Options) {
 	o.Retryer = retry.AddWithErrorCodes(o.Retryer, (&types.TransactionConflictException{}).ErrorCode())
 }

@@ -15,10 +15,12 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// unmatchedShards is the first of the partitions of [WaitsIndex] that list events. Those before are of external waits.
+// unmatchedShards is the first of the partitions of [WaitsIndex] that list events. Those before are
+// of external waits.
 const unmatchedShards = MostShards
 
-// unmatchedPlace is the size of the place of an event in the index: an instant, and as much of a hash.
+// unmatchedPlace is the size of the place of an event in the index: an instant, and as much of a
+// hash.
 const unmatchedPlace = 16
 
 // listUnmatched adds a job, with its item in attributes, to the index. If a waiter is bound at the

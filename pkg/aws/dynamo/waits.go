@@ -11,9 +11,11 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits is table Waits. It implements [engine.TokenStore], [engine.Stops], [engine.Descendants], [engine.Pauses], [resume.TokenStore], [resume.Rendezvous],
-// [resume.UnmatchedEvents] and [resume.ExternalWaits]. A change is one conditional update; Bind and Note may need a second one, and
-// Release makes one for each hundred handles. An update returns the item as it then is, whether its condition held or not.
+// Waits is table Waits. It implements [engine.TokenStore], [engine.Stops], [engine.Descendants],
+// [engine.Pauses], [resume.TokenStore], [resume.Rendezvous], [resume.UnmatchedEvents] and
+// [resume.ExternalWaits]. A change is one conditional update; Bind and Note may need a second one,
+// and Release makes one for each hundred handles. An update returns the item as it then is, whether
+// its condition held or not.
 type Waits struct {
 	table
 	paused atomic.Pointer[pausedFlows] // as read last

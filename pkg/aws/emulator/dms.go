@@ -31,8 +31,8 @@ func DMS(tb testing.TB) aws.Config {
 	return ConfigOf(besides.endpoint())
 }
 
-// Moto is the configuration of clients of the other services that the emulator lacks, such as SageMaker. The
-// first call starts their emulator.
+// Moto is the configuration of clients of the other services that the emulator lacks, such as
+// SageMaker. The first call starts their emulator.
 func Moto(tb testing.TB) aws.Config {
 	tb.Helper()
 	return ConfigOf(migrations.get(tb, moto).endpoint)

@@ -1,7 +1,8 @@
-// Package environment reads the variables that a stack gives its functions, and from them the configuration of AWS clients.
+// Package environment reads the variables that a stack gives its functions, and from them the
+// configuration of AWS clients.
 //
-// It replaces the SDK's package config, which takes longer than the rest of a cold start. This package may change between
-// releases.
+// It replaces the SDK's package config, which takes longer than the rest of a cold start. This
+// package may change between releases.
 package environment
 
 import (
@@ -21,7 +22,8 @@ import (
 // RaiseDataLimit is how the operator of a stack raises the limit of a step's data, for messages.
 const RaiseDataLimit = "set the parameter DataLimit of the stack"
 
-// Environment is a function's environment. [Environment.Err] reports all missing and wrong variables at once.
+// Environment is a function's environment. [Environment.Err] reports all missing and wrong
+// variables at once.
 type Environment struct {
 	getenv   func(string) string
 	problems []string
@@ -69,7 +71,8 @@ func (e *Environment) Duration(name string, unit time.Duration, least, most int)
 	return time.Duration(e.Int(name, least, most)) * unit
 }
 
-// Int returns an optional variable, a whole number from least to most. If it is missing, Int returns least.
+// Int returns an optional variable, a whole number from least to most. If it is missing, Int
+// returns least.
 func (e *Environment) Int(name string, least, most int) int {
 	text := e.Optional(name)
 	if text == "" {
@@ -121,8 +124,8 @@ func (e *Environment) Pairs(name string) map[string]string {
 	return pairs
 }
 
-// AWS returns the configuration of clients, with the region, endpoints and credentials that Lambda gives a function. The
-// credentials are valid as long as the process lives.
+// AWS returns the configuration of clients, with the region, endpoints and credentials that Lambda
+// gives a function. The credentials are valid as long as the process lives.
 func (e *Environment) AWS() aws.Config {
 	config := aws.Config{
 		Region: e.Text("AWS_REGION"),
@@ -137,7 +140,8 @@ func (e *Environment) AWS() aws.Config {
 	return config
 }
 
-// endpoints has the endpoints of single services, which precede AWS_ENDPOINT_URL: AWS_ENDPOINT_URL_LAMBDA.
+// endpoints has the endpoints of single services, which precede AWS_ENDPOINT_URL:
+// AWS_ENDPOINT_URL_LAMBDA.
 type endpoints struct{ getenv func(string) string }
 
 // GetServiceBaseEndpoint implements the SDK's interface of a configuration source.
@@ -150,12 +154,12 @@ func static(credentials aws.Credentials) aws.CredentialsProvider {
 	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })
 }
 
-// ResponseLimit is how long a function waits for the response of a table, a queue, a schedule or a secret before it repeats the
-// request. A callback is handled in five seconds.
+// ResponseLimit is how long a function waits for the response of a table, a queue, a schedule or a
+// secret before it repeats the request. A callback is handled in five seconds.
 const ResponseLimit = 2 * time.Second
 
-// Bounded returns the configuration of clients that repeat a request without a response. It is not for calls that take long, nor
-// for requests that must not be repeated.
+// Bounded returns the configuration of clients that repeat a request without a response. It is not
+// for calls that take long, nor for requests that must not be repeated.
 func Bounded(config aws.Config, limit time.Duration) aws.Config {
 	config = config.Copy()
 	client, ok := config.HTTPClient.(*awshttp.BuildableClient)

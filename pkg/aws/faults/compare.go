@@ -13,8 +13,8 @@ const Page = "pkg/docs/reference/faults.md"
 
 var write = flag.Bool("write-faults", false, "write the tables of "+Page+" anew, package after package: go test -p 1")
 
-// Compare measures the entries, each with every fault at each of its operations, and compares what becomes of them with the table
-// of the page under that heading.
+// Compare measures the entries, each with every fault at each of its operations, and compares what
+// becomes of them with the table of the page under that heading.
 func Compare(t *testing.T, endpoint, heading string, entries ...Entry) {
 	t.Helper()
 	var mu sync.Mutex

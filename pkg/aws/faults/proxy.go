@@ -258,7 +258,8 @@ var conflicts = map[string]answer{
 	"Scheduler.DeleteSchedule":    {http.StatusConflict, "ConflictException"},
 }
 
-// throttles are the errors of services that get too many requests, where they are not a ThrottlingException with status 400.
+// throttles are the errors of services that get too many requests, where they are not a
+// ThrottlingException with status 400.
 var throttles = map[string]answer{
 	"Batch":          {http.StatusTooManyRequests, "TooManyRequestsException"},
 	"CloudFormation": {http.StatusBadRequest, "Throttling"},

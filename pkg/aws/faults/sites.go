@@ -14,7 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/aws/call"
 )
 
-// Site is a function that sends requests of one operation to AWS, itself or by other functions of its package.
+// Site is a function that sends requests of one operation to AWS, itself or by other functions of
+// its package.
 type Site struct {
 	Entry     string // package, type and function: "dynamo.Waits.Close"
 	Operation string // "DynamoDB.UpdateItem"
@@ -128,8 +129,9 @@ func entryOf(p *packages.Package, f *types.Func) string {
 
 const clients = "github.com/aws/aws-sdk-go-v2/service/"
 
-// operationOf returns the operation that a method requests, empty for other functions. It is known by its result, an *XOutput
-// of a client's package, so methods of interfaces and of paginators count too. A request of net/http is one of its own.
+// operationOf returns the operation that a method requests, empty for other functions. It is known
+// by its result, an *XOutput of a client's package, so methods of interfaces and of paginators
+// count too. A request of net/http is one of its own.
 func operationOf(f *types.Func) string {
 	if f.FullName() == "(*net/http.Client).Do" {
 		return "HTTP"

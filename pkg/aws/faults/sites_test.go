@@ -9,15 +9,16 @@ import (
 	"github.com/waitless/waitless/pkg/aws/faults"
 )
 
-// lookUp are the entries that look up operations in the catalogue by their names, which the types of the code do not show. Each has rows
-// of some that it looks up.
+// lookUp are the entries that look up operations in the catalogue by their names, which the types
+// of the code do not show. Each has rows of some that it looks up.
 var lookUp = []faults.Site{
 	{Entry: "services.Actions.Call", Operation: "DynamoDB.PutItem"},
 	{Entry: "services.Elsewhere", Operation: "Lambda.Invoke"},
 	{Entry: "services.New", Operation: "Lambda.Invoke"},
 }
 
-// TestCallSites: each call of a client of AWS in the code has a row in a table of the page, and each row has a call.
+// TestCallSites: each call of a client of AWS in the code has a row in a table of the page, and
+// each row has a call.
 func TestCallSites(t *testing.T) {
 	t.Parallel()
 	const module = "github.com/waitless/waitless/"

@@ -20,7 +20,8 @@ import (
 
 var uuidV7 = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 
-// TestBinaries builds the functions of the seeds as they are deployed, and calls each through a fake of Lambda's Runtime API.
+// TestBinaries builds the functions of the seeds as they are deployed, and calls each through a
+// fake of Lambda's Runtime API.
 func TestBinaries(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -161,8 +162,8 @@ func buildFunctions(t *testing.T) string {
 	return dir
 }
 
-// reply is what a function posted to the Runtime API: body is sent to .../{requestID}/{kind}, where kind is
-// "response" or "error".
+// reply is what a function posted to the Runtime API: body is sent to .../{requestID}/{kind}, where
+// kind is "response" or "error".
 type reply struct {
 	requestID, kind string
 	body            []byte
@@ -215,7 +216,8 @@ func (f *process) stop() {
 	<-f.exited
 }
 
-// runtimeAPI hands out one payload per request for the next invocation, and passes on what is posted.
+// runtimeAPI hands out one payload per request for the next invocation, and passes on what is
+// posted.
 func (f *process) runtimeAPI() http.Handler {
 	const invocation = "/2018-06-01/runtime/invocation/"
 	requests := 0

@@ -23,7 +23,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Start composes the function, logs its version, and serves its invocations, until Lambda ends the process.
+// Start composes the function, logs its version, and serves its invocations, until Lambda ends the
+// process.
 func Start[Handler any](compose func(getenv func(string) string) (Handler, error)) {
 	handler, err := compose(os.Getenv)
 	if err != nil {
@@ -51,8 +52,8 @@ func NewCall(function func(context.Context, []byte) ([]byte, error), attrs func(
 	return Call{Function: function, Attrs: attrs, Log: Log(os.Getenv)}
 }
 
-// Invoke handles one invocation; payload is the JSON of its input. The log line never has the payload, which may have a token.
-// The error has the name that callers see as errorType.
+// Invoke handles one invocation; payload is the JSON of its input. The log line never has the
+// payload, which may have a token. The error has the name that callers see as errorType.
 func (c Call) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 	request := slog.String("request_id", requestID(ctx))
 	c.Log.LogAttrs(ctx, slog.LevelDebug, "call begins", request, slog.Int("bytes", len(payload)))
@@ -69,8 +70,8 @@ func (c Call) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
 // errorToken is the name of the error of a forged token.
 const errorToken = "InvalidToken"
 
-// named returns the error in the form that Lambda passes on. It masks tokens. After an error without a name
-// the call may have had its effect, and the same call may succeed later.
+// named returns the error in the form that Lambda passes on. It masks tokens. After an error
+// without a name the call may have had its effect, and the same call may succeed later.
 func named(err error) messages.InvokeResponse_Error {
 	name, text := token.ErrorUnknown, err.Error()
 	if wrong, ok := errors.AsType[*jobs.RequestError](err); ok {

@@ -28,8 +28,9 @@ type Request = events.APIGatewayV2HTTPRequest
 
 // Serve returns a function that serves each request with the handler for it.
 //
-// Lambdaurl of aws-lambda-go translates the request, which is one of a function URL but for the stage in its path. The package
-// aws-lambda-go-api-proxy would do it too, and brings the modules of seven web frameworks into go.sum.
+// Lambdaurl of aws-lambda-go translates the request, which is one of a function URL but for the
+// stage in its path. The package aws-lambda-go-api-proxy would do it too, and brings the modules of
+// seven web frameworks into go.sum.
 func Serve(handlerFor func(ctx context.Context, request *Request) (http.Handler, error)) HTTP {
 	return func(ctx context.Context, request Request) (response events.APIGatewayV2HTTPResponse, err error) {
 		handler, err := handlerFor(ctx, &request)
@@ -48,7 +49,8 @@ func Serve(handlerFor func(ctx context.Context, request *Request) (http.Handler,
 	}
 }
 
-// ErrOrigin says that an event is not a request of the function's API: another principal invoked the function.
+// ErrOrigin says that an event is not a request of the function's API: another principal invoked
+// the function.
 var ErrOrigin = errors.New("the event is not a request of this function's API")
 
 // OnlyAPI rejects requests of any API but the one with the id api. If requireIAM is true, it also
@@ -88,7 +90,8 @@ func requestOf(event Request) *events.LambdaFunctionURLRequest {
 	return request
 }
 
-// pathOf returns the path without the stage, escaped: API Gateway may have removed escapes, and a ? in a path is not a query.
+// pathOf returns the path without the stage, escaped: API Gateway may have removed escapes, and a ?
+// in a path is not a query.
 func pathOf(event Request) string {
 	raw := event.RawPath
 	if stage := "/" + event.RequestContext.Stage; raw == stage || strings.HasPrefix(raw, stage+"/") {
@@ -101,7 +104,8 @@ func pathOf(event Request) string {
 	return "/" + strings.TrimPrefix((&url.URL{Path: path, RawPath: raw}).EscapedPath(), "/")
 }
 
-// MaxResponse is the most bytes of a response with the escapes of its body. Lambda accepts 6 MB with the headers.
+// MaxResponse is the most bytes of a response with the escapes of its body. Lambda accepts 6 MB
+// with the headers.
 const MaxResponse = 6<<20 - 64<<10
 
 // escapedSize returns the size of the body as a text of JSON.
@@ -118,8 +122,9 @@ func escapedSize(body []byte) int {
 	return size
 }
 
-// largeResponse returns a response compressed, or an error in its place if the client does not accept that, or if it is too large even
-// so: Lambda would drop it, and the client would learn nothing.
+// largeResponse returns a response compressed, or an error in its place if the client does not
+// accept that, or if it is too large even so: Lambda would drop it, and the client would learn
+// nothing.
 func largeResponse(request *Request, reply *events.LambdaFunctionURLStreamingResponse, body []byte) (events.APIGatewayV2HTTPResponse, error) {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)

@@ -180,7 +180,8 @@ func TestOnlyRequestsOfTheAPIAreServed(t *testing.T) {
 	}
 }
 
-// A response that Lambda would drop is compressed if the client accepts that. Otherwise the client gets the size and the fix.
+// A response that Lambda would drop is compressed if the client accepts that. Otherwise the client
+// gets the size and the fix.
 func TestLargeResponses(t *testing.T) {
 	t.Parallel()
 	plain := strings.Repeat(`"x",`, 2_000_000)

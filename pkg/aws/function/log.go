@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
-// Log returns the logger of a function, which writes lines of JSON from the level in AWS_LAMBDA_LOG_LEVEL on. The level is INFO
-// if the variable is missing, or not a level of slog.
+// Log returns the logger of a function, which writes lines of JSON from the level in
+// AWS_LAMBDA_LOG_LEVEL on. The level is INFO if the variable is missing, or not a level of slog.
 func Log(getenv func(string) string) *slog.Logger { return logTo(os.Stderr, getenv) }
 
 // AuditLog returns a logger that writes each line with the level in AWS_LAMBDA_LOG_LEVEL, so Lambda

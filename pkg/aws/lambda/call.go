@@ -35,8 +35,8 @@ type Config struct {
 	Client Client
 	Names  Names
 	Now    func() time.Time
-	// Longest bounds each call, whatever the flow and the function allow: ten seconds in an interpreter, and in a task runner
-	// its own time limit without the time to close the token.
+	// Longest bounds each call, whatever the flow and the function allow: ten seconds in an
+	// interpreter, and in a task runner its own time limit without the time to close the token.
 	Longest time.Duration
 	// Warn receives the errors of look-ups of time limits; nil discards them.
 	Warn func(error)
@@ -137,7 +137,8 @@ func xrayHeader(traceparent string) string {
 	return fmt.Sprintf("Root=1-%s-%s;Parent=%s;Sampled=%d", id[:8], id[8:], t.Parent, sampled)
 }
 
-// neverTwice keeps the SDK from repeating a call that may have reached the function: the flow decides about retries.
+// neverTwice keeps the SDK from repeating a call that may have reached the function: the flow
+// decides about retries.
 func neverTwice(o *lambda.Options) {
 	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {
 		s.Retryables = []retry.IsErrorRetryable{retry.IsErrorRetryableFunc(neverArrived)}

@@ -149,7 +149,8 @@ func refuse(status int, code string) http.HandlerFunc {
 	}
 }
 
-// TestACallHasNoSecretsOfItsRequest: an error about a signature repeats the request, and an execution's history keeps the cause.
+// TestACallHasNoSecretsOfItsRequest: an error about a signature repeats the request, and an
+// execution's history keeps the cause.
 func TestACallHasNoSecretsOfItsRequest(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
@@ -294,8 +295,8 @@ func TestACallEndsAtTheFirstLimit(t *testing.T) {
 	}
 }
 
-// The call of an operation is awaited as long as the step's timeoutSeconds and the function CallService allow, whose time limit is
-// ActionTimeLimit of the stack, and no longer.
+// The call of an operation is awaited as long as the step's timeoutSeconds and the function
+// CallService allow, whose time limit is ActionTimeLimit of the stack, and no longer.
 func TestCallOfAnOperationIsAwaitedUntilItsLimit(t *testing.T) {
 	t.Parallel()
 	scan := flow.Resource{Text: "dynamodb:Scan", Operation: "dynamodb:Scan", Function: flow.CallService}

@@ -34,7 +34,8 @@ type deployed struct {
 	timeout int32 // in seconds
 }
 
-// deploy creates the functions, each named with the name of a new stack and its key, and returns a client and that name.
+// deploy creates the functions, each named with the name of a new stack and its key, and returns a
+// client and that name.
 func deploy(t *testing.T, functions map[string]deployed) (*awslambda.Client, string) {
 	t.Helper()
 	client, stack := awslambda.NewFromConfig(emulator.Config(t)), "w"+strings.ToLower(rand.Text())

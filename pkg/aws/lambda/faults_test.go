@@ -21,7 +21,8 @@ type failed string
 
 func (f failed) Error() string { return string(f) }
 
-// TestFaultTable: a call that may have reached the function is made once, and the attempt fails with the name that the table has.
+// TestFaultTable: a call that may have reached the function is made once, and the attempt fails
+// with the name that the table has.
 func TestFaultTable(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

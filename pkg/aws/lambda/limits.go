@@ -16,14 +16,15 @@ import (
 )
 
 const (
-	// limitLife is how long a time limit is used after its lookup. If a function gets a longer limit, its calls end early until
-	// the next lookup.
+	// limitLife is how long a time limit is used after its lookup. If a function gets a longer
+	// limit, its calls end early until the next lookup.
 	limitLife = time.Hour
 	// lookupLimit bounds one lookup, and retryLookup is the pause after a failed lookup: Lambda
 	// allows about fifteen lookups a second for the account.
 	lookupLimit = 3 * time.Second
 	retryLookup = 30 * time.Second
-	// assumedLimit is the longest time limit of a function. A worker does not wait for a call of unknown length.
+	// assumedLimit is the longest time limit of a function. A worker does not wait for a call of
+	// unknown length.
 	assumedLimit = 15 * time.Minute
 )
 
@@ -33,8 +34,9 @@ type timeLimit struct {
 	until time.Time     // believed until then
 }
 
-// TimeLimits implements [engine.Caller]. A limit is looked up again after an hour. While that fails, the old limit is used, or
-// else the longest limit of Lambda, with which a call goes through the task queue.
+// TimeLimits implements [engine.Caller]. A limit is looked up again after an hour. While that
+// fails, the old limit is used, or else the longest limit of Lambda, with which a call goes through
+// the task queue.
 func (f *Functions) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
 	var mu sync.Mutex
 	limits := map[string]time.Duration{}
@@ -53,8 +55,8 @@ func (f *Functions) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string
 	return limits, ctx.Err()
 }
 
-// TimeLimit returns the time limit of the function that the resource names. It is 0 if the function does not exist or may not be
-// described, and the longest limit of Lambda if the lookup fails.
+// TimeLimit returns the time limit of the function that the resource names. It is 0 if the function
+// does not exist or may not be described, and the longest limit of Lambda if the lookup fails.
 func (f *Functions) TimeLimit(ctx context.Context, resource flow.Resource) (time.Duration, error) {
 	function, err := f.config.Names.resolve(resource)
 	if err != nil {
@@ -96,7 +98,8 @@ func (f *Functions) timeLimit(ctx context.Context, function target) time.Duratio
 	return known.limit
 }
 
-// forget makes the next call look up the function's time limit: a call ended by it, and the limit may be longer by now.
+// forget makes the next call look up the function's time limit: a call ended by it, and the limit
+// may be longer by now.
 func (f *Functions) forget(function target) {
 	if known, ok := f.known(function); ok {
 		known.until = time.Time{}
@@ -110,7 +113,8 @@ func (f *Functions) known(function target) (timeLimit, bool) {
 	return known, ok
 }
 
-// lookUp asks Lambda. It returns 0 for a function that does not exist or may not be described; the call will fail with the reason.
+// lookUp asks Lambda. It returns 0 for a function that does not exist or may not be described; the
+// call will fail with the reason.
 func (f *Functions) lookUp(ctx context.Context, function target) (time.Duration, error) {
 	input := &lambda.GetFunctionConfigurationInput{FunctionName: &function.name}
 	if function.qualifier != "" {

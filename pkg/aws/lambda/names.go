@@ -15,8 +15,9 @@ import (
 // resource it reads service, qualifier and function, so flows keep the region
 // and the account of the cloud that they come from.
 type Names struct {
-	// Stack begins the names of the functions that flows may call by default: function f is Lambda <stack>_f. The
-	// name of a stack has no underscore, so the functions of no other stack begin so.
+	// Stack begins the names of the functions that flows may call by default: function f is Lambda
+	// <stack>_f. The name of a stack has no underscore, so the functions of no other stack begin
+	// so.
 	Stack string
 	// OldNames makes function f Lambda <stack>-f, as release 0.1.0 did.
 	OldNames bool

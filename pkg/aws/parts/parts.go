@@ -31,7 +31,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// Parts makes the parts of one function. [environment.Environment.Err] reports the variables that were missing.
+// Parts makes the parts of one function. [environment.Environment.Err] reports the variables that
+// were missing.
 type Parts struct {
 	*environment.Environment
 
@@ -60,7 +61,8 @@ func New(getenv func(string) string, log *slog.Logger) *Parts {
 	}
 }
 
-// Metrics returns the metrics of the function. [Parts.Receiver] and [Parts.OnlyOwnAPI] write them after each invocation.
+// Metrics returns the metrics of the function. [Parts.Receiver] and [Parts.OnlyOwnAPI] write them
+// after each invocation.
 func (p *Parts) Metrics() *telemetry.Batch {
 	p.metrics.Stack = p.Text("WAITLESS_STACK")
 	return &p.metrics
@@ -107,7 +109,8 @@ func (p *Parts) LogTable() *dynamo.Log {
 	return dynamo.NewLog(p.tables, p.Text("WAITLESS_LOG_TABLE"), time.Now).Spread(shards)
 }
 
-// Keys returns the token keys, the same source each time: it reads them once for all of a function's parts.
+// Keys returns the token keys, the same source each time: it reads them once for all of a
+// function's parts.
 func (p *Parts) Keys() *secrets.Keys {
 	if p.keys == nil {
 		p.keys = &secrets.Keys{Client: p.secrets, Secret: p.Text("WAITLESS_TOKEN_KEY"), Now: time.Now}
@@ -172,8 +175,8 @@ func NewClient(ctx context.Context, config engine.Config, keys *secrets.Keys) (c
 	return engine.NewClient(config)
 }
 
-// TokensConfig returns what tokens of the table are closed with. The record of a token has its outcome, so a higher limit of a step's
-// data does not apply.
+// TokensConfig returns what tokens of the table are closed with. The record of a token has its
+// outcome, so a higher limit of a step's data does not apply.
 func (p *Parts) TokensConfig(table resume.TokenStore) resume.TokensConfig {
 	return resume.TokensConfig{
 		Keys: p.Keys(), Store: table, Wakes: p.TokenWakes(), Beats: p.Deliveries(), Now: time.Now, Limit: min(p.Limits().Data, machine.MaxData),
@@ -227,8 +230,8 @@ func (p *Parts) Receiver(line string, variables ...string) *sqs.Receiver {
 	return r
 }
 
-// OnlyOwnAPI returns a function that rejects requests of other APIs than the stack's own, except under `sam local`, and that writes
-// metrics after each request.
+// OnlyOwnAPI returns a function that rejects requests of other APIs than the stack's own, except
+// under `sam local`, and that writes metrics after each request.
 func (p *Parts) OnlyOwnAPI(requireIAM bool, serve function.HTTP) function.HTTP {
 	counted := p.Metrics()
 	serveOnce := serve

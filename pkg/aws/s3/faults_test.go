@@ -92,7 +92,8 @@ func newFaulty(t *testing.T, responses ...response) *faulty {
 	return f
 }
 
-// A fault that passes is retried within the request; after one that stays, the engine retries the wake.
+// A fault that passes is retried within the request; after one that stays, the engine retries the
+// wake.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	const refused = "object s3://values/execution/number: "

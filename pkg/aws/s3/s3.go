@@ -82,8 +82,8 @@ const (
 	mostDays  = 512
 )
 
-// tagOf returns the tag of an object that is needed for that time. It adds a day, because the clocks of the function and of S3
-// differ.
+// tagOf returns the tag of an object that is needed for that time. It adds a day, because the
+// clocks of the function and of S3 differ.
 func tagOf(left time.Duration) (string, error) {
 	for days := leastDays; days <= mostDays; days *= 2 {
 		if left+day <= time.Duration(days)*day {

@@ -28,7 +28,8 @@ import (
 // stackName is what names of the stack's functions begin with.
 const stackName = "samlocal"
 
-// clientKey and clientSecret sign events/callback/fnf.json and sfn.json, and the requests of the test.
+// clientKey and clientSecret sign events/callback/fnf.json and sfn.json, and the requests of the
+// test.
 const clientKey, clientSecret = "a-client", "a secret of 24 bytes or more"
 
 // functions are the logical ids in template.yaml of what is below functions/.
@@ -161,7 +162,8 @@ func (b *bench) deploy(t *testing.T) {
 		}
 	}
 	b.variables = map[string]string{}
-	// Not by make, which would install SAM anew under everybody else when its lock file looks newer.
+	// Not by make, which would install SAM anew under everybody else when its lock file looks
+	// newer.
 	python := filepath.Join(b.root, ".tools", "sam", "bin", "python")
 	printed, _ := run(t, b.command(t.Context(), python, filepath.Join(b.root, ".ci", "local_env.py"), stackName), nil)
 	for line := range strings.Lines(printed) {

@@ -1,3 +1,3 @@
-// Package samlocal has the tests of the functions in containers, and no other code: a package that is named in a build needs
-// a file that is not a test.
+// Package samlocal has the tests of the functions in containers, and no other code: a package that
+// is named in a build needs a file that is not a test.
 package samlocal

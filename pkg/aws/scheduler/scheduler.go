@@ -1,5 +1,5 @@
-// Package scheduler puts messages into an SQS queue at an instant, or again and again, with schedules of EventBridge
-// Scheduler.
+// Package scheduler puts messages into an SQS queue at an instant, or again and again, with
+// schedules of EventBridge Scheduler.
 //
 // This package may change between releases.
 package scheduler
@@ -31,8 +31,8 @@ type Group struct {
 // atUTC is the form of an instant in Scheduler: whole seconds, in UTC by default.
 const atUTC = "at(2006-01-02T15:04:05)"
 
-// At puts the body into the queue no earlier than at, which is rounded up to seconds. The schedule then deletes itself. If the
-// name exists, At returns nil: it is the same message.
+// At puts the body into the queue no earlier than at, which is rounded up to seconds. The schedule
+// then deletes itself. If the name exists, At returns nil: it is the same message.
 func (g *Group) At(ctx context.Context, name string, at time.Time, body string) error {
 	expression := ceil(at).UTC().Format(atUTC)
 	_, err := g.Client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{

@@ -1,5 +1,5 @@
-// Package schedules manages the schedules of flows on a stack: EventBridge Scheduler sends the interpreter a message at each
-// instant.
+// Package schedules manages the schedules of flows on a stack: EventBridge Scheduler sends the
+// interpreter a message at each instant.
 //
 // This package may change between releases.
 package schedules
@@ -28,7 +28,8 @@ func NewManager(p *parts.Parts, store schedule.Store) cron.Manager {
 	return cron.Manager{Store: store, Trigger: triggers{repeater}, Now: time.Now}
 }
 
-// triggers are schedules of EventBridge Scheduler that send firings to the interpreter. They implement [cron.Trigger].
+// triggers are schedules of EventBridge Scheduler that send firings to the interpreter. They
+// implement [cron.Trigger].
 type triggers struct{ scheduler.Repeater }
 
 // Set implements [cron.Trigger].
@@ -47,7 +48,8 @@ func (t triggers) Remove(ctx context.Context, flow, name string) error {
 	return t.Repeater.Remove(ctx, triggerName(flow, name))
 }
 
-// triggerName returns the name of a trigger: names of flows and schedules are longer than Scheduler accepts.
+// triggerName returns the name of a trigger: names of flows and schedules are longer than Scheduler
+// accepts.
 func triggerName(flow, name string) string {
 	sum := sha256.Sum256([]byte(flow + "/" + name))
 	return "schedule-" + hex.EncodeToString(sum[:20])

@@ -39,7 +39,8 @@ type signing struct {
 
 // How long keys are used.
 const (
-	// kept is the time after which they are read again, so that a function gets new keys and loses removed ones.
+	// kept is the time after which they are read again, so that a function gets new keys and loses
+	// removed ones.
 	kept = 5 * time.Minute
 	// servesOn is the longest time that they are used while they cannot be read.
 	servesOn = time.Hour
@@ -47,12 +48,13 @@ const (
 	firstRetry, lastRetry = 10 * time.Second, 5 * time.Minute
 	// rereadLimit bounds a read while the old value can be used.
 	rereadLimit = 2 * time.Second
-	// newerEvery is the shortest time between two reads because of an unknown key, which any forger can name.
+	// newerEvery is the shortest time between two reads because of an unknown key, which any forger
+	// can name.
 	newerEvery = 10 * time.Second
 )
 
-// Keys are a stack's token keys. They are read when they are first needed, because a starting function has no time for it. Keys
-// is safe for concurrent use.
+// Keys are a stack's token keys. They are read when they are first needed, because a starting
+// function has no time for it. Keys is safe for concurrent use.
 type Keys struct {
 	Client Client
 	Secret string // its ARN
@@ -75,7 +77,8 @@ func (k *Keys) read(ctx context.Context) (token.Keys, error) {
 	return TokenKeys(ctx, k.Client, k.Secret)
 }
 
-// Parsed is a secret of the user, read as [Keys] are. Without an ARN it is the zero value, and nothing is read.
+// Parsed is a secret of the user, read as [Keys] are. Without an ARN it is the zero value, and
+// nothing is read.
 type Parsed[T any] struct {
 	Client Client
 	Secret string // its ARN
@@ -118,7 +121,8 @@ type cache[T any] struct {
 	asked  time.Time // when a re-read was last asked for besides
 }
 
-// get returns the value, and reads it again when that is due. One caller at a time reads; the others get the old value meanwhile.
+// get returns the value, and reads it again when that is due. One caller at a time reads; the
+// others get the old value meanwhile.
 func (c *cache[T]) get(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (T, error) {
 	value, usable, due := c.state(now)
 	switch {
@@ -136,7 +140,8 @@ func (c *cache[T]) get(ctx context.Context, now time.Time, read func(context.Con
 	return c.renew(ctx, now, usable, read)
 }
 
-// again reads the value once more for a caller that misses something, unless another call did so within newerEvery.
+// again reads the value once more for a caller that misses something, unless another call did so
+// within newerEvery.
 func (c *cache[T]) again(ctx context.Context, now time.Time, read func(context.Context) (T, error)) (T, error) {
 	c.reading.Lock()
 	defer c.reading.Unlock()
@@ -160,7 +165,8 @@ func (c *cache[T]) state(now time.Time) (value T, usable, due bool) {
 	return c.value, usable, !usable || !now.Before(c.retry)
 }
 
-// renew reads the value; the caller holds c.reading. After a failure it returns the old value if that is usable.
+// renew reads the value; the caller holds c.reading. After a failure it returns the old value if
+// that is usable.
 func (c *cache[T]) renew(ctx context.Context, now time.Time, usable bool, read func(context.Context) (T, error)) (T, error) {
 	if usable {
 		limited, cancel := context.WithTimeout(ctx, rereadLimit)

@@ -18,7 +18,8 @@ import (
 // Actions calls the operations of the catalogue that flows name as actions.
 type Actions struct{ client *call.Client }
 
-// NewActions returns actions with that configuration. A call is repeated only when it did not arrive.
+// NewActions returns actions with that configuration. A call is repeated only when it did not
+// arrive.
 func NewActions(config aws.Config) *Actions { return &Actions{call.New(Starts(config))} }
 
 // request is the input of a call.
@@ -28,9 +29,10 @@ type request struct {
 	Once      string          `json:"idempotencyKey"`
 }
 
-// Call calls an operation: {"operation":"dynamodb:PutItem","params":{...},"idempotencyKey":K}. The output is the response of the
-// service. Idempotency tokens of the operation that the params leave out are made of the key. An error of the service, or for an
-// unknown operation or wrong params, is a [*resume.ServiceError]; after another error the call may have had its effect.
+// Call calls an operation: {"operation":"dynamodb:PutItem","params":{...},"idempotencyKey":K}. The
+// output is the response of the service. Idempotency tokens of the operation that the params leave
+// out are made of the key. An error of the service, or for an unknown operation or wrong params, is
+// a [*resume.ServiceError]; after another error the call may have had its effect.
 func (a *Actions) Call(ctx context.Context, input []byte) ([]byte, error) {
 	var r request
 	if err := json.Unmarshal(input, &r); err != nil {

@@ -21,7 +21,8 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// actionsAt returns actions whose services are the handler, and a channel with the requests' bodies.
+// actionsAt returns actions whose services are the handler, and a channel with the requests'
+// bodies.
 func actionsAt(t *testing.T, status int, response string) (actions *services.Actions, requests chan string) {
 	t.Helper()
 	requests = make(chan string, 1)
@@ -34,8 +35,9 @@ func actionsAt(t *testing.T, status int, response string) (actions *services.Act
 	return services.NewActions(config(server.URL)), requests
 }
 
-// TestActionsThatAreNotCalled: an operation that gives rights, that this release cannot call, or that does not exist, and params that the
-// operation does not have, are rejected without a request, whatever the flow's validation let pass.
+// TestActionsThatAreNotCalled: an operation that gives rights, that this release cannot call, or
+// that does not exist, and params that the operation does not have, are rejected without a request,
+// whatever the flow's validation let pass.
 func TestActionsThatAreNotCalled(t *testing.T) {
 	t.Parallel()
 	actions, requests := actionsAt(t, http.StatusOK, `{}`)
@@ -62,7 +64,8 @@ func TestActionsThatAreNotCalled(t *testing.T) {
 	}
 }
 
-// TestActionsAreCalledWithTheirKey: the idempotency token of an operation is made of the key of the attempt unless the flow has one.
+// TestActionsAreCalledWithTheirKey: the idempotency token of an operation is made of the key of the
+// attempt unless the flow has one.
 func TestActionsAreCalledWithTheirKey(t *testing.T) {
 	t.Parallel()
 	for params, want := range map[string]string{
@@ -85,8 +88,9 @@ func TestActionsAreCalledWithTheirKey(t *testing.T) {
 	}
 }
 
-// TestActionsAreAwaitedUntilTheTimeLimit: a call ends at the deadline of the invocation, which Lambda sets to ActionTimeLimit, and at no
-// limit of the client's own. One that the service may have received is not repeated.
+// TestActionsAreAwaitedUntilTheTimeLimit: a call ends at the deadline of the invocation, which
+// Lambda sets to ActionTimeLimit, and at no limit of the client's own. One that the service may
+// have received is not repeated.
 func TestActionsAreAwaitedUntilTheTimeLimit(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -125,7 +129,8 @@ func TestActionsAreAwaitedUntilTheTimeLimit(t *testing.T) {
 	}
 }
 
-// inBubble returns actions with the SDK's client of HTTP, whose service is the handler, in the bubble of the test.
+// inBubble returns actions with the SDK's client of HTTP, whose service is the handler, in the
+// bubble of the test.
 func inBubble(t *testing.T, handler http.HandlerFunc) *services.Actions {
 	t.Helper()
 	connections := make(listener)
@@ -158,8 +163,9 @@ func (l listener) Close() error { close(l); return nil }
 
 func (l listener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestActionsOfTheQueryProtocol: operations of services that speak the query protocol alone. Params with lists and maps arrive, results
-// have lists and booleans, and errors have the codes of the service.
+// TestActionsOfTheQueryProtocol: operations of services that speak the query protocol alone. Params
+// with lists and maps arrive, results have lists and booleans, and errors have the codes of the
+// service.
 func TestActionsOfTheQueryProtocol(t *testing.T) {
 	t.Parallel()
 	actions := services.NewActions(emulator.Config(t))

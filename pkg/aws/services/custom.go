@@ -31,8 +31,9 @@ type reply struct {
 	Payload       json.RawMessage
 }
 
-// invoke calls the function of a custom kind. An exception of the function is a [*resume.ServiceError] with its type behind
-// "custom.". What else fails leaves open whether the function did anything.
+// invoke calls the function of a custom kind. An exception of the function is a
+// [*resume.ServiceError] with its type behind "custom.". What else fails leaves open whether the
+// function did anything.
 func (s *Services) invoke(ctx context.Context, client *call.Client, kind jobs.Kind, request []byte) ([]byte, error) {
 	if declared, _ := s.kinds.Find(kind.Name); kind.Function == "" {
 		kind.Function = declared.Function

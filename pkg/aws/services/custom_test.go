@@ -22,7 +22,8 @@ func customTable(t *testing.T) jobs.Table {
 	return table
 }
 
-// TestCustomKindsInvokeTheirFunction: each request names the action and the kind, and the payload of the response comes back.
+// TestCustomKindsInvokeTheirFunction: each request names the action and the kind, and the payload
+// of the response comes back.
 func TestCustomKindsInvokeTheirFunction(t *testing.T) {
 	t.Parallel()
 	for _, media := range []string{"application/json", ""} {
@@ -56,8 +57,8 @@ func TestCustomKindsInvokeTheirFunction(t *testing.T) {
 	}
 }
 
-// TestErrorsOfCustomKinds: an exception, and a refusal of Lambda, have names that flows can catch. A function without a usable exception
-// may have started the job.
+// TestErrorsOfCustomKinds: an exception, and a refusal of Lambda, have names that flows can catch.
+// A function without a usable exception may have started the job.
 func TestErrorsOfCustomKinds(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -42,11 +42,11 @@ type Role struct {
 	Only Rights
 }
 
-// Elsewhere returns [resume.JobDescriber.Elsewhere] for other accounts. Their services are called with the role in each of them,
-// which the credentials of config assume.
+// Elsewhere returns [resume.JobDescriber.Elsewhere] for other accounts. Their services are called
+// with the role in each of them, which the credentials of config assume.
 //
-// Credentials are requested before the first call in an account, with [Role.Only] before the first call for each kind, and kept
-// until they expire.
+// Credentials are requested before the first call in an account, with [Role.Only] before the first
+// call for each kind, and kept until they expire.
 func Elsewhere(config aws.Config, role Role) func(account string) (resume.Services, bool) {
 	accounts := map[string]resume.Services{}
 	for _, account := range role.Accounts {
@@ -82,8 +82,8 @@ func (s *sessions) of(kind jobs.Kind) *Services {
 	return s.made[policy]
 }
 
-// sessionPolicy returns the policy of a session. It is for all resources, because the role's own policies name them and a session
-// policy has at most 2,048 characters.
+// sessionPolicy returns the policy of a session. It is for all resources, because the role's own
+// policies name them and a session policy has at most 2,048 characters.
 func sessionPolicy(statements []jobs.Statement) string {
 	var actions []string
 	for _, statement := range statements {

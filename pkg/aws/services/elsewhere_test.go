@@ -29,8 +29,8 @@ func rootOf(t *testing.T, account string) aws.Config {
 	return config
 }
 
-// jobRole makes a role of the other account, which the emulator's own account may assume with the external id, and returns its ARN as
-// [services.Elsewhere] expects it.
+// jobRole makes a role of the other account, which the emulator's own account may assume with the
+// external id, and returns its ARN as [services.Elsewhere] expects it.
 func jobRole(t *testing.T) string {
 	t.Helper()
 	return jobRoleThatMay(t, `["transcribe:*","s3:GetObject"]`)
@@ -54,7 +54,8 @@ func jobRoleThatMay(t *testing.T, actions string) string {
 	return "arn:aws:iam::ACCOUNT:role/" + name
 }
 
-// elsewhereWith returns the services of the other account, of which sessions have at most these rights.
+// elsewhereWith returns the services of the other account, of which sessions have at most these
+// rights.
 func elsewhereWith(t *testing.T, role string, only services.Rights) resume.Services {
 	t.Helper()
 	there, ok := services.Elsewhere(emulator.Config(t), services.Role{
@@ -77,7 +78,8 @@ func transcription(t *testing.T) (kind jobs.Kind, params []byte) {
 	return kind, params
 }
 
-// TestElsewhere: a job of another account is started and described there, and is unknown in the own account.
+// TestElsewhere: a job of another account is started and described there, and is unknown in the own
+// account.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	there := elsewhereWith(t, jobRole(t), nil)
@@ -104,7 +106,8 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// TestElsewhereRefused: the account's role demands the external id of the stack, and an account that is not listed has no services.
+// TestElsewhereRefused: the account's role demands the external id of the stack, and an account
+// that is not listed has no services.
 func TestElsewhereRefused(t *testing.T) {
 	t.Parallel()
 	role := jobRole(t)
@@ -181,8 +184,8 @@ func TestElsewhereOnly(t *testing.T) {
 	}
 }
 
-// TestSessionPoliciesFit: the policy of a session has the rights of a kind and at most the length that STS accepts. None has a right
-// to start.
+// TestSessionPoliciesFit: the policy of a session has the rights of a kind and at most the length
+// that STS accepts. None has a right to start.
 func TestSessionPoliciesFit(t *testing.T) {
 	t.Parallel()
 	const longest = 2048

@@ -17,7 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// TestFaultTable: a start that may have reached its service is requested once, a description until there is one.
+// TestFaultTable: a start that may have reached its service is requested once, a description until
+// there is one.
 func TestFaultTable(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) }))
@@ -62,7 +63,8 @@ func TestFaultTable(t *testing.T) {
 	faults.Compare(t, server.URL, "Services of jobs", append(entries, actionsEntry())...)
 }
 
-// actionsEntry is the call of an operation for a step, which is requested once if it may have reached its service.
+// actionsEntry is the call of an operation for a step, which is requested once if it may have
+// reached its service.
 func actionsEntry() faults.Entry {
 	return faults.Entry{Name: "services.Actions.Call", New: func(t *testing.T, p *faults.Proxy) faults.Call {
 		t.Helper()
@@ -88,8 +90,8 @@ func entryOf(
 	}}
 }
 
-// elsewhere returns the services of another account. The faults are those of the services, and not of STS, whose requests are the
-// SDK's.
+// elsewhere returns the services of another account. The faults are those of the services, and not
+// of STS, whose requests are the SDK's.
 func elsewhere(config aws.Config) resume.Services {
 	if config.HTTPClient == nil {
 		config.HTTPClient = awshttp.NewBuildableClient()

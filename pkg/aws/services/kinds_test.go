@@ -19,7 +19,8 @@ func inFolder(t *testing.T, kind, name string) []byte {
 	return text
 }
 
-// For each kind the services have its operations: they accept the params of the row, and the row reads their responses.
+// For each kind the services have its operations: they accept the params of the row, and the row
+// reads their responses.
 func TestEachKindHasItsOperations(t *testing.T) {
 	t.Parallel()
 	for _, kind := range jobs.Kinds() {

@@ -18,11 +18,12 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// limitedAccount is an account of the emulator with jobs of these tests alone: others have the same names.
+// limitedAccount is an account of the emulator with jobs of these tests alone: others have the same
+// names.
 const limitedAccount = "310987654321"
 
-// resourceless are the actions for which MiniStack knows no resource, or another one than AWS. Their statements are for everything
-// there; TestRightsFollowTheReference compares their resources.
+// resourceless are the actions for which MiniStack knows no resource, or another one than AWS.
+// Their statements are for everything there; TestRightsFollowTheReference compares their resources.
 var resourceless = []string{
 	"athena:GetQueryExecution", "athena:StartQueryExecution", "athena:StopQueryExecution", "batch:SubmitJob", "batch:TerminateJob",
 	"bedrock:CreateModelCustomizationJob", "bedrock:CreateModelInvocationJob", "bedrock:GetModelCustomizationJob",
@@ -40,8 +41,9 @@ var unenforced = map[string]string{
 
 const actsItself = "the emulator's service uses others without the rights of its caller"
 
-// TestLeastRights: the start, the description and the stop of a job succeed with exactly the rights that `jobs iam` prints, and fail
-// without each of them. Only MiniStack enforces rights: the log names the kinds that it does not have, and why.
+// TestLeastRights: the start, the description and the stop of a job succeed with exactly the rights
+// that `jobs iam` prints, and fail without each of them. Only MiniStack enforces rights: the log
+// names the kinds that it does not have, and why.
 func TestLeastRights(t *testing.T) {
 	t.Parallel()
 	eachTrip(t, func(t *testing.T, r trip, kind jobs.Kind) {
@@ -166,7 +168,8 @@ func (u limited) may(statements []jobs.Statement) {
 	}
 }
 
-// check makes a call, which returns an error code, with exactly these rights and without each of them.
+// check makes a call, which returns an error code, with exactly these rights and without each of
+// them.
 func (u limited) check(statements []jobs.Statement, call func() string) {
 	u.Helper()
 	denied := func() bool { return strings.HasPrefix(call(), denial) }

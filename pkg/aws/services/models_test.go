@@ -10,8 +10,9 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// TestKindsFollowTheModels: what the row of a kind says about its service, and the files of its folder, agree with the service's
-// model: names of members and operations, types, statuses and error codes.
+// TestKindsFollowTheModels: what the row of a kind says about its service, and the files of its
+// folder, agree with the service's model: names of members and operations, types, statuses and
+// error codes.
 func TestKindsFollowTheModels(t *testing.T) {
 	t.Parallel()
 	for _, kind := range jobs.Kinds() {
@@ -109,7 +110,8 @@ func (c comparison) at(shape botocore.Shape, path string) botocore.Shape {
 	return shape
 }
 
-// member returns the shape of a member by its name or by that on the wire. Names are compared without case.
+// member returns the shape of a member by its name or by that on the wire. Names are compared
+// without case.
 func (c comparison) member(shape botocore.Shape, name string) (botocore.Shape, bool) {
 	for own, m := range shape.Members {
 		if strings.EqualFold(own, name) || strings.EqualFold(m.LocationName, name) {
@@ -160,7 +162,8 @@ func decoded(t *testing.T, text []byte) (value any) {
 	return value
 }
 
-// tomorrow is a member in the folder of a kind that its service does not have: rows ignore what they do not know.
+// tomorrow is a member in the folder of a kind that its service does not have: rows ignore what
+// they do not know.
 const tomorrow = "AFieldOfTomorrow"
 
 // value compares a value with its shape.

@@ -36,8 +36,9 @@ func TestRightsOfOperations(t *testing.T) {
 	}
 }
 
-// authorization is what the service authorization reference of AWS says, as the SAM CLI brings it for its linter: names in small
-// letters, and the forms of ARNs as regular expressions with ${Partition}, ${Region} and ${Account}.
+// authorization is what the service authorization reference of AWS says, as the SAM CLI brings it
+// for its linter: names in small letters, and the forms of ARNs as regular expressions with
+// ${Partition}, ${Region} and ${Account}.
 type authorization map[string]struct {
 	Actions   map[string]struct{ Resources []string }
 	Resources map[string]struct{ ARNFormats []string }
@@ -82,8 +83,9 @@ var otherRights = map[string]string{
 	"translate-job translate:StartTextTranslationJob": "a job without terminologies and parallel data has no resource",
 }
 
-// TestRightsFollowTheReference: the actions of the printed rights exist, and their resources are of the types that the service
-// authorization reference names for the action: any resource if it names none.
+// TestRightsFollowTheReference: the actions of the printed rights exist, and their resources are of
+// the types that the service authorization reference names for the action: any resource if it names
+// none.
 func TestRightsFollowTheReference(t *testing.T) {
 	t.Parallel()
 	reference, compared := authorizationReference(t), 0

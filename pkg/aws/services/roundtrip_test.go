@@ -23,7 +23,8 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// trip is the roundtrip.json of a kind with a start: a job on an emulator, from its start to its end.
+// trip is the roundtrip.json of a kind with a start: a job on an emulator, from its start to its
+// end.
 type trip struct {
 	Emulator string            `json:"emulator"` // "ministack", "moto" or "dms", which is moto that behaves as DMS does
 	None     string            `json:"none"`     // why no emulator can run one
@@ -53,8 +54,8 @@ func (r trip) config(t *testing.T) aws.Config {
 	return aws.Config{}
 }
 
-// TestTripsOfFolders: a job of each kind is started, described and, where the service can do it, stopped on an emulator that has the
-// service, by the code of StartJob. Its row reads how it ends.
+// TestTripsOfFolders: a job of each kind is started, described and, where the service can do it,
+// stopped on an emulator that has the service, by the code of StartJob. Its row reads how it ends.
 func TestTripsOfFolders(t *testing.T) {
 	t.Parallel()
 	eachTrip(t, func(t *testing.T, r trip, kind jobs.Kind) {
@@ -68,7 +69,8 @@ func TestTripsOfFolders(t *testing.T) {
 	})
 }
 
-// eachTrip runs a test of each kind whose jobs can be started and described, with the trip of its folder.
+// eachTrip runs a test of each kind whose jobs can be started and described, with the trip of its
+// folder.
 func eachTrip(t *testing.T, run func(t *testing.T, r trip, kind jobs.Kind)) {
 	t.Helper()
 	for _, kind := range jobs.Kinds() {
@@ -264,7 +266,8 @@ func (r trip) checkEnd(t *testing.T, s *services.Services, kind jobs.Kind, id st
 	}
 }
 
-// checkUnknown describes a job that does not exist: the service says so, or its response has no job.
+// checkUnknown describes a job that does not exist: the service says so, or its response has no
+// job.
 func checkUnknown(t *testing.T, s *services.Services, kind jobs.Kind, id string) {
 	t.Helper()
 	response, err := tryDescribe(t, s, kind, id)

@@ -10,8 +10,9 @@ import (
 	"github.com/waitless/waitless/pkg/resume"
 )
 
-// Together describes jobs with fewer calls, because services limit the calls a second. Descriptions of one kind, and for ECS of one
-// cluster, that are requested within Pause share a call, up to the number of jobs that the service describes in one call.
+// Together describes jobs with fewer calls, because services limit the calls a second. Descriptions
+// of one kind, and for ECS of one cluster, that are requested within Pause share a call, up to the
+// number of jobs that the service describes in one call.
 type Together struct {
 	resume.Services
 
@@ -62,8 +63,8 @@ func (t *Together) Describe(ctx context.Context, kind jobs.Kind, params []byte) 
 	return kind.SplitDescription(shared.response, params)
 }
 
-// isRejected reports whether the service rejected the params of a call. It is false for a throttled call, which must not be
-// repeated once for each job.
+// isRejected reports whether the service rejected the params of a call. It is false for a throttled
+// call, which must not be repeated once for each job.
 func isRejected(err error) bool {
 	refused, ok := errors.AsType[*resume.ServiceError](err)
 	return ok && !refused.Again

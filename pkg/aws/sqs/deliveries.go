@@ -10,13 +10,14 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// DeliveryRequests asks the receiver of a queue to deliver outcomes and heartbeats to external recipients, so that the sender links
-// no client for that. It implements [resume.Wakes] and [resume.Beats] for tokens of external recipients.
+// DeliveryRequests asks the receiver of a queue to deliver outcomes and heartbeats to external
+// recipients, so that the sender links no client for that. It implements [resume.Wakes] and
+// [resume.Beats] for tokens of external recipients.
 type DeliveryRequests struct{ Target Queue }
 
-// deliveryPayload is the payload of a request to deliver an outcome, or of a heartbeat. Handle names the token. Sent is when the
-// message was queued. For an outcome, that is just before an HTTP request closes the token, or just after a message from a queue
-// closed it.
+// deliveryPayload is the payload of a request to deliver an outcome, or of a heartbeat. Handle
+// names the token. Sent is when the message was queued. For an outcome, that is just before an HTTP
+// request closes the token, or just after a message from a queue closed it.
 type deliveryPayload struct {
 	Handle string    `json:"handle"`
 	Sent   time.Time `json:"sent"`
@@ -47,7 +48,8 @@ func (h TaskHandlers) deliver(_ Message, p deliveryPayload) (Work, error) {
 	return p.work(func(ctx context.Context) (time.Time, error) { return h.Deliver(ctx, p.Handle, p.Sent) }), checkHandle(p.Handle)
 }
 
-// heartbeatLife is the age at which a heartbeat is discarded. An older one would feign that its sender is alive.
+// heartbeatLife is the age at which a heartbeat is discarded. An older one would feign that its
+// sender is alive.
 const heartbeatLife = time.Minute
 
 func (h TaskHandlers) heartbeat(_ Message, p deliveryPayload) (Work, error) {

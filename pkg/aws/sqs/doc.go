@@ -14,11 +14,12 @@
 //	poll       [Polls]             a job to ask about; see [resume.Poll]
 //	replay     [Polls.Replay]      a job with a stored end to handle again
 //
-// The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token by its handle, the part of
-// its text before the dot. It never has the text.
+// The queue of jobs also has job events, which are EventBridge's own JSON. A message names a token
+// by its handle, the part of its text before the dot. It never has the text.
 //
-// Polls and tasks have a MAC in their payloads. Notices, deliveries, heartbeats, ends and replays have one in the member mac, of
-// the text of the payload. A message with a wrong MAC is discarded. One without a MAC is accepted while a stack writes version 1.
+// Polls and tasks have a MAC in their payloads. Notices, deliveries, heartbeats, ends and replays
+// have one in the member mac, of the text of the payload. A message with a wrong MAC is discarded.
+// One without a MAC is accepted while a stack writes version 1.
 //
 // A [Receiver] decodes the messages of a queue with [DecodeWakes], [DecodeTasks] or [DecodeJobs],
 // and handles them. A message of a newer version returns to the queue. A message of an unknown kind

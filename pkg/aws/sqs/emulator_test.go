@@ -327,7 +327,8 @@ func (q *travel) advance(ctx context.Context, w engine.Wake) (engine.Disposition
 	}
 }
 
-// comesTooSoon reports whether a redelivered wake is early by our clock, which stood still for longer than the real one.
+// comesTooSoon reports whether a redelivered wake is early by our clock, which stood still for
+// longer than the real one.
 func (q *travel) comesTooSoon(w engine.Wake) (until time.Time, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

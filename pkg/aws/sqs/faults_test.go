@@ -117,7 +117,8 @@ func (s stack) bodies(t *testing.T) (bodies []string) {
 	return bodies
 }
 
-// redelivery handles a message that is to be redelivered: the response must name it, whether it is hidden or not.
+// redelivery handles a message that is to be redelivered: the response must name it, whether it is
+// hidden or not.
 func redelivery(t *testing.T, p *faults.Proxy) faults.Call {
 	t.Helper()
 	s := newQueue(t)
@@ -186,8 +187,8 @@ func ofLetter(t *testing.T, p *faults.Proxy, call func(ctx context.Context, d sq
 	}
 }
 
-// receivedLetter returns a queue with a dead letter that was received. A receipt that is lost on its way hides the letter for longer
-// than the test is patient, so the next try is another queue.
+// receivedLetter returns a queue with a dead letter that was received. A receipt that is lost on
+// its way hides the letter for longer than the test is patient, so the next try is another queue.
 func receivedLetter(t *testing.T, source stack) (letters stack, d sqs.DeadLetters, letter sqs.Letter) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {

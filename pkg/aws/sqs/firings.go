@@ -8,7 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/schedule"
 )
 
-// firing says that a schedule is due. Time is the minute: a text to encode, an instant when it was read.
+// firing says that a schedule is due. Time is the minute: a text to encode, an instant when it was
+// read.
 type firing[T any] struct {
 	Flow     string `json:"flow"`
 	Schedule string `json:"schedule"`
@@ -24,8 +25,8 @@ func EncodeFiring(s schedule.Schedule, minute string, second int) (string, error
 	return encode(kindFiring, firing[string]{s.Flow, s.Name, minute, second, s.Nonce})
 }
 
-// Fire starts the execution of a schedule that is due, as [schedule.Starter] does. It returns when the message is to be
-// redelivered, or the zero time.
+// Fire starts the execution of a schedule that is due, as [schedule.Starter] does. It returns when
+// the message is to be redelivered, or the zero time.
 type Fire func(ctx context.Context, due schedule.Firing) (retryAt time.Time, err error)
 
 // decodeFirings decodes firings and executes them with fire. It discards a firing that would fail

@@ -32,7 +32,8 @@ type fixture struct {
 	mu     sync.Mutex
 	bodies []string
 	delays []int32
-	// batches are the sizes of the batches that were sent. The entry with the number refused is not accepted.
+	// batches are the sizes of the batches that were sent. The entry with the number refused is not
+	// accepted.
 	batches []int
 	refused int
 	hidden  map[string]int32 // seconds, by message id
@@ -87,7 +88,8 @@ func (f *fixture) ChangeMessageVisibility(
 	return &awssqs.ChangeMessageVisibilityOutput{}, errors.Join(f.err, ctx.Err())
 }
 
-// batch is an event with these messages, which are received for the second time. Their ids are their numbers from 1.
+// batch is an event with these messages, which are received for the second time. Their ids are
+// their numbers from 1.
 func batch(bodies ...string) (event events.SQSEvent) {
 	for i, body := range bodies {
 		event.Records = append(event.Records, events.SQSMessage{

@@ -19,8 +19,9 @@ import (
 type Polls struct {
 	Target Queue
 	Now    func() time.Time
-	// Schedule carries polls that are due later than [LongestDelay]. It is optional: without it such a poll goes through the
-	// queue several times. Log is required with it, and is told of polls that it rejects.
+	// Schedule carries polls that are due later than [LongestDelay]. It is optional: without it
+	// such a poll goes through the queue several times. Log is required with it, and is told of
+	// polls that it rejects.
 	Schedule Schedule
 	Log      *slog.Logger
 }
@@ -58,8 +59,8 @@ func (p pollPayload) poll() resume.Poll {
 	}
 }
 
-// Send implements [resume.Polls]. A poll that is due later than a message can be delayed may be delivered earlier, and
-// [resume.JobObserver.Reconcile] sends another one.
+// Send implements [resume.Polls]. A poll that is due later than a message can be delayed may be
+// delivered earlier, and [resume.JobObserver.Reconcile] sends another one.
 func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
 	err := checkHandle(p.Waiter.Handle)
 	if err == nil {
@@ -96,15 +97,15 @@ func (q *Polls) send(ctx context.Context, p resume.Poll) error {
 	return timed{q.Target, q.Now, q.Log, q.Schedule, LongestDelay}.send(ctx, m)
 }
 
-// pollName returns the name of the schedule of a poll. The number is part of it, because a later poll of the wait makes
-// earlier ones void.
+// pollName returns the name of the schedule of a poll. The number is part of it, because a later
+// poll of the wait makes earlier ones void.
 func pollName(p resume.Poll) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", p.Waiter.Handle, p.Number, p.Due.UnixNano()))
 	return "poll-" + hex.EncodeToString(sum[:20])
 }
 
-// JobHandlers do what messages of the job and poll queues ask for. All fields are required. They are the methods of
-// [resume.JobObserver].
+// JobHandlers do what messages of the job and poll queues ask for. All fields are required. They
+// are the methods of [resume.JobObserver].
 type JobHandlers struct {
 	Observe   func(ctx context.Context, event []byte) error
 	Reconcile func(ctx context.Context, poll resume.Poll) error
@@ -112,7 +113,8 @@ type JobHandlers struct {
 	Keys      resume.KeySource // check the MACs of replays
 }
 
-// jobEvent is the part of an event of EventBridge, or of a notification of SNS, that tells it from a message of this package.
+// jobEvent is the part of an event of EventBridge, or of a notification of SNS, that tells it from
+// a message of this package.
 type jobEvent struct {
 	ID         string `json:"id"`
 	Source     string `json:"source"`
@@ -124,7 +126,8 @@ type jobEvent struct {
 	TopicARN  string `json:"TopicArn"`
 }
 
-// is reports whether the message is an event or a notification. It names a notification as an event.
+// is reports whether the message is an event or a notification. It names a notification as an
+// event.
 func (e *jobEvent) is() bool {
 	if e.Type == "Notification" && e.TopicARN != "" {
 		e.ID, e.Source, e.DetailType = e.MessageID, e.TopicARN, e.Type
@@ -132,7 +135,8 @@ func (e *jobEvent) is() bool {
 	return e.Version == 0 && e.Source != "" && e.DetailType != ""
 }
 
-// DecodeJobs decodes job events, notifications, polls and replays. It discards forged polls and replays.
+// DecodeJobs decodes job events, notifications, polls and replays. It discards forged polls and
+// replays.
 func DecodeJobs(h JobHandlers) Decode {
 	polls := kinds{kindPoll: payloadOf(h.reconcile), kindReplay: payloadOf(authentic(h.Keys, h.replay))}
 	return func(m Message) (Work, error) {
@@ -144,7 +148,8 @@ func DecodeJobs(h JobHandlers) Decode {
 	}
 }
 
-// observe returns the work of an event. An event that does not end a job, or that cannot be read, is not redelivered.
+// observe returns the work of an event. An event that does not end a job, or that cannot be read,
+// is not redelivered.
 func (h JobHandlers) observe(m Message, event jobEvent) Work {
 	note := ""
 	do := func(ctx context.Context) (time.Time, error) {

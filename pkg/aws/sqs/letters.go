@@ -52,7 +52,8 @@ type Letter struct {
 // letterLife is for how long received letters are hidden from others.
 const letterLife = 2 * time.Minute
 
-// Receive returns letters, ten at most, and hides them for two minutes. There are none if the queue is empty, or if all are hidden.
+// Receive returns letters, ten at most, and hides them for two minutes. There are none if the queue
+// is empty, or if all are hidden.
 func (d DeadLetters) Receive(ctx context.Context) ([]Letter, error) {
 	received, err := d.Client.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
 		QueueUrl: &d.URL, MaxNumberOfMessages: batchSize, VisibilityTimeout: seconds(letterLife), WaitTimeSeconds: 1,
@@ -162,13 +163,14 @@ func (d DeadLetters) Release(ctx context.Context, letters []Letter) error {
 	return nil
 }
 
-// Replay sends a letter to the queue that gave it up, and then deletes it. If the process dies in between, the message is there
-// twice, which changes nothing.
+// Replay sends a letter to the queue that gave it up, and then deletes it. If the process dies in
+// between, the message is there twice, which changes nothing.
 func (d DeadLetters) Replay(ctx context.Context, letter Letter) error {
 	return d.replay(ctx, letter, nil)
 }
 
-// replaysAttribute is the message attribute that counts replays. SQS keeps it when the message is dead-lettered again.
+// replaysAttribute is the message attribute that counts replays. SQS keeps it when the message is
+// dead-lettered again.
 const replaysAttribute = "Replays"
 
 // ReplayCounted is [DeadLetters.Replay], after which [Letter.Replays] is one more.

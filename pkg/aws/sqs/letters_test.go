@@ -17,7 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Dead letters are listed with what they are about and without a token, are there after that, and are replayed or dropped.
+// Dead letters are listed with what they are about and without a token, are there after that, and
+// are replayed or dropped.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	client := awssqs.NewFromConfig(emulator.Config(t))
@@ -83,7 +84,8 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-// A letter that is dead-lettered again has the number of its replays. One that an operator replays begins anew.
+// A letter that is dead-lettered again has the number of its replays. One that an operator replays
+// begins anew.
 func TestReplaysAreCounted(t *testing.T) {
 	t.Parallel()
 	client := awssqs.NewFromConfig(emulator.Config(t))

@@ -43,7 +43,8 @@ func signedMessages(t *testing.T) map[string]string {
 	return messages
 }
 
-// receiveCounted handles a message, and returns how often a handler was called, and whether the message was discarded.
+// receiveCounted handles a message, and returns how often a handler was called, and whether the
+// message was discarded.
 func receiveCounted(t *testing.T, body string) (calls int, discarded bool) {
 	t.Helper()
 	count := func() error { calls++; return nil } //nolint:unparam // the handlers return errors
@@ -66,7 +67,8 @@ type countedEnds struct{ count func() error }
 
 func (c countedEnds) Ended(context.Context, engine.ID, machine.State) error { return c.count() }
 
-// A message with its MAC is handled, one of a release that writes no MAC too, and one that was changed is discarded.
+// A message with its MAC is handled, one of a release that writes no MAC too, and one that was
+// changed is discarded.
 func TestMACsOfMessages(t *testing.T) {
 	t.Parallel()
 	all := signedMessages(t)

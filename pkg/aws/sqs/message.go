@@ -62,8 +62,8 @@ func sign(keys token.Keys, kind string, payload any) (string, error) {
 	return text, nil
 }
 
-// jsonText returns the JSON of a value. It escapes only the two characters of JSON that SQS rejects, because an escape takes up
-// to six times the space.
+// jsonText returns the JSON of a value. It escapes only the two characters of JSON that SQS
+// rejects, because an escape takes up to six times the space.
 func jsonText(v any) (string, error) {
 	var body bytes.Buffer
 	e := json.NewEncoder(&body)
@@ -77,12 +77,12 @@ func jsonText(v any) (string, error) {
 // ErrNewer says that a newer release wrote the message.
 var ErrNewer = errors.New("a newer release wrote it")
 
-// ErrUnknownKind says that this release knows no such kind of messages of its own format. A function of another release may
-// know it while the stack is updated.
+// ErrUnknownKind says that this release knows no such kind of messages of its own format. A
+// function of another release may know it while the stack is updated.
 var ErrUnknownKind = errors.New("this release knows no such kind of message")
 
-// Decode returns the work that a message asks for. After [ErrNewer] the message returns to the queue. After [ErrUnknownKind] it
-// does so a few times. After any other error it is discarded.
+// Decode returns the work that a message asks for. After [ErrNewer] the message returns to the
+// queue. After [ErrUnknownKind] it does so a few times. After any other error it is discarded.
 type Decode func(m Message) (Work, error)
 
 // kinds decode payloads, by their kinds.
@@ -107,8 +107,8 @@ func (k kinds) decode(m Message) (Work, error) {
 	return decode(m, e.Payload)
 }
 
-// authentic returns work that first checks the MAC of its message. A message without one is accepted: release 0.1.0 writes no
-// other. A wrong MAC discards the message.
+// authentic returns work that first checks the MAC of its message. A message without one is
+// accepted: release 0.1.0 writes no other. A wrong MAC discards the message.
 func authentic[T any](keys resume.KeySource, work func(Message, T) (Work, error)) func(Message, T) (Work, error) {
 	return func(m Message, payload T) (Work, error) {
 		made, err := work(m, payload)

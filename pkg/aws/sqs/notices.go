@@ -32,8 +32,8 @@ func (n *Notices) Notify(ctx context.Context, notice engine.Notice) error {
 	return nil
 }
 
-// notify returns the work of a notice. After an error the message is hidden for longer each time; the queue moves it to the
-// dead letters after about a day.
+// notify returns the work of a notice. After an error the message is hidden for longer each time;
+// the queue moves it to the dead letters after about a day.
 func (h TaskHandlers) notify(m Message, p noticePayload) (Work, error) {
 	execution, err := parseID(p.Execution)
 	notice := engine.Notice{Execution: execution, ID: p.ID, Target: p.Target, Body: p.Body, Ended: p.Ended}

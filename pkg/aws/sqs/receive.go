@@ -29,15 +29,15 @@ type Hider interface {
 const (
 	// concurrency is how many messages of a batch are handled at once.
 	concurrency = 10
-	// longestHide is the longest time for which a message is hidden: SQS counts twelve hours from when it was received, and
-	// handling it took some time.
+	// longestHide is the longest time for which a message is hidden: SQS counts twelve hours from
+	// when it was received, and handling it took some time.
 	longestHide = 12*time.Hour - 20*time.Minute
 	// hideTime is the part of a worker's time that is kept for hiding messages.
 	hideTime = time.Second
 	// The pause after an error doubles with each receive.
 	firstPause, longestPause = 2 * time.Second, 5 * time.Minute
-	// unknownReceives is the receive at which a message of an unknown kind is discarded. The pauses before it take 20 to 40
-	// minutes: an update of the stack is over by then.
+	// unknownReceives is the receive at which a message of an unknown kind is discarded. The pauses
+	// before it take 20 to 40 minutes: an update of the stack is over by then.
 	unknownReceives = 15
 )
 
@@ -56,20 +56,22 @@ type Message struct {
 
 // Work is the work that a message requests.
 type Work struct {
-	// Do executes it. It returns when the message is to be redelivered, or the zero time to delete the message. After an
-	// error the message is redelivered after a pause, unless the error is [ErrDiscard].
+	// Do executes it. It returns when the message is to be redelivered, or the zero time to delete
+	// the message. After an error the message is redelivered after a pause, unless the error is
+	// [ErrDiscard].
 	Do func(ctx context.Context) (retryAt time.Time, err error)
 	// Pause is the pause after an error; 0 means a pause that grows with each receive, up to five
 	// minutes.
 	Pause time.Duration
-	// Group is the name of a group. The messages of a group are handled one after the other, messages without a group
-	// concurrently.
+	// Group is the name of a group. The messages of a group are handled one after the other,
+	// messages without a group concurrently.
 	Group string
 	// Failures is the metric that counts errors of Do; nil for none.
 	Failures *telemetry.Metric
 	// Attrs are attributes of the log line.
 	Attrs []slog.Attr
-	// After returns more attributes of the log line. It is called when the work is done; nil for none.
+	// After returns more attributes of the log line. It is called when the work is done; nil for
+	// none.
 	After func() []slog.Attr
 }
 
@@ -82,9 +84,9 @@ func discard(err error) error { return fmt.Errorf("%w: %w", ErrDiscard, err) }
 // ErrSource says that an event is not from a queue of the function: another principal invoked it.
 var ErrSource = errors.New("the event is not from a queue of this function")
 
-// Receiver handles the messages that a Lambda function receives from its queues. Lambda deletes every message of the batch that
-// the response does not name. A message that is to be redelivered is therefore named there, and hidden until its time. MinTime,
-// Random and Hold are optional.
+// Receiver handles the messages that a Lambda function receives from its queues. Lambda deletes
+// every message of the batch that the response does not name. A message that is to be redelivered
+// is therefore named there, and hidden until its time. MinTime, Random and Hold are optional.
 type Receiver struct {
 	Client Hider
 	// URLs are the queues of the function.
@@ -96,12 +98,13 @@ type Receiver struct {
 	// Log gets one line a message, with the text LogMessage.
 	Log        *slog.Logger
 	LogMessage string
-	// MinTime is the least time that a message needs. If the worker has less left, the message is redelivered to another one.
+	// MinTime is the least time that a message needs. If the worker has less left, the message is
+	// redelivered to another one.
 	MinTime time.Duration
 	// Random returns a random duration in [0, n).
 	Random func(n time.Duration) time.Duration
-	// Hold is how long a message stays hidden after its worker died; 0 leaves that to the queue's visibility timeout, which
-	// Lambda rejects below the function's time limit.
+	// Hold is how long a message stays hidden after its worker died; 0 leaves that to the queue's
+	// visibility timeout, which Lambda rejects below the function's time limit.
 	Hold time.Duration
 	// Metrics counts what became of the messages, and is written after each batch; nil for none.
 	Metrics *telemetry.Batch
@@ -114,8 +117,8 @@ type delivery struct {
 	err error
 }
 
-// Handle handles one batch, and returns the messages to redeliver: a message is deleted by not being named in the response. It
-// returns [ErrSource] for an event of another queue.
+// Handle handles one batch, and returns the messages to redeliver: a message is deleted by not
+// being named in the response. It returns [ErrSource] for an event of another queue.
 func (r *Receiver) Handle(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 	url, err := r.source(event)
 	if err != nil {
@@ -195,7 +198,8 @@ var (
 	noTime    = outcome{"no time", slog.LevelWarn, false}
 )
 
-// handle does the work of one message, and reports whether to delete the message. It hides a message that is to be redelivered.
+// handle does the work of one message, and reports whether to delete the message. It hides a
+// message that is to be redelivered.
 func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 	begin := r.Now()
 	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(d.Attrs), slog.String("message", d.ID))...)
@@ -263,7 +267,8 @@ func (r *Receiver) do(ctx context.Context, d delivery) (is outcome, pause time.D
 	return done, 0, nil
 }
 
-// pause returns a time in the upper half of the pause, so that messages that failed together are redelivered apart.
+// pause returns a time in the upper half of the pause, so that messages that failed together are
+// redelivered apart.
 func (r *Receiver) pause(receives int) time.Duration {
 	pause := firstPause
 	for ; receives > 1 && pause < longestPause; receives-- {
@@ -278,7 +283,8 @@ func (r *Receiver) pause(receives int) time.Duration {
 }
 
 const (
-	// renewals is how often a held message is hidden again within Hold: one renewal that fails does not release the message.
+	// renewals is how often a held message is hidden again within Hold: one renewal that fails does
+	// not release the message.
 	renewals = 3
 	// renewalLimit bounds one request to hide a held message.
 	renewalLimit = 5 * time.Second

@@ -36,8 +36,8 @@ type Sender interface {
 type Queue struct {
 	Client Sender
 	URL    string
-	// Keys are for the MACs of notices, deliveries, heartbeats, ends and replays; nil for none. Polls and tasks have MACs in
-	// their payloads, which their senders make.
+	// Keys are for the MACs of notices, deliveries, heartbeats, ends and replays; nil for none.
+	// Polls and tasks have MACs in their payloads, which their senders make.
 	Keys resume.KeySource
 }
 
@@ -57,8 +57,8 @@ func (q Queue) send(ctx context.Context, kind string, payload any) error {
 	return q.sendText(ctx, body, 0)
 }
 
-// sendText sends a message. SQS delivers it no earlier than after the delay, which is at most [LongestDelay] and is rounded up to
-// seconds.
+// sendText sends a message. SQS delivers it no earlier than after the delay, which is at most
+// [LongestDelay] and is rounded up to seconds.
 func (q Queue) sendText(ctx context.Context, body string, delay time.Duration) error {
 	delaySeconds := seconds(delay)
 	if limit := seconds(LongestDelay); delaySeconds > limit {
@@ -71,7 +71,8 @@ func (q Queue) sendText(ctx context.Context, body string, delay time.Duration) e
 // batchSize is how many messages SQS accepts in one request.
 const batchSize = 10
 
-// sendTexts sends messages without a delay, ten in a request. It returns an error if one was not accepted; others may have been.
+// sendTexts sends messages without a delay, ten in a request. It returns an error if one was not
+// accepted; others may have been.
 func (q Queue) sendTexts(ctx context.Context, bodies []string) error {
 	for some := range slices.Chunk(bodies, batchSize) {
 		input := &sqs.SendMessageBatchInput{QueueUrl: &q.URL}
@@ -95,8 +96,9 @@ func seconds(d time.Duration) int32 {
 	return int32(max(0, d+time.Second-1) / time.Second) //nolint:gosec // delays and periods of hours
 }
 
-// withoutLineage keeps the SDK from sending the lineage of the invocation. A flow that polls is a function that invokes itself
-// through a queue, and Lambda stops such a lineage as a recursive loop after about 16 rounds.
+// withoutLineage keeps the SDK from sending the lineage of the invocation. A flow that polls is a
+// function that invokes itself through a queue, and Lambda stops such a lineage as a recursive loop
+// after about 16 rounds.
 func withoutLineage(o *sqs.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		id := (*awsmiddleware.RecursionDetection)(nil).ID()

@@ -124,8 +124,9 @@ func (e *Ends) Ended(ctx context.Context, execution engine.ID, s machine.State) 
 // TaskHandlers handle messages of the task, delivery and notice queues. All fields but the queues
 // are required.
 type TaskHandlers struct {
-	// DeliveryQueue and NoticeQueue are URLs. A delivery, a heartbeat, an end or a notice from another queue is discarded:
-	// other functions may send to that queue. An empty URL means any queue.
+	// DeliveryQueue and NoticeQueue are URLs. A delivery, a heartbeat, an end or a notice from
+	// another queue is discarded: other functions may send to that queue. An empty URL means any
+	// queue.
 	DeliveryQueue, NoticeQueue string
 	// Keys check the MACs of deliveries, heartbeats, ends and notices.
 	Keys resume.KeySource
@@ -136,7 +137,8 @@ type TaskHandlers struct {
 	// Deliver and Heartbeat are the methods Deliver and Beat of [resume.Deliveries].
 	Deliver   func(ctx context.Context, handle string, sent time.Time) (retryAt time.Time, err error)
 	Heartbeat func(ctx context.Context, handle string) error
-	// Notify sends a notice to its target. It is sent again after an error, unless that is [ErrDiscard].
+	// Notify sends a notice to its target. It is sent again after an error, unless that is
+	// [ErrDiscard].
 	Notify func(ctx context.Context, notice engine.Notice) error
 	Now    func() time.Time
 }

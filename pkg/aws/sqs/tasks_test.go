@@ -322,7 +322,8 @@ func TestOldHeartbeatIsDiscarded(t *testing.T) {
 	}
 }
 
-// A function that may send to one queue of the task runner cannot make it do the work of another one.
+// A function that may send to one queue of the task runner cannot make it do the work of another
+// one.
 func TestMessageOfAnotherQueueIsDiscarded(t *testing.T) {
 	t.Parallel()
 	sent := newFixture(nil)

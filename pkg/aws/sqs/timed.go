@@ -8,13 +8,13 @@ import (
 
 // Schedule puts messages into a queue at a later instant.
 type Schedule interface {
-	// At puts the body into the queue no earlier than at, and within a minute of it. If the name exists, At does nothing
-	// and returns nil.
+	// At puts the body into the queue no earlier than at, and within a minute of it. If the name
+	// exists, At does nothing and returns nil.
 	At(ctx context.Context, name string, at time.Time, body string) error
 }
 
-// scheduleLead is how long before its instant a scheduled message enters the queue: a schedule is late by up to a minute, and the
-// delay of a message by a second.
+// scheduleLead is how long before its instant a scheduled message enters the queue: a schedule is
+// late by up to a minute, and the delay of a message by a second.
 const scheduleLead = time.Minute
 
 // timed sends messages that are due later.
@@ -26,8 +26,9 @@ type timed struct {
 	limit    time.Duration // the longest delay of a message
 }
 
-// send sends a message. Without a schedule, or if it rejects the message, the queue delivers the message after the longest delay,
-// and its receiver sends it again. It is then neither lost nor late, and costs a message each time.
+// send sends a message. Without a schedule, or if it rejects the message, the queue delivers the
+// message after the longest delay, and its receiver sends it again. It is then neither lost nor
+// late, and costs a message each time.
 func (t timed) send(ctx context.Context, m timedMessage) error {
 	delay := m.due.Sub(t.now())
 	if delay > t.limit {
@@ -50,8 +51,8 @@ type timedMessage struct {
 	what slog.Attr // for the log
 }
 
-// schedules reports whether a schedule will put the message into the queue. It does so before the message is due; the delay of a
-// message is the rest.
+// schedules reports whether a schedule will put the message into the queue. It does so before the
+// message is due; the delay of a message is the rest.
 func (t timed) schedules(ctx context.Context, m timedMessage) bool {
 	if t.schedule == nil {
 		return false

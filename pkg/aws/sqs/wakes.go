@@ -24,7 +24,8 @@ type WakesConfig struct {
 	Descendants Queue
 	Now         func() time.Time
 	Log         *slog.Logger
-	// Schedule carries wakes that are due later than Limit. Without it such a wake goes through the queue several times.
+	// Schedule carries wakes that are due later than Limit. Without it such a wake goes through the
+	// queue several times.
 	Schedule Schedule
 	// Limit is the longest delay of a message, at most [LongestDelay], which 0 means.
 	Limit time.Duration
@@ -155,8 +156,8 @@ func scheduleName(wake engine.Wake) string {
 	return wake.Execution.String() + "-" + hex.EncodeToString(sum[:16])
 }
 
-// TokenWakes sends the wakes of closed tokens: to the execution of a step's token, and to External for a token of an external
-// recipient. It implements [resume.Wakes].
+// TokenWakes sends the wakes of closed tokens: to the execution of a step's token, and to External
+// for a token of an external recipient. It implements [resume.Wakes].
 type TokenWakes struct {
 	Wakes    *Wakes
 	External resume.Wakes
@@ -170,8 +171,9 @@ func (w TokenWakes) Send(ctx context.Context, id token.ID, handle string, at tim
 	return w.External.Send(ctx, id, handle, at)
 }
 
-// DecodeWakes decodes wakes, which advance applies, and firings of schedules, which fire carries out. The wakes of one
-// execution are applied one after the other, because concurrent ones would only race each other.
+// DecodeWakes decodes wakes, which advance applies, and firings of schedules, which fire carries
+// out. The wakes of one execution are applied one after the other, because concurrent ones would
+// only race each other.
 func DecodeWakes(advance func(ctx context.Context, wake engine.Wake) (engine.Disposition, error), fire Fire) Decode {
 	return kinds{kindFiring: payloadOf(decodeFirings(fire)), kindWake: payloadOf(func(m Message, p wakePayload) (Work, error) {
 		wake, err := p.wake()

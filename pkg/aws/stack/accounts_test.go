@@ -30,7 +30,8 @@ func inOtherAccount(config aws.Config) aws.Config {
 	return config
 }
 
-// newJobRole makes the role, which the principals of the emulator's own account assume with the external id of the stack.
+// newJobRole makes the role, which the principals of the emulator's own account assume with the
+// external id of the stack.
 func newJobRole(ctx context.Context, config aws.Config, name string) error {
 	client, role := iam.NewFromConfig(inOtherAccount(config)), jobRoleOf(name)
 	_, err := client.CreateRole(ctx, &iam.CreateRoleInput{RoleName: &role, AssumeRolePolicyDocument: aws.String(
@@ -44,13 +45,14 @@ func newJobRole(ctx context.Context, config aws.Config, name string) error {
 	return err
 }
 
-// A job of another account is started there, and its event, which the emulator does not forward between accounts, is a hint that the
-// description with the role decides. The job has no such name in the stack's account.
+// A job of another account is started there, and its event, which the emulator does not forward
+// between accounts, is a hint that the description with the role decides. The job has no such name
+// in the stack's account.
 func TestAFlowWaitsForAJobOfAnotherAccount(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	// The emulator has one bucket for the outputs of all accounts. Made by the other account's job, it would be closed to the jobs of
-	// this one.
+	// The emulator has one bucket for the outputs of all accounts. Made by the other account's job,
+	// it would be closed to the jobs of this one.
 	put(t, emulator.Config(t), "ministack-transcribe-output", "")
 	bucket := s.name + "-elsewhere"
 	put(t, inOtherAccount(emulator.Config(t)), bucket, "")

@@ -27,7 +27,8 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 )
 
-// newActionPolicy makes a policy with more rights than a user would give: all of services that the stack itself uses.
+// newActionPolicy makes a policy with more rights than a user would give: all of services that the
+// stack itself uses.
 func newActionPolicy(ctx context.Context, config aws.Config, name string) (arn string, err error) {
 	made, err := iam.NewFromConfig(config).CreatePolicy(ctx, &iam.CreatePolicyInput{
 		PolicyName: aws.String(name + "-ActionPolicies"),
@@ -57,7 +58,8 @@ func (s stack) runsAction(t *testing.T, action, params string) report {
 	return r
 }
 
-// A step calls an operation, with the rights of ActionPolicies. The error of a service has its name.
+// A step calls an operation, with the rights of ActionPolicies. The error of a service has its
+// name.
 func TestActionsCallOperations(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
@@ -142,8 +144,8 @@ func TestActionsReachNothingOfTheStack(t *testing.T) {
 	}
 }
 
-// What an action cannot name, because the function does not call it, the role denies too: the function is not all that has its
-// credentials. Here they may do everything else.
+// What an action cannot name, because the function does not call it, the role denies too: the
+// function is not all that has its credentials. Here they may do everything else.
 func TestTheRoleOfActionsReachesNothingOfTheStack(t *testing.T) {
 	t.Parallel()
 	for name, s := range map[string]stack{"standard": standard.get(t), "hasty": hasty.get(t)} {
@@ -190,7 +192,8 @@ func TestTheRoleOfActionsReachesNothingOfTheStack(t *testing.T) {
 	}
 }
 
-// asCallService returns the configuration of clients with the role of CallService, which may do everything that it is not denied.
+// asCallService returns the configuration of clients with the role of CallService, which may do
+// everything that it is not denied.
 func (s stack) asCallService(t *testing.T) aws.Config {
 	t.Helper()
 	config := emulator.Config(t).Copy()
@@ -210,7 +213,8 @@ func (s stack) asCallService(t *testing.T) aws.Config {
 	return config
 }
 
-// deniedTypes are the types of what a stack consists of, with how the role of CallService denies it: ID is the resource's.
+// deniedTypes are the types of what a stack consists of, with how the role of CallService denies
+// it: ID is the resource's.
 var deniedTypes = map[string]string{
 	"AWS::DynamoDB::Table": "ID.Arn", "AWS::SQS::Queue": "ID.Arn", "AWS::S3::Bucket": "ID.Arn", "AWS::Scheduler::ScheduleGroup": "ID.Arn",
 	"AWS::SecretsManager::Secret": "ID.Id", "AWS::ApiGatewayV2::Api": "::/apis/${ID}", "AWS::ApiGatewayV2::DomainName": "::/domainnames/${Domain}*",
@@ -219,7 +223,8 @@ var deniedTypes = map[string]string{
 	"AWS::CloudWatch::Dashboard": ":dashboard/${AWS::StackName}-*", "AWS::Logs::LogGroup": ":log-group:${AWS::StackName}-*",
 }
 
-// undeniedTypes are parts of those above, or what only rights of `iam` reach, or another resource of the user's.
+// undeniedTypes are parts of those above, or what only rights of `iam` reach, or another resource
+// of the user's.
 var undeniedTypes = []string{
 	"AWS::ApiGatewayV2::ApiMapping", "AWS::ApiGatewayV2::Integration", "AWS::ApiGatewayV2::Route", "AWS::ApiGatewayV2::Stage", "AWS::IAM::Role",
 	"AWS::Lambda::EventSourceMapping", "AWS::Lambda::Permission", "AWS::Route53::RecordSet", "AWS::S3::BucketPolicy", "AWS::SNS::Subscription",
@@ -284,7 +289,8 @@ func scalars(node *yaml.Node) []string {
 	return all
 }
 
-// Both APIs that store a definition reject an operation that does not exist, and say where it stands.
+// Both APIs that store a definition reject an operation that does not exist, and say where it
+// stands.
 func TestPutsRejectMisspeltOperations(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -154,7 +154,8 @@ func TestDashboardShowsMetricsThatAreWritten(t *testing.T) {
 	}
 }
 
-// The outputs name each queue with its dead-letter queue, and the dashboard and the page about operations show both.
+// The outputs name each queue with its dead-letter queue, and the dashboard and the page about
+// operations show both.
 func TestOperatorsSeeEachQueue(t *testing.T) {
 	t.Parallel()
 	read := readTemplate(t)

@@ -27,8 +27,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// attack is one row of the table: what an attacker sends, and the reply or log line that shows the refusal.
-// Words in capital letters stand for values of the attacked stack, see [attacked], and STACK for its name.
+// attack is one row of the table: what an attacker sends, and the reply or log line that shows the
+// refusal. Words in capital letters stand for values of the attacked stack, see [attacked], and
+// STACK for its name.
 type attack struct {
 	name string
 	send func(t *testing.T, v *attacked) (reply string)
@@ -127,7 +128,8 @@ var attacks = []attack{
 	{"a page for a signed callback", opensPage("SIGNED"), "404 "},
 }
 
-// attacked is a stack with three executions that wait: for a callback, for a signed callback, and for a job.
+// attacked is a stack with three executions that wait: for a callback, for a signed callback, and
+// for a job.
 type attacked struct {
 	stack
 	fill             *strings.Replacer
@@ -138,8 +140,8 @@ type attacked struct {
 	forged           []string // handles of tokens that do not exist
 }
 
-// TestAttacks sends every attack of the table. Each is refused, and the executions that it is about wait on, until their
-// own callback, signed callback and job event come.
+// TestAttacks sends every attack of the table. Each is refused, and the executions that it is about
+// wait on, until their own callback, signed callback and job event come.
 func TestAttacks(t *testing.T) { //nolint:tparallel // it goes on after the attacks, which are parallel
 	t.Parallel()
 	v := newAttacked(t)
@@ -278,8 +280,8 @@ func sends(queue string) func(*testing.T, *attacked) string {
 	}
 }
 
-// spelledAttacks are flows that send to the queue of notices, one for each spelling of a queue's URL that is not accepted, and one
-// for the URL itself.
+// spelledAttacks are flows that send to the queue of notices, one for each spelling of a queue's
+// URL that is not accepted, and one for the URL itself.
 func spelledAttacks(t *testing.T) (spelled []attack) {
 	t.Helper()
 	spellings, err := os.ReadFile("../services/messages/testdata/spellings.txt")
@@ -322,7 +324,8 @@ func withoutTLS(t *testing.T, v *attacked) string {
 	return fmt.Sprint(err)
 }
 
-// puts puts a message into a queue as an operator of the stack, and returns the log line of the message.
+// puts puts a message into a queue as an operator of the stack, and returns the log line of the
+// message.
 func puts(queue, body, logged string) func(*testing.T, *attacked) string {
 	return func(t *testing.T, v *attacked) string {
 		t.Helper()
@@ -503,8 +506,8 @@ func (v *attacked) request(t *testing.T, method, path, body string, header ...st
 	return fmt.Sprint(got.status, " ", got.body)
 }
 
-// signs reports an outcome to the signed callback, with a signature by the secret, of the body, for that token's callback.
-// Without a secret there is no signature.
+// signs reports an outcome to the signed callback, with a signature by the secret, of the body, for
+// that token's callback. Without a secret there is no signature.
 func signs(secret, text, body string, after time.Duration) func(*testing.T, *attacked) string {
 	return func(t *testing.T, v *attacked) string {
 		t.Helper()

@@ -31,7 +31,8 @@ func renderer(name string) string { return name + "-render" }
 // renderSource is the source of the events of its jobs.
 const renderSource = "com.example.render"
 
-// newCustomKind makes the function of a custom kind, and returns the parameters that declare the kind.
+// newCustomKind makes the function of a custom kind, and returns the parameters that declare the
+// kind.
 func newCustomKind(ctx context.Context, config aws.Config, name string) (parameters []string, err error) {
 	role, function := name+"-renderer", renderer(name)
 	made, err := iam.NewFromConfig(config).CreateRole(ctx, &iam.CreateRoleInput{RoleName: &role, AssumeRolePolicyDocument: aws.String(
@@ -80,8 +81,8 @@ func zippedFile(name, file string) ([]byte, error) {
 	return code.Bytes(), err
 }
 
-// TestAFlowWaitsForACustomJob: a Lambda function of the user starts the job, an event from the user's source resumes the flow, and if
-// no event comes, a poll does.
+// TestAFlowWaitsForACustomJob: a Lambda function of the user starts the job, an event from the
+// user's source resumes the flow, and if no event comes, a poll does.
 func TestAFlowWaitsForACustomJob(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
@@ -110,8 +111,8 @@ func TestAFlowWaitsForACustomJob(t *testing.T) {
 	}
 }
 
-// TestAnExceptionOfACustomFunction: the flow gets the exception of the function that does not start a job, and the error of a kind
-// that is not declared.
+// TestAnExceptionOfACustomFunction: the flow gets the exception of the function that does not start
+// a job, and the error of a kind that is not declared.
 func TestAnExceptionOfACustomFunction(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

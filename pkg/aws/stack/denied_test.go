@@ -36,7 +36,8 @@ func queuePolicies(t *testing.T) map[string][]*yaml.Node {
 // serviceTag is on the queues and service functions of a stack.
 const serviceTag = "waitless:service"
 
-// queueSenders has the roles that send to each queue, without "Role". A queue that is not here takes messages of services only.
+// queueSenders has the roles that send to each queue, without "Role". A queue that is not here
+// takes messages of services only.
 var queueSenders = map[string][]string{
 	"WakeQueue":       {"Api", "Callback", "Fnf", "Interpreter", "Janitor", "JobEvents", "Sfn", "StartJob", "TaskRunner", "Timer"},
 	"TaskQueue":       {"Interpreter"},
@@ -48,7 +49,8 @@ var queueSenders = map[string][]string{
 	"PollDeadLetters": {"Timer"},
 }
 
-// Only the stack's own rules and its topic may put events into a queue, and only the roles that send to a queue everything else.
+// Only the stack's own rules and its topic may put events into a queue, and only the roles that
+// send to a queue everything else.
 func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 	t.Parallel()
 	policies, read := queuePolicies(t), readTemplate(t)
@@ -77,7 +79,8 @@ func TestQueuesTakeMessagesOfTheStackAlone(t *testing.T) {
 	}
 }
 
-// checkSenders compares the roles that the policy of a queue admits with queueSenders. Each has its ARN and that of its sessions.
+// checkSenders compares the roles that the policy of a queue admits with queueSenders. Each has its
+// ARN and that of its sessions.
 func checkSenders(t *testing.T, queue string, only *yaml.Node) {
 	t.Helper()
 	var want, got []string
@@ -204,7 +207,8 @@ func TestServiceFunctionsAreTagged(t *testing.T) {
 	}
 }
 
-// Flows call functions whose names begin with the stack's and an underscore, which no name of a stack has.
+// Flows call functions whose names begin with the stack's and an underscore, which no name of a
+// stack has.
 func TestFlowsCallFunctionsOfTheirStack(t *testing.T) {
 	t.Parallel()
 	const function = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:${AWS::StackName}"

@@ -30,8 +30,8 @@ steps:
         inputMappings: [{target: list, source: $input.list}]
 `
 
-// The wakes of a family that grows without end do not stand before those of another execution, and all of the family ends with
-// the stop of its root, which has ended.
+// The wakes of a family that grows without end do not stand before those of another execution, and
+// all of the family ends with the stop of its root, which has ended.
 func TestGrowingFamilies(t *testing.T) {
 	t.Parallel()
 	if !*faults {
@@ -69,15 +69,16 @@ func TestGrowingFamilies(t *testing.T) {
 	}
 	slices.Sort(others)
 	t.Logf("%v wakes of the family came before those of others, and %d waited", others, waiting)
-	// DescendantSource lets two batches of ten run at once: 0 to 18 of their wakes end before that of another execution, whose
-	// function shares the processors. With ten batches it was 30 to 60.
+	// DescendantSource lets two batches of ten run at once: 0 to 18 of their wakes end before that
+	// of another execution, whose function shares the processors. With ten batches it was 30 to 60.
 	const atOnce = 20
 	if median := others[len(others)/2]; median > atOnce {
 		t.Errorf("%d wakes of the family came before that of another execution", median)
 	}
 }
 
-// wakesBefore counts the wakes in the interpreter's log between the start of an execution of flow nap and its first wake.
+// wakesBefore counts the wakes in the interpreter's log between the start of an execution of flow
+// nap and its first wake.
 func (s stack) wakesBefore(t *testing.T, log, name string) (others int) {
 	t.Helper()
 	var started struct{ StartedTime time.Time }

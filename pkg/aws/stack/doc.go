@@ -1,3 +1,3 @@
-// Package stack has the tests of the deployed stack, and no other code: a package that is named in a build needs a file
-// that is not a test.
+// Package stack has the tests of the deployed stack, and no other code: a package that is named in
+// a build needs a file that is not a test.
 package stack

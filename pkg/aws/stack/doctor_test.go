@@ -48,7 +48,8 @@ func alone(t *testing.T) stack {
 	return s
 }
 
-// An ailment is something wrong with a stack, or with what the user has set. Its name is that of the golden file.
+// An ailment is something wrong with a stack, or with what the user has set. Its name is that of
+// the golden file.
 type ailment struct {
 	name string
 	exit int
@@ -172,8 +173,9 @@ func watch(t *testing.T) *cloudwatch.Client {
 	return cloudwatch.NewFromConfig(emulator.Config(t), func(o *cloudwatch.Options) { o.Protocol = awsjson.New10(schemas.GraniteServiceVersion20100801) })
 }
 
-// replaceAlarms leaves the stack one alarm, of a metric that has no data. The alarms of the emulator do not distinguish the functions
-// and queues of a metric, so they show what other tests do.
+// replaceAlarms leaves the stack one alarm, of a metric that has no data. The alarms of the
+// emulator do not distinguish the functions and queues of a metric, so they show what other tests
+// do.
 func replaceAlarms(t *testing.T, s stack) {
 	t.Helper()
 	client := watch(t)
@@ -204,7 +206,8 @@ func replaceAlarms(t *testing.T, s stack) {
 	}
 }
 
-// TestDoctor examines a healthy stack, and a stack with each ailment. The tables of the stack have what they had before.
+// TestDoctor examines a healthy stack, and a stack with each ailment. The tables of the stack have
+// what they had before.
 func TestDoctor(t *testing.T) { //nolint:tparallel // each ailment is that of the same stack
 	t.Parallel()
 	s := alone(t)

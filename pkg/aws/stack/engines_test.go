@@ -308,7 +308,8 @@ func (s stack) setCode(t *testing.T, function, file string) {
 	}
 }
 
-// newFunction creates a function of the user for Node.js, which flows may call and which may call StartJob.
+// newFunction creates a function of the user for Node.js, which flows may call and which may call
+// StartJob.
 func (s stack) newFunction(t *testing.T, name, file string) {
 	t.Helper()
 	module, err := os.ReadFile(file)

@@ -29,9 +29,10 @@ const (
 // forking is a stack of its own, since its interpreters are killed whatever they work on.
 var forking = deployment{name: freshName(), parameters: []string{"InterpreterTimeLimit=3", "WakeVisibility=6"}, build: shipped}
 
-// TestFaultsInForks kills the interpreters while they work on a foreach of 200 with nested branches. The result has each
-// item once and in order, every callback is recorded, and no call with atMostOnce is made twice. It has the machine
-// alone: its 200 lanes would make the calls of the other tests late, whose time limit is a second.
+// TestFaultsInForks kills the interpreters while they work on a foreach of 200 with nested
+// branches. The result has each item once and in order, every callback is recorded, and no call
+// with atMostOnce is made twice. It has the machine alone: its 200 lanes would make the calls of
+// the other tests late, whose time limit is a second.
 //
 //nolint:paralleltest // see above
 func TestFaultsInForks(t *testing.T) {

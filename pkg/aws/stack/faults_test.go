@@ -63,7 +63,8 @@ func watched() (template string, err error) {
 	return filepath.Join(built, "template.yaml"), nil
 }
 
-// gaps are the functions that tell their gaps: the folder of each, and what is replaced in its composition.
+// gaps are the functions that tell their gaps: the folder of each, and what is replaced in its
+// composition.
 var gaps = map[string]struct {
 	source string
 	texts  []string // old and new in turn
@@ -80,7 +81,8 @@ func withGaps(dir, function string) (overlay string, err error) {
 	return replaced(dir, function, gaps[function].source, gaps[function].texts, []string{"failpoints.go"})
 }
 
-// replaced writes the overlay of a function's composition with other texts, and with files of testdata/failpoints, and returns its file.
+// replaced writes the overlay of a function's composition with other texts, and with files of
+// testdata/failpoints, and returns its file.
 func replaced(dir, function, source string, texts, files []string) (overlay string, err error) {
 	top, err := filepath.Abs(root)
 	if err != nil {
@@ -523,7 +525,8 @@ func (v *victim) play(t *testing.T, s *faultyStack, flow string) {
 	v.await(t)
 }
 
-// wasSlow reports whether a call of echo took longer than its second, which says that the machine is busy, and nothing of faults.
+// wasSlow reports whether a call of echo took longer than its second, which says that the machine
+// is busy, and nothing of faults.
 func (v *victim) wasSlow(t *testing.T, s *faultyStack) bool {
 	t.Helper()
 	state, _ := s.passed(t, v)

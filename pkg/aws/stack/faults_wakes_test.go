@@ -70,7 +70,8 @@ func wakesAreForged(t *testing.T, s *faultyStack) {
 	t.Error("the machine was too slow")
 }
 
-// forged has wakes forged for v, and reports false if a call of echo was too slow. It ends as plain did.
+// forged has wakes forged for v, and reports false if a call of echo was too slow. It ends as plain
+// did.
 func (s *faultyStack) forged(t *testing.T, plain, v *victim) bool {
 	t.Helper()
 	_, want := s.passed(t, plain)

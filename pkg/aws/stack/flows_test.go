@@ -94,8 +94,8 @@ func TestAFlowLooksAtItsReplication(t *testing.T) {
 	s.wantEnd(t, "replication", "untold", input, report{Status: "Succeeded"}, "reconcile")
 }
 
-// An event that users send for a source of their own, to a bus of their own, goes the way of a service's:
-// bus, rule, queue. It says that something ended, and the service says how.
+// An event that users send for a source of their own, to a bus of their own, goes the way of a
+// service's: bus, rule, queue. It says that something ended, and the service says how.
 func TestAnEventOfOnesOwnSource(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
@@ -117,7 +117,8 @@ func TestAnEventOfOnesOwnSource(t *testing.T) {
 	s.wantEnd(t, "replication", "own", input, report{Status: "Succeeded"}, "event")
 }
 
-// A branch fails while another waits for a person: the stop reaches that branch, and the flow ends with the error of the first.
+// A branch fails while another waits for a person: the stop reaches that branch, and the flow ends
+// with the error of the first.
 func TestABranchFails(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -197,7 +197,8 @@ func TestBodiesForOthers(t *testing.T) {
 	)
 }
 
-// A step with `signed: true` accepts a callback that is signed with the secret of the default sender.
+// A step with `signed: true` accepts a callback that is signed with the secret of the default
+// sender.
 func TestSignedCallback(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

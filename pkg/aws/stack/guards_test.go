@@ -102,8 +102,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// sharing are the functions that share the concurrency of the account: interpreters and task runners call them, and wait. A schedule
-// calls the janitor, every 15 minutes.
+// sharing are the functions that share the concurrency of the account: interpreters and task
+// runners call them, and wait. A schedule calls the janitor, every 15 minutes.
 var sharing = []string{"StartJobFunction", "CallServiceFunction", "GetJobStatusFunction", "EchoFunction", "JanitorFunction"}
 
 // Each function that begins by itself can have concurrency of its own.
@@ -137,8 +137,8 @@ func TestOnlyLoopsMayLoop(t *testing.T) {
 	}
 }
 
-// With a gradual deployment messages and requests reach the alias of a function, whose version moves step by step. Without one
-// they reach the function itself, as before.
+// With a gradual deployment messages and requests reach the alias of a function, whose version
+// moves step by step. Without one they reach the function itself, as before.
 func TestGradualDeploymentReachesAliases(t *testing.T) {
 	t.Parallel()
 	resources := readTemplate(t).Resources

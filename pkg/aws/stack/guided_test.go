@@ -22,8 +22,8 @@ import (
 // prompt matches the end of the output while the SAM CLI waits for an answer.
 var prompt = regexp.MustCompile(`(?:^|\n)([^\n]*(?:\]|Parameter \w+)(?:\x1b\[0m)?: )$`)
 
-// TestGuidedDeployment deploys a stack by `sam deploy --guided`, as the README shows. Enter accepts the default of each question, and
-// "y" the changes.
+// TestGuidedDeployment deploys a stack by `sam deploy --guided`, as the README shows. Enter accepts
+// the default of each question, and "y" the changes.
 func TestGuidedDeployment(t *testing.T) {
 	t.Parallel()
 	standard.get(t) // it goes first: the longest tests wait for it
@@ -56,7 +56,8 @@ func TestGuidedDeployment(t *testing.T) {
 	s.check(t, cli.ExitSucceeded, `{"a":1}`, "run", flow, "--input", `{"a":1}`)
 }
 
-// builtProject returns a folder with what `sam build` leaves, and samconfig.toml, which names the stack.
+// builtProject returns a folder with what `sam build` leaves, and samconfig.toml, which names the
+// stack.
 func builtProject(t *testing.T, name string) string {
 	t.Helper()
 	template, err := shipped()
@@ -83,7 +84,8 @@ func builtProject(t *testing.T, name string) string {
 	return dir
 }
 
-// pressEnter runs a program on a terminal until it ends, and answers each question once. It returns how many there were.
+// pressEnter runs a program on a terminal until it ends, and answers each question once. It returns
+// how many there were.
 func pressEnter(t *testing.T, cmd *exec.Cmd) (questions int, printed string) {
 	t.Helper()
 	master, err := pty.StartWithSize(cmd, &pty.Winsize{Cols: 200, Rows: 50})

@@ -69,8 +69,8 @@ func (s stack) putDead(t *testing.T, wake engine.Wake, replays string) {
 	}
 }
 
-// A dead wake is sent to its queue again, and with its third death its execution fails. The metrics are in the log, and what no
-// worker may touch is left for the operator.
+// A dead wake is sent to its queue again, and with its third death its execution fails. The metrics
+// are in the log, and what no worker may touch is left for the operator.
 func TestDeadWakesAreReplayedAndThenFailTheirExecution(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)
@@ -176,7 +176,8 @@ func sweepsLetters(replays string) func(trial) error {
 	}
 }
 
-// sweepsSubflow runs the janitor with the dead wake of a sub-flow that did not report its end. Its output has so many bytes.
+// sweepsSubflow runs the janitor with the dead wake of a sub-flow that did not report its end. Its
+// output has so many bytes.
 func sweepsSubflow(size int) func(trial) error {
 	return func(x trial) error {
 		parent, child := x.name+"-parent", x.name+"-child"

@@ -69,7 +69,8 @@ func (u unbound) isListed() bool {
 	return strings.Contains(u.stack.do(u.T, "job-events", "list", "--limit", "0").stdout, u.key.ID()+"  ")
 }
 
-// A job event that matches no wait is listed until one is bound to the job. Its replay then ends the wait, once.
+// A job event that matches no wait is listed until one is bound to the job. Its replay then ends
+// the wait, once.
 func TestAJobEventIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -120,8 +120,8 @@ func via(r *resource) []string {
 	return nil
 }
 
-// A stack with a key runs as others do, which the other tests of it show, and its resources have the key. The emulator does not keep
-// the keys of tables and buckets.
+// A stack with a key runs as others do, which the other tests of it show, and its resources have
+// the key. The emulator does not keep the keys of tables and buckets.
 func TestAStackWithAKey(t *testing.T) {
 	t.Parallel()
 	s, config := hasty.get(t), emulator.Config(t)

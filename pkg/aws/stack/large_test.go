@@ -36,8 +36,8 @@ steps:
 outputMappings: [{target: again, source: $local.again}]
 `
 
-// A value of 2 MB is the input of an execution, the output of a Lambda function and the input of a later one. The
-// bucket has it encrypted, and the history shows each event.
+// A value of 2 MB is the input of an execution, the output of a Lambda function and the input of a
+// later one. The bucket has it encrypted, and the history shows each event.
 func TestALargeValueOnTheStack(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)

@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 )
 
-// deadLetters runs a command on the dead letters of job events, and returns those that it prints of an event.
+// deadLetters runs a command on the dead letters of job events, and returns those that it prints of
+// an event.
 func (s stack) deadLetters(t *testing.T, event string, args ...string) (about []target.Letter) {
 	t.Helper()
 	got := s.do(t, append([]string{"dead-letters", args[0], "--queue", "JobDeadLetters", "--json"}, args[1:]...)...)
@@ -27,7 +28,8 @@ func (s stack) deadLetters(t *testing.T, event string, args ...string) (about []
 	return about
 }
 
-// A dead letter is listed as often as the user likes. Replayed, it does what it was sent for; dropped, it is gone.
+// A dead letter is listed as often as the user likes. Replayed, it does what it was sent for;
+// dropped, it is gone.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -24,12 +24,14 @@ import (
 type machineCase struct {
 	Name  string          `json:"name"`
 	Input json.RawMessage `json:"input"`
-	// Answer is what is posted to the callback URL, and Rejection the failure; nil for a machine that asks no person.
+	// Answer is what is posted to the callback URL, and Rejection the failure; nil for a machine
+	// that asks no person.
 	Answer    json.RawMessage `json:"answer"`
 	Rejection json.RawMessage `json:"rejection"`
 	Status    string          `json:"status"`
 	Output    json.RawMessage `json:"output"` // has "JOB" where the id of a simulated job stands
-	// Transitions is how many states the execution enters, which is what Step Functions charges for.
+	// Transitions is how many states the execution enters, which is what Step Functions charges
+	// for.
 	Transitions int `json:"transitions"`
 }
 
@@ -130,7 +132,8 @@ func (s stack) answerQuestion(t *testing.T, box mailbox, c machineCase) {
 	}
 }
 
-// askBefore gives the function that asks the code of before.py, and a function in the place of sfn-callback-urls.
+// askBefore gives the function that asks the code of before.py, and a function in the place of
+// sfn-callback-urls.
 func (s stack) askBefore(t *testing.T, folder string) {
 	t.Helper()
 	client, asking, creating := lambda.NewFromConfig(emulator.Config(t)), s.name+"-approve", s.name+"-create-urls"
@@ -175,7 +178,8 @@ func zipped(t *testing.T, name, file string) []byte {
 	return code
 }
 
-// answerByAction does what the URL of an action does: it sends the action's outcome to Step Functions.
+// answerByAction does what the URL of an action does: it sends the action's outcome to Step
+// Functions.
 func answerByAction(t *testing.T, box mailbox, c machineCase) {
 	t.Helper()
 	urls := question[map[string]string](t, box, c)

@@ -14,7 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/telemetry"
 )
 
-// The command of the page about metrics adds an alarm of the metric that the functions of the stack write, as its own alarms are.
+// The command of the page about metrics adds an alarm of the metric that the functions of the stack
+// write, as its own alarms are.
 func TestAlarmOfTheMetricsPage(t *testing.T) {
 	t.Parallel()
 	s, client := standard.get(t), watch(t)

@@ -29,7 +29,8 @@ func makeToldQueue(t *testing.T, s stack) (client *sqs.Client, url string) {
 
 // rules: NO-1 NO-7
 //
-// The target of an execution on a stack is told of its wait, again by rearm, and of its end. A target that the stack does not list is rejected.
+// The target of an execution on a stack is told of its wait, again by rearm, and of its end. A
+// target that the stack does not list is rejected.
 func TestAQueueIsNotified(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

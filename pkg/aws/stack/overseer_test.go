@@ -147,8 +147,8 @@ func (o *overseer) judge(v *victim, gap told) bool {
 	return false
 }
 
-// mournOthers counts the processes that worked on v and no longer exist, though no test killed them: those whose time limit ran
-// out on a slow machine.
+// mournOthers counts the processes that worked on v and no longer exist, though no test killed
+// them: those whose time limit ran out on a slow machine.
 func (o *overseer) mournOthers(v *victim) {
 	for process, work := range o.at {
 		if work[v] && !o.dead[process] && !lives(process) {

@@ -15,8 +15,9 @@ const (
 	aKey      = "arn:aws:kms:eu-west-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef"
 )
 
-// examples are values that the pattern of a parameter accepts and rejects, by the name of the parameter. A value that a pattern
-// rejects fails before the deployment changes anything; others fail in the middle of it, or at run time.
+// examples are values that the pattern of a parameter accepts and rejects, by the name of the
+// parameter. A value that a pattern rejects fails before the deployment changes anything; others
+// fail in the middle of it, or at run time.
 var examples = map[string]struct{ accepted, rejected []string }{
 	"FunctionNames": {
 		[]string{"", "Greet=greet", "orders/Greet=" + aFunction + ":live, Bill=bill"},
@@ -88,7 +89,8 @@ var examples = map[string]struct{ accepted, rejected []string }{
 		[]string{"", aSecret, aQueue, "arn:aws-cn:events:cn-north-1:123456789012:event-bus/default"},
 		[]string{"https://example.com/hooks", "orders", aQueue + "*", aQueue + "," + aQueue, aFunction},
 	},
-	// The role that sends notices may send to each of them: a pattern would also allow the queues of the stack itself.
+	// The role that sends notices may send to each of them: a pattern would also allow the queues
+	// of the stack itself.
 	"NotifyTargets": {
 		[]string{
 			"", aQueue, aQueue + "," + aQueue, aQueue + ".fifo", "arn:aws-us-gov:sns:us-gov-west-1:123456789012:a_b",

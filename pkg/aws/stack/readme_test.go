@@ -61,7 +61,8 @@ func session(commands []shown) string {
 
 var ended = regexp.MustCompile(`(?m)^--- ended with (\d+)\n`)
 
-// TestReadme runs the README's section on AWS, from `make stack` to `make destroy`, and before the end what the guides show for a stack.
+// TestReadme runs the README's section on AWS, from `make stack` to `make destroy`, and before the
+// end what the guides show for a stack.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	standard.get(t) // the program is built then, and no other build runs at the same time

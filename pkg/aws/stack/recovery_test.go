@@ -67,7 +67,8 @@ func TestDeadLettersOfThePage(t *testing.T) {
 	s.awaitQuiet(t, "JobQueue")
 }
 
-// The commands of the page rearm several executions, whose wakes are sent in a batch, as the emulator of `make stack` allows them.
+// The commands of the page rearm several executions, whose wakes are sent in a batch, as the
+// emulator of `make stack` allows them.
 func TestRearmOfThePage(t *testing.T) {
 	t.Parallel()
 	s := alone(t)
@@ -90,7 +91,8 @@ func TestRearmOfThePage(t *testing.T) {
 
 const deletedQueue = "A deleted queue or function"
 
-// The commands of the page find a queue that was deleted, and create it again with the attributes that it had.
+// The commands of the page find a queue that was deleted, and create it again with the attributes
+// that it had.
 func TestDeletedQueueOfThePage(t *testing.T) {
 	t.Parallel()
 	s, dir := alone(t), t.TempDir()

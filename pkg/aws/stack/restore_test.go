@@ -136,7 +136,8 @@ func (s stack) commandsOf(t *testing.T, page, title string) (commands []shown) {
 	return commands
 }
 
-// operate runs commands of the page in one shell, whose folder is dir. Each must succeed. It returns what they print.
+// operate runs commands of the page in one shell, whose folder is dir. Each must succeed. It
+// returns what they print.
 func (s stack) operate(t *testing.T, dir string, commands ...shown) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
@@ -226,7 +227,8 @@ func (s stack) notice(t *testing.T, queues *sqs.Client, url, execution string) (
 	return aws.ToString(message.MessageAttributes["webhook-id"].StringValue)
 }
 
-// A loss is a stack that loses what it has stored since a backup, and everything else. Calls are by their keys.
+// A loss is a stack that loses what it has stored since a backup, and everything else. Calls are by
+// their keys.
 type loss struct {
 	stack
 
@@ -371,9 +373,10 @@ func (l *loss) checkCalls(t *testing.T) {
 	}
 }
 
-// Executions, and the wait of a state machine of Step Functions, go on from a backup after both tables, all messages and all
-// schedules are lost, by the commands of the page about recovery. What happened between the backup and the loss happens again with
-// the same keys and tokens, and nothing else does.
+// Executions, and the wait of a state machine of Step Functions, go on from a backup after both
+// tables, all messages and all schedules are lost, by the commands of the page about recovery. What
+// happened between the backup and the loss happens again with the same keys and tokens, and nothing
+// else does.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	if !*faults {

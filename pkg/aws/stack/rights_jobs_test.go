@@ -208,8 +208,8 @@ func reports2019(x trial) error {
 	return x.succeeds(vendorCall{"ReportTaskSucceeded", map[string]any{"TaskToken": path.Base(callback.Path), "Output": "{}"}})
 }
 
-// delivered is answered when the task runner has handed over the outcome of the trial's wait. Late deliveries of other trials do not
-// count.
+// delivered is answered when the task runner has handed over the outcome of the trial's wait. Late
+// deliveries of other trials do not count.
 func (x trial) delivered() <-chan error {
 	x.Helper()
 	hash := sha256.Sum256([]byte(string(resume.RecipientStepFunctions) + "\x00" + x.theirToken()))
@@ -284,7 +284,8 @@ func polls(x trial) error {
 	return pollsCallback(x, time.Now().Add(time.Hour), time.Time{})
 }
 
-// sleepsUntilDeadline sends the poll of a callback that comes long before the deadline, which is scheduled.
+// sleepsUntilDeadline sends the poll of a callback that comes long before the deadline, which is
+// scheduled.
 func sleepsUntilDeadline(x trial) error {
 	deadline := time.Now().Add(time.Hour).Truncate(time.Second)
 	if err := pollsCallback(x, deadline, deadline); err != nil {

@@ -332,7 +332,8 @@ func publishes(x trial) error {
 	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), `"ended":"Succeeded"`, `"outcome":"done"`))
 }
 
-// notifies waits until the task runner has tried to reach a target, for which it had to read the secret.
+// notifies waits until the task runner has tried to reach a target, for which it had to read the
+// secret.
 func notifies(x trial) error {
 	name := x.execution()
 	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", "https://hook.invalid/hook"); err != nil {

@@ -24,7 +24,8 @@ import (
 // listedAccounts are the account of the stack, and those in JobAccounts.
 const listedAccounts = `!Split [",", !If [HasJobAccounts, !Join [",", [!Ref AWS::AccountId, !Join [",", !Ref JobAccounts]]], !Ref AWS::AccountId]]`
 
-// generated are the parts of the template that are made of the table of kinds, by what stands after "# generated: ".
+// generated are the parts of the template that are made of the table of kinds, by what stands after
+// "# generated: ".
 func generated() map[string][]string {
 	var types, rules, arns, starts []string
 	for _, kind := range jobs.Kinds() {
@@ -45,7 +46,8 @@ func generated() map[string][]string {
 	}
 }
 
-// startActions returns the actions of IAM that start jobs of a kind. Messages to queues have a statement of their own.
+// startActions returns the actions of IAM that start jobs of a kind. Messages to queues have a
+// statement of their own.
 func startActions(kind jobs.Kind) []string {
 	var actions []string
 	for _, s := range kind.StartStatements("", "us-east-1") {
@@ -100,7 +102,8 @@ func flowOf(text json.RawMessage) string {
 // blockForm matches the lines of a generated part.
 var blockForm = regexp.MustCompile(`(?s)( *)# generated: ([^\n]+)\n(.*?) *# generated: end\n`)
 
-// The parts of the template that tell kinds of jobs are those of the table. A new kind changes them with -update.
+// The parts of the template that tell kinds of jobs are those of the table. A new kind changes them
+// with -update.
 func TestTheTemplateHasTheRulesOfTheTable(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join(root, "template.yaml"))
@@ -131,8 +134,9 @@ func TestTheTemplateHasTheRulesOfTheTable(t *testing.T) {
 	}
 }
 
-// A rule is off unless a parameter switches it on, is of the default bus, the only one that AWS's services know, unless its
-// source is the user's own, and its events go to the queue or, if they cannot, to the dead letters.
+// A rule is off unless a parameter switches it on, is of the default bus, the only one that AWS's
+// services know, unless its source is the user's own, and its events go to the queue or, if they
+// cannot, to the dead letters.
 func TestRulesSendToTheQueue(t *testing.T) {
 	t.Parallel()
 	rules := 0
@@ -178,7 +182,8 @@ func TestRulesReadAsTheTable(t *testing.T) {
 	}
 }
 
-// EventBridge matches the events of the kinds' folders as the table says: ends match one rule, and others none.
+// EventBridge matches the events of the kinds' folders as the table says: ends match one rule, and
+// others none.
 func TestEventBridgeMatchesTheRules(t *testing.T) {
 	t.Parallel()
 	client := eventbridge.NewFromConfig(emulator.Config(t))

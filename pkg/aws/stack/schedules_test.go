@@ -14,8 +14,9 @@ import (
 	"github.com/waitless/waitless/pkg/cli"
 )
 
-// The vendor's client makes a schedule of EventBridge Scheduler. The emulator never fires, so the test puts into the queue
-// what Scheduler would, twice: one execution starts. The message without the nonce of the schedule starts none.
+// The vendor's client makes a schedule of EventBridge Scheduler. The emulator never fires, so the
+// test puts into the queue what Scheduler would, twice: one execution starts. The message without
+// the nonce of the schedule starts none.
 func TestSchedules(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -17,7 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/cli"
 )
 
-// sfnEndpoint returns the endpoint of the API of Step Functions over flows. The emulator has no TLS.
+// sfnEndpoint returns the endpoint of the API of Step Functions over flows. The emulator has no
+// TLS.
 func (s stack) sfnEndpoint() string {
 	return strings.Replace(s.outputs["CallbackEndpoint"], "https:", "http:", 1) + "/sfn"
 }
@@ -27,7 +28,8 @@ func sfnARN(words ...string) *string {
 	return aws.String("arn:aws:states:" + emulator.Region + ":" + emulator.Account + ":" + strings.Join(words, ":"))
 }
 
-// The AWS CLI starts an execution on a stack, reports to the step that waits, and reads what happened.
+// The AWS CLI starts an execution on a stack, reports to the step that waits, and reads what
+// happened.
 func TestTheAWSCLI(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
@@ -86,7 +88,8 @@ func (x trial) sfnClient() *sfn.Client {
 	})
 }
 
-// managesSfn puts a flow and lists its executions by the API of Step Functions, or starts one of that name.
+// managesSfn puts a flow and lists its executions by the API of Step Functions, or starts one of
+// that name.
 func managesSfn(execution string) func(trial) error {
 	return func(x trial) error {
 		if err := x.await(x.begin(cli.ExitSucceeded, "flows", "put", x.flow(passes))); err != nil {

@@ -59,7 +59,8 @@ type deployment struct {
 	// prepare makes what is needed before, and returns the parameters that name
 	// it; nil for nothing.
 	prepare func(ctx context.Context, config aws.Config, name string) (parameters []string, err error)
-	// withoutTLS lets the stack keep large values: the emulator has no TLS, which the policy of the bucket requires.
+	// withoutTLS lets the stack keep large values: the emulator has no TLS, which the policy of the
+	// bucket requires.
 	withoutTLS bool
 	// build makes what is deployed and answers its template.
 	build func() (template string, err error)

@@ -39,7 +39,8 @@ type stoppedFlow struct {
 	job    jobs.StartResult
 }
 
-// stopFlow stops an execution that waits for an execution of a new state machine of that name, which ends in an hour by itself.
+// stopFlow stops an execution that waits for an execution of a new state machine of that name,
+// which ends in an hour by itself.
 func (s stack) stopFlow(t *testing.T, machine, flow string) stoppedFlow {
 	t.Helper()
 	client := sfn.NewFromConfig(emulator.Config(t))
@@ -79,15 +80,16 @@ func (f stoppedFlow) await(t *testing.T, want types.ExecutionStatus) {
 	soon(t, "the stop of the job", func() (_ struct{}, ok bool) { return struct{}{}, f.status(t) == want })
 }
 
-// The job of a step with `stopJob: true` is stopped after its execution was, with the rights that `jobs iam` prints as stop.
+// The job of a step with `stopJob: true` is stopped after its execution was, with the rights that
+// `jobs iam` prints as stop.
 func TestAStoppedExecutionStopsItsJob(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
 	s.stopFlow(t, stoppable(s.name), "stops-job").await(t, types.ExecutionStatusAborted)
 }
 
-// Without the right the execution stops all the same. The refusal is logged and counted, and a later poll stops the job once the
-// right is there.
+// Without the right the execution stops all the same. The refusal is logged and counted, and a
+// later poll stops the job once the right is there.
 func TestAStopWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -24,8 +24,8 @@ import (
 // stackTag is a tag of each stack, as `sam deploy --tags` sets it.
 const stackTag = "team=flows"
 
-// The tags of a stack reach its resources. The emulator does not pass them to buckets, rules, dashboards and event source mappings;
-// TestTypesWithoutTags says that AWS does.
+// The tags of a stack reach its resources. The emulator does not pass them to buckets, rules,
+// dashboards and event source mappings; TestTypesWithoutTags says that AWS does.
 func TestStackTags(t *testing.T) {
 	t.Parallel()
 	s, config := hasty.get(t), emulator.Config(t)
@@ -73,7 +73,8 @@ func TestStackTags(t *testing.T) {
 	}
 }
 
-// Resources of all other types have the tags of the stack: the schemas of CloudFormation say which types can have some.
+// Resources of all other types have the tags of the stack: the schemas of CloudFormation say which
+// types can have some.
 func TestTypesWithoutTags(t *testing.T) {
 	t.Parallel()
 	want := []string{ // as the page of parameters says

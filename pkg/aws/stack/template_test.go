@@ -106,7 +106,8 @@ func keys(node *yaml.Node) []string {
 	return all
 }
 
-// A source names variables, and calls parts that do: methods of package parts, which end at the margin.
+// A source names variables, and calls parts that do: methods of package parts, which end at the
+// margin.
 var (
 	variableName = regexp.MustCompile(`"(WAITLESS_[A-Z_]+)"`)
 	partCall     = regexp.MustCompile(`\bp\.([A-Z]\w+)\(`)
@@ -145,7 +146,8 @@ func variablesIn(source []byte, methods map[string][]byte) (names []string) {
 	return names
 }
 
-// A function reads the variables that the template sets, and beside them only those that Lambda sets.
+// A function reads the variables that the template sets, and beside them only those that Lambda
+// sets.
 func TestEnvironmentNames(t *testing.T) {
 	t.Parallel()
 	functions := 0
@@ -249,8 +251,8 @@ func TestLargeValuesExpire(t *testing.T) {
 	}
 }
 
-// A wake that is redelivered while its worker still runs has two workers. Rules compare texts alone, so the rule of the
-// default time limit names each shorter visibility.
+// A wake that is redelivered while its worker still runs has two workers. Rules compare texts
+// alone, so the rule of the default time limit names each shorter visibility.
 func TestWakesAreInvisibleForTheTimeLimit(t *testing.T) {
 	t.Parallel()
 	read := readTemplate(t)
@@ -317,7 +319,8 @@ func statementsOf(id string, r resource) []statement {
 	return all
 }
 
-// Names of timers begin with a hexadecimal digit or "poll-", those of a flow's schedules with "schedule-".
+// Names of timers begin with a hexadecimal digit or "poll-", those of a flow's schedules with
+// "schedule-".
 func TestAPIsChangeNoTimers(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"ApiRole", "FnfRole"} {
@@ -359,8 +362,9 @@ func texts(node *yaml.Node) []string {
 	return all
 }
 
-// bounded are the resources that may end with a wildcard: functions and the janitor's schedule of the stack, schedules of its group,
-// objects of its bucket, what its tables and APIs have, and the versions of named functions.
+// bounded are the resources that may end with a wildcard: functions and the janitor's schedule of
+// the stack, schedules of its group, objects of its bucket, what its tables and APIs have, and the
+// versions of named functions.
 var bounded = regexp.MustCompile(`(:function:\$\{AWS::StackName\}([-_]|-\w+:)|:schedule/\$\{Timers\}/((schedule|poll)-)?|` +
 	`^\$\{ValuesBucket\.Arn\}/|^\$\{Arns\}:` +
 	`|:schedule/default/\$\{AWS::StackName\}-|::/apis/\$\{(Management|Callback)Api\}/|^\$\{(Log|Waits)Table\.Arn\}/)\*$` +
@@ -375,7 +379,8 @@ var attachedTo = map[string]string{
 	"DeploymentRole": "AWSCodeDeployRoleForLambda", // shifts the aliases and reads the alarms
 }
 
-// attachedParameter is the parameter whose policies a role gets if there are any, or the name of its one policy of AWS.
+// attachedParameter is the parameter whose policies a role gets if there are any, or the name of
+// its one policy of AWS.
 func attachedParameter(node *yaml.Node) string {
 	if node == nil {
 		return ""
@@ -496,8 +501,8 @@ func TestParametersAreDocumented(t *testing.T) {
 	}
 }
 
-// A parameter of a template never has NoEcho: `sam deploy --guided` cannot leave such a parameter empty. Secrets are given by
-// their ARNs.
+// A parameter of a template never has NoEcho: `sam deploy --guided` cannot leave such a parameter
+// empty. Secrets are given by their ARNs.
 func TestNoParameterHasNoEcho(t *testing.T) {
 	t.Parallel()
 	samples, err := filepath.Glob(filepath.Join(root, "events", "*", "template.yaml"))

@@ -51,8 +51,9 @@ func (s stack) subscribe(t *testing.T, topic string) {
 	}
 }
 
-// TestNotificationsOfJobTopic: a notification of JobTopic notes the end of a job. One of another topic does not get into the queue,
-// and a raw message, which does not say where it comes from, is discarded.
+// TestNotificationsOfJobTopic: a notification of JobTopic notes the end of a job. One of another
+// topic does not get into the queue, and a raw message, which does not say where it comes from, is
+// discarded.
 func TestNotificationsOfJobTopic(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -40,7 +40,8 @@ func TestTracesAreOffByDefault(t *testing.T) {
 	}
 }
 
-// xrayRights counts the actions of X-Ray below a node, and those that are inside of the condition HasTraces.
+// xrayRights counts the actions of X-Ray below a node, and those that are inside of the condition
+// HasTraces.
 func xrayRights(node *yaml.Node, isTraced bool) (all, conditional int) {
 	if len(node.Value) > 5 && node.Value[:5] == "xray:" {
 		if isTraced {

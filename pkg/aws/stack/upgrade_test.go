@@ -29,7 +29,8 @@ func newUpgraded(name string) deployment {
 	return deployment{name: name, parameters: []string{"LongestDelay=30", "WakeVisibility=30", "NotifyTargets=" + toldQueue(name)}, build: shipped}
 }
 
-// changing are the functions of a stack with what each release has for them: zip files, by logical ids.
+// changing are the functions of a stack with what each release has for them: zip files, by logical
+// ids.
 type changing struct {
 	stack
 	old, tree map[string][]byte
@@ -130,7 +131,8 @@ type travel struct {
 	tokens []string // its own, and that of its sub-flow
 }
 
-// begin starts an execution, and waits until it and its sub-flow wait for callbacks. Its lanes and its poll wait for their timers.
+// begin starts an execution, and waits until it and its sub-flow wait for callbacks. Its lanes and
+// its poll wait for their timers.
 func (c *changing) begin(t *testing.T, name string) travel {
 	t.Helper()
 	flows, input := releasetest.Flows("."), releasetest.Input(name)
@@ -202,7 +204,8 @@ func (c *changing) windows() (all []string) {
 	return all
 }
 
-// checkEchoes: each call was made, and again only if a change killed its worker: at most once for each change.
+// checkEchoes: each call was made, and again only if a change killed its worker: at most once for
+// each change.
 func (c *changing) checkEchoes(t *testing.T, want int) {
 	t.Helper()
 	calls := c.echoes(t)
@@ -248,8 +251,9 @@ func awaitEnds(t *testing.T, client *sqs.Client, url string, want map[string]boo
 	}
 }
 
-// The functions of the recorded release and of the tree share queues and tables: each kind of function changes while executions
-// are in flight, back and forward. Nothing is lost, no history has a step twice, and no call is made twice without a kill.
+// The functions of the recorded release and of the tree share queues and tables: each kind of
+// function changes while executions are in flight, back and forward. Nothing is lost, no history
+// has a step twice, and no call is made twice without a kill.
 func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 	t.Parallel()
 	if !*faults {

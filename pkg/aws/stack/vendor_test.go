@@ -144,7 +144,8 @@ type vendorCall struct {
 	parameters map[string]any
 }
 
-// vendor makes calls, and returns a line about each: the response, or the code and the status of an error.
+// vendor makes calls, and returns a line about each: the response, or the code and the status of an
+// error.
 func (s stack) vendor(t *testing.T, calls ...vendorCall) []string {
 	t.Helper()
 	var input strings.Builder
@@ -156,7 +157,8 @@ func (s stack) vendor(t *testing.T, calls ...vendorCall) []string {
 	return strings.Split(strings.TrimSpace(vendorProgram(t, s.named(t), fnfSecret, input.String(), "calls.py")), "\n")
 }
 
-// The end of an execution is the outcome of the task with whose token the vendor's client started it.
+// The end of an execution is the outcome of the task with whose token the vendor's client started
+// it.
 func TestTheVendorsClientStartsAReport(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)

@@ -125,10 +125,12 @@ func describing(kind jobs.Kind) []jobs.Statement {
 	return kind.DescribeStatements(emulator.Account, emulator.Region)
 }
 
-// stoppable begins the names of the state machines whose executions the stack of that name may stop.
+// stoppable begins the names of the state machines whose executions the stack of that name may
+// stop.
 func stoppable(name string) string { return name + "-stoppable" }
 
-// describingAndStopping are the statements of DescribePolicies, with what `jobs iam sfn-execution --resource ARN` prints for stop.
+// describingAndStopping are the statements of DescribePolicies, with what `jobs iam sfn-execution
+// --resource ARN` prints for stop.
 func describingAndStopping(name string) func(jobs.Kind) []jobs.Statement {
 	executions := "arn:aws:states:" + emulator.Region + ":" + emulator.Account + ":execution:" + stoppable(name) + "*"
 	return func(kind jobs.Kind) []jobs.Statement {

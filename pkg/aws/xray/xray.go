@@ -1,4 +1,5 @@
-// Package xray sends spans to AWS X-Ray, at its endpoint for OTLP. It needs no client of the service.
+// Package xray sends spans to AWS X-Ray, at its endpoint for OTLP. It needs no client of the
+// service.
 //
 // This package may change between releases.
 package xray
@@ -62,7 +63,8 @@ func New(config aws.Config, url, stack string, metrics *telemetry.Batch, log *sl
 	}}
 }
 
-// Flush sends the spans of an invocation before its end. Spans that its time does not last for wait for the next one.
+// Flush sends the spans of an invocation before its end. Spans that its time does not last for wait
+// for the next one.
 func (s *Spans) Flush(ctx context.Context) {
 	limit := flushTime
 	if deadline, ok := ctx.Deadline(); ok {

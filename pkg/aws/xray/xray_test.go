@@ -28,8 +28,8 @@ import (
 
 const region, secret = "eu-west-1", "a secret of AWS"
 
-// endpoint stands for X-Ray: it computes the signature anew, decodes the spans with the library of the collector, and holds them
-// against the documented limits of the endpoint.
+// endpoint stands for X-Ray: it computes the signature anew, decodes the spans with the library of
+// the collector, and holds them against the documented limits of the endpoint.
 type endpoint struct {
 	t        *testing.T
 	spans    []string
@@ -86,7 +86,8 @@ func (e *endpoint) keep(request ptraceotlp.ExportRequest) {
 	}
 }
 
-// signature computes the signature of a request with Signature Version 4, from the documentation of AWS.
+// signature computes the signature of a request with Signature Version 4, from the documentation of
+// AWS.
 func signature(r *http.Request, body []byte) string {
 	_, signed, _ := strings.Cut(r.Header.Get("Authorization"), "SignedHeaders=")
 	signed, _, _ = strings.Cut(signed, ",")

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Requests that wait take the turns of no others, though they have more connections than there are turns.
+// Requests that wait take the turns of no others, though they have more connections than there are
+// turns.
 func TestWaitingRequestsLeaveTheirTurns(t *testing.T) {
 	t.Parallel()
 	const waiting = maxAtWork + 50

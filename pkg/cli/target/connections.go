@@ -13,10 +13,10 @@ import (
 // A listener has at most so many connections, as the operating system allows.
 const fewConnections, mostConnections = 64, 1 << 14
 
-// connections is a listener with a limit of open connections. A connection is idle from its begin, and
-// after each response, until a handler has its next request. At the limit, a new connection closes the
-// connection that has been idle for longest, so clients that connect and send nothing keep no others out.
-// If no connection is idle, new ones queue.
+// connections is a listener with a limit of open connections. A connection is idle from its begin,
+// and after each response, until a handler has its next request. At the limit, a new connection
+// closes the connection that has been idle for longest, so clients that connect and send nothing
+// keep no others out. If no connection is idle, new ones queue.
 type connections struct {
 	net.Listener
 
@@ -102,7 +102,8 @@ func (c *connection) forget() {
 	c.of.changed.Signal()
 }
 
-// begin notes that a handler has a request of the connection. It reports whether the connection is still open.
+// begin notes that a handler has a request of the connection. It reports whether the connection is
+// still open.
 func (c *connection) begin() bool {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
@@ -116,8 +117,9 @@ func (c *connection) begin() bool {
 	return true
 }
 
-// end notes that the handler has returned. The connection becomes idle once its response is sent. If the client has not
-// sent its whole request, the server reads the rest before it responds, so the connection becomes idle at once.
+// end notes that the handler has returned. The connection becomes idle once its response is sent.
+// If the client has not sent its whole request, the server reads the rest before it responds, so
+// the connection becomes idle at once.
 func (c *connection) end(isWhole bool) {
 	c.of.mu.Lock()
 	if c.waits {
@@ -167,7 +169,8 @@ func withConnection(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, conn)
 }
 
-// notingRequests returns a handler that keeps the connections with a request in next from being idle.
+// notingRequests returns a handler that keeps the connections with a request in next from being
+// idle.
 func notingRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {
@@ -182,8 +185,9 @@ func notingRequests(next http.Handler) http.Handler {
 	})
 }
 
-// MayWait reports whether a request may wait for an event or an end. Requests that wait have at most half of the
-// connections of a listener. A request counts once, from its first call until its handler returns.
+// MayWait reports whether a request may wait for an event or an end. Requests that wait have at
+// most half of the connections of a listener. A request counts once, from its first call until its
+// handler returns.
 func MayWait(ctx context.Context) bool {
 	c, ok := ctx.Value(connectionKey{}).(*connection)
 	if !ok {

@@ -15,7 +15,8 @@ type Health interface {
 	State(ctx context.Context, r Resource) (State, error)
 	// Ages returns the known ages of the oldest messages, by the names of queues.
 	Ages(ctx context.Context, queues []Resource) (map[string]time.Duration, error)
-	// Alarms returns the stack's alarms that are in the state ALARM: their names, each with its description.
+	// Alarms returns the stack's alarms that are in the state ALARM: their names, each with its
+	// description.
 	Alarms(ctx context.Context, stack string) ([]string, error)
 }
 
@@ -25,8 +26,8 @@ type Requests interface {
 	Endpoint() string
 	// Caller returns the ARN of the principal that has the credentials.
 	Caller(ctx context.Context) (string, error)
-	// Skew returns by how much the clock of this machine is ahead of AWS's, as of the latest response. It reports false if
-	// there was none.
+	// Skew returns by how much the clock of this machine is ahead of AWS's, as of the latest
+	// response. It reports false if there was none.
 	Skew() (time.Duration, bool)
 }
 

@@ -35,7 +35,8 @@ func storedEvents(system *local.System) rest.JobEvents {
 	return rest.UnmatchedEvents{Events: system, Record: system.JobRecord, Token: system.TokenRecord, Handle: system.Replay}
 }
 
-// eventLog accepts job events and keeps the latest ones in memory. It implements [rest.JobEvents]: those events have numbers as ids.
+// eventLog accepts job events and keeps the latest ones in memory. It implements [rest.JobEvents]:
+// those events have numbers as ids.
 type eventLog struct {
 	system *local.System
 	stored rest.JobEvents
@@ -90,7 +91,8 @@ func (l *eventLog) sinceMatched(ctx context.Context, events []rest.JobEvent) []r
 	return events
 }
 
-// waitersSince returns the handles of the tokens that wait for the job of an event, or waited for it when it came.
+// waitersSince returns the handles of the tokens that wait for the job of an event, or waited for
+// it when it came.
 func (l *eventLog) waitersSince(ctx context.Context, e rest.JobEvent) (handles []string) {
 	record, err := l.system.JobRecord(ctx, e.Key())
 	if err != nil {

@@ -30,13 +30,13 @@ var ErrNoQueue = errors.New("the queue does not exist")
 type DeadLetters interface {
 	// Queues returns the logical names of the queues, in order.
 	Queues() []string
-	// Receive returns letters of a queue and hides them from others for two minutes. There are none if all are hidden, or there is none.
-	// It returns [ErrNoQueue] if the queue was deleted.
+	// Receive returns letters of a queue and hides them from others for two minutes. There are none
+	// if all are hidden, or there is none. It returns [ErrNoQueue] if the queue was deleted.
 	Receive(ctx context.Context, queue string) ([]Letter, error)
 	// Release has others see letters again that were received.
 	Release(ctx context.Context, letters []Letter) error
-	// Replay sends a letter that was received to the queue that gave it up, and deletes it. It returns [ErrNoQueue] if that queue was
-	// deleted.
+	// Replay sends a letter that was received to the queue that gave it up, and deletes it. It
+	// returns [ErrNoQueue] if that queue was deleted.
 	Replay(ctx context.Context, letter Letter) error
 	// Drop deletes a letter that was received.
 	Drop(ctx context.Context, letter Letter) error

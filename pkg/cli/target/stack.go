@@ -59,8 +59,8 @@ func (o Opener) clientAt(endpoint string, transport http.RoundTripper, interval 
 	return &Client{Client: &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: o.patient(transport)}, Interval: interval}
 }
 
-// openWithKey returns the management API of a `waitless dev --api`, or nil if the user has no key for one
-// or the endpoint is on another machine.
+// openWithKey returns the management API of a `waitless dev --api`, or nil if the user has no key
+// for one or the endpoint is on another machine.
 func (o Opener) openWithKey(endpoint string) (*Client, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -123,7 +123,8 @@ func checkTrusted(base *url.URL, stack string) error {
 	return view.Usage(why, "--endpoint "+base.String()+", if that is right")
 }
 
-// Once returns a client of the API of a stack that sends each request once. The endpoint is an output of the stack.
+// Once returns a client of the API of a stack that sends each request once. The endpoint is an
+// output of the stack.
 func Once(ctx context.Context, account AWS, stack, endpoint string) (*rest.Client, error) {
 	base, err := parseEndpoint(endpoint)
 	if err == nil {
@@ -171,7 +172,8 @@ func Output(ctx context.Context, account AWS, stack, name string) (string, error
 	return outputs[name], nil
 }
 
-// awsError returns the error of a request to AWS. That there are no credentials is a cause of its own.
+// awsError returns the error of a request to AWS. That there are no credentials is a cause of its
+// own.
 func awsError(ctx context.Context, account AWS, err error) error {
 	if missing := account.Credentials(ctx); missing != nil {
 		return noCredentials(missing)
@@ -186,7 +188,8 @@ func noCredentials(err error) error {
 // IsLoopback reports whether the host is a loopback address.
 func IsLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
-// gatewayHost matches a host of API Gateway, which names its region. API Gateway rejects unsigned requests.
+// gatewayHost matches a host of API Gateway, which names its region. API Gateway rejects unsigned
+// requests.
 var gatewayHost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\.execute-api\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?$`)
 })
@@ -194,8 +197,8 @@ var gatewayHost = sync.OnceValue(func() *regexp.Regexp {
 // IsGateway reports whether the host is one of API Gateway.
 func IsGateway(host string) bool { return gatewayHost().MatchString(host) }
 
-// sign returns a transport that signs requests for the API at base. An API elsewhere than on AWS may do
-// without a signature if there are no credentials.
+// sign returns a transport that signs requests for the API at base. An API elsewhere than on AWS
+// may do without a signature if there are no credentials.
 func sign(ctx context.Context, account AWS, base *url.URL) (http.RoundTripper, error) {
 	region, gateway := account.Region(), gatewayHost().FindStringSubmatch(base.Hostname())
 	if gateway != nil {
@@ -230,8 +233,8 @@ func plain() http.RoundTripper {
 	return transport
 }
 
-// Requests to a stack that change nothing are tried again for about half a minute: to follow an execution takes
-// many, and a gateway fails now and then.
+// Requests to a stack that change nothing are tried again for about half a minute: to follow an
+// execution takes many, and a gateway fails now and then.
 const (
 	stackTries     = 6 // more than the first one
 	stackPause     = 500 * time.Millisecond
@@ -253,7 +256,8 @@ func (o Opener) patient(transport http.RoundTripper) *http.Client {
 	return clientWith(&retryablehttp.RoundTripper{Client: client})
 }
 
-// mayRetry implements [retryablehttp.CheckRetry]. Only reading is repeated. A refused connection rarely recovers soon.
+// mayRetry implements [retryablehttp.CheckRetry]. Only reading is repeated. A refused connection
+// rarely recovers soon.
 func mayRetry(ctx context.Context, response *http.Response, err error) (bool, error) {
 	var failed *url.Error
 	switch {

@@ -30,8 +30,8 @@ const socketName = "socket"
 const (
 	// storeInterval is short because a request to a store on this machine is cheap.
 	storeInterval = 200 * time.Millisecond
-	// storeWait is for how many seconds a request waits for news. It is shorter than the time after which the
-	// process that holds the store is held to be stuck.
+	// storeWait is for how many seconds a request waits for news. It is shorter than the time after
+	// which the process that holds the store is held to be stuck.
 	storeWait = 5
 )
 
@@ -110,8 +110,9 @@ func ClientOf(handler http.Handler) *rest.Client {
 	return &rest.Client{Base: "http://store", HTTP: clientWith(inProcess{handler})}
 }
 
-// Follow opens the target at a place for a command that follows an execution. Each request to a store asks the process
-// that holds it then, or the store itself if none does: the end of a process does not end the command.
+// Follow opens the target at a place for a command that follows an execution. Each request to a
+// store asks the process that holds it then, or the store itself if none does: the end of a process
+// does not end the command.
 func (o Opener) Follow(ctx context.Context, p Place) (*Client, error) {
 	if p.OnStack() {
 		return o.openStack(ctx, p)
@@ -121,15 +122,16 @@ func (o Opener) Follow(ctx context.Context, p Place) (*Client, error) {
 	return c, o.checkExists(p)
 }
 
-// follower is the transport of a client that follows an execution in a store. It holds the store only during a request.
+// follower is the transport of a client that follows an execution in a store. It holds the store
+// only during a request.
 type follower struct {
 	Opener
 	dir    string
 	client *Client
 }
 
-// A request to the process that holds the store is sent up to followTries times. When that process ends, the system may
-// close the connection some moments before the socket.
+// A request to the process that holds the store is sent up to followTries times. When that process
+// ends, the system may close the connection some moments before the socket.
 const (
 	followTries = 5
 	followPause = 20 * time.Millisecond
@@ -159,8 +161,8 @@ func (f *follower) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// wholeResponse sends a request and reads the body of its response, so that a process that ends meanwhile is an error
-// of the request.
+// wholeResponse sends a request and reads the body of its response, so that a process that ends
+// meanwhile is an error of the request.
 func wholeResponse(transport http.RoundTripper, r *http.Request) (*http.Response, error) {
 	response, err := transport.RoundTrip(r)
 	if err != nil {

@@ -15,8 +15,8 @@ type heldStore struct{ Stores }
 func (heldStore) Check(string) error { return nil }
 func (heldStore) Holder(string) int  { return 1 }
 
-// When a process ends, the system may close a connection some moments before the socket: before the response, or
-// within it.
+// When a process ends, the system may close a connection some moments before the socket: before the
+// response, or within it.
 func TestFollowerRepeatsRequestsOfLostConnections(t *testing.T) {
 	t.Parallel()
 	for name, sent := range map[string]string{
@@ -63,7 +63,8 @@ func TestFollowerRepeatsRequestsOfLostConnections(t *testing.T) {
 	}
 }
 
-// A process that is killed may leave its socket open for some moments: until a program that it is just starting replaces itself.
+// A process that is killed may leave its socket open for some moments: until a program that it is
+// just starting replaces itself.
 func TestNoDevIsFoundBehindALostConnection(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

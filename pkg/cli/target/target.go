@@ -1,5 +1,6 @@
-// Package target finds where a command works: a store on this machine, the process that holds a store, or a stack on AWS. Each
-// has the same client of the management API. The package also serves that API for the process that holds a store.
+// Package target finds where a command works: a store on this machine, the process that holds a
+// store, or a stack on AWS. Each has the same client of the management API. The package also serves
+// that API for the process that holds a store.
 package target
 
 import (
@@ -65,8 +66,8 @@ type Stores interface {
 	Open(dir string) (Store, error)
 	// Check returns an error if the folder is not a store, or belongs to another user.
 	Check(dir string) error
-	// Inspect returns the format of a store that no process holds, after it has read the store. It changes nothing. Its errors
-	// are as of Open.
+	// Inspect returns the format of a store that no process holds, after it has read the store. It
+	// changes nothing. Its errors are as of Open.
 	Inspect(dir string) (format int, err error)
 	// Holder returns the id of the process that holds the store, or 0.
 	Holder(dir string) int
@@ -125,8 +126,8 @@ const TryRegion = "AWS_REGION=eu-west-1 waitless ..."
 // Client is the management API of a target.
 type Client struct {
 	*rest.Client
-	// News is for how many seconds a request of a command that follows an execution waits for news. On AWS it is 0:
-	// a request that waits would keep a function running.
+	// News is for how many seconds a request of a command that follows an execution waits for news.
+	// On AWS it is 0: a request that waits would keep a function running.
 	News int
 	// Interval is the time between two such requests if the first one brought no news.
 	Interval time.Duration
@@ -135,8 +136,8 @@ type Client struct {
 	close func() error
 }
 
-// Wait waits until it is time for the next request of a command that follows an execution, after one at that time
-// brought no news.
+// Wait waits until it is time for the next request of a command that follows an execution, after
+// one at that time brought no news.
 func (c *Client) Wait(ctx context.Context, asked time.Time) error {
 	if c.Idle {
 		return engine.Sleep(ctx, time.Second) // others are to open the store at once
@@ -164,7 +165,8 @@ type Opener struct {
 	Local func() (local.Config, error)
 	// HolderPatience is the time limit of a request to the process that holds a store.
 	HolderPatience time.Duration
-	// Pause returns how long to wait before a request to a stack is tried again; nil means longer each time.
+	// Pause returns how long to wait before a request to a stack is tried again; nil means longer
+	// each time.
 	Pause func(try int) time.Duration
 }
 

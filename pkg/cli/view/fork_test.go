@@ -38,7 +38,8 @@ steps:
                     steps: [{type: fail, name: Bad, error: Unlucky, cause: why}]
 `
 
-// runFork runs the flow over a list of numbers from 0 on and returns what a view shows and the history.
+// runFork runs the flow over a list of numbers from 0 on and returns what a view shows and the
+// history.
 func runFork(t *testing.T, items int, observer engine.Observer) (machine.State, []machine.Event) {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
@@ -101,7 +102,8 @@ func TestPlainViewOfManyIterations(t *testing.T) {
 	}
 }
 
-// A failure is shown in each iteration, and the end of the execution names the step and the iteration.
+// A failure is shown in each iteration, and the end of the execution names the step and the
+// iteration.
 func TestFailedIterationIsNamed(t *testing.T) {
 	t.Parallel()
 	out := &bytes.Buffer{}

@@ -63,8 +63,8 @@ func frame(p *progress, now time.Time, width, height int) []line {
 	return lines
 }
 
-// shown returns the steps of a frame with so much room: the steps around the one where something happens. At the end, the steps
-// that failed go before them, and then the steps around these.
+// shown returns the steps of a frame with so much room: the steps around the one where something
+// happens. At the end, the steps that failed go before them, and then the steps around these.
 func (p *progress) shown(room int) (steps []int) {
 	var parents, window []int
 	for i := range p.steps {

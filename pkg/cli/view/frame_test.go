@@ -210,7 +210,8 @@ func TestFramesShowTheCurrentStep(t *testing.T) {
 	}
 }
 
-// The last frame shows the steps that failed, below the steps around them, however far they are from the last one.
+// The last frame shows the steps that failed, below the steps around them, however far they are
+// from the last one.
 func TestLastFrameShowsFailedSteps(t *testing.T) {
 	t.Parallel()
 	p := manyProgress(t, 150)

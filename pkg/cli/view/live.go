@@ -70,8 +70,9 @@ func (v *liveView) Close(interrupted bool) {
 	}, false)
 }
 
-// update changes the progress and draws it over the last frame. The first change says that there is an
-// execution, so nothing is drawn before it. One of many changes is not drawn if the last frame is young.
+// update changes the progress and draws it over the last frame. The first change says that there is
+// an execution, so nothing is drawn before it. One of many changes is not drawn if the last frame
+// is young.
 func (v *liveView) update(change func(), isOneOfMany bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

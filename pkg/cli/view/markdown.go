@@ -14,8 +14,8 @@ const WidestText = 100
 // markdownLink is a link of a topic to another one.
 var markdownLink = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`) })
 
-// Markdown sets the Markdown of a topic for a terminal: it wraps text, sets the first column of tables
-// beside the others, and keeps code as it is.
+// Markdown sets the Markdown of a topic for a terminal: it wraps text, sets the first column of
+// tables beside the others, and keeps code as it is.
 func Markdown(text string, width int) string {
 	width = min(width, WidestText)
 	var out strings.Builder
@@ -35,7 +35,8 @@ func Markdown(text string, width int) string {
 	return out.String()
 }
 
-// markdownBlocks returns the lines of each block: code, a table, an empty line, a paragraph or an item of a list.
+// markdownBlocks returns the lines of each block: code, a table, an empty line, a paragraph or an
+// item of a list.
 func markdownBlocks(text string) (blocks [][]string) {
 	inCode := false
 	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -63,8 +64,8 @@ func plainMarkdown(text string) string {
 	return strings.ReplaceAll(markdownLink().ReplaceAllString(text, "$1"), "**", "")
 }
 
-// Wrap breaks text at spaces into lines of at most width cells. Each line but the first is indented. A
-// longer word stays whole.
+// Wrap breaks text at spaces into lines of at most width cells. Each line but the first is
+// indented. A longer word stays whole.
 func Wrap(text string, width int, indent string) string {
 	var out strings.Builder
 	used := 0
@@ -84,8 +85,8 @@ func Wrap(text string, width int, indent string) string {
 	return out.String() + "\n"
 }
 
-// markdownTable sets the rows of a table: the first cell, and the others wrapped beside it, or below it
-// if it is long.
+// markdownTable sets the rows of a table: the first cell, and the others wrapped beside it, or
+// below it if it is long.
 func markdownTable(block []string, width int) string {
 	var rows [][]string
 	column := 0

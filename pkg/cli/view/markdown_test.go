@@ -20,8 +20,8 @@ func TestRenderMarkdown(t *testing.T) {
 	}
 }
 
-// No topic has a line that is wider than a terminal, but for code and for words that are longer, alone or
-// beside the first column of a table.
+// No topic has a line that is wider than a terminal, but for code and for words that are longer,
+// alone or beside the first column of a table.
 func TestTopicsFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	for _, topic := range docs.Topics() {

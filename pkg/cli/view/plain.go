@@ -27,7 +27,8 @@ type plainView struct {
 	told  map[string]bool // the causes that lines show whole
 }
 
-// shownIterations is how many iterations of a foreach have lines of their own. Of the others only failures have.
+// shownIterations is how many iterations of a foreach have lines of their own. Of the others only
+// failures have.
 const shownIterations = 10
 
 func (*plainView) Calling(machine.Call, time.Time) {}
@@ -66,7 +67,8 @@ func isFailure(t machine.EventType) bool {
 	return false
 }
 
-// count counts the iterations that ended, and says how many did: 10, 20, ... 100, 200, ... 1000, and all.
+// count counts the iterations that ended, and says how many did: 10, 20, ... 100, 200, ... 1000,
+// and all.
 func (v *plainView) count(state machine.State, e machine.Event) {
 	if e.Step == machine.NoStep {
 		return
@@ -212,8 +214,8 @@ func shortly(v value.Value) string {
 	return v.JSON()
 }
 
-// leadsTo returns the step that a choice leads to, from the events after its exit, or "" at the end of a series and
-// for other steps.
+// leadsTo returns the step that a choice leads to, from the events after its exit, or "" at the end
+// of a series and for other steps.
 func leadsTo(def *flow.Flow, exited machine.Event, after []machine.Event) string {
 	_, isChoice := def.All[exited.Step].Kind.(*flow.Choice)
 	if !isChoice || len(after) == 0 || after[0].Type != machine.StepEntered {
@@ -304,9 +306,9 @@ func EndText(flow *flow.Flow, state machine.State, events []machine.Event, told 
 	return Because(why, cause)
 }
 
-// failedStep returns the step in which the execution's final failure began, "" if there is none, and
-// the cause without it. Earlier failures were caught. Of a failure in a fork the cause names the
-// step.
+// failedStep returns the step in which the execution's final failure began, "" if there is none,
+// and the cause without it. Earlier failures were caught. Of a failure in a fork the cause names
+// the step.
 func failedStep(flow *flow.Flow, cause string, events []machine.Event) (step, why string) {
 	for _, e := range slices.Backward(events) {
 		switch {

@@ -33,8 +33,8 @@ func (p Printer) Result(r Result, asJSON bool) error {
 	return p.Text(Columns(fitted(r.Rows, p.Width())) + r.Text)
 }
 
-// JSON prints an object as indented JSON. It gets the member "schema" with the form and its version, which
-// schema/FORM.json describes; "" is a form of others.
+// JSON prints an object as indented JSON. It gets the member "schema" with the form and its
+// version, which schema/FORM.json describes; "" is a form of others.
 func (p Printer) JSON(form string, v any) error { return p.object(form, v, "  ") }
 
 // JSONLine prints such an object as one line of JSON.
@@ -116,7 +116,8 @@ func shortened(text string, most int) string {
 	return string(runes[:most-most/2-1]) + "…" + string(runes[len(runes)-most/2:])
 }
 
-// Page returns a page of a table. On a terminal its lines are cut at the width, but not within the first columns, which users copy.
+// Page returns a page of a table. On a terminal its lines are cut at the width, but not within the
+// first columns, which users copy.
 func (p Printer) Page(table *Table, rows [][]string, columns int) string {
 	text := table.Page(rows)
 	whole := 0

@@ -83,7 +83,8 @@ func (p *progress) outermost(step int) int {
 	return step
 }
 
-// inForeach reports whether a step is in a foreach, so that several of its attempts may run at once.
+// inForeach reports whether a step is in a foreach, so that several of its attempts may run at
+// once.
 func (p *progress) inForeach(step int) bool {
 	return slices.ContainsFunc(machine.ForksAround(p.flow.All[step]), func(fork *flow.Step) bool {
 		_, is := fork.Kind.(*flow.Foreach)
@@ -91,7 +92,8 @@ func (p *progress) inForeach(step int) bool {
 	})
 }
 
-// callOf returns the latest call of a step that began after the last commit, and how many there are.
+// callOf returns the latest call of a step that began after the last commit, and how many there
+// are.
 func (p *progress) callOf(step int) (latest startedCall, n int) {
 	for _, call := range p.called {
 		if call.step != step {

@@ -16,7 +16,8 @@ type Steps interface {
 	Say(text string)
 	// Told reports whether a line that stays shows the cause of a failure whole.
 	Told(cause string) bool
-	// Close shows the end of the execution, or that the program was interrupted. Nothing is shown after it.
+	// Close shows the end of the execution, or that the program was interrupted. Nothing is shown
+	// after it.
 	Close(interrupted bool)
 }
 

@@ -12,7 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Printable returns text as one line without control characters. Texts of flows and functions may hold any character.
+// Printable returns text as one line without control characters. Texts of flows and functions may
+// hold any character.
 func Printable(text string) string { return escaped(text, IsControl, quotedRune) }
 
 // Harmless returns text of any number of lines without other control characters.
@@ -45,7 +46,8 @@ func escaped(text string, bad func(rune) bool, escape func(rune) string) string 
 
 func quotedRune(r rune) string { return strings.Trim(strconv.QuoteRune(r), "'") }
 
-// IsControl reports whether r controls the terminal, or changes the direction or the lines of the text around it.
+// IsControl reports whether r controls the terminal, or changes the direction or the lines of the
+// text around it.
 func IsControl(r rune) bool {
 	if r < utf8.RuneSelf { // most are
 		return r < ' ' || r == 0x7f
@@ -84,8 +86,8 @@ func Columns(rows [][]string) string { return new(Table).Page(rows) }
 // leastCell is the fewest runes that a cell is shortened to.
 const leastCell = 8
 
-// fitted returns the rows with cells that are shortened until a line has at most width runes; 0 is any width. The widest column loses
-// first, and the first column nothing.
+// fitted returns the rows with cells that are shortened until a line has at most width runes; 0 is
+// any width. The widest column loses first, and the first column nothing.
 func fitted(rows [][]string, width int) [][]string {
 	var table Table
 	table.Page(rows)

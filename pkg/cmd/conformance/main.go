@@ -1,6 +1,6 @@
-// Command conformance reads the output of `go test -json`. It prints each package as it ends, then the cases
-// of the suites that every store runs, side by side: one row for each case, one column for each store.
-// It fails if a test failed, or if a store did not pass a case.
+// Command conformance reads the output of `go test -json`. It prints each package as it ends, then
+// the cases of the suites that every store runs, side by side: one row for each case, one column
+// for each store. It fails if a test failed, or if a store did not pass a case.
 //
 //	-differences prints only the cases that a store did not pass
 //
@@ -120,8 +120,8 @@ func (r *report) addUnfinished(path string) {
 	}
 }
 
-// write prints the table and the output of failed tests. It returns an error if a test failed, or if a store
-// did not pass a case.
+// write prints the table and the output of failed tests. It returns an error if a test failed, or
+// if a store did not pass a case.
 func (r *report) write(out io.Writer, differences bool) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, strings.Join(stores, "\t")+"\tcase") //nolint:errcheck // Flush returns it

@@ -61,8 +61,8 @@ func TestWhatAFailedTestPrintedIsShown(t *testing.T) {
 	}
 }
 
-// A package that takes too long ends with a panic, in the output of a test that has no result. What hung is the last
-// that is printed.
+// A package that takes too long ends with a panic, in the output of a test that has no result. What
+// hung is the last that is printed.
 func TestUnfinishedTestsAreNamed(t *testing.T) {
 	t.Parallel()
 	output := func(test, text string) string {

@@ -1,5 +1,5 @@
-// Command try is waitless without AWS and without the durable store, so that it builds quickly: it checks flows, and runs them
-// with --skip-time. See package cli.
+// Command try is waitless without AWS and without the durable store, so that it builds quickly: it
+// checks flows, and runs them with --skip-time. See package cli.
 package main
 
 import (

@@ -41,8 +41,8 @@ func Fill(text []byte, vars map[string]string) (Filled, flow.Problems) {
 	return filled, problems
 }
 
-// Unfilled warns of the placeholders of a text for which no variable is given. It returns nothing for a
-// text with values, and for a template that is to be imported.
+// Unfilled warns of the placeholders of a text for which no variable is given. It returns nothing
+// for a text with values, and for a template that is to be imported.
 func (f Filled) Unfilled() flow.Problems {
 	if f.isFilled || !placeholder().Match(f.Text) || len(Find(f.Text, nil)) > 0 {
 		return nil

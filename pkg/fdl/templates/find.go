@@ -19,8 +19,8 @@ type Flow struct {
 	ID string
 	// Kind is the template's type of the flow, like ALIYUN::FNF::Flow.
 	Kind string
-	// File is the path of the definition, as seen from the template. It is empty if the template has the
-	// definition itself.
+	// File is the path of the definition, as seen from the template. It is empty if the template
+	// has the definition itself.
 	File string
 
 	template   *template
@@ -134,8 +134,8 @@ func (t *template) readVars(path string, node *yaml.Node) {
 	}
 }
 
-// readFunctions reads the attributes of a service of Funcraft with its functions, or of a function of
-// ROS.
+// readFunctions reads the attributes of a service of Funcraft with its functions, or of a function
+// of ROS.
 func (t *template) readFunctions(name string, resource *yaml.Node) {
 	properties := child(resource, "Properties")
 	switch t.textOf(child(resource, "Type")) {
@@ -190,7 +190,8 @@ func (t *template) textOf(node *yaml.Node) string {
 	return ""
 }
 
-// filled returns a text with values, "" if one of them is not known. The first map that has a value counts.
+// filled returns a text with values, "" if one of them is not known. The first map that has a value
+// counts.
 func (t *template) filled(text string, values ...map[string]string) string {
 	allKnown := true
 	text = placeholder().ReplaceAllStringFunc(text, func(found string) string {
@@ -237,8 +238,8 @@ func isCall(node *yaml.Node) bool {
 	return node.Style&yaml.TaggedStyle != 0 && !strings.HasPrefix(node.ShortTag(), "!!")
 }
 
-// argumentsOf returns the arguments of a function in the forms that it may have: a text, or a list of a
-// text and a mapping in either order, or a list of the names of a resource and an attribute.
+// argumentsOf returns the arguments of a function in the forms that it may have: a text, or a list
+// of a text and a mapping in either order, or a list of the names of a resource and an attribute.
 func argumentsOf(node *yaml.Node, function string) (string, *yaml.Node, string) {
 	var texts []string
 	var mapping *yaml.Node

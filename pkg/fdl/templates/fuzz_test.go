@@ -15,8 +15,8 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// FuzzFill: a value replaces placeholders in scalars and changes nothing else, and every problem is at
-// a place of the text.
+// FuzzFill: a value replaces placeholders in scalars and changes nothing else, and every problem is
+// at a place of the text.
 func FuzzFill(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text, "fn-demo")
@@ -115,8 +115,8 @@ func seeds(tb testing.TB) (texts []string) {
 	return texts
 }
 
-// FuzzImport: a template has flows or not, and each problem of one is at a place of the template or of the
-// definition's file.
+// FuzzImport: a template has flows or not, and each problem of one is at a place of the template or
+// of the definition's file.
 func FuzzImport(f *testing.F) {
 	for _, name := range []string{"ros.yaml", "funcraft.yml", "s.yaml", "flows/resize.yml"} {
 		text, err := os.ReadFile("../../cli/testdata/templates/" + name)

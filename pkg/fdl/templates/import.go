@@ -15,8 +15,8 @@ import (
 	"github.com/waitless/waitless/pkg/internal/similar"
 )
 
-// Import returns the definition of a flow with values in place of placeholders, and with resources in
-// place of !Ref and !GetAtt. File is the text of [Flow.File], or of a flow without a template.
+// Import returns the definition of a flow with values in place of placeholders, and with resources
+// in place of !Ref and !GetAtt. File is the text of [Flow.File], or of a flow without a template.
 func (f Flow) Import(file []byte, vars map[string]string) (Filled, flow.Problems) {
 	i := importing{values: vars, given: vars, text: string(file), isFilled: len(vars) > 0, isRead: map[string]bool{}}
 	text, outer := file, func(at flow.Position) flow.Position { return at }

@@ -106,7 +106,8 @@ func (s *substitution) report(at flow.Position, format string, args ...any) {
 	s.problems = append(s.problems, flow.Problem{Position: at, Message: fmt.Sprintf(format, args...)})
 }
 
-// place is a position with its offset. Counting goes on from the last place: a line may have many nodes.
+// place is a position with its offset. Counting goes on from the last place: a line may have many
+// nodes.
 type place struct {
 	flow.Position
 
@@ -246,8 +247,8 @@ func quote(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// plainText matches texts that need no quotes where one with a placeholder has none, unless they read as another
-// thing than a text.
+// plainText matches texts that need no quotes where one with a placeholder has none, unless they
+// read as another thing than a text.
 var plainText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9_/$]([A-Za-z0-9_/$.:=+@{}*-]*[A-Za-z0-9_/$.=+@{}*-])?$`)
 })

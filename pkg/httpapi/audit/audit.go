@@ -1,5 +1,5 @@
-// Package audit logs a line for each write of a management API: who, what, from where, with what result. A line has no payload and
-// no whole token.
+// Package audit logs a line for each write of a management API: who, what, from where, with what
+// result. A line has no payload and no whole token.
 //
 // This package may change between releases; the members of the lines only grow.
 package audit
@@ -19,7 +19,8 @@ const Message = "audit"
 
 // Entry is one write.
 type Entry struct {
-	// Caller is who sent the request: the ARN of a principal, the id of a key, or how this machine was reached.
+	// Caller is who sent the request: the ARN of a principal, the id of a key, or how this machine
+	// was reached.
 	Caller string
 	// Source is the address that the request came from.
 	Source string
@@ -52,7 +53,8 @@ func Name(ctx context.Context, name string) {
 	}
 }
 
-// Handler logs the requests to the handler that are not GET or HEAD, rejected ones too. The operation is the pattern of the route.
+// Handler logs the requests to the handler that are not GET or HEAD, rejected ones too. The
+// operation is the pattern of the route.
 func Handler(log *slog.Logger, caller string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {

@@ -1,6 +1,6 @@
-// Package callbackurl is the public API by which third parties report the outcome of a task that waits
-// for a callback, of a Waitless step or of an external recipient. A caller needs the token and nothing
-// else.
+// Package callbackurl is the public API by which third parties report the outcome of a task that
+// waits for a callback, of a Waitless step or of an external recipient. A caller needs the token
+// and nothing else.
 //
 //	POST /callbacks/{token}             output, as JSON   -> 200; 409 if another outcome was recorded before
 //	POST /callbacks/{token}/failure     {"error","cause"} -> 200; 409 if another outcome was recorded before
@@ -8,8 +8,8 @@
 //	POST /callbacks, /callbacks/failure, /callbacks/heartbeat    the same, with Authorization: Bearer TOKEN
 //	GET  /callbacks/{token}             a page with a form for each outcome
 //
-// The output for a Waitless step is a JSON object within the step's limit. The output for an external
-// recipient is any JSON of at most [resume.ExternalLimit] bytes.
+// The output for a Waitless step is a JSON object within the step's limit. The output for an
+// external recipient is any JSON of at most [resume.ExternalLimit] bytes.
 //
 //	200  the first outcome, or the same outcome again
 //	400  not an outcome; the token stays open
@@ -39,17 +39,17 @@
 //
 // # Signatures
 //
-// A token with [token.FlagSigned] demands a signature of Standard Webhooks, in the headers webhook-id,
-// webhook-timestamp and webhook-signature: HMAC-SHA256 (v1) or Ed25519 (v1a), with a key of the sender
-// that the token names, or of the sender "default".
+// A token with [token.FlagSigned] demands a signature of Standard Webhooks, in the headers
+// webhook-id, webhook-timestamp and webhook-signature: HMAC-SHA256 (v1) or Ed25519 (v1a), with a
+// key of the sender that the token names, or of the sender "default".
 //
 //   - The time may be five minutes from now. At most eight signatures are tried.
-//   - The id begins with the token's handle, so a signed request is valid for one token. It has no dot,
-//     so no part of it passes for the time. The id is not stored, since a token is single use.
-//   - The path is not signed. Therefore a signed heartbeat has no body, and a signed output has other
-//     members than a failure.
-//   - Without a valid signature the response is 401, and the store is neither read nor changed. The log
-//     says which check failed. There is no page.
+//   - The id begins with the token's handle, so a signed request is valid for one token. It has no
+//     dot, so no part of it passes for the time. The id is not stored, since a token is single use.
+//   - The path is not signed. Therefore a signed heartbeat has no body, and a signed output has
+//     other members than a failure.
+//   - Without a valid signature the response is 401, and the store is neither read nor changed. The
+//     log says which check failed. There is no page.
 //
 // This package may change between releases; the JSON only grows.
 package callbackurl

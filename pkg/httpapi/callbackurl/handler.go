@@ -96,8 +96,8 @@ func (h handler) serve(suffix string) http.HandlerFunc {
 	}
 }
 
-// fromBrowser reports whether a browser sent the form of a page. Other programs get JSON, also if they
-// call their body a form, as curl does.
+// fromBrowser reports whether a browser sent the form of a page. Other programs get JSON, also if
+// they call their body a form, as curl does.
 func fromBrowser(r *http.Request) bool {
 	accept := r.Header.Get("Accept")
 	return isForm(r) && strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
@@ -133,7 +133,8 @@ func (h handler) show(r *http.Request) response {
 	return page
 }
 
-// waitFor returns the step that waits for the token, nil for none: an external recipient, for example.
+// waitFor returns the step that waits for the token, nil for none: an external recipient, for
+// example.
 func (h handler) waitFor(ctx context.Context, verified resume.Token) (*engine.Wait, error) {
 	if verified.ID.Flags&token.FlagExternal != 0 {
 		return nil, nil

@@ -30,8 +30,8 @@ func hashOf(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-// form has the fields of a page. The addresses are relative, so that they are valid behind any prefix; an
-// empty one is the address of the page.
+// form has the fields of a page. The addresses are relative, so that they are valid behind any
+// prefix; an empty one is the address of the page.
 type form struct {
 	Success, Failure     string
 	Output, Error, Cause string
@@ -111,7 +111,8 @@ func (r response) text() string {
 	return sentence(r.Message)
 }
 
-// closed says what closed the token. A choice has its label: those who have the URL know the choices.
+// closed says what closed the token. A choice has its label: those who have the URL know the
+// choices.
 func (r response) closed() string {
 	choice, on := "\u201c"+token.Harmless(r.record.Outcome.Choice)+"\u201d", " on "+date(r.record.ClosedAt)
 	switch {
@@ -123,8 +124,8 @@ func (r response) closed() string {
 	return choice + " was chosen" + on + "."
 }
 
-// answeredBefore reports whether a choice came after another success. That may be the same choice: once the execution has
-// gone on, its choices are not known.
+// answeredBefore reports whether a choice came after another success. That may be the same choice:
+// once the execution has gone on, its choices are not known.
 func (r response) answeredBefore() bool {
 	return r.isChoice && r.Code == "Conflict" && outcomeOf(r.record) == "success"
 }

@@ -75,7 +75,8 @@ func TestThePageHasAButtonForEachChoice(t *testing.T) {
 
 // rules: B-19
 //
-// The outcome can be reported although the log of the execution cannot be read. A choice is then not known.
+// The outcome can be reported although the log of the execution cannot be read. A choice is then
+// not known.
 func TestThePageWithoutItsQuestion(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t)

@@ -79,8 +79,9 @@ func (r *report) choose(wait *engine.Wait) error {
 	return nil
 }
 
-// checkPath rejects a signed report that would have another meaning at another path, because the path is
-// not signed: a signed heartbeat must not be readable as an outcome, and a signed output not as a failure.
+// checkPath rejects a signed report that would have another meaning at another path, because the
+// path is not signed: a signed heartbeat must not be readable as an outcome, and a signed output
+// not as a failure.
 func (r report) checkPath() error {
 	if !r.isSigned() {
 		return nil

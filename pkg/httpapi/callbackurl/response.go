@@ -110,8 +110,8 @@ func (r response) writeJSON(w http.ResponseWriter) {
 	_ = json.NewEncoder(w).Encode(r) // an error means that the caller is gone
 }
 
-// begin writes status and header. The response must not be stored, sniffed or framed, and its address
-// must not reach other sites.
+// begin writes status and header. The response must not be stored, sniffed or framed, and its
+// address must not reach other sites.
 func (r response) begin(w http.ResponseWriter, contentType string) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")

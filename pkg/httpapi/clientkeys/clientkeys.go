@@ -1,5 +1,5 @@
-// Package clientkeys reads the keys with which clients of the vendors' APIs sign their requests, and says which actions
-// each key allows. One file of keys serves all of these APIs.
+// Package clientkeys reads the keys with which clients of the vendors' APIs sign their requests,
+// and says which actions each key allows. One file of keys serves all of these APIs.
 //
 // This package may change between releases.
 package clientkeys
@@ -47,8 +47,8 @@ func (k Key) Allows(action string) bool {
 	return k.Actions == nil || slices.Contains(k.Actions, action) || slices.Contains(k.Actions, roles[action])
 }
 
-// UnmarshalJSON reads a secret, or {"secret":"...","actions":["read"]}. Names of members are exact: encoding/json
-// would accept "Actions" too, and a second list could allow more than the first.
+// UnmarshalJSON reads a secret, or {"secret":"...","actions":["read"]}. Names of members are exact:
+// encoding/json would accept "Actions" too, and a second list could allow more than the first.
 func (k *Key) UnmarshalJSON(text []byte) error {
 	if !bytes.HasPrefix(text, []byte("{")) {
 		return json.Unmarshal(text, &k.Secret)
@@ -86,7 +86,8 @@ func (k Keys) Find(id string) (key Key, ok bool) {
 	return key, len(key.Secret) >= minSecret
 }
 
-// Parse reads {"id":"secret"}, and keys that are limited to some actions. An error never shows a secret.
+// Parse reads {"id":"secret"}, and keys that are limited to some actions. An error never shows a
+// secret.
 func Parse(text string) (Keys, error) {
 	var texts map[string]json.RawMessage
 	_, err := value.ParseJSON([]byte(text)) // rejects repeated ids: one may be limited and the other not

@@ -52,7 +52,8 @@ func python(t *testing.T) string {
 	return installed(t, "clients", "bin/python")
 }
 
-// runClient runs a program of the vendor's client for Python against the API, and returns its output.
+// runClient runs a program of the vendor's client for Python against the API, and returns its
+// output.
 func (b *fixture) runClient(secret string, args ...string) string {
 	b.t.Helper()
 	return b.run(exec.CommandContext(b.t.Context(), python(b.t.(*testing.T)), args...), "", secret)

@@ -130,16 +130,18 @@ func metadataOf(state machine.State) object {
 // shownValue returns the value as JSON with masked tokens.
 func shownValue(v value.Value) string { return token.MaskJSON(v.JSON()) }
 
-// fullPage is the size in bytes at which a page is full: a response of a Lambda function has at most 6 MB.
+// fullPage is the size in bytes at which a page is full: a response of a Lambda function has at
+// most 6 MB.
 const fullPage = 2 << 20
 
 func (h handler) maxResponse() int { return cmp.Or(h.MaxResponse, math.MaxInt) }
 
-// fullPage returns the size at which a page is full, so that a response has room for one more entry.
+// fullPage returns the size at which a page is full, so that a response has room for one more
+// entry.
 func (h handler) fullPage() int { return min(fullPage, h.maxResponse()/3) }
 
-// executionHistory returns a page of the history. The token of the next page is the id that its first event has at
-// least.
+// executionHistory returns a page of the history. The token of the next page is the id that its
+// first event has at least.
 func (h handler) executionHistory(ctx context.Context, given parameters) (object, error) {
 	limit, err := given.number("Limit", 1, 999, 60)
 	if err != nil {
@@ -219,8 +221,8 @@ const (
 	mostLookups = 200
 )
 
-// listExecutions returns executions, the latest start first. A page may be short or empty and not be the
-// last one.
+// listExecutions returns executions, the latest start first. A page may be short or empty and not
+// be the last one.
 func (h handler) listExecutions(ctx context.Context, given parameters) (object, error) {
 	l, err := listingOf(given)
 	if err != nil {

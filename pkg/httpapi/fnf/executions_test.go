@@ -53,7 +53,8 @@ func newManaged(tb testing.TB) *managed {
 	return newManagedWith(tb, local.NewVirtualClock(now), func() time.Time { return now })
 }
 
-// newManagedWith is the API over a system with that clock, whose clients have the clock of requests.
+// newManagedWith is the API over a system with that clock, whose clients have the clock of
+// requests.
 func newManagedWith(tb testing.TB, clock *local.Clock, requests func() time.Time) *managed {
 	tb.Helper()
 	b := &fixture{Memory: &store.Memory{}, t: tb, clock: requests}
@@ -373,8 +374,8 @@ func TestExecutionsAreListed(t *testing.T) {
 	}
 }
 
-// Pages of large executions end early, and the next page goes on behind the last one. The size is that of the
-// response, in which a quote takes two bytes.
+// Pages of large executions end early, and the next page goes on behind the last one. The size is
+// that of the response, in which a quote takes two bytes.
 func TestListsOfLargeExecutionsHaveSmallPages(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{strings.Repeat("x", 380<<10), strings.Repeat(`"`, 190<<10)} {
@@ -607,8 +608,8 @@ func TestFunctionsReadInGrowingIntervals(t *testing.T) {
 	}
 }
 
-// A page ends before the event with which it would be too large for a Lambda function. Of an event that is too large alone, and of
-// executions in a list, it has the sizes.
+// A page ends before the event with which it would be too large for a Lambda function. Of an event
+// that is too large alone, and of executions in a list, it has the sizes.
 func TestPagesOfABoundedResponse(t *testing.T) {
 	t.Parallel()
 	for quotes, leavesOut := range map[int]bool{5200: false, 9000: true} {
@@ -647,7 +648,8 @@ type losingStore struct{ *store.Memory }
 
 func (losingStore) LoadValue(context.Context, string) ([]byte, error) { return nil, engine.ErrNotFound }
 
-// An execution whose large input is missing is listed, described and has a history. The reason stands for the input.
+// An execution whose large input is missing is listed, described and has a history. The reason
+// stands for the input.
 func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
@@ -692,7 +694,8 @@ func TestStartOfAPausedFlowIsAConflict(t *testing.T) {
 	wantMembers(t, m.want("DescribeExecution FlowName=f ExecutionName=one"), map[string]any{"Status": "Succeeded"})
 }
 
-// The audit has masked tokens, also of reports that are rejected, and nothing of a text that is no token.
+// The audit has masked tokens, also of reports that are rejected, and nothing of a text that is no
+// token.
 func TestAuditMasksTokens(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)
@@ -712,7 +715,8 @@ func TestAuditMasksTokens(t *testing.T) {
 	}
 }
 
-// The audit has writes with the id of the key, rejected ones too, and neither reads nor actions that are not served.
+// The audit has writes with the id of the key, rejected ones too, and neither reads nor actions
+// that are not served.
 func TestWritesAreAudited(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)

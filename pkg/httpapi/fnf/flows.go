@@ -30,8 +30,8 @@ var texts = map[string]string{
 	"Description": "", "Type": "FDL", "RoleArn": "", "ExternalStorageLocation": "", "ExecutionMode": "Standard", "Environment": "", "ResourceGroupId": "",
 }
 
-// maxProperties is the size of properties in bytes that fits in an item of a table beside the largest
-// definition.
+// maxProperties is the size of properties in bytes that fits in an item of a table beside the
+// largest definition.
 const maxProperties = 8 << 10
 
 // flow is a flow with its listed definitions.
@@ -125,7 +125,8 @@ func (h handler) shown(ctx context.Context, f storedFlow) (object, error) {
 	return shown, err
 }
 
-// definitions returns the listed definitions of a flow, the latest first. A flow without any is an error.
+// definitions returns the listed definitions of a flow, the latest first. A flow without any is an
+// error.
 func (h handler) definitions(ctx context.Context, flow string) ([]engine.Definition, error) {
 	definitions, err := h.Catalog.Definitions(ctx, flow)
 	if err == nil && len(definitions) == 0 {
@@ -186,8 +187,8 @@ func (h handler) updateFlow(ctx context.Context, given parameters) (object, erro
 	return h.store(ctx, given, f, refused(http.StatusConflict, "ConcurrentUpdateError", "another request changes the flow; try again"))
 }
 
-// store stores a flow with the definition of the request, or else with its latest one. If another request
-// stored it meanwhile, the error is conflict.
+// store stores a flow with the definition of the request, or else with its latest one. If another
+// request stored it meanwhile, the error is conflict.
 func (h handler) store(ctx context.Context, given parameters, f storedFlow, conflict error) (object, error) {
 	f.Modified = latest(h.Now(), f.Modified.Add(time.Nanosecond))
 	stored, err := f.stored()
@@ -236,8 +237,8 @@ func (h handler) putDefinition(ctx context.Context, given parameters, listed []e
 	return current, err
 }
 
-// deleteFlow deletes the schedules of a flow, stops the executions that have not ended and takes its definitions off the
-// list.
+// deleteFlow deletes the schedules of a flow, stops the executions that have not ended and takes
+// its definitions off the list.
 func (h handler) deleteFlow(ctx context.Context, given parameters) (object, error) {
 	f, err := h.find(ctx, given["Name"])
 	if err != nil {
@@ -309,7 +310,8 @@ func (h handler) listFlows(ctx context.Context, given parameters) (object, error
 	return object{"Flows": list}, nil
 }
 
-// listed returns a flow as it is shown, nil if it belongs to another group or was deleted meanwhile.
+// listed returns a flow as it is shown, nil if it belongs to another group or was deleted
+// meanwhile.
 func (h handler) listed(ctx context.Context, definitions []engine.Definition, group string) (object, error) {
 	f, err := flowOf(definitions)
 	if err != nil || group != "" && f.text("ResourceGroupId") != group {

@@ -16,7 +16,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// create makes a flow with that definition, and further parameters in the form "Name=value Name=value".
+// create makes a flow with that definition, and further parameters in the form "Name=value
+// Name=value".
 func (m *managed) create(name, definition, more string) response {
 	m.t.Helper()
 	return m.ofFlow("CreateFlow", name, definition, "Type=FDL Description="+name+" "+more)
@@ -162,8 +163,8 @@ func TestPagesOfLargeFlowsAreSmall(t *testing.T) {
 	}
 }
 
-// TestPutsCheckOperations: what is wrong with the names of a definition is rejected with its line and column, by both actions that
-// take one.
+// TestPutsCheckOperations: what is wrong with the names of a definition is rejected with its line
+// and column, by both actions that take one.
 func TestPutsCheckOperations(t *testing.T) {
 	t.Parallel()
 	m := newManaged(t)

@@ -35,8 +35,8 @@ type Executions interface {
 // Config configures a handler. Fields are required unless they say what nil means.
 type Config struct {
 	Tokens *resume.Tokens
-	// Executions, Catalog and Flows serve the actions on executions and flows. If Executions is nil,
-	// only outcomes of tasks are accepted.
+	// Executions, Catalog and Flows serve the actions on executions and flows. If Executions is
+	// nil, only outcomes of tasks are accepted.
 	Executions Executions
 	Catalog    engine.Catalog
 	Flows      engine.Flows
@@ -44,16 +44,17 @@ type Config struct {
 	Check func(*flow.Flow) flow.Problems
 	// Schedules manages the schedules of flows.
 	Schedules cron.Manager
-	// Await returns the state of an execution once it has ended, or when ctx ends. It may return earlier.
-	// Nil means that the state is read again in growing intervals, until [LongestPolling].
+	// Await returns the state of an execution once it has ended, or when ctx ends. It may return
+	// earlier. Nil means that the state is read again in growing intervals, until [LongestPolling].
 	Await func(ctx context.Context, id engine.ID) (machine.State, error)
-	// Pause is called while a request waits by Await, until resume is called: it then takes no turn of others, and any
-	// number may wait. Nil means that few may.
+	// Pause is called while a request waits by Await, until resume is called: it then takes no turn
+	// of others, and any number may wait. Nil means that few may.
 	Pause func(context.Context) (resume func())
-	// MayWait reports whether a request may wait by Await; if not, its response comes at once. Nil means that each may.
+	// MayWait reports whether a request may wait by Await; if not, its response comes at once. Nil
+	// means that each may.
 	MayWait func(context.Context) bool
-	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
-	// shorter pages for it, and leave out larger values. 0 means no limit.
+	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and
+	// histories have shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int
 	// Region is the name of the one region that DescribeRegions returns.
 	Region string
@@ -203,7 +204,8 @@ func (h handler) carryOut(r *http.Request, given parameters) (object, error) {
 	return action.serve(h, r.Context(), given)
 }
 
-// action returns the action that a request names, or an error for another version, format or action.
+// action returns the action that a request names, or an error for another version, format or
+// action.
 func (h handler) action(given parameters) (action, error) {
 	known := maps.Clone(reports)
 	if h.Executions != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/fnf"
 )
 
-// A limited key may use the actions of its roles and those that it names, and no others: the rest is
-// refused before anything is read.
+// A limited key may use the actions of its roles and those that it names, and no others: the rest
+// is refused before anything is read.
 func TestKeysAreLimited(t *testing.T) {
 	t.Parallel()
 	requests := map[string]string{
@@ -34,7 +34,8 @@ func TestKeysAreLimited(t *testing.T) {
 	}
 }
 
-// A key that may not report cannot report by the end of an execution, which may be a success or a failure.
+// A key that may not report cannot report by the end of an execution, which may be a success or a
+// failure.
 func TestStartWithATokenNeedsReport(t *testing.T) {
 	t.Parallel()
 	for want, lists := range map[string][][]string{

@@ -37,7 +37,8 @@ func shownSchedule(s schedule.Schedule) object {
 	}
 }
 
-// createSchedule creates a schedule of a flow that exists. It is enabled unless the request says otherwise.
+// createSchedule creates a schedule of a flow that exists. It is enabled unless the request says
+// otherwise.
 func (h handler) createSchedule(ctx context.Context, given parameters) (object, error) {
 	if _, err := h.definitions(ctx, given["FlowName"]); err != nil {
 		return nil, err
@@ -87,7 +88,8 @@ func (h handler) ofSchedule(ctx context.Context, given parameters, err error) er
 	return refused(http.StatusNotFound, "ScheduleNotExists", fmt.Sprintf("Schedule '%s' of flow '%s' does not exist", given["ScheduleName"], given["FlowName"]))
 }
 
-// listSchedules returns schedules of a flow by name. The token of the next page is the name of the last schedule.
+// listSchedules returns schedules of a flow by name. The token of the next page is the name of the
+// last schedule.
 func (h handler) listSchedules(ctx context.Context, given parameters) (object, error) {
 	limit, err := given.number("Limit", 1, 1000, 60)
 	if err != nil {

@@ -14,8 +14,8 @@ const (
 	maxCause = 4096
 )
 
-// reportTask closes the token of a task. The worker that it wakes adds the event to the history, after the
-// response, and adds none if a stop came first: so the response has no id.
+// reportTask closes the token of a task. The worker that it wakes adds the event to the history,
+// after the response, and adds none if a stop came first: so the response has no id.
 func (h handler) reportTask(ctx context.Context, given parameters) (object, error) {
 	verified, err := h.verify(ctx, given["TaskToken"])
 	if err != nil {

@@ -11,19 +11,20 @@ import (
 const (
 	// maxWait is the vendor's limit of WaitTimeSeconds.
 	maxWait = time.Minute
-	// LongestPolling is how long a state is read again and again for one request. The function that does
-	// it costs as long as it waits, and API Gateway gives up after 30 s.
+	// LongestPolling is how long a state is read again and again for one request. The function that
+	// does it costs as long as it waits, and API Gateway gives up after 30 s.
 	LongestPolling = 20 * time.Second
 	// firstPause and longestPause bound the intervals of these reads.
 	firstPause, longestPause = 250 * time.Millisecond, 4 * time.Second
-	// maxWaiting is how many requests wait at once without Pause, so that connections are left for others. The
-	// response to any more comes at once.
+	// maxWaiting is how many requests wait at once without Pause, so that connections are left for
+	// others. The response to any more comes at once.
 	maxWaiting = 64
 	// writePatience is how long a client may take to read a response.
 	writePatience = time.Minute
 )
 
-// awaitEnd returns the state of an execution after its end, or after that time. It may return earlier.
+// awaitEnd returns the state of an execution after its end, or after that time. It may return
+// earlier.
 func (h handler) awaitEnd(ctx context.Context, id engine.ID, wait time.Duration) (machine.State, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -19,8 +19,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Client calls the API. Errors that the API returned are of type [*Error]; after any other error the
-// request may or may not have been handled.
+// Client calls the API. Errors that the API returned are of type [*Error]; after any other error
+// the request may or may not have been handled.
 type Client struct {
 	// Base is the address of the API: "http://127.0.0.1:8080". For a socket its host is any text.
 	Base string
@@ -28,8 +28,8 @@ type Client struct {
 	HTTP *http.Client
 }
 
-// PutFlow puts a definition. With the name of an execution that is to be started with it, the definition is
-// not stored if that is not possible.
+// PutFlow puts a definition. With the name of an execution that is to be started with it, the
+// definition is not stored if that is not possible.
 func (c *Client) PutFlow(ctx context.Context, name string, definition []byte, execution string) (flow Flow, err error) {
 	return flow, c.Do(ctx, http.MethodPut, path("flows", name)+query("execution", execution), definition, &flow)
 }
@@ -61,31 +61,35 @@ func (c *Client) DeleteFlow(ctx context.Context, name string) ([]Flow, error) {
 	return list.Flows, err
 }
 
-// Start starts an execution. IsNew is false if it was started before with the same definition and input.
+// Start starts an execution. IsNew is false if it was started before with the same definition and
+// input.
 func (c *Client) Start(ctx context.Context, flow string, start Start) (execution Execution, isNew bool, err error) {
 	status, err := c.send(ctx, http.MethodPost, path("flows", flow, "executions"), start, &execution)
 	return execution, status == http.StatusCreated, err
 }
 
-// Redrive starts an execution that goes on where another one failed, was stopped or timed out. IsNew is false if it was
-// redriven before in the same way.
+// Redrive starts an execution that goes on where another one failed, was stopped or timed out.
+// IsNew is false if it was redriven before in the same way.
 func (c *Client) Redrive(ctx context.Context, flow, name string, redrive Redrive) (execution Execution, isNew bool, err error) {
 	status, err := c.send(ctx, http.MethodPost, path("flows", flow, "executions", name, "redrive"), redrive, &execution)
 	return execution, status == http.StatusCreated, err
 }
 
-// Rerun starts an execution with the flow and the input of another one. IsNew is as for [Client.Start].
+// Rerun starts an execution with the flow and the input of another one. IsNew is as for
+// [Client.Start].
 func (c *Client) Rerun(ctx context.Context, flow, name string, rerun Redrive) (execution Execution, isNew bool, err error) {
 	status, err := c.send(ctx, http.MethodPost, path("flows", flow, "executions", name, "rerun"), rerun, &execution)
 	return execution, status == http.StatusCreated, err
 }
 
-// Rearm sends messages again that may be lost, for one page of executions and of waits of external engines.
+// Rearm sends messages again that may be lost, for one page of executions and of waits of external
+// engines.
 func (c *Client) Rearm(ctx context.Context, rearm Rearm) (page RearmedPage, err error) {
 	return page, c.Do(ctx, http.MethodPost, "/rearm", rearm, &page)
 }
 
-// JobEvents returns a page of job events, the latest first: those after next of the previous page, or "" for the first one.
+// JobEvents returns a page of job events, the latest first: those after next of the previous page,
+// or "" for the first one.
 func (c *Client) JobEvents(ctx context.Context, after string) (page JobEventPage, err error) {
 	return page, c.get(ctx, "/job-events", false, &page, "after", after)
 }
@@ -99,7 +103,8 @@ func (c *Client) ReplayJobEvent(ctx context.Context, id string) (result JobEvent
 type Filter struct {
 	Flow     string
 	Statuses []machine.Status // none means all
-	// Since and Before bound the instant of the start; zero means without a bound. It is not Before itself.
+	// Since and Before bound the instant of the start; zero means without a bound. It is not Before
+	// itself.
 	Since, Before time.Time
 	Prefix        string // of the name
 	Limit         int    // how many of the latest; 0 means all
@@ -131,8 +136,8 @@ func (c *Client) EachExecutions(ctx context.Context, filter Filter, f func([]Exe
 	}
 }
 
-// ExecutionsPage lists one page of executions, the latest start first: those after a position, or "" for the first page. Next is the
-// position of the next page, or "" on the last one.
+// ExecutionsPage lists one page of executions, the latest start first: those after a position, or
+// "" for the first page. Next is the position of the next page, or "" on the last one.
 func (c *Client) ExecutionsPage(ctx context.Context, filter Filter, after string) (executions []Execution, next string, err error) {
 	parameters := []string{"flow", filter.Flow, "since", instant(filter.Since), "before", instant(filter.Before), "prefix", filter.Prefix, "after", after}
 	for _, status := range filter.Statuses {
@@ -183,7 +188,8 @@ func (c *Client) Stop(ctx context.Context, flow, name string, why Failure) (exec
 	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), why, &execution)
 }
 
-// StopDescendants is [Client.Stop] for an execution and all sub-flows that descend from it. It may have ended.
+// StopDescendants is [Client.Stop] for an execution and all sub-flows that descend from it. It may
+// have ended.
 func (c *Client) StopDescendants(ctx context.Context, flow, name string, why Failure) (execution Execution, err error) {
 	return execution, c.Do(ctx, http.MethodPost, path("flows", flow, "executions", name, "stop"), Stop{why, true}, &execution)
 }
@@ -193,8 +199,8 @@ func (c *Client) PauseFlow(ctx context.Context, flow string) (paused Flow, err e
 	return paused, c.Do(ctx, http.MethodPost, path("flows", flow, "pause"), nil, &paused)
 }
 
-// ResumeFlow lets a paused flow go on. It rearms its executions that have not ended, and returns their
-// number. An interrupted call may be repeated.
+// ResumeFlow lets a paused flow go on. It rearms its executions that have not ended, and returns
+// their number. An interrupted call may be repeated.
 func (c *Client) ResumeFlow(ctx context.Context, flow string) (rearmed int, err error) {
 	for form, more := (Rearm{}), true; more && err == nil; more = form.After != "" {
 		var page RearmedPage

@@ -1,5 +1,6 @@
-// Package rest is the management API of Waitless: flows, executions, schedules and tokens, as JSON over HTTP. Its
-// handler serves the socket of a local store and the stack on AWS; the command line uses its client.
+// Package rest is the management API of Waitless: flows, executions, schedules and tokens, as JSON
+// over HTTP. Its handler serves the socket of a local store and the stack on AWS; the command line
+// uses its client.
 //
 //	GET  /openapi.json                                  this API as an OpenAPI 3.1 document
 //	GET  /flows?flow=                                   {"flows":[flow]}: by name, the latest definition of a name first
@@ -30,15 +31,16 @@
 //	POST /tokens/{token}/failure                        {"error","cause"} -> token, likewise
 //	POST /tokens/{token}/heartbeat                      -> token; 409 when it is closed
 //
-// The requests for an execution and for a history have the parameter wait: seconds from 1 to 60. Their response comes when the
-// execution has ended, or the history has events after LATER, or that time is over. A process that ends responds at
-// once. A stack rejects the parameter: a request that waits would keep a function running.
+// The requests for an execution and for a history have the parameter wait: seconds from 1 to 60.
+// Their response comes when the execution has ended, or the history has events after LATER, or that
+// time is over. A process that ends responds at once. A stack rejects the parameter: a request that
+// waits would keep a function running.
 //
-// A start without a hash starts the latest definition. A start without a name gets a random one; sent
-// twice, it starts two executions.
+// A start without a hash starts the latest definition. A start without a name gets a random one;
+// sent twice, it starts two executions.
 //
-// These responses mask tokens, so that the right to read does not include the right to report. Whole
-// tokens are in the responses to
+// These responses mask tokens, so that the right to read does not include the right to report.
+// Whole tokens are in the responses to
 //
 //	POST /tokens/reveal?flow=&execution=
 //	POST /flows/{flow}/executions/{execution}/reveal

@@ -142,8 +142,8 @@ func (h handler) deleteFlow(r *http.Request) (int, any, error) {
 	return http.StatusOK, flowsOf(definitions), nil
 }
 
-// refuseUnfinished returns an error if an execution of the flow has not ended. The index may lack the
-// latest executions; these can still read their definition.
+// refuseUnfinished returns an error if an execution of the flow has not ended. The index may lack
+// the latest executions; these can still read their definition.
 func (h handler) refuseUnfinished(ctx context.Context, flow string) error {
 	var unfinished []engine.ID
 	for after, more := "", true; more && len(unfinished) == 0; more = after != "" {

@@ -32,7 +32,8 @@ type Start struct {
 	// Hash names the definition; the latest one if it is left out.
 	Hash  string      `json:"hash,omitempty"`
 	Input value.Value `json:"input,omitzero"` // an object; {} if it is left out
-	// Notify is a URL that is told of the end, and with NotifyWaits of each wait for a callback. It may be a secret.
+	// Notify is a URL that is told of the end, and with NotifyWaits of each wait for a callback. It
+	// may be a secret.
 	Notify      string `json:"notify,omitempty"`
 	NotifyWaits bool   `json:"notifyWaits,omitempty"`
 }
@@ -77,7 +78,8 @@ type Execution struct {
 	Waiting *Waiting `json:"waiting,omitempty"`
 	// Blocked is why the worker cannot continue it, left out when it can.
 	Blocked string `json:"blocked,omitempty"`
-	// Paused says that it does not continue because its flow is paused. Lists and [Client.Execution] have it.
+	// Paused says that it does not continue because its flow is paused. Lists and
+	// [Client.Execution] have it.
 	Paused bool `json:"paused,omitempty"`
 	// Notify is the target that is notified of the end, with secret parts removed.
 	Notify string `json:"notify,omitempty"`
@@ -97,8 +99,8 @@ type Waiting struct {
 	Subflow string `json:"subflow,omitempty"`
 	// Queued reports whether the call has not begun: it waits until fewer calls run.
 	Queued bool `json:"queued,omitempty"`
-	// OutcomeStored reports whether the outcome of the callback or job is known, and is applied once the
-	// execution is no longer blocked.
+	// OutcomeStored reports whether the outcome of the callback or job is known, and is applied
+	// once the execution is no longer blocked.
 	OutcomeStored bool `json:"outcomeStored,omitempty"`
 	// Inside has the waits of the first branches or iterations, if For is "lanes". Others is the
 	// number of further known waits. More reports whether more lanes wait than this response
@@ -145,7 +147,8 @@ type AwaitedJob struct {
 	Account string `json:"account,omitempty"`
 }
 
-// Progress is how many branches or iterations of a step there are, have ended, and have begun and not ended.
+// Progress is how many branches or iterations of a step there are, have ended, and have begun and
+// not ended.
 type Progress struct {
 	Items   int `json:"items"`
 	Done    int `json:"done"`
@@ -172,7 +175,8 @@ type Token struct {
 	Job      string `json:"job,omitempty"`
 	Since    string `json:"since,omitempty"`
 	Deadline string `json:"deadline,omitempty"`
-	// HeartbeatSeconds is how long the step waits for a heartbeat, left out if heartbeats change nothing.
+	// HeartbeatSeconds is how long the step waits for a heartbeat, left out if heartbeats change
+	// nothing.
 	HeartbeatSeconds int `json:"heartbeatSeconds,omitempty"`
 	// Question is the step's question to the person who reports its outcome, in lists of open
 	// tokens.
@@ -195,7 +199,8 @@ type Failure struct {
 // Stop requests the end of an execution.
 type Stop struct {
 	Failure
-	// Descendants asks for the end of everything that descends from the execution, too. The execution may have ended.
+	// Descendants asks for the end of everything that descends from the execution, too. The
+	// execution may have ended.
 	Descendants bool `json:"descendants,omitempty"`
 }
 
@@ -250,7 +255,8 @@ func (e *Execution) noteLeftOut() {
 	}
 }
 
-// waitsFor returns the kind of a wait. A long call waits for an internal token, and is shown as a call.
+// waitsFor returns the kind of a wait. A long call waits for an internal token, and is shown as a
+// call.
 func waitsFor(def *flow.Flow, w *machine.Waiting) string {
 	task, isTask := def.All[w.Attempt.Step].Kind.(*flow.Task)
 	switch {

@@ -42,33 +42,36 @@ type Config struct {
 	Rearmer resume.Rearmer
 	// JobEvents are the kept job events; nil means that none are kept.
 	JobEvents JobEvents
-	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and histories have
-	// shorter pages for it, and leave out larger values. 0 means no limit.
+	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Lists and
+	// histories have shorter pages for it, and leave out larger values. 0 means no limit.
 	MaxResponse int
 	// MaxInput is the limit of the input of an execution in bytes; 0 means the limit of tokens.
 	MaxInput int
 	// Start starts executions, and Stop requests the end of one, as Engine does.
 	Start func(context.Context, engine.StartRequest) (engine.StartResult, error)
 	Stop  func(ctx context.Context, id engine.ID, name, cause string) error
-	// CanStart returns why Start would reject an execution of the flow; nil means there is no such reason.
+	// CanStart returns why Start would reject an execution of the flow; nil means there is no such
+	// reason.
 	CanStart func(ctx context.Context, parsed *flow.Flow, flow, execution string) error
 	// Log receives internal errors, without tokens.
 	Log *slog.Logger
-	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means they
-	// always can.
+	// Blocked returns why executions of a flow cannot continue here, "" when they can; nil means
+	// they always can.
 	Blocked func(*flow.Flow) string
-	// AwaitsTurn reports whether a call of the execution waits until fewer calls run; nil means none does.
+	// AwaitsTurn reports whether a call of the execution waits until fewer calls run; nil means
+	// none does.
 	AwaitsTurn func(engine.ID) bool
-	// Watch returns a channel that is closed when the execution ends, or with events when it records more. Forget
-	// is called when it is not needed any more. A nil channel means that nothing will happen, and a nil Watch that
-	// requests cannot wait.
+	// Watch returns a channel that is closed when the execution ends, or with events when it
+	// records more. Forget is called when it is not needed any more. A nil channel means that
+	// nothing will happen, and a nil Watch that requests cannot wait.
 	Watch func(id engine.ID, events bool) (happened <-chan struct{}, forget func())
 	// Pause is called while a request waits, until resume is called; nil does nothing.
 	Pause func(context.Context) (resume func())
-	// MayWait reports whether a request may wait or be a stream. If not, it is rejected, so that connections are left
-	// for others. Nil means that each may.
+	// MayWait reports whether a request may wait or be a stream. If not, it is rejected, so that
+	// connections are left for others. Nil means that each may.
 	MayWait func(context.Context) bool
-	// Undelivered returns why notices of an execution were given up; nil means that it is not known.
+	// Undelivered returns why notices of an execution were given up; nil means that it is not
+	// known.
 	Undelivered func(context.Context, engine.ID) ([]string, error)
 	// Reasons adds what failed inside to responses, for callers that run the server themselves.
 	Reasons bool
@@ -383,8 +386,8 @@ func unavailable(message string) *Error {
 	return &Error{http.StatusServiceUnavailable, engine.CodeInternal, message}
 }
 
-// readJSON reads the body, an object with no other members than these, into form. An empty body leaves
-// form unchanged.
+// readJSON reads the body, an object with no other members than these, into form. An empty body
+// leaves form unchanged.
 func (h handler) readJSON(r *http.Request, form any, members ...string) error {
 	body, err := h.readBody(r)
 	if err != nil || len(bytes.TrimSpace(body)) == 0 {
@@ -557,8 +560,8 @@ func (h handler) rerun(r *http.Request) (int, any, error) {
 	return h.started(r, request)
 }
 
-// definitionOf returns the definition with the hash, listed or not, or without a hash the latest listed
-// one.
+// definitionOf returns the definition with the hash, listed or not, or without a hash the latest
+// listed one.
 func (h handler) definitionOf(r *http.Request, hash string) (machine.FlowRef, error) {
 	if hash == "" {
 		newest, err := h.Engine.Newest(r.Context(), r.PathValue("flow"))

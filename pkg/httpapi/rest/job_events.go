@@ -19,7 +19,8 @@ type JobEvents interface {
 	// the error is [resume.ErrPage].
 	List(ctx context.Context, after string, limit int) (JobEventPage, error)
 
-	// Replay handles an event again as if it had just arrived. The error is [ErrNoEvent] if it is not kept.
+	// Replay handles an event again as if it had just arrived. The error is [ErrNoEvent] if it is
+	// not kept.
 	Replay(ctx context.Context, id string) (JobEventResult, error)
 }
 
@@ -35,9 +36,11 @@ type JobEventPage struct {
 // JobEvent is a job event that is kept.
 type JobEvent struct {
 	ID string `json:"id"`
-	// Time is when the job ended; of an event that arrived since the process of a local store began, when it arrived.
+	// Time is when the job ended; of an event that arrived since the process of a local store
+	// began, when it arrived.
 	Time time.Time `json:"time"`
-	// Result is matched, parked until its job has a waiter, ignored, or failed, and Problem says why.
+	// Result is matched, parked until its job has a waiter, ignored, or failed, and Problem says
+	// why.
 	Result  string `json:"result"`
 	Problem string `json:"problem,omitempty"`
 	// Kind, Account, Region and Name identify the job.
@@ -74,8 +77,8 @@ func (e JobEvent) Key() jobs.Key {
 
 // JobEventResult is the result of a job event.
 type JobEventResult struct {
-	// Result is accepted, if a token waits for the job; parked, if none does; or ignored, if it does not report the end of a job of
-	// a known kind.
+	// Result is accepted, if a token waits for the job; parked, if none does; or ignored, if it
+	// does not report the end of a job of a known kind.
 	Result string `json:"result"`
 	// Executions waited for the job, FLOW/EXECUTION each, as far as they are known.
 	Executions []string `json:"executions,omitempty"`
@@ -86,14 +89,16 @@ type Replay struct {
 	ID string `json:"id"`
 }
 
-// UnmatchedEvents are the job events of a store that match no wait. It implements [JobEvents]. All fields are required.
+// UnmatchedEvents are the job events of a store that match no wait. It implements [JobEvents]. All
+// fields are required.
 type UnmatchedEvents struct {
 	Events resume.UnmatchedEvents
 	// Record returns the stored record of a job; see [resume.Rendezvous].
 	Record func(ctx context.Context, key jobs.Key) (resume.JobRecord, error)
 	// Token returns the record of a token that waits for a job; see [resume.TokenStore].
 	Token func(ctx context.Context, handle string) (token.Record, error)
-	// Handle handles the stored end of a job again, or has another function do it; see [resume.JobObserver.Replay].
+	// Handle handles the stored end of a job again, or has another function do it; see
+	// [resume.JobObserver.Replay].
 	Handle func(ctx context.Context, key jobs.Key) error
 }
 
@@ -110,8 +115,8 @@ func (u UnmatchedEvents) List(ctx context.Context, after string, limit int) (Job
 	return page, err
 }
 
-// Replay implements [JobEvents]. An event is kept after a waiter was bound to its job. It is also handled if no token is open: the
-// process that closed one may have died before it sent the wake.
+// Replay implements [JobEvents]. An event is kept after a waiter was bound to its job. It is also
+// handled if no token is open: the process that closed one may have died before it sent the wake.
 func (u UnmatchedEvents) Replay(ctx context.Context, id string) (JobEventResult, error) {
 	key, ok := jobs.ParseKey(id)
 	if !ok {

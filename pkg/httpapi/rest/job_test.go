@@ -23,7 +23,8 @@ func (r repliesOfStartJob) Call(_ context.Context, call machine.Call) (token.Out
 	return token.Success(reply), err
 }
 
-// TestAnOpenStepNamesItsJob: the response about one execution has the job that a step or a branch waits for. A list reads nothing for it.
+// TestAnOpenStepNamesItsJob: the response about one execution has the job that a step or a branch
+// waits for. A list reads nothing for it.
 func TestAnOpenStepNamesItsJob(t *testing.T) {
 	t.Parallel()
 	const (

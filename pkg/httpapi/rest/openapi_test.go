@@ -49,8 +49,8 @@ type reference struct {
 	Ref string `json:"$ref"`
 }
 
-// contract is the document with its compiled schemas: of requests by "METHOD PATH", of responses by "METHOD PATH STATUS". The
-// schema is nil where the body is not JSON.
+// contract is the document with its compiled schemas: of requests by "METHOD PATH", of responses by
+// "METHOD PATH STATUS". The schema is nil where the body is not JSON.
 type contract struct {
 	openAPI
 	operations map[string]operation
@@ -132,7 +132,8 @@ func theContract(t *testing.T) *contract {
 	return c
 }
 
-// checkedHandler is the API. It fails the test if a response, or the request of a success, is not as the OpenAPI document says.
+// checkedHandler is the API. It fails the test if a response, or the request of a success, is not
+// as the OpenAPI document says.
 func checkedHandler(t *testing.T, config rest.Config) http.Handler {
 	t.Helper()
 	next, c := rest.Handler(config), theContract(t)
@@ -309,7 +310,8 @@ func TestAPIServesItsDocument(t *testing.T) {
 	}
 }
 
-// TestReferenceHasEachRequest compares the table of the reference with the OpenAPI document, both ways.
+// TestReferenceHasEachRequest compares the table of the reference with the OpenAPI document, both
+// ways.
 func TestReferenceHasEachRequest(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/reference/api.md")
@@ -330,7 +332,8 @@ func TestReferenceHasEachRequest(t *testing.T) {
 	}
 }
 
-// tabulated returns the requests in the first column of tables, sorted. "..." stands for the path before without its last part.
+// tabulated returns the requests in the first column of tables, sorted. "..." stands for the path
+// before without its last part.
 func tabulated(page string) (names []string) {
 	for line := range strings.Lines(page) {
 		cell, _, _ := strings.Cut(strings.TrimPrefix(line, "| "), " | ")

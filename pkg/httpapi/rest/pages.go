@@ -28,8 +28,8 @@ type page struct {
 	Events     []machine.HistoryEvent `json:"events,omitzero"`
 	// Next is the parameter after of the next page, empty on the last one.
 	Next string `json:"next,omitempty"`
-	// Later is the parameter after for the events to come, on the last page of a history that has not
-	// ended.
+	// Later is the parameter after for the events to come, on the last page of a history that has
+	// not ended.
 	Later string `json:"later,omitempty"`
 	// position is that after the events.
 	position string
@@ -47,8 +47,8 @@ const (
 	mostLookups = 200
 )
 
-// each calls f with the executions of the page after, in groups of at most atOnce, until f reports that
-// the page is full. Next is the parameter after of the next page.
+// each calls f with the executions of the page after, in groups of at most atOnce, until f reports
+// that the page is full. Next is the parameter after of the next page.
 func (h handler) each(
 	ctx context.Context, of engine.Selection, after string, atOnce int, f func(engine.ID) (full bool, err error),
 ) (next string, err error) {
@@ -163,8 +163,8 @@ func ParseStatuses(texts ...string) (found []machine.Status, err error) {
 	return found, nil
 }
 
-// unreadable reports whether the execution is damaged or of a newer release, and logs it. The list then
-// leaves it out.
+// unreadable reports whether the execution is damaged or of a newer release, and logs it. The list
+// then leaves it out.
 func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
 	if code := engine.CodeOf(err); code != engine.CodeDefect && code != engine.CodeTooNew {
 		return false
@@ -175,12 +175,12 @@ func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
 
 func (h handler) maxResponse() int { return cmp.Or(h.MaxResponse, math.MaxInt) }
 
-// fullPage returns the size at which a page is full, so that a response has room for one more event, or
-// for more executions; see [handler.shorten].
+// fullPage returns the size at which a page is full, so that a response has room for one more
+// event, or for more executions; see [handler.shorten].
 func (h handler) fullPage() int { return min(fullPage, h.maxResponse()/3) }
 
-// shorten leaves out values for which a page with others has no room: a page that is nearly full gets
-// the input and the output of up to lookups more executions, in half of the response.
+// shorten leaves out values for which a page with others has no room: a page that is nearly full
+// gets the input and the output of up to lookups more executions, in half of the response.
 func (h handler) shorten(e *Execution) {
 	most := h.maxResponse() / 2 / (2 * lookups)
 	e.Input = machine.Within(e.Input, most)
@@ -230,8 +230,8 @@ func (h handler) openTokens(r *http.Request) (int, any, error) {
 	return http.StatusOK, p, err
 }
 
-// openTokensOf returns the open tokens of an execution and of its lanes, with what their records hold. A damaged
-// execution has none.
+// openTokensOf returns the open tokens of an execution and of its lanes, with what their records
+// hold. A damaged execution has none.
 func (h handler) openTokensOf(r *http.Request, id engine.ID) (open []Token, err error) {
 	l, err := h.load(r.Context(), id)
 	var waiting engine.Waits

@@ -197,8 +197,8 @@ func (s losingStore) LoadValue(ctx context.Context, name string) ([]byte, error)
 	return s.Memory.LoadValue(ctx, name)
 }
 
-// An execution whose large input is missing is listed and shown with its status, and its open token too. The reason stands for
-// the input, and nothing is hidden. The execution can be stopped.
+// An execution whose large input is missing is listed and shown with its status, and its open token
+// too. The reason stands for the input, and nothing is hidden. The execution can be stopped.
 func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	t.Parallel()
 	a, lost := newAPI(t), false
@@ -333,7 +333,8 @@ func quotesFlow(quotes int) string {
 	return "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: A\n    inputMappings: [{target: q, source: '" + strings.Repeat(`"`, quotes) + "'}]\n"
 }
 
-// bounded is a transport that notes the largest response as a text of JSON, as a Lambda function sends it.
+// bounded is a transport that notes the largest response as a text of JSON, as a Lambda function
+// sends it.
 type bounded struct {
 	http.RoundTripper
 	count, largest int
@@ -354,7 +355,8 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// A page ends before the event with which it would be too large. Of an event that is too large alone, the page has the size.
+// A page ends before the event with which it would be too large. Of an event that is too large
+// alone, the page has the size.
 //
 // rules: Z-14
 func TestPagesOfABoundedResponse(t *testing.T) {

@@ -27,7 +27,8 @@ func (a *api) wantStatus(flow, name string, status machine.Status, failure strin
 	}
 }
 
-// A paused flow rejects starts and its executions wait, though their tokens can be closed. The other flow goes on.
+// A paused flow rejects starts and its executions wait, though their tokens can be closed. The
+// other flow goes on.
 func TestAPausedFlowGoesOnWhenItIsResumed(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -159,7 +160,8 @@ steps:
 `
 )
 
-// newFamily is the API with root/one, whose descendants child/kid and grandchild/kid wait for a callback.
+// newFamily is the API with root/one, whose descendants child/kid and grandchild/kid wait for a
+// callback.
 func newFamily(t *testing.T, pattern string) *api {
 	t.Helper()
 	a := newAPI(t)

@@ -22,7 +22,8 @@ import (
 type Rearm struct {
 	// Calls says that long calls may be lost, too: a call that is under way is made twice.
 	Calls bool `json:"calls,omitempty"`
-	// Notices says that notices of waits may be lost, too. A receiver discards the second one of the same id.
+	// Notices says that notices of waits may be lost, too. A receiver discards the second one of
+	// the same id.
 	Notices bool `json:"notices,omitempty"`
 	// DryRun only reads.
 	DryRun bool `json:"dryRun,omitempty"`
@@ -48,8 +49,8 @@ type Rearmed struct {
 	// Recipient is the external engine that waits, and Token its token, masked.
 	Recipient string `json:"recipient,omitempty"`
 	Token     string `json:"token,omitempty"`
-	// Needs are the messages that it depends on: start, timer, token, call, submit, subflow, lanes, end, notice, delivery, poll; wake if
-	// its state cannot be read.
+	// Needs are the messages that it depends on: start, timer, token, call, submit, subflow, lanes,
+	// end, notice, delivery, poll; wake if its state cannot be read.
 	Needs []string `json:"needs"`
 	// Notices counts the open waits with resent notices, in at most 200 branches and iterations.
 	Notices int `json:"notices,omitempty"`
@@ -168,7 +169,8 @@ func stopsJob(step *flow.Step) bool {
 	return ok && task.StopJob
 }
 
-// mayAwaitJob reports whether a step starts a job, or calls a function that may pass its token to StartJob.
+// mayAwaitJob reports whether a step starts a job, or calls a function that may pass its token to
+// StartJob.
 func mayAwaitJob(step *flow.Step) bool {
 	task, ok := step.Kind.(*flow.Task)
 	return ok && (task.Pattern == flow.PatternWaitForCallback || task.Pattern == flow.PatternSync && task.Resource.Kind != "")

@@ -120,7 +120,8 @@ func TestRearmSendsPollsOfSteps(t *testing.T) {
 	}
 }
 
-// The poll of a job that is to be stopped is sent again after its execution stopped, if only an ended execution is left that knows it.
+// The poll of a job that is to be stopped is sent again after its execution stopped, if only an
+// ended execution is left that knows it.
 func TestRearmSendsPollsOfStoppedExecutions(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -335,7 +335,8 @@ func (e awsError) Error() string        { return "secret detail: " + e.code + ":
 func (e awsError) ErrorCode() string    { return e.code }
 func (e awsError) ErrorMessage() string { return e.message }
 
-// The operator of a stack learns which right the role of the API's function lacks, and nothing else of the error.
+// The operator of a stack learns which right the role of the API's function lacks, and nothing else
+// of the error.
 func TestRefusedRightsAreNamed(t *testing.T) {
 	t.Parallel()
 	const role = "User: arn:aws:sts::123456789012:assumed-role/orders-Api/secret is not authorized to perform: "

@@ -52,7 +52,8 @@ func TestScheduleIsCreatedChangedAndDeleted(t *testing.T) {
 	}
 }
 
-// The same schedule again is no change: otherwise a deployment that puts it each time would begin its interval again.
+// The same schedule again is no change: otherwise a deployment that puts it each time would begin
+// its interval again.
 func TestTheSameScheduleAgainChangesNothing(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

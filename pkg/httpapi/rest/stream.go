@@ -11,11 +11,13 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// keepAlive is after what time without events a stream has a comment, so that nothing between takes it for dead.
+// keepAlive is after what time without events a stream has a comment, so that nothing between takes
+// it for dead.
 const keepAlive = 15 * time.Second
 
-// stream sends the events of a history as server-sent events, until the execution has ended or the process ends. An id
-// is the position after its event, so a client that connects again continues there.
+// stream sends the events of a history as server-sent events, until the execution has ended or the
+// process ends. An id is the position after its event, so a client that connects again continues
+// there.
 func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	l, after, err := h.streamed(r)
 	if err == nil && !h.MayWait(r.Context()) {
@@ -53,7 +55,8 @@ func (h handler) streamed(r *http.Request) (l loaded, after engine.Position, err
 	return l, after, err
 }
 
-// streamNews sends the events after a position, or waits for them. Ended reports that none will follow.
+// streamNews sends the events after a position, or waits for them. Ended reports that none will
+// follow.
 func (h handler) streamNews(s *stream, r *http.Request, l loaded, after engine.Position) (next engine.Position, ended bool, err error) {
 	happened, forget := h.Watch(l.ID(), true)
 	defer forget()
@@ -92,7 +95,8 @@ type stream struct {
 	begun   bool
 }
 
-// send sends the events of a page. A client that connects again after a part of the page gets it once more.
+// send sends the events of a page. A client that connects again after a part of the page gets it
+// once more.
 func (s *stream) send(p page) error {
 	var text strings.Builder
 	for i, e := range p.Events {

@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
-// A misspelled parameter would otherwise be ignored, and the list would be that of another question.
+// A misspelled parameter would otherwise be ignored, and the list would be that of another
+// question.
 func TestRequestsWithUnknownOrEmptyParametersAreRejected(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -40,7 +41,8 @@ func TestRequestsWithUnknownOrEmptyParametersAreRejected(t *testing.T) {
 	}
 }
 
-// A caller that names an execution in the body, and not in the query, would otherwise get the tokens of all executions.
+// A caller that names an execution in the body, and not in the query, would otherwise get the
+// tokens of all executions.
 func TestRequestsWithoutABodyRejectMembers(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)

@@ -39,8 +39,8 @@ func (h handler) loadNamed(r *http.Request) (loaded, error) {
 	return l, orNoExecution(flow, name, err)
 }
 
-// tokenOf returns the token of the callback that an execution waits for, which may be closed already.
-// Ok is false if it waits for no callback.
+// tokenOf returns the token of the callback that an execution waits for, which may be closed
+// already. Ok is false if it waits for no callback.
 func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 	text, ok := h.Engine.Token(l.flow, l.State)
 	if !ok {
@@ -64,7 +64,8 @@ func (l loaded) wait() Token {
 	}
 }
 
-// jobOf returns the token of the job that an execution waits for. Ok is false if it waits for no job.
+// jobOf returns the token of the job that an execution waits for. Ok is false if it waits for no
+// job.
 func (h handler) jobOf(ctx context.Context, l loaded) (t Token, ok bool, err error) {
 	if waitsFor(l.flow, l.Waiting) != "job" {
 		return t, false, nil
@@ -91,7 +92,8 @@ func (h handler) awaitedJob(ctx context.Context, l loaded) (*AwaitedJob, error) 
 	return &job, nil
 }
 
-// tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may be closed already.
+// tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may
+// be closed already.
 func (h handler) tokensOf(ctx context.Context, l loaded) (tokens []Token, err error) {
 	waiting, err := h.Engine.Waiting(ctx, l.State, math.MaxInt)
 	for _, state := range waiting.States {
@@ -105,8 +107,8 @@ func (h handler) tokensOf(ctx context.Context, l loaded) (tokens []Token, err er
 // A finder returns the token that a request names.
 type finder func(*http.Request) (Token, error)
 
-// tokenInPath returns the token in the path: by its text, or of an external wait by its handle, so that those who may report
-// need not read the text.
+// tokenInPath returns the token in the path: by its text, or of an external wait by its handle, so
+// that those who may report need not read the text.
 func (h handler) tokenInPath(r *http.Request) (Token, error) {
 	text := r.PathValue("token")
 	if _, isHandle := token.HandleID(text); !isHandle || h.External == nil {

@@ -86,8 +86,8 @@ func (h handler) awaitEnd(ctx context.Context, id engine.ID, ended <-chan struct
 	}
 }
 
-// await waits until it happens, at most so long, and reports whether the time is over. Meanwhile the request takes no turn
-// of others.
+// await waits until it happens, at most so long, and reports whether the time is over. Meanwhile
+// the request takes no turn of others.
 func (h handler) await(ctx context.Context, happened <-chan struct{}, most time.Duration) (isOver bool) {
 	defer h.Pause(ctx)()
 	over := time.NewTimer(most)

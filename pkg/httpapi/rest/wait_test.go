@@ -33,7 +33,8 @@ func (c *readCounter) Latest(ctx context.Context, id engine.ID) (engine.Item, er
 	return c.Store.Latest(ctx, id)
 }
 
-// waits is an API over a system that runs. Its handler is called directly, so that time can be virtual.
+// waits is an API over a system that runs. Its handler is called directly, so that time can be
+// virtual.
 type waits struct {
 	t       *testing.T
 	handler http.Handler
@@ -170,8 +171,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A start with wait responds when the execution has ended, a repeated one too. It does not wait for an execution that has
-// ended, and the response without wait comes at once.
+// A start with wait responds when the execution has ended, a repeated one too. It does not wait for
+// an execution that has ended, and the response without wait comes at once.
 func TestStartAndWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -284,8 +285,8 @@ func (w *waits) streamed(after string) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// A stream has each event, a comment now and then, and ends with the execution. A client that connects again continues
-// after the last id, and not at all after the end.
+// A stream has each event, a comment now and then, and ends with the execution. A client that
+// connects again continues after the last id, and not at all after the end.
 func TestStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

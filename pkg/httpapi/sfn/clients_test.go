@@ -19,8 +19,8 @@ var codes = regexp.MustCompile(`(?:invalid\(|Request[A-Za-z]*, |BadRequest, |Ser
 
 const reference = "../../docs/reference/sfn-api.md"
 
-// The program of the reference starts an execution, waits for its end and reads its history. The emulator of AWS has
-// the vendor's client of Python.
+// The program of the reference starts an execution, waits for its end and reads its history. The
+// emulator of AWS has the vendor's client of Python.
 func TestDocumentedProgram(t *testing.T) {
 	t.Parallel()
 	python, err := filepath.Abs("../../../.tools/emulator/bin/python")

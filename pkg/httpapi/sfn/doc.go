@@ -1,5 +1,5 @@
-// Package sfn is the API of AWS Step Functions (AWS JSON 1.0) over flows: the AWS CLI and the SDKs work with another
-// endpoint and another key.
+// Package sfn is the API of AWS Step Functions (AWS JSON 1.0) over flows: the AWS CLI and the SDKs
+// work with another endpoint and another key.
 //
 //	SendTaskSuccess        taskToken, output
 //	SendTaskFailure        taskToken, error, cause
@@ -13,7 +13,8 @@
 //	ListStateMachines      maxResults, nextToken                                 -> stateMachines, nextToken
 //	DescribeStateMachine   stateMachineArn                                       -> state machine
 //
-// A state machine is the latest definition of a flow. Its definition is the text of the flow, in FDL.
+// A state machine is the latest definition of a flow. Its definition is the text of the flow, in
+// FDL.
 //
 // Every request is signed with Signature Version 4 and a shared key, is at most 15 minutes old, and
 // has a body with the signed hash. The signature is of the headers Host, X-Amz-Date and
@@ -22,15 +23,16 @@
 //
 //   - InvalidToken: the text is not a task token, or the page token did not come with a previous
 //     page.
-//   - TaskDoesNotExist: the task token is forged, or expired with its execution. The store is not read.
+//   - TaskDoesNotExist: the task token is forged, or expired with its execution. The store is not
+//     read.
 //   - TaskTimedOut: every report after the first, also with the same outcome; the task has an end.
 //   - ExecutionAlreadyExists: an execution with the name has ended, or has another input. If it has
 //     not ended and has the same input, it is returned.
 //   - UnknownOperationException: the other actions of Step Functions.
 //
-// Tokens in inputs, outputs and histories are masked: the right to read does not include the right to report. A task
-// with signed: true accepts reports, because they are signed; a task with signed: NAME does not, because a client's key
-// is not that sender's secret.
+// Tokens in inputs, outputs and histories are masked: the right to read does not include the right
+// to report. A task with signed: true accepts reports, because they are signed; a task with signed:
+// NAME does not, because a client's key is not that sender's secret.
 //
 // This package may change between releases; the protocol is the vendor's.
 package sfn

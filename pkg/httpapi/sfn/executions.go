@@ -133,7 +133,8 @@ var filters = map[string][]machine.Status{
 // mostLookups bounds the executions that are read for a page.
 const mostLookups = 100
 
-// listExecutions returns executions, the latest start first. A page may be short or empty and not be the last one.
+// listExecutions returns executions, the latest start first. A page may be short or empty and not
+// be the last one.
 func (h handler) listExecutions(ctx context.Context, r request) (object, error) {
 	_, known := filters[r.StatusFilter]
 	limit, err := r.limit()

@@ -38,8 +38,8 @@ type Config struct {
 	Tokens     *resume.Tokens
 	Executions Executions
 	Catalog    engine.Catalog
-	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Histories have shorter pages for
-	// it, and values that have no room are left out. 0 means no limit.
+	// MaxResponse is the most bytes of a response, with the escapes of a text in JSON. Histories
+	// have shorter pages for it, and values that have no room are left out. 0 means no limit.
 	MaxResponse int
 	// Region and Account are the region and the account in ARNs.
 	Region, Account string
@@ -81,7 +81,8 @@ func (o object) size() int {
 // fullPage is the size in bytes at which a page is full.
 const fullPage = 2 << 20
 
-// largestValue returns the size of the largest value that is shown: a response has room for a full page and two such values.
+// largestValue returns the size of the largest value that is shown: a response has room for a full
+// page and two such values.
 func (h handler) largestValue() int { return cmp.Or(h.MaxResponse, math.MaxInt) / 3 } //nolint:mnd // see above
 
 // fullPage returns the size at which a page is full.

@@ -64,7 +64,8 @@ var eventTypes = map[machine.EventType]string{
 	machine.TaskTimedOut: "TaskTimedOut",
 }
 
-// describe adds the type and the details of an event. It reports false for an event that the API has no type for.
+// describe adds the type and the details of an event. It reports false for an event that the API
+// has no type for.
 func (h *history) describe(shown object, e machine.Event) bool {
 	details := object{}
 	addValue(details, "input", machine.Within(e.Input, h.largest))
@@ -126,8 +127,8 @@ func failedType(step *flow.Step) string {
 	return "EvaluationFailed" // of a mapping or a condition
 }
 
-// executionHistory returns a page of the history. The token of a page is the id that its first event has at least, in
-// reverse order at most.
+// executionHistory returns a page of the history. The token of a page is the id that its first
+// event has at least, in reverse order at most.
 func (h handler) executionHistory(ctx context.Context, r request) (object, error) {
 	limit, err := r.limit()
 	if err != nil {
@@ -162,7 +163,8 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 	return response, err
 }
 
-// lastEvents returns events from an id on backwards, 0 for the last one. It reads the whole history.
+// lastEvents returns events from an id on backwards, 0 for the last one. It reads the whole
+// history.
 func (h handler) lastEvents(ctx context.Context, id engine.ID, all *history, most, limit int) (object, error) {
 	if most == 0 {
 		most = math.MaxInt

@@ -124,7 +124,8 @@ type losingStore struct{ *store.Memory }
 
 func (losingStore) LoadValue(context.Context, string) ([]byte, error) { return nil, engine.ErrNotFound }
 
-// An execution whose large input is missing is listed, described and has a history. The reason stands for the input.
+// An execution whose large input is missing is listed, described and has a history. The reason
+// stands for the input.
 func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -156,7 +157,8 @@ func TestAnExecutionWithoutItsLargeInputIsListed(t *testing.T) {
 	}
 }
 
-// Responses of a Lambda function have a limit: pages are shorter for it, and values that have no room are left out.
+// Responses of a Lambda function have a limit: pages are shorter for it, and values that have no
+// room are left out.
 func TestResponsesAreLimited(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

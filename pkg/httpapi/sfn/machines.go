@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// arn returns the ARN of what these words name: "stateMachine" and a flow, or "execution", a flow and a name.
+// arn returns the ARN of what these words name: "stateMachine" and a flow, or "execution", a flow
+// and a name.
 func (h handler) arn(words ...string) string {
 	return strings.Join(append([]string{"arn:aws:states", h.Region, h.Account}, words...), ":")
 }

@@ -91,7 +91,8 @@ func (e executions) Stop(ctx context.Context, id engine.ID, name, cause string) 
 	return e.system.Stop(ctx, id, name, cause)
 }
 
-// client is the vendor's client of Go, which does not retry. Responses that are too large for the configuration fail the test.
+// client is the vendor's client of Go, which does not retry. Responses that are too large for the
+// configuration fail the test.
 func (f *fixture) client() *sdk.Client {
 	f.t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -202,7 +203,8 @@ func TestExecutionIsStartedAndDescribed(t *testing.T) {
 	}
 }
 
-// A running execution with the same input is returned, whatever its definition. Any other keeps its name.
+// A running execution with the same input is returned, whatever its definition. Any other keeps its
+// name.
 func TestExecutionNamesAreIdempotent(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -717,8 +719,8 @@ type brokenWakes struct{ err error }
 
 func (b brokenWakes) Send(context.Context, token.ID, string, time.Time) error { return b.err }
 
-// Nothing without a signature has an effect, whatever the header says, and each response is the vendor's JSON (which do
-// checks).
+// Nothing without a signature has an effect, whatever the header says, and each response is the
+// vendor's JSON (which do checks).
 func FuzzAuthorization(f *testing.F) {
 	good := signed(f, "StartExecution", "{}").Header
 	f.Add(good.Get("Authorization"), good.Get("X-Amz-Date"))
@@ -756,7 +758,8 @@ func TestAuditMasksTokens(t *testing.T) {
 	}
 }
 
-// A start of a paused flow is rejected with the code for parameters, since the vendor has none for it.
+// A start of a paused flow is rejected with the code for parameters, since the vendor has none for
+// it.
 func TestStartOfAPausedFlowIsRejected(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -1,6 +1,6 @@
-// Package advise looks at a valid flow for what could be written better: loops that poll or never pause, waits
-// without an end, retries that may do a thing twice, and errors that no step sees. It is pure: a flow in,
-// findings out.
+// Package advise looks at a valid flow for what could be written better: loops that poll or never
+// pause, waits without an end, retries that may do a thing twice, and errors that no step sees. It
+// is pure: a flow in, findings out.
 //
 // This package may change between releases.
 package advise
@@ -18,7 +18,8 @@ type Rule string
 const (
 	// PollingLoop: a wait, a call and a goto back repeat until the result is final.
 	PollingLoop Rule = "polling-loop"
-	// LoopWithoutPause: steps repeat at once until the history is full, because nothing in them ends the loop.
+	// LoopWithoutPause: steps repeat at once until the history is full, because nothing in them
+	// ends the loop.
 	LoopWithoutPause Rule = "loop-without-pause"
 	// IndexLoop: a function is called with a list and an index until the list ends.
 	IndexLoop Rule = "index-loop"
@@ -67,7 +68,8 @@ type Loop struct {
 	MaxPolls int `json:"maxPolls,omitempty"`
 }
 
-// Flow returns what there is to advise about a flow: a finding for each loop, and one for each other rule.
+// Flow returns what there is to advise about a flow: a finding for each loop, and one for each
+// other rule.
 func Flow(def *flow.Flow) []Finding {
 	var findings []Finding
 	endless := map[*flow.Step]bool{}

@@ -31,15 +31,16 @@ const (
 	million = 1e6
 )
 
-// Work is what an execution takes on AWS, apart from storage and the runs of the user's own functions.
+// Work is what an execution takes on AWS, apart from storage and the runs of the user's own
+// functions.
 type Work struct {
 	Reads, Writes float64 // units of DynamoDB, writes with those of the index
 	Messages      int     // of SQS
 	Requests      int     // to the APIs: its start, and callbacks
 }
 
-// Dollars returns the price of a million times the work if Lambda receives so many wakes together: 10 when many executions
-// run, 1 when this one runs alone.
+// Dollars returns the price of a million times the work if Lambda receives so many wakes together:
+// 10 when many executions run, 1 when this one runs alone.
 func (w Work) Dollars(batch float64) float64 {
 	message := queueRequest + (2*queueRequest+lambdaRun+runSeconds*interpreterGB*lambdaGB)/batch // sent alone, received and deleted together
 	request := httpRequest + lambdaRun + runSeconds*apiGB*lambdaGB
@@ -69,8 +70,9 @@ type LoopCost struct {
 // pollsEvery is the interval of the polling loop that [CostOf] compares with.
 const pollsEvery = time.Minute
 
-// CostOf estimates what an execution takes from its history, without its sub-flows. Values over 1 KB take more, also requests to S3,
-// and so do calls over ten seconds and outputs of lanes that mappings use.
+// CostOf estimates what an execution takes from its history, without its sub-flows. Values over 1
+// KB take more, also requests to S3, and so do calls over ten seconds and outputs of lanes that
+// mappings use.
 func CostOf(flow *flow.Flow, events []machine.Event) Cost {
 	e := estimate{flow: flow, since: map[int]time.Time{}}
 	e.Loop.Interval = pollsEvery
@@ -126,8 +128,9 @@ func (e *estimate) add(event machine.Event) {
 	}
 }
 
-// addItem adds the lane that a branch or an iteration began, and with the second lane the fork: its commit, and the wake after the
-// last lane. Later items run in the lanes of earlier ones, where the results of up to ten share a commit.
+// addItem adds the lane that a branch or an iteration began, and with the second lane the fork: its
+// commit, and the wake after the last lane. Later items run in the lanes of earlier ones, where the
+// results of up to ten share a commit.
 func (e *estimate) addItem(event machine.Event) {
 	e.isResultOpen = false
 	step, most := e.flow.All[event.Step], machine.MaxLanes

@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// indexed is a loop that calls a function with a list and an index, until the index is at the end of
-// the list.
+// indexed is a loop that calls a function with a list and an index, until the index is at the end
+// of the list.
 type indexed struct {
 	loop
 

@@ -86,8 +86,8 @@ func (p polled) asCondition() string {
 	return text + "."
 }
 
-// fedBack returns what the task reads of the turn before: what a step set before the loop, or what it
-// returned itself.
+// fedBack returns what the task reads of the turn before: what a step set before the loop, or what
+// it returned itself.
 func (p polled) fedBack() (names []string) {
 	for _, m := range fdl.DataOf(p.task).Input {
 		path, _ := m.Source.Path()
@@ -101,8 +101,8 @@ func (p polled) fedBack() (names []string) {
 	return names
 }
 
-// job returns the step that starts the job which the loop polls, and the job's kind. It returns false if
-// the flow does not tell which job of AWS it is, if it is one.
+// job returns the step that starts the job which the loop polls, and the job's kind. It returns
+// false if the flow does not tell which job of AWS it is, if it is one.
 func (l *loop) job() (starter *flow.Step, kind jobs.Kind, ok bool) {
 	if !asksAboutJobs(l.task) {
 		return nil, kind, false

@@ -109,7 +109,8 @@ func loops(steps []*flow.Step, before, depth int) []loop {
 			found = append(found, l)
 		}
 	}
-	// the longest of the loops around one task, or from one step, is one loop with several ways back
+	// the longest of the loops around one task, or from one step, is one loop with several ways
+	// back
 	return slices.DeleteFunc(slices.Clone(found), func(a loop) bool {
 		return slices.ContainsFunc(found, func(b loop) bool {
 			return (a.task == b.task || a.steps[0] == b.steps[0]) && len(b.steps) > len(a.steps)
@@ -190,7 +191,8 @@ func successors(step *flow.Step) []*flow.Step {
 // turn is the steps of one turn, with those of the branch that goes back.
 func (l *loop) turn() []*flow.Step { return slices.Concat(l.steps, l.back[0].Steps) }
 
-// findTask finds the task whose result the choice reads: the last function that is called before it.
+// findTask finds the task whose result the choice reads: the last function that is called before
+// it.
 func (l *loop) findTask() bool {
 	turn := l.turn()
 	for n := range turn {
@@ -242,8 +244,9 @@ func (l *loop) figures() *Loop {
 	return &Loop{Task: l.task.Name, Events: events, Polls: max(0, room)/events + 1, Seconds: interval.Seconds()}
 }
 
-// withoutPause returns the loop that a choice closes if it repeats at once and nothing in it can end it: it has no
-// wait and waits for nothing, and no step in it sets what a condition in it reads.
+// withoutPause returns the loop that a choice closes if it repeats at once and nothing in it can
+// end it: it has no wait and waits for nothing, and no step in it sets what a condition in it
+// reads.
 func withoutPause(step *flow.Step) (l loop, ok bool) {
 	series := step.Series.Steps
 	last := slices.Index(series, step)
@@ -278,7 +281,8 @@ func (l *loop) everyStep() (all []*flow.Step) {
 	return all
 }
 
-// pausesOrEnds reports whether a step of the loop takes time, or whether its condition may change from one turn to the next.
+// pausesOrEnds reports whether a step of the loop takes time, or whether its condition may change
+// from one turn to the next.
 func (l *loop) pausesOrEnds(step *flow.Step) bool {
 	switch kind := step.Kind.(type) {
 	case *flow.Wait, *flow.Succeed, *flow.Fail:

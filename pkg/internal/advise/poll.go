@@ -70,8 +70,8 @@ func (p *polled) read(b *flow.Branch) {
 	}
 }
 
-// withoutCounter is the condition of a branch without the count of the polls in it. It returns false
-// if nothing else is in it.
+// withoutCounter is the condition of a branch without the count of the polls in it. It returns
+// false if nothing else is in it.
 func (p *polled) withoutCounter(b *flow.Branch, back bool) (condition expr.Condition, ok bool) {
 	terms := []expr.Condition{conditionOf(b)}
 	if back {

@@ -65,7 +65,8 @@ var taskRules = []taskRule{
 	},
 }
 
-// aboutTasks returns the findings about tasks, and about a flow in which one of them or a loop is endless.
+// aboutTasks returns the findings about tasks, and about a flow in which one of them or a loop is
+// endless.
 func aboutTasks(def *flow.Flow, endless map[*flow.Step]bool) (findings []Finding) {
 	byRule := map[Rule][]*flow.Step{}
 	var waiting []string
@@ -124,8 +125,9 @@ var notBegun = []string{
 	token.ErrorExhausted, token.ErrorThrottled, token.ErrorFunctionNotFound, token.ErrorAccessDenied, token.ErrorInvalidArgument, token.ErrorUnreachable,
 }
 
-// mayRepeat reports whether a retry calls a function again that may have done its work. The start of a job is idempotent as far
-// as its service allows, a sub-flow as far as its name is, and a poll or a question changes nothing.
+// mayRepeat reports whether a retry calls a function again that may have done its work. The start
+// of a job is idempotent as far as its service allows, a sub-flow as far as its name is, and a poll
+// or a question changes nothing.
 func mayRepeat(step *flow.Step, task *flow.Task) bool {
 	isSafe := task.Pattern == flow.PatternWaitForCondition || task.Resource.Kind != "" || task.Resource.Subflow || asksAboutJobs(step) || task.AtMostOnce
 	return !isSafe && slices.ContainsFunc(task.Retry, func(r flow.Retry) bool {
@@ -139,8 +141,8 @@ var keys = []string{"$context", "$context.task", "$context.task.idempotencyKey",
 // keysOfAttempt are those that are different in each iteration of a foreach.
 var keysOfAttempt = keys[:3]
 
-// tellsCallsApart reports whether the function gets a key, and in a foreach also an input that the iterations
-// do not have in common.
+// tellsCallsApart reports whether the function gets a key, and in a foreach also an input that the
+// iterations do not have in common.
 func tellsCallsApart(step *flow.Step) bool {
 	input := fdl.DataOf(step).Input
 	reads := func(paths []string) bool {

@@ -13,11 +13,12 @@ import (
 	"runtime/metrics"
 )
 
-// The collector runs when the heap has reached a goal. Executions make much garbage and keep little: with
-// Go's default goal, twice what is in use, the collector takes a fifth of the time (BenchmarkDurablePolling),
-// and it runs once before main, because the tables of libraries fill the smallest heap. A fixed multiple that
-// is larger would also multiply what a large execution has in use. So the goal is the larger of smallGoal and
-// twice what is in use, not counting what the program itself has in use (TestRunMemoryOfForeach).
+// The collector runs when the heap has reached a goal. Executions make much garbage and keep
+// little: with Go's default goal, twice what is in use, the collector takes a fifth of the time
+// (BenchmarkDurablePolling), and it runs once before main, because the tables of libraries fill the
+// smallest heap. A fixed multiple that is larger would also multiply what a large execution has in
+// use. So the goal is the larger of smallGoal and twice what is in use, not counting what the
+// program itself has in use (TestRunMemoryOfForeach).
 const (
 	smallGoal = 32 << 20
 	program   = 4 << 20

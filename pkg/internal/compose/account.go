@@ -33,7 +33,8 @@ func identify(ctx context.Context, config aws.Config) (caller identity, err erro
 	return caller, err
 }
 
-// describeStack returns a stack as CloudFormation describes it, without its resources, or nil if there is none.
+// describeStack returns a stack as CloudFormation describes it, without its resources, or nil if
+// there is none.
 func describeStack(ctx context.Context, client *call.Client, name string) (*target.Stack, error) {
 	var found struct {
 		Stacks []struct {

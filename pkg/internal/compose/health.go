@@ -221,8 +221,9 @@ func (h *health) table(ctx context.Context, name string) (state target.State, er
 	return target.State{Name: string(found.Table.TableStatus)}, nil
 }
 
-// isAlarmOf reports whether CloudFormation gave an alarm of the stack that name: STACK-LOGICALID-RANDOM, as in "orders-StopsAlarm-1N5K". An
-// alarm of the stack orders-test has one hyphen more.
+// isAlarmOf reports whether CloudFormation gave an alarm of the stack that name:
+// STACK-LOGICALID-RANDOM, as in "orders-StopsAlarm-1N5K". An alarm of the stack orders-test has one
+// hyphen more.
 func isAlarmOf(stack, name string) bool {
 	rest, ok := strings.CutPrefix(name, stack+"-")
 	return ok && strings.Count(rest, "-") == 1

@@ -14,7 +14,8 @@ import (
 	"github.com/waitless/waitless/pkg/cli/target"
 )
 
-// SQS names a deleted queue in two ways: in the body, and in the header for clients of its older protocol.
+// SQS names a deleted queue in two ways: in the body, and in the header for clients of its older
+// protocol.
 func TestDeletedQueues(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

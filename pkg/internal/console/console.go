@@ -1,10 +1,11 @@
 // Package console serves the web console: pages about executions, their waits and their flows.
 //
-// The pages come from the server whole, as HTML, and work without a script. Forms post and redirect. The one script
-// follows a stream of server-sent events, and replaces the parts of the page that changed.
+// The pages come from the server whole, as HTML, and work without a script. Forms post and
+// redirect. The one script follows a stream of server-sent events, and replaces the parts of the
+// page that changed.
 //
-// The console has no data of its own: it asks the management API of a store or of a stack, as the commands do. So it
-// masks tokens as they do.
+// The console has no data of its own: it asks the management API of a store or of a stack, as the
+// commands do. So it masks tokens as they do.
 package console
 
 import (
@@ -21,7 +22,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Executions lists, describes, starts and stops executions. [*rest.Client] implements it, and the others.
+// Executions lists, describes, starts and stops executions. [*rest.Client] implements it, and the
+// others.
 type Executions interface {
 	ExecutionsPage(ctx context.Context, filter rest.Filter, after string) (executions []rest.Execution, next string, err error)
 	Execution(ctx context.Context, flow, name string, unmask bool) (rest.Execution, error)
@@ -57,8 +59,8 @@ type Config struct {
 	JobEvents JobEvents
 	// Key begins the session of the first browser that presents it; see [Handler].
 	Key string
-	// Name is a random name below localhost that only this process serves; "" means none. Resolves reports whether the
-	// machine resolves it; nil means no.
+	// Name is a random name below localhost that only this process serves; "" means none. Resolves
+	// reports whether the machine resolves it; nil means no.
 	Name     string
 	Resolves func(ctx context.Context, name string) bool
 	// Command prints the address of another console of the same place.
@@ -67,7 +69,8 @@ type Config struct {
 	Place string
 	// CallbackBase is the beginning of callback URLs. If it is empty, the console shows none.
 	CallbackBase string
-	// News is for how many seconds a request for the events of an execution waits for more; 0 means that it cannot wait.
+	// News is for how many seconds a request for the events of an execution waits for more; 0 means
+	// that it cannot wait.
 	News int
 	// Interval is the time between two looks for changes.
 	Interval time.Duration
@@ -75,8 +78,8 @@ type Config struct {
 	Now func() time.Time
 	// Pause leaves the turn of a request to others while it waits.
 	Pause func(context.Context) (resume func())
-	// MayWait reports whether a request may be a stream. If not, the browser tries again after 10 s, so that connections
-	// are left for others.
+	// MayWait reports whether a request may be a stream. If not, the browser tries again after 10
+	// s, so that connections are left for others.
 	MayWait func(context.Context) bool
 	// Ended is closed when the server ends, which ends the streams.
 	Ended <-chan struct{}

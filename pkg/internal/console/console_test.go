@@ -80,8 +80,8 @@ func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	return f
 }
 
-// newBrowser returns a browser without cookies, which resolves each name below localhost as Chromium does. It sends its cookies to
-// all ports of a host.
+// newBrowser returns a browser without cookies, which resolves each name below localhost as
+// Chromium does. It sends its cookies to all ports of a host.
 func newBrowser(t *testing.T, agent string) *http.Client {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -328,7 +328,8 @@ func TestConsoleRefusesRequestsWithoutItsKey(t *testing.T) {
 	}
 }
 
-// A server at another port of this machine can set a cookie of the same name, which browsers send first if its path is longer.
+// A server at another port of this machine can set a cookie of the same name, which browsers send
+// first if its path is longer.
 func TestACookieOfAnotherServerIsPassedOver(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

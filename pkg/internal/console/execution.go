@@ -28,7 +28,8 @@ const (
 	mostRows   = 200
 )
 
-// A page shows so many bytes of an input or an output, of all events together, and at least of each event.
+// A page shows so many bytes of an input or an output, of all events together, and at least of each
+// event.
 const (
 	mostValue   = 512 << 10
 	mostDetails = 4 << 20
@@ -92,7 +93,8 @@ func (c *console) show(r *http.Request) (page, error) {
 	return p, nil
 }
 
-// addHistory adds the graph, the bars and the events. Without a definition that this program can read there is no graph.
+// addHistory adds the graph, the bars and the events. Without a definition that this program can
+// read there is no graph.
 func (c *console) addHistory(r *http.Request, d *executionData, history []machine.HistoryEvent) {
 	start, now := instantOf(d.StartedTime), c.Now()
 	if d.Ended {

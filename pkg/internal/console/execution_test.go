@@ -253,7 +253,8 @@ func TestHostileTextIsEscaped(t *testing.T) {
 	}
 }
 
-// Indentation can make a text a hundred times as large, and so can events that have it again and again.
+// Indentation can make a text a hundred times as large, and so can events that have it again and
+// again.
 func TestPagesAreBounded(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
@@ -288,7 +289,8 @@ func passes(n int) (steps string) {
 	return steps
 }
 
-// Characters that set the direction of text would let an input look like another one to those who decide about it.
+// Characters that set the direction of text would let an input look like another one to those who
+// decide about it.
 func TestTextKeepsItsOrder(t *testing.T) {
 	t.Parallel()
 	const reversed = "\u001b[2Jpay \u202e001\u202c, \u2066no\u2069"
@@ -385,7 +387,8 @@ steps:
 	}
 }
 
-// A bar that has not ended grows with the script: the page says when the axis begins and was drawn, and which parts go on.
+// A bar that has not ended grows with the script: the page says when the axis begins and was drawn,
+// and which parts go on.
 func TestBarsOfWhatWaitsGoOn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -13,8 +13,9 @@ const maxBody = 4 << 20
 // policy admits the console's own files, and neither scripts nor styles in a page.
 const policy = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'"
 
-// guarded serves browsers on this machine that have a session. It refuses requests that a page of another origin sends: a
-// browser may send the cookie with them too, if that page is at another port of the same host.
+// guarded serves browsers on this machine that have a session. It refuses requests that a page of
+// another origin sends: a browser may send the cookie with them too, if that page is at another
+// port of the same host.
 func (c *console) guarded(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	otherPage := refusing(http.StatusForbidden, "The console refuses requests that a page of another site sends.")
@@ -43,14 +44,15 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// isOfAnotherPage reports whether a page of another origin sent the request. A link there does not count: the page that sends it
-// cannot read the response.
+// isOfAnotherPage reports whether a page of another origin sent the request. A link there does not
+// count: the page that sends it cannot read the response.
 func isOfAnotherPage(header http.Header) bool {
 	site := header.Get("Sec-Fetch-Site")
 	return site != "" && site != "none" && site != "same-origin" && header.Get("Sec-Fetch-Mode") != "navigate"
 }
 
-// isOwnHost reports whether the host of a request is the console's name, localhost, or the address that accepted the connection.
+// isOwnHost reports whether the host of a request is the console's name, localhost, or the address
+// that accepted the connection.
 func (c *console) isOwnHost(r *http.Request) bool {
 	host, _ := hostOf(r)
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
@@ -72,7 +74,8 @@ var forwarding = []string{
 	"True-Client-", "Client-Ip", "Cf-", "Cdn-", "Fastly-", "Fly-", "Ngrok-", "Tailscale-", "X-Cloud-Trace-",
 }
 
-// IsForwarded reports whether a proxy or a tunnel on this machine sent the request with these headers.
+// IsForwarded reports whether a proxy or a tunnel on this machine sent the request with these
+// headers.
 func IsForwarded(header http.Header) bool {
 	for name := range header {
 		if slices.ContainsFunc(forwarding, func(begin string) bool { return strings.HasPrefix(name, begin) }) {

@@ -11,8 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// JobEvents keeps the latest job events that a process got, and accepts more. A stack has none: its services send them to the
-// event bus of the account.
+// JobEvents keeps the latest job events that a process got, and accepts more. A stack has none: its
+// services send them to the event bus of the account.
 type JobEvents interface {
 	// JobEvents returns the events, the latest first.
 	JobEvents(ctx context.Context) ([]JobEvent, error)

@@ -99,7 +99,8 @@ func (c *console) followExecution(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// stream sends an event each time that next returns, until that ends, or the server or the browser does.
+// stream sends an event each time that next returns, until that ends, or the server or the browser
+// does.
 func (c *console) stream(w http.ResponseWriter, r *http.Request, next func() (id string, ended bool, err error)) {
 	control := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
@@ -135,7 +136,8 @@ func eventText(id string) string {
 // report.
 const eventsPause = 250 * time.Millisecond
 
-// sleep waits until it is time for the next look. It returns false when the browser is gone or the server ends.
+// sleep waits until it is time for the next look. It returns false when the browser is gone or the
+// server ends.
 func (c *console) sleep(r *http.Request, d time.Duration) bool {
 	defer c.Pause(r.Context())()
 	timer := time.NewTimer(d)

@@ -17,7 +17,8 @@ type session struct {
 	id, host string
 }
 
-// begin begins the session of a browser at a host, and returns its id. It returns "" if the session has begun before.
+// begin begins the session of a browser at a host, and returns its id. It returns "" if the session
+// has begun before.
 func (s *session) begin(host string) (id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,8 +29,8 @@ func (s *session) begin(host string) (id string) {
 	return s.id
 }
 
-// has reports whether a request has the cookie of the session, at its host. A server at another port can set more cookies of the
-// name.
+// has reports whether a request has the cookie of the session, at its host. A server at another
+// port can set more cookies of the name.
 func (s *session) has(r *http.Request) bool {
 	s.mu.Lock()
 	id, at := s.id, s.host
@@ -69,8 +70,9 @@ func (c *console) entered(next http.Handler) http.Handler {
 	})
 }
 
-// enter exchanges the key in an address for the session, and redirects to the address without the key. At the console's own name
-// no other server receives the cookie, so browsers that resolve the name are redirected there first.
+// enter exchanges the key in an address for the session, and redirects to the address without the
+// key. At the console's own name no other server receives the cookie, so browsers that resolve the
+// name are redirected there first.
 func (c *console) enter(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	isKey := isSecret(query.Get("key"), c.Key)
@@ -114,13 +116,14 @@ func (c *console) enter(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, clean.String(), http.StatusSeeOther)
 }
 
-// second is the parameter of an address with the key that the console itself opens in place of a redirect. Browsers
-// withhold a strict cookie if a link of another site led to the address, and Firefox also after the redirect to the
-// console's name.
+// second is the parameter of an address with the key that the console itself opens in place of a
+// redirect. Browsers withhold a strict cookie if a link of another site led to the address, and
+// Firefox also after the redirect to the console's name.
 const second = "again"
 
-// resolves reports whether the browser of a request resolves the console's name. Chromium and Firefox resolve all names below
-// localhost themselves; other browsers ask the machine, and other clients may do neither.
+// resolves reports whether the browser of a request resolves the console's name. Chromium and
+// Firefox resolve all names below localhost themselves; other browsers ask the machine, and other
+// clients may do neither.
 func (c *console) resolves(r *http.Request) bool {
 	agent := r.UserAgent()
 	switch {

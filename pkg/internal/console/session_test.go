@@ -81,9 +81,10 @@ func TestBrowsersGetTheSessionAtTheNameThatTheyResolve(t *testing.T) {
 	}
 }
 
-// Browsers send no strict cookie with a redirect that a link of another site began. Firefox sends none after a redirect
-// from 127.0.0.1, either, though its user entered the address. So the page opens the clean address itself; and where the
-// session has begun, the address again, in case that the cookie was withheld.
+// Browsers send no strict cookie with a redirect that a link of another site began. Firefox sends
+// none after a redirect from 127.0.0.1, either, though its user entered the address. So the page
+// opens the clean address itself; and where the session has begun, the address again, in case that
+// the cookie was withheld.
 func TestPageOpensTheConsoleWhereARedirectSendsNoCookie(t *testing.T) {
 	t.Parallel()
 	key := url.QueryEscape(testKey)

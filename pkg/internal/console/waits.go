@@ -161,7 +161,8 @@ func (c *console) wait(r *http.Request) (page, error) {
 	return waitPage(d, http.StatusOK), err
 }
 
-// reveal shows a wait with its callback URL. It is a POST, so that the URL is in no address and no history.
+// reveal shows a wait with its callback URL. It is a POST, so that the URL is in no address and no
+// history.
 func (c *console) reveal(r *http.Request) (page, error) {
 	d, err := c.findWait(r, true)
 	if err == nil && c.CallbackBase != "" {

@@ -73,7 +73,8 @@ func TestExternalWaitsAreAnswered(t *testing.T) {
 	}
 }
 
-// A step that waits for a job is listed with it. Only the end of the job closes its token, so there is no page that reports one.
+// A step that waits for a job is listed with it. Only the end of the job closes its token, so there
+// is no page that reports one.
 func TestJobsAreListedWithTheirARN(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -43,7 +43,8 @@ type Edge struct {
 	// Points are the corners of the way: the first lies on the border of From, the last on the
 	// border of To. Two neighbors have the same column or the same row.
 	Points []Point
-	// Label is the condition or the errors under which the flow goes this way, whole; "" for always.
+	// Label is the condition or the errors under which the flow goes this way, whole; "" for
+	// always.
 	Label string
 }
 

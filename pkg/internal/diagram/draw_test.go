@@ -128,8 +128,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// A redriven execution has the results of the steps before its first one, as the earlier execution entered that last, and of the
-// choices around it.
+// A redriven execution has the results of the steps before its first one, as the earlier execution
+// entered that last, and of the choices around it.
 func TestStepsOfAnEarlierExecution(t *testing.T) {
 	t.Parallel()
 	flow := parsed(t, drawn)

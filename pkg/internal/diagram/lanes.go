@@ -59,7 +59,8 @@ func (b *block) routes(routes []route, meets map[*flow.Step]int, spans []span) {
 	}
 }
 
-// lanesOf returns the lanes, each as near to the series as the steps and the lanes beside its rows allow. Short ones come first.
+// lanesOf returns the lanes, each as near to the series as the steps and the lanes beside its rows
+// allow. Short ones come first.
 func lanesOf(routes []route, meets map[*flow.Step]int, spans []span) []*lane {
 	var lanes []*lane
 	for _, r := range routes {

@@ -46,7 +46,8 @@ func Of(flow *flow.Flow, title string, states map[int]State) Picture {
 
 type layout struct{ states map[int]State }
 
-// block is a part of a flow with its own coordinates: a step, or a series. It is entered in column 0.
+// block is a part of a flow with its own coordinates: a step, or a series. It is entered in column
+// 0.
 type block struct {
 	left, right int // columns on each side of column 0
 	height      int
@@ -216,7 +217,8 @@ func (l layout) branch(steps []*flow.Step, label string, to *flow.Step) branch {
 	return b
 }
 
-// beside gives branches their columns, from one on to the right, and returns the column behind them.
+// beside gives branches their columns, from one on to the right, and returns the column behind
+// them.
 func beside(branches []branch, from int) (behind int) {
 	for i := range branches {
 		branches[i].column = from + branches[i].left
@@ -249,7 +251,8 @@ func (l layout) choice(step *flow.Step, choice *flow.Choice) block {
 	return b
 }
 
-// attach puts a branch into the block. A way leads to it, along a label in the row before its series.
+// attach puts a branch into the block. A way leads to it, along a label in the row before its
+// series.
 func (b *block) attach(part branch, entry way, row int) {
 	text := shortened(part.label)
 	entry.label = part.label

@@ -94,7 +94,8 @@ func direction(dx, dy int) int {
 	return down
 }
 
-// box draws the border over the edges that end there, and clears the inside of a box that is no frame.
+// box draws the border over the edges that end there, and clears the inside of a box that is no
+// frame.
 func (c canvas) box(b Box) {
 	for y := b.Y; y < b.Y+b.H; y++ {
 		for x := b.X; x < b.X+b.W; x++ {

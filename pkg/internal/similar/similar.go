@@ -17,8 +17,8 @@ func DidYouMean(found string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// MeantOrKnown returns the end of a message about an unknown name: the name that found most likely means, or else all
-// names.
+// MeantOrKnown returns the end of a message about an unknown name: the name that found most likely
+// means, or else all names.
 func MeantOrKnown(found string, names []string) string {
 	return cmp.Or(DidYouMean(found, names), " (known: "+strings.Join(names, ", ")+")")
 }
@@ -31,7 +31,8 @@ func Closest(found string, names []string) string {
 	return Within(max(len(found)/3, 1), found, names)
 }
 
-// Within returns the name that at most that many changes turn found into, apart from the case of letters, or "".
+// Within returns the name that at most that many changes turn found into, apart from the case of
+// letters, or "".
 func Within(changes int, found string, names []string) string {
 	const tooLong = 64 // a word that long is not mistyped
 	if len(found) > tooLong {

@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// newJobID returns a UUIDv7 (RFC 9562): 48 bits of milliseconds, then random except for version and variant.
+// newJobID returns a UUIDv7 (RFC 9562): 48 bits of milliseconds, then random except for version and
+// variant.
 func newJobID(now time.Time, random [10]byte) (string, error) {
 	ms := now.UnixMilli()
 	if ms < 0 || ms >= 1<<48 {
@@ -44,9 +45,9 @@ func startOf(id string) (time.Time, bool) {
 // maxDelay is the longest delay of a job that a token waits for, in seconds: 366 days.
 const maxDelay = 366 * 24 * 60 * 60
 
-// StartUntil starts a job that a token waits for, and returns its id. The job ends after the delay of
-// {"delay":D}. The id tells when, so the delay is not stored: to [GetJobStatus] without a delay, the job
-// seems to have started so much earlier or later.
+// StartUntil starts a job that a token waits for, and returns its id. The job ends after the delay
+// of {"delay":D}. The id tells when, so the delay is not stored: to [GetJobStatus] without a delay,
+// the job seems to have started so much earlier or later.
 func StartUntil(params []byte, now time.Time, random [10]byte) (string, error) {
 	m, err := jobs.ObjectMembers("input", params)
 	if err != nil {

@@ -140,7 +140,8 @@ func (s *Services) Describe(kind jobs.Kind, params []byte, now time.Time) ([]byt
 	return []byte("{}"), nil
 }
 
-// Stop plays the call that stops a job at the instant now. A job that has ended stays as it is. The error is a [*Refusal].
+// Stop plays the call that stops a job at the instant now. A job that has ended stays as it is. The
+// error is a [*Refusal].
 func (s *Services) Stop(kind jobs.Kind, params []byte, now time.Time) error {
 	j := s.byParams[stopOf(kind, params)]
 	switch {
@@ -172,8 +173,8 @@ func (s *Services) Observe(text []byte, now time.Time) {
 	}
 }
 
-// Remember restores a job of an earlier process, with its params if they are known. Without them its delay is the default. It does not
-// change a known job.
+// Remember restores a job of an earlier process, with its params if they are known. Without them
+// its delay is the default. It does not change a known job.
 func (s *Services) Remember(key jobs.Key, id string, began time.Time, params []byte) {
 	kind, _ := jobs.Find(key.Kind)
 	if !kind.Simulates() || s.byKey[key] != nil {

@@ -1,6 +1,6 @@
-// Package simulated is the tutorial's job (kind `simulated`): a job that does nothing and succeeds when
-// its delay has passed. A job is its job_id, a UUIDv7 with the instant of the start in its 48-bit time,
-// so any process can tell the job's status, and nothing is stored.
+// Package simulated is the tutorial's job (kind `simulated`): a job that does nothing and succeeds
+// when its delay has passed. A job is its job_id, a UUIDv7 with the instant of the start in its
+// 48-bit time, so any process can tell the job's status, and nothing is stored.
 //
 // The package is pure: instants and random bytes come in as values, results and errors go out. The
 // Lambda functions and the built-in functions of a local run call the same code. Errors are
@@ -20,12 +20,12 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Function is a function of this package as a runner calls it, without JSON. Now is the instant of the call,
-// and random ten bytes of this call alone.
+// Function is a function of this package as a runner calls it, without JSON. Now is the instant of
+// the call, and random ten bytes of this call alone.
 type Function func(input value.Value, now time.Time, random [10]byte) (value.Value, error)
 
-// functions has the tutorial's names, and SubmitJob and CheckJob, the names of the same two functions in
-// the job poller sample of AWS Step Functions.
+// functions has the tutorial's names, and SubmitJob and CheckJob, the names of the same two
+// functions in the job poller sample of AWS Step Functions.
 var functions = map[string]Function{
 	"StartJob": startJob, "SubmitJob": startJob, "GetJobStatus": getJobStatus, "CheckJob": getJobStatus, "echo": echo,
 }
@@ -109,9 +109,9 @@ func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
 
 const errorNotReady = "NotReady"
 
-// Echo returns its input, byte for byte and unchecked, in the same memory. For an input of white space
-// alone, which is not JSON, it returns {}, as Lambda passes to a function that is invoked without a
-// payload.
+// Echo returns its input, byte for byte and unchecked, in the same memory. For an input of white
+// space alone, which is not JSON, it returns {}, as Lambda passes to a function that is invoked
+// without a payload.
 //
 // The input {"since":S,"ready_after":N} simulates something that is not ready at once: the error is
 // NotReady until N seconds after the instant S.
@@ -142,7 +142,8 @@ func isEmpty(input []byte) bool {
 	return len(bytes.Trim(input, " \t\r\n")) == 0
 }
 
-// invalid returns the error for a member of the input with a wrong type or size, or "input" for all of it.
+// invalid returns the error for a member of the input with a wrong type or size, or "input" for all
+// of it.
 func invalid(member, found, allowed string) error {
 	return &jobs.RequestError{Name: jobs.ErrorInvalid, What: member + " is " + found + ": want " + allowed}
 }

@@ -19,12 +19,12 @@ const (
 )
 
 // GetJobStatus returns {"job_id":J,"job_status":"success"|"running","try_count":N+1} for the input
-// {"job_id":J,"delay":D,"try_count":N}. Other members are ignored. D is in seconds, any JSON number, 60
-// by default; N is an integer, 0 by default.
+// {"job_id":J,"delay":D,"try_count":N}. Other members are ignored. D is in seconds, any JSON
+// number, 60 by default; N is an integer, 0 by default.
 //
-//   - The status is success if floor(now) - floor(start) >= D in whole seconds of Unix time. Start is
-//     the time in J. A start later than now (the clock of another machine) counts as now, so a job with
-//     D <= 0 succeeds at once.
+//   - The status is success if floor(now) - floor(start) >= D in whole seconds of Unix time. Start
+//     is the time in J. A start later than now (the clock of another machine) counts as now, so a
+//     job with D <= 0 succeeds at once.
 //   - The error is JobNotFound if J is missing, not a string, or not a UUIDv7.
 //   - The error is InvalidArgument if the input is not an object, if D or N has another type, or if
 //     N+1 is not exact in every reader of JSON.
@@ -66,7 +66,8 @@ func statusAt(now time.Time, m members) (status, error) {
 	return status{id, statusAfter(now.Unix()-start.Unix(), delay), count + 1}, nil
 }
 
-// statusAfter compares exactly: elapsed is far below 2^53, and a delay above the range of float64 is infinite.
+// statusAfter compares exactly: elapsed is far below 2^53, and a delay above the range of float64
+// is infinite.
 func statusAfter(elapsed int64, delay float64) string {
 	if float64(max(0, elapsed)) >= delay {
 		return "success"
@@ -113,7 +114,8 @@ func tryCountOf(raw json.RawMessage) (int64, error) {
 	return int64(count), nil
 }
 
-// number reads a JSON number. It returns false for any other JSON value. A number that is too large is infinite.
+// number reads a JSON number. It returns false for any other JSON value. A number that is too large
+// is infinite.
 func number(raw json.RawMessage) (float64, bool) {
 	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return 0, false

@@ -22,9 +22,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// BenchmarkDurablePolling runs executions of the polling sample, changed so that it is done at the third
-// poll. Before each poll it waits for no time, or has a timer of a millisecond, alone or beside other
-// executions that wait for an hour.
+// BenchmarkDurablePolling runs executions of the polling sample, changed so that it is done at the
+// third poll. Before each poll it waits for no time, or has a timer of a millisecond, alone or
+// beside other executions that wait for an hour.
 func BenchmarkDurablePolling(b *testing.B) {
 	text := replaceOnce(b, sample(b, "polling"), `$.status == "success"`, `$.try_count == 3`)
 	for _, inFlight := range []int{1, 16, 64} {
@@ -63,8 +63,8 @@ func replaceOnce(b *testing.B, text, old, new string) string {
 	return strings.Replace(text, old, new, 1)
 }
 
-// benchmarkDurable runs executions in one system on the real clock. So many of
-// them are in flight at once, with a worker each, so that they share syncs, and so many others wait.
+// benchmarkDurable runs executions in one system on the real clock. So many of them are in flight
+// at once, with a worker each, so that they share syncs, and so many others wait.
 func benchmarkDurable(b *testing.B, text string, inFlight, others int) {
 	b.Helper()
 	store, syncs := countedStore(b)

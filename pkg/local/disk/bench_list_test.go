@@ -53,8 +53,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkIndex reads pages of the list of 100,000 executions, of which one in 1,000 is of another flow and
-// runs.
+// BenchmarkIndex reads pages of the list of 100,000 executions, of which one in 1,000 is of another
+// flow and runs.
 func BenchmarkIndex(b *testing.B) {
 	store := openOnMemory(b)
 	const executions, one = 100_000, 1000

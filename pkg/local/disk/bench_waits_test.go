@@ -19,15 +19,15 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// openWaits is how many executions wait in BenchmarkOpenWaits: go test ./pkg/local/disk -run xxx -bench OpenWaits -benchtime 1x
-// -waits 1000000 -timeout 1h.
+// openWaits is how many executions wait in BenchmarkOpenWaits: go test ./pkg/local/disk -run xxx
+// -bench OpenWaits -benchtime 1x -waits 1000000 -timeout 1h.
 var openWaits = flag.Int("waits", 10_000, "how many executions wait in BenchmarkOpenWaits")
 
 const waitDay = "version: v1\ntype: flow\nsteps:\n  - {type: wait, name: Day, duration: 86400}\n"
 
-// BenchmarkOpenWaits measures a store in which many executions wait: how fast they are made, the memory and the disk that
-// each needs, pages of the list, executions beside them, and how long a restart takes until the process serves and until
-// every wait has its timer again.
+// BenchmarkOpenWaits measures a store in which many executions wait: how fast they are made, the
+// memory and the disk that each needs, pages of the list, executions beside them, and how long a
+// restart takes until the process serves and until every wait has its timer again.
 func BenchmarkOpenWaits(b *testing.B) {
 	for range b.N {
 		dir := filepath.Join(b.TempDir(), "store")
@@ -89,7 +89,8 @@ func makeWaits(b *testing.B, dir string, waits int, before uint64) {
 	}
 }
 
-// runBeside runs executions of one step, of which some have ended before, and reports how many end in a second.
+// runBeside runs executions of one step, of which some have ended before, and reports how many end
+// in a second.
 func runBeside(b *testing.B, system *local.System, seen *waitCounter, name string, before int) {
 	b.Helper()
 	const beside = 5_000

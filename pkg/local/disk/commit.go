@@ -72,8 +72,9 @@ func (c *committer) wait(own *commit) error {
 	}
 }
 
-// close ends the committer, then the database. No commit may follow. It flushes the log into tables,
-// whose length and checksum are known, while a log that was cut short looks like one that ended there.
+// close ends the committer, then the database. No commit may follow. It flushes the log into
+// tables, whose length and checksum are known, while a log that was cut short looks like one that
+// ended there.
 func (c *committer) close(closeDB func() error) error {
 	close(c.queue)
 	return c.failure.guard(func() (err error) {
@@ -103,15 +104,16 @@ func (c *committer) run() {
 	}
 }
 
-// pace describes the last write: how long it took, and how many writers were in it or waited for the
-// next one.
+// pace describes the last write: how long it took, and how many writers were in it or waited for
+// the next one.
 type pace struct {
 	took     time.Duration
 	inFlight int
 }
 
-// collect returns first and what else is in the queue. It waits a little for the writers of the last
-// write: without that, they and the others would take turns, and each sync would serve half of them.
+// collect returns first and what else is in the queue. It waits a little for the writers of the
+// last write: without that, they and the others would take turns, and each sync would serve half of
+// them.
 func (c *committer) collect(first *commit, pace pace) []*commit {
 	together := append(c.together[:0], first)
 	defer func() { c.together = together }()
@@ -138,7 +140,8 @@ func (c *committer) collect(first *commit, pace pace) []*commit {
 	return together
 }
 
-// followedIn counts the commits that were expected to be followed. The process that waits for one also waits for the other.
+// followedIn counts the commits that were expected to be followed. The process that waits for one
+// also waits for the other.
 func followedIn(together []*commit) (count int) {
 	for _, each := range together {
 		if each.followed {
@@ -148,7 +151,8 @@ func followedIn(together []*commit) (count int) {
 	return count
 }
 
-// write makes the changes of the commits. After an error no others are made, which may follow from these.
+// write makes the changes of the commits. After an error no others are made, which may follow from
+// these.
 func (c *committer) write(together []*commit) (err error) {
 	defer func() {
 		if err != nil {
@@ -232,8 +236,8 @@ func (f *failure) recoverInto(err *error) {
 	}
 }
 
-// background receives errors of background work. Tables that cannot be written would block later writes
-// for ever.
+// background receives errors of background work. Tables that cannot be written would block later
+// writes for ever.
 func (f *failure) background(err error) {
 	if !errors.Is(err, pebble.ErrCancelledCompaction) && !errors.Is(err, pebble.ErrClosed) {
 		_ = f.set(err)
@@ -246,8 +250,8 @@ func (f *failure) Infof(string, ...any) {}
 // Errorf implements [pebble.Logger]. Such errors are also returned.
 func (f *failure) Errorf(string, ...any) {}
 
-// Fatalf implements [pebble.Logger]. It must not return, and its caller may hold locks, so the goroutine
-// stays here until the process ends.
+// Fatalf implements [pebble.Logger]. It must not return, and its caller may hold locks, so the
+// goroutine stays here until the process ends.
 func (f *failure) Fatalf(format string, args ...any) {
 	_ = f.set(fmt.Errorf(format, args...))
 	select {}

@@ -109,9 +109,9 @@ func as[S any](t *testing.T) S {
 	return any(openDisk(t, filepath.Join(t.TempDir(), "store"))).(S)
 }
 
-// inMemory returns a store whose files are in memory. In these suites workers die and the store stays
-// open, so a disk would add the time of its syncs and no case. Of flows with forks it makes some of
-// the runs; the store in memory, which shares their code, makes all.
+// inMemory returns a store whose files are in memory. In these suites workers die and the store
+// stays open, so a disk would add the time of its syncs and no case. Of flows with forks it makes
+// some of the runs; the store in memory, which shares their code, makes all.
 func inMemory(t *testing.T) enginetest.Store {
 	t.Helper()
 	const runs = 100

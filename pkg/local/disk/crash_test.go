@@ -85,8 +85,8 @@ func crashItem(id engine.ID, seq uint64) engine.Item {
 	return engine.Item{Execution: id, Seq: seq, Nonce: fmt.Sprintf("%s-%d", id, seq), Body: body, Rest: crashRest(seq)}
 }
 
-// write appends items and closes tokens until there are so many, ctx ends, or
-// the store fails. As a worker does, it appends an item while the outcome from which the item follows is written.
+// write appends items and closes tokens until there are so many, ctx ends, or the store fails. As a
+// worker does, it appends an item while the outcome from which the item follows is written.
 func (p *promises) write(ctx context.Context, store *disk.Store, writer int, most uint64) {
 	id := crashID(writer)
 	durable := func() error { return nil }

@@ -125,8 +125,9 @@ func (d *database) Commit(begun func(), changes ...store.Entry) error {
 	return d.commits.wait(commit)
 }
 
-// reclaim may return the space of removed entries, which have so many bytes. It rewrites all tables once a quarter of the store was removed, so
-// each removed byte costs a few written ones. Less than that is reclaimed when tables are merged.
+// reclaim may return the space of removed entries, which have so many bytes. It rewrites all tables
+// once a quarter of the store was removed, so each removed byte costs a few written ones. Less than
+// that is reclaimed when tables are merged.
 func (d *database) reclaim(ctx context.Context, removed int) error {
 	const share = 4
 	total := d.removed.Add(int64(removed))

@@ -112,7 +112,8 @@ func (f *family) stop(t *testing.T) {
 	}
 }
 
-// serveUntilAllEnded serves until no execution is left that has not ended, and returns how long that took.
+// serveUntilAllEnded serves until no execution is left that has not ended, and returns how long
+// that took.
 func (f *family) serveUntilAllEnded(t *testing.T) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -195,8 +196,8 @@ func TestGrowingFamiliesAreStoppedAfterARestart(t *testing.T) {
 	}
 }
 
-// A paused flow is paused in the next process, too. When it is resumed, its executions go on: in that process when they are
-// rearmed, and in the one after it.
+// A paused flow is paused in the next process, too. When it is resumed, its executions go on: in
+// that process when they are rearmed, and in the one after it.
 func TestPausedFlowsStayPausedAfterARestart(t *testing.T) {
 	t.Parallel()
 	for name, rearms := range map[string]bool{"resumed and rearmed": true, "resumed and begun again": false} {

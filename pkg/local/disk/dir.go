@@ -15,9 +15,10 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// Check returns an error unless dir holds a store that only this user can read and write: one
-// with [engine.CodeNotFound] if it holds no store, one with [engine.CodeInvalid] if it belongs to
-// another user, or others have rights to it. A user who can write there can put a socket there, too.
+// Check returns an error unless dir holds a store that only this user can read and write: one with
+// [engine.CodeNotFound] if it holds no store, one with [engine.CodeInvalid] if it belongs to
+// another user, or others have rights to it. A user who can write there can put a socket there,
+// too.
 func Check(dir string) error {
 	op := "open store " + dir
 	if !isStore(dir) {
@@ -29,7 +30,8 @@ func Check(dir string) error {
 	return nil
 }
 
-// Inspect reads the store in dir and returns its format. It writes nothing. Its errors have the codes of [Open].
+// Inspect reads the store in dir and returns its format. It writes nothing. Its errors have the
+// codes of [Open].
 func Inspect(dir string) (format int, err error) {
 	if format, err = inspect(dir); err != nil {
 		return format, failedTo("read store "+dir, err)
@@ -122,8 +124,8 @@ func checkEmpty(path string) error {
 	return nil
 }
 
-// checkPrivate rejects a file or directory that others may open or that another user owns: stores hold
-// the inputs of executions.
+// checkPrivate rejects a file or directory that others may open or that another user owns: stores
+// hold the inputs of executions.
 func checkPrivate(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -49,8 +49,8 @@ func (o *submittedOnce) Committed(_ engine.ID, state machine.State, _ []machine.
 	}
 }
 
-// TestWorkerGoesOnWhileAnOutcomeIsWritten holds up the sync of an outcome until a worker has seen the outcome. Requests do not see
-// it meanwhile.
+// TestWorkerGoesOnWhileAnOutcomeIsWritten holds up the sync of an outcome until a worker has seen
+// the outcome. Requests do not see it meanwhile.
 func TestWorkerGoesOnWhileAnOutcomeIsWritten(t *testing.T) {
 	t.Parallel()
 	var outcome atomic.Pointer[func()] // what happens before the next sync

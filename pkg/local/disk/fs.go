@@ -72,7 +72,8 @@ func (g guardedFS) OpenReadWrite(name string, category vfs.DiskWriteCategory, op
 	return g.guarded(f, err)
 }
 
-// ReuseForWrite implements [vfs.FS]. Only write-ahead logs are used again. Their reader tells old data by its number.
+// ReuseForWrite implements [vfs.FS]. Only write-ahead logs are used again. Their reader tells old
+// data by its number.
 func (g guardedFS) ReuseForWrite(before, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	f, err := g.FS.ReuseForWrite(before, name, category)
 	if err != nil {
@@ -132,9 +133,9 @@ func (g guardedFile) SyncTo(length int64) (bool, error) {
 	return whole, g.failure.stay(err)
 }
 
-// zeroedFile writes zeros ahead of the data. A sync of data that replaces zeros writes the data only; a
-// sync of data that extends the file, or fills reserved space, also writes metadata and takes half as
-// long again.
+// zeroedFile writes zeros ahead of the data. A sync of data that replaces zeros writes the data
+// only; a sync of data that extends the file, or fills reserved space, also writes metadata and
+// takes half as long again.
 //
 // It is for the write-ahead log, whose reader stops at zeros.
 type zeroedFile struct {
@@ -159,12 +160,12 @@ func (z *zeroedFile) Write(p []byte) (int, error) {
 // Preallocate implements [vfs.File] and does nothing: the zeros allocate the space.
 func (z *zeroedFile) Preallocate(int64, int64) error { return nil }
 
-// zeros are written at once: many commits long, so that few commits wait for them, and short enough for
-// a short run.
+// zeros are written at once: many commits long, so that few commits wait for them, and short enough
+// for a short run.
 var zeros [256 << 10]byte
 
-// stay records an error of the disk and then never returns. That a file exists or does not exist is a
-// result, not an error.
+// stay records an error of the disk and then never returns. That a file exists or does not exist is
+// a result, not an error.
 func (f *failure) stay(err error) error {
 	if err == nil || errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrExist) {
 		return err

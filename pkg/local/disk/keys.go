@@ -17,8 +17,8 @@ import (
 const askedForNewKeys = "new"
 
 // readKeys reads the keys that sign a store's tokens. A line has the id of a key and its secret in
-// hexadecimal digits. The first key signs, and all of them verify. If the file is missing, the error is
-// [os.ErrNotExist].
+// hexadecimal digits. The first key signs, and all of them verify. If the file is missing, the
+// error is [os.ErrNotExist].
 func readKeys(file string) (token.Keys, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
 	if err == nil {
@@ -38,7 +38,8 @@ func readKeys(file string) (token.Keys, error) {
 	return keys, nil
 }
 
-// makeKeys creates the keys of a store without keys. It fails if tokens are open: their keys are lost.
+// makeKeys creates the keys of a store without keys. It fails if tokens are open: their keys are
+// lost.
 func (s *Store) makeKeys(file string) error {
 	open, err := s.HasOpenTokens(context.Background())
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// largeDir has the large values of the store, a directory for each execution. In the database each of them
-// would be written several times.
+// largeDir has the large values of the store, a directory for each execution. In the database each
+// of them would be written several times.
 const largeDir = "values"
 
 // makeLargeDir makes the directory for large values, durably.
@@ -25,10 +25,12 @@ func (s *Store) makeLargeDir() error {
 	return errors.Join(s.fs.MkdirAll(s.fs.PathJoin(s.path, largeDir), 0o700), syncDir(s.fs, s.path))
 }
 
-// withExpiry ends the names of files that begin with their expiry. Earlier releases wrote files without.
+// withExpiry ends the names of files that begin with their expiry. Earlier releases wrote files
+// without.
 const withExpiry = ".value"
 
-// expirySize is the size of the expiry of a large value, in seconds since 1970. The file begins with it.
+// expirySize is the size of the expiry of a large value, in seconds since 1970. The file begins
+// with it.
 const expirySize = 8
 
 // StoreValue implements [engine.LargeValues]. Only the owner of the store can read the file.
@@ -42,8 +44,8 @@ func (s *Store) StoreValue(ctx context.Context, name string, data []byte, expire
 	return largeError("store", name, s.writeLarge(file+withExpiry, expiry, data))
 }
 
-// writeLarge writes a file, durably. The directory of the execution may have been made by a writer that has not synced
-// it yet, or died before.
+// writeLarge writes a file, durably. The directory of the execution may have been made by a writer
+// that has not synced it yet, or died before.
 func (s *Store) writeLarge(file string, expiry, data []byte) error {
 	dir := s.fs.PathDir(file)
 	s.storing.RLock()
@@ -130,8 +132,8 @@ func (s *Store) RemoveValues(log engine.ID, expires time.Time) error {
 	return s.fs.Remove(dir)
 }
 
-// removeValue removes a file with this expiry. One that is too short is being written, or was cut short by a
-// crash.
+// removeValue removes a file with this expiry. One that is too short is being written, or was cut
+// short by a crash.
 func (s *Store) removeValue(file string, expires time.Time) error {
 	if !strings.HasSuffix(file, withExpiry) {
 		return s.fs.Remove(file)

@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// slowFS is a file system whose first sync of the directory of large values begins, but does not end before
-// it is released.
+// slowFS is a file system whose first sync of the directory of large values begins, but does not
+// end before it is released.
 type slowFS struct {
 	vfs.FS
 	first          atomic.Bool
@@ -29,8 +29,8 @@ func (s *slowFS) OpenDir(name string) (vfs.File, error) {
 	return s.FS.OpenDir(name)
 }
 
-// Two writers store the first large values of an execution. The one that did not make the directory is
-// durable too, also before the other one has synced it.
+// Two writers store the first large values of an execution. The one that did not make the directory
+// is durable too, also before the other one has synced it.
 func TestALargeValueBesideTheFirstOneSurvivesACrash(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewCrashableMem()

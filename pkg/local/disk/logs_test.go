@@ -47,8 +47,8 @@ func (l logFile) Preallocate(offset, length int64) error {
 	return l.File.Preallocate(offset, length)
 }
 
-// A write-ahead log that is used again takes as much space as it needs, and loses nothing in a crash: less and more than it
-// had before is written to it.
+// A write-ahead log that is used again takes as much space as it needs, and loses nothing in a
+// crash: less and more than it had before is written to it.
 func TestReusedLogsReserveNothing(t *testing.T) {
 	t.Parallel()
 	mem := vfs.NewCrashableMem()

@@ -298,8 +298,8 @@ func TestTokenClosedBetweenProcessesIsApplied(t *testing.T) {
 	}
 }
 
-// TestProcessWithItsClockAheadIsDead starts a first process whose clock is a day ahead. The second one
-// does not wait for that instant: the generation says that the first is dead (rule 7).
+// TestProcessWithItsClockAheadIsDead starts a first process whose clock is a day ahead. The second
+// one does not wait for that instant: the generation says that the first is dead (rule 7).
 func TestProcessWithItsClockAheadIsDead(t *testing.T) {
 	t.Parallel()
 	const ahead = 24 * time.Hour
@@ -535,13 +535,14 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 	}
 }
 
-// stoppedClock returns a clock that is not virtual: with a virtual one, the tasks of the queue run one after the other.
+// stoppedClock returns a clock that is not virtual: with a virtual one, the tasks of the queue run
+// one after the other.
 func stoppedClock(after time.Duration) *local.Clock {
 	return local.NewClock(func() time.Time { return epoch.Add(after) })
 }
 
-// TestAnAwaitedCallIsMadeAgain: the process ends while a worker awaits the call. The next process makes the same call, and
-// none whose result was committed.
+// TestAnAwaitedCallIsMadeAgain: the process ends while a worker awaits the call. The next process
+// makes the same call, and none whose result was committed.
 func TestAnAwaitedCallIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	again := strings.ReplaceAll(oneTask[strings.Index(oneTask, "  - "):], "name: Work", "name: Again")

@@ -74,8 +74,8 @@ steps:
 `
 )
 
-// laterOn is a process that takes over the store after the epoch, removes what it may, and does what is left
-// to do.
+// laterOn is a process that takes over the store after the epoch, removes what it may, and does
+// what is left to do.
 func laterOn(t *testing.T, store *disk.Store, after time.Duration) *process {
 	t.Helper()
 	p := &process{store: store, clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}, limit: time.Minute}
@@ -144,8 +144,8 @@ func files(t *testing.T, dir string) (found []string) {
 	return found
 }
 
-// An execution with lanes, tokens, a join and large values is removed as a whole when its retention is over,
-// and not before. Another one that waits stays, and goes on.
+// An execution with lanes, tokens, a join and large values is removed as a whole when its retention
+// is over, and not before. Another one that waits stays, and goes on.
 func TestNothingIsLeftOfARemovedExecution(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -217,8 +217,8 @@ func TestNothingIsLeftOfLanesInLanes(t *testing.T) {
 	}
 }
 
-// removedAfterCallback is a process that has removed ask/name, an execution that waited for a callback. It returns the
-// token of that.
+// removedAfterCallback is a process that has removed ask/name, an execution that waited for a
+// callback. It returns the token of that.
 func removedAfterCallback(t *testing.T) (p *process, token string) {
 	t.Helper()
 	store := openDisk(t, filepath.Join(t.TempDir(), "store"))
@@ -235,7 +235,8 @@ func removedAfterCallback(t *testing.T) (p *process, token string) {
 	return p, token
 }
 
-// The token of an execution that was removed cannot be closed, also if another execution has its name.
+// The token of an execution that was removed cannot be closed, also if another execution has its
+// name.
 func TestATokenOfARemovedExecutionStaysClosed(t *testing.T) {
 	t.Parallel()
 	p, first := removedAfterCallback(t)
@@ -249,8 +250,8 @@ func TestATokenOfARemovedExecutionStaysClosed(t *testing.T) {
 	p.wantStatus(t, id, machine.StatusSucceeded)
 }
 
-// The tokens of an execution that has the name of a removed one can be closed, also if its time limit is so much
-// shorter that they expire before those of the removed one.
+// The tokens of an execution that has the name of a removed one can be closed, also if its time
+// limit is so much shorter that they expire before those of the removed one.
 func TestATokenThatExpiresBeforeThoseOfARemovedExecutionIsClosed(t *testing.T) {
 	t.Parallel()
 	p, first := removedAfterCallback(t)
@@ -319,7 +320,8 @@ func inProcess(t *testing.T, dir string, do func(store *disk.Store)) {
 	}
 }
 
-// A parent does not wait for a sub-flow that is gone: it fails at once and does not start the sub-flow again.
+// A parent does not wait for a sub-flow that is gone: it fails at once and does not start the
+// sub-flow again.
 func TestTheParentOfASubflowThatIsGoneFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -442,7 +444,8 @@ func tables(t *testing.T, dir string) (bytes int64) {
 	return bytes
 }
 
-// TestALongerRetentionEndsNothing: an execution goes on when the next process keeps executions for a year.
+// TestALongerRetentionEndsNothing: an execution goes on when the next process keeps executions for
+// a year.
 func TestALongerRetentionEndsNothing(t *testing.T) {
 	t.Parallel()
 	store := openDisk(t, filepath.Join(t.TempDir(), "store"))

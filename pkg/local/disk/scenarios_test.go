@@ -182,7 +182,8 @@ func script(t *testing.T, flow string) *local.Script {
 	return s
 }
 
-// checkHistory: the history is whole, and is what the observer was told. Without forks it is numbered 1, 2, 3, ...
+// checkHistory: the history is whole, and is what the observer was told. Without forks it is
+// numbered 1, 2, 3, ...
 func checkHistory(t *testing.T, system *local.System, state machine.State, told *counter) {
 	t.Helper()
 	history, err := system.Client.History(t.Context(), engine.NewID("sample", "run"))

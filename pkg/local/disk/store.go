@@ -77,7 +77,8 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// failedTo returns the error of an operation on a store, with what the user can do about an error of the file system.
+// failedTo returns the error of an operation on a store, with what the user can do about an error
+// of the file system.
 func failedTo(op string, err error) error {
 	if fix := remedy(err); fix != "" && !errors.Is(err, errKept) {
 		err = invalid("%w; %s, or use another directory", err, fix)

@@ -71,8 +71,8 @@ func logName(state machine.State) string {
 	return fmt.Sprint(state.Execution, "/", state.Lane.Index)
 }
 
-// succeed serves the store at an instant until the test ends. Before is called before an execution with one of these
-// names is adopted.
+// succeed serves the store at an instant until the test ends. Before is called before an execution
+// with one of these names is adopted.
 func succeed(t *testing.T, store *disk.Store, now func() time.Time, tasks engine.Caller, before func(execution string), names ...string) *successor {
 	t.Helper()
 	watched := &watchedStore{Store: store, before: before, left: map[engine.ID]string{}}
@@ -118,8 +118,8 @@ func (s *successor) succeedToken(t *testing.T, text string) {
 	}
 }
 
-// predecessor starts executions of flows by their names, and ends when so many logs wait. It returns the store, and the tokens that
-// are waited for, by execution and step.
+// predecessor starts executions of flows by their names, and ends when so many logs wait. It
+// returns the store, and the tokens that are waited for, by execution and step.
 func predecessor(t *testing.T, store *disk.Store, flows map[string]string, waiting int) (tokens map[string]string) {
 	t.Helper()
 	p := &process{clock: local.NewVirtualClock(epoch), end: func() {}, store: store}
@@ -175,8 +175,8 @@ func held(name string) (before func(execution string), reached chan struct{}, re
 	}, reached, sync.OnceFunc(func() { close(free) })
 }
 
-// TestProcessServesBeforeAllIsTakenOver starts an execution, and closes tokens of others, while one is being adopted.
-// Each of them is adopted before anything else happens to it, and once.
+// TestProcessServesBeforeAllIsTakenOver starts an execution, and closes tokens of others, while one
+// is being adopted. Each of them is adopted before anything else happens to it, and once.
 func TestProcessServesBeforeAllIsTakenOver(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -207,8 +207,8 @@ func TestProcessServesBeforeAllIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestTokenOfAnExecutionThatCannotContinue closes the token of an execution without a runner while another one is being
-// adopted. The next process with the runner continues it.
+// TestTokenOfAnExecutionThatCannotContinue closes the token of an execution without a runner while
+// another one is being adopted. The next process with the runner continues it.
 func TestTokenOfAnExecutionThatCannotContinue(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -237,8 +237,8 @@ func TestTokenOfAnExecutionThatCannotContinue(t *testing.T) {
 	}
 }
 
-// TestOrderOfATakeOver: first what is due, then what may have got an outcome, then the rest in the order of time. A timer that
-// becomes due meanwhile is handled next.
+// TestOrderOfATakeOver: first what is due, then what may have got an outcome, then the rest in the
+// order of time. A timer that becomes due meanwhile is handled next.
 func TestOrderOfATakeOver(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -274,8 +274,9 @@ func TestOrderOfATakeOver(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostByACrashOfATakeOver cuts the power while executions are adopted, of which each is about to call a
-// function. The next process continues them all, and calls the function for those that had not ended.
+// TestNothingIsLostByACrashOfATakeOver cuts the power while executions are adopted, of which each
+// is about to call a function. The next process continues them all, and calls the function for
+// those that had not ended.
 func TestNothingIsLostByACrashOfATakeOver(t *testing.T) {
 	t.Parallel()
 	const executions = 20
@@ -312,7 +313,8 @@ func TestNothingIsLostByACrashOfATakeOver(t *testing.T) {
 	}
 }
 
-// TestNextRunGoesOnWithATakeOver ends a run in the middle of a take-over. The next one of the same process continues there.
+// TestNextRunGoesOnWithATakeOver ends a run in the middle of a take-over. The next one of the same
+// process continues there.
 func TestNextRunGoesOnWithATakeOver(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")

@@ -194,7 +194,8 @@ func TestJobEndedBetweenTwoProcesses(t *testing.T) {
 	}
 }
 
-// TestStopJobOfTheNextProcess: the execution was stopped, and its process ended before the poll that stops the job.
+// TestStopJobOfTheNextProcess: the execution was stopped, and its process ended before the poll
+// that stops the job.
 func TestStopJobOfTheNextProcess(t *testing.T) {
 	t.Parallel()
 	const flow = "version: v1\ntype: flow\nsteps:\n  - {type: task, name: Job, action: 'batch:SubmitJob', pattern: sync, stopJob: true,\n" +

@@ -7,14 +7,15 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Kinds of keys of stores whose list had no status and no flow. Some of them do not know when an execution ended.
+// Kinds of keys of stores whose list had no status and no flow. Some of them do not know when an
+// execution ended.
 const (
 	keyOldList       = 's' // place: flow and status
 	keyOldUnfinished = 'u' // execution: nothing
 )
 
-// adopt lists the executions of such a store, and those that ended with their end, from which they are kept for their
-// retention. It is done once.
+// adopt lists the executions of such a store, and those that ended with their end, from which they
+// are kept for their retention. It is done once.
 func (s *Keyed) adopt() (err error) {
 	for _, kind := range []byte{keyOldList, keyOldUnfinished} { // what nothing is known of was only unfinished
 		for of := startingWith([]byte{kind}); of.Lower != nil && err == nil; {
@@ -27,8 +28,8 @@ func (s *Keyed) adopt() (err error) {
 // pageSize is how many executions are adopted, and how many notices are read, at once.
 const pageSize = 1000
 
-// adoptPage adopts the first executions of a range, and returns where the next page begins, nil after the last one: a search
-// from the beginning would pass each key that was deleted.
+// adoptPage adopts the first executions of a range, and returns where the next page begins, nil
+// after the last one: a search from the beginning would pass each key that was deleted.
 func (s *Keyed) adoptPage(of Range) (next []byte, err error) {
 	var changes []Entry
 	executions := 0

@@ -91,7 +91,8 @@ func TestUnmatchedEvents(t *testing.T) {
 	resumetest.UnmatchedEvents(t, as[resumetest.UnmatchedStore])
 }
 
-// startCounter is a store that knows which executions were started in it, without those that are sub-flows or redrives.
+// startCounter is a store that knows which executions were started in it, without those that are
+// sub-flows or redrives.
 type startCounter struct {
 	enginetest.Store
 	mu      sync.Mutex

@@ -98,8 +98,8 @@ func (s *Keyed) Flow(ctx context.Context, ref machine.FlowRef) (*flow.Flow, erro
 	})
 }
 
-// newEntry returns the entry of a definition on the list when it becomes the newest of its name. One that
-// is listed keeps its properties. The hash is that of the newest definition before.
+// newEntry returns the entry of a definition on the list when it becomes the newest of its name.
+// One that is listed keeps its properties. The hash is that of the newest definition before.
 func (s *Keyed) newEntry(flow machine.FlowRef, newest string) ([]byte, error) {
 	before, err := s.listed(machine.FlowRef{Name: flow.Name, Hash: newest})
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Keyed) newEntry(flow machine.FlowRef, newest string) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())), own.Properties...), err
 }
 
-// newest returns the hash of the newest definition of a name, empty for none. The list says it of a name
-// of which an earlier release stored all definitions.
+// newest returns the hash of the newest definition of a name, empty for none. The list says it of a
+// name of which an earlier release stored all definitions.
 func (s *Keyed) newest(name string) ([]byte, error) {
 	hash, ok, err := s.db.Get(newestKey(name))
 	if ok || err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// The end of a job for which nothing waits is removed when it has expired, unless a later end came. With a waiter it stays.
+// The end of a job for which nothing waits is removed when it has expired, unless a later end came.
+// With a waiter it stays.
 func TestEndsOfJobsExpire(t *testing.T) {
 	t.Parallel()
 	s, at := &store.Memory{}, time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)
@@ -70,8 +71,9 @@ func TestEndsOfJobsExpire(t *testing.T) {
 	}
 }
 
-// The record of a job that was awaited is removed a day after nothing waits for it, whether the token was closed, expired, or
-// belongs to an execution that is gone, with an event and without. A job that is still to be stopped is kept until the token expires.
+// The record of a job that was awaited is removed a day after nothing waits for it, whether the
+// token was closed, expired, or belongs to an execution that is gone, with an event and without. A
+// job that is still to be stopped is kept until the token expires.
 func TestRecordsOfJobsExpire(t *testing.T) {
 	t.Parallel()
 	begin := time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)

@@ -51,12 +51,14 @@ func jobKey(key jobs.Key) []byte {
 // awaitedKey returns the key that lists a job while it may have waiters.
 func awaitedKey(job []byte) []byte { return append([]byte{keyAwaited}, job[1:]...) }
 
-// Bind implements [resume.Rendezvous]. The store keeps a waiter until it is released, or for a day after its token was closed.
+// Bind implements [resume.Rendezvous]. The store keeps a waiter until it is released, or for a day
+// after its token was closed.
 func (s *Keyed) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, _ time.Time) (resume.JobRecord, error) {
 	return s.changeJobRecord(ctx, "bind a token to", key, func(m resume.JobRecord) resume.JobRecord { return m.Bound(waiter) })
 }
 
-// Note implements [resume.Rendezvous]. An end that nothing waits for is removed some time after it expires.
+// Note implements [resume.Rendezvous]. An end that nothing waits for is removed some time after it
+// expires.
 func (s *Keyed) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (resume.JobRecord, error) {
 	noting := jobRecordForm
 	noting.index = func(job []byte, _, after resume.JobRecord) []Entry {
@@ -76,8 +78,8 @@ func jobExpiry(job []byte, end, expires time.Time) Entry {
 	return Entry{append(key, job[1:]...), binary.BigEndian.AppendUint64(nil, uint64(end.UnixNano()))}
 }
 
-// expireJobs removes the ends of jobs that have expired, and the waiters of jobs whose tokens were closed a day ago or expired.
-// An end with other waiters is looked at again a day later.
+// expireJobs removes the ends of jobs that have expired, and the waiters of jobs whose tokens were
+// closed a day ago or expired. An end with other waiters is looked at again a day later.
 func (s *Keyed) expireJobs(ctx context.Context, now time.Time) error {
 	var due, awaited []Entry
 	err := s.do(ctx, operation{name: "list expired ends of jobs"}, func() (err error) {
@@ -110,7 +112,8 @@ func (s *Keyed) expireJobs(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// expireWaiters releases the waiters of a job that are over. The last one goes with the record, an end of which is a day old.
+// expireWaiters releases the waiters of a job that are over. The last one goes with the record, an
+// end of which is a day old.
 func (s *Keyed) expireWaiters(ctx context.Context, job []byte, now time.Time) error {
 	over, isEmpty, err := s.waitersOver(ctx, job, now)
 	if err != nil || len(over) == 0 && !isEmpty {
@@ -133,8 +136,9 @@ func (s *Keyed) expireWaiters(ctx context.Context, job []byte, now time.Time) er
 	})
 }
 
-// waitersOver returns the waiters of a job whose tokens were closed a day ago or expired, except those that still have to stop
-// their job. isEmpty reports whether it has no waiters. The event of the job may come until then.
+// waitersOver returns the waiters of a job whose tokens were closed a day ago or expired, except
+// those that still have to stop their job. isEmpty reports whether it has no waiters. The event of
+// the job may come until then.
 func (s *Keyed) waitersOver(ctx context.Context, job []byte, now time.Time) (over []string, isEmpty bool, err error) {
 	record, err := jobRecordForm.read(ctx, s, "read the waiters of a job", job)
 	for _, waiter := range record.Waiters {
@@ -168,9 +172,10 @@ func (s *Keyed) changeJobRecord(
 	return jobRecordForm.change(ctx, s, what+" job "+key.Name, jobKey(key), apply)
 }
 
-// Waiting returns who waits for jobs with tokens that are open, and who is to stop the job because the token was closed by a
-// stop. Each is the poll that asks for its job, without its number and instant: at most limit, those behind the given one. The
-// zero Poll begins. Call it before anything is written, when no poll of an earlier process is left.
+// Waiting returns who waits for jobs with tokens that are open, and who is to stop the job because
+// the token was closed by a stop. Each is the poll that asks for its job, without its number and
+// instant: at most limit, those behind the given one. The zero Poll begins. Call it before anything
+// is written, when no poll of an earlier process is left.
 func (s *Keyed) Waiting(ctx context.Context, after resume.Poll, limit int) ([]resume.Poll, error) {
 	return read(ctx, s, operation{name: "list the waiters of jobs"}, func() (polls []resume.Poll, err error) {
 		for key := range s.db.Entries(Range{awaitedKey(jobKey(after.Key)), []byte{keyAwaited + 1}}, &err) {

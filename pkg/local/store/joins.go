@@ -41,8 +41,8 @@ func (w *waitingJoins) take(fork engine.ForkID) []*waitingJoin {
 	return w.byFork[fork]
 }
 
-// Join implements [engine.Joins]. The lanes of a fork often end together, and each join is durable before
-// the next one begins. So the joins that wait for one are made together.
+// Join implements [engine.Joins]. The lanes of a fork often end together, and each join is durable
+// before the next one begins. So the joins that wait for one are made together.
 func (s *Keyed) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
 	own := &waitingJoin{end: end}
 	err := s.do(ctx, operation{"join a lane", fork.Log}, func() error {

@@ -18,8 +18,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Database keeps values by key, in the order of the keys. Callers may keep what it returns, and may not
-// change what they gave to it.
+// Database keeps values by key, in the order of the keys. Callers may keep what it returns, and may
+// not change what they gave to it.
 type Database interface {
 	// Get returns a value, and whether the key exists.
 	Get(key []byte) (value []byte, ok bool, err error)
@@ -31,9 +31,10 @@ type Database interface {
 	// iteration. It stops at an error, which it stores in err.
 	Entries(of Range, err *error) iter.Seq2[[]byte, []byte]
 
-	// Commit makes the changes, all or none. If it returns nil they are durable; after an error they
-	// may or may not have been made. Unless begun is nil, another commit is expected to follow soon and share
-	// the sync, and Commit calls begun once no later commit can be durable without this one.
+	// Commit makes the changes, all or none. If it returns nil they are durable; after an error
+	// they may or may not have been made. Unless begun is nil, another commit is expected to follow
+	// soon and share the sync, and Commit calls begun once no later commit can be durable without
+	// this one.
 	Commit(begun func(), changes ...Entry) error
 
 	// Enter begins a use of the database, which stays open until leave is called.
@@ -46,9 +47,9 @@ type Entry struct{ Key, Value []byte }
 // Range has the keys from Lower on, up to but without Upper.
 type Range struct{ Lower, Upper []byte }
 
-// Keyed keeps logs, flows, tokens, and what is known of jobs in a [Database]. It implements the Store of package local.
-// What a method acknowledged or returned is durable in the database. The zero Keyed is empty and
-// keeps everything in memory.
+// Keyed keeps logs, flows, tokens, and what is known of jobs in a [Database]. It implements the
+// Store of package local. What a method acknowledged or returned is durable in the database. The
+// zero Keyed is empty and keeps everything in memory.
 type Keyed struct {
 	db         Database
 	generation uint64
@@ -57,8 +58,8 @@ type Keyed struct {
 	newestOf   memo[string, machine.FlowRef]         // by name
 	presets    memo[machine.FlowRef, machine.Notify] // what executions notify whose start names no target
 	joins      waitingJoins
-	// running has the keys of the list of executions that have not ended. In a database on a disk, a search there would pass
-	// each key that was deleted, until tables are merged.
+	// running has the keys of the list of executions that have not ended. In a database on a disk,
+	// a search there would pass each key that was deleted, until tables are merged.
 	running Database
 	files   ValueFiles // nil if large values are in the database
 	// reclaimable is how many bytes were removed since the last RemovedBytes.
@@ -76,23 +77,24 @@ type Keyed struct {
 // Memory is a store that lives as long as the process. The zero Memory is empty and ready.
 type Memory struct{ Keyed }
 
-// stripe orders calls for one execution or one record. A write holds it until it is durable, so that
-// no reader sees what a crash could undo.
+// stripe orders calls for one execution or one record. A write holds it until it is durable, so
+// that no reader sees what a crash could undo.
 type stripe struct {
 	sync.RWMutex
-	// latest has the last items of the stripe's executions that were written last, as many as have the stripe's part of
-	// latestSize together, but at least one. They save most reads of the log.
+	// latest has the last items of the stripe's executions that were written last, as many as have
+	// the stripe's part of latestSize together, but at least one. They save most reads of the log.
 	latest []engine.Item
 	size   int
-	// record is the last token record that was written, after so many removals. It saves reading the
-	// outcome that a closer has just stored.
+	// record is the last token record that was written, after so many removals. It saves reading
+	// the outcome that a closer has just stored.
 	record   Entry
 	removals uint64
 	// applied is the token record that is being written by [Keyed.CloseEarly].
 	applied atomic.Pointer[Entry]
 }
 
-// latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions that wait.
+// latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions
+// that wait.
 const latestSize = 48 << 20
 
 // itemSize is about the size of an item in memory without its body.
@@ -156,8 +158,8 @@ const (
 	keyGeneration = 'g' // nothing: how often the store was opened
 )
 
-// The numbers of stripes. For a database they are much larger than the number of writes in flight, so
-// that two of them rarely meet.
+// The numbers of stripes. For a database they are much larger than the number of writes in flight,
+// so that two of them rarely meet.
 const (
 	databaseStripes = 1 << 12
 	memoryStripes   = 1 << 8
@@ -212,8 +214,8 @@ func (s *Keyed) prepare() {
 	s.stripes, s.seed = make([]stripe, stripes), maphash.MakeSeed()
 }
 
-// Generation returns how many processes have opened the database, this one included; 0 for a store in
-// memory. Workers of earlier generations are dead.
+// Generation returns how many processes have opened the database, this one included; 0 for a store
+// in memory. Workers of earlier generations are dead.
 func (s *Keyed) Generation() uint64 { return s.generation }
 
 // Keys returns the keys that sign the tokens of the executions of a store in memory.
@@ -307,8 +309,8 @@ func (s *Keyed) stepEarly(ctx context.Context, op operation, key []byte, applied
 	})
 }
 
-// commit makes the changes, and calls applied, unless that is nil, when later commits cannot be durable without them. The
-// stripe is held.
+// commit makes the changes, and calls applied, unless that is nil, when later commits cannot be
+// durable without them. The stripe is held.
 func (s *Keyed) commit(stripe *stripe, applied func(), changes []Entry) error {
 	if applied == nil {
 		return s.db.Commit(nil, changes...)

@@ -27,8 +27,8 @@ func (l *lookUps) Last(ranges ...store.Range) ([]store.Entry, error) {
 	return l.Database.Last(ranges...)
 }
 
-// With 20,000 open executions the latest item of each is in memory, so a wake reads nothing. What is beyond the limit is
-// read from the log.
+// With 20,000 open executions the latest item of each is in memory, so a wake reads nothing. What
+// is beyond the limit is read from the log.
 func TestLatestItemsOfOpenExecutionsAreInMemory(t *testing.T) {
 	t.Parallel()
 	const executions, large = 20_000, 200

@@ -13,14 +13,16 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// placeSize is the size of a place in the list: the instant of the start, latest first, and the execution.
+// placeSize is the size of a place in the list: the instant of the start, latest first, and the
+// execution.
 const placeSize = 8 + idSize
 
-// A list is a part of the list of executions: those of a flow or of all, with a status or with any. Its keys are the status
-// and the flow, both empty for all, then the place.
+// A list is a part of the list of executions: those of a flow or of all, with a status or with any.
+// Its keys are the status and the flow, both empty for all, then the place.
 //
-// Each execution is in the list of all and in that of its flow, which never change, and in that of its flow and status. The
-// list of a status is that of all flows in turn: it costs no write, and a search in each flow.
+// Each execution is in the list of all and in that of its flow, which never change, and in that of
+// its flow and status. The list of a status is that of all flows in turn: it costs no write, and a
+// search in each flow.
 type list struct {
 	flow   string
 	status machine.Status
@@ -40,8 +42,9 @@ func listOfStatus(status machine.Status) []byte { return appendText([]byte{keyLi
 // runningKeys begins the keys of executions that have not ended.
 var runningKeys = listOfStatus(machine.StatusRunning)
 
-// runningEntry returns the entry of an execution in the list of those that have not ended. Its value is the rest, empty for
-// none: it only tells what to handle first, so it is not written when the rest is over.
+// runningEntry returns the entry of an execution in the list of those that have not ended. Its
+// value is the rest, empty for none: it only tells what to handle first, so it is not written when
+// the rest is over.
 func (s *Keyed) runningEntry(item engine.Item) Entry {
 	head := s.headOf(item)
 	entry := list{head.Flow.Name, machine.StatusRunning}.add(placeOf(item.Execution, head.Started))
@@ -79,7 +82,8 @@ func placeOf(execution engine.ID, started time.Time) []byte {
 	return append(placeAt(started.UnixNano()), execution[:]...)
 }
 
-// placeAt returns what the places of executions begin with that started at this instant in nanoseconds since 1970.
+// placeAt returns what the places of executions begin with that started at this instant in
+// nanoseconds since 1970.
 func placeAt(started int64) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, placeSize), ^(uint64(started) ^ 1<<63)) //nolint:gosec // the bits
 }
@@ -90,8 +94,8 @@ func (l list) add(place []byte) Entry { return Entry{l.key(place), []byte{}} }
 // remove returns the change that takes an execution off.
 func (l list) remove(place []byte) Entry { return Entry{l.key(place), nil} }
 
-// listChanges returns the changes of the list for an execution with its first or its last item. An execution of which the
-// first item tells nothing is listed when it ends.
+// listChanges returns the changes of the list for an execution with its first or its last item. An
+// execution of which the first item tells nothing is listed when it ends.
 func listChanges(item engine.Item, head machine.Head, isFinal bool) (changes []Entry) {
 	place, flow := placeOf(item.Execution, head.Started), head.Flow.Name
 	running := list{flow, machine.StatusRunning}.add(place)
@@ -137,8 +141,9 @@ func (s *Keyed) headOf(item engine.Item) machine.Head {
 	return head
 }
 
-// Executions implements [engine.Index]. It reads the entries of the page and the one behind it, of each
-// status a few, and without a flow a few of each flow. A page token is the last place of the page.
+// Executions implements [engine.Index]. It reads the entries of the page and the one behind it, of
+// each status a few, and without a flow a few of each flow. A page token is the last place of the
+// page.
 func (s *Keyed) Executions(
 	ctx context.Context, of engine.Selection, after string, limit int,
 ) (ids []engine.ID, next string, err error) {

@@ -31,7 +31,8 @@ func (c *counted) Entries(of store.Range, err *error) iter.Seq2[[]byte, []byte] 
 	}
 }
 
-// A page of the list reads its own entries and one more, and of a status those of each flow that may belong to it.
+// A page of the list reads its own entries and one more, and of a status those of each flow that
+// may belong to it.
 func TestPageOfTheListReadsItsOwnEntries(t *testing.T) {
 	t.Parallel()
 	db, s := &counted{Database: store.NewDatabase()}, &store.Keyed{}
@@ -184,7 +185,8 @@ func contents(t *testing.T, s *store.Keyed) []int {
 	return []int{len(all), len(ofFlow), len(running), len(unfinished), len(ended)}
 }
 
-// The entry of an end stays valid for its own execution: a later one of that name is not removed with it.
+// The entry of an end stays valid for its own execution: a later one of that name is not removed
+// with it.
 func TestRemoveKeepsALaterExecutionOfTheName(t *testing.T) {
 	t.Parallel()
 	s, id := &store.Keyed{}, engine.NewID("flow", "run")

@@ -75,7 +75,8 @@ func (s *Keyed) latest(stripe *stripe, execution engine.ID) (engine.Item, error)
 // logOf returns the range of an execution's items from a number on.
 func logOf(id engine.ID, from uint64) Range { return Range{itemKey(id, from), itemKey(id, 1<<64-1)} }
 
-// Extend implements [engine.Log]. A store on one machine removes an execution by its state, not by its items.
+// Extend implements [engine.Log]. A store on one machine removes an execution by its state, not by
+// its items.
 func (*Keyed) Extend(context.Context, time.Time, ...engine.ItemKey) error { return nil }
 
 // Append implements [engine.Log].
@@ -134,8 +135,8 @@ func gapError(item engine.Item, size uint64) error {
 	return fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size)
 }
 
-// itemChanges returns the changes that add the item to its log and update the indexes. The rest is the one that the execution
-// is listed with.
+// itemChanges returns the changes that add the item to its log and update the indexes. The rest is
+// the one that the execution is listed with.
 func (s *Keyed) itemChanges(item engine.Item, value []byte, head machine.Head, isFinal bool, rest machine.Rest) []Entry {
 	changes := append(make([]Entry, 0, 4), Entry{itemKey(item.Execution, item.Seq), value})
 	switch {

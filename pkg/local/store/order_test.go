@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// stepwise is a database that calls functions between the steps of its commits. The changes are there before they are durable.
+// stepwise is a database that calls functions between the steps of its commits. The changes are
+// there before they are durable.
 type stepwise struct {
 	*memory
 	begins, endures func()
@@ -33,7 +34,8 @@ func useStepwise(t *testing.T) (*stepwise, *Keyed) {
 	return db, store
 }
 
-// A worker sees an outcome when its commit has begun, so that no commit of the worker is durable without it, and not before.
+// A worker sees an outcome when its commit has begun, so that no commit of the worker is durable
+// without it, and not before.
 func TestAnOutcomeIsSeenWhenItsCommitHasBegun(t *testing.T) {
 	t.Parallel()
 	db, store := useStepwise(t)

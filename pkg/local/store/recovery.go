@@ -45,8 +45,8 @@ func (s *Keyed) Unfinished(ctx context.Context) ([]Unfinished, error) {
 	})
 }
 
-// HasOpenTokens reports whether an execution waits for a token. An execution that cannot be read counts,
-// and so does one that waits for lanes.
+// HasOpenTokens reports whether an execution waits for a token. An execution that cannot be read
+// counts, and so does one that waits for lanes.
 func (s *Keyed) HasOpenTokens(ctx context.Context) (bool, error) {
 	list, err := s.Unfinished(ctx)
 	if err != nil {

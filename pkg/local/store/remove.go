@@ -14,14 +14,14 @@ import (
 
 // Remover removes executions that have ended.
 type Remover interface {
-	// EndedBefore returns executions that ended before an instant, the earliest end first: at most limit of
-	// them, from those behind the given one on. The zero Ended begins.
+	// EndedBefore returns executions that ended before an instant, the earliest end first: at most
+	// limit of them, from those behind the given one on. The zero Ended begins.
 	EndedBefore(ctx context.Context, before time.Time, after Ended, limit int) ([]Ended, error)
-	// Remove removes an execution that has ended, with its lanes and tokens, in one step. Its name is free
-	// then. Another execution stays. Its tokens stay closed until they expire.
+	// Remove removes an execution that has ended, with its lanes and tokens, in one step. Its name
+	// is free then. Another execution stays. Its tokens stay closed until they expire.
 	Remove(ctx context.Context, ended Ended) error
-	// Tidy finishes removals that a crash cut short, and forgets tokens and ends of jobs that have expired. It returns
-	// disk space if enough was removed.
+	// Tidy finishes removals that a crash cut short, and forgets tokens and ends of jobs that have
+	// expired. It returns disk space if enough was removed.
 	Tidy(ctx context.Context, now time.Time) error
 }
 
@@ -31,12 +31,13 @@ type Ended struct {
 	Execution engine.ID
 }
 
-// ValueFiles keeps large values of a store in files, which it cannot remove in one step with the rest.
+// ValueFiles keeps large values of a store in files, which it cannot remove in one step with the
+// rest.
 type ValueFiles interface {
 	// HasValues reports whether there may be values whose names begin with the log.
 	HasValues(log engine.ID) bool
-	// RemoveValues removes those that were stored with this expiry. Others are of an execution that was
-	// started since under the same name.
+	// RemoveValues removes those that were stored with this expiry. Others are of an execution that
+	// was started since under the same name.
 	RemoveValues(log engine.ID, expires time.Time) error
 }
 
@@ -127,7 +128,8 @@ func (s *Keyed) forget(log engine.ID) {
 	stripe.forget(log)
 }
 
-// logsOf returns an execution and all of its lanes. Those of an execution that has ended have joined.
+// logsOf returns an execution and all of its lanes. Those of an execution that has ended have
+// joined.
 func (s *Keyed) logsOf(id engine.ID) (logs []engine.ID, err error) {
 	logs = []engine.ID{id}
 	for i := 0; i < len(logs) && err == nil; i++ {
@@ -263,8 +265,8 @@ func decodeRemovedMark(stored []byte) (removedMark, error) {
 	return removedMark{time.Unix(second, 0), stored[8] == withFiles}, nil
 }
 
-// removedRecord returns the record of a token of an execution that was removed. ok is false for other tokens,
-// also of a later execution of that name.
+// removedRecord returns the record of a token of an execution that was removed. ok is false for
+// other tokens, also of a later execution of that name.
 func (s *Keyed) removedRecord(ctx context.Context, handle string) (record token.Record, ok bool, err error) {
 	id, isHandle := token.HandleID(handle)
 	if !isHandle || !s.removed.Load() {
@@ -290,7 +292,8 @@ func (s *Keyed) removedRecord(ctx context.Context, handle string) (record token.
 	return record, ok, err
 }
 
-// isOfLatest reports whether the token is of the execution that the log is of now: tokens expire with theirs.
+// isOfLatest reports whether the token is of the execution that the log is of now: tokens expire
+// with theirs.
 func (s *Keyed) isOfLatest(id token.ID) (bool, error) {
 	stripe := s.stripeOf(id.Execution[:])
 	stripe.RLock()

@@ -10,8 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// roots has the records of roots. Only requests to stop are in the database: the open descendants are
-// counted again when it is opened and when a run begins, so a count costs no commit.
+// roots has the records of roots. Only requests to stop are in the database: the open descendants
+// are counted again when it is opened and when a run begins, so a count costs no commit.
 type roots struct {
 	mu      sync.Mutex
 	records map[engine.ID]engine.RootRecord

@@ -19,8 +19,8 @@ func (c *commitSize) Commit(begun func(), changes ...store.Entry) error {
 	return c.Database.Commit(begun, changes...)
 }
 
-// An item changes the list of unfinished executions only if its rest is not that of the item before. The next process finds
-// the rest of the last item.
+// An item changes the list of unfinished executions only if its rest is not that of the item
+// before. The next process finds the rest of the last item.
 func TestRestsOfUnfinishedExecutions(t *testing.T) {
 	t.Parallel()
 	const timer, waitsForToken machine.Rest = 1 << 60, 1<<60 + 1

@@ -10,8 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Unmatched implements [resume.UnmatchedEvents]. Each page reads all ends of jobs that have not expired: those of one machine are
-// few.
+// Unmatched implements [resume.UnmatchedEvents]. Each page reads all ends of jobs that have not
+// expired: those of one machine are few.
 func (s *Keyed) Unmatched(ctx context.Context, after string, limit int) (events []resume.UnmatchedEvent, next string, err error) {
 	last, err := hex.DecodeString(after)
 	if err != nil || after != "" && len(last) <= secondSize {

@@ -24,8 +24,9 @@ type Expression struct {
 
 const help = `; allowed: "second minute hour day-of-month month day-of-week" like "0 30 9 * * 1-5", CRON_TZ=Asia/Shanghai before it, or "@every 5m"`
 
-// Parse reads a cron expression of six fields, or an interval as "@every 1h30m". The granularity is a minute: the first
-// field is one number, and an interval is a number of minutes. The time zone is UTC unless CRON_TZ= names another.
+// Parse reads a cron expression of six fields, or an interval as "@every 1h30m". The granularity is
+// a minute: the first field is one number, and an interval is a number of minutes. The time zone is
+// UTC unless CRON_TZ= names another.
 func Parse(text string) (e Expression, err error) {
 	if interval, ok := strings.CutPrefix(text, "@every "); ok {
 		e.every, err = parseInterval(strings.TrimSpace(interval))

@@ -22,7 +22,8 @@ type Trigger interface {
 	Remove(ctx context.Context, flow, name string) error
 }
 
-// Unfired is a [Trigger] for a process that fires no schedules. The process that does reads the store when it begins.
+// Unfired is a [Trigger] for a process that fires no schedules. The process that does reads the
+// store when it begins.
 type Unfired struct{}
 
 // Set implements [Trigger].
@@ -42,7 +43,8 @@ type Manager struct {
 	Now     func() time.Time
 }
 
-// List returns the schedule of a flow with that name, or all schedules of the flow if the name is empty.
+// List returns the schedule of a flow with that name, or all schedules of the flow if the name is
+// empty.
 func (m Manager) List(ctx context.Context, flow, name string) ([]schedule.Schedule, error) {
 	entries, err := m.Store.Schedules(ctx, flow, name)
 	if err != nil {
@@ -70,8 +72,9 @@ func (m Manager) Create(ctx context.Context, s schedule.Schedule) (schedule.Sche
 	return m.set(ctx, s, "")
 }
 
-// Update changes a schedule and returns it. If it does not exist, the error is [engine.ErrNotFound]; if another request
-// changed it meanwhile, [engine.ErrConflict]. If change changes nothing, intervals do not begin again.
+// Update changes a schedule and returns it. If it does not exist, the error is
+// [engine.ErrNotFound]; if another request changed it meanwhile, [engine.ErrConflict]. If change
+// changes nothing, intervals do not begin again.
 func (m Manager) Update(ctx context.Context, flow, name string, change func(*schedule.Schedule) error) (s schedule.Schedule, err error) {
 	entry, err := m.find(ctx, flow, name)
 	if err == nil {
@@ -132,7 +135,8 @@ func (m Manager) trigger(ctx context.Context, s schedule.Schedule) error {
 	return m.Trigger.Set(ctx, s, expression)
 }
 
-// restore returns the error of a change. After a conflict it sets the trigger by the schedule that is stored.
+// restore returns the error of a change. After a conflict it sets the trigger by the schedule that
+// is stored.
 func (m Manager) restore(ctx context.Context, flow, name string, err error) error {
 	if !errors.Is(err, engine.ErrConflict) {
 		return err

@@ -33,7 +33,8 @@ func NewRunner(starter schedule.Starter, now func() time.Time, log *slog.Logger)
 const (
 	// patience is for how long a missed instant is fired, as by EventBridge Scheduler.
 	patience = 24 * time.Hour
-	// longestPause is the longest time between two looks at the clock. Timers stand still while the machine sleeps.
+	// longestPause is the longest time between two looks at the clock. Timers stand still while the
+	// machine sleeps.
 	longestPause = time.Minute
 	// afterError is the pause before a schedule that failed is tried again.
 	afterError = 10 * time.Second

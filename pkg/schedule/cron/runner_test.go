@@ -18,7 +18,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// fixture is a manager and a runner over schedules in memory. It keeps what was started, in the order of starts.
+// fixture is a manager and a runner over schedules in memory. It keeps what was started, in the
+// order of starts.
 type fixture struct {
 	*testing.T
 
@@ -99,7 +100,8 @@ func (f *fixture) update(change func(*schedule.Schedule)) {
 	}
 }
 
-// fireAt fires what is due, and compares the names of the executions that were started and the pause.
+// fireAt fires what is due, and compares the names of the executions that were started and the
+// pause.
 func (f *fixture) fireAt(instant string, pause time.Duration, want ...string) {
 	f.Helper()
 	f.now, f.started = at(f.T, instant), nil
@@ -144,8 +146,8 @@ func TestMissedInstants(t *testing.T) {
 	f.fireAt("2026-03-15T23:30:00", time.Minute, "f/a-20260315T230000Z", "f/old-20260315T000000Z")
 }
 
-// An instant that was fired while the clock was ahead does not stop the schedule until then. A clock that is set back by less
-// fires no instant again.
+// An instant that was fired while the clock was ahead does not stop the schedule until then. A
+// clock that is set back by less fires no instant again.
 func TestAClockThatWasAhead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -197,8 +199,8 @@ func TestStartsThatFail(t *testing.T) {
 	f.fireAt("2026-01-31T13:00:00", time.Minute)
 }
 
-// A firing without the nonce of the schedule starts nothing. The nonce stays over changes, so that a trigger that a process set
-// before it died is valid.
+// A firing without the nonce of the schedule starts nothing. The nonce stays over changes, so that
+// a trigger that a process set before it died is valid.
 func TestForgedFirings(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -232,8 +234,8 @@ func TestForgedFirings(t *testing.T) {
 	}
 }
 
-// A schedule of release 0.1.0 has no nonce, nor have its firings. It gets one with its next change, and none by the same again: a
-// firing without one may be on its way.
+// A schedule of release 0.1.0 has no nonce, nor have its firings. It gets one with its next change,
+// and none by the same again: a firing without one may be on its way.
 func TestFiringsOfTheFirstRelease(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -1,5 +1,6 @@
-// Package mutation builds a test, or a program for one, with mutants of the sources that it tests: only the compiler sees the
-// changed texts. A test of a package below pkg uses it to show that it notices when a clause is left out.
+// Package mutation builds a test, or a program for one, with mutants of the sources that it tests:
+// only the compiler sees the changed texts. A test of a package below pkg uses it to show that it
+// notices when a clause is left out.
 //
 // This package may change between releases.
 package mutation
@@ -51,9 +52,9 @@ func (e Edit) Source(t *testing.T) string {
 	return string(text)
 }
 
-// Programs returns a function that returns the command of the test of the current folder as the mutant
-// with that number. One program has all mutants that change functions, and a variable of its environment
-// chooses; it is built once.
+// Programs returns a function that returns the command of the test of the current folder as the
+// mutant with that number. One program has all mutants that change functions, and a variable of its
+// environment chooses; it is built once.
 func Programs(t *testing.T, mutants [][]Edit) func(t *testing.T, number int, args ...string) *exec.Cmd {
 	t.Helper()
 	built := build(t, mutants, "test", "-c", "-vet=off", ".")
@@ -66,8 +67,8 @@ func Programs(t *testing.T, mutants [][]Edit) func(t *testing.T, number int, arg
 	}
 }
 
-// Mains is Programs for the main package of a folder, "./testdata/main". The function that it returns returns the path
-// of the program, and the variable of its environment.
+// Mains is Programs for the main package of a folder, "./testdata/main". The function that it
+// returns returns the path of the program, and the variable of its environment.
 func Mains(t *testing.T, mutants [][]Edit, folder string) func(t *testing.T, number int) (program, variable string) {
 	t.Helper()
 	return build(t, mutants, "build", folder)
@@ -92,7 +93,8 @@ func build(t *testing.T, mutants [][]Edit, args ...string) func(t *testing.T, nu
 // overlay is what the compiler sees in place of sources, by their paths.
 type overlay map[string]string
 
-// build runs a command of the go tool with the overlay, whose last argument is the package, and returns the program.
+// build runs a command of the go tool with the overlay, whose last argument is the package, and
+// returns the program.
 func (o overlay) build(t *testing.T, args []string) string {
 	t.Helper()
 	dir := t.TempDir()

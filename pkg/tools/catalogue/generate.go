@@ -212,7 +212,8 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 	return strings.Join(fields, "\t")
 }
 
-// outputForm returns the form of outputs: all members of XML, which tells neither lists nor numbers.
+// outputForm returns the form of outputs: all members of XML, which tells neither lists nor
+// numbers.
 func outputForm(protocol call.Protocol) botocore.Form {
 	if protocol == call.Query {
 		return botocore.Full
@@ -220,8 +221,9 @@ func outputForm(protocol call.Protocol) botocore.Form {
 	return botocore.Instants
 }
 
-// inputForm returns the form of the input of an operation: all members if it starts jobs, whose params are checked at any depth, and
-// in the query protocol, whose names of items are in the shapes.
+// inputForm returns the form of the input of an operation: all members if it starts jobs, whose
+// params are checked at any depth, and in the query protocol, whose names of items are in the
+// shapes.
 func inputForm(protocol call.Protocol, folder, name string) botocore.Form {
 	starts := func(k jobs.Kind) bool {
 		return k.HasEnd() && k.StartOp == name && (k.Service == folder || k.Service == "sfn" && folder == "stepfunctions")
@@ -274,7 +276,8 @@ func hostsOf(s call.Service, urls map[string][3]string) string {
 // partitions are those of package call.
 var partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"}
 
-// exceptions adds the hosts of a partition: the most frequent one for the partition, others by region.
+// exceptions adds the hosts of a partition: the most frequent one for the partition, others by
+// region.
 func exceptions(s call.Service, hosts map[string]string, urls map[string][3]string, partition, variant string, regions []string) {
 	count, hostOf := map[string]int{}, map[string]string{}
 	for _, region := range regions {
@@ -314,7 +317,8 @@ func joined(pairs map[string]string) string {
 	return strings.Join(texts, ";")
 }
 
-// iamActions returns the actions that policies may have, in lower case, by service. They are those of the linter of the template.
+// iamActions returns the actions that policies may have, in lower case, by service. They are those
+// of the linter of the template.
 func iamActions() (map[string]map[string]bool, error) {
 	linter, err := botocore.Tool("sam")
 	if err != nil {
@@ -345,7 +349,8 @@ func iamActions() (map[string]map[string]bool, error) {
 	return all, nil
 }
 
-// iamOf returns the prefix of a service in policies, which has the most operations of the service, and its actions.
+// iamOf returns the prefix of a service in policies, which has the most operations of the service,
+// and its actions.
 func iamOf(m botocore.Model, folder, signing string, policies map[string]map[string]bool) (prefix string, actions map[string]bool) {
 	count := func(prefix string) (n int) {
 		for name := range m.Operations {

@@ -39,7 +39,8 @@ func TestCatalogueIsGenerated(t *testing.T) {
 	}
 }
 
-// checkHosts compares the hosts of an operation in all regions with those of the vendor's rules, and returns how many it compared.
+// checkHosts compares the hosts of an operation in all regions with those of the vendor's rules,
+// and returns how many it compared.
 func checkHosts(t *testing.T, folder string, want found) (compared int) {
 	t.Helper()
 	o, err := catalogue.Lookup(folder, want.Operations[0])

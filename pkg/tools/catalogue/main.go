@@ -1,4 +1,5 @@
-// Command catalogue writes the catalogue of services, pkg/aws/call/catalogue/catalogue.bin, from the vendor's models and rules.
+// Command catalogue writes the catalogue of services, pkg/aws/call/catalogue/catalogue.bin, from
+// the vendor's models and rules.
 //
 // usage: catalogue FILE
 package main

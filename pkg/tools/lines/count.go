@@ -77,7 +77,8 @@ func count(root string) ([]folder, error) {
 	return folders, err
 }
 
-// codeLines returns how many lines of a file have a token. A raw string has one on each of its lines.
+// codeLines returns how many lines of a file have a token. A raw string has one on each of its
+// lines.
 func codeLines(name string, text []byte) (int, error) {
 	set := token.NewFileSet()
 	file := set.AddFile(name, set.Base(), len(text))

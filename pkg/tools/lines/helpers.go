@@ -21,7 +21,8 @@ type helper struct {
 // shortest is how many lines a helper has at most.
 const shortest = 12
 
-// helpers returns the helpers of the product in the module at root. A call of itself is not a use, nor is a test's.
+// helpers returns the helpers of the product in the module at root. A call of itself is not a use,
+// nor is a test's.
 func helpers(root string) ([]helper, error) {
 	loaded, err := packages.Load(&packages.Config{
 		Dir: root,

@@ -8,7 +8,8 @@ import (
 // mostHelpers is how many helpers the product may have. It only falls.
 const mostHelpers = 597
 
-// A short function with one use goes back into its caller where its name says no more than its body.
+// A short function with one use goes back into its caller where its name says no more than its
+// body.
 func TestHelpersWithOneUse(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../../..")

@@ -1,5 +1,5 @@
-// Command lines counts the lines of Go below a folder that have code: not those with comments alone. Tests, test data and
-// generated files are left out.
+// Command lines counts the lines of Go below a folder that have code: not those with comments
+// alone. Tests, test data and generated files are left out.
 //
 // With -helpers it lists the short functions of the product that have one use instead.
 //

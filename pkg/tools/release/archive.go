@@ -26,7 +26,8 @@ func (f file) mode() os.FileMode {
 	return 0o644
 }
 
-// archive writes files into a folder of their own in an archive. The time is the same for all, and there are no owners.
+// archive writes files into a folder of their own in an archive. The time is the same for all, and
+// there are no owners.
 func (b *build) archive(folder, ending string, files []file) error {
 	write := writeTar
 	if ending == ".zip" {

@@ -17,7 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/release"
 )
 
-// `go install MODULE/pkg/cmd/waitless@VERSION` installs the command, from a module proxy that has the last commit as this version.
+// `go install MODULE/pkg/cmd/waitless@VERSION` installs the command, from a module proxy that has
+// the last commit as this version.
 func TestGoInstallsTheVersion(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

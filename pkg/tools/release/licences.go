@@ -9,17 +9,20 @@ import (
 	"strings"
 )
 
-// linkedPackages is the template of `go list` for a line about each package: its module, the folder of the module, and its own.
+// linkedPackages is the template of `go list` for a line about each package: its module, the folder
+// of the module, and its own.
 const linkedPackages = `{{if not .Module}}Go	{{.Root}}	{{.Root}}{{else if not .Module.Main}}` +
 	`{{.Module.Path}}@{{.Module.Version}}	{{.Module.Dir}}	{{.Dir}}{{end}}`
 
 const licencesHead = "Licences of the modules that the binaries of this archive link.\n" +
 	"`go mod download MODULE@VERSION` downloads the sources of a module.\n"
 
-// licenceFile matches the names of files with a licence, and with the notices that licences ask binaries to have.
+// licenceFile matches the names of files with a licence, and with the notices that licences ask
+// binaries to have.
 var licenceFile = regexp.MustCompile(`(?i)licen[cs]e|copying|notice|patents|copyright`)
 
-// licences returns the file with the licences of the modules that programs link, and of Go. Equal texts stand there once.
+// licences returns the file with the licences of the modules that programs link, and of Go. Equal
+// texts stand there once.
 func (b *build) licences(platform string, sources []string, flags ...string) (file, error) {
 	list, err := b.goTool(platform, slices.Concat([]string{"list", "-deps", "-f", linkedPackages}, flags, sources)...)
 	if err != nil {
@@ -63,7 +66,8 @@ func licencesText(headings map[string][]string) []byte {
 	return []byte(licencesHead + "\n" + strings.Join(sections, "\n"))
 }
 
-// licenceFiles returns the licences of a package: those in its folder and in the folders around it, up to the folder of its module.
+// licenceFiles returns the licences of a package: those in its folder and in the folders around it,
+// up to the folder of its module.
 func licenceFiles(root, folder string) (paths []string, err error) {
 	for {
 		entries, err := os.ReadDir(folder)

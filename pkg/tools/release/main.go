@@ -1,5 +1,6 @@
-// Command release builds the files of a release from the tree in the current folder: archives of the command, archives of the
-// stack with its functions, the list of what is linked, and checksums. The same commit gives the same bytes in any folder.
+// Command release builds the files of a release from the tree in the current folder: archives of
+// the command, archives of the stack with its functions, the list of what is linked, and checksums.
+// The same commit gives the same bytes in any folder.
 package main
 
 import (
@@ -19,7 +20,8 @@ import (
 	"github.com/waitless/waitless/pkg/release"
 )
 
-// repository is the address of the repository without its scheme, which is also the path of the Go module.
+// repository is the address of the repository without its scheme, which is also the path of the Go
+// module.
 const repository = "github.com/waitless/waitless"
 
 // platforms are those of the archives of the command.
@@ -115,7 +117,8 @@ func (b *build) command(work, platform string) error {
 	return b.archive("waitless_"+release.Version+"_"+goos+"_"+goarch, ending, files)
 }
 
-// texts returns the files that each archive has, for the programs in it. Their links work outside of the tree.
+// texts returns the files that each archive has, for the programs in it. Their links work outside
+// of the tree.
 func (b *build) texts(platform string, sources []string, flags ...string) (files []file, err error) {
 	names := []string{"CHANGELOG.md", "LICENSE", "README.md"}
 	for _, name := range names {
@@ -132,7 +135,8 @@ func (b *build) texts(platform string, sources []string, flags ...string) (files
 // relativeLink matches a link of Markdown to a file of the tree.
 var relativeLink = regexp.MustCompile(`\]\(([^):#]+)(#[^)]*)?\)`)
 
-// absoluteLinks makes links to files that are not in the archive links to the commit in the repository.
+// absoluteLinks makes links to files that are not in the archive links to the commit in the
+// repository.
 func (b *build) absoluteLinks(text string, inArchive []string) string {
 	return relativeLink.ReplaceAllStringFunc(text, func(link string) string {
 		parts := relativeLink.FindStringSubmatch(link)
@@ -143,8 +147,8 @@ func (b *build) absoluteLinks(text string, inArchive []string) string {
 	})
 }
 
-// compile builds programs into a folder, all at once: what they have in common is loaded once. What Go records of version control
-// is left out, because it differs with the tags of a clone.
+// compile builds programs into a folder, all at once: what they have in common is loaded once. What
+// Go records of version control is left out, because it differs with the tags of a clone.
 func (b *build) compile(platform, folder string, sources []string, flags ...string) error {
 	args := []string{
 		"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -X " + repository + "/pkg/release.commit=" + b.commit,
@@ -154,7 +158,8 @@ func (b *build) compile(platform, folder string, sources []string, flags ...stri
 	return err
 }
 
-// goTool runs the go command for a platform, with the same settings on every machine, and returns its output.
+// goTool runs the go command for a platform, with the same settings on every machine, and returns
+// its output.
 func (b *build) goTool(platform string, args ...string) ([]byte, error) {
 	goos, goarch, _ := strings.Cut(platform, "/")
 	cmd := exec.Command("go", args...) //nolint:gosec,noctx // G204: packages of the tree
@@ -196,7 +201,8 @@ func (b *build) checksums() error {
 	return os.WriteFile(filepath.Join(b.out, checksumsFile), lines, 0o644) //nolint:gosec // G306, G703: published, in the caller's folder
 }
 
-// sign writes the signature of the checksums beside them. Its namespace makes it a signature of nothing else.
+// sign writes the signature of the checksums beside them. Its namespace makes it a signature of
+// nothing else.
 func (b *build) sign() error {
 	path := filepath.Join(b.out, checksumsFile)
 	cmd := exec.Command("ssh-keygen", "-Y", "sign", "-f", b.key, "-n", "waitless-release", path) //nolint:gosec,noctx // G204: the caller's key

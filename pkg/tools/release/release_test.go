@@ -28,7 +28,8 @@ import (
 
 const root = "../../.."
 
-// Two builds of the same tree in folders of their own give the same bytes, and the command knows what it is.
+// Two builds of the same tree in folders of their own give the same bytes, and the command knows
+// what it is.
 func TestReleaseIsReproducible(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -168,7 +169,8 @@ func TestSignedChecksums(t *testing.T) {
 	}
 }
 
-// The archives of a stack have the licences of what the functions link, which is another list than the command's.
+// The archives of a stack have the licences of what the functions link, which is another list than
+// the command's.
 func TestLicencesOfFunctions(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -219,7 +221,8 @@ func TestModuleWithoutLicence(t *testing.T) {
 	}
 }
 
-// checkLinks follows the links of the texts in an archive: to another file of it, or to a file of the commit in the repository.
+// checkLinks follows the links of the texts in an archive: to another file of it, or to a file of
+// the commit in the repository.
 func checkLinks(t *testing.T, folder string, files map[string][]byte) {
 	t.Helper()
 	inTree := 0

@@ -18,8 +18,8 @@ import (
 	"github.com/waitless/waitless/pkg/release"
 )
 
-// list writes which modules the binaries link, as an SBOM in the form of CycloneDX. It has neither a serial number nor a time,
-// which would differ between two builds.
+// list writes which modules the binaries link, as an SBOM in the form of CycloneDX. It has neither
+// a serial number nor a time, which would differ between two builds.
 func (b *build) list() error {
 	linked := map[string]cyclonedx.Component{}
 	for _, binary := range b.binaries {

@@ -14,8 +14,8 @@ import (
 // functionFlags leave out the part of the Lambda runtime that these functions do not use.
 var functionFlags = []string{"-tags", "lambda.norpc"}
 
-// stack writes the archive from which `sam deploy` deploys the stack without Go: the template, and the functions for one
-// processor.
+// stack writes the archive from which `sam deploy` deploys the stack without Go: the template, and
+// the functions for one processor.
 func (b *build) stack(work, arch string) error {
 	text, err := os.ReadFile(filepath.Join(b.root, "template.yaml"))
 	if err != nil {
@@ -52,13 +52,15 @@ func (b *build) stack(work, arch string) error {
 }
 
 var (
-	// functionToBuild is the head of a function in the template, whose logical id is the name of its folder and "Function".
+	// functionToBuild is the head of a function in the template, whose logical id is the name of
+	// its folder and "Function".
 	functionToBuild = regexp.MustCompile(`(?m)^  (\w+)Function:\n    Type: AWS::Serverless::Function\n(?:    .*\n)*?    Properties:\n`)
 	buildMethod     = regexp.MustCompile(`(?m)^    Metadata: \{BuildMethod: makefile\}\n|^      BuildMethod: makefile\n`)
 	archParameter   = regexp.MustCompile(`(?m)^(  Arch:\n    Type: String\n)    Default: arm64\n    AllowedValues: \[arm64, x86_64\]\n`)
 )
 
-// builtTemplate returns the template whose functions are built already, for one processor, and the names of these functions.
+// builtTemplate returns the template whose functions are built already, for one processor, and the
+// names of these functions.
 func builtTemplate(text, arch string) (template string, functions []string, err error) {
 	for _, head := range functionToBuild.FindAllStringSubmatch(text, -1) {
 		functions = append(functions, strings.ToLower(head[1]))

@@ -1,5 +1,5 @@
-// Package botocore reads the vendor's descriptions of its services from its library for Python. The tests of package call compare
-// the rows with them, and the catalogue is generated from them.
+// Package botocore reads the vendor's descriptions of its services from its library for Python. The
+// tests of package call compare the rows with them, and the catalogue is generated from them.
 package botocore
 
 import (
@@ -93,7 +93,8 @@ func data(folder string) ([]string, error) {
 	return files, err
 }
 
-// Folders returns the names of all services in the vendor's library, which are those in its command line, in their order.
+// Folders returns the names of all services in the vendor's library, which are those in its command
+// line, in their order.
 func Folders() ([]string, error) {
 	files, err := data("*")
 	names := make([]string, len(files))
@@ -162,7 +163,8 @@ var scalars = map[string]string{
 	"string": "s", "character": "s", "integer": "i", "long": "l", "boolean": "b", "timestamp": "t", "double": "d", "float": "d", "blob": "B",
 }
 
-// Shape writes a shape of the model, the input or the output of an operation, as rows of package call have it.
+// Shape writes a shape of the model, the input or the output of an operation, as rows of package
+// call have it.
 func (m Model) Shape(name string, form Form) string { return m.shape(name, form, nil) }
 
 // shape writes a shape that is nested in the shapes of within.
@@ -203,7 +205,8 @@ func (m Model) shape(name string, form Form, within []string) string {
 	return ""
 }
 
-// open returns the text of a member, empty if it needs no conversion and the form leaves out such members.
+// open returns the text of a member, empty if it needs no conversion and the form leaves out such
+// members.
 func open(text string, form Form, within []string) string {
 	if form == Full || text == "t" || form == Outline && len(within) == 1 {
 		return text
@@ -288,7 +291,8 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 	return wire + flags + place + ":" + instantAt(m.Shapes[each.Shape], each.Location, text)
 }
 
-// wireName returns the name of a member in requests and responses, which in the query protocol its shape may have.
+// wireName returns the name of a member in requests and responses, which in the query protocol its
+// shape may have.
 func (m Model) wireName(each Member, name string) string {
 	if m.Metadata.Protocol == "query" {
 		return cmp.Or(each.LocationName, m.Shapes[each.Shape].LocationName, name)

@@ -1,5 +1,6 @@
-// Package catalogue has all operations of the services of AWS that speak JSON or the query protocol, as operations of package call.
-// `make catalogue` generates its file from the vendor's models, and a test of pkg/tools compares the two.
+// Package catalogue has all operations of the services of AWS that speak JSON or the query
+// protocol, as operations of package call. `make catalogue` generates its file from the vendor's
+// models, and a test of pkg/tools compares the two.
 //
 // A service has two names: its name in the AWS CLI ("stepfunctions", "dms"), and its SDK id in
 // lower case and without spaces ("sfn", "databasemigrationservice").
@@ -24,7 +25,8 @@ import (
 	"github.com/waitless/waitless/pkg/aws/call"
 )
 
-// packed has an index, a line for each service, and behind an empty line a compressed block for each.
+// packed has an index, a line for each service, and behind an empty line a compressed block for
+// each.
 //
 //go:embed catalogue.bin
 var packed string
@@ -101,13 +103,15 @@ func (e entry) read() *service {
 	return s
 }
 
-// Dictionary has texts that are in most blocks. The program that writes the file compresses each block with it.
+// Dictionary has texts that are in most blocks. The program that writes the file compresses each
+// block with it.
 const Dictionary = "aws-iso-f fips dual=;aws-iso-e;aws-iso-b;aws-iso;aws-eusc;aws-us-gov;aws-cn;REGION.api.aws.\t\t\tPOST /\tGET /v1/\tDELETE /\tPUT /" +
 	"{clientToken?:s description:s name!:s tags:<s>}\t{createdAt:t updatedAt:t}{NextToken:s MaxResults:i ResourceArn!:s TagKeys!:[*] Tags!:[*]}" +
 	"\nListTagsForResource\nTagResource\nUntagResource\t{resourceArn!@uri:s tagKeys!@query=tagKeys:[*]}" +
 	"\n{maxResults@query=maxResults:i nextToken@query=nextToken:s}"
 
-// parse reads a block: lines of the service and its variants, an empty line, and lines of operations.
+// parse reads a block: lines of the service and its variants, an empty line, and lines of
+// operations.
 func parse(text string) *service {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
@@ -172,8 +176,8 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("operation %s:%s cannot be called: %s", e.Service, e.Operation, e.Reason)
 }
 
-// Lookup returns an operation of a service by their names: "dynamodb" and "PutItem". The error is an [*UnknownError] or a
-// [*RefusedError].
+// Lookup returns an operation of a service by their names: "dynamodb" and "PutItem". The error is
+// an [*UnknownError] or a [*RefusedError].
 func Lookup(serviceName, name string) (call.Operation, error) {
 	e, ok := find(serviceName)
 	switch {

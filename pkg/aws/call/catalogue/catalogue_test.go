@@ -58,7 +58,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestActions: the actions of IAM have the prefix of policies, which is not always the name of the service.
+// TestActions: the actions of IAM have the prefix of policies, which is not always the name of the
+// service.
 func TestActions(t *testing.T) {
 	t.Parallel()
 	for operation, want := range map[string]string{

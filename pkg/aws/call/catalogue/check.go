@@ -15,11 +15,12 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Check returns the problems of the actions of a flow: unknown and unsupported operations, and params of operations, jobs and
-// messages that are unknown, missing or of another type.
+// Check returns the problems of the actions of a flow: unknown and unsupported operations, and
+// params of operations, jobs and messages that are unknown, missing or of another type.
 func Check(flow *flow.Flow) flow.Problems { return flow.CheckActions(mistakesOf) }
 
-// CheckStart returns a [*jobs.RequestError] if params of a job's start are unknown, missing or of another type.
+// CheckStart returns a [*jobs.RequestError] if params of a job's start are unknown, missing or of
+// another type.
 func CheckStart(kind jobs.Kind, params []byte) error {
 	v, err := value.ParseJSON(params)
 	if err != nil {
@@ -151,8 +152,9 @@ func meant(operation string, unknown *UnknownError, suggest flow.Suggest) string
 	return suggest(operation, others)
 }
 
-// serviceMeant suggests the service that an unknown one means. Names of three letters are all alike, so such a service is suggested
-// only if it has the operation: the flow may call a service of another cloud.
+// serviceMeant suggests the service that an unknown one means. Names of three letters are all
+// alike, so such a service is suggested only if it has the operation: the flow may call a service
+// of another cloud.
 func serviceMeant(unknown *UnknownError) string {
 	const short = 3
 	service := similar.Closest(unknown.Service, unknown.Names)
@@ -170,8 +172,9 @@ func CheckOperation(operation string) error {
 	return nil
 }
 
-// Right returns the action of IAM that an operation needs: "states:DescribeExecution" for "stepfunctions:DescribeExecution". It
-// returns an error if the operation does not exist, or if IAM has no action of its name.
+// Right returns the action of IAM that an operation needs: "states:DescribeExecution" for
+// "stepfunctions:DescribeExecution". It returns an error if the operation does not exist, or if IAM
+// has no action of its name.
 func Right(operation string) (action string, err error) {
 	if err := CheckOperation(operation); err != nil {
 		return "", err

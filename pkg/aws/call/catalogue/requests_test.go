@@ -20,8 +20,8 @@ import (
 
 var all = flag.Bool("all", false, "compare the requests of all services, which takes minutes")
 
-// compared are services with all that the protocols have: instants, other names in the body, headers, queries, payloads and hosts of
-// their own.
+// compared are services with all that the protocols have: instants, other names in the body,
+// headers, queries, payloads and hosts of their own.
 var compared = []string{
 	"sns", "rds", "redshift", "autoscaling", "cloudformation", "elasticache", // query
 	"dynamodb", "ecs", "glue", "secretsmanager", "events", "logs", "stepfunctions", "cloudwatch", // JSON 1.0 and 1.1
@@ -43,8 +43,9 @@ type sample struct {
 	}
 }
 
-// TestRequestsOfTheModels: with all members of its input, the request of an operation is that of the vendor's library. In the query
-// protocol a response with all members of its output is read as that library reads it.
+// TestRequestsOfTheModels: with all members of its input, the request of an operation is that of
+// the vendor's library. In the query protocol a response with all members of its output is read as
+// that library reads it.
 func TestRequestsOfTheModels(t *testing.T) {
 	t.Parallel()
 	names := compared
@@ -135,7 +136,8 @@ func compare(t *testing.T, name string, got *http.Request, body string, want sam
 	}
 }
 
-// compareResult compares what was made of a response. The vendor's library writes instants in another form of RFC 3339.
+// compareResult compares what was made of a response. The vendor's library writes instants in
+// another form of RFC 3339.
 func compareResult(t *testing.T, name string, got []byte, want map[string]any) {
 	t.Helper()
 	text, err := json.Marshal(want)

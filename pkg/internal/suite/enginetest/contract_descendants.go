@@ -324,7 +324,8 @@ var pauseCases = []ruleCase{
 
 func waitFlow(seconds int) string { return flowHead + waitText("Pause", seconds) }
 
-// withGrandchild begins an execution that starts the flow child, which starts this flow, and gives its wake.
+// withGrandchild begins an execution that starts the flow child, which starts this flow, and gives
+// its wake.
 func (b *fixture) withGrandchild(grandchild string) engine.Wake {
 	b.t.Helper()
 	put(b.t, b.Flows, "grandchild", grandchild)

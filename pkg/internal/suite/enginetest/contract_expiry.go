@@ -7,8 +7,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// expiryCases are when the items of a log expire where most executions are short: at first an hour after the
-// start, and the retention of two hours after that.
+// expiryCases are when the items of a log expire where most executions are short: at first an hour
+// after the start, and the retention of two hours after that.
 var expiryCases = []ruleCase{
 	{"expiry: a short execution is kept for the short life and the retention", func(b *fixture) {
 		b.shortLife()

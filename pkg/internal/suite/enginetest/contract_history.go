@@ -84,7 +84,8 @@ var historyCases = []ruleCase{
 	}},
 }
 
-// forkedWidely starts an execution with forks of all levels, each with all lanes, of which only the first has begun.
+// forkedWidely starts an execution with forks of all levels, each with all lanes, of which only the
+// first has begun.
 func (b *fixture) forkedWidely() {
 	b.t.Helper()
 	steps := waitText("Wait", 20)

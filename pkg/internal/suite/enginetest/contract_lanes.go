@@ -629,7 +629,8 @@ var laneCases = []ruleCase{
 	}},
 }
 
-// batchedWakes is a queue of batches. It accepts no more of a batch than so many wakes; 0 means all.
+// batchedWakes is a queue of batches. It accepts no more of a batch than so many wakes; 0 means
+// all.
 type batchedWakes struct {
 	*fixture
 	most int
@@ -680,7 +681,8 @@ const foreachText = `  - type: foreach
         resourceArn: acs:fc:::services/test/functions/A
 `
 
-// unevenText is a foreach in two lanes. An item that fails has as many events as three that succeed.
+// unevenText is a foreach in two lanes. An item that fails has as many events as three that
+// succeed.
 const unevenText = `  - type: foreach
     name: Each
     iterationMapping: {collection: $.list, item: one}
@@ -705,8 +707,8 @@ const outputsText = `    outputMappings: [{target: all, source: $local}]
 outputMappings: [{target: all, source: $local.all}]
 `
 
-// forkOver leads an execution to its foreach step with so many items, and returns the wakes of its two
-// lanes.
+// forkOver leads an execution to its foreach step with so many items, and returns the wakes of its
+// two lanes.
 func (b *fixture) forkOver(items int) []engine.Wake {
 	b.t.Helper()
 	b.wantStart(b.request(flowHead+foreachText, `{"list":[`+strings.Repeat("1,", items-1)+`1]}`), engine.StartedNew)
@@ -715,8 +717,8 @@ func (b *fixture) forkOver(items int) []engine.Wake {
 	return b.takeAll()
 }
 
-// timeLeft is a context of a worker that always has so much time left: it never ends, however slow the
-// store is.
+// timeLeft is a context of a worker that always has so much time left: it never ends, however slow
+// the store is.
 type timeLeft struct {
 	context.Context
 	left time.Duration
@@ -725,8 +727,8 @@ type timeLeft struct {
 // Deadline implements [context.Context].
 func (c *timeLeft) Deadline() (time.Time, bool) { return time.Now().Add(c.left), true }
 
-// fork leads an execution to its parallel step with these branches. It returns the wakes of the start and
-// of the lanes.
+// fork leads an execution to its parallel step with these branches. It returns the wakes of the
+// start and of the lanes.
 func (b *fixture) fork(branches ...string) (start engine.Wake, lanes []engine.Wake) {
 	b.t.Helper()
 	return b.forkOf(parallel(branches...))

@@ -299,8 +299,8 @@ func (b *fixture) closeOf(lane engine.Wake, outcome token.Outcome) engine.Wake {
 	return engine.Wake{Execution: engine.ID(id.Execution), Cause: handle, Due: b.Now(), Sent: b.Now()}
 }
 
-// endingLane leads an execution to where a lane of it is ending, because a lane inside failed, and the
-// wakes that stop the others are lost.
+// endingLane leads an execution to where a lane of it is ending, because a lane inside failed, and
+// the wakes that stop the others are lost.
 func (b *fixture) endingLane() {
 	b.t.Helper()
 	_, lanes := b.fork(inner("Inner", taskText("A"), waitText("Pause", 5000)), waitText("Wait", 5000))

@@ -15,8 +15,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// largeValues notes what the engine does with large values, and keeps them in the store at hand, or in
-// memory beside a store that keeps none.
+// largeValues notes what the engine does with large values, and keeps them in the store at hand, or
+// in memory beside a store that keeps none.
 type largeValues struct {
 	*fixture
 	fails int  // how many of the next stores fail

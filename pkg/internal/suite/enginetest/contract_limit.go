@@ -309,7 +309,8 @@ func (b *fixture) wantTimedOut(history string) {
 	b.wantHistory(history)
 }
 
-// deliverAll delivers the wakes that are under way. One that fails, or is put back, is under way again.
+// deliverAll delivers the wakes that are under way. One that fails, or is put back, is under way
+// again.
 func (b *fixture) deliverAll() {
 	wakes := b.wakes
 	b.wakes = nil

@@ -181,7 +181,8 @@ func (b *fixture) beginNotified(flow string) engine.Wake {
 	return b.take()
 }
 
-// askInLanes starts an execution with two lanes, each of which waits for a callback that its target is told of.
+// askInLanes starts an execution with two lanes, each of which waits for a callback that its target
+// is told of.
 func (b *fixture) askInLanes() {
 	b.t.Helper()
 	request := b.request(flowHead+"  - type: foreach\n    name: Each\n    iterationMapping: {collection: $.list, item: one}\n    steps:\n"+
@@ -234,7 +235,8 @@ func (n *notified) want(i int, id engine.ID, ended bool, body string) {
 	}
 }
 
-// checkNotices: the target was told of the end, and of a wait before its function was called, each time the same.
+// checkNotices: the target was told of the end, and of a wait before its function was called, each
+// time the same.
 func (w *storyWorld) checkNotices(state machine.State) error {
 	if w.notify.Target == "" {
 		return nil

@@ -17,7 +17,8 @@ func conditionText(lines ...string) string {
 
 var conditionFlow = flowHead + conditionText()
 
-// seriesOfPolls is a foreach that runs its items one after the other, each of which polls Poll every ten seconds.
+// seriesOfPolls is a foreach that runs its items one after the other, each of which polls Poll
+// every ten seconds.
 const seriesOfPolls = flowHead + `  - type: foreach
     name: Each
     iterationMapping: {collection: $.list, item: one}

@@ -15,8 +15,8 @@ const redrivenName = "run-redrive"
 
 var redrivenID = engine.NewID(flowName, redrivenName)
 
-// redriveCases are about executions that go on where another one ended. Each is an execution of its own, whose start is one
-// by rule 12.
+// redriveCases are about executions that go on where another one ended. Each is an execution of its
+// own, whose start is one by rule 12.
 var redriveCases = []ruleCase{
 	// rules: RD-1 RD-2 RD-3
 	{"rule 12: a redrive begins with the step that failed, and has the outputs before it", func(b *fixture) {

@@ -393,8 +393,8 @@ func (b *fixture) childWaits(child string) engine.Wake {
 	return b.withChild(child, awaited, named)
 }
 
-// startedChild leads a step to where it started its sub-flow and did not record that. It gives the wake
-// of the start.
+// startedChild leads a step to where it started its sub-flow and did not record that. It gives the
+// wake of the start.
 func (b *fixture) startedChild(child string) engine.Wake {
 	b.t.Helper()
 	start := b.childWaits(child)
@@ -404,7 +404,8 @@ func (b *fixture) startedChild(child string) engine.Wake {
 	return start
 }
 
-// childAsks leads a sub-flow to where it waits for a callback, and gives the timer of its parent's step.
+// childAsks leads a sub-flow to where it waits for a callback, and gives the timer of its parent's
+// step.
 func (b *fixture) childAsks(limit string) engine.Wake {
 	b.t.Helper()
 	b.advance(b.withChild(askFlow, awaited, named, limit))
@@ -426,7 +427,8 @@ func (b *fixture) startByHand() {
 	b.trace = nil
 }
 
-// startedWithToken begins an execution that waits for a callback, and starts this flow with its token.
+// startedWithToken begins an execution that waits for a callback, and starts this flow with its
+// token.
 func (b *fixture) startedWithToken(child string) {
 	b.t.Helper()
 	b.lanes[childID] = " of the sub-flow"

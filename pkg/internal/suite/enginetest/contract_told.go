@@ -85,8 +85,8 @@ func (b *fixture) lastTask(failures int) engine.Wake {
 	return b.begin(taskFlow("Only"))
 }
 
-// closedLast closes the token of the last step, and gives the wake that ends the execution. The end is told after so many
-// failures.
+// closedLast closes the token of the last step, and gives the wake that ends the execution. The end
+// is told after so many failures.
 func (b *fixture) closedLast(by token.Closer, failures int) engine.Wake {
 	b.t.Helper()
 	b.Ends = &told{b, failures}

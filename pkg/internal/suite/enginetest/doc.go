@@ -1,7 +1,7 @@
 // Package enginetest has the suites that every adapter of package engine must pass: [Log], [Flows],
-// [Outcomes], [Stops], [Joins], [Wakes] and [Tasks] for the ports; [Definitions] and [Index] for the lists
-// that the APIs show; [Contract] for the engine over a store, rule by rule; [Crashes] and [Interleavings]
-// for workers that die or meet; [Rearms] for queues that lose their messages.
+// [Outcomes], [Stops], [Joins], [Wakes] and [Tasks] for the ports; [Definitions] and [Index] for
+// the lists that the APIs show; [Contract] for the engine over a store, rule by rule; [Crashes] and
+// [Interleavings] for workers that die or meet; [Rearms] for queues that lose their messages.
 //
 // A suite takes a constructor and runs one subtest for each case, so that the output of two stores
 // can be compared. An adapter's own tests do not repeat what a suite checks.

@@ -109,7 +109,8 @@ func indexOrder(c onIndex) {
 	}
 }
 
-// indexSelects: pages of each size hold what a range of time, several statuses and a flow select, in order.
+// indexSelects: pages of each size hold what a range of time, several statuses and a flow select,
+// in order.
 func indexSelects(c onIndex) {
 	const step = time.Second
 	statuses := []machine.Status{machine.StatusStarting, machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped}

@@ -9,10 +9,11 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// Rearms is the suite of [engine.Client.Rearm]: each story of [Crashes] is told once for each number of messages that were handled
-// before. Then the queues lose all messages, timers and long calls included, and the execution and its sub-flow are rearmed, once or
-// twice. It ends as otherwise. In the runs of "nothing lost" no message is lost, and the wakes meet those of the workers. Of a
-// [Sampled] store each tenth number is tried.
+// Rearms is the suite of [engine.Client.Rearm]: each story of [Crashes] is told once for each
+// number of messages that were handled before. Then the queues lose all messages, timers and long
+// calls included, and the execution and its sub-flow are rearmed, once or twice. It ends as
+// otherwise. In the runs of "nothing lost" no message is lost, and the wakes meet those of the
+// workers. Of a [Sampled] store each tenth number is tried.
 func Rearms(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for i, s := range stories {
@@ -40,8 +41,8 @@ func Rearms(t *testing.T, open func(t *testing.T) Store) {
 	}
 }
 
-// rearmed tells the story until so many messages are handled, rearms the execution and finishes it. It reports whether that many
-// messages came.
+// rearmed tells the story until so many messages are handled, rearms the execution and finishes it.
+// It reports whether that many messages came.
 func (w *storyWorld) rearmed(handled int, lose bool, times int) bool {
 	w.t.Helper()
 	plan := &plan{sample: 1, run: handled}
@@ -72,7 +73,8 @@ func (w *storyWorld) rearmed(handled int, lose bool, times int) bool {
 	return reached
 }
 
-// loseMessages drops all messages, and lets the closers pass that sent their wakes before (rule 10).
+// loseMessages drops all messages, and lets the closers pass that sent their wakes before (rule
+// 10).
 func (w *storyWorld) loseMessages() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

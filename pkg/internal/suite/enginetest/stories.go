@@ -16,9 +16,9 @@ import (
 type story struct {
 	name string
 	flow string
-	// actors act in every order with the effects of the workers: "hand" closes
-	// the token, "beat" sends a heartbeat, "stop" requests the end, "others" are workers who handle what
-	// comes meanwhile.
+	// actors act in every order with the effects of the workers: "hand" closes the token, "beat"
+	// sends a heartbeat, "stop" requests the end, "others" are workers who handle what comes
+	// meanwhile.
 	actors []string
 	long   bool   // Long and Ask may take an hour
 	once   bool   // no function is called twice, whatever happens
@@ -302,7 +302,8 @@ func (w *storyWorld) handle() string {
 	return w.firstHandle(w.asker())
 }
 
-// asker is the execution whose token a client can close, the zero ID if that is a sub-flow that is not known.
+// asker is the execution whose token a client can close, the zero ID if that is a sub-flow that is
+// not known.
 func (w *storyWorld) asker() engine.ID {
 	if !w.nested {
 		return w.id()
@@ -396,8 +397,8 @@ func (w *storyWorld) stop() *actor {
 	}, 0}
 }
 
-// others are workers who handle all messages of two seconds: so long does the effect take of the one
-// that they meet.
+// others are workers who handle all messages of two seconds: so long does the effect take of the
+// one that they meet.
 func (w *storyWorld) others() *actor {
 	return &actor{"others", func() bool { return true }, []func(){func() {
 		for end := w.clock().Add(2 * time.Second); w.isDue(end) && w.turn(living); {
@@ -450,8 +451,8 @@ func (w *storyWorld) checkHistory(id engine.ID) error {
 	return w.checkToken(w.firstHandle(id), history)
 }
 
-// checkLanes: no log is terminal before its lanes have joined, and every lane has a terminal item by then
-// (rule 19).
+// checkLanes: no log is terminal before its lanes have joined, and every lane has a terminal item
+// by then (rule 19).
 func (w *storyWorld) checkLanes() error {
 	for id, lane := range w.lanes {
 		item, err := w.store.Latest(w.t.Context(), id)

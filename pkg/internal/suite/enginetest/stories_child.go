@@ -23,8 +23,8 @@ func subFlow(lines ...string) string {
 	return flowHead + subflowText(append([]string{awaited}, lines...)...)
 }
 
-// checkChild: the sub-flow has ended, and before its parent had its result. A sub-flow whose start came
-// late may never have been.
+// checkChild: the sub-flow has ended, and before its parent had its result. A sub-flow whose start
+// came late may never have been.
 func (w *storyWorld) checkChild(parent machine.State) error {
 	step := w.firstWait(w.id())
 	if !w.nested || step.Child() == nil {

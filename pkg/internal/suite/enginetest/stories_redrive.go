@@ -7,7 +7,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// failBefore runs an execution of the flow that fails in Flaky, after A succeeded. The execution of the world is its redrive.
+// failBefore runs an execution of the flow that fails in Flaky, after A succeeded. The execution of
+// the world is its redrive.
 func (w *storyWorld) failBefore() {
 	w.t.Helper()
 	name := w.name
@@ -22,8 +23,8 @@ func (w *storyWorld) failBefore() {
 	w.redrives, w.name, w.endedBefore = w.id(), name, ended
 }
 
-// checkRedrive: the redrive made no call of a step before the one that failed, ends as if nothing had failed, and leaves the
-// execution before as it is.
+// checkRedrive: the redrive made no call of a step before the one that failed, ends as if nothing
+// had failed, and leaves the execution before as it is.
 func (w *storyWorld) checkRedrive(state machine.State) error {
 	if w.redrives == (engine.ID{}) {
 		return nil

@@ -1,6 +1,6 @@
-// Package failpoints is for tests that kill workers. It decorates the roles of an engine and reports
-// every gap between two effects to the listener at a socket. The engine continues when the listener
-// replies. At the gap that the test wants, it sends SIGKILL instead.
+// Package failpoints is for tests that kill workers. It decorates the roles of an engine and
+// reports every gap between two effects to the listener at a socket. The engine continues when the
+// listener replies. At the gap that the test wants, it sends SIGKILL instead.
 //
 // An effect is a call of a port, or the end of a message. A gap is named by the effects around it:
 // "call > commit wait". It is reported before the second effect begins.
@@ -23,8 +23,8 @@ import (
 // Socket is the environment variable with the path of the socket. Without it nothing is reported.
 const Socket = "WAITLESS_FAILPOINTS"
 
-// gap reports a gap and waits for the reply, on a connection of its own. If there is no listener, the
-// process panics.
+// gap reports a gap and waits for the reply, on a connection of its own. If there is no listener,
+// the process panics.
 //
 // A line has the gap, the step of a call, the execution and the process, separated by tabs.
 func gap(execution engine.ID, before, after, step string) {
@@ -140,7 +140,8 @@ type Log struct {
 	trail *trail
 }
 
-// Latest notes the state that a wake finds. A lane also reads the log of its fork, and a step that of its sub-flow.
+// Latest notes the state that a wake finds. A lane also reads the log of its fork, and a step that
+// of its sub-flow.
 func (l Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
 	item, err := l.Log.Latest(ctx, execution)
 	if t := l.trail; t != nil && err == nil && execution == t.execution {
@@ -202,7 +203,8 @@ func (s TokenStore) Closing(handle string, op token.CloseOp, closeIt func() (tok
 	return closeIt()
 }
 
-// Applied returns applied, which reports the gap before the wake of a token sees the outcome that is being stored.
+// Applied returns applied, which reports the gap before the wake of a token sees the outcome that
+// is being stored.
 func Applied(handle string, op token.CloseOp, applied func()) func() {
 	return func() {
 		id, _ := token.HandleID(handle)

@@ -9,8 +9,9 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// The decorated ports are those of the engine that ships: what it extends, sends together and holds back
-// reaches the store and the queue. With decorators that lost these methods, no killed worker used them.
+// The decorated ports are those of the engine that ships: what it extends, sends together and holds
+// back reaches the store and the queue. With decorators that lost these methods, no killed worker
+// used them.
 func TestDecoratorsPassEachMethodOn(t *testing.T) {
 	t.Parallel()
 	var met ports

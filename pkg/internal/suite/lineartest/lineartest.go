@@ -15,7 +15,8 @@ import (
 // Text returns a text of n parts.
 type Text func(n int) string
 
-// Repeated returns the text of begin, n times the part, and end. In each part "#" is replaced by its number.
+// Repeated returns the text of begin, n times the part, and end. In each part "#" is replaced by
+// its number.
 func Repeated(begin, part, end string) Text {
 	return func(n int) string {
 		var text strings.Builder
@@ -33,11 +34,13 @@ const (
 	longer  = 1 << doubled
 )
 
-// Check doubles a text of n parts three times. It compares reading the long text once with reading the short one
-// eight times, which is the same work on a busy machine. The long one may take four times as long: of a linear
-// parser the two are equal, of a quadratic one they differ by a factor of eight.
+// Check doubles a text of n parts three times. It compares reading the long text once with reading
+// the short one eight times, which is the same work on a busy machine. The long one may take four
+// times as long: of a linear parser the two are equal, of a quadratic one they differ by a factor
+// of eight.
 //
-// Check takes the shortest of several times, on Linux of processor time, and repeats a comparison that is too high.
+// Check takes the shortest of several times, on Linux of processor time, and repeats a comparison
+// that is too high.
 func Check(t *testing.T, read func(text string), n int, texts map[string]Text) {
 	t.Helper()
 	for name, text := range texts {

@@ -1,4 +1,4 @@
-// Package machinetest judges engines by a second interpreter of flows, which is naive: it runs a flow
-// recursively, on whole values, and knows nothing of logs, wakes or lanes. The flows are random ones and
-// those in the folder flows, which have every construct inside every other one.
+// Package machinetest judges engines by a second interpreter of flows, which is naive: it runs a
+// flow recursively, on whole values, and knows nothing of logs, wakes or lanes. The flows are
+// random ones and those in the folder flows, which have every construct inside every other one.
 package machinetest

@@ -32,8 +32,8 @@ var constructs = []string{
 // containers are where steps stand.
 var containers = []string{"flow", "choice", "default", "catch", "parallel", "foreach"}
 
-// TestFlowsHaveAllConstructsEverywhere computes from the syntax trees of the flows which construct stands
-// in which container.
+// TestFlowsHaveAllConstructsEverywhere computes from the syntax trees of the flows which construct
+// stands in which container.
 func TestFlowsHaveAllConstructsEverywhere(t *testing.T) {
 	t.Parallel()
 	cases, err := machinetest.Cases()

@@ -15,9 +15,9 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Function is what all functions of the flows do. It returns its input. With "clock" in the input it adds
-// how many seconds have elapsed, as "at". With "fail" it fails with that error: always, or for as many
-// seconds as "until" says.
+// Function is what all functions of the flows do. It returns its input. With "clock" in the input
+// it adds how many seconds have elapsed, as "at". With "fail" it fails with that error: always, or
+// for as many seconds as "until" says.
 func Function(input value.Value, elapsed time.Duration) token.Outcome {
 	if failure := input.Get("fail").Text(); failure != "" {
 		if until, limited := input.Get("until").Int64(); !limited || elapsed < seconds(until) {
@@ -38,8 +38,8 @@ type Reply struct {
 	Outcome token.Outcome
 }
 
-// Naive runs flows as FDL describes them, recursively and on whole values. Of each call it notes the
-// instant and the input.
+// Naive runs flows as FDL describes them, recursively and on whole values. Of each call it notes
+// the instant and the input.
 type Naive struct {
 	Epoch   time.Time
 	Replies map[string]Reply      // by the name of a step
@@ -59,8 +59,8 @@ type Call struct {
 	At   time.Time
 	Text string
 	May  bool
-	// since is the start of the sub-flow that makes the call, if nothing waits for its end. A failure
-	// after that does not prevent the call.
+	// since is the start of the sub-flow that makes the call, if nothing waits for its end. A
+	// failure after that does not prevent the call.
 	since time.Time
 }
 

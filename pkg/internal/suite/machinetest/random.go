@@ -14,8 +14,8 @@ import (
 // RandomInput is an input for random flows, as JSON.
 var RandomInput = `{"n":1,"list":[0,1,2],"pairs":[{"n":2,"list":[5,6]},{"n":0,"list":[]},{"n":3,"list":["` + strings.Repeat("x", 300) + `",8]}]}`
 
-// RandomFlow returns the flow of a seed, as JSON, with forks and, if so asked, with callbacks and with
-// steps that start the flow of [RandomSubflow].
+// RandomFlow returns the flow of a seed, as JSON, with forks and, if so asked, with callbacks and
+// with steps that start the flow of [RandomSubflow].
 func RandomFlow(seed uint64, callbacks bool) string {
 	f := &randomFlows{r: rand.New(rand.NewPCG(seed, 0)), callbacks: callbacks} //nolint:gosec // drawn anew from the seed each time
 	return `{"version":"v1","type":"flow","steps":` + f.series(4, 2) + `}`
@@ -127,8 +127,8 @@ func (f *randomFlows) pattern() string {
 	return ""
 }
 
-// mappings are those of a step. Lists keep their keys, so that more than one foreach finds them. The
-// name of a sub-flow is not foreseen.
+// mappings are those of a step. Lists keep their keys, so that more than one foreach finds them.
+// The name of a sub-flow is not foreseen.
 func (f *randomFlows) mappings(kind string) string {
 	const lists = `{"target":"list","source":"$input.list"},{"target":"pairs","source":"$input.pairs"},{"target":"pair","source":"$input.pair"}`
 	var out string

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// Recorded returns the commit of the last release, from pkg/release/released.txt. Root is the folder of the repository.
+// Recorded returns the commit of the last release, from pkg/release/released.txt. Root is the
+// folder of the repository.
 func Recorded(tb testing.TB, root string) (commit string) {
 	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "pkg", "release", "released.txt")) //nolint:gosec // G304: of the repository
@@ -53,20 +54,24 @@ func Git(tb testing.TB, root string, args ...string) []byte {
 	return out
 }
 
-// Flows are the files of the flow `journey`, which has in flight what an execution may have, and of its sub-flow `child`.
+// Flows are the files of the flow `journey`, which has in flight what an execution may have, and of
+// its sub-flow `child`.
 func Flows(root string) []string {
 	folder := filepath.Join(root, "pkg", "internal", "suite", "releasetest", "testdata")
 	return []string{filepath.Join(folder, "child.yaml"), filepath.Join(folder, "journey.yaml")}
 }
 
-// Input is the input of the execution of the flow `journey` with that name, which its sub-flow gets too.
+// Input is the input of the execution of the flow `journey` with that name, which its sub-flow gets
+// too.
 func Input(name string) string { return `{"name":"` + name + `","items":[1,2,3]}` }
 
-// Calls are how often an execution calls the function of each step, its sub-flow's too. The step Poll calls as often as it has to.
+// Calls are how often an execution calls the function of each step, its sub-flow's too. The step
+// Poll calls as often as it has to.
 var Calls = map[string]int{"First": 1, "Woken": 1, "Ask": 1, "Told": 1, "Item": 3, "Approve": 1, "Last": 1}
 
-// Stored compares what is stored, or sent, with the file that has it for this format. A missing file is written, and the test fails
-// until it is there. No flag rewrites one: stores and queues of the release have these bytes.
+// Stored compares what is stored, or sent, with the file that has it for this format. A missing
+// file is written, and the test fails until it is there. No flag rewrites one: stores and queues of
+// the release have these bytes.
 func Stored(tb testing.TB, file, got string) {
 	tb.Helper()
 	want, err := os.ReadFile(file) //nolint:gosec // G304: a file of the test

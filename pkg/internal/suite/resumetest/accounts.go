@@ -25,7 +25,8 @@ func (d *fixture) otherEvent(id string) string {
 	return strings.ReplaceAll(d.other.transcribeEvent(id), account, otherAccount)
 }
 
-// eventOfOtherAccount: the service of the account is asked, and not the same service of the own account.
+// eventOfOtherAccount: the service of the account is asked, and not the same service of the own
+// account.
 func eventOfOtherAccount(d *fixture) {
 	p := d.startElsewhere()
 	d.services.jobs[p.answer.ID] = &job{began: d.now, ended: d.now, failed: true} // of the same name

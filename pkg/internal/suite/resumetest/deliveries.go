@@ -67,7 +67,8 @@ func callbackHops(d *fixture) {
 	p.ended(token.ClosedByDeadline, "FnF.TaskTimeout")
 }
 
-// callbackAnswered: a poll that a queue delivers before the deadline ends if the callback was answered.
+// callbackAnswered: a poll that a queue delivers before the deadline ends if the callback was
+// answered.
 func callbackAnswered(d *fixture) {
 	d.external = true
 	p := d.caller(1)

@@ -278,7 +278,8 @@ func claimedRun(d *fixture) {
 	}
 }
 
-// claimedRunEnds: the run ends after the second caller was bound, and before it knows that the run is another one's.
+// claimedRunEnds: the run ends after the second caller was bound, and before it knows that the run
+// is another one's.
 func claimedRunEnds(d *fixture) {
 	one, two := d.caller(1), d.caller(2)
 	one.start("dms-task", dmsJob)
@@ -295,7 +296,8 @@ func claimedRunEnds(d *fixture) {
 	one.ended(token.ClosedByEvent, `"stop_reason":"NORMAL"`)
 }
 
-// adoptedRunEnds: the run ends after its starter, whose call is repeated, was bound, and before it is known that the run is its own.
+// adoptedRunEnds: the run ends after its starter, whose call is repeated, was bound, and before it
+// is known that the run is its own.
 func adoptedRunEnds(d *fixture) {
 	p := d.caller(1)
 	d.dieAfter = 1 // with the start

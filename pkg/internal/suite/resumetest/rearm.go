@@ -179,7 +179,8 @@ func (p *caller) endedByItsEvent() {
 	p.ended(token.ClosedByEvent, p.answer.ID)
 }
 
-// rearmedFunction: the token of a callback is bound to the job, so the function passed it to StartJob.
+// rearmedFunction: the token of a callback is bound to the job, so the function passed it to
+// StartJob.
 func rearmedFunction(d *fixture) {
 	p := d.caller(1)
 	p.start("batch-job", batch)

@@ -116,7 +116,8 @@ func (m *rendezvousFixture) want(got resume.JobRecord, end *jobs.Sighting, waite
 	}
 }
 
-// wantExpires: a store that counts in seconds rounds up. The zero instant is that of an unknown job.
+// wantExpires: a store that counts in seconds rounds up. The zero instant is that of an unknown
+// job.
 func (m *rendezvousFixture) wantExpires(key jobs.Key, want time.Time) {
 	m.Helper()
 	store, expires := m.store.(Expiring)
@@ -141,7 +142,8 @@ func sameEnd(a, b *jobs.Sighting) bool {
 		compact(a.Output) == compact(b.Output) && a.Error == b.Error && a.Cause == b.Cause
 }
 
-// compact returns an output as it is compared: stores need not keep its white space and its escapes.
+// compact returns an output as it is compared: stores need not keep its white space and its
+// escapes.
 func compact(output json.RawMessage) string {
 	v, err := value.ParseJSON(output)
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// unmatchedStep starts a job whose binding and polls are lost, and brings its event, which finds no wait.
+// unmatchedStep starts a job whose binding and polls are lost, and brings its event, which finds no
+// wait.
 func unmatchedStep(d *fixture) *caller {
 	p := d.caller(1)
 	p.start("batch-job", batch)
@@ -49,7 +50,8 @@ func replayedWake(d *fixture) {
 	p.ended(token.ClosedByEvent, p.answer.ID)
 }
 
-// replayedHint: an event without the large output says only that the job may have ended, so the service is asked.
+// replayedHint: an event without the large output says only that the job may have ended, so the
+// service is asked.
 func replayedHint(d *fixture) {
 	p := d.caller(1)
 	p.start("sfn-execution", machineJob)

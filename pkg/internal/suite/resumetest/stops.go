@@ -78,7 +78,8 @@ func stopAfterRearm(lostBinding bool) func(d *fixture) {
 	}
 }
 
-// stopRearmed: the poll is lost after the execution stopped. After the job was stopped nothing is left to rearm.
+// stopRearmed: the poll is lost after the execution stopped. After the job was stopped nothing is
+// left to rearm.
 func stopRearmed(d *fixture) {
 	p := d.stopping("batch-job", batch)
 	p.stopExecution()
@@ -114,7 +115,8 @@ func laterRunGoesOn(d *fixture) {
 	d.wantStops()
 }
 
-// laterUnknownRunGoesOn: the response to the start did not say when the run began, so only the time tells the runs apart.
+// laterUnknownRunGoesOn: the response to the start did not say when the run began, so only the time
+// tells the runs apart.
 func laterUnknownRunGoesOn(d *fixture) {
 	d.services.answered = unnamed
 	p := d.stopping("dms-task", dmsJob)
