@@ -7,7 +7,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Janitor ends executions whose wakes cannot be applied. It is safe for concurrent use.
+// Janitor ends an execution if a wake for it cannot be applied. It is safe for concurrent use.
 type Janitor struct{ core core }
 
 // NewJanitor returns a janitor. It requires Log, Wakes, Flows, TokenStore, Stops, Joins and Now.
@@ -109,8 +109,8 @@ func (a *abandonment) isNeeded(ctx context.Context, base Item, state machine.Sta
 	return signal != nil, err
 }
 
-// entryIsNeeded reports whether what the wake entered depends on it: the end, the first messages to
-// lanes, or a call that nothing else makes.
+// entryIsNeeded reports whether something depends on the entry that the wake made: the end, the
+// first messages to lanes, or a call that nothing else makes.
 func (a *abandonment) entryIsNeeded(ctx context.Context, base Item, state machine.State) (bool, error) {
 	w := state.Waiting
 	switch {

@@ -23,7 +23,7 @@ type Disposition struct {
 	Unmapped *UnmappedSources
 }
 
-// UnmappedSources are mappings of an execution whose source was missing, each once.
+// UnmappedSources lists the mappings of an execution for which the source was missing, each once.
 type UnmappedSources struct {
 	Flow      machine.FlowRef
 	Execution string // by name
@@ -53,8 +53,8 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 }
 
 // handler applies one wake, perhaps several times. Its methods have the order of the contract's
-// rules; the other roles do the work: a [resolver] reads what the wake announces, a [draft] becomes
-// the next item, [calls] makes calls, and [forks] has lanes.
+// rules; the other roles do the work: a [resolver] reads the result that the wake announces, a
+// [draft] becomes the next item, [calls] makes calls, and [forks] has lanes.
 type handler struct {
 	resolver
 	// conflicts counts lost races.
@@ -70,21 +70,21 @@ func newHandler(c *core) *handler {
 	return h
 }
 
-// session is what the roles have in common that apply one wake.
+// session holds the data that is common to the roles that apply one wake.
 type session struct {
 	*core
 	*memory
 }
 
-// memory is what a worker remembers of a wake from one try to the next.
+// memory keeps a worker's data about a wake from one try to the next.
 type memory struct {
 	// results are the outcomes of calls that no commit holds yet. They outlive
 	// a lost race, so that no call is repeated for it (rule 4).
 	results map[machine.Attempt]*result
 	// loader loads large values of the execution.
 	loader valueLoader
-	// nonces are those of all items whose put was tried: an item with one of
-	// them is our own.
+	// nonces lists the nonces of all items that the worker tried to put: an item with one of them
+	// is our own.
 	nonces []string
 	// unmapped are the unmapped sources of committed drafts.
 	unmapped *UnmappedSources
@@ -179,7 +179,7 @@ func (h *handler) prepare(ctx context.Context, wake Wake, state machine.State) (
 	return err
 }
 
-// advance applies a signal to the state in an item, and executes what follows from it.
+// advance applies a signal to the state in an item, and executes the resulting commands.
 func (h *handler) advance(ctx context.Context, wake Wake, base Item, state machine.State, signal machine.Signal) error {
 	d, err := h.loadDraft(ctx, wake.Cause, base, state)
 	if err == nil {
@@ -211,9 +211,9 @@ func (h *handler) endIfOvertime(ctx context.Context, wake Wake, base Item, state
 	return d.runCommands(ctx)
 }
 
-// sendLimit sends the wake that ends the execution, whose time limit has passed. Another delivery
-// of the wake at hand may have deleted their message before that (rule 6), and would not come again
-// if this worker died during the end.
+// sendLimit sends the wake that ends an execution after its time limit. Another delivery of the
+// wake at hand may have deleted their message before that (rule 6), and would not come again if
+// this worker died during the end.
 func (c *core) sendLimit(ctx context.Context, id ID) error {
 	return c.sendWake(ctx, id, machine.CauseLimit)
 }

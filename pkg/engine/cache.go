@@ -32,15 +32,15 @@ func (c *cache[K, V]) get(key K) (v V, ok bool) {
 	return c.of(e).value, true
 }
 
-// put keeps a value of so many bytes. It drops those that were used longest ago until the rest has
-// no more than limit bytes; the new one always stays.
+// put keeps a value of so many bytes. It drops the least recently used values until the rest has no
+// more than limit bytes; the new one always stays.
 func (c *cache[K, V]) put(key K, v V, size, limit int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.add(&cached[K, V]{key, v, size}, limit)
 }
 
-// getOrPut returns the value that is kept, or else keeps that of make.
+// getOrPut returns the kept value; if there is none, it keeps and returns the result of make.
 func (c *cache[K, V]) getOrPut(key K, size, limit int, make func() V) V {
 	if v, ok := c.get(key); ok {
 		return v

@@ -77,7 +77,7 @@ func (c calls) queue(ctx context.Context, q machine.QueueTask, env machine.Env) 
 		e.Value(input)
 		task.LargeInput, task.Call.Input = string(e.Bytes()), value.Missing()
 	}
-	// The draft's keys may be newer than those of this process, which may be gone when the task
+	// The draft's keys may be newer than the keys of this process, which may be gone when the task
 	// runs.
 	task.MAC = env.Keys.MAC(taskMAC, task.authenticated())
 	err = c.TaskQueue.Queue(ctx, task)
@@ -105,8 +105,7 @@ func (c calls) close(ctx context.Context, closing machine.CloseToken) (machine.S
 }
 
 // make makes a call of a draft unless its result is in memory. It commits the draft before the call
-// waits for its turn: the log then has the execution's timer, and shows what the execution waits
-// for.
+// waits for its turn: the log then has the execution's timer, and shows the wait.
 func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome token.Outcome, err error) {
 	if r, ok := c.madeBefore(call); ok {
 		return r.outcome, nil

@@ -20,10 +20,10 @@ type StartRequest struct {
 	Execution string      // the name; see [flow.ValidName]
 	Input     value.Value // an object; Missing means {}
 	// Reports is the handle of the token of a step that the end of the execution closes, "" for
-	// none. It has no effect if there is an execution of that name.
+	// none. It has no effect if an execution with the same name exists.
 	Reports string
-	// Notify is what the execution notifies. Without a target it is that of the configuration. It
-	// has no effect if there is an execution of that name.
+	// Notify selects the notices of the execution. Without a target, the configuration's Notify
+	// applies. It has no effect if an execution with the same name exists.
 	Notify machine.Notify
 	// Trace is the trace context of the request, nil for none. It has no effect if [Config] has no
 	// Traces.
@@ -44,8 +44,8 @@ const (
 	StartedNew StartResult = iota
 	// StartedSame: it was started before with the same definition and input.
 	StartedSame
-	// StartedDifferent: there is one of that name with another definition or
-	// input; nothing was started.
+	// StartedDifferent: an execution with the same name but another definition or input exists;
+	// nothing was started.
 	StartedDifferent
 )
 
@@ -96,9 +96,9 @@ func (r StartRequest) parent() (*machine.Parent, error) {
 	return &machine.Parent{Log: id.Execution, Handle: r.Reports, Depth: 1}, nil
 }
 
-// accept sends the wake of a start and puts item 0 (rule 12). The parent is that of a sub-flow, nil
-// for other executions. A start that is due later has the wake of the start as its timer. The error
-// is a conflict if there is an execution of that name.
+// accept sends the wake of a start and puts item 0 (rule 12). The parent is set for a sub-flow, and
+// nil for other executions. A start that is due later has the wake of the start as its timer. The
+// error is a conflict if an execution with the same name exists.
 func (c *core) accept(ctx context.Context, request StartRequest, parent *machine.Parent, due time.Time) (machine.State, error) {
 	flow, err := c.Flows.Flow(ctx, request.Flow) // says how long the execution may take, and so how long it is kept
 	if err != nil {
@@ -183,7 +183,7 @@ func (c *core) first(ctx context.Context, id ID) (machine.State, error) {
 	return state, loader.fill(ctx, &state.Input)
 }
 
-// firstState returns the first state of an execution, whose input may be held by reference.
+// firstState returns the first state of an execution; its input may be held by reference.
 func (c *core) firstState(ctx context.Context, id ID) (machine.State, error) {
 	items, err := c.Log.Items(ctx, id, 0, 1)
 	if err == nil && len(items) == 0 {
@@ -213,9 +213,9 @@ func (c *Client) Stop(ctx context.Context, id ID, name, cause string) error {
 	return wrap(op, c.core.Stops.RequestStop(ctx, id, StopRequest{Error: kept.Error, Cause: kept.Cause}, state.Expires))
 }
 
-// Describe returns the state of an execution with complete input and output. A text with the reason
-// stands for one that cannot be read because a large value is missing or damaged. The error has
-// [CodeNotFound] if the execution does not exist.
+// Describe returns the state of an execution with complete input and output. If a value cannot be
+// read because a large value is missing or damaged, a text with the reason replaces it. The error
+// has [CodeNotFound] if the execution does not exist.
 func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	state, err := c.describe(ctx, id)
 	if err != nil {
@@ -225,7 +225,7 @@ func (c *Client) Describe(ctx context.Context, id ID) (machine.State, error) {
 	return state, loader.show(ctx, &state.Input, &state.Output)
 }
 
-// describe returns the state of an execution, whose values may be held by reference.
+// describe returns the state of an execution; its values may be held by reference.
 func (c *Client) describe(ctx context.Context, id ID) (machine.State, error) {
 	item, err := c.core.Log.Latest(ctx, id)
 	if err != nil {
@@ -256,10 +256,10 @@ func (c *Client) Status(ctx context.Context, id ID) (machine.Status, error) {
 	return head.Status, err
 }
 
-// Waits is what the logs of an execution wait for.
+// Waits lists the open waits in the logs of an execution.
 type Waits struct {
-	// States are those that wait for something but lanes: the execution's own, or those of its
-	// lanes. Lanes that have not begun or have ended are left out.
+	// States holds the states that wait for something other than lanes: the execution's own state,
+	// or the states of its lanes. Lanes that have not begun or have ended are left out.
 	States []machine.State
 	More   bool // there are others, which were not read
 	// Items is the number of branches or iterations of the step that the execution waits for, 0 if
@@ -268,7 +268,8 @@ type Waits struct {
 	Items, Done, Running int
 }
 
-// Waiting returns what an execution and its lanes wait for. It reads as many lanes as most says.
+// Waiting returns the open waits of an execution and its lanes. It reads as many lanes as most
+// says.
 func (c *Client) Waiting(ctx context.Context, state machine.State, most int) (Waits, error) {
 	r := waitingReader{core: &c.core, left: most}
 	err := r.add(ctx, state)
@@ -314,7 +315,7 @@ func (r *waitingReader) add(ctx context.Context, state machine.State) error {
 	return nil
 }
 
-// count adds the items of a lane, except those of lanes inside of lanes.
+// count adds the items of a lane, except for nested lanes.
 func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
 	if parent.Lane != nil {
 		return
@@ -326,8 +327,8 @@ func (r *waitingReader) count(lane machine.Lane, inside, parent machine.State) {
 	}
 }
 
-// Submission returns what the function returned that was told of the token for which an execution
-// or a lane waits. It is missing if the latest item of the log does not have it.
+// Submission returns the response of the function that received the token for which an execution or
+// a lane waits. It is missing if the latest item of the log does not have it.
 func (c *Client) Submission(ctx context.Context, log ID) (reply value.Value, err error) {
 	item, err := c.core.Log.Latest(ctx, log)
 	var events []machine.Event
@@ -378,7 +379,7 @@ func (c *Client) TokenText(handle string) (text string, ok bool) {
 	return c.core.Keys.SignAgain(handle)
 }
 
-// TokenRecord returns what is known of the token.
+// TokenRecord returns the stored record of the token.
 func (c *Client) TokenRecord(ctx context.Context, handle string) (token.Record, error) {
 	return c.core.TokenStore.Record(ctx, handle)
 }

@@ -64,7 +64,7 @@ func (h *handler) loadDraft(ctx context.Context, cause string, base Item, state 
 	}, nil
 }
 
-// definition returns the flow of the state. One that is gone is a defect.
+// definition returns the flow of the state. A missing definition is a defect.
 func (c *core) definition(ctx context.Context, state machine.State) (*flow.Flow, error) {
 	flow, err := c.Flows.Flow(ctx, state.Flow)
 	if errors.Is(err, ErrNotFound) {
@@ -126,7 +126,7 @@ func (d *draft) askMachine(ctx context.Context, ask func(machine.Env) (machine.N
 }
 
 // runCommands executes the commands of the draft and applies their results, until no command is
-// left. It commits before a command that requires it, and at the end. The timer is that of the
+// left. It commits before a command that requires it, and at the end. The timer is taken from the
 // state at the commit: a timer that a later signal of the same draft replaced is never sent.
 func (d *draft) runCommands(ctx context.Context) error {
 	for len(d.commands) > 0 {
@@ -159,7 +159,7 @@ func (d *draft) runCommands(ctx context.Context) error {
 
 // comesAfterCommit reports whether the draft must be committed before the command is executed: a
 // call that depends on a result or has a claim (rule 2), a submission (rule 5), and the close of an
-// ending (rule 9). A call whose result is in memory is not made again, and a commit before it would
+// ending (rule 9). A call with its result in memory is not made again, and a commit before it would
 // lose that result (rule 4).
 func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) bool {
 	switch c := command.(type) {
@@ -176,7 +176,7 @@ func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) b
 }
 
 // commit sends the timer that the state names (rule 3), puts the next item (rule 4), and then
-// reports a final state to Ends. An error of that report comes after the commit. The draft
+// reports a final state to Ends. If Ends returns an error, the item is committed already. The draft
 // continues from the new item. If the log expires later from this item on, the items before it do
 // so first.
 func (d *draft) commit(ctx context.Context) error {

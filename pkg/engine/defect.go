@@ -49,7 +49,7 @@ func (a *abandonment) endNow(ctx context.Context) error {
 	}
 }
 
-// endAt ends the execution after the item, whose state or last readable state it is given. It
+// endAt ends the execution after the item; state is the item's state or the last readable one. It
 // closes an open token first, and records the outcome that the token then holds.
 func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State) error {
 	record, joined, err := a.endWaiting(ctx, state)
@@ -135,7 +135,7 @@ func (a *abandonment) lastReadableParent(ctx context.Context, lane machine.Lane)
 }
 
 // lastReadable returns the state of the item, or of the last item before it that is not damaged. If
-// all items are damaged, the state is empty but for the lane whose log it is, or the parent of a
+// all items are damaged, the state has only the lane that owns the log, or the parent of a
 // sub-flow.
 func (a *abandonment) lastReadable(ctx context.Context, item Item) (machine.State, error) {
 	var empty machine.State

@@ -12,7 +12,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Descendants keeps a record for each root whose sub-flows start sub-flows. Each method is one
+// Descendants keeps a record for each root with sub-flows that start sub-flows. Each method is one
 // atomic step, as of no earlier than its call. After an error, the change may or may not have been
 // made.
 type Descendants interface {
@@ -178,7 +178,7 @@ func (c *core) leave(ctx context.Context, state machine.State) {
 	_ = c.Descendants.Leave(ctx, root)
 }
 
-// forDescendants returns the core whose wakes are those of descendants of a root.
+// forDescendants returns the core that sends its wakes as wakes of a root's descendants.
 func (c *core) forDescendants(root ID) *core {
 	to := c.Wakes
 	if marked, is := to.(descendantWakes); is {

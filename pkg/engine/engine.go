@@ -16,8 +16,9 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Config is what the roles of an engine work with. Each constructor names the fields that its role
-// requires. The others say what their zero value means, or are not used by the role.
+// Config holds the dependencies and settings of an engine's roles. Each constructor names the
+// fields that its role requires. The others say what their zero value means, or are not used by the
+// role.
 type Config struct {
 	Log        Log
 	Wakes      Wakes
@@ -27,16 +28,16 @@ type Config struct {
 	TokenStore TokenStore
 	Stops      Stops
 	Joins      Joins
-	// Descendants counts the descendants of roots, and Index lists those of a root. Both are nil if
-	// they are not counted. A client needs both for [Client.StopDescendants] and [Client.Recount],
-	// and Index for [Client.Resume].
+	// Descendants counts the descendants of roots, and Index lists the descendants of one root.
+	// Both are nil if they are not counted. A client needs both for [Client.StopDescendants] and
+	// [Client.Recount], and Index for [Client.Resume].
 	Descendants Descendants
 	Index       Index
 	// Pauses has the paused flows; nil means that none is paused.
 	Pauses Pauses
 	// Ends receives the executions that ended; nil discards them.
 	Ends Ends
-	// Notices receives what is told of executions that name a target; nil discards it.
+	// Notices receives the notices of executions that name a target; nil discards them.
 	Notices Notices
 	// LargeValues keeps values that are too large for the log; nil means that there are none.
 	LargeValues LargeValues
@@ -73,7 +74,7 @@ type Config struct {
 	NewNonce func() string
 	// Sleep waits between two tries; nil means in real time.
 	Sleep func(ctx context.Context, d time.Duration) error
-	// Notify is what executions notify whose start names no target.
+	// Notify is the default for executions that start without a target.
 	Notify machine.Notify
 	// CheckTarget returns why no notices can be sent to a target; nil means that none can be sent.
 	CheckTarget func(target string) error
@@ -84,7 +85,7 @@ type Config struct {
 	Check func(*flow.Flow) flow.Problems
 }
 
-// core is what the roles have in common.
+// core holds the data that is common to the roles.
 type core struct {
 	Config
 	decoded *decodedItems // of a worker
@@ -124,7 +125,7 @@ func newCore(role string, config Config, required ...string) (core, error) {
 	return core{Config: config}, nil
 }
 
-// Worker applies wakes. Between two calls it keeps only what it can read again. It is safe for
+// Worker applies wakes. Between two calls it keeps only data that it can read again. It is safe for
 // concurrent use.
 type Worker struct{ core core }
 
@@ -139,8 +140,8 @@ func NewWorker(config Config) (*Worker, error) {
 	return &Worker{c}, nil
 }
 
-// WithKeys returns a worker with other token keys. Both share what they keep in memory, so it is
-// cheap enough for one wake.
+// WithKeys returns a worker with other token keys. Both share their memory, so it is cheap enough
+// for one wake.
 func (w *Worker) WithKeys(keys token.Keys) *Worker {
 	c := w.core
 	c.Keys = keys
@@ -176,7 +177,7 @@ func NewClient(config Config) (*Client, error) {
 	return client, nil
 }
 
-// NoObserver is an [Observer] that discards what it sees.
+// NoObserver is an [Observer] that discards all reports.
 type NoObserver struct{}
 
 // Calling implements [Observer].

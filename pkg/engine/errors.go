@@ -18,8 +18,8 @@ const (
 	CodeInvalid  Code = "Invalid"  // the request has no meaning; trying again is of no use
 	CodeTooNew   Code = "TooNew"   // the data was written by a newer release
 	CodePaused   Code = "Paused"   // the flow is paused
-	// CodeDefect: what is stored, or its definition, cannot be worked with, and
-	// trying again gives the same.
+	// CodeDefect: the stored data or its definition cannot be processed, and a retry gives the same
+	// error.
 	CodeDefect   Code = "Defect"
 	CodeInternal Code = "Internal" // a component that failed, or a bug
 )

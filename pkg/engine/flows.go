@@ -25,7 +25,7 @@ func ParseFlow(name string, text []byte) (machine.FlowRef, *flow.Flow, error) {
 	return machine.FlowRef{Name: name, Hash: hex.EncodeToString(sum[:])}, parsed, nil
 }
 
-// CheckFlow returns the error for what a check found in a definition that was parsed, as
+// CheckFlow returns the error for the problems that a check found in a parsed definition, as
 // [ParseFlow] does. A nil check finds nothing.
 func CheckFlow(name string, flow *flow.Flow, check func(*flow.Flow) flow.Problems) error {
 	if check == nil {

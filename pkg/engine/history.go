@@ -29,8 +29,8 @@ const (
 	// the lanes of one.
 	maxForks = 2 * maxFollowed
 	// maxPageReads bounds the reads of a page. It exceeds maxFollowed, so that each page goes on.
-	// It also exceeds the lanes without events between two events, which are those of one fork of
-	// each level, so that a page of [Client.HistoryFrom] has events if there are any.
+	// It also exceeds the number of lanes without events between two events: the lanes of one fork
+	// at each level. So a page of [Client.HistoryFrom] has events if there are any.
 	maxPageReads = 2 * maxFollowed
 	// itemsAtOnce is how many items are read at once.
 	itemsAtOnce = 25
@@ -39,7 +39,7 @@ const (
 // HistoryPage is a part of a history.
 type HistoryPage struct {
 	// Events have the ids of the API and complete values. As for [Client.Describe], a text takes
-	// the place of a value that cannot be read. The events of a fork's lanes follow the one that
+	// the place of a value that cannot be read. The events of a fork's lanes follow the event that
 	// entered the fork, lane by lane, as far as they were recorded when the page was read.
 	Events []machine.Event
 	// Next is the position after the events.
@@ -250,8 +250,8 @@ type historyReader struct {
 }
 
 // read reads the events of a log and of its lanes after a position, and returns the position after
-// them. Numbering and around are those of the log's first event. The item before the position says
-// what its lanes are, and how the next events are numbered.
+// them. Numbering and around describe the log's first event. The item before the position says what
+// its lanes are, and how the next events are numbered.
 func (h *historyReader) read(ctx context.Context, id ID, p Position, numbering machine.Numbering, around []int) (Position, error) {
 	r := logReader{historyReader: h, id: id, Position: p, numbering: numbering, before: machine.State{Around: around}}
 	for begin := r.seq - min(r.seq, 1); !h.full && !r.ended; begin = r.seq {
@@ -282,8 +282,8 @@ type logReader struct {
 	blocked   bool              // lanes have not ended, and their events come first
 }
 
-// readItem reads the events of an item after the position, and those of the lanes that it waits
-// for.
+// readItem reads the events of an item after the position, and the events of the lanes that it
+// waits for.
 func (r *logReader) readItem(ctx context.Context, item Item) error {
 	state, events, err := machine.Decode(item.origin(), item.Body)
 	if err != nil {

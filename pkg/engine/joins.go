@@ -33,7 +33,7 @@ type JoinRecord struct {
 	Failed int            // the first lane that failed, [NoLane] for none
 }
 
-// NewJoinRecord returns the record of a fork of which no lane has ended.
+// NewJoinRecord returns the record of a fork in which no lane has ended.
 func NewJoinRecord() JoinRecord { return JoinRecord{Failed: NoLane} }
 
 // With returns the record with another end. The first failed lane stays.

@@ -28,7 +28,7 @@ func (h *handler) laneNotFound(ctx context.Context, wake Wake, lane machine.Lane
 	return nil
 }
 
-// startLane begins a lane whose parent waits for it and is not ending (rule 16).
+// startLane begins a lane if its parent waits for it and is not ending (rule 16).
 func (h *handler) startLane(ctx context.Context, wake Wake, lane machine.Lane) error {
 	parent, err := forks{h.session}.parentOf(ctx, lane)
 	if err == nil {
@@ -44,8 +44,8 @@ func (h *handler) startLane(ctx context.Context, wake Wake, lane machine.Lane) e
 	return h.advance(ctx, wake, Item{Execution: wake.Execution, Seq: beforeFirst}, state, machine.Started{At: h.now})
 }
 
-// stopBeforeStart ends a lane that has not begun. This put and that of its start decide which was
-// first (rule 20).
+// stopBeforeStart ends a lane that has not begun. Its put and the put of the lane's start conflict,
+// so only the first takes effect (rule 20).
 func (h *handler) stopBeforeStart(ctx context.Context, wake Wake, lane machine.Lane) error {
 	parent, err := forks{h.session}.parentOf(ctx, lane)
 	if err != nil {
@@ -141,7 +141,7 @@ func (f forks) ended(ctx context.Context, id ID, state machine.State) (machine.S
 	return machine.LaneFailed{At: f.Now(), Attempt: state.Waiting.Attempt, Failure: failure}, err
 }
 
-// allJoined returns the signal with what the step needs of its lanes.
+// allJoined returns the signal with the results of the lanes that the step needs.
 func (f forks) allJoined(ctx context.Context, id ID, state machine.State, record JoinRecord) (_ machine.Signal, err error) {
 	signal := machine.LanesJoined{At: f.Now(), Attempt: state.Waiting.Attempt}
 	switch {

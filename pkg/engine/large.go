@@ -16,14 +16,14 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// LargeValues keeps the values that are too large for an item of the log. What it keeps is
+// LargeValues keeps the values that are too large for an item of the log. The stored bytes are
 // encrypted, and only the item has the key.
 type LargeValues interface {
 	// StoreValue stores the bytes under a name that was never used before. It keeps a copy. If it
 	// returns nil, the value is not lost before it expires. The store may delete it after that.
 	StoreValue(ctx context.Context, name string, data []byte, expires time.Time) error
 
-	// LoadValue returns the bytes. The error is [ErrNotFound] if there is no value of that name.
+	// LoadValue returns the bytes. The error is [ErrNotFound] if no value has that name.
 	LoadValue(ctx context.Context, name string) ([]byte, error)
 }
 
@@ -43,7 +43,7 @@ func newPartRef(execution ID) partRef {
 	return ref
 }
 
-// parsePartRef returns the reference of that name. ok is false for the name of a log.
+// parsePartRef parses the name of a part. ok is false for the name of a log.
 func parsePartRef(name string) (ref partRef, ok bool) {
 	if len(name) != partRefSize {
 		return ref, false
@@ -58,13 +58,14 @@ func (p partRef) String() string {
 	return string(p.execution[:]) + string(p.number[:]) + string(p.key[:])
 }
 
-// objectName is the name of the part in the store. It begins with the id of the log whose token has
-// the part, and otherwise with that of the execution, also for a part of a lane.
+// objectName is the name of the part in the store. It begins with an id: of the log if a token in
+// it has the part, otherwise of the execution, also for a part of a lane.
 func (p partRef) objectName() string {
 	return p.execution.String() + "/" + hex.EncodeToString(p.number[:])
 }
 
-// cipher returns that of the part. Its key encrypts nothing else, so the nonce is always the same.
+// cipher returns the cipher for the part. Its key encrypts nothing else, so the nonce is always the
+// same.
 func (p partRef) cipher() (c cipher.AEAD, nonce []byte) {
 	block, err := aes.NewCipher(p.key[:])
 	if err == nil {
@@ -119,8 +120,8 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// storeParts stores the parts of what is committed next. If that is never committed, they are of no
-// use to anyone and expire.
+// storeParts stores the parts of the items that are committed next. If that is never committed,
+// they are of no use to anyone and expire.
 func (c *core) storeParts(ctx context.Context, parts []value.Part, expires time.Time) error {
 	for _, part := range parts {
 		ref, _ := parsePartRef(part.Name)

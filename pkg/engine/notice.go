@@ -38,8 +38,8 @@ func (c *Client) checkNotify(asked machine.Notify) error {
 	return c.core.CheckTarget(asked.Target)
 }
 
-// presetOf returns what an execution notifies whose start names no target: that of its flow, or
-// else the default. The definition goes first, because a store may read both at once.
+// presetOf returns the Notify of an execution that starts without a target: the setting of its
+// flow, or else the default. The definition goes first, because a store may read both at once.
 func (c *Client) presetOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
 	if _, err := c.core.Flows.Flow(ctx, flow); err != nil {
 		return machine.Notify{}, err
@@ -48,7 +48,8 @@ func (c *Client) presetOf(ctx context.Context, flow machine.FlowRef) (machine.No
 	return cmp.Or(notify, c.core.Notify), err
 }
 
-// SetNotify sets what executions of a definition notify whose start names no target; see [Flows].
+// SetNotify sets the Notify of a definition for executions that start without a target; see
+// [Flows].
 func (c *Client) SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error {
 	if err := c.checkNotify(notify); err != nil {
 		return &Error{CodeInvalid, "put flow " + flow.Name, err}
@@ -87,7 +88,7 @@ func isPrivate(host string) bool {
 }
 
 // notPublic are ranges that [netip.Addr] does not tell from public ones: this network, shared by
-// carriers, for protocols and tests of networks, reserved; and those of IPv6 that stand for an
+// carriers, for protocols and tests of networks, reserved; and the ranges of IPv6 that stand for an
 // address of IPv4.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
@@ -107,14 +108,14 @@ func IsPublic(ip netip.Addr) bool {
 	return isPublic
 }
 
-// NoticePause returns the pause after the try of that number, from 1, to send a notice: 5 seconds,
-// then twice the one before, an hour at most.
+// NoticePause returns the pause after the try with the given number, from 1, to send a notice: 5
+// seconds, then twice the one before, an hour at most.
 func NoticePause(try int) time.Duration {
 	const first, doublings = 5 * time.Second, 10
 	return min(first<<min(max(try-1, 0), doublings), time.Hour)
 }
 
-// ShownTarget returns a target without what may be a secret: of a URL the host is left.
+// ShownTarget returns a target without possible secrets: of a URL the host is left.
 func ShownTarget(target string) string {
 	parsed, err := url.Parse(target)
 	switch {
@@ -159,8 +160,8 @@ func (d *draft) notifyWait(ctx context.Context, call machine.Call) error {
 	return d.notifyWaiting(ctx)
 }
 
-// notifyWaiting tells the target of an execution what it waits for, if that is a callback. Each
-// time the notice is the same.
+// notifyWaiting sends a notice to the target of an execution if the execution waits for a callback.
+// Each time the notice is the same.
 func (d *draft) notifyWaiting(ctx context.Context) error {
 	if !d.notifies(d.state.Notify) || !tellsWait(d.env.Flow, d.state) {
 		return nil

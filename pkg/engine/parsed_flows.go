@@ -26,8 +26,8 @@ func (p *ParsedFlows) Get(flow machine.FlowRef) *flow.Flow {
 	return parsed
 }
 
-// Put keeps a definition whose text has so many bytes. It drops those that were
-// used longest ago until the rest fits; the new one always stays.
+// Put keeps a definition; its text has the given number of bytes. It drops the least recently used
+// definitions until the rest fits; the new one always stays.
 func (p *ParsedFlows) Put(flow machine.FlowRef, parsed *flow.Flow, text int) {
 	p.cache.put(flow, parsed, text*parsedFactor, maxParsed)
 }

@@ -15,7 +15,7 @@ type Pauses interface {
 	SetPaused(ctx context.Context, flow string, paused bool) error
 
 	// Paused reports whether the flow is paused, as of the instant asOf or later. The store may
-	// keep what it read.
+	// cache the result.
 	Paused(ctx context.Context, flow string, asOf time.Time) (bool, error)
 }
 
@@ -56,11 +56,11 @@ func (c *core) checkPaused(ctx context.Context, flow string) error {
 	return err
 }
 
-// Pause pauses a flow. Executions of it do not start: their start has [CodePaused]. Those that run
-// do not continue until [Client.Resume], except that a stop ends them. Tokens can be closed.
-// Deadlines and time limits pass, and are applied after Resume. Other processes know of a pause
-// within ten seconds. The error has [CodeNotFound] if no definition is listed; else Pause returns
-// the newest one.
+// Pause pauses a flow. Executions of it do not start: their start has [CodePaused]. Running
+// executions do not continue until [Client.Resume], except that a stop ends them. Tokens can be
+// closed. Deadlines and time limits pass, and are applied after Resume. Other processes know of a
+// pause within ten seconds. The error has [CodeNotFound] if no definition is listed; else Pause
+// returns the newest one.
 func (c *Client) Pause(ctx context.Context, flow string) (machine.FlowRef, error) {
 	newest, err := c.core.Flows.Newest(ctx, flow)
 	if err == nil {

@@ -74,7 +74,7 @@ func (m *memory) resultOf(state machine.State) (r *result, ok bool) {
 }
 
 // loadWaitingInput loads the input of the waiting attempt if a result for it is in memory, so that
-// it can be compared with the input of that call.
+// it can be compared with the input of the remembered call.
 func (m *memory) loadWaitingInput(ctx context.Context, state *machine.State) error {
 	if state.Waiting == nil {
 		return nil
@@ -119,7 +119,7 @@ func (h *handler) knownSignal(ctx context.Context, state machine.State) (machine
 // mayLive reports whether the worker that entered something may still be at work, and until when
 // (rule 7, the worker may live). A worker is dead at deadAfter from its entry. A worker of another
 // generation is dead: the clocks of two processes are not compared. If several processes share the
-// log, an entry ahead of this clock counts as made now. One that is ahead by deadAfter or more is
+// log, an entry ahead of this clock counts as made now. An entry ahead by deadAfter or more is
 // wrong, and its worker counts as dead.
 func (c *core) mayLive(entered machine.Entry, deadAfter time.Duration) (until time.Time, may bool) {
 	now := c.Now()

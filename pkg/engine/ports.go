@@ -23,8 +23,8 @@ type Item struct {
 	Seq       uint64 // 0, 1, 2, ... without gaps
 	Nonce     string // different for every put
 	Body      []byte // [machine.Encode]
-	// Rest is that of the state, for a store that lists what to take over first. Stores do not
-	// return it.
+	// Rest is the rest of the state, for a store that lists the executions to take over first.
+	// Stores do not return it.
 	Rest machine.Rest
 }
 
@@ -52,13 +52,13 @@ type Log interface {
 	// no earlier than the call.
 	Items(ctx context.Context, execution ID, from uint64, limit int) ([]Item, error)
 
-	// Get returns those of the items that exist, as of no earlier than the call. The keys differ.
-	// Over a network it takes one request for 100 keys.
+	// Get returns the items that exist, as of no earlier than the call. The keys differ. Over a
+	// network it takes one request for 100 keys.
 	Get(ctx context.Context, keys ...ItemKey) (map[ItemKey]Item, error)
 
 	// Extend sets the expiry of items that have not expired. If it returns nil, none of them is
 	// deleted before that instant. After an error, the expiry of some may be set. The keys differ.
-	// A log whose items do not expire does nothing.
+	// A log without expiry does nothing.
 	Extend(ctx context.Context, expires time.Time, keys ...ItemKey) error
 }
 
@@ -134,9 +134,8 @@ type Caller interface {
 // WaitError is returned by [Caller] for a call that has to wait until fewer calls
 // run.
 type WaitError struct {
-	// Call waits and makes the call. Its result is that of [Caller], with the
-	// addition of [ErrConflict] if another worker committed meanwhile, in which
-	// case the call was not made.
+	// Call waits and makes the call. It returns the result of [Caller], or [ErrConflict] if another
+	// worker committed meanwhile, in which case the call was not made.
 	Call func(ctx context.Context) (token.Outcome, error)
 }
 
@@ -245,7 +244,7 @@ type Ends interface {
 	Ended(ctx context.Context, execution ID, state machine.State) error
 }
 
-// Notices receives what the targets of executions are told. An adapter sends it.
+// Notices receives the notices for the targets of executions. An adapter sends it.
 type Notices interface {
 	// Notify accepts the notice, which is delivered at least once, or given up after
 	// [NoticePatience]. If Notify returns nil, the notice is not lost. The same notice may come
@@ -269,21 +268,21 @@ type Notice struct {
 // Flows keeps definitions by name and content.
 type Flows interface {
 	// Put stores the definition under the name and returns its reference. The same text under the
-	// same name is the same flow. It is the newest of that name from then on. If the text is not a
-	// flow, the error is an [*Error] with [CodeInvalid].
+	// same name is the same flow. It is then the newest definition of the name. If the text is not
+	// a flow, the error is an [*Error] with [CodeInvalid].
 	Put(ctx context.Context, name string, text []byte) (machine.FlowRef, error)
 
 	// Flow returns the parsed definition. The error is [ErrNotFound] for a definition that was
 	// never put.
 	Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error)
 
-	// Newest returns the definition that came last to the list of those of that name, as of no
-	// earlier than the call. The error is [ErrNotFound] if the list has none.
+	// Newest returns the definition that was listed last under the name, as of no earlier than the
+	// call. The error is [ErrNotFound] if the list has none.
 	Newest(ctx context.Context, name string) (machine.FlowRef, error)
 
-	// SetNotify sets what executions of a listed definition notify whose start names no target. The
-	// error is [ErrNotFound] if the definition is not listed. It is forgotten when the definition
-	// leaves the list, or becomes the newest again.
+	// SetNotify sets the Notify of a listed definition for executions that start without a target.
+	// The error is [ErrNotFound] if the definition is not listed. It is forgotten when the
+	// definition leaves the list, or becomes the newest again.
 	SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error
 
 	// NotifyOf returns what SetNotify set, the zero value if nothing. It may be a minute old.
@@ -326,15 +325,15 @@ type Definition struct {
 	Flow machine.FlowRef
 	// Created is when the definition became the newest of its name.
 	Created time.Time
-	// Properties are what a protocol keeps with the definition while it is listed, in a form of its
-	// own.
+	// Properties holds a protocol's own data for the definition while it is listed, in the
+	// protocol's form.
 	Properties string
-	// Notify is what [Flows] has for executions whose start names no target.
+	// Notify is the setting in [Flows] for executions that start without a target.
 	Notify machine.Notify
 }
 
-// Observer sees what an engine does, for logs and views. Its methods return quickly and are safe
-// for concurrent use.
+// Observer receives reports of an engine's work, for logs and views. Its methods return quickly and
+// are safe for concurrent use.
 type Observer interface {
 	// Calling is called before a call. The result is not committed yet, and it never will be if
 	// another worker commits first.

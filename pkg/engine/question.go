@@ -54,8 +54,8 @@ func (c *Client) waitingFor(ctx context.Context, log ID, handle string) (state m
 	return state, ok, wrap("read what "+log.String()+" waits for", err)
 }
 
-// JobParams returns the params of the job whose start the log waits for by the token with that
-// handle. They are missing if it does not wait for that.
+// JobParams returns the params of the job that is started with the token with the given handle, for
+// which the log waits. They are missing if it does not wait for that.
 func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params value.Value, err error) {
 	state, ok, err := c.waitingFor(ctx, log, handle)
 	if !ok {
@@ -72,8 +72,8 @@ func (c *Client) JobParams(ctx context.Context, log ID, handle string) (params v
 	return machine.JobParams(flow.All[state.Waiting.Attempt.Step], input), nil
 }
 
-// Question returns what is asked of the person who reports the outcome that an execution of the
-// flow waits for, nil for nothing.
+// Question returns the question to the person who reports the outcome that an execution of the flow
+// waits for, nil for none.
 func (c *Client) Question(ctx context.Context, flow *flow.Flow, state machine.State) (*machine.Question, error) {
 	if state.Waiting.Token() == nil {
 		return nil, nil
@@ -82,7 +82,7 @@ func (c *Client) Question(ctx context.Context, flow *flow.Flow, state machine.St
 	return loader.question(ctx, flow.All[state.Waiting.Attempt.Step], *state.Waiting)
 }
 
-// question returns what a step asks that waits. It reads the input of the step only if it asks
+// question returns the question of a waiting step. It reads the input of the step only if it asks
 // something.
 func (l *valueLoader) question(ctx context.Context, step *flow.Step, waiting machine.Waiting) (*machine.Question, error) {
 	if !machine.Asks(step) {

@@ -15,11 +15,11 @@ const Lateness = 10 * time.Minute
 
 // RearmRequest says what [Client.Rearm] does.
 type RearmRequest struct {
-	// Calls says that long calls may be lost, too. They are queued again: one that is under way is
-	// made twice, unless it is to be made at most once.
+	// Calls says that long calls may be lost, too. They are queued again: a call that is under way
+	// is made twice, unless it is to be made at most once.
 	Calls bool
-	// Notices says that notices of waits may be lost, too. Those of waits that are open are sent
-	// again, with the same ids and bodies.
+	// Notices says that notices of waits may be lost, too. Notices of open waits are sent again,
+	// with the same ids and bodies.
 	Notices bool
 	// DryRun only reads.
 	DryRun bool
@@ -41,13 +41,14 @@ type Rearmed struct {
 	Lanes []machine.State
 	// Overdue is by how much Due has passed; 0 if it has not.
 	Overdue time.Duration
-	// Notices counts the waits whose notices are sent again, of the lanes that were read.
+	// Notices counts the waits for which notices are sent again, in the lanes that were read.
 	Notices int
 	// Err is why no message was sent; nil if one was.
 	Err error
 }
 
-// OpenWaits returns since when the execution and those of its lanes that were read wait for tokens.
+// OpenWaits returns the instants since which the execution and its lanes, as far as they were read,
+// wait for tokens.
 func (r Rearmed) OpenWaits() (since []time.Time) {
 	for _, s := range append(r.Lanes, r.State) {
 		if w := s.Waiting; w.Token() != nil && !s.Status.Final() {
@@ -59,8 +60,8 @@ func (r Rearmed) OpenWaits() (since []time.Time) {
 
 // Rearm sends each execution a wake that does what its messages would do, in case they are lost: a
 // queue was purged, the group of schedules is gone, or a table was restored. It changes nothing for
-// an execution of which no message is lost. An execution that ended reports its end again. One
-// request reads an item of each execution and lane, so the caller bounds their number.
+// an execution that has lost no message. An execution that ended reports its end again. One request
+// reads an item of each execution and lane, so the caller bounds their number.
 func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]Rearmed, error) {
 	var found []Rearmed
 	var wakes []Wake
@@ -99,7 +100,7 @@ func (r RearmRequest) causes() (causes []string) {
 	return causes
 }
 
-// countNotices adds the notices of waits to what an execution needs.
+// countNotices adds the notices of waits to the needs of an execution.
 func (c *Client) countNotices(ctx context.Context, r *Rearmed) error {
 	if !r.State.Notify.Waits || r.State.Status.Final() {
 		return nil
@@ -119,7 +120,8 @@ func (c *Client) countNotices(ctx context.Context, r *Rearmed) error {
 	return err
 }
 
-// needs reads what an execution depends on. A damaged one gets a wake too, which ends it (rule 13).
+// needs reads the messages that an execution depends on. A damaged one gets a wake too, which ends
+// it (rule 13).
 func (c *Client) needs(ctx context.Context, id ID, now time.Time) (Rearmed, error) {
 	r := Rearmed{Execution: id}
 	item, err := c.core.Log.Latest(ctx, id)
@@ -185,8 +187,7 @@ func Needs(s machine.State) (needs []string) {
 	return append(needs, "submit")
 }
 
-// rearm does what the messages of a log would do, which may be lost. Those that are sent twice
-// change nothing.
+// rearm does the work of a log's messages, which may be lost. Duplicates change nothing.
 func (h *handler) rearm(ctx context.Context, wake Wake, base Item, state machine.State) (Disposition, error) {
 	if state.Status.Final() {
 		return h.reportEndAgain(ctx, wake, base, state)
@@ -213,8 +214,8 @@ func (h *handler) rearm(ctx context.Context, wake Wake, base Item, state machine
 	return h.resumePending(ctx, wake, base, state, entered)
 }
 
-// pendingEntry returns the entry of what has not ended, unless only a timer or a start can continue
-// the log.
+// pendingEntry returns the entry of the unfinished part, unless only a timer or a start can
+// continue the log.
 func pendingEntry(state machine.State) (machine.Entry, bool) {
 	switch {
 	case state.Ending != nil:

@@ -50,8 +50,8 @@ func (c *Client) Rerun(ctx context.Context, id ID, name string, newest bool) (St
 	return start, err
 }
 
-// repeat returns the start of an execution like another one, without a name, and the state of that
-// one. Neither refers to large values of the other: either may expire first.
+// repeat returns the start of an execution like another one, without a name, and the state of the
+// other one. Neither refers to large values of the other: either may expire first.
 func (c *Client) repeat(ctx context.Context, id ID, newest bool) (start StartRequest, state machine.State, err error) {
 	if state, err = c.describe(ctx, id); err != nil {
 		return start, state, err
@@ -159,9 +159,9 @@ func (r *redrive) events(ctx context.Context, id ID) (first machine.State, event
 	return first, events, err
 }
 
-// sameRedrive reports whether the execution goes on where the request says. A request that says
-// nothing of that, for instance of a client that follows the execution, means the execution of that
-// name. A redrive that began before the execution is that of an earlier one, which expired, so that
+// sameRedrive reports whether the execution goes on where the request says. A request without such
+// a place, for instance of a client that follows the execution, means the execution with the given
+// name. A redrive that began before the execution belongs to an earlier one, which expired, so that
 // its name was free again.
 func sameRedrive(first machine.State, request StartRequest) bool {
 	return request.Redriven == nil ||

@@ -5,7 +5,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Removal is what becomes of an execution whose retention is over.
+// Removal is the treatment of an execution after its retention.
 type Removal uint8
 
 const (

@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// LongestReply is how many bytes a function may answer with: as many as a Lambda function. What a
-// step keeps has a limit of its own.
+// LongestReply is how many bytes a function may answer with: as many as a Lambda function. The data
+// that a step keeps has a limit of its own.
 const LongestReply = 6 << 20
 
 // ReplyTooLong returns the outcome of a function that answered with more bytes than the limit.

@@ -26,8 +26,8 @@ func (r reporter) reportIfFinal(ctx context.Context, item Item, state machine.St
 	return nil
 }
 
-// reportEnd reports the end of an execution to its parent, to its target and to Ends. One that
-// fails does not keep the others from it.
+// reportEnd reports the end of an execution to its parent, to its target and to Ends. An error of
+// one report does not prevent the others.
 func (r reporter) reportEnd(ctx context.Context, id ID, state machine.State) error {
 	var toParent, toTarget, toEnds error
 	if state.Awaited() {
@@ -65,7 +65,7 @@ func (h *handler) reportEndAgain(ctx context.Context, wake Wake, base Item, stat
 	return done, reporter{h.core}.reportIfFinal(ctx, base, state)
 }
 
-// isReportAfterEnd reports whether the wake is that of a report over HTTP which came after the end.
+// isReportAfterEnd reports whether the wake belongs to a report over HTTP which came after the end.
 // Such a wake is sent before the update that it announces (rule 10), so the result came with an
 // earlier one. From a queue the wake follows the update, perhaps long after it.
 func (c *core) isReportAfterEnd(ctx context.Context, wake Wake, state machine.State) (bool, error) {

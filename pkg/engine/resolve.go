@@ -10,8 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// resolver finds the signal of a wake for the state of its log. It reads what the wake announces,
-// and sends the wake again if that is not there yet. It writes nothing (rule 1).
+// resolver finds the signal of a wake for the state of its log. It reads the result that the wake
+// announces, and sends the wake again if the result is not there yet. It writes nothing (rule 1).
 type resolver struct {
 	session
 	now time.Time // of the try under way

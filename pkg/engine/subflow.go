@@ -83,9 +83,8 @@ func startFailed(call machine.Call, err error) (token.Outcome, error) {
 	return token.Outcome{}, err
 }
 
-// childExists compares an execution of that name with the start. One that this attempt started has
-// perhaps ended, with a worker whose process died before it reported the end: the report is
-// repeated.
+// childExists compares the existing execution with the start. If this attempt started it, it has
+// perhaps ended, with a worker that died before it reported the end: the report is repeated.
 func (s starter) childExists(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	start := call.Start
 	item, err := s.Log.Latest(ctx, start.Child.ID())

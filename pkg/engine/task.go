@@ -103,7 +103,7 @@ func (r *taskRun) fail(ctx context.Context, cause error) error {
 }
 
 // look returns the record of the task's token. It begins a call with atMostOnce there: the runner
-// that then finds its own mark makes the call. It therefore repeats a beginning whose result was
+// that then finds its own mark makes the call. It therefore repeats a beginning if the result was
 // lost. It reads a large input first, so that no call begins without it.
 func (r *taskRun) look(ctx context.Context, mark string) (record token.Record, err error) {
 	if !r.task.AtMostOnce || r.task.LargeInput != "" {

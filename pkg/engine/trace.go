@@ -9,8 +9,8 @@ import (
 
 // Traces says which executions are traced.
 type Traces struct {
-	// Ratio is the portion of executions that are sampled of those that were started without a
-	// trace context, from 0 to 1. Others follow the context.
+	// Ratio is the sampled portion of the executions that start without a trace context, from 0 to
+	// 1. Others follow the context.
 	Ratio float64
 }
 

@@ -120,7 +120,7 @@ func (d *decodedItems) part(ref partRef, read func() (func(uint32) (value.Value,
 }
 
 // valueLoader loads the values of an execution that are held by reference. It reads them from the
-// items that have them in full, in the execution's log or in those of its lanes.
+// items that have them in full, in the log of the execution or of a lane.
 type valueLoader struct {
 	log      Log
 	decoded  *decodedItems // nil does not share
@@ -153,8 +153,8 @@ func (l *valueLoader) fill(ctx context.Context, values ...*value.Value) error {
 	return nil
 }
 
-// show is fill for a reader. A text with the reason takes the place of a value of which a part is
-// missing or damaged.
+// show is fill for a reader. If a part of a value is missing or damaged, a text with the reason
+// replaces the value.
 func (l *valueLoader) show(ctx context.Context, values ...*value.Value) error {
 	for _, v := range values {
 		switch err := l.fill(ctx, v); {
@@ -198,7 +198,7 @@ func keyOf(ref value.Ref) ItemKey {
 	return key
 }
 
-// readItems reads the items of the references, together those that were not read before.
+// readItems reads the items of the references, in one request for all that were not read before.
 func (l *valueLoader) readItems(ctx context.Context, refs []value.Ref) error {
 	var keys []ItemKey
 	for _, ref := range refs {
@@ -221,8 +221,8 @@ func (l *valueLoader) readItems(ctx context.Context, refs []value.Ref) error {
 	return nil
 }
 
-// getItems returns the items with the keys, in their order. One that does not exist has no Body,
-// and is damaged for its reader.
+// getItems returns the items with the keys, in their order. An item that does not exist has no
+// Body, and is damaged for its reader.
 func getItems(ctx context.Context, log Log, keys []ItemKey) ([]Item, error) {
 	found, err := log.Get(ctx, keys...)
 	if err != nil {

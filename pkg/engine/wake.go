@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// lane returns the lane that the wake names, nil if it names none or that of another log: then it
+// lane returns the lane that the wake names, nil if it names none or a lane of another log: then it
 // is forged.
 func (w Wake) lane() *machine.Lane {
 	if lane := w.Lane; lane != nil && lane.ID() == w.Execution {
@@ -44,10 +44,10 @@ func (w Wake) repeatsEnding(state machine.State) bool {
 	return w.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil
 }
 
-// bringsResult reports whether the wake is that of ended lanes or of a closed token, and the result
-// can have ended the execution. Another wake that was delivered twice may have found the result
-// first. If its other delivery deleted the message meanwhile, and the worker died, the wake of the
-// result is all that is left.
+// bringsResult reports whether the wake announces ended lanes or a closed token, and the result can
+// have ended the execution. Another wake that was delivered twice may have found the result first.
+// If its other delivery deleted the message meanwhile, and the worker died, the wake of the result
+// is all that is left.
 func (w Wake) bringsResult(state machine.State) bool {
 	cause := w.Cause
 	switch {
