@@ -34,8 +34,8 @@ func Apply(env Env, s State, sig Signal) (Next, error) {
 // run is one application of a signal: it runs series of steps of all kinds over the kernel.
 type run struct {
 	tx
-	// framed and around are those of [run.frame], kept here so that they need no memory of their
-	// own.
+	// framed and around hold the results of [run.frame], kept here so that they need no memory of
+	// their own.
 	framed flow.Frame
 	around surroundings
 }

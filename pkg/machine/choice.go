@@ -16,8 +16,8 @@ type choiceKind struct {
 // defaultBranch is the Branch of a choice's default.
 const defaultBranch = -1
 
-// enter begins the first branch whose condition holds. Its steps run as a series before its goto
-// is followed.
+// enter begins the first branch with a true condition. Its steps run as a series before its goto is
+// followed.
 func (k choiceKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
 	index, branch := k.pick(&expr.Scope{Self: input, Lookup: &r.lookup})
 	if branch == nil || len(branch.Steps) == 0 {

@@ -38,9 +38,9 @@ func ItemOrigin(execution ID, seq uint64) value.Origin {
 }
 
 // Encode writes the state and the events that led to it from the state before. A value that both
-// share is written once, and a large one that stands in an earlier item is written as a reference.
-// Large reports that a large value was written in full: later items must get it by reading this
-// one.
+// share is written once, and a large value that stands in an earlier item is written as a
+// reference. Large reports that a large value was written in full: later items must get it by
+// reading this one.
 func Encode(origin value.Origin, s State, events []Event) (item []byte, large bool) {
 	return EncodeWith(&value.Encoder{Origin: origin}, s, events)
 }
@@ -196,9 +196,9 @@ func EndedAt(data []byte) (time.Time, error) {
 	return s.At, nil
 }
 
-// OwnersOf returns a state with the lane whose log an item is of, or the parent of a sub-flow and
-// what the execution notifies, as far as an item of that log says: it reads no more than that, so
-// it finds no damage behind it.
+// OwnersOf returns a state with the lane that owns the item's log, or with the parent of a sub-flow
+// and the execution's Notify, as far as the item has them. It reads nothing else, so it finds no
+// damage behind them.
 func OwnersOf(log ID, data []byte) (owners State, ok bool) {
 	size, err := formatSize(data)
 	if err != nil {
@@ -579,7 +579,7 @@ const (
 	waitingForItems = 9 // lanes, with the number of items
 )
 
-// waitingFor codes what the step waits for, and makes it to decode into.
+// waitingFor codes the wait of the step, and makes the value to decode into.
 func (c *coder) waitingFor(w *Waiting) (code uint8) {
 	switch wait := w.For.(type) {
 	case SimpleWait:

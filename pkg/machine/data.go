@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// UnmappedSource is a mapping whose source was missing, so that its target was left out, or the
+// UnmappedSource is a mapping without its source, so that its target was left out, or the
 // ExecutionName of a sub-flow. It has no value of the execution.
 type UnmappedSource struct {
 	// Step is the name of a step, empty for the flow.
@@ -24,7 +24,7 @@ func (a UnmappedSource) String() string {
 	return a.Place() + ": " + a.Mappings + ": " + a.Target + " <- " + a.Source
 }
 
-// Place names what has the mapping: "step Ask", or "the flow".
+// Place names the owner of the mapping: "step Ask", or "the flow".
 func (a UnmappedSource) Place() string { return placeOf(a.Step) }
 
 func placeOf(step string) string {
@@ -38,7 +38,7 @@ func placeOf(step string) string {
 const serviceParams = "serviceParams"
 
 // surroundings implements [flow.Surroundings] for a step, or for the flow if step is nil. The event
-// is the one that enters or leaves the step, and the attempt that of a task.
+// enters or leaves the step, and the attempt is set for a task.
 type surroundings struct {
 	*run
 	step           *flow.Step

@@ -1,4 +1,4 @@
-// Package machine decides what an execution does next. [Apply] is a pure function of the
+// Package machine decides the next actions of an execution. [Apply] is a pure function of the
 // definition, the state and one signal. It returns the next state, the history events and the
 // commands, which package engine executes.
 //
@@ -13,7 +13,7 @@
 //
 // kernel.go alone writes the state, with the limits in limit.go, item.go and keep.go. apply.go has
 // the signals, series.go and end.go run the steps, and data.go is what their data may read. kind.go
-// chooses the kind of a step, each of which has a file: task.go with retry.go, token.go, poll.go,
+// chooses the kind of a step; each kind has a file: task.go with retry.go, token.go, poll.go,
 // outcome.go and subflow.go, and fork.go, wait.go, choice.go and pass.go. codec.go is the stored
 // form.
 //

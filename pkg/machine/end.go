@@ -85,7 +85,8 @@ func (r *run) fail(step *flow.Step, failure token.Outcome) *flow.Step {
 	return r.failExecution(step, failure)
 }
 
-// forkFailed fails a fork because of a lane, whose cause names the step that failed.
+// forkFailed fails a fork because of a lane; the cause of the lane's failure names the step that
+// failed.
 func (r *run) forkFailed(step *flow.Step, failure token.Outcome) {
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
 	r.failedAt(step)

@@ -8,7 +8,7 @@ type KeysError struct{ Err error }
 
 func (e *KeysError) Error() string { return fmt.Sprintf("machine: open a token: %s", e.Err) }
 
-// Unwrap returns what is wrong with the keys.
+// Unwrap returns the error of the keys.
 func (e *KeysError) Unwrap() error { return e.Err }
 
 // The errors with which steps and executions fail. Those without a note are this project's, the

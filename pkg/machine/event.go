@@ -75,12 +75,12 @@ type Event struct {
 	Polls                int          // of a task that polled and ended
 	Index                int          // of a branch or an iteration, from 0
 	// Lanes is set when a step with lanes of their own is entered. Block is how many ids of the API
-	// each lane has: those of the first lane follow that of this event.
+	// each lane has: the ids of the first lane follow the id of this event.
 	Lanes, Block int
-	// Items are those of the forks around the step, where [WithItems] set them.
+	// Items holds the items of the forks around the step, if [WithItems] set them.
 	Items []int
-	// Log and Number are set in the history of an execution, where ID and By are those of the API:
-	// the log of the event, and its ID there.
+	// Log and Number are set in the history of an execution, in which ID and By have the API's
+	// numbers: the log of the event, and its ID there.
 	Log    ID
 	Number int
 }
@@ -102,7 +102,7 @@ type HistoryEvent struct {
 // TimeFormat is how the API writes instants, always in UTC.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
-// Render returns the event in the form of the API. The flow is that of the execution.
+// Render returns the event in the form of the API. The flow is the execution's definition.
 func (e Event) Render(def *flow.Flow) HistoryEvent {
 	h := HistoryEvent{EventID: e.ID, ScheduleEventID: e.By, Type: e.Type.String(), Time: e.At.UTC().Format(TimeFormat)}
 	var step *flow.Step
@@ -147,8 +147,8 @@ func escapedSize(text string) int {
 	return len(text) + (escapedFactor-1)*(strings.Count(text, `"`)+strings.Count(text, `\`))
 }
 
-// Detail returns the detail of the event as an object with those of these members that the event
-// has: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index,
+// Detail returns the detail of the event as an object with these members, as far as the event has
+// them: input, local, output, error, cause, resourceArn or action, until, closedBy, polls, index,
 // question. The step may be nil.
 func (e Event) Detail(step *flow.Step) value.Value {
 	members := []value.Member{{Key: "input", Value: e.Input}, {Key: "local", Value: e.Local}, {Key: "output", Value: e.Output}}
@@ -183,7 +183,8 @@ func (e Event) Detail(step *flow.Step) value.Value {
 	return value.Object(members...)
 }
 
-// Parse reverses [Event.Render], with instants in milliseconds. The flow is that of the execution.
+// Parse reverses [Event.Render], with instants in milliseconds. The flow is the execution's
+// definition.
 func (h HistoryEvent) Parse(def *flow.Flow) (Event, error) {
 	detail, err := value.ParseJSON([]byte(h.EventDetail))
 	if err != nil {

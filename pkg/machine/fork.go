@@ -20,7 +20,7 @@ type items interface {
 	count(r *run, step *flow.Step, input value.Value) (items, lanes int)
 	// item returns the input and the steps of an item, no steps if there is no such item.
 	item(r *run, input value.Value, index int) (value.Value, []*flow.Step)
-	// events are those that enter and leave an item.
+	// events returns the events that enter and leave an item.
 	events() (entered, exited EventType)
 	// has reports whether the definition may lead to the item.
 	has(index int) bool
@@ -156,8 +156,8 @@ func (r forkRun) waitForLanes(input value.Value, items, lanes int) *flow.Step {
 	return nil
 }
 
-// block is the number of ids for each lane of the step: for its own events, and for those of the
-// lanes of all forks that it may enter. It is huge if there are not so many numbers.
+// block is the number of ids for each lane of the step: for its own events, and for the events of
+// the lanes of all forks that it may enter. It is huge if there are not so many numbers.
 func (r forkRun) block() int {
 	events := r.env.Limits.events()
 	size, perLevel := events, events/2*MaxLanes // a fork has at least two events
@@ -210,7 +210,7 @@ func (r forkRun) enterItem(index int) *flow.Step {
 	return steps[0]
 }
 
-// endItem leaves an item, whose series was the innermost one, and enters the next one.
+// endItem leaves an item, which has the innermost series, and enters the next one.
 func (r forkRun) endItem(ended Series) *flow.Step {
 	_, exited := r.items.events()
 	r.emit(Event{Type: exited, Step: r.step.Index, Index: ended.Owner.Branch})
@@ -241,9 +241,9 @@ func (s State) WaitingPlace() string {
 	return place
 }
 
-// PlaceIn names an attempt in the items around it, whose series are open, "" outside of items. It
-// does not depend on what happened in earlier items, whose results may be lost with their worker
-// and be others the next time.
+// PlaceIn names an attempt in the items around it, which have the open series, "" outside of items.
+// It does not depend on results of earlier items, which may be lost with their worker and differ
+// the next time.
 func PlaceIn(open []Series, number int) string {
 	var place []byte
 	first := 0

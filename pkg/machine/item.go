@@ -20,10 +20,10 @@ type plan struct {
 	split bool
 	// dropReply leaves out the reply to a submission, which only the history has.
 	dropReply bool
-	// failAt is the number of the first checkpoint that fails, 0 for none. What comes before it
-	// stays as it is.
+	// failAt is the number of the first checkpoint that fails, 0 for none. The plan does not change
+	// earlier checkpoints.
 	failAt int
-	// size is that of the item without a plan, for messages.
+	// size is the size of the item without a plan, for messages.
 	size int
 }
 
@@ -50,7 +50,7 @@ func runToFit(env Env, s State, sig Signal) *run {
 }
 
 // mayFailForSize is called where the application may fail because its item becomes too large. It
-// counts these checkpoints, and returns an error at those that the plan makes fail.
+// counts these checkpoints, and returns an error at each checkpoint that the plan makes fail.
 func (x *tx) mayFailForSize(step *flow.Step) *token.Outcome {
 	x.checkpoints++
 	if x.plan.failAt == 0 || x.checkpoints < x.plan.failAt {
@@ -60,8 +60,8 @@ func (x *tx) mayFailForSize(step *flow.Step) *token.Outcome {
 		"and few large values instead of many small ones", placeOf(nameOf(step)), x.plan.size, x.itemLimit())
 }
 
-// What an item keeps free for the events of an execution's failure: the step's and the execution's
-// own, and one for each series that is open.
+// An item keeps this space free for the events of an execution's failure: the step's and the
+// execution's own, and one for each series that is open.
 const (
 	endRoom    = 20 << 10 // an error and a cause four times
 	seriesRoom = 640
@@ -105,7 +105,7 @@ func (x *tx) itemSize() int {
 // and three in an item, and nothing has more in relation.
 func bound(v value.Value) int { return v.Size() + v.Size()/2 }
 
-// bound is an upper bound of what the event adds to an item.
+// bound returns an upper bound of the bytes that the event adds to an item.
 func (e Event) bound() int {
 	const besides = 32 // about what an event has besides its values
 	return bound(e.Input) + bound(e.Local) + bound(e.Output) + len(e.Error) + len(e.Cause) + besides
@@ -131,7 +131,7 @@ func (x *tx) beginsLogItem(step *flow.Step) bool {
 	return x.added >= maxEventBytes
 }
 
-// measure encodes what it measures, each value once.
+// measure encodes items to measure them, each value once.
 type measure struct {
 	coder
 	measured int // events that were encoded
@@ -147,14 +147,14 @@ func (x *tx) newMeasure() *measure {
 }
 
 // ApartFrom is the size above which a value is kept apart from its item, where that is possible. It
-// is far below what an item holds, and above the default limit of a step's data.
+// is far below the capacity of an item, and above the default limit of a step's data.
 const ApartFrom = 64 << 10
 
 // PartName is the most bytes of the name of a part.
 const PartName = 64
 
-// size is that of everything so far with these events. Each event is encoded once, however often
-// size is called.
+// size returns the size of everything so far with these events. Each event is encoded once, however
+// often size is called.
 func (m *measure) size(events []Event, at time.Time) int {
 	for _, event := range events[m.measured:] {
 		m.event(&event, at)

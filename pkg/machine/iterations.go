@@ -20,8 +20,8 @@ func (s State) Items() []int {
 	return items
 }
 
-// WithItems sets the Items of the next events of a log, and returns these events. Items are those
-// of the state before them.
+// WithItems sets the Items of the next events of a log, and returns these events. Items belongs to
+// the state before them.
 func WithItems(items []int, events []Event) []Event {
 	for i := range events {
 		e := &events[i]
@@ -36,8 +36,8 @@ func WithItems(items []int, events []Event) []Event {
 	return events
 }
 
-// Iterations returns the indices of the iterations around a step, of those of all items around it.
-// A branch has none: its steps have names of their own.
+// Iterations returns the indices of the iterations around a step, selected from the items around
+// it. A branch has none: its steps have names of their own.
 func Iterations(step *flow.Step, items []int) (iterations []int) {
 	for i, fork := range ForksAround(step) {
 		if _, ok := fork.Kind.(*flow.Foreach); ok && i < len(items) {

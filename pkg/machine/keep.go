@@ -17,7 +17,7 @@ func (l Limits) firstExpiry(flow *flow.Flow, now time.Time) time.Time {
 	return now.Add(life + l.retention())
 }
 
-// extends reports whether the logs of a flow expire later once they wait longer. Those of a flow
+// extends reports whether the logs of a flow expire later once they wait longer. The logs of a flow
 // with forks do not: the logs of its lanes refer to each other, so all of them expire at the
 // instant that was fixed at the start.
 func (l Limits) extends(flow *flow.Flow) bool {

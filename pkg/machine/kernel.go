@@ -24,7 +24,7 @@ type tx struct {
 	plan        plan
 	checkpoints int
 	// kept is how many series of the state were open all the time. independent says that the items
-	// of a fork among them were left, so that what follows does not depend on the signal (rule 22).
+	// of a fork among them were left, so that later commands do not depend on the signal (rule 22).
 	kept        int
 	independent bool
 	// resumed is the step that the previous item left to this one, nil for none.
@@ -178,8 +178,8 @@ func (x *tx) limitsReached(step *flow.Step, values ...value.Value) *token.Outcom
 	return cmp.Or(x.checkData(step, values...), x.mayFailForSize(step))
 }
 
-// armTimer starts a timer for what the state waits for, unless the live timer has that due. A timer
-// whose wake is being applied is no longer live.
+// armTimer starts a timer for the next due instant of the state, unless the live timer has that
+// instant. A timer is no longer live once its wake is being applied.
 func (x *tx) armTimer() {
 	s := x.state()
 	due := x.nextDue()
@@ -192,8 +192,8 @@ func (x *tx) armTimer() {
 	}
 }
 
-// nextDue is when something happens without a signal from outside: what the step waits for, or the
-// time limit of the flow. Zero means never.
+// nextDue is when something happens without a signal from outside: the deadline of the waiting
+// step, or the time limit of the flow. Zero means never.
 func (x *tx) nextDue() time.Time {
 	s := x.state()
 	if s.Waiting == nil || s.Ending != nil {

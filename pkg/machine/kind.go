@@ -5,10 +5,10 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// kind is what the machine does with one kind of step. A method that returns a step names the next
-// one of the series; nil is the end of the series, unless the state then waits, or has ended.
+// kind implements one kind of step. A method that returns a step names the next one of the series;
+// nil is the end of the series, unless the state then waits, or has ended.
 type kind interface {
-	// enter begins the step, whose entry the history has.
+	// enter begins the step; the history has its entry already.
 	enter(r *run, step *flow.Step, input value.Value) *flow.Step
 	waits
 	series
@@ -37,7 +37,7 @@ type series interface {
 	enterItem(r *run, step *flow.Step, index int) *flow.Step
 }
 
-// plain has the methods of a kind whose steps neither wait nor own series.
+// plain has the methods of a kind with steps that neither wait nor own series.
 type plain struct{}
 
 func (plain) canWait(*Waiting) bool                      { return false }

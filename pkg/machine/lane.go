@@ -35,7 +35,7 @@ func (l Lane) ID() ID {
 }
 
 // ItemsDone returns how many items the lane has left behind in a state, and whether it runs one.
-// Items is the number of those of all lanes. A lane that failed or was stopped does not say how
+// Items is the number of items of all lanes. A lane that failed or was stopped does not say how
 // many it left.
 func (l Lane) ItemsDone(s State, items int) (done int, running bool) {
 	switch {
@@ -53,7 +53,7 @@ func CauseJoined(attempt int) string { return fmt.Sprintf("joined-%d", attempt) 
 // CauseLaneFailed returns the cause of the wake that tells a log that a lane of an attempt failed.
 func CauseLaneFailed(attempt int) string { return fmt.Sprintf("lane-failed-%d", attempt) }
 
-// IsJoin reports whether a cause is that of a wake about lanes that ended.
+// IsJoin reports whether a cause belongs to a wake about lanes that ended.
 func IsJoin(cause string) bool {
 	return strings.HasPrefix(cause, "joined-") || strings.HasPrefix(cause, "lane-failed-")
 }
@@ -88,7 +88,7 @@ func StoppedLane(parent State, lane Lane, by Entry) (s State, ok bool) {
 	return s, true
 }
 
-// lane returns the state of a lane before its first step. Its values are those of the parent, so
+// lane returns the state of a lane before its first step. Its values are shared with the parent, so
 // large ones stay where they are.
 func (s State) lane(lane Lane, at time.Time) State {
 	w := s.Waiting

@@ -17,8 +17,8 @@ type Limits struct {
 	Item   int // bytes of an item of the log; default [MaxItem], which is the most
 	// Apart says that there is a store for values that are too large for an item of the log.
 	Apart bool
-	// Duration is how long an execution may take whose flow sets no limit; default
-	// [DefaultDuration]. No timer watches it.
+	// Duration is the time limit of executions if their flow sets none; default [DefaultDuration].
+	// No timer watches it.
 	Duration time.Duration
 	// Retention is how long an execution is kept after the time that it may take; default
 	// [DefaultRetention].
@@ -27,7 +27,8 @@ type Limits struct {
 	// the retention at first, and for the whole time that it may take only once it waits longer. 0
 	// keeps each for that time. [engine.Log.Extend] has them kept longer.
 	ShortLife time.Duration
-	// Direct is the longest call whose result the worker awaits itself; default [DefaultDirect].
+	// Direct is the longest duration of a call for which the worker itself awaits the result;
+	// default [DefaultDirect].
 	Direct time.Duration
 	// QueueTimesCalls says that the task queue enforces the time limit of an awaited call from when
 	// the call begins, so that waiting for its turn does not count. The token of such a call has no
@@ -38,7 +39,8 @@ type Limits struct {
 	Hints Hints
 }
 
-// Hints are what the operator of this installation can do, for the end of messages: "set VARIABLE".
+// Hints holds the remedies of this installation's operator, for the end of messages: "set
+// VARIABLE".
 type Hints struct {
 	Data         string // to raise [Limits.Data]
 	CallbackBase string // to have an [Env.CallbackBase]
@@ -53,8 +55,8 @@ const (
 	DefaultDirect    = 10 * time.Second
 )
 
-// MaxData is the highest limit of a step's data without a store for large values. What is kept of
-// one step has to fit into an item of every store, and the smallest item is one of 400 KB.
+// MaxData is the highest limit of a step's data without a store for large values. The data kept for
+// one step has to fit into an item of every store, and the smallest item has 400 KB.
 const MaxData = 256 << 10
 
 // MaxLargeData is the highest limit of a step's data with a store for large values. A Lambda
@@ -124,7 +126,7 @@ func nameOf(step *flow.Step) string {
 }
 
 // checkData returns a failure if the values of a step, or of the flow if step is nil, exceed the
-// limit together. Nothing larger goes into the next step or outside, so that a loop whose mappings
+// limit together. Nothing larger goes into the next step or outside, so a loop with mappings that
 // double a value ends early.
 func (l Limits) checkData(step string, values ...value.Value) *token.Outcome {
 	size := 0
@@ -167,8 +169,8 @@ func (x *tx) checkEvents() *token.Outcome {
 		"into several executions, and poll within one step", log, s.Events, limit)
 }
 
-// Kept returns what of a call's outcome is kept: of one that is too large for any step, the failure
-// that it leads to.
+// Kept returns the part of a call's outcome to keep: if the outcome is too large for any step, the
+// resulting failure.
 func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 	outcome = outcome.Cut()
 	if err := limits.checkData(call.Step, call.Input, outcome.Output); err != nil && !outcome.Failed() {

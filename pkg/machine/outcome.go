@@ -52,7 +52,7 @@ func (r taskRun) conclude(w Waiting, outcome token.Outcome, by token.Closer) *fl
 	return r.exit(r.step, w.Input, outcome.Output, w.Attempt.Number)
 }
 
-// outcomeEvent is the event for the end of an attempt. Only that of a token has its closer.
+// outcomeEvent is the event for the end of an attempt. Only the event of a token has its closer.
 func outcomeEvent(w *Waiting, outcome token.Outcome, by token.Closer) Event {
 	e := Event{Type: TaskSucceeded, Step: w.Attempt.Step, Output: outcome.Output, Polls: w.Polls}
 	if outcome.Failed() {

@@ -80,7 +80,7 @@ const (
 
 // Pending returns the commands that the state depends on, the same as the first time, with the same
 // keys. If they may have been executed before, a claimed call is left to its timer, and a call that
-// must not be repeated fails. Next has only the commands, or what is to be loaded for them.
+// must not be repeated fails. Next has only the commands, or the references to load for them.
 func Pending(env Env, s State, at time.Time, executed Executed) (Next, error) {
 	if err := check(env, s); err != nil || s.Waiting == nil {
 		return Next{State: s}, err

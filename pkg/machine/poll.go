@@ -10,7 +10,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// polled decides what the outcome of a poll means for its attempt, which ends with the returned
+// polled decides the effect of a poll's outcome on its attempt, which ends with the returned
 // outcome or waits for the next poll. A failed poll fails the attempt.
 func (r taskRun) polled(w Waiting, outcome token.Outcome, by token.Closer) (_ token.Outcome, _ token.Closer, ended bool) {
 	poll := r.task.Poll

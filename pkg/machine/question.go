@@ -9,13 +9,13 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Question is what a step asks the person who reports the outcome of its callback. It is not
-// stored: the definition and the input of the step, which never change, always give the same
+// Question is the question of a step to the person who reports the outcome of its callback. It is
+// not stored: the definition and the input of the step, which never change, always give the same
 // question.
 type Question struct {
 	Prompt  string   `json:"prompt,omitempty"`
 	Choices []string `json:"choices,omitempty"` // the labels
-	// Outputs are those of the choices.
+	// Outputs holds the outputs of the choices.
 	Outputs []value.Value `json:"-"`
 }
 
@@ -41,8 +41,8 @@ func JobParams(step *flow.Step, input value.Value) value.Value {
 	return value.Missing()
 }
 
-// QuestionOf returns what the step asks with that input, which is complete. It returns nil for a
-// step that asks nothing.
+// QuestionOf returns the question of the step for its complete input. It returns nil for a step
+// that asks nothing.
 func QuestionOf(step *flow.Step, input value.Value) *Question {
 	if !Asks(step) {
 		return nil

@@ -25,7 +25,7 @@ type RedrivePoint struct {
 }
 
 // RedriveName returns the name that the redrive of an execution has unless it is given another one:
-// "run-redrive", and of that "run-redrive-2".
+// "run-redrive", and for the next redrive "run-redrive-2".
 func (s State) RedriveName() string {
 	suffix := func(count int) string {
 		if count == 1 {
@@ -40,7 +40,7 @@ func (s State) RedriveName() string {
 	return name[:min(len(name), flow.MaxName-len(added))] + added
 }
 
-// stepNamed returns the step of that name, or nil.
+// stepNamed returns the step with the name, or nil.
 func stepNamed(flow *flow.Flow, name string) *flow.Step {
 	for _, step := range flow.All {
 		if step.Name == name {
@@ -51,10 +51,10 @@ func stepNamed(flow *flow.Flow, name string) *flow.Step {
 }
 
 // FindRedrive returns where an execution goes on that ended, from its first state and the events of
-// its own log. That is the step that failed, or the one that ran when the execution was stopped or
-// timed out. Of a step inside of a fork it is the outermost fork. With a name it is the step of
-// that name, as it was entered last. Values that have to be loaded into known first are returned as
-// load.
+// its own log. The place is the step that failed, or the step that ran when the execution was
+// stopped or timed out. Of a step inside of a fork it is the outermost fork. With a name it is the
+// named step, as it was entered last. Values that have to be loaded into known first are returned
+// as load.
 func FindRedrive(
 	flow *flow.Flow, first State, events []Event, from string, known map[value.Ref]value.Value,
 ) (p RedrivePoint, load []value.Ref, err error) {
@@ -100,7 +100,7 @@ func (r *replay) follow(step *flow.Step, e Event) {
 	}
 }
 
-// entered opens the series of the step, and leaves those that ended without an event.
+// entered opens the series of the step, and leaves inner series that ended without an event.
 func (r *replay) entered(step *flow.Step, input value.Value) {
 	s := r.state()
 	if len(s.Series) == 0 {
@@ -125,7 +125,7 @@ func (r *replay) entered(step *flow.Step, input value.Value) {
 	r.last, r.exited, r.taken, r.caught = step, false, nil, nil
 }
 
-// leaveInner leaves the innermost series. The output of a catch's steps is that of its task.
+// leaveInner leaves the innermost series. A catch's steps give their output to its task.
 func (r *replay) leaveInner() {
 	ended := *r.innermost()
 	r.leaveSeries()
@@ -216,7 +216,7 @@ func ownersOf(step *flow.Step) []Owner {
 	return append(ownersOf(around), owner)
 }
 
-// Redriven returns what the redrive of an execution from the point has.
+// Redriven returns the [Redriven] of an execution that continues s from the point.
 func (p RedrivePoint) Redriven(s State) *Redriven {
 	redriven := &Redriven{From: s.Execution, Count: 1}
 	if s.Redriven != nil {
@@ -229,7 +229,7 @@ func (p RedrivePoint) Redriven(s State) *Redriven {
 }
 
 // In returns the point in a definition of the flow, to, which has the step at the same place as the
-// one that the execution had: in the same branches of the same choices and catches.
+// definition had has it: in the same branches of the same choices and catches.
 func (p RedrivePoint) In(had, to *flow.Flow) (RedrivePoint, error) {
 	moved := RedrivePoint{p.Step, slices.Clone(p.Series)}
 	if had != to && len(p.Series) > 0 {

@@ -38,7 +38,7 @@ func (r *run) enter(step *flow.Step) *flow.Step {
 	return kindOf(step).enter(r, step, input)
 }
 
-// inputOf returns the input of a step. The event enters the step, and the attempt is that of a
+// inputOf returns the input of a step. The event enters the step, and the attempt is set for a
 // task.
 func (r *run) inputOf(step *flow.Step, event, attempt int) value.Value {
 	series := r.innermost()
@@ -46,7 +46,7 @@ func (r *run) inputOf(step *flow.Step, event, attempt int) value.Value {
 }
 
 // exit ends a step, gives its output to the series, and returns the step after it, nil at the end
-// of the series. The attempt is that of a task, 0 for other steps.
+// of the series. The attempt is set for a task, 0 for other steps.
 func (r *run) exit(step *flow.Step, input, local value.Value, attempt int) *flow.Step {
 	return r.exitTo(after(step), step, input, local, attempt)
 }
@@ -70,7 +70,7 @@ func after(step *flow.Step) *flow.Step {
 	return step.Next
 }
 
-// endSeries leaves the innermost series. The step that owns it decides what follows. After the
+// endSeries leaves the innermost series. The step that owns it chooses the next step. After the
 // flow's own the execution has succeeded.
 func (r *run) endSeries() *flow.Step {
 	ended := *r.innermost()

@@ -69,7 +69,7 @@ type (
 		Attempt Attempt
 		// Outputs are the [State.Output] of the lanes in their order, if [NeedsOutputs].
 		Outputs []value.Value
-		// Failure is that of the lane that failed first, the zero Outcome if none did.
+		// Failure is the failure of the lane that failed first, the zero Outcome if none did.
 		Failure token.Outcome
 	}
 
@@ -87,8 +87,8 @@ type (
 		Error, Cause string
 	}
 
-	// TimerDue reports that an instant was reached, and applies what is due by then. The engine
-	// checks which timer it is.
+	// TimerDue reports that an instant was reached, and applies the deadlines until then. The
+	// engine checks which timer it is.
 	TimerDue struct{ At time.Time }
 )
 
@@ -103,9 +103,9 @@ func (s LanesJoined) instant() time.Time   { return s.At }
 func (s LaneFailed) instant() time.Time    { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
-// Command is what the engine has to do: one of [CallTask], [SubmitTask], [QueueTask], [CloseToken],
-// [StartLanes], [StopLanes] and [WakeChild]. Timers are no commands: the engine starts the
-// [State.Timer] of the state that it commits.
+// Command is an instruction to the engine: one of [CallTask], [SubmitTask], [QueueTask],
+// [CloseToken], [StartLanes], [StopLanes] and [WakeChild]. Timers are no commands: the engine
+// starts the [State.Timer] of the state that it commits.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -117,8 +117,8 @@ type (
 		// Claimed says that the waiting state is committed before the call, and that the call is
 		// not repeated before the claim's timer.
 		Claimed bool
-		// Independent says that the call does not depend on the signal nor on earlier ones that are
-		// not committed: it belongs to another item of a fork (rule 22).
+		// Independent says that the call depends neither on the signal nor on earlier signals that
+		// are not committed: it belongs to another item of a fork (rule 22).
 		Independent bool
 	}
 
@@ -189,10 +189,10 @@ type (
 		Input     value.Value
 		// StepInput is the step's input, from which Input was made. Parts of it may be references.
 		StepInput value.Value
-		// Start is set for the start of a sub-flow. Input is then that of the sub-flow.
+		// Start is set for the start of a sub-flow. Input is then the input of the sub-flow.
 		Start *Start
 		// Traceparent and Tracestate are headers for the function, empty for none: its spans are
-		// inside of that of the attempt.
+		// inside of the attempt's span.
 		Traceparent, Tracestate string
 		// Limit is how long the call may take, 0 for no limit but the function's own. For a poll it
 		// is the rest of the attempt's time.
@@ -243,13 +243,13 @@ type Next struct {
 	Commands []Command
 	// Changed reports whether the state is to be committed.
 	Changed bool
-	// Load are references to values that the state holds and whose content is needed: load them
+	// Load lists references to values that the state holds and that are needed in full: load them
 	// into [Env.Loaded] and call again. The other fields are empty then.
 	Load []value.Ref
-	// Unmapped are the mappings whose source was missing, each once. They are for logs: neither the
+	// Unmapped lists the mappings without their source, each once. They are for logs: neither the
 	// state nor an event has them.
 	Unmapped []UnmappedSource
 }
 
-// Applied reports whether the signal applied. One that does not apply changes nothing.
+// Applied reports whether the signal applied. A signal that does not apply changes nothing.
 func (n Next) Applied() bool { return n.Changed || len(n.Commands) > 0 }

@@ -48,12 +48,12 @@ type FlowRef struct {
 // State is an execution between two signals. It is a value: [Apply] does not change the state that
 // it is given.
 type State struct {
-	// Lane names the lane whose state this is. It is nil for an execution.
+	// Lane identifies the lane that has this state. It is nil for an execution.
 	Lane *Lane
 	// Parent is what started a sub-flow, or where an execution reports its end, nil for other
 	// executions. The lanes of a sub-flow have it, too.
 	Parent *Parent
-	// Notify is what is told of the execution, and is zero for most. Its lanes have it, too.
+	// Notify selects the notices of the execution, and is zero for most. Its lanes have it, too.
 	Notify Notify
 	// Redriven is set for an execution that goes on where another one ended. Its lanes do not have
 	// it.
@@ -70,8 +70,8 @@ type State struct {
 	// At is the instant of the last signal. A later signal has no earlier instant.
 	At     time.Time
 	Events int // history events so far in this log, and the id of the last one
-	// FirstID is the id that the API gives to the event before the first of this log: of a lane,
-	// one of those that the fork reserved; 0 for an execution. Reserved is how many ids the forks
+	// FirstID is the id that the API gives to the event before the first of this log: for a lane,
+	// one of the ids that the fork reserved; 0 for an execution. Reserved is how many ids the forks
 	// of this log reserved for their lanes.
 	FirstID, Reserved int
 	// Around, of a lane, is [State.Items] of its parent.
@@ -81,7 +81,7 @@ type State struct {
 	// Series are the open series, the flow's own first. There are none before the first step and
 	// after the last.
 	Series []Series
-	// Waiting is what the innermost series waits for, nil before the first step and after the last.
+	// Waiting is the wait of the innermost series, nil before the first step and after the last.
 	Waiting *Waiting
 	// Timer is the live timer. Wakes of other timers do not apply.
 	Timer Timer
@@ -89,19 +89,19 @@ type State struct {
 	// not ending.
 	Ending *Ending
 	Output value.Value // of a succeeded execution
-	// Error and Cause are those of an execution that failed or was stopped.
+	// Error and Cause are set for an execution that failed or was stopped.
 	Error, Cause string
 	// FailedStep is the step that failed the execution, as [StepIn] writes it, empty if it was
 	// none. Lanes do not have it.
 	FailedStep string
 	// By is the cause of the wake that ended the execution, [CauseStart] until then.
 	By string
-	// Generation is that of the process whose worker ended the execution.
+	// Generation identifies the process in which a worker ended the execution.
 	Generation uint64
 }
 
-// Series is an open series of steps: that of the flow, of a choice's branch, of a catch, or of an
-// item of a fork. The items of a fork that this log runs are in a series of their own.
+// Series is an open series of steps: the series of the flow, of a choice's branch, of a catch, or
+// of an item of a fork. The items of a fork that this log runs are in a series of their own.
 type Series struct {
 	Owner Owner
 	Input value.Value // the series' input
@@ -114,11 +114,11 @@ type Series struct {
 	Since time.Time
 }
 
-// Owner is what a series of steps belongs to.
+// Owner identifies the owner of a series of steps.
 type Owner struct {
 	Kind OwnerKind
-	// Step is the index of the choice, of the task that failed or of the fork, and Branch that of
-	// the choice's branch, of the catch's entry or of the fork's item. Both are 0 for the flow.
+	// Step is the index of the choice, of the task that failed or of the fork; Branch is the index
+	// of the choice's branch, of the catch's entry or of the fork's item. Both are 0 for the flow.
 	Step, Branch int
 }
 
@@ -139,10 +139,10 @@ const NoStep = -1
 
 // Entry records which wake entered a state.
 type Entry struct {
-	// By is the cause of that wake, and Since the instant.
+	// By is the cause of the wake, and Since the instant.
 	By    string
 	Since time.Time
-	// Generation is that of the worker's process; see [Env].
+	// Generation identifies the worker's process; see [Env].
 	Generation uint64
 }
 
@@ -150,7 +150,7 @@ type Entry struct {
 type Ending struct {
 	Status       Status
 	Error, Cause string
-	// Entry is that of the decision.
+	// Entry is the entry of the decision.
 	Entry
 }
 
@@ -163,7 +163,7 @@ type Waiting struct {
 	// none: the end of a wait, of a claim or of the pause before a retry, the next poll, the
 	// deadline, or a missed heartbeat.
 	Due time.Time
-	// Entry is that of the attempt, or of the current part of it.
+	// Entry is the entry of the attempt, or of the current part of it.
 	Entry
 	// Began is when the attempt began, if that is not Since. It is zero unless the execution is
 	// sampled.
@@ -194,7 +194,7 @@ func (w *Waiting) Fork() *ForkWait {
 	return wait
 }
 
-// Child returns the sub-flow whose end closes the token that the step waits for, nil for none.
+// Child returns the sub-flow that closes the step's token when it ends, nil for none.
 func (w *Waiting) Child() *ExecutionRef {
 	if t := w.Token(); t != nil {
 		return t.Child
@@ -222,7 +222,7 @@ func (w *Waiting) isIn(phase TokenPhase) bool { return w.Token() != nil && w.Tok
 //sumtype:decl
 type WaitingFor interface{ waitingFor() }
 
-// SimpleWait is what a step waits for that has nothing but the fields of [Waiting].
+// SimpleWait is the kind of a wait that has nothing but the fields of [Waiting].
 type SimpleWait uint8
 
 // The simple waits. The numbers are stored.
@@ -241,14 +241,14 @@ type TokenWait struct {
 	// Beat is the latest known heartbeat, at first the start of the attempt.
 	Beat  time.Time
 	Phase TokenPhase
-	// Child is the sub-flow whose end closes the token, nil if something else does.
+	// Child is the sub-flow that closes the token when it ends, nil if something else does.
 	Child *ExecutionRef
 }
 
-// ForkWait are the lanes of a fork, for whose ends a step waits.
+// ForkWait describes the lanes of a fork; the step waits for their ends.
 type ForkWait struct {
-	// Lanes is their number. FirstID is the id of the API before those of the first lane, and Block
-	// how many each lane has.
+	// Lanes is their number. FirstID is the id of the API before the ids of the first lane, and
+	// Block the number of ids for each lane.
 	Lanes, FirstID, Block int
 	// Items is the number of branches or iterations that the lanes run. It is 0 for a fork that an
 	// earlier release began.
@@ -270,10 +270,9 @@ const (
 	TokenSubmitted                   // the function was told of the token
 )
 
-// Attempt identifies one try of one step. Number is the id of its event TaskScheduled or
-// StepStarted in its log, of a fork that of StepEntered, so it grows with each attempt. Poll
-// identifies the call of an attempt that polls: it counts the polls of the execution, and is 0 for
-// others.
+// Attempt identifies one try of one step. Number is the id in its log of its event TaskScheduled or
+// StepStarted, or StepEntered for a fork, so it grows with each attempt. Poll identifies the call
+// of an attempt that polls: it counts the polls of the execution, and is 0 for others.
 type Attempt struct {
 	Step, Number, Poll int
 }
@@ -313,7 +312,7 @@ type Env struct {
 }
 
 // New returns the state of an accepted execution that has not begun, and its first history event.
-// The definition is what the flow names. The input must be an object.
+// The definition belongs to the flow reference. The input must be an object.
 func New(flow FlowRef, definition *flow.Flow, execution string, input value.Value, at time.Time, limits Limits) (State, []Event) {
 	s := State{
 		Flow: flow, Execution: execution, Status: StatusStarting,
@@ -327,8 +326,8 @@ const (
 	CauseStart = "start" // a start
 	CauseStop  = "stop"  // a request to stop
 	CauseLimit = "limit" // the time limit of an execution that has no timer for it
-	// CauseRearm is that of a wake for all that the messages of an execution, which may be lost,
-	// would do.
+	// CauseRearm is the cause of a wake that does the work of all messages of an execution, which
+	// may be lost.
 	CauseRearm = "rearm"
 	// CauseRearmCalls is CauseRearm if long calls may be lost, too, which are queued again.
 	CauseRearmCalls = "rearm-calls"
@@ -341,7 +340,7 @@ const (
 // must find it closed (rule 11).
 func CauseReply(handle string) string { return "answer-" + handle }
 
-// ID identifies an execution or a lane inside the system, and its log. That of an execution is a
+// ID identifies an execution or a lane inside the system, and its log. The id of an execution is a
 // hash of the names of the flow and the execution, so the same names always lead to the same log.
 type ID [12]byte
 

@@ -34,8 +34,8 @@ type Parent struct {
 	// Key is the idempotency key of the start, "" if no step started the execution: then its end is
 	// reported, and it is not stopped with the step.
 	Key string
-	// Handle is that of the token which the end of the sub-flow closes, "" if the step does not
-	// wait for the end.
+	// Handle is the handle of the token which the end of the sub-flow closes, "" if the step does
+	// not wait for the end.
 	Handle string
 	// Depth is how many executions wait in a chain that ends here, 0 if none waits.
 	Depth int
@@ -85,14 +85,14 @@ func (p Parent) IsSameStep(other Parent) bool {
 	return p == other
 }
 
-// Start is what a sub-flow is started with, besides its input.
+// Start holds the parameters of a sub-flow's start, besides its input.
 type Start struct {
 	Child  ExecutionRef
 	Parent Parent
-	// OnlyStarts says that the step ends with the start, which an execution of that name that runs
-	// fulfils.
+	// OnlyStarts says that the step ends with the start; a running execution with the same name
+	// fulfils it.
 	OnlyStarts bool
-	// Again says that the sub-flow was started before. One that is gone since is not started once
+	// Again says that the sub-flow was started before. If it is gone since, it is not started once
 	// more.
 	Again bool
 	// Refused is the failure of a start that is not tried, the zero Outcome if it is.
@@ -102,8 +102,8 @@ type Start struct {
 // ErrorSubflowArgument is the error of a sub-flow's start with a value of the wrong type.
 const ErrorSubflowArgument = "fnf.InvalidArgument"
 
-// childOf returns the execution that the parameters name. Without a name of its own, or with one
-// whose path has no value, the execution has a name that the same attempt always gives.
+// childOf returns the execution that the parameters name. Without a name of its own, or if the
+// name's path has no value, the execution has a name that the same attempt always gives.
 func (r taskRun) childOf(waiting *Waiting, call Call) (child ExecutionRef, input value.Value, problem string) {
 	params := r.lookup.Complete(r.params(waiting.Input))
 	def, name := params.Get(flow.ParamFlowName), params.Get(flow.ParamExecutionName)

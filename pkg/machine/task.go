@@ -97,7 +97,7 @@ func (r taskRun) signal(sig Signal) *flow.Step {
 	return nil
 }
 
-// due does what is due.
+// due applies the deadlines that have passed.
 func (r taskRun) due() *flow.Step {
 	switch r.state().Waiting.For {
 	case WaitingForCall: // was postponed
@@ -206,7 +206,7 @@ func (r taskRun) params(input value.Value) value.Value {
 	return r.task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})
 }
 
-// callInput is what the function is called with. The call that starts a job gets the token of the
+// callInput returns the input for the function. The call that starts a job gets the token of the
 // attempt, which is in neither the flow nor the log, or the key of the attempt if the step does not
 // wait for the job. The call of an operation gets the key.
 func (r taskRun) callInput(waiting *Waiting, call Call) value.Value {
@@ -265,7 +265,8 @@ func (r taskRun) command(waiting *Waiting) Command {
 	return CallTask{Call: call, Claimed: waiting.For == WaitingForClaim, Independent: r.independent}
 }
 
-// Interrupted is the outcome of an attempt whose call may have been made and must not be repeated.
+// Interrupted returns the outcome of an attempt if its call may have been made and must not be
+// repeated.
 func Interrupted(step string) token.Outcome {
 	return token.Failure(ErrorTaskInterrupted, fmt.Sprintf(
 		"step %s: the call was interrupted and must not be repeated; find out whether it was made, then start another execution", step))

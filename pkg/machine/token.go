@@ -39,8 +39,8 @@ func (r taskRun) keepLog() {
 	r.keepUntil(until)
 }
 
-// pollNumbers is where the numbers of polls' tokens begin. Those of attempts are ids of events,
-// which are far smaller.
+// pollNumbers is where the numbers of polls' tokens begin. Attempts use ids of events, which are
+// far smaller.
 const pollNumbers = 1 << 31
 
 func (s State) tokenID(task *flow.Task, attempt Attempt) token.ID {
@@ -107,7 +107,7 @@ func (r taskRun) submitted(output value.Value) {
 }
 
 // Token returns the text of the callback token that the state waits for. It returns false if the
-// state waits for none, or for one that no caller outside has.
+// state waits for none, or for a token that no caller outside has.
 func Token(keys token.Keys, def *flow.Flow, s State) (text string, ok bool) {
 	w := s.Waiting
 	if w.Token() == nil || !canWait(def, w) || taskOf(def.All[w.Attempt.Step]).Pattern != flow.PatternWaitForCallback {

@@ -45,7 +45,7 @@ const (
 func (t *Trace) Sampled() bool { return t != nil && t.Flags&flagSampled != 0 }
 
 // ParseTrace reads the headers traceparent and tracestate. It returns nil if the first one is not
-// valid. A second one that is not, or is too large, is left out.
+// valid. If the second one is not valid, or is too large, it is left out.
 func ParseTrace(traceparent, tracestate string) *Trace {
 	var t Trace
 	var version, flags [1]byte
@@ -102,14 +102,14 @@ func (t *Trace) Traceparent(span SpanID) string {
 	return fmt.Sprintf("00-%s-%s-%02x", t.ID, span, t.Flags)
 }
 
-// describe sets the headers of a call, whose place is that of its attempt.
+// describe sets the headers of a call, which has the place of its attempt.
 func (t *Trace) describe(call *Call) {
 	if t != nil {
 		call.Traceparent, call.Tracestate = t.Traceparent(t.Span(call.Log, AttemptIn(call.Place, call.Attempt.Number))), t.Vendor
 	}
 }
 
-// AttemptIn names an attempt in its log, for [Trace.Span]. The place is that of [PlaceIn].
+// AttemptIn names an attempt in its log, for [Trace.Span]. The place comes from [PlaceIn].
 func AttemptIn(place string, number int) string { return cmp.Or(place, strconv.Itoa(number)) }
 
 // since returns the instant if spans are recorded, and zero otherwise.

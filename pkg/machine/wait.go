@@ -15,7 +15,7 @@ type waitKind struct {
 
 func (waitKind) canWait(w *Waiting) bool { return w.For == WaitingForInstant }
 
-// enter begins the wait, or skips one that is over already.
+// enter begins the wait, or skips a wait that is over already.
 func (k waitKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
 	until, err := k.Until(input, &r.lookup, r.at)
 	if err != nil {
