@@ -228,8 +228,8 @@ func (p RedrivePoint) Redriven(s State) *Redriven {
 	return redriven
 }
 
-// In returns the point in a definition of the flow, to, which has the step at the same place as the
-// definition had has it: in the same branches of the same choices and catches.
+// In moves the point from the definition had of the flow to the definition to, which has the step
+// at the same place: in the same branches of the same choices and catches.
 func (p RedrivePoint) In(had, to *flow.Flow) (RedrivePoint, error) {
 	moved := RedrivePoint{p.Step, slices.Clone(p.Series)}
 	if had != to && len(p.Series) > 0 {
