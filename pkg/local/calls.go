@@ -16,7 +16,7 @@ import (
 
 // The defaults of what runs at once.
 const (
-	// DefaultWorkers is how many wakes are handled at once, without those that await a call.
+	// DefaultWorkers is the number of wakes handled at once, not counting wakes that await a call.
 	DefaultWorkers = 64
 	// DefaultCommands is how many child processes run at once.
 	DefaultCommands = 16
@@ -93,7 +93,7 @@ func (g *gate) tryEnter() bool {
 	}
 }
 
-// enter waits for a place. If it returns nil, the caller must call leave. The error is that of ctx.
+// enter waits for a place. If it returns nil, the caller must call leave. The error is ctx.Err().
 func (g *gate) enter(ctx context.Context, execution engine.ID) error {
 	g.count(execution, 1)
 	defer g.count(execution, -1)
@@ -145,8 +145,8 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 }
 
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are
-// handled, such as that of a stop. If one of them ends the wait for the call, the error is a
-// conflict, and the worker applies its wake to the new state.
+// handled, such as a stop. If one of them ends the wait for the call, the error is a conflict, and
+// the worker applies its wake to the new state.
 func (t awaitedTasks) callInTurn(ctx context.Context, gate *gate, call machine.Call) (token.Outcome, error) {
 	entered := false
 	err := t.aside(ctx, call, func(moved context.Context) error {
@@ -233,8 +233,8 @@ func (t awaitedTasks) TimeLimits(ctx context.Context, flow *flow.Flow) (map[stri
 
 func executionOf(call machine.Call) engine.ID { return engine.NewID(call.Flow.Name, call.Execution) }
 
-// stops end the calls of executions that are asked to stop or have ended, whose results nothing
-// needs.
+// stops end the calls of executions that are asked to stop or have ended, because nothing needs
+// their results.
 type stops struct {
 	mu        sync.Mutex
 	requested map[engine.ID]bool // until the execution ends
@@ -264,8 +264,8 @@ func (s *stops) begin(ctx context.Context, execution engine.ID) (context.Context
 	}
 }
 
-// end ends the calls of an execution: of one that ended, or of one that is asked to stop, together
-// with those that it would begin before it stops.
+// end ends the calls of an execution: if it ended, its present calls; if it is asked to stop, also
+// the calls that it would begin before it stops.
 func (s *stops) end(execution engine.ID, requested bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,7 +277,8 @@ func (s *stops) end(execution engine.ID, requested bool) {
 	}
 }
 
-// stoppableTasks are tasks whose calls end with their executions. The error is then [errStopped].
+// stoppableTasks are tasks with calls that end with their executions. The error is then
+// [errStopped].
 type stoppableTasks struct {
 	engine.Caller
 	gates *callGates
@@ -298,9 +299,9 @@ func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outc
 	return outcome, err
 }
 
-// workers are the goroutines that handle wakes, and those that make calls. At most limit of the
-// former do not await a call. As long as there are fewer, at least one of them is idle. A worker
-// that finishes its wake while there are more of them ends.
+// workers are the goroutines that handle wakes, and the goroutines that make calls. At most limit
+// of the former do not await a call. As long as there are fewer, at least one of them is idle. A
+// worker that finishes its wake while there are more of them ends.
 //
 // A goroutine that has nothing more to do waits for the next worker or call. The stack of a new one
 // would grow step by step, which takes as long as a tenth of a call of a URL.
@@ -322,8 +323,8 @@ const mostSpares = 128
 
 func newWorkers(limit int) *workers { return &workers{limit: limit, spare: make(chan func())} }
 
-// begin starts the workers, each of which calls work until more returns false or
-// there is nothing more to do. No goroutine waits for more when the run has ended.
+// begin starts the workers; each calls work until more returns false or there is nothing more to
+// do. No goroutine waits for more when the run has ended.
 func (w *workers) begin(work func(), ended <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -369,7 +370,7 @@ func (w *workers) run(next func()) {
 	}
 }
 
-// await returns what the calling goroutine does next, nil for nothing.
+// await returns the next work of the calling goroutine, nil for none.
 func (w *workers) await() func() {
 	if !w.addSpare(1) {
 		return nil

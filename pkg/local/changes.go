@@ -8,7 +8,7 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// changes tells requests what happens to executions. Requests that wait for the same share a
+// changes informs requests about changes of executions. Requests that wait for the same share a
 // channel.
 type changes struct {
 	mu      sync.Mutex

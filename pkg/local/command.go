@@ -44,7 +44,8 @@ const (
 	shownOutput = 16 << 10
 )
 
-// parseCommand reads "exec:PROGRAM ARGUMENT...". Quotes are those of a shell, but no shell runs.
+// parseCommand reads "exec:PROGRAM ARGUMENT...". It follows a shell's rules for quotes, but no
+// shell runs.
 func parseCommand(definition, dir string) (command, error) {
 	text := strings.TrimPrefix(definition, "exec:")
 	parser := shellwords.NewParser()

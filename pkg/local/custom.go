@@ -20,7 +20,8 @@ func (s services) withFunction(kind jobs.Kind) jobs.Kind {
 }
 
 // run sends a request to the runner of a custom kind. A failure of the runner is a
-// [*resume.ServiceError], whose code is the exception or the last part of the error of the call.
+// [*resume.ServiceError] with the exception, or the last part of the error of the call, as its
+// code.
 func (s services) run(ctx context.Context, kind jobs.Kind, request []byte) ([]byte, error) {
 	input, err := value.ParseJSON(request)
 	if err != nil {

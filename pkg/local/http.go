@@ -18,7 +18,7 @@ import (
 )
 
 // httpFunction is a URL that is called in place of a function: a POST with the step's input as
-// JSON, whose response has the result.
+// JSON; the response has the result.
 type httpFunction struct {
 	url    *url.URL
 	shown  string // the URL in messages
@@ -59,8 +59,8 @@ func newHTTPClient() *http.Client {
 }
 
 // keyHeader is the header of a call's idempotency key. It is not in the canonical form of net/http,
-// which would otherwise repeat a call whose kept connection broke. A request of which nothing was
-// sent is sent again.
+// which would otherwise repeat a call when its kept connection breaks. A request is sent again if
+// no byte of it was sent.
 const keyHeader = "idempotency-key"
 
 // mostRedirects is how many redirects of one call are followed.

@@ -65,7 +65,7 @@ func (s *System) TokenRecord(ctx context.Context, handle string) (token.Record, 
 	return s.config.Store.Record(ctx, handle)
 }
 
-// JobRecord returns what is stored of a job; see [resume.Rendezvous].
+// JobRecord returns the stored record of a job; see [resume.Rendezvous].
 func (s *System) JobRecord(ctx context.Context, key jobs.Key) (resume.JobRecord, error) {
 	return s.config.Store.JobRecord(ctx, key)
 }
@@ -98,7 +98,7 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 	return failedJob(call, err), true, nil
 }
 
-// starterFor returns a job starter whose simulated services start one job for a key.
+// starterFor returns a job starter with simulated services that start one job for a key.
 func (s *System) starterFor(key string) *resume.JobStarter {
 	config, services := s.jobs, s.services
 	services.key = key

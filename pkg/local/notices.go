@@ -27,11 +27,11 @@ type NoticeSender interface {
 var ErrTargetGone = errors.New("the target is gone")
 
 const (
-	// healthyAtOnce and failingAtOnce are how many notices are sent at once to targets whose last
-	// notice was accepted, or that got none yet, and to the others. So targets that fail delay only
-	// each other.
+	// healthyAtOnce limits the notices in flight to targets that accepted their last notice or got
+	// none yet, failingAtOnce to the others. So targets that fail delay only each other.
 	healthyAtOnce, failingAtOnce = 128, 32
-	// targetAtOnce is how many notices are sent at once to one target. One that failed gets one.
+	// targetAtOnce is how many notices are sent at once to one target. A target that failed gets
+	// one.
 	targetAtOnce = 8
 	// failingPatience is the time limit of a notice to a target that failed. Every fullTryEvery-th
 	// failure in a row is followed by a notice without it, so that a slow target can recover.
@@ -107,8 +107,8 @@ func (n *notices) Notify(ctx context.Context, notice engine.Notice) error {
 }
 
 // take takes over what earlier runs left: it adds the notices that were not sent, and sends the
-// wakes of executions whose end was committed and not told. The living process tells of the ends of
-// its own generation.
+// wakes of executions with a committed end that was not reported. The living process tells of the
+// ends of its own generation.
 func (n *notices) take(ctx context.Context) error {
 	for stored, err := range n.system.storedNotices(ctx) {
 		if err == nil && stored.ID == "" {
@@ -261,7 +261,7 @@ type noticeTry struct {
 	limit time.Duration // 0 means that of the sender
 }
 
-// next returns the try whose turn it is. Without one it returns how long to wait at most, 0 for no
+// next returns the try that has its turn. Without one it returns how long to wait at most, 0 for no
 // limit.
 func (n *notices) next(now time.Time) (try *noticeTry, pause time.Duration) {
 	n.mu.Lock()
@@ -292,7 +292,7 @@ func (n *notices) next(now time.Time) (try *noticeTry, pause time.Duration) {
 }
 
 // try sends a notice once and settles it if the target accepted it or its time is over. Next is
-// when it is sent again, zero for never. The error is that of the store.
+// when it is sent again, zero for never. The error comes from the store.
 func (n *notices) try(ctx context.Context, try noticeTry) (next time.Time, err error) {
 	config := n.system.config
 	stored, err := config.Store.Notice(ctx, try.execution, try.id)

@@ -22,15 +22,16 @@ type queue struct {
 	clock *Clock
 
 	mu sync.Mutex
-	// waiting has the deliveries of each class. In real time ordinary ones and those of each family
-	// take turns, so that a family of sub-flows that grows without end delays no other execution.
+	// waiting has the deliveries of each class. In real time ordinary deliveries and the deliveries
+	// of each family take turns, so that a family of sub-flows that grows without end delays no
+	// other execution.
 	waiting [classes]*btreemap.BTreeMap[turn, *delivery]
 	overdue [classes]int // counts the waiting deliveries that need no instant
 	last    class        // the class of the last delivery
 	family  class        // whose turn is the next one of families
 	sent    int          // counts wakes and actions
-	// busy has the executions of which a wake is being handled, a start is under way, or a call
-	// waits for its turn.
+	// busy has the executions with a wake being handled, a start under way, or a call that waits
+	// for its turn.
 	busy map[engine.ID]*busy
 	// background counts other work under way that may send a wake. While there is some, the queue
 	// is not idle and a virtual clock stands still.
@@ -52,9 +53,8 @@ type busy struct {
 	aside []*aside           // the wakes whose calls wait for their turns
 }
 
-// aside is a wake of which a call waits for its turn. Other wakes of its
-// execution are handled meanwhile, unless they have the same cause: they would
-// make the same call.
+// aside is a wake with a call that waits for its turn. Other wakes of its execution are handled
+// meanwhile, unless they have the same cause: they would make the same call.
 type aside struct {
 	cause   string
 	attempt machine.Attempt         // of the call
@@ -111,7 +111,7 @@ func (d *delivery) class() class {
 	return first + 1
 }
 
-// order returns the classes from the one whose turn it is. q.mu is held.
+// order returns the classes, beginning with the class that has its turn. q.mu is held.
 func (q *queue) order() (order [classes]class) {
 	at := order[:]
 	if q.last != classOrdinary {
@@ -124,7 +124,7 @@ func (q *queue) order() (order [classes]class) {
 	return order
 }
 
-// first returns the delivery whose turn it is: with a real clock a due one, else the earliest one.
+// first returns the delivery that has its turn: with a real clock a due one, else the earliest one.
 // q.mu is held.
 func (q *queue) first() (earliest turn, d *delivery, ok bool) {
 	now := q.clock.Now()
@@ -214,7 +214,7 @@ func (q *queue) signal() {
 }
 
 // receive waits for the next wake that is due, and returns it. It moves a virtual clock when
-// nothing is under way. The error is that of ctx.
+// nothing is under way. The error is ctx.Err().
 func (q *queue) receive(ctx context.Context) (engine.Wake, error) {
 	for ctx.Err() == nil {
 		w, pause, ok := q.next(ctx)
@@ -408,8 +408,8 @@ func (q *queue) inBackground(work func()) {
 	q.begin(work)
 }
 
-// act begins an action. With a virtual clock, nothing else is delivered until it has ended: what an
-// action sends has the same place in each run. q.mu is held.
+// act begins an action. With a virtual clock, nothing else is delivered until it has ended: the
+// wakes that an action sends have the same place in each run. q.mu is held.
 func (q *queue) act(action func()) {
 	if !q.clock.IsVirtual() {
 		q.begin(action)
@@ -476,8 +476,8 @@ type delivery struct {
 	settles bool
 }
 
-// turn is the place of a delivery in its class: first due, first delivered, and first sent of those
-// of one instant.
+// turn is the place of a delivery in its class: first due, first delivered, and first sent among
+// deliveries of one instant.
 type turn struct {
 	at    time.Time
 	order int

@@ -13,8 +13,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// TakeOver begins to take over what an earlier process left unfinished: it sends the polls of jobs,
-// and the wakes that stop descendants. Call it before anything else uses the system;
+// TakeOver begins to take over the unfinished work of an earlier process: it sends the polls of
+// jobs, and the wakes that stop descendants. Call it before anything else uses the system;
 // [System.Start], [System.Run] and [System.Serve] do.
 //
 // Executions are adopted by the next run, beside its other work, each before anything else happens
@@ -68,9 +68,9 @@ func (s *System) beginRecovery(r run) {
 	})
 }
 
-// recovery takes over the executions of earlier processes: those that need a worker now, then those
-// that may have got an outcome of which nothing was told, then the rest in the order of their
-// instants.
+// recovery takes over the executions of earlier processes: first executions that need a worker now,
+// then executions that may have an outcome which was not reported, then the rest in the order of
+// their instants.
 //
 // Each is adopted once, before this process does anything with it. So a crash in between loses
 // nothing: the store is as the earlier process left it, or as a worker left it that had all wakes
@@ -117,8 +117,8 @@ func (r *recovery) run(ctx context.Context) error {
 	}
 }
 
-// next returns the execution whose turn it is, perhaps one that was adopted already, and false
-// after the last one.
+// next returns the execution that has its turn, perhaps one adopted already, and false after the
+// last one.
 func (r *recovery) next() (id engine.ID, ok bool) {
 	now := machine.Rest(r.system.config.Clock.Now().UnixNano())
 	isDue := r.due < len(r.inOrder) && r.inOrder[r.due].Rest <= now
@@ -197,8 +197,8 @@ func (r *recovery) adoptFor(ctx context.Context, wake engine.Wake) error {
 // recoveryPage is how many polls, notices or ended executions are read at once.
 const recoveryPage = 1000
 
-// pages yields the elements of pages, each of which begins after the last element of the one
-// before. It ends after an error.
+// pages yields the elements of pages; each page begins after the last element of the page before.
+// It ends after an error.
 func pages[T any](read func(after T, limit int) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var after T
@@ -244,7 +244,7 @@ func (s *System) recoverOne(ctx context.Context, item engine.Item) error {
 	return s.worker.RecoverEnd(ctx, item.Execution, state, flow)
 }
 
-// blockedExecutions are those that cannot continue here and may only end.
+// blockedExecutions lists the executions that cannot continue here and may only end.
 type blockedExecutions struct {
 	mu  sync.RWMutex
 	ids map[engine.ID]bool

@@ -13,17 +13,17 @@ import (
 
 const day = 24 * time.Hour
 
-// DefaultRetentionDays is the default of RetentionDays of [Config], and that of a stack.
+// DefaultRetentionDays is the default of RetentionDays of [Config], and of a stack.
 const DefaultRetentionDays = int(machine.DefaultRetention / day)
 
-// removalPause is the time between two searches for executions whose retention is over.
+// removalPause is the time between two searches for executions after their retention.
 const removalPause = 10 * time.Minute
 
 // removalGrace is how long a run that has nothing left to do waits for the first search. Many short
 // runs remove as much as a long one.
 const removalGrace = time.Second
 
-// removeRegularly removes executions whose retention is over, until the run ends. With a virtual
+// removeRegularly removes executions after their retention, until the run ends. With a virtual
 // clock it looks for them once: the clock jumps, and others ended in real time.
 func (s *System) removeRegularly(r run, now time.Time, first chan<- struct{}) {
 	for ; ; now = s.config.Clock.Now() {

@@ -15,9 +15,9 @@ type run struct {
 	stop context.CancelCauseFunc
 }
 
-// Run handles wakes until nothing is left to do, not even later, or until ctx ends, whose error it
-// then returns. If the engine cannot apply a wake, Run returns that error; the wake is handled by
-// the next run. A defect of one execution fails that execution alone.
+// Run handles wakes until nothing is left to do, not even later, or until ctx ends; it then returns
+// the error of ctx. If the engine cannot apply a wake, Run returns that error; the wake is handled
+// by the next run. A defect of one execution fails that execution alone.
 func (s *System) Run(ctx context.Context) error {
 	return s.handle(ctx, func(r run) {
 		await(r.ctx, 0, s.queue.whenIdle())
@@ -96,7 +96,8 @@ func (s *System) work(r run) {
 	}
 }
 
-// advance applies a wake. It takes over first what an earlier process left of the execution.
+// advance applies a wake. It first takes over an earlier process's unfinished work on the
+// execution.
 func (s *System) advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
 	if recovery := s.recovery.Load(); recovery != nil {
 		if err := recovery.adoptFor(ctx, wake); err != nil {
@@ -107,8 +108,8 @@ func (s *System) advance(ctx context.Context, wake engine.Wake) (engine.Disposit
 }
 
 // afterError returns when a wake or a task that failed with err is redelivered, zero for never. It
-// ends the run unless the error concerns one execution alone. One that needs a newer release is
-// left to it.
+// ends the run unless the error concerns one execution alone. An execution that needs a newer
+// release is left to it.
 func (s *System) afterError(err error, r run) time.Time {
 	code := engine.CodeOf(err)
 	switch {

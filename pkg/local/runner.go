@@ -17,7 +17,7 @@ import (
 // call.
 type runner interface {
 	// call makes one call at the instant now of the system's clock, and never repeats it. The error
-	// is that of ctx.
+	// comes from ctx.
 	call(ctx context.Context, call machine.Call, now time.Time) (token.Outcome, error)
 
 	// timeLimit returns how long a call may take.

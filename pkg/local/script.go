@@ -39,10 +39,10 @@ type Script struct {
 
 // scriptEntry is what answers and events have in common.
 type scriptEntry struct {
-	// Step is the step whose token is closed, or that starts the job. The first answer of a step is
-	// for its first attempt, the second for its second, and so on. All events come after each
-	// start. Of a step in a foreach it may have the indices of the iterations, as [machine.StepIn]
-	// writes them.
+	// Step is the step that has the token to close, or that starts the job. The first answer of a
+	// step is for its first attempt, the second for its second, and so on. All events come after
+	// each start. Of a step in a foreach it may have the indices of the iterations, as
+	// [machine.StepIn] writes them.
 	Step string `yaml:"step"`
 	// AfterSeconds is how long after the submission of the task, or the start of the job, it comes.
 	AfterSeconds float64 `yaml:"afterSeconds"`
@@ -51,16 +51,16 @@ type scriptEntry struct {
 // scriptAnswer is one outcome of a token in a script.
 type scriptAnswer struct {
 	scriptEntry `yaml:",inline"`
-	// Output is that of a success; Error and Cause are those of a failure.
+	// Output is set for a success; Error and Cause are set for a failure.
 	Output any    `yaml:"output"`
 	Error  string `yaml:"error"`
 	Cause  string `yaml:"cause"`
-	// Choice is the label of a choice of the step, whose output is that of the success.
+	// Choice is the label of a choice of the step; the success gets the output of the choice.
 	Choice string `yaml:"choice"`
 	// By is what closes the token: "hand", the default, or "callback".
 	By token.Closer `yaml:"by"`
-	// Heartbeats are those of the attempt, in seconds after its submission. An answer with
-	// heartbeats alone never closes the token.
+	// Heartbeats lists the heartbeats of the attempt, in seconds after its submission. An answer
+	// with heartbeats alone never closes the token.
 	Heartbeats []float64 `yaml:"heartbeats"`
 
 	outcome token.Outcome
@@ -94,8 +94,8 @@ const (
 type scriptEvent struct {
 	scriptEntry `yaml:",inline"`
 	// Event is the event as EventBridge delivers it, or the name of a file with it. Texts may have
-	// {job_id} and {job_key} in place of those of the job. Its time is replaced by the instant at
-	// which it comes.
+	// {job_id} and {job_key} in place of the job's id and key. Its time is replaced by the instant
+	// at which it comes.
 	Event any `yaml:"event"`
 
 	text []byte
@@ -155,7 +155,7 @@ func scriptError(err error) error {
 	return fmt.Errorf("script: %s", text)
 }
 
-// scriptKind returns what the parser calls by a tag of YAML or by a type of Go.
+// scriptKind returns the parser's name for a tag of YAML or a type of Go.
 func scriptKind(name string) string {
 	switch {
 	case name == "seq" || strings.HasPrefix(name, "[]"):
@@ -172,7 +172,7 @@ func scriptKind(name string) string {
 	return "a mapping with " + strings.Join(scriptFields(name), ", ")
 }
 
-// withoutIterations matches what follows the name of a step in a foreach.
+// withoutIterations matches the text after the name of a step in a foreach.
 var withoutIterations = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[\d+\])+$`) })
 
 // CheckSteps returns a [*ScriptError] if the script has an answer or an event for a step that the
@@ -207,8 +207,8 @@ func (s *Script) CheckSteps(flow *flow.Flow) error {
 // stepName returns the name of the step without iterations.
 func (e scriptEntry) stepName() string { return withoutIterations().ReplaceAllString(e.Step, "") }
 
-// checkChoice says what is wrong with the choice of the answer, "" for nothing. Several flows may
-// have a step of that name.
+// checkChoice returns the problem with the choice of the answer, "" for none. Several flows may
+// have a step with the name.
 func (a scriptAnswer) checkChoice(flow *flow.Flow) string {
 	if a.Choice == "" {
 		return ""
@@ -231,7 +231,7 @@ func (a scriptAnswer) checkChoice(flow *flow.Flow) string {
 	return ""
 }
 
-// check returns what is wrong with the entry, and with which field.
+// check returns the problem with the entry, and the field that has it.
 func (e scriptEntry) check() (field string, err error) {
 	switch {
 	case e.Step == "":
@@ -363,7 +363,8 @@ func comparePlaces(a, b string) int {
 }
 
 // placeOf returns where a step of an execution is: the number and iteration of each step that led
-// to the execution, the outermost first, and then those of the step. p.mu is held.
+// to the execution, the outermost first, and then the number and iteration of the step. p.mu is
+// held.
 func (p *play) placeOf(flow, execution string, step int, iteration string) string {
 	return fmt.Sprintf("%s%d.%s.", p.starts[engine.NewID(flow, execution)], step, iteration)
 }
@@ -432,8 +433,8 @@ func (p *play) carryOut(state machine.State, started value.Value) {
 	}
 }
 
-// send sends a job event. One that cannot be about a job ends the run; one that does not report an
-// end is discarded, as on AWS.
+// send sends a job event. An event that cannot be about a job ends the run; an event that does not
+// report an end is discarded, as on AWS.
 func (p *play) send(entry int, event []byte) {
 	_, _, err := p.system.Observe(context.Background(), event)
 	if errors.Is(err, resume.ErrUnusableEvent) {
@@ -474,7 +475,7 @@ func (p *play) close(flow *flow.Flow, state machine.State, step, place, text str
 	}
 }
 
-// outcome returns that of an answer for the step that the state waits for.
+// outcome returns the outcome of an answer for the step that the state waits for.
 func (p *play) outcome(flow *flow.Flow, state machine.State, answer scriptAnswer) (token.Outcome, bool) {
 	if answer.Choice == "" {
 		return answer.outcome, true

@@ -166,8 +166,8 @@ func (s services) remember(poll resume.Poll, params func() []byte) {
 	s.simulated.played.Remember(poll.Key, poll.Waiter.JobID, began, known)
 }
 
-// due returns when a poll finds the end of a simulated job, if that is earlier than the poll. A
-// later poll of a job whose time is over stays where it is: the poll before it did not find the
+// due returns when a poll finds the end of a simulated job, if that is earlier than the poll. Once
+// the job is over, a poll after the first stays where it is: the poll before it did not find the
 // end.
 func (s services) due(poll resume.Poll) time.Time {
 	if s.own.provider(poll.Key.Kind) != providerSimulated {

@@ -43,8 +43,8 @@ func (s *System) newest(ctx context.Context, name string) (*flow.Flow, error) {
 	return s.config.Store.Flow(ctx, flow)
 }
 
-// AwaitLeft returns when the sub-flows have ended for which nothing waits any more, or with those
-// that have not ended when ctx ends. Their calls end at once. Use it while [System.Serve] runs.
+// AwaitLeft returns when all sub-flows that nothing waits for have ended, or, when ctx ends, with
+// the sub-flows that have not. Their calls end at once. Use it while [System.Serve] runs.
 func (s *System) AwaitLeft(ctx context.Context) (left []machine.ExecutionRef, err error) {
 	for {
 		if left, err = s.left(context.WithoutCancel(ctx)); err != nil || len(left) == 0 || ctx.Err() != nil {

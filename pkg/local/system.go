@@ -17,7 +17,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store is what a [System] keeps its executions in. [store.Keyed] implements it.
+// Store is the store for the executions of a [System]. [store.Keyed] implements it.
 type Store interface { //nolint:interfacebloat // the ports of one store
 	engine.Log
 	engine.Flows
@@ -36,7 +36,7 @@ type Store interface { //nolint:interfacebloat // the ports of one store
 	RecordEarly(ctx context.Context, handle string) (token.Record, error)
 }
 
-// Config is what a [System] is made of.
+// Config holds the parts and settings of a [System].
 type Config struct {
 	Store    Store
 	Clock    *Clock        // nil means the real time
@@ -46,7 +46,7 @@ type Config struct {
 	// Traces says which executions are traced, and Tracer sees their commits; nil means none.
 	Traces *engine.Traces
 	Tracer engine.Tracer
-	// Workers is how many wakes are handled at once, without those that await a call. 0 means
+	// Workers is the number of wakes handled at once, not counting wakes that await a call. 0 means
 	// [DefaultWorkers], or 1 with a virtual clock, so that simultaneous wakes are handled in order.
 	Workers int
 	// Commands and Calls are how many child processes, and how many other calls,
@@ -93,9 +93,9 @@ type Config struct {
 	// CheckTarget returns why no notice can be sent to a target; nil means that a start cannot name
 	// one.
 	CheckTarget func(target string) error
-	// Notify is what executions notify whose start names no target.
+	// Notify is the default for executions that start without a target.
 	Notify machine.Notify
-	// Roles makes the parts of the engine. The zero value makes those of package engine.
+	// Roles makes the parts of the engine. The zero value makes the parts of package engine.
 	Roles Roles
 	// CallbackBase is the address of the callback API: "http://127.0.0.1:8787".
 	CallbackBase string
@@ -290,8 +290,8 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 		return err
 	}
 	s.stops.end(id, true)
-	// The last commit may have been under way. What is kept of the request would stop a later
-	// execution of that name.
+	// The last commit may have been under way. If it ended the execution, the kept request would
+	// stop a later execution with the same name.
 	if state, err := s.stateOf(context.WithoutCancel(ctx), id); err != nil || state == nil || state.Status.Final() {
 		s.stops.end(id, false)
 	}
@@ -301,7 +301,7 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 // AwaitsTurn reports whether a call of the execution waits until fewer calls run.
 func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
 
-// CallbackBase returns that of [Config].
+// CallbackBase returns the CallbackBase of [Config].
 func (s *System) CallbackBase() string { return s.config.CallbackBase }
 
 // CanStart returns an error if a function of the flow has no runner, or a sub-flow is not stored.

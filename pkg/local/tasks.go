@@ -378,8 +378,8 @@ func (t *Tasks) runnerOf(resource flow.Resource) (runner, bool) {
 	return nil, false
 }
 
-// classOf returns the class of a call. Of the built-in functions, those that call services of AWS
-// await a server.
+// classOf returns the class of a call. Of the built-in functions, only calls of AWS services await
+// a server.
 func (t *Tasks) classOf(call machine.Call) callClass {
 	r, ok := t.runnerOf(call.Resource)
 	switch {

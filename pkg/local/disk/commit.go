@@ -14,8 +14,8 @@ import (
 // committer groups commits: one write and one sync of the disk for all that arrived during the one
 // before.
 //
-// Its goroutine is the only one that writes to the database. A failed write can block it for ever;
-// callers learn of that from failure.
+// Only its goroutine writes to the database. A failed write can block it for ever; callers learn of
+// it from failure.
 type committer struct {
 	db      *pebble.DB
 	queue   chan *commit
@@ -73,8 +73,8 @@ func (c *committer) wait(own *commit) error {
 }
 
 // close ends the committer, then the database. No commit may follow. It flushes the log into
-// tables, whose length and checksum are known, while a log that was cut short looks like one that
-// ended there.
+// tables, which have a known length and checksum, while a log that was cut short looks like a
+// complete one.
 func (c *committer) close(closeDB func() error) error {
 	close(c.queue)
 	return c.failure.guard(func() (err error) {

@@ -146,7 +146,7 @@ func explainOpen(err error) error {
 	return damagedStore(err)
 }
 
-// damagedStoreError says that files of the store are not what was written.
+// damagedStoreError says that files of the store differ from the written data.
 type damagedStoreError struct{ err error }
 
 // Error has the first line of the database's error.
@@ -165,7 +165,7 @@ func damagedStore(err error) error {
 	return &damagedStoreError{err}
 }
 
-// explain adds to an error of the storage what the user can do.
+// explain adds the remedy to an error of the storage.
 func explain(err error) error {
 	if errors.Is(err, errKept) {
 		return err // it is explained already
@@ -178,7 +178,7 @@ func explain(err error) error {
 
 var errKept = errors.New("what was acknowledged is kept")
 
-// remedy returns what the user can do about an error of the file system, "" for an unknown one.
+// remedy returns the user's remedy for an error of the file system, "" for an unknown one.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):

@@ -137,7 +137,7 @@ func (g guardedFile) SyncTo(length int64) (bool, error) {
 // only; a sync of data that extends the file, or fills reserved space, also writes metadata and
 // takes half as long again.
 //
-// It is for the write-ahead log, whose reader stops at zeros.
+// It is for the write-ahead log, because the log's reader stops at zeros.
 type zeroedFile struct {
 	vfs.File
 	written, zeroed int64

@@ -132,8 +132,8 @@ func (s *Store) RemoveValues(log engine.ID, expires time.Time) error {
 	return s.fs.Remove(dir)
 }
 
-// removeValue removes a file with this expiry. One that is too short is being written, or was cut
-// short by a crash.
+// removeValue removes a file with this expiry. A file that is too short is being written, or was
+// cut short by a crash.
 func (s *Store) removeValue(file string, expires time.Time) error {
 	if !strings.HasSuffix(file, withExpiry) {
 		return s.fs.Remove(file)

@@ -22,8 +22,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Store is a [store.Keyed] in a directory. What a method acknowledged or returned survives the end
-// of the process and of the machine.
+// Store is a [store.Keyed] in a directory. Data that a method acknowledged or returned survives the
+// end of the process and of the machine.
 //
 // One process at a time has a store open. After a failed write every call returns that error,
 // because the state of the disk is unknown until the next [Open].
@@ -39,7 +39,7 @@ type Store struct {
 	lock io.Closer
 }
 
-// Tidy implements [store.Remover]. It also returns space of what was removed.
+// Tidy implements [store.Remover]. It also frees the space of removed data.
 func (s *Store) Tidy(ctx context.Context, now time.Time) error {
 	if err := s.Keyed.Tidy(ctx, now); err != nil {
 		return err
@@ -77,8 +77,8 @@ func Open(dir string) (*Store, error) {
 	return s, nil
 }
 
-// failedTo returns the error of an operation on a store, with what the user can do about an error
-// of the file system.
+// failedTo returns the error of an operation on a store, with the remedy for an error of the file
+// system.
 func failedTo(op string, err error) error {
 	if fix := remedy(err); fix != "" && !errors.Is(err, errKept) {
 		err = invalid("%w; %s, or use another directory", err, fix)
@@ -126,7 +126,7 @@ func invalid(format string, args ...any) error {
 	return &engine.Error{Code: engine.CodeInvalid, Err: fmt.Errorf(format, args...)}
 }
 
-// openLocked opens a store whose lock is held.
+// openLocked opens a store under its lock, which the caller holds.
 func openLocked(path string) (*Store, error) {
 	if err := checkFormat(path); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func checkFormat(path string) error {
 	return err
 }
 
-// readFormat reads the format of a store, and rejects that of a newer release.
+// readFormat reads the format of a store, and rejects the format of a newer release.
 func readFormat(file string) (int, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // G304: a fixed name in the store that the user chose
 	if err != nil {

@@ -7,15 +7,15 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Kinds of keys of stores whose list had no status and no flow. Some of them do not know when an
-// execution ended.
+// Kinds of keys of stores with a list that had no status and no flow. Some of them do not know when
+// an execution ended.
 const (
 	keyOldList       = 's' // place: flow and status
 	keyOldUnfinished = 'u' // execution: nothing
 )
 
-// adopt lists the executions of such a store, and those that ended with their end, from which they
-// are kept for their retention. It is done once.
+// adopt lists the executions of such a store, and the ended ones with their end; their retention
+// counts from that end. It is done once.
 func (s *Keyed) adopt() (err error) {
 	for _, kind := range []byte{keyOldList, keyOldUnfinished} { // what nothing is known of was only unfinished
 		for of := startingWith([]byte{kind}); of.Lower != nil && err == nil; {

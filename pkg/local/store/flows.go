@@ -98,8 +98,8 @@ func (s *Keyed) Flow(ctx context.Context, ref machine.FlowRef) (*flow.Flow, erro
 	})
 }
 
-// newEntry returns the entry of a definition on the list when it becomes the newest of its name.
-// One that is listed keeps its properties. The hash is that of the newest definition before.
+// newEntry returns the entry of a definition on the list when it becomes the newest of its name. An
+// entry that is listed keeps its properties. The hash identifies the newest definition before.
 func (s *Keyed) newEntry(flow machine.FlowRef, newest string) ([]byte, error) {
 	before, err := s.listed(machine.FlowRef{Name: flow.Name, Hash: newest})
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Keyed) newEntry(flow machine.FlowRef, newest string) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(at.UnixNano())), own.Properties...), err
 }
 
-// newest returns the hash of the newest definition of a name, empty for none. The list says it of a
-// name of which an earlier release stored all definitions.
+// newest returns the hash of the newest definition of a name, empty for none. The list has it for a
+// name under which an earlier release stored all definitions.
 func (s *Keyed) newest(name string) ([]byte, error) {
 	hash, ok, err := s.db.Get(newestKey(name))
 	if ok || err != nil {
@@ -143,7 +143,7 @@ func (s *Keyed) Definitions(ctx context.Context, name string) ([]engine.Definiti
 	return read(ctx, s, operation{name: "list flows"}, func() ([]engine.Definition, error) { return s.definitions(name) })
 }
 
-// definitions lists those of a name, of all names if it is empty.
+// definitions lists the definitions of a name, or of all names if it is empty.
 func (s *Keyed) definitions(name string) (list []engine.Definition, err error) {
 	prefix := []byte{keyListed}
 	if name != "" {
@@ -164,7 +164,7 @@ func (s *Keyed) definitions(name string) (list []engine.Definition, err error) {
 	return list, err
 }
 
-// listed returns a definition as it is listed. One that is not listed has no Flow.
+// listed returns a definition as it is listed. A definition that is not listed has no Flow.
 func (s *Keyed) listed(flow machine.FlowRef) (engine.Definition, error) {
 	entry, listed, err := s.db.Get(listedKey(flow))
 	if err != nil || !listed {
@@ -236,7 +236,7 @@ func (s *Keyed) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 	})
 }
 
-// stepFlow changes what is stored of the flow's name, which nothing reads meanwhile.
+// stepFlow changes the stored data of the flow's name, which nothing reads meanwhile.
 func (s *Keyed) stepFlow(ctx context.Context, op string, flow machine.FlowRef, changes func() ([]Entry, error)) error {
 	return s.step(ctx, operation{name: op}, newestKey(flow.Name), func() ([]Entry, error) {
 		s.newestOf.forget(flow.Name)
@@ -258,7 +258,7 @@ func readFlow[K comparable, V any](ctx context.Context, s *Keyed, name string, k
 // mostKnown bounds the entries of a memo.
 const mostKnown = 1 << 12
 
-// memo keeps what was found.
+// memo caches the results of lookups.
 type memo[K comparable, V any] struct {
 	mu    sync.RWMutex
 	known map[K]V

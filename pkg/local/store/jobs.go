@@ -78,8 +78,8 @@ func jobExpiry(job []byte, end, expires time.Time) Entry {
 	return Entry{append(key, job[1:]...), binary.BigEndian.AppendUint64(nil, uint64(end.UnixNano()))}
 }
 
-// expireJobs removes the ends of jobs that have expired, and the waiters of jobs whose tokens were
-// closed a day ago or expired. An end with other waiters is looked at again a day later.
+// expireJobs removes the ends of jobs that have expired, and the waiters of jobs after their tokens
+// were closed a day ago or expired. An end with other waiters is looked at again a day later.
 func (s *Keyed) expireJobs(ctx context.Context, now time.Time) error {
 	var due, awaited []Entry
 	err := s.do(ctx, operation{name: "list expired ends of jobs"}, func() (err error) {
@@ -112,8 +112,8 @@ func (s *Keyed) expireJobs(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// expireWaiters releases the waiters of a job that are over. The last one goes with the record, an
-// end of which is a day old.
+// expireWaiters releases the waiters of a job that are over. The last waiter is removed with the
+// record if the end in it is a day old.
 func (s *Keyed) expireWaiters(ctx context.Context, job []byte, now time.Time) error {
 	over, isEmpty, err := s.waitersOver(ctx, job, now)
 	if err != nil || len(over) == 0 && !isEmpty {
@@ -136,9 +136,9 @@ func (s *Keyed) expireWaiters(ctx context.Context, job []byte, now time.Time) er
 	})
 }
 
-// waitersOver returns the waiters of a job whose tokens were closed a day ago or expired, except
-// those that still have to stop their job. isEmpty reports whether it has no waiters. The event of
-// the job may come until then.
+// waitersOver returns the waiters of a job with tokens that were closed a day ago or expired,
+// except waiters that still have to stop their job. isEmpty reports whether it has no waiters. The
+// event of the job may come until then.
 func (s *Keyed) waitersOver(ctx context.Context, job []byte, now time.Time) (over []string, isEmpty bool, err error) {
 	record, err := jobRecordForm.read(ctx, s, "read the waiters of a job", job)
 	for _, waiter := range record.Waiters {

@@ -18,8 +18,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Database keeps values by key, in the order of the keys. Callers may keep what it returns, and may
-// not change what they gave to it.
+// Database keeps values by key, in the order of the keys. Callers may keep the values it returns,
+// and may not change the values they gave to it.
 type Database interface {
 	// Get returns a value, and whether the key exists.
 	Get(key []byte) (value []byte, ok bool, err error)
@@ -47,8 +47,8 @@ type Entry struct{ Key, Value []byte }
 // Range has the keys from Lower on, up to but without Upper.
 type Range struct{ Lower, Upper []byte }
 
-// Keyed keeps logs, flows, tokens, and what is known of jobs in a [Database]. It implements the
-// Store of package local. What a method acknowledged or returned is durable in the database. The
+// Keyed keeps logs, flows, tokens, and the records of jobs in a [Database]. It implements the Store
+// of package local. Data that a method acknowledged or returned is durable in the database. The
 // zero Keyed is empty and keeps everything in memory.
 type Keyed struct {
 	db         Database
@@ -77,8 +77,8 @@ type Keyed struct {
 // Memory is a store that lives as long as the process. The zero Memory is empty and ready.
 type Memory struct{ Keyed }
 
-// stripe orders calls for one execution or one record. A write holds it until it is durable, so
-// that no reader sees what a crash could undo.
+// stripe orders calls for one execution or one record. A write holds it until the write is durable,
+// so that no reader sees data that a crash could undo.
 type stripe struct {
 	sync.RWMutex
 	// latest has the last items of the stripe's executions that were written last, as many as have
@@ -93,8 +93,8 @@ type stripe struct {
 	applied atomic.Pointer[Entry]
 }
 
-// latestSize is how many bytes of latest items all stripes keep: those of about 100,000 executions
-// that wait.
+// latestSize is how many bytes of latest items all stripes keep: enough for about 100,000
+// executions that wait.
 const latestSize = 48 << 20
 
 // itemSize is about the size of an item in memory without its body.
@@ -113,7 +113,7 @@ func (s *stripe) restOf(execution engine.ID) machine.Rest {
 	return 0
 }
 
-// keep stores the last item of an execution, and drops what was written longest ago.
+// keep stores the last item of an execution, and drops the items that were written longest ago.
 func (s *stripe) keep(item engine.Item, most int) {
 	s.forget(item.Execution)
 	s.latest = append(s.latest, item)
@@ -204,7 +204,7 @@ func (s *Keyed) Use(db Database) error {
 	return s.db.Commit(nil, Entry{[]byte{keyGeneration}, binary.AppendUvarint(nil, s.generation)})
 }
 
-// prepare makes what the zero Keyed lacks.
+// prepare makes the parts that the zero Keyed lacks.
 func (s *Keyed) prepare() {
 	stripes := databaseStripes
 	if s.db == nil {
@@ -231,7 +231,7 @@ func NewKeys() token.Keys {
 	return token.Keys{Current: token.Key{ID: 1, Secret: secret}}
 }
 
-// damaged reports that a stored form is not what the store wrote.
+// damaged reports that a stored form differs from the data that the store wrote.
 func damaged(what string) error {
 	return fmt.Errorf("%s is damaged; restore a copy of the store's directory", what)
 }
@@ -249,7 +249,7 @@ func (o operation) String() string {
 	return o.name + " of execution " + o.execution.String()
 }
 
-// do makes a call on the open database. Its error has a code, or is that of ctx.
+// do makes a call on the open database. Its error has a code, or comes from ctx.
 func (s *Keyed) do(ctx context.Context, op operation, call func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -279,8 +279,8 @@ func read[T any](ctx context.Context, s *Keyed, op operation, call func() (T, er
 	return result, nil
 }
 
-// step makes the changes that follow from what is stored under a key, in one step. It returns when
-// what was read and written is durable.
+// step makes the changes that depend on the stored value of a key, in one step. It returns when all
+// data that it read and wrote is durable.
 func (s *Keyed) step(ctx context.Context, op operation, key []byte, changes func() ([]Entry, error)) error {
 	return s.stepEarly(ctx, op, key, nil, changes)
 }
@@ -343,7 +343,7 @@ func (f form[T]) find(s *Keyed, key []byte) (record T, stored []byte, err error)
 	return f.found(s.db.Get(key))
 }
 
-// findOwn is find for a key whose stripe is held.
+// findOwn is find for a key under a stripe that the caller holds.
 func (f form[T]) findOwn(s *Keyed, key []byte) (record T, stored []byte, err error) {
 	return f.found(s.stripeOf(key).get(s, key))
 }

@@ -17,12 +17,12 @@ import (
 // execution.
 const placeSize = 8 + idSize
 
-// A list is a part of the list of executions: those of a flow or of all, with a status or with any.
-// Its keys are the status and the flow, both empty for all, then the place.
+// A list is a part of the list of executions: the executions of one flow or of all flows, with one
+// status or with any. Its keys are the status and the flow, both empty for all, then the place.
 //
-// Each execution is in the list of all and in that of its flow, which never change, and in that of
-// its flow and status. The list of a status is that of all flows in turn: it costs no write, and a
-// search in each flow.
+// Each execution is in two lists that never change, for all executions and for its flow, and in the
+// list for its flow and status. The list of a status consists of the lists of all flows in turn: it
+// costs no write, and a search in each flow.
 type list struct {
 	flow   string
 	status machine.Status
@@ -42,9 +42,9 @@ func listOfStatus(status machine.Status) []byte { return appendText([]byte{keyLi
 // runningKeys begins the keys of executions that have not ended.
 var runningKeys = listOfStatus(machine.StatusRunning)
 
-// runningEntry returns the entry of an execution in the list of those that have not ended. Its
-// value is the rest, empty for none: it only tells what to handle first, so it is not written when
-// the rest is over.
+// runningEntry returns the entry of an execution in the list of unfinished executions. Its value is
+// the rest, empty for none: it only tells what to handle first, so it is not written when the rest
+// is over.
 func (s *Keyed) runningEntry(item engine.Item) Entry {
 	head := s.headOf(item)
 	entry := list{head.Flow.Name, machine.StatusRunning}.add(placeOf(item.Execution, head.Started))
@@ -82,7 +82,7 @@ func placeOf(execution engine.ID, started time.Time) []byte {
 	return append(placeAt(started.UnixNano()), execution[:]...)
 }
 
-// placeAt returns what the places of executions begin with that started at this instant in
+// placeAt returns the common prefix of the places of executions that started at this instant in
 // nanoseconds since 1970.
 func placeAt(started int64) []byte {
 	return binary.BigEndian.AppendUint64(make([]byte, 0, placeSize), ^(uint64(started) ^ 1<<63)) //nolint:gosec // the bits
@@ -95,7 +95,7 @@ func (l list) add(place []byte) Entry { return Entry{l.key(place), []byte{}} }
 func (l list) remove(place []byte) Entry { return Entry{l.key(place), nil} }
 
 // listChanges returns the changes of the list for an execution with its first or its last item. An
-// execution of which the first item tells nothing is listed when it ends.
+// execution is listed when it ends if its first item does not tell its start.
 func listChanges(item engine.Item, head machine.Head, isFinal bool) (changes []Entry) {
 	place, flow := placeOf(item.Execution, head.Started), head.Flow.Name
 	running := list{flow, machine.StatusRunning}.add(place)
@@ -118,11 +118,11 @@ func removeListed(execution engine.ID, head machine.Head) []Entry {
 	return []Entry{list{}.remove(place), list{flow: head.Flow.Name}.remove(place), list{head.Flow.Name, head.Status}.remove(place)}
 }
 
-// unknownStart is the start of an execution of which no item tells it.
+// unknownStart is the start of an execution if no item tells it.
 var unknownStart = time.Unix(0, 0)
 
 // headOf returns the head of an item. An item that ends a damaged execution may lack the start; the
-// head then has that of the first item, if it can be read.
+// head then has the start from the first item, if it can be read.
 func (s *Keyed) headOf(item engine.Item) machine.Head {
 	head, err := machine.HeadOf(item.Body)
 	if err == nil && !head.Started.IsZero() {
@@ -181,7 +181,8 @@ type listPage struct {
 	places [][]byte
 }
 
-// readAll adds the places of the selected executions: those of each status from its own list.
+// readAll adds the places of the selected executions: the executions of each status from its own
+// list.
 func (p *listPage) readAll(s *Keyed, of engine.Selection) (err error) {
 	statuses := of.Indexed()
 	if len(statuses) == 0 {

@@ -25,7 +25,7 @@ func itemKey(id engine.ID, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(idKey(keyItem, id), seq)
 }
 
-// encodeItem encodes what the key of an item lacks.
+// encodeItem encodes the fields of an item that its key lacks.
 func encodeItem(item engine.Item) []byte {
 	value := make([]byte, 0, binary.MaxVarintLen64+len(item.Nonce)+len(item.Body))
 	value = binary.AppendUvarint(value, uint64(len(item.Nonce)))
@@ -57,7 +57,7 @@ func (s *Keyed) Latest(ctx context.Context, execution engine.ID) (engine.Item, e
 	})
 }
 
-// latest returns the last item, whose body is shared with the stripe. The stripe is held.
+// latest returns the last item, which shares its body with the stripe. The stripe is held.
 func (s *Keyed) latest(stripe *stripe, execution engine.ID) (engine.Item, error) {
 	if i := stripe.find(execution); i >= 0 {
 		return stripe.latest[i], nil
@@ -135,8 +135,8 @@ func gapError(item engine.Item, size uint64) error {
 	return fmt.Errorf("item %d would leave a gap after %d items", item.Seq, size)
 }
 
-// itemChanges returns the changes that add the item to its log and update the indexes. The rest is
-// the one that the execution is listed with.
+// itemChanges returns the changes that add the item to its log and update the indexes. rest is the
+// current value of the execution's list entry.
 func (s *Keyed) itemChanges(item engine.Item, value []byte, head machine.Head, isFinal bool, rest machine.Rest) []Entry {
 	changes := append(make([]Entry, 0, 4), Entry{itemKey(item.Execution, item.Seq), value})
 	switch {

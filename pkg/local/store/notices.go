@@ -8,18 +8,19 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 )
 
-// Outbox keeps notices until they are sent, and those that were given up as long as their
-// execution.
+// Outbox keeps notices until they are sent, and failed notices as long as their execution.
 type Outbox interface {
-	// AddNotice adds a notice and returns it. One that is there stays, unless it was given up: then
-	// it is to be sent again.
+	// AddNotice adds a notice and returns it. A notice that is there stays, unless it was given up:
+	// then it is to be sent again.
 	AddNotice(ctx context.Context, notice Notice) (Notice, error)
-	// SettleNotice removes a notice that was sent, or keeps the failure of one that was given up.
+	// SettleNotice removes a notice that was sent, or keeps the failure of a notice that was given
+	// up.
 	SettleNotice(ctx context.Context, notice Notice) error
 	// Notice returns the notice of an execution with that ID, the zero value if it is not there.
 	Notice(ctx context.Context, execution engine.ID, id string) (Notice, error)
 	// Notices returns notices in pages, without their bodies: at most limit of those after a
-	// notice. One without an ID stands for that of an end which was committed and not told.
+	// notice. A notice without an ID stands for the notice of an end which was committed and not
+	// reported.
 	Notices(ctx context.Context, after Notice, limit int) ([]Notice, error)
 	// NoticesOf returns the notices of an execution that were not sent.
 	NoticesOf(ctx context.Context, execution engine.ID) ([]Notice, error)
@@ -30,7 +31,7 @@ type Notice struct {
 	engine.Notice
 
 	Since time.Time // when it was added
-	// Failure is why it was given up, empty for one that is to be sent.
+	// Failure is the reason why it was given up, empty for a notice that is to be sent.
 	Failure string
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Recovery is what the next process that opens a store has to know, and what it may remove.
+// Recovery returns the data that the next process that opens a store needs, and the data that it
+// may remove.
 type Recovery interface { //nolint:interfacebloat // what a process takes over belongs together
 	Remover
 	Outbox
@@ -21,7 +22,7 @@ type Recovery interface { //nolint:interfacebloat // what a process takes over b
 	Generation() uint64
 	// Unfinished returns the executions that have not ended.
 	Unfinished(ctx context.Context) ([]Unfinished, error)
-	// StoppedRoots returns the roots whose descendants are to be stopped.
+	// StoppedRoots returns the roots with descendants to stop.
 	StoppedRoots(ctx context.Context, now time.Time) ([]engine.ID, error)
 	// CountDescendants counts the open descendants of all roots anew. No worker is under way.
 	CountDescendants(ctx context.Context) error
@@ -46,7 +47,7 @@ func (s *Keyed) Unfinished(ctx context.Context) ([]Unfinished, error) {
 }
 
 // HasOpenTokens reports whether an execution waits for a token. An execution that cannot be read
-// counts, and so does one that waits for lanes.
+// counts, and so does an execution that waits for lanes.
 func (s *Keyed) HasOpenTokens(ctx context.Context) (bool, error) {
 	list, err := s.Unfinished(ctx)
 	if err != nil {

@@ -34,10 +34,10 @@ type Ended struct {
 // ValueFiles keeps large values of a store in files, which it cannot remove in one step with the
 // rest.
 type ValueFiles interface {
-	// HasValues reports whether there may be values whose names begin with the log.
+	// HasValues reports whether there may be values with names that begin with the log.
 	HasValues(log engine.ID) bool
-	// RemoveValues removes those that were stored with this expiry. Others are of an execution that
-	// was started since under the same name.
+	// RemoveValues removes the values that were stored with this expiry. Others are of an execution
+	// that was started since under the same name.
 	RemoveValues(log engine.ID, expires time.Time) error
 }
 
@@ -54,7 +54,8 @@ func endedKey(ended Ended) []byte {
 	return append(key, ended.Execution[:]...)
 }
 
-// endOf returns the end of an execution by its last item. One that cannot be read ended long ago.
+// endOf returns the end of an execution by its last item. An execution that cannot be read ended
+// long ago.
 func endOf(item engine.Item) Ended {
 	at, err := machine.EndedAt(item.Body)
 	if err != nil {
@@ -120,7 +121,7 @@ func (s *Keyed) Remove(ctx context.Context, ended Ended) error {
 	return s.do(ctx, op, func() error { return r.removeFiles() })
 }
 
-// forget drops what is known of a log in memory.
+// forget drops the data about a log in memory.
 func (s *Keyed) forget(log engine.ID) {
 	stripe := s.stripeOf(log[:])
 	stripe.Lock()
@@ -128,7 +129,7 @@ func (s *Keyed) forget(log engine.ID) {
 	stripe.forget(log)
 }
 
-// logsOf returns an execution and all of its lanes. Those of an execution that has ended have
+// logsOf returns an execution and all of its lanes. The lanes of an execution that has ended have
 // joined.
 func (s *Keyed) logsOf(id engine.ID) (logs []engine.ID, err error) {
 	logs = []engine.ID{id}
@@ -162,7 +163,7 @@ func startingWith(prefix []byte) Range {
 	}
 }
 
-// removal collects what is deleted with an execution.
+// removal collects the keys that are deleted with an execution.
 type removal struct {
 	*Keyed
 	changes []Entry
@@ -172,7 +173,7 @@ type removal struct {
 	tokens  bool // whether the log of the latest add waited for tokens
 }
 
-// add adds what the store has of a log.
+// add adds all data of the store about a log.
 func (r *removal) add(log engine.ID) (err error) {
 	r.tokens = false
 	r.addAll(ofLog(keyItem, log), &err, r.addRecord)
@@ -266,7 +267,7 @@ func decodeRemovedMark(stored []byte) (removedMark, error) {
 }
 
 // removedRecord returns the record of a token of an execution that was removed. ok is false for
-// other tokens, also of a later execution of that name.
+// other tokens, also of a later execution with the same name.
 func (s *Keyed) removedRecord(ctx context.Context, handle string) (record token.Record, ok bool, err error) {
 	id, isHandle := token.HandleID(handle)
 	if !isHandle || !s.removed.Load() {

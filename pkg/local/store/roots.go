@@ -17,7 +17,7 @@ type roots struct {
 	records map[engine.ID]engine.RootRecord
 }
 
-// change replaces the record of a root in memory. One that says nothing is dropped.
+// change replaces the record of a root in memory. An empty record is dropped.
 func (r *roots) change(root engine.ID, apply func(engine.RootRecord) engine.RootRecord) engine.RootRecord {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -200,7 +200,7 @@ func (s *Keyed) SetPaused(ctx context.Context, flow string, paused bool) error {
 	return err
 }
 
-// Paused implements [engine.Pauses]. What it returns is never old.
+// Paused implements [engine.Pauses]. Its result is never old.
 func (s *Keyed) Paused(_ context.Context, flow string, _ time.Time) (bool, error) {
 	s.paused.mu.RLock()
 	defer s.paused.mu.RUnlock()

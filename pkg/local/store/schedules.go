@@ -8,8 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/schedule"
 )
 
-// scheduleKey returns the key of a schedule, or what the keys of all schedules of a flow, or of all
-// flows, begin with.
+// scheduleKey returns the key of a schedule, or the common prefix of the keys of all schedules of a
+// flow, or of all flows.
 func scheduleKey(flow, name string) []byte {
 	key := []byte{keySchedule}
 	for _, part := range []string{flow, name} {

@@ -46,21 +46,22 @@ func (s *Keyed) Close(ctx context.Context, handle string, closing token.CloseOp)
 // goes on from it while it becomes durable, and both may share a sync of the disk. Applied may be
 // called without that if the record does not change, or not at all.
 //
-// What the worker commits follows in the log of the database. If the process or the machine dies:
+// The worker's commits follow in the log of the database. If the process or the machine dies:
 //   - before the outcome is durable, nothing of the worker is. The closer got no response, and
 //     requests, which read the record or the execution, saw neither. The token is open.
 //   - between the two, the token is closed, and the next process sends its wake.
 //   - after both, the execution has gone on.
 //
-// If the outcome cannot be written, neither can what follows: the store is to be opened again. A
-// worker calls functions that depend on an outcome after its commit (rule 2), so after the outcome
-// is durable.
+// If the outcome cannot be written, neither can the commits after it: the store is to be opened
+// again. A worker calls functions that depend on an outcome after its commit (rule 2), so after the
+// outcome is durable.
 func (s *Keyed) CloseEarly(ctx context.Context, handle string, closing token.CloseOp, applied func()) (token.Record, error) {
 	return s.changeRecordEarly(ctx, "close a token", handle, applied, closing.Apply)
 }
 
-// RecordEarly is Record for workers: it also returns an outcome that is being written. What follows
-// from it may be committed, and must not be shown or done elsewhere before that.
+// RecordEarly is Record for workers: it also returns an outcome that is being written. Its
+// consequences may be committed, and must not be shown or done elsewhere before the outcome is
+// durable.
 func (s *Keyed) RecordEarly(ctx context.Context, handle string) (token.Record, error) {
 	s.prepared.Do(s.prepare)
 	key := recordKey(handle)

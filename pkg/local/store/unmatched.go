@@ -11,7 +11,7 @@ import (
 )
 
 // Unmatched implements [resume.UnmatchedEvents]. Each page reads all ends of jobs that have not
-// expired: those of one machine are few.
+// expired: one machine has few.
 func (s *Keyed) Unmatched(ctx context.Context, after string, limit int) (events []resume.UnmatchedEvent, next string, err error) {
 	last, err := hex.DecodeString(after)
 	if err != nil || after != "" && len(last) <= secondSize {
