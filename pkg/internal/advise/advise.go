@@ -44,7 +44,7 @@ type Finding struct {
 	Rule Rule `json:"rule"`
 	// Steps are the names of the steps, in the order of the text.
 	Steps []string `json:"steps"`
-	// Found says what the steps do, and its consequence.
+	// Found describes the finding in the steps, and its consequence.
 	Found string `json:"found"`
 	// Instead says what to write.
 	Instead string `json:"instead"`
@@ -54,7 +54,7 @@ type Finding struct {
 	Loop *Loop `json:"loop,omitempty"`
 }
 
-// Loop is what a polling loop costs.
+// Loop holds the cost of a polling loop.
 type Loop struct {
 	// Task is the step that polls.
 	Task string `json:"task"`

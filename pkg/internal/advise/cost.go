@@ -31,7 +31,7 @@ const (
 	million = 1e6
 )
 
-// Work is what an execution takes on AWS, apart from storage and the runs of the user's own
+// Work is the work of AWS for an execution, apart from storage and the runs of the user's own
 // functions.
 type Work struct {
 	Reads, Writes float64 // units of DynamoDB, writes with those of the index
@@ -47,7 +47,7 @@ func (w Work) Dollars(batch float64) float64 {
 	return w.Reads*readUnit + w.Writes*writeUnit + float64(w.Messages)*message + float64(w.Requests)*request
 }
 
-// Cost is what an execution took until now, estimated from its history.
+// Cost is the work and cost of an execution until now, estimated from its history.
 type Cost struct {
 	Work
 
@@ -70,7 +70,7 @@ type LoopCost struct {
 // pollsEvery is the interval of the polling loop that [CostOf] compares with.
 const pollsEvery = time.Minute
 
-// CostOf estimates what an execution takes from its history, without its sub-flows. Values over 1
+// CostOf estimates the cost of an execution from its history, without its sub-flows. Values over 1
 // KB take more, also requests to S3, and so do calls over ten seconds and outputs of lanes that
 // mappings use.
 func CostOf(flow *flow.Flow, events []machine.Event) Cost {
@@ -149,7 +149,7 @@ func (e *estimate) addItem(event machine.Event) {
 	e.Reads, e.Writes, e.Messages = e.Reads+2*float64(lanes), e.Writes+2*float64(lanes), e.Messages+lanes // its start; its end, and the join
 }
 
-// submit adds what a wait for a token takes until it is submitted.
+// submit adds the work for a wait for a token until it is submitted.
 func (e *estimate) submit(event machine.Event) {
 	e.Writes += 2
 	if e.isJob(event) {
@@ -164,7 +164,7 @@ func (e *estimate) submit(event machine.Event) {
 	e.isResultOpen = false
 }
 
-// end adds what the end of an attempt takes.
+// end adds the work for the end of an attempt.
 func (e *estimate) end(event machine.Event) {
 	switch {
 	case event.Polls > 0:

@@ -36,7 +36,7 @@ func indexedBy(step *flow.Step) (x indexed, ok bool) {
 	if task.Resource.Subflow || fdl.DataOf(x.task).Input == nil || !x.counts(&choice.Branches[0]) {
 		return x, false
 	}
-	// no turn may read what an earlier one returned, apart from the index
+	// no turn may read the result of an earlier one, apart from the index
 	return x, !slices.ContainsFunc(fdl.DataOf(x.task).Input, func(m expr.Mapping) bool {
 		source, _ := m.Source.Path()
 		local, isLocal := strings.CutPrefix(source.String(), "$local.")

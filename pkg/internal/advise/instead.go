@@ -86,8 +86,8 @@ func (p polled) asCondition() string {
 	return text + "."
 }
 
-// fedBack returns what the task reads of the turn before: what a step set before the loop, or what
-// it returned itself.
+// fedBack returns the names that the task reads from the turn before: names that a step set before
+// the loop, or that the task returned itself.
 func (p polled) fedBack() (names []string) {
 	for _, m := range fdl.DataOf(p.task).Input {
 		path, _ := m.Source.Path()

@@ -52,7 +52,7 @@ func eventsOf(steps ...*flow.Step) (events int) {
 	return events
 }
 
-// is reports whether a step is of that kind.
+// is reports whether a step has the kind K.
 func is[K flow.Kind](step *flow.Step) bool {
 	if step == nil {
 		return false
@@ -61,7 +61,8 @@ func is[K flow.Kind](step *flow.Step) bool {
 	return ok
 }
 
-// ways are the branches of a choice, its default last, or what the entries of a task's catch do.
+// ways returns the branches of a choice, its default last, or the branches for the entries of a
+// task's catch.
 func ways(step *flow.Step) (all []*flow.Branch) {
 	switch kind := step.Kind.(type) {
 	case *flow.Choice:
@@ -133,9 +134,9 @@ func lanes(step *flow.Step) [][]*flow.Step {
 	return nil
 }
 
-// loopOf returns the loop that the step at i closes: of its ways back the nearest one that polls,
-// and further ones without another call on the way. A way back to an earlier call is not part of
-// the loop, because that call is to be made again.
+// loopOf returns the loop that the step at i closes: the nearest of its ways back that polls, and
+// further ones without another call on the way. A way back to an earlier call is not part of the
+// loop, because that call is to be made again.
 func loopOf(steps []*flow.Step, i int) (l loop, ok bool) {
 	if !is[*flow.Choice](steps[i]) {
 		return loop{}, false
@@ -188,11 +189,11 @@ func successors(step *flow.Step) []*flow.Step {
 	return append(after, step.Next)
 }
 
-// turn is the steps of one turn, with those of the branch that goes back.
+// turn returns the steps of one turn, including the steps of the branch that goes back.
 func (l *loop) turn() []*flow.Step { return slices.Concat(l.steps, l.back[0].Steps) }
 
-// findTask finds the task whose result the choice reads: the last function that is called before
-// it.
+// findTask finds the task that returns the result for the choice: the last function that is called
+// before it.
 func (l *loop) findTask() bool {
 	turn := l.turn()
 	for n := range turn {
@@ -235,7 +236,7 @@ func (l *loop) interval() (d time.Duration, ok bool) {
 	return d, true
 }
 
-// figures are what the loop costs.
+// figures returns the cost of the loop.
 func (l *loop) figures() *Loop {
 	turn := l.turn()
 	interval, _ := l.interval()
@@ -245,8 +246,8 @@ func (l *loop) figures() *Loop {
 }
 
 // withoutPause returns the loop that a choice closes if it repeats at once and nothing in it can
-// end it: it has no wait and waits for nothing, and no step in it sets what a condition in it
-// reads.
+// end it: it has no wait and waits for nothing, and no step in it sets a value that a condition in
+// it reads.
 func withoutPause(step *flow.Step) (l loop, ok bool) {
 	series := step.Series.Steps
 	last := slices.Index(series, step)

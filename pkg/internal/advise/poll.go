@@ -135,7 +135,7 @@ func (l *loop) setBefore(local string) (v value.Value, ok bool) {
 	return v, false
 }
 
-// feeds reports whether the task reads what it may have returned in the turn before.
+// feeds reports whether the task reads a value that it may have returned in the turn before.
 func (l *loop) feeds(local expr.Path) bool {
 	return fdl.DataOf(l.task).Input == nil || slices.ContainsFunc(fdl.DataOf(l.task).Input, func(m expr.Mapping) bool {
 		path, ok := m.Source.Path()

@@ -138,7 +138,7 @@ func mayRepeat(step *flow.Step, task *flow.Task) bool {
 // keys are parts of the context by which a function tells a repeated call from a new one.
 var keys = []string{"$context", "$context.task", "$context.task.idempotencyKey", "$context.execution", "$context.execution.name"}
 
-// keysOfAttempt are those that are different in each iteration of a foreach.
+// keysOfAttempt lists the keys that are different in each iteration of a foreach.
 var keysOfAttempt = keys[:3]
 
 // tellsCallsApart reports whether the function gets a key, and in a foreach also an input that the
