@@ -37,8 +37,8 @@ type Exporter struct {
 	Now     func() time.Time
 	// Sign signs a request before it is sent; nil means that no signature is needed.
 	Sign func(request *http.Request, body []byte) error
-	// Oldest and Window are how long ago spans may have begun, and how far apart those of a
-	// request. Zero means no limit.
+	// Oldest is the maximum age of a span's beginning; Window is the maximum distance between the
+	// beginnings of the spans in a request. Zero means no limit.
 	Oldest, Window time.Duration
 	// Dropped counts the spans that were dropped.
 	Dropped func(count int)
@@ -67,7 +67,7 @@ func (e *Exporter) drop(count int) {
 	}
 }
 
-// Run sends spans until ctx ends, and then those that are left.
+// Run sends spans until ctx ends, and then the remaining spans.
 func (e *Exporter) Run(ctx context.Context) {
 	ticker := time.NewTicker(Interval)
 	defer ticker.Stop()

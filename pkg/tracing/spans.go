@@ -92,7 +92,7 @@ type begun struct {
 	at           time.Time
 }
 
-// waits sets what the state before the commit waits for.
+// waits records the open wait of the state before the commit.
 func (w *walk) waits(waiting *machine.Waiting) {
 	if waiting == nil {
 		return
@@ -191,7 +191,7 @@ func (w *walk) endActive(e machine.Event) {
 	w.active = nil
 }
 
-// end ends what is open with the log, and the execution.
+// end ends the open spans of the log, and the span of the execution.
 func (w *walk) end() {
 	s := w.After
 	failure := ""
@@ -217,7 +217,7 @@ func (w *walk) end() {
 	}
 }
 
-// span returns the id of what an event of this log began.
+// span returns the id of the span that an event of this log began.
 func (w *walk) span(number int) machine.SpanID {
 	return w.After.Trace.Span(w.log, strconv.Itoa(number))
 }
@@ -234,7 +234,7 @@ func (w *walk) add(span Span, attributes ...Attribute) {
 	w.spans = append(w.spans, span)
 }
 
-// parent returns the span around what is open now.
+// parent returns the span around the open one.
 func (w *walk) parent() machine.SpanID {
 	for _, open := range slices.Backward(w.series) {
 		switch {
