@@ -40,7 +40,7 @@ const (
 type HistoryPage struct {
 	// Events have the ids of the API and complete values. As for [Client.Describe], a text takes
 	// the place of a value that cannot be read. The events of a fork's lanes follow the event that
-	// entered the fork, lane by lane, as far as they were recorded when the page was read.
+	// entered the fork, lane by lane, as recorded when the page was read.
 	Events []machine.Event
 	// Next is the position after the events.
 	Next Position

@@ -58,8 +58,8 @@ func (p partRef) String() string {
 	return string(p.execution[:]) + string(p.number[:]) + string(p.key[:])
 }
 
-// objectName is the name of the part in the store. It begins with an id: of the log if a token in
-// it has the part, otherwise of the execution, also for a part of a lane.
+// objectName is the name of the part in the store. If a token has the part, it begins with the id
+// of the token's log. Otherwise it begins with the execution's id, also for a part of a lane.
 func (p partRef) objectName() string {
 	return p.execution.String() + "/" + hex.EncodeToString(p.number[:])
 }

@@ -73,8 +73,8 @@ func (m *memory) resultOf(state machine.State) (r *result, ok bool) {
 	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
 }
 
-// loadWaitingInput loads the input of the waiting attempt if a result for it is in memory, so that
-// it can be compared with the input of the remembered call.
+// loadWaitingInput loads the input of the waiting attempt if a result for it is in memory. The
+// input is then compared with the input of the remembered call.
 func (m *memory) loadWaitingInput(ctx context.Context, state *machine.State) error {
 	if state.Waiting == nil {
 		return nil
