@@ -69,8 +69,7 @@ func (s *System) beginRecovery(r run) {
 }
 
 // recovery takes over the executions of earlier processes: first executions that need a worker now,
-// then executions that may have an outcome which was not reported, then the rest in the order of
-// their instants.
+// then executions with a possible unreported outcome, then the rest in the order of their instants.
 //
 // Each is adopted once, before this process does anything with it. So a crash in between loses
 // nothing: the store is as the earlier process left it, or as a worker left it that had all wakes

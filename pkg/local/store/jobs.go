@@ -136,9 +136,9 @@ func (s *Keyed) expireWaiters(ctx context.Context, job []byte, now time.Time) er
 	})
 }
 
-// waitersOver returns the waiters of a job with tokens that were closed a day ago or expired,
-// except waiters that still have to stop their job. isEmpty reports whether it has no waiters. The
-// event of the job may come until then.
+// waitersOver returns the waiters of a job after their tokens were closed a day ago or expired. It
+// excludes waiters that still have to stop their job. isEmpty reports whether it has no waiters.
+// The event of the job may come until then.
 func (s *Keyed) waitersOver(ctx context.Context, job []byte, now time.Time) (over []string, isEmpty bool, err error) {
 	record, err := jobRecordForm.read(ctx, s, "read the waiters of a job", job)
 	for _, waiter := range record.Waiters {

@@ -121,7 +121,7 @@ func removeListed(execution engine.ID, head machine.Head) []Entry {
 // unknownStart is the start of an execution if no item tells it.
 var unknownStart = time.Unix(0, 0)
 
-// headOf returns the head of an item. An item that ends a damaged execution may lack the start; the
+// headOf returns the head of an item. An item that ends a damaged execution may lack the start. The
 // head then has the start from the first item, if it can be read.
 func (s *Keyed) headOf(item engine.Item) machine.Head {
 	head, err := machine.HeadOf(item.Body)
