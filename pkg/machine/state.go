@@ -117,8 +117,8 @@ type Series struct {
 // Owner identifies the owner of a series of steps.
 type Owner struct {
 	Kind OwnerKind
-	// Step is the index of the choice, of the task that failed or of the fork; Branch is the index
-	// of the choice's branch, of the catch's entry or of the fork's item. Both are 0 for the flow.
+	// Step is the index of the choice, the failed task or the fork. Branch is the index of the
+	// choice's branch, the catch's entry or the fork's item. Both are 0 for the flow.
 	Step, Branch int
 }
 
