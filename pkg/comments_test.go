@@ -18,7 +18,7 @@ var freeRelative = regexp.MustCompile(`(?i)\b(what (is|are|was|were|it|they|the|
 
 // The limits only fall: lower the first one when the share is lower.
 const (
-	maxFreeRelatives = 4.6 // percent of the sentences in comments of product code
+	maxFreeRelatives = 0.4 // percent of the sentences in comments of product code
 	commentWidth     = 100 // columns, a tab has four
 )
 
