@@ -22,7 +22,7 @@ var lookUp = []faults.Site{
 func TestCallSites(t *testing.T) {
 	t.Parallel()
 	const module = "github.com/waitless/waitless/"
-	sites, err := faults.Sites(module+"pkg/aws/...", module+"functions/...", module+"pkg/cmd/...")
+	sites, err := faults.Sites(module+"pkg/aws/...", module+"functions/...", module+"pkg/cmd/...", module+"pkg/internal/compose")
 	if err != nil {
 		t.Fatal(err)
 	}
