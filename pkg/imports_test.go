@@ -75,7 +75,7 @@ var house = []row{
 	},
 	{path: "pkg/telemetry", ours: []string{"pkg/engine", "pkg/machine"}},
 	{path: "pkg/tracing", ours: []string{"pkg/engine", "pkg/machine", "pkg/flow"}},
-	{path: "pkg/internal/suite/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
+	{path: "pkg/engine/failpoints", ours: []string{"pkg/engine", "pkg/machine", "pkg/token"}},
 	{path: "pkg/resume", ours: []string{"pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 	{path: "pkg/internal/suite/resumetest", testing: true, ours: []string{"pkg/resume", "pkg/value", "pkg/token", "pkg/jobs", "pkg/jobs/simulated"}},
 

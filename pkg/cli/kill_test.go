@@ -281,7 +281,7 @@ func TestKilledAtEveryGap(t *testing.T) {
 		t.Skip("starts some eight hundred processes")
 	}
 	lookAt(t, "testdata/failpoints/main.go") // which no test is built with
-	lookAt(t, "../internal/suite/failpoints/failpoints.go")
+	lookAt(t, "../engine/failpoints/failpoints.go")
 	var count killCount
 	t.Cleanup(func() { count.report(t) }) // when all are through
 	for _, at := range slices.Concat(killGaps, forkGaps) {

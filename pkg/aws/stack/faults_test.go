@@ -26,7 +26,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/secrets"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/suite/failpoints"
+	"github.com/waitless/waitless/pkg/engine/failpoints"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/waitless/waitless/pkg/cli"
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/engine/failpoints"
 	"github.com/waitless/waitless/pkg/internal/compose"
-	"github.com/waitless/waitless/pkg/internal/suite/failpoints"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"

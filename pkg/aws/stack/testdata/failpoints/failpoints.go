@@ -9,7 +9,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/parts"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/suite/failpoints"
+	"github.com/waitless/waitless/pkg/engine/failpoints"
 	"github.com/waitless/waitless/pkg/token"
 )
 
