@@ -136,7 +136,8 @@ var house = []row{
 		path:    "pkg/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/local/store", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release", "pkg/internal/advise", "pkg/internal/diagram",
+			"pkg/local", "pkg/local/store", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release",
+			"pkg/internal/advise", "pkg/internal/diagram",
 			"pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
