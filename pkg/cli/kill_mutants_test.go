@@ -49,7 +49,7 @@ var killMutants = []killMutant{
 	},
 	{
 		name: "CloseEarly forgets the outcome", gap: "close by hand > answer in callbacks", caught: "the token holds",
-		edit: mutation.Edit{File: "local/store_keyed.go",
+		edit: mutation.Edit{File: "local/store/keyed.go",
 			Old: "		applied()\n	}, changes...)", New: "		applied()\n	})"},
 	},
 }

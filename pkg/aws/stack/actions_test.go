@@ -120,7 +120,7 @@ func TestActionsReachNothingOfTheStack(t *testing.T) {
 		"its timers":               {"scheduler:DeleteScheduleGroup", `{Name: ` + s.resources["Timers"] + `}`},
 		"a user's secret":          {"secretsmanager:GetSecretValue", `{SecretId: ` + s.name + `-fnfkeys}`},
 		"its janitor":              {"scheduler:DeleteSchedule", `{Name: ` + s.resources["JanitorSchedule"] + `}`},
-		"its API":                  {"apigatewayv2:DeleteApi", `{ApiId: ` + s.resources["ManagementApi"] + `}`},
+		"its API":                  {"apigatewayv2:DeleteApi", `{ApiId: "` + s.resources["ManagementApi"] + `"}`},
 		"its rules":                {"events:DisableRule", `{Name: ` + s.resources["JobEventsRule1"] + `}`},
 		"its logs":                 {"logs:DeleteLogGroup", `{logGroupName: ` + s.resources["ApiLogs"] + `}`},
 		"its topic":                {"sns:SetTopicAttributes", `{TopicArn: "` + topic + `", AttributeName: DisplayName, AttributeValue: a}`},
