@@ -145,12 +145,12 @@ func scheduleRow(s rest.Schedule) []string {
 }
 
 // namesOfSchedule splits FLOW/SCHEDULE.
-func namesOfSchedule(text string) (flowText, name string, err error) {
-	flowText, name, ok := strings.Cut(text, "/")
-	if !ok || !flow.ValidName(flowText) || !flow.ValidName(name) {
+func namesOfSchedule(text string) (flowName, name string, err error) {
+	flowName, name, ok := strings.Cut(text, "/")
+	if !ok || !flow.ValidName(flowName) || !flow.ValidName(name) {
 		return "", "", view.Usage(fmt.Sprintf("%q is not a schedule; allowed: FLOW/SCHEDULE", text), "waitless schedules list")
 	}
-	return flowText, name, nil
+	return flowName, name, nil
 }
 
 // scheduleError is an error of the API about a schedule.
