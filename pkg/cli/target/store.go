@@ -198,29 +198,34 @@ func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 	if o.Stores.Check(dir) != nil {
 		return nil, nil //nolint:nilerr // no process holds it; opening it reports the error
 	}
-	client := o.dial(ctx, dir, cmp.Or(o.HolderPatience, holderPatience))
-	if client == nil {
-		return nil, nil
-	}
-	c := &Client{Client: client, Interval: storeInterval, News: storeWait}
-	holder, err := c.Holder(ctx)
-	switch {
-	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, nil // the process was ending
-	case err != nil || holder.Kind != "dev":
+	client, holder, err := o.holder(ctx, dir)
+	if err != nil || holder == nil || holder.Kind != "dev" {
 		return nil, err
 	}
-	return c, nil
+	return &Client{Client: client, Interval: storeInterval, News: storeWait}, nil
 }
 
-// Held returns the process that holds the store and serves others, or nil if none does.
+// Held describes the process that holds the store and serves others. It returns nil if none does.
 func (o Opener) Held(ctx context.Context, dir string) (*Holder, error) {
+	_, holder, err := o.holder(ctx, dir)
+	return holder, err
+}
+
+// holder asks the process that holds the store what it is. It returns nil if no process does, or if
+// the process ended meanwhile.
+func (o Opener) holder(ctx context.Context, dir string) (*rest.Client, *Holder, error) {
 	client := o.dial(ctx, dir, cmp.Or(o.HolderPatience, holderPatience))
 	if client == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
 	holder, err := (&Client{Client: client}).Holder(ctx)
-	return &holder, err
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNREFUSED):
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	}
+	return client, &holder, nil
 }
 
 // dial returns a client of the process that holds the store, or nil if none does.
