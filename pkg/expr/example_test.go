@@ -20,8 +20,10 @@ func ExampleParseCondition() {
 
 	_, err = expr.ParseCondition(`$.status = "success"`)
 	fmt.Println(err)
-	// Output: true false condition $.status = "success": found "=" where an operator (== != < <= >
-	// >= in && ||) or the end belongs; "equals" is written ==
+	// Output:
+	// true
+	// false
+	// condition $.status = "success": found "=" where an operator (== != < <= > >= in && ||) or the end belongs; "equals" is written ==
 }
 
 func ExampleMappings_Eval() {

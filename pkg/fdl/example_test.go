@@ -21,6 +21,8 @@ steps:
 	for _, problem := range problems {
 		fmt.Println(problem.Format("flow.yaml"))
 	}
-	// Output: 0 2 Rest wait true flow.yaml:4:12: step type "wiat" is unknown; did you mean "wait"?
-	// (allowed: task, pass, wait, choice, parallel, foreach, succeed, fail)
+	// Output:
+	// 0 2 Rest wait
+	// true
+	// flow.yaml:4:12: step type "wiat" is unknown; did you mean "wait"? (allowed: task, pass, wait, choice, parallel, foreach, succeed, fail)
 }
