@@ -42,7 +42,7 @@ FUNCTIONS := $(notdir $(patsubst %/,%,$(dir $(wildcard functions/*/main.go))))
 
 # `make unit` leaves out packages that link an HTTP server, the Lambda runtime or the durable store: these take longer to compile
 # than all others together.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /functions/ -e /pkg/aws/ -e /pkg/httpapi/ -e /pkg/local/disk -e /pkg/cli -e /pkg/cmd/)
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /functions/ -e /pkg/aws/ -e /pkg/httpapi/ -e /pkg/local/disk -e /pkg/internal/cli -e /pkg/cmd/)
 
 .PHONY: help
 help: ## List the targets
@@ -62,7 +62,7 @@ unit: ## Run the fast tests (Go alone, seconds)
 unit test conformance: export GOGC ?= 400
 
 # The longest packages begin first, so that none is left alone at the end. `go test` vets as `go vet` does.
-LONGEST := $(wildcard ./pkg/aws/stack ./pkg/cli ./pkg/sim)
+LONGEST := $(wildcard ./pkg/aws/stack ./pkg/internal/cli ./pkg/internal/sim)
 
 # Modules of their own below pkg, so that the product's go.mod has nothing that only they need: programs for those who work on
 # Waitless, and measurements from outside.
@@ -74,8 +74,8 @@ BENCH := go -C pkg/bench
 test: tools ## Vet, run all tests and a minute of simulation
 	$(TOOLS) test -vet=all ./...
 	$(BENCH) test -vet=all ./...
-	go test -timeout 15m -vet=all -json $(LONGEST) ./... | go run ./pkg/cmd/conformance -differences
-	go test -count=1 ./pkg/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
+	go test -timeout 15m -vet=all -json $(LONGEST) ./... | $(TOOLS) run ./conformance -differences
+	go test -count=1 ./pkg/internal/sim -run '^TestRandomSeeds$$' -random $(SIMTIME)
 
 # Emulators and clients that the tests need. They install at the same time.
 .PHONY: tools
@@ -87,7 +87,7 @@ STORES := $(addprefix ./pkg/,local/store local/disk aws/dynamo)
 
 .PHONY: conformance
 conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side
-	go test -timeout 10m -json $(STORES) | go run ./pkg/cmd/conformance
+	go test -timeout 10m -json $(STORES) | $(TOOLS) run ./conformance
 
 # Its kills and late wakes wait for a minute and a half, an upgrade builds another release, the tables of a stack are lost, and
 # a flow starts itself without end, so `make test` leaves them out. Such a flow takes all processors, so its test runs alone.
@@ -100,7 +100,7 @@ test-faults: $(EMULATOR) $(SAM) $(BESIDE) $(CLIENTS) ## Kill the functions of a 
 screenshots: $(BROWSER) ## Take pictures of all pages into bin/screenshots: wide and narrow, light and dark
 	rm -rf bin/screenshots
 	mkdir -p bin/screenshots
-	go test -count=1 ./pkg/cli -run InABrowser -screenshots "$(CURDIR)/bin/screenshots"
+	go test -count=1 ./pkg/internal/cli -run InABrowser -screenshots "$(CURDIR)/bin/screenshots"
 
 .PHONY: test-sam
 test-sam: $(EMULATOR) $(SAM) ## Run the functions in containers, by `sam local` (Docker)
@@ -114,7 +114,7 @@ test-rights: $(EMULATOR) $(SAM) ## Remove each right of the deployed functions, 
 
 .PHONY: sim
 sim: ## Replay the simulation of one seed, SEED=n, and print its trace
-	@go test -count=1 ./pkg/sim -run '^TestSeed$$' -v -seed $(SEED)
+	@go test -count=1 ./pkg/internal/sim -run '^TestSeed$$' -v -seed $(SEED)
 
 .PHONY: check
 check: gofmt tidy toolchain lint templates tree subjects ## Check format, go.mod, the toolchain, lint, the templates, the rules of the tree, commit subjects

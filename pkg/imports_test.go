@@ -90,8 +90,8 @@ var house = []row{
 		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
 	},
 	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr"}, useCases...), modules: []string{yaml}},
-	{path: "pkg/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
-	{path: "pkg/sim/mutation", testing: true},
+	{path: "pkg/internal/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
+	{path: "pkg/internal/sim/mutation", testing: true},
 
 	{path: "pkg/httpapi/rest", ours: append([]string{"pkg/httpapi/audit", "pkg/schedule/cron"}, useCases...)},
 	{path: "pkg/httpapi/audit", ours: []string{"pkg/token"}},
@@ -133,34 +133,33 @@ var house = []row{
 		ours: []string{"pkg/aws/parts", "pkg/aws/scheduler", "pkg/aws/sqs", "pkg/schedule", "pkg/schedule/cron"},
 	},
 	{
-		path:    "pkg/cli",
+		path:    "pkg/internal/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/local/store", "pkg/cli/target", "pkg/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release",
+			"pkg/local", "pkg/local/store", "pkg/internal/cli/target", "pkg/internal/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release",
 			"pkg/internal/advise", "pkg/internal/diagram",
 			"pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
 	},
 	{
-		path: "pkg/cli/view", modules: []string{"github.com/mattn/go-runewidth", "golang.org/x/term"},
+		path: "pkg/internal/cli/view", modules: []string{"github.com/mattn/go-runewidth", "golang.org/x/term"},
 		ours: append([]string{"pkg/local"}, useCases...),
 	},
 	{
-		path: "pkg/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp"},
-		ours: append([]string{"pkg/cli/view", "pkg/local", "pkg/httpapi/rest", "pkg/release", "pkg/schedule/cron"}, useCases...),
+		path: "pkg/internal/cli/target", modules: []string{"github.com/hashicorp/go-retryablehttp"},
+		ours: append([]string{"pkg/internal/cli/view", "pkg/local", "pkg/httpapi/rest", "pkg/release", "pkg/schedule/cron"}, useCases...),
 	},
 	{
 		path: "pkg/internal/compose", modules: []string{awsSDK},
 		ours: append([]string{
-			"pkg/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/call", "pkg/aws/call/redact", "pkg/aws/lambda",
+			"pkg/internal/cli/target", "pkg/local", "pkg/local/disk", "pkg/aws/call", "pkg/aws/call/redact", "pkg/aws/lambda",
 			"pkg/aws/services", "pkg/aws/services/messages", "pkg/aws/sqs",
 		}, useCases...),
 	},
 	{path: "pkg/internal/collector"},
-	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/aws/call/catalogue", "pkg/cli", "pkg/internal/collector", "pkg/internal/compose"}},
-	{path: "pkg/cmd/try", ours: []string{"pkg/cli", "pkg/internal/collector"}},
-	{path: "pkg/cmd/conformance"},
+	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/aws/call/catalogue", "pkg/internal/cli", "pkg/internal/collector", "pkg/internal/compose"}},
+	{path: "pkg/cmd/try", ours: []string{"pkg/internal/cli", "pkg/internal/collector"}},
 	{path: "events"}, // the samples as files of the command
 	{
 		path: "functions/*", modules: []string{awsSDK},
@@ -344,7 +343,7 @@ func forbiddenFor(pkg string) []string {
 	case isBelow(pkg, "pkg/resume"):
 		return append([]string{"pkg/engine", "pkg/machine", "pkg/fdl"}, adapters...)
 	case slices.Contains(adapters, pkg):
-		return append([]string{"pkg/cli"}, adapters...)
+		return append([]string{"pkg/internal/cli"}, adapters...)
 	}
 	return nil
 }
@@ -442,7 +441,7 @@ func TestImportRulesCanFail(t *testing.T) {
 		{"function imports a protocol", "functions/api", module + "/pkg/httpapi/fnf", false},
 		{"function imports an adapter", "functions/echo", module + "/pkg/aws/function", false},
 		{"function imports local", "functions/echo", module + "/pkg/local", true},
-		{"cli imports AWS", "pkg/cli", awsSDK + "/aws-sdk-go-v2/config", true},
+		{"cli imports AWS", "pkg/internal/cli", awsSDK + "/aws-sdk-go-v2/config", true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

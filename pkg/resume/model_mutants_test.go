@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/sim/mutation"
+	"github.com/waitless/waitless/pkg/internal/sim/mutation"
 )
 
 // modelMutants are the code without one clause, the model that notices, and the invariant that it

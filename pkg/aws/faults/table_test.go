@@ -23,7 +23,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/s3"
 	"github.com/waitless/waitless/pkg/aws/scheduler"
 	"github.com/waitless/waitless/pkg/aws/secrets"
-	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/compose"
 )
 

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -36,7 +36,7 @@ type attack struct {
 	want string
 }
 
-// attacks on a deployed stack. Those on `waitless dev` are in pkg/cli/attacks_test.go.
+// attacks on a deployed stack. Those on `waitless dev` are in pkg/internal/cli/attacks_test.go.
 var attacks = []attack{
 	// Messages of a principal that has all rights of SQS.
 	{"a message to the wake queue", sends("WakeQueue"), "AccessDenied"},

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // post posts to the public callback API, without a signature.

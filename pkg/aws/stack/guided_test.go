@@ -16,7 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // prompt matches the end of the output while the SAM CLI waits for an answer.

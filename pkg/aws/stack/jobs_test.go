@@ -14,7 +14,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 

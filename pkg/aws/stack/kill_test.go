@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // processOf is the emulator's process of a function, 0 while it does not run.

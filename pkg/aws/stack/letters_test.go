@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
-	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
 )
 
 // deadLetters runs a command on the dead letters of job events, and returns those that it prints of

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // toldQueue is the ARN of the queue that the stack of that name may send notices to.

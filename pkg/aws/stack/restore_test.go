@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // restored is the stack that loses its tables.

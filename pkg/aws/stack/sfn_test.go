@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // sfnEndpoint returns the endpoint of the API of Step Functions over flows. The emulator has no

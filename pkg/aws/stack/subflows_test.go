@@ -3,7 +3,7 @@ package stack_test
 import (
 	"testing"
 
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // The flow starts the sub-flow as execution $.order, and waits for its end.

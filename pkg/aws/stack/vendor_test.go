@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 )
 
 // The tutorial's own program, with the vendor's client, reports the outcome of a

@@ -5,7 +5,7 @@ package main
 import (
 	"os"
 
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 	_ "github.com/waitless/waitless/pkg/internal/collector"
 )
 

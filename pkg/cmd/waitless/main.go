@@ -7,7 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
-	"github.com/waitless/waitless/pkg/cli"
+	"github.com/waitless/waitless/pkg/internal/cli"
 	_ "github.com/waitless/waitless/pkg/internal/collector"
 	"github.com/waitless/waitless/pkg/internal/compose"
 )

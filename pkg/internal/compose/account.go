@@ -9,7 +9,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/waitless/waitless/pkg/aws/call"
-	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
 )
 
 // read makes a call and reads its result into output.

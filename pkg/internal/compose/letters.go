@@ -11,7 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/sqs"
-	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
 )
 
 // DeadLetters implements [target.AWS].

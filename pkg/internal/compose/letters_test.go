@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/waitless/waitless/pkg/aws/sqs"
-	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
 )
 
 // SQS names a deleted queue in two ways: in the body, and in the header for clients of its older

@@ -1,7 +1,7 @@
 package compose
 
 import (
-	"github.com/waitless/waitless/pkg/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/local/disk"
 )
 

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/cli/target"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/value"

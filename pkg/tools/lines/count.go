@@ -21,7 +21,7 @@ type folder struct {
 
 // suites are folders that only tests use, and whose names do not end in "test".
 var suites = []string{
-	"pkg/sim", "pkg/sim/mutation", "pkg/aws/faults", "pkg/aws/emulator", "pkg/engine/failpoints", "pkg/cmd/conformance",
+	"pkg/internal/sim", "pkg/internal/sim/mutation", "pkg/aws/faults", "pkg/aws/emulator", "pkg/engine/failpoints", "pkg/tools/conformance",
 }
 
 // modules are the folders of the modules that are not part of the product.

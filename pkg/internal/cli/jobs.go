@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/internal/similar"
+	"github.com/waitless/waitless/pkg/jobs"
+)
+
+func jobsCommand(c Command) *cobra.Command {
+	return group(helpOf("jobs", nil), jobsListCommand(c), jobsIAMCommand(c))
+}
+
+// jobKind is one kind of jobs.
+type jobKind struct {
+	Kind     string `json:"kind"`
+	Action   string `json:"action,omitempty"`   // that starts one
+	Describe string `json:"describe,omitempty"` // the operation that tells how one is
+	Source   string `json:"source,omitempty"`   // of its events
+	Once     string `json:"once"`               // the protection from a second start
+}
+
+func jobsListCommand(c Command) *cobra.Command {
+	var config string
+	cmd := helpOf("jobs list", arguments(0, 0))
+	registerConfig(cmd.Flags(), &config)
+	return c.plain(cmd, func(context.Context, []string) (view.Result, error) {
+		var kinds []jobKind
+		var rows [][]string
+		for _, k := range c.kinds.Kinds() {
+			kind := jobKind{Kind: k.Name, Source: k.Source, Once: string(k.Once)}
+			if k.Service != "" {
+				kind.Action = k.Service + ":" + k.StartOp
+			}
+			if k.DescribeOp != "" {
+				kind.Describe = k.Service + ":" + k.DescribeOp
+			}
+			kinds = append(kinds, kind)
+			rows = append(rows, []string{k.Name, cmp.Or(kind.Action, "-"), cmp.Or(k.Source, "-"), startedAgain(k)})
+		}
+		return view.Result{Form: "jobs", JSON: map[string]any{"kinds": kinds}, Rows: rows}, nil
+	})
+}
+
+// startedAgain returns the effect of a repeated start of a job.
+func startedAgain(k jobs.Kind) string {
+	switch {
+	case k.Service == "":
+		return "-"
+	case !k.HasEnd():
+		return "a repeated start is a second message, unless its queue or topic is a FIFO one"
+	}
+	return map[jobs.Once]string{
+		jobs.OnceNot:     "a repeated start is a second job",
+		jobs.OnceByName:  "a repeated start is known by its name",
+		jobs.OnceByToken: "a repeated start is known by its token",
+		jobs.OnceBusy:    "a repeated start is refused while it runs",
+	}[k.Once]
+}
+
+// kindNames are the kinds that have rights to show.
+func kindNames() (names []string) {
+	for _, kind := range jobs.Kinds() {
+		if kind.Service != "" {
+			names = append(names, kind.Name)
+		}
+	}
+	return names
+}
+
+// findKind returns the named kind if a service runs its jobs.
+func findKind(name string) (jobs.Kind, error) {
+	names := kindNames()
+	switch kind, ok := jobs.Find(name); {
+	case !ok:
+		why := fmt.Sprintf("%q is no kind of jobs%s", name, similar.MeantOrKnown(name, names))
+		return kind, view.Usage(why, "waitless jobs list, or waitless jobs iam dynamodb:PutItem for an operation")
+	case kind.Custom():
+		return kind, view.Usage("a function of yours starts jobs of this kind; the parameter JobKindFunctions of the stack gives the right to invoke it",
+			"sam deploy --parameter-overrides JobKindFunctions=ARN")
+	case kind.Service == "":
+		return kind, view.Usage("no service stands behind this kind, so it needs no rights", "waitless jobs list")
+	default:
+		return kind, nil
+	}
+}

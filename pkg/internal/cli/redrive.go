@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/machine"
+)
+
+func redriveCommand(c Command) *cobra.Command {
+	var o rest.Redrive
+	cmd := helpOf("redrive", arguments(1, 1))
+	cmd.Flags().StringVar(&o.From, "from", "", "the step to go on from (default: the one that failed)")
+	cmd.Flags().StringVar(&o.Name, "name", "", "the name of the new execution (default: EXECUTION-redrive)")
+	return c.repeat(cmd, &o, (*rest.Client).Redrive)
+}
+
+func rerunCommand(c Command) *cobra.Command {
+	var o rest.Redrive
+	cmd := helpOf("rerun", arguments(1, 1))
+	cmd.Flags().StringVar(&o.Name, "name", "", "the name of the new execution (default: a new name)")
+	return c.repeat(cmd, &o, (*rest.Client).Rerun)
+}
+
+// repeat makes a command that starts an execution like another one.
+func (c Command) repeat(
+	cmd *cobra.Command, o *rest.Redrive, send func(*rest.Client, context.Context, string, string, rest.Redrive) (rest.Execution, bool, error),
+) *cobra.Command {
+	cmd.Flags().BoolVar(&o.Newest, "newest", false, "with the newest definition of the flow, not with that of the execution")
+	return c.onExecution(cmd, func(ctx context.Context, a *target.Client, flow, name string) (rest.Execution, string, error) {
+		e, isNew, err := send(a.Client, ctx, flow, name, *o)
+		started := e.Flow + "/" + e.Name
+		switch {
+		case err == nil && !isNew:
+			if cmd.Name() == "redrive" && e.Status.Final() && e.Status != machine.StatusSucceeded {
+				c.out().Note("redrive %s goes on from there; --name starts another redrive of %s/%s", started, flow, name)
+			}
+			return e, view.Line("%s  exists already: %s", started, e.Status), nil
+		case e.RedrivenStep != "":
+			return e, view.Line("%s  %s, from step %s of %s/%s", started, e.Status, e.RedrivenStep, flow, name), err
+		}
+		return e, view.Line("%s  %s", started, e.Status), err
+	})
+}

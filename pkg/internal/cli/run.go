@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/local"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// runOptions are the flags of run and of start, which has no tasks and no virtual time.
+type runOptions struct {
+	remoteOptions
+	source   flowSource
+	input    string
+	name     string
+	tasks    []string
+	subflows []string
+	flags    *pflag.FlagSet // for the limits of concurrency
+	notify   machine.Notify // of start
+	skipTime bool
+}
+
+// register adds the flags that run and start share.
+func (o *runOptions) register(cmd *cobra.Command) {
+	o.remoteOptions.register(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.source.stored, "flow", "",
+		"a stored flow instead of a file: NAME for its latest definition, or NAME@HASH, where a part of the hash will do")
+	o.source.template.register(flags)
+	flags.StringArrayVar(&o.subflows, "subflow", nil, subflowUsage)
+	flags.StringVar(&o.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
+	flags.StringVar(&o.name, "name", "", "the name of the execution; one that exists is not started again (default: a new name)")
+}
+
+// command makes a command of the flags.
+func (o *runOptions) command(cmd *cobra.Command, run func(context.Context) error) *cobra.Command {
+	o.register(cmd)
+	cmd.Args = o.source.arguments
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.source.path = strings.Join(args, "")
+		o.flags = cmd.Flags()
+		return run(cmd.Context())
+	}
+	return cmd
+}
+
+func runCommand(c Command) *cobra.Command {
+	var o runOptions
+	cmd := o.command(helpOf("run", nil), func(ctx context.Context) error { return c.run(ctx, o) })
+	flags := cmd.Flags()
+	flags.StringArrayVar(&o.tasks, "task", nil, taskUsage)
+	registerConcurrency(flags)
+	flags.BoolVar(&o.skipTime, "skip-time", false,
+		"skip waits: run in memory and in virtual time from WAITLESS_NOW or now; script.yaml beside the flow reports outcomes")
+	return cmd
+}
+
+func startCommand(c Command) *cobra.Command {
+	var o runOptions
+	var follow bool
+	cmd := o.command(helpOf("start", nil), func(ctx context.Context) error { return c.start(ctx, o, follow) })
+	cmd.Flags().BoolVar(&follow, "follow", false, "show the execution until it ends")
+	registerNotify(cmd.Flags(), &o.notify, notifyUsage)
+	return cmd
+}
+
+func (c Command) run(ctx context.Context, o runOptions) (err error) {
+	where, err := c.placeOfRun(o)
+	if err != nil {
+		return err
+	}
+	e, err := c.execution(ctx, o, where)
+	if err != nil {
+		return err
+	}
+	if e.api, err = e.elsewhere(ctx); err != nil {
+		return err
+	}
+	if e.api == nil {
+		return e.runHere(ctx)
+	}
+	defer e.api.Close(&err)
+	return e.follow(ctx)
+}
+
+// placeOfRun is where to run. Functions of one's own and virtual time are for
+// this process, whatever the environment says.
+func (c Command) placeOfRun(o runOptions) (target.Place, error) {
+	here := o.skipTime || len(o.tasks) > 0
+	switch {
+	case here && o.OnStack():
+		return target.Place{}, view.Usage("--skip-time and --task are for a run in this process, and not on a stack", "waitless run FLOW"+o.Flags())
+	case o.skipTime && o.Store != "" && o.source.stored == "":
+		return target.Place{}, view.Usage("--skip-time keeps the execution in memory, so --store has no effect", "leave out --skip-time or --store")
+	case here && o.Store == "":
+		return target.Place{Store: c.storeDir("")}, nil
+	}
+	return c.locate(o.Place)
+}
+
+// start starts an execution that another process runs.
+func (c Command) start(ctx context.Context, o runOptions, follow bool) (err error) {
+	where, err := c.locate(o.Place)
+	if err != nil {
+		return err
+	}
+	if err := c.readTarget(ctx, &o.notify); err != nil {
+		return err
+	}
+	e, err := c.execution(ctx, o, where)
+	if err != nil {
+		return err
+	}
+	if e.api, err = c.opener().OpenOrCreate(ctx, where); err != nil {
+		return err
+	}
+	defer e.api.Close(&err)
+	if follow && e.api.Idle {
+		return view.Usage("--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+e.file.path)
+	}
+	if follow {
+		return e.follow(ctx)
+	}
+	begun, isNew, err := e.start(ctx)
+	if err != nil {
+		return err
+	}
+	if !begun.Status.Final() {
+		c.noteOfNoWorker(e.api)
+	}
+	text := view.Line("%s  %s", e.title(), begun.Status)
+	if !isNew {
+		text = view.Line("%s  exists already: %s", e.title(), begun.Status)
+	}
+	return c.out().Result(view.Result{Form: "execution", JSON: begun, Text: text}, o.json)
+}
+
+// execution reads the command line of an execution.
+func (c Command) execution(ctx context.Context, o runOptions, where target.Place) (e *execution, err error) {
+	e = &execution{command: c, options: o, place: where, name: o.name}
+	if e.file, err = c.readSource(ctx, o.source, where); err != nil {
+		return nil, err
+	}
+	if err := c.warn(e.file); err != nil {
+		return nil, err
+	}
+	if e.subflows, err = c.readSubflows(e.file, o.subflows, o.source.template); err != nil {
+		return nil, err
+	}
+	if o.skipTime {
+		if err := c.readStored(ctx, &e.subflows, where); err != nil {
+			return nil, err
+		}
+	}
+	if e.input, err = c.readObject(ctx, "--input", o.input); err != nil {
+		return nil, err
+	}
+	if e.name == "" {
+		e.name = engine.NewName() // and not the API: a request that is sent twice then starts one execution
+	}
+	if err := engine.CheckName(e.name); err != nil {
+		return nil, view.Usage(err.Error(), "--name my-run")
+	}
+	e.clock, err = c.clock(o.skipTime)
+	return e, err
+}
+
+func (c Command) clock(skipTime bool) (*local.Clock, error) {
+	text := c.Getenv("WAITLESS_NOW")
+	switch {
+	case !skipTime:
+		return local.NewClock(c.Now), nil
+	case text == "":
+		return local.NewVirtualClock(time.Now()), nil
+	}
+	start, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil, view.Usage(fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
+	}
+	return local.NewVirtualClock(start), nil
+}
+
+// readObject reads a flag with a JSON object as its value, @FILE, or - for standard input.
+func (c Command) readObject(ctx context.Context, flag, text string) (value.Value, error) {
+	try := flag + ` '{"delay":20}', ` + flag + " @input.json, or " + flag + " - to read standard input"
+	data, err := c.readText(ctx, flag, text, try)
+	if err != nil {
+		return value.Value{}, err
+	}
+	v, err := value.ParseJSON(data)
+	switch {
+	case err != nil && namesFile(text):
+		return v, view.Usage(flag+" is "+err.Error(), flag+" @"+text)
+	case err != nil:
+		return v, view.Usage(flag+" is "+err.Error(), try)
+	case v.Kind() != value.KindObject:
+		return v, view.Usage(flag+" is "+v.Kind().String()+"; allowed: an object", try)
+	}
+	return v, nil
+}
+
+// readText reads the value of a flag: @FILE, - for standard input, or the text itself.
+func (c Command) readText(ctx context.Context, flag, text, try string) (data []byte, err error) {
+	file, isFile := strings.CutPrefix(text, "@")
+	data = []byte(text)
+	if isFile || file == "-" {
+		data, err = c.readFile(ctx, flag+" "+text, file, try)
+	}
+	return bytes.TrimPrefix(data, []byte("\uFEFF")), err // with which some editors begin a file
+}
+
+// namesFile reports whether a text that is not JSON is meant to be a file.
+func namesFile(text string) bool {
+	_, err := os.Stat(text)
+	return (err == nil || strings.HasSuffix(text, ".json")) && text != "-" && !strings.HasPrefix(text, "@")
+}
+
+// readFile reads a file, or standard input for "-". What names it in errors.
+func (c Command) readFile(ctx context.Context, what, file, try string) (data []byte, err error) {
+	if file == "-" {
+		data, err = c.readStdin(ctx)
+	} else {
+		data, err = os.ReadFile(file) //nolint:gosec // G304: the user names the file
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, view.Interrupted("nothing was done")
+	case err != nil:
+		return nil, view.Usage(what+": "+view.Reason(err), try)
+	}
+	return data, nil
+}
+
+// readStdin reads until the end or until ctx ends. It then returns the error of ctx.
+func (c Command) readStdin(ctx context.Context) ([]byte, error) {
+	var data []byte
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		data, err = io.ReadAll(c.Stdin)
+	}()
+	select {
+	case <-done:
+		return data, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
