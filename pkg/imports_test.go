@@ -136,8 +136,8 @@ var house = []row{
 		path:    "pkg/internal/cli",
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
-			"pkg/local", "pkg/local/store", "pkg/internal/cli/target", "pkg/internal/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/internal/console", "pkg/docs", "pkg/release",
-			"pkg/internal/advise", "pkg/internal/diagram",
+			"pkg/local", "pkg/local/store", "pkg/internal/cli/target", "pkg/internal/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/docs", "pkg/release",
+			"pkg/internal/advise", "pkg/internal/console", "pkg/internal/diagram",
 			"pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),
@@ -158,7 +158,10 @@ var house = []row{
 		}, useCases...),
 	},
 	{path: "pkg/internal/collector"},
-	{path: "pkg/cmd/waitless", modules: []string{awsSDK}, ours: []string{"pkg/aws/call/catalogue", "pkg/internal/cli", "pkg/internal/collector", "pkg/internal/compose"}},
+	{
+		path: "pkg/cmd/waitless", modules: []string{awsSDK},
+		ours: []string{"pkg/aws/call/catalogue", "pkg/internal/cli", "pkg/internal/collector", "pkg/internal/compose"},
+	},
 	{path: "pkg/cmd/try", ours: []string{"pkg/internal/cli", "pkg/internal/collector"}},
 	{path: "events"}, // the samples as files of the command
 	{

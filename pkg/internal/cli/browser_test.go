@@ -66,7 +66,8 @@ func inBrowser(t *testing.T, script string, input map[string]any) {
 	cmd := exec.CommandContext(ctx, "node", "testdata/browser/"+script)
 	cmd.Stdin = strings.NewReader(string(text))
 	cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(tools, "node_modules"), "SCREENSHOTS="+*screenshots, "NO_PROXY=*",
-		"LD_LIBRARY_PATH="+filepath.Join(tools, "unpacked/al2023/lib"), "FONTCONFIG_FILE="+filepath.Join(tools, "../../../pkg/internal/cli/testdata/browser/fonts.conf"))
+		"LD_LIBRARY_PATH="+filepath.Join(tools, "unpacked/al2023/lib"),
+		"FONTCONFIG_FILE="+filepath.Join(tools, "../../../pkg/internal/cli/testdata/browser/fonts.conf"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, out)
 	}
