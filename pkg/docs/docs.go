@@ -4,7 +4,7 @@
 //
 // The folder decisions has the decisions of the project.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package docs
 
 import (

@@ -1,4 +1,6 @@
 // Package release names the source of a binary: the version and the commit.
+//
+// This package is not an API and may change between releases.
 package release
 
 import (

@@ -4,7 +4,7 @@
 // Scheduler on AWS, a cron.Runner in one process. The name of an execution is made of the schedule
 // and the instant, so an instant that is told twice starts one execution.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package schedule
 
 import (

@@ -1,7 +1,7 @@
 // Package telemetry counts the events of executions, for operators. A stack writes its metrics as
 // log lines ([Batch]), and waitless dev serves them to Prometheus ([Totals]), with the same names.
 //
-// This package may change between releases; the names of metrics do not.
+// This package is not an API and may change between releases; the names of metrics do not.
 package telemetry
 
 // Namespace is the namespace of the metrics in CloudWatch.

@@ -4,7 +4,7 @@
 // A span has names, numbers, instants and the name of an error. It has no input, no output, no
 // cause and no token.
 //
-// This package may change between releases; the names of attributes do not.
+// This package is not an API and may change between releases; the names of attributes do not.
 package tracing
 
 import (

@@ -1,4 +1,6 @@
 // Package webhook sends notices to URLs, signed as Standard Webhooks say.
+//
+// This package is not an API and may change between releases.
 package webhook
 
 import (

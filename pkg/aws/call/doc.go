@@ -7,5 +7,5 @@
 // params and results, and blobs are in base64, whatever the protocol makes of them. Integers that
 // count time stay integers.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package call

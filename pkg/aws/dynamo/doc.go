@@ -26,5 +26,5 @@
 // waiters; an end without waiters has the expiry of the event. An expired item of a job is used
 // again: Bind extends it, and Note overwrites its end.
 //
-// This package may change between releases; stored items stay readable.
+// This package is not an API and may change between releases; stored items stay readable.
 package dynamo

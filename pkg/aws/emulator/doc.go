@@ -5,5 +5,5 @@
 // the emulator find all three.
 //
 // `make test` installs the emulator into .tools; `make unit` runs the tests that do not need an
-// emulator. This package is for tests and may change between releases.
+// emulator. This package is not an API and may change between releases.
 package emulator

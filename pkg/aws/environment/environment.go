@@ -1,8 +1,9 @@
 // Package environment reads the variables that a stack gives its functions, and from them the
 // configuration of AWS clients.
 //
-// It replaces the SDK's package config, which takes longer than the rest of a cold start. This
-// package may change between releases.
+// It replaces the SDK's package config, which takes longer than the rest of a cold start.
+//
+// This package is not an API and may change between releases.
 package environment
 
 import (

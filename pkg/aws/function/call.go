@@ -2,7 +2,8 @@
 // and names its errors, and how requests of API Gateway reach an [http.Handler]. It links no client
 // of a service.
 //
-// This package may change between releases; the input and output of the functions do not.
+// This package is not an API and may change between releases; the input and output of the functions
+// do not.
 package function
 
 import (

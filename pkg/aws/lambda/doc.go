@@ -13,5 +13,5 @@
 // response is the output. An error of the function fails the attempt under the name of the error's
 // type.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package lambda

@@ -2,7 +2,7 @@
 // from the variable that template.yaml sets for it. It is for functions that use the tables and the
 // queues; others use package environment alone.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package parts
 
 import (

@@ -9,7 +9,7 @@
 // instead, a power of two. The bucket has a rule for each power, which deletes objects of that many
 // days. An object is deleted no earlier than its value expires.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package s3
 
 import (

@@ -1,7 +1,7 @@
 // Package scheduler puts messages into an SQS queue at an instant, or again and again, with
 // schedules of EventBridge Scheduler.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package scheduler
 
 import (

@@ -1,7 +1,7 @@
 // Package schedules manages the schedules of flows on a stack: EventBridge Scheduler sends the
 // interpreter a message at each instant.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package schedules
 
 import (

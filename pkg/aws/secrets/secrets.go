@@ -1,5 +1,6 @@
-// Package secrets reads a stack's secrets from Secrets Manager. It may change
-// between releases; the form of a secret does not.
+// Package secrets reads a stack's secrets from Secrets Manager.
+//
+// This package is not an API and may change between releases; the form of a secret does not.
 package secrets
 
 import (

@@ -4,5 +4,5 @@
 // Member names may be written in any case. Instants in responses are RFC 3339 texts, unless the
 // service itself counts milliseconds.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package services

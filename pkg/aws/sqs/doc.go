@@ -25,5 +25,6 @@
 // and handles them. A message of a newer version returns to the queue. A message of an unknown kind
 // does so for at least 20 minutes, and is then discarded.
 //
-// This package may change between releases; messages under way are understood by the next one.
+// This package is not an API and may change between releases; the next release reads messages that
+// are under way.
 package sqs

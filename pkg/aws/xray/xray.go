@@ -1,7 +1,7 @@
 // Package xray sends spans to AWS X-Ray, at its endpoint for OTLP. It needs no client of the
 // service.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package xray
 
 import (

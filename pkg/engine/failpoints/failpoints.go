@@ -5,7 +5,7 @@
 // An effect is a call of a port, or the end of a message. A gap is named by the effects around it:
 // "call > commit wait". It is reported before the second effect begins.
 //
-// Only test programs use this package. It may change at any time.
+// Only test programs use this package. This package is not an API and may change between releases.
 package failpoints
 
 import (

@@ -6,4 +6,6 @@
 // quotes where needed, and reads the result again to compare it with the intended values.
 //
 // The package is pure.
+//
+// This package is not an API and may change between releases.
 package templates

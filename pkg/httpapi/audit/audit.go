@@ -1,7 +1,7 @@
 // Package audit logs a line for each write of a management API: who, what, from where, with what
 // result. A line has no payload and no whole token.
 //
-// This package may change between releases; the members of the lines only grow.
+// This package is not an API and may change between releases; the members of the lines only grow.
 package audit
 
 import (

@@ -51,5 +51,5 @@
 //   - Without a valid signature the response is 401, and the store is neither read nor changed. The
 //     log says which check failed. There is no page.
 //
-// This package may change between releases; the JSON only grows.
+// This package is not an API and may change between releases; the JSON only grows.
 package callbackurl

@@ -1,7 +1,7 @@
 // Package clientkeys reads the keys with which clients of the vendors' APIs sign their requests,
 // and says which actions each key allows. One file of keys serves all of these APIs.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package clientkeys
 
 import (

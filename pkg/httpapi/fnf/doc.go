@@ -54,5 +54,5 @@
 // While lanes of a fork run, the history may get events with smaller ids than others that are
 // there. Their ids do not change.
 //
-// This package may change between releases; the protocol is the vendor's.
+// This package is not an API and may change between releases; the protocol is the vendor's.
 package fnf

@@ -55,5 +55,5 @@
 // Unknown query parameters are rejected. An error is {"code","message"}. Messages name problems
 // that the caller can correct, not internal errors.
 //
-// This package may change between releases; the JSON only grows.
+// This package is not an API and may change between releases; the JSON only grows.
 package rest

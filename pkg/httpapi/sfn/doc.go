@@ -34,5 +34,5 @@
 // to report. A task with signed: true accepts reports, because they are signed; a task with signed:
 // NAME does not, because a client's key is not that sender's secret.
 //
-// This package may change between releases; the protocol is the vendor's.
+// This package is not an API and may change between releases; the protocol is the vendor's.
 package sfn

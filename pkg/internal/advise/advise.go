@@ -1,8 +1,6 @@
 // Package advise looks at a valid flow for what could be written better: loops that poll or never
 // pause, waits without an end, retries that may do a thing twice, and errors that no step sees. It
 // is pure: a flow in, findings out.
-//
-// This package may change between releases.
 package advise
 
 import (

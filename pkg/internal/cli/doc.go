@@ -1,6 +1,5 @@
 // Package cli is the command line of Waitless. [Command] is the whole program, so that tests start
 // the same program as users.
 //
-// This package may change between releases; the commands, their exit codes and the schemas of their
-// JSON are promises.
+// The commands, their exit codes and the schemas of their JSON are promises; the package is not.
 package cli

@@ -4,8 +4,6 @@
 // SVG. Steps that follow one another stand below one another. The branches of a choice, of a
 // parallel and of a catch stand side by side. A goto runs beside the steps of its series: on the
 // left to an earlier step, on the right to a later one. So no line crosses a box.
-//
-// This package may change between releases.
 package diagram
 
 import "github.com/waitless/waitless/pkg/flow"

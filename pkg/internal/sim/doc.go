@@ -19,6 +19,4 @@
 //
 // What has to hold of every run, whatever went wrong, are the invariants; a
 // [Violation] names one.
-//
-// This package may change between releases.
 package sim

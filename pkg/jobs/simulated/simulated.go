@@ -6,7 +6,7 @@
 // Lambda functions and the built-in functions of a local run call the same code. Errors are
 // [*jobs.RequestError].
 //
-// This package may change between releases; the JSON of its functions does not.
+// This package is not an API and may change between releases; the JSON of its functions does not.
 package simulated
 
 import (

@@ -1,6 +1,6 @@
 // Package cron manages schedules with cron expressions, and fires them in one process.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package cron
 
 import (

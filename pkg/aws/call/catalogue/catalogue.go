@@ -9,7 +9,7 @@
 // For other operations it has the params with their types, and only the nested members that must be
 // converted: the service checks the others.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package catalogue
 
 import (

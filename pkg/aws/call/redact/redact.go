@@ -1,7 +1,7 @@
 // Package redact removes secrets from the messages of errors of AWS. It is apart from package call,
 // for functions that do not link that client.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package redact
 
 import "strings"

@@ -2,7 +2,7 @@
 // kinds of package jobs that have no end. It is apart from package services so
 // that only who sends any links the clients.
 //
-// This package may change between releases.
+// This package is not an API and may change between releases.
 package messages
 
 import (

@@ -1,8 +1,6 @@
 // Package mutation builds a test, or a program for one, with mutants of the sources that it tests:
 // only the compiler sees the changed texts. A test of a package below pkg uses it to show that it
 // notices when a clause is left out.
-//
-// This package may change between releases.
 package mutation
 
 import (

@@ -18,8 +18,6 @@
 //	ask, slow, long, begun  bring an execution to a waiting token, a queued submission, a queued call,
 //	                        or a call whose runner died
 //	wantTrace               compare the effects since the last comparison: reads, writes, wakes, calls
-//
-// This package may change between releases.
 package enginetest
 
 import (

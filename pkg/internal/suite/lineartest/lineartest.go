@@ -1,6 +1,4 @@
 // Package lineartest checks that a parser takes time in proportion to the length of its text.
-//
-// This package may change between releases.
 package lineartest
 
 import (

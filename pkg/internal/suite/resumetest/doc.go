@@ -5,8 +5,6 @@
 //
 // A suite takes a constructor and runs one sub-test a case, each on an empty
 // store.
-//
-// This package may change between releases.
 package resumetest
 
 import (
