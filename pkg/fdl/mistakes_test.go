@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the answers to the flows of mistakes and the actions of the schema instead of comparing them")
 
-const mistakes = "../cli/testdata/mistakes"
+const mistakes = "../internal/cli/testdata/mistakes"
 
 // TestMistakes parses flows with one common mistake each. What it reports is also what the command
 // prints.

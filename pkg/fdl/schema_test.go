@@ -132,7 +132,7 @@ func TestSchemaAcceptsFlows(t *testing.T) {
 	t.Parallel()
 	schema := compiledSchema(t)
 	flows := map[string][]byte{}
-	for _, pattern := range []string{"../../events/*/flow.yaml", "../cli/testdata/flows/*.yaml", "../cli/testdata/advise/*.yaml"} {
+	for _, pattern := range []string{"../../events/*/flow.yaml", "../internal/cli/testdata/flows/*.yaml", "../internal/cli/testdata/advise/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no flows (%v)", pattern, err)

@@ -96,7 +96,7 @@ func checkPlace(t *testing.T, text string, p flow.Problem) {
 // seeds are flows.
 func seeds(tb testing.TB) (texts []string) {
 	tb.Helper()
-	for _, pattern := range []string{"../../../events/*/flow.yaml", "../../cli/testdata/flows/*.yaml", "../../cli/testdata/templates/*.yaml"} {
+	for _, pattern := range []string{"../../../events/*/flow.yaml", "../../internal/cli/testdata/flows/*.yaml", "../../internal/cli/testdata/templates/*.yaml"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			tb.Fatal(err)
@@ -119,7 +119,7 @@ func seeds(tb testing.TB) (texts []string) {
 // of the definition's file.
 func FuzzImport(f *testing.F) {
 	for _, name := range []string{"ros.yaml", "funcraft.yml", "s.yaml", "flows/resize.yml"} {
-		text, err := os.ReadFile("../../cli/testdata/templates/" + name)
+		text, err := os.ReadFile("../../internal/cli/testdata/templates/" + name)
 		if err != nil {
 			f.Fatal(err)
 		}

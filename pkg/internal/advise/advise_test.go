@@ -332,7 +332,7 @@ func TestFlowWithALimit(t *testing.T) {
 func flows(tb testing.TB) []string {
 	tb.Helper()
 	var all []string
-	for _, pattern := range []string{"../../../events/*/flow.yaml", "../../cli/testdata/advise/*.yaml", "../../cli/testdata/kill/*.yaml"} {
+	for _, pattern := range []string{"../../../events/*/flow.yaml", "../cli/testdata/advise/*.yaml", "../cli/testdata/kill/*.yaml"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
 			tb.Fatalf("%s: %v", pattern, err)
