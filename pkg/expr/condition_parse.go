@@ -154,25 +154,20 @@ func (p *conditionParser) primary() operand {
 		}
 		return operand{constant: value.String(text)}
 	case p.next('-'), !p.done() && p.text[p.pos] >= '0' && p.text[p.pos] <= '9':
-		return p.number()
+		text := p.takeWhile(func(r rune) bool {
+			return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+-._", r)
+		})
+		v, ok := value.Number(text)
+		if !ok {
+			p.fail(start, "%s is not a number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
+		}
+		return operand{constant: v}
 	case word == "true", word == "false":
 		p.take(word)
 		return operand{constant: value.Bool(word == "true")}
 	}
 	p.unexpected(aValue)
 	return operand{}
-}
-
-func (p *conditionParser) number() operand {
-	start := p.pos
-	text := p.takeWhile(func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("+-._", r)
-	})
-	v, ok := value.Number(text)
-	if !ok {
-		p.fail(start, "%s is not a number; numbers are decimal, like 3, -1, 0.5 or 1e6", text)
-	}
-	return operand{constant: v}
 }
 
 // The values and operators that are allowed, for messages.

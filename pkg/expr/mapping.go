@@ -11,15 +11,12 @@ import (
 // a path. Everything else is a constant, including other texts that begin with "$". Errors are of
 // type [*SyntaxError].
 func ParseSource(v value.Value) (Template, error) {
-	if v.Kind() != value.KindString || !beginsWithRoot(v.Text()) {
+	begins := func(r Root) bool { return strings.HasPrefix(v.Text(), string(r)) }
+	if v.Kind() != value.KindString || !slices.ContainsFunc(MappingRoots, begins) {
 		return Template{constant: v}, nil
 	}
 	path, err := ParsePath(v.Text(), MappingRoots...)
 	return Template{path: path}, err
-}
-
-func beginsWithRoot(text string) bool {
-	return slices.ContainsFunc(MappingRoots, func(r Root) bool { return strings.HasPrefix(text, string(r)) })
 }
 
 // Mapping gives the member Target of a new object the value of Source. Target is literal: a dot in

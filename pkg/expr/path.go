@@ -89,12 +89,20 @@ func (s *scanner) path(roots []Root) Path {
 		found = quote(string(p.root))
 	}
 	if !slices.Contains(roots, p.root) {
-		s.fail(start, "found %s where a path belongs; a path here begins with %s, like %s.key", found, rootList(roots), roots[0])
+		list := string(roots[0])
+		for _, r := range roots[1:] {
+			list += " or " + string(r)
+		}
+		s.fail(start, "found %s where a path belongs; a path here begins with %s, like %s.key", found, list, roots[0])
 	}
 	for {
 		switch {
 		case s.take("."):
-			p.segments = append(p.segments, s.key())
+			key := s.takeWhile(isKeyRune)
+			if key == "" {
+				s.fail(s.pos, `found %s where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`, s.found(s.pos))
+			}
+			p.segments = append(p.segments, segment{kind: segmentKey, key: key})
 		case s.take("["):
 			p.segments = append(p.segments, s.bracket())
 		default:
@@ -103,25 +111,8 @@ func (s *scanner) path(roots []Root) Path {
 	}
 }
 
-// rootList returns "$", or "$input or $local or $context".
-func rootList(roots []Root) string {
-	list := string(roots[0])
-	for _, r := range roots[1:] {
-		list += " or " + string(r)
-	}
-	return list
-}
-
 func isKeyRune(r rune) bool {
 	return r == '_' || r == '-' || unicode.IsLetter(r) || unicode.IsDigit(r)
-}
-
-func (s *scanner) key() segment {
-	key := s.takeWhile(isKeyRune)
-	if key == "" {
-		s.fail(s.pos, `found %s where a key belongs; a key has letters, digits, "_" and "-", others are written ["key"]`, s.found(s.pos))
-	}
-	return segment{kind: segmentKey, key: key}
 }
 
 // bracket reads the rest of a text in brackets.
@@ -133,25 +124,21 @@ func (s *scanner) bracket() segment {
 	case s.next('"'):
 		inside.key = s.quoted()
 	default:
-		inside = segment{kind: segmentIndex, index: s.index()}
+		start, found := s.pos, s.found(s.pos)
+		text := s.takeWhile(func(r rune) bool { return r >= '0' && r <= '9' })
+		if text != "" {
+			found = quote(shown(text))
+		}
+		index, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			s.fail(start, `found %s in brackets; allowed: an index from 0 to %d, "*" or a key in double quotes`, found, math.MaxInt32)
+		}
+		inside = segment{kind: segmentIndex, index: int(index)}
 	}
 	if !s.take("]") {
 		s.fail(s.pos, `found %s where "]" belongs`, s.found(s.pos))
 	}
 	return inside
-}
-
-func (s *scanner) index() int {
-	start, found := s.pos, s.found(s.pos)
-	text := s.takeWhile(func(r rune) bool { return r >= '0' && r <= '9' })
-	if text != "" {
-		found = quote(shown(text))
-	}
-	index, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		s.fail(start, `found %s in brackets; allowed: an index from 0 to %d, "*" or a key in double quotes`, found, math.MaxInt32)
-	}
-	return int(index)
 }
 
 // Root returns the root that p begins with.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -164,7 +165,7 @@ func (r *reader) read(text []byte) *node {
 	if !r.isText(text) {
 		return nil
 	}
-	root := r.readText(text)
+	root := r.readYAML(text)
 	if r.stopped {
 		return nil
 	}
@@ -185,7 +186,7 @@ func (r *reader) isText(text []byte) bool {
 	at := flow.Position{Line: 1, Column: 1}
 	for i := 0; i < len(text); {
 		c, size := utf8.DecodeRune(text[i:])
-		if c == utf8.RuneError && size == 1 || isControl(c) {
+		if c == utf8.RuneError && size == 1 || unicode.IsControl(c) && c != '\t' && c != '\n' || strings.ContainsRune("\u2028\u2029\uFFFE\uFFFF", c) {
 			r.problem(at, "the definition has the character %q; write UTF-8 text without control characters", text[i:i+size])
 			return false
 		}
@@ -196,10 +197,6 @@ func (r *reader) isText(text []byte) bool {
 		i += size
 	}
 	return true
-}
-
-func isControl(c rune) bool {
-	return c < ' ' && c != '\t' && c != '\n' || c >= 0x7F && c < 0xA0 || c == 0x2028 || c == 0x2029 || c == 0xFFFE || c == 0xFFFF
 }
 
 // within moves a position beyond the text, as something missing may have, to the end of the text.
@@ -233,7 +230,8 @@ func (r *reader) placeIn(n *node, offset int) flow.Position {
 	}
 	text := []rune(n.scalar.Text())
 	for _, c := range text[:min(offset, len(text))] {
-		if isEscape(raw, at, n.quote) {
+		// A backslash in double quotes and a quote in single ones stand for the next character.
+		if at < len(raw) && (n.quote == '"' && raw[at] == '\\' || n.quote == '\'' && raw[at] == n.quote) {
 			at++
 		}
 		if at >= len(raw) || raw[at] != c {
@@ -242,10 +240,4 @@ func (r *reader) placeIn(n *node, offset int) flow.Position {
 		at++
 	}
 	return flow.Position{Line: n.pos.Line, Column: at + 1}
-}
-
-// isEscape reports whether the character at raw[at] stands for the next one:
-// a backslash in double quotes, a quote in single ones.
-func isEscape(raw []rune, at int, quote rune) bool {
-	return at < len(raw) && (quote == '"' && raw[at] == '\\' || quote == '\'' && raw[at] == quote)
 }

@@ -13,16 +13,11 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// readText returns the root of a definition in YAML or JSON, nil for none.
-func (r *reader) readText(text []byte) *node {
+// readYAML returns the root of a definition in YAML or JSON, nil for none.
+func (r *reader) readYAML(text []byte) *node {
 	if json.Valid(text) {
 		text = escapedPair().ReplaceAllFunc(text, unescaped)
 	}
-	return r.readYAML(text)
-}
-
-// readYAML reads any document.
-func (r *reader) readYAML(text []byte) *node {
 	var documents []yaml.Node
 	if err := yaml.Load(text, &documents, yaml.WithAllDocuments()); err != nil {
 		r.yamlError(err)

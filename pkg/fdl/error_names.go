@@ -36,7 +36,7 @@ func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 		p.warn(n.pos, "error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll)
 		return
 	}
-	prefix, _, hasPrefix := strings.Cut(name, ".")
+	prefix, rest, hasPrefix := strings.Cut(name, ".")
 	if !hasPrefix || slices.Contains(errorNames, name) {
 		return
 	}
@@ -45,7 +45,11 @@ func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 	if prefix == "FnF" || prefix == "Token" {
 		meant := ""
 		if len(p.problems) < flow.MaxProblems { // comparing many names takes long
-			meant = errorMeant(name, all)
+			meant = similar.DidYouMean(name, all)
+			lacksPrefix := func(known string) bool { return rest != "" && strings.HasSuffix(known, rest) } // FnF.Timeout
+			if i := slices.IndexFunc(all, lacksPrefix); meant == "" && i >= 0 {
+				meant = fmt.Sprintf("; did you mean %q?", all[i])
+			}
 		}
 		if meant != "" || !resource.Subflow {
 			p.warn(n.pos, "error name %q is unknown%s (errors of Waitless: %s)", shortened(name), meant, strings.Join(alike, ", "))
@@ -56,17 +60,4 @@ func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 	if meant := similar.Within(typos, name, all); meant != "" {
 		p.warn(n.pos, "error name %q is unknown; did you mean %q?", name, meant)
 	}
-}
-
-// errorMeant suggests one of the errors for a name that is misspelt or lacks the first word:
-// FnF.Timeout.
-func errorMeant(name string, known []string) string {
-	if hint := similar.DidYouMean(name, known); hint != "" {
-		return hint
-	}
-	_, rest, _ := strings.Cut(name, ".")
-	if i := slices.IndexFunc(known, func(k string) bool { return rest != "" && strings.HasSuffix(k, rest) }); i >= 0 {
-		return fmt.Sprintf("; did you mean %q?", known[i])
-	}
-	return ""
 }

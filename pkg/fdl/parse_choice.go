@@ -47,54 +47,45 @@ type jump struct {
 	to     **flow.Step
 }
 
+// resolveJumps stores the targets of the gotos. It reports each goto that leads to no step of its
+// series.
 func (p *parser) resolveJumps() {
 	names := map[*flow.Series][]string{} // of the steps that a goto may lead to
 	lost := 0
 	for _, j := range p.jumps {
 		target, exists := p.names[j.target]
-		if exists && target.step.Series == j.from.Series {
+		series := j.from.Series
+		if exists && target.step.Series == series {
 			*j.to = target.step
 			continue
 		}
-		series := j.from.Series
-		if _, isKnown := names[series]; !isKnown {
-			names[series] = p.namesIn(series)
+		if names[series] == nil {
+			names[series] = []string{}
+			for _, s := range series.Steps {
+				if p.names[s.Name].step == s { // does not repeat another name
+					names[series] = append(names[series], s.Name)
+				}
+			}
 		}
 		lost++
-		p.lost(j, names[series], lost <= mostMeant)
-	}
-}
-
-// mostMeant is how many gotos get a suggestion. Comparing many names with many others takes long,
-// and a flow with more lost gotos has another mistake.
-const mostMeant = 20
-
-// namesIn returns the names of the steps of a series, without steps that repeat another name.
-func (p *parser) namesIn(series *flow.Series) (names []string) {
-	for _, s := range series.Steps {
-		if p.names[s.Name].step == s {
-			names = append(names, s.Name)
+		why := "leads to no step"
+		if exists {
+			why = fmt.Sprintf("leads to the step at %s, which is not in the list of step %q", target.at, j.from.Name)
+		} else if lost <= mostMeant {
+			why += similar.DidYouMean(j.target, names[series])
 		}
+		listed := strings.Join(names[series][:min(len(names[series]), mostListed)], ", ")
+		if more := len(names[series]) - mostListed; more > 0 {
+			listed += fmt.Sprintf(" and %d more", more)
+		}
+		p.problem(j.at, "goto %q %s (allowed: %s)", shortened(j.target), why, listed)
 	}
-	return names
 }
 
-// lost reports a goto that leads to none of the names.
-func (p *parser) lost(j jump, names []string, suggest bool) {
-	why := "leads to no step"
-	if target, exists := p.names[j.target]; exists {
-		why = fmt.Sprintf("leads to the step at %s, which is not in the list of step %q", target.at, j.from.Name)
-	} else if suggest {
-		why += similar.DidYouMean(j.target, names)
-	}
-	p.problem(j.at, "goto %q %s (allowed: %s)", shortened(j.target), why, listed(names))
-}
-
-// listed returns the first names, so that many problems with many names stay readable.
-func listed(names []string) string {
-	const most = 30
-	if more := len(names) - most; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
-	}
-	return strings.Join(names, ", ")
-}
+const (
+	// mostMeant is how many gotos get a suggestion. Comparing many names with many others takes
+	// long, and a flow with more lost gotos has another mistake.
+	mostMeant = 20
+	// mostListed keeps many problems with many names readable.
+	mostListed = 30
+)

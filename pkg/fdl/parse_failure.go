@@ -25,23 +25,19 @@ func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
 	items := f.items("catch")
 	task.Catch = make([]flow.Catch, len(items)) // gotos are filled in later
 	for i, item := range items {
-		p.catch(&task.Catch[i], item, task, step)
+		entry := p.fields(item, "entry")
+		if entry == nil {
+			continue
+		}
+		if entry.get("steps") == nil && entry.get("goto") == nil {
+			entry.missing(`an entry of catch has neither "goto" nor "steps"; write one of them, or both`)
+		}
+		task.Catch[i].Errors = entry.errorNames(task.Resource)
+		task.Catch[i].Steps = p.steps(entry, step)
+		p.jump(entry, step, &task.Catch[i].Goto)
 	}
 	DataOf(step).Errors = f.mappings("errorMappings")
 	if n := f.get("errorMappings"); n != nil && f.get("catch") == nil {
 		p.warn(n.pos, "errorMappings has no effect without catch; add catch, or remove errorMappings")
 	}
-}
-
-func (p *parser) catch(entry *flow.Catch, n *node, task *flow.Task, step *flow.Step) {
-	f := p.fields(n, "entry")
-	if f == nil {
-		return
-	}
-	entry.Errors = f.errorNames(task.Resource)
-	if f.get("steps") == nil && f.get("goto") == nil {
-		f.missing(`an entry of catch has neither "goto" nor "steps"; write one of them, or both`)
-	}
-	entry.Steps = p.steps(f, step)
-	p.jump(f, step, &entry.Goto)
 }

@@ -18,8 +18,8 @@ func isMessage(r flow.Resource) bool {
 
 // messageBody reports a message without a text.
 func (p *parser) messageBody(params *node, resource flow.Resource) {
-	kind, _ := jobs.Find(resource.Kind)
-	if !isMessage(resource) {
+	kind, ok := jobs.Find(resource.Kind)
+	if !ok || kind.HasEnd() {
 		return
 	}
 	named := map[string]bool{}

@@ -53,33 +53,24 @@ func (p *parser) step(n *node, series *flow.Series) *flow.Step {
 	return step
 }
 
-// stepType returns the type of the step, which decides its fields, or "" for none.
+// stepType returns the type of the step, which decides its fields, or "" for none. A misspelt field
+// "type" counts; it is reported with the other fields.
 func (p *parser) stepType(n *node) string {
 	types := stepTypes()
-	value := typeOf(n)
+	value := n.get("type")
+	for i := 0; value == nil && i < len(n.entries); i++ {
+		if similar.Closest(n.entries[i].key, []string{"type"}) != "" {
+			value = n.entries[i].value
+		}
+	}
 	if value == nil {
 		f := fields{parser: p, node: n}
 		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(types, ", "))
-	}
-	if value != nil && value.scalar.Text() == "flow" {
+	} else if value.scalar.Text() == "flow" {
 		p.problem(value.pos, `step type "flow" is unknown; a sub-flow is a task with "resourceArn: acs:fnf:::flow/NAME" (allowed: %s)`, strings.Join(types, ", "))
 		return ""
 	}
 	return p.oneOf(value, "step type", types)
-}
-
-// typeOf is the value of field "type" or of a misspelt one, which is reported
-// with the other fields.
-func typeOf(n *node) *node {
-	if value := n.get("type"); value != nil {
-		return value
-	}
-	for _, e := range n.entries {
-		if similar.Closest(e.key, []string{"type"}) != "" {
-			return e.value
-		}
-	}
-	return nil
 }
 
 // named is a step with the place of its name.

@@ -8,19 +8,6 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// extensionsOf reports values that make a task an extension; see also [fields.extension].
-func (p *parser) extensionsOf(task *flow.Task, f *fields) {
-	if n := f.get("pattern"); task.Poll != nil && n != nil {
-		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
-	}
-	if n := f.get("action"); n != nil && task.Resource.OfService() {
-		p.strict(n.pos, "action %s is an extension: FDL has no services of AWS", task.Resource.Text)
-	}
-	if n := f.get("resourceArn"); n != nil && strings.HasPrefix(task.Resource.Text, "arn:") {
-		p.strict(n.pos, "resource %s is an extension: FDL has no resources of AWS", shortened(task.Resource.Text))
-	}
-}
-
 // checkSources checks the sources of the mappings of a step, or of the flow if step is nil.
 func (p *parser) checkSources(f *fields, step *flow.Step) {
 	for _, s := range f.sources {
@@ -83,20 +70,11 @@ const (
 	executionInput = "$context.execution.input"
 )
 
-// mayBeInContext reports whether $context may have a value for the path.
-func mayBeInContext(path string) bool {
-	for _, known := range contextPaths {
-		if path == known || strings.HasPrefix(known, path+".") {
-			return true
-		}
-	}
-	return strings.HasPrefix(path, executionInput+".") || strings.HasPrefix(path, executionInput+"[")
-}
-
 // contextSource checks a path into $context. The step is nil for the flow.
 func (p *parser) contextSource(s pathSource, step *flow.Step) {
 	text := s.path
-	if !mayBeInContext(text) {
+	isKnown := slices.ContainsFunc(contextPaths, func(known string) bool { return text == known || strings.HasPrefix(known, text+".") })
+	if !isKnown && !strings.HasPrefix(text, executionInput+".") && !strings.HasPrefix(text, executionInput+"[") {
 		p.warn(s.at, "source %s is missing: $context does not have it, so the target is left out%s (allowed: %s)",
 			shortened(text), p.didYouMean(text, contextPaths), strings.Join(contextPaths, ", "))
 		return

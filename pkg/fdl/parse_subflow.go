@@ -12,16 +12,6 @@ import (
 // StartExecution is the action that starts a sub-flow.
 const StartExecution = "fnf:StartExecution"
 
-// subflowOf returns the name of the flow in the parameters, "" if the step's input names it.
-func subflowOf(params *node) string {
-	if name := params.get(flow.ParamFlowName); name != nil {
-		if text, _ := name.text(); flow.ValidName(text) {
-			return text
-		}
-	}
-	return ""
-}
-
 // subflowParams checks the parameters of a sub-flow's start and returns them with their defaults. n
 // may be nil.
 func (p *parser) subflowParams(n *node, resource flow.Resource) value.Value {
@@ -51,6 +41,7 @@ func (p *parser) subflowParams(n *node, resource flow.Resource) value.Value {
 func (p *parser) subflowParam(e entry, resource flow.Resource, allowed []string) {
 	text, isText := e.value.text()
 	isPath := isText && strings.HasPrefix(text, "$")
+	object, _ := value.ParseJSON([]byte(text))
 	switch {
 	case e.key == flow.ParamFlowName && resource.Flow != "":
 		p.problem(e.pos, `serviceParams has "FlowName", which resourceArn names; remove it, or write "action: %s" instead of resourceArn`, StartExecution)
@@ -60,16 +51,11 @@ func (p *parser) subflowParam(e entry, resource flow.Resource, allowed []string)
 		p.problem(e.pos, "field %q is unknown in serviceParams of a sub-flow%s (allowed: %s)",
 			shortened(e.key), p.didYouMean(e.key, allowed), strings.Join(allowed, ", "))
 	case isPath:
-	case e.key == flow.ParamInput && !isText && e.value.kind != nodeMapping, e.key == flow.ParamInput && isText && !isObject(text):
+	case e.key == flow.ParamInput && e.value.kind != nodeMapping && object.Kind() != value.KindObject:
 		p.unfit(e.value, flow.ParamInput, "a mapping, a path like $ or $.key, or an object as JSON text")
 	case e.key != flow.ParamInput && (!isText || !flow.ValidName(text)):
 		p.unfit(e.value, e.key, `a path like $.key, or a name: a letter or "_", then letters, digits, "_" and "-", 128 characters at most`)
 	case e.key == flow.ParamExecutionName:
 		p.warn(e.value.pos, "ExecutionName is always %q, so only one execution can start the sub-flow; map a name that differs, or remove ExecutionName", text)
 	}
-}
-
-func isObject(text string) bool {
-	v, err := value.ParseJSON([]byte(text))
-	return err == nil && v.Kind() == value.KindObject
 }

@@ -24,7 +24,13 @@ func (p *parser) task(step *flow.Step, f *fields) *flow.Task {
 		Heartbeat:  f.seconds("heartbeatSeconds", 0),
 		AtMostOnce: f.boolean("atMostOnce"),
 	}
-	task.Signed, task.Sender = p.signed(f)
+	task.Signed = read(f, "signed", false, func(v value.Value) (bool, bool) {
+		if v.Kind() == value.KindBool {
+			return v.IsTrue(), true
+		}
+		task.Sender = v.Text()
+		return true, v.Kind() == value.KindString && flow.ValidName(task.Sender) && !slices.Contains(notSenders, strings.ToLower(task.Sender))
+	})
 	p.question(task, f)
 	task.Params = p.params(f, task.Resource)
 	task.ParamPlaces = placesIn(f.get("serviceParams"))
@@ -34,11 +40,12 @@ func (p *parser) task(step *flow.Step, f *fields) *flow.Task {
 		}
 	}
 	task.Account = p.account(f, task.Resource)
-	if task.Resource.Subflow {
-		task.Resource.Flow = cmp.Or(task.Resource.Flow, subflowOf(f.get("serviceParams")))
+	if name := f.get("serviceParams").get(flow.ParamFlowName); task.Resource.Subflow && name != nil { // else the step's input names it
+		if text, _ := name.text(); flow.ValidName(text) {
+			task.Resource.Flow = cmp.Or(task.Resource.Flow, text)
+		}
 	}
-	task.Pattern = p.pattern(f, task.Resource)
-	p.otherPatterns(task, f)
+	p.pattern(task, f)
 	task.StopJob = p.stopJob(task, f)
 	if n := f.get("atMostOnce"); task.AtMostOnce && task.Resource.Subflow {
 		p.problem(n.pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
@@ -46,37 +53,20 @@ func (p *parser) task(step *flow.Step, f *fields) *flow.Task {
 	task.Poll = p.poll(task, f)
 	p.failures(task, step, f)
 	task.CallbackURL = slices.ContainsFunc(f.sources, func(s pathSource) bool { return s.path == callbackURL })
-	p.extensionsOf(task, f)
+	if n := f.get("pattern"); task.Poll != nil && n != nil {
+		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
+	}
+	if n := f.get("action"); n != nil && task.Resource.OfService() {
+		p.strict(n.pos, "action %s is an extension: FDL has no services of AWS", task.Resource.Text)
+	}
+	if n := f.get("resourceArn"); n != nil && strings.HasPrefix(task.Resource.Text, "arn:") {
+		p.strict(n.pos, "resource %s is an extension: FDL has no resources of AWS", shortened(task.Resource.Text))
+	}
 	return task
 }
 
 // notSenders are words that YAML 1.1 reads as booleans. They are not allowed as names of senders.
 var notSenders = []string{"true", "false", "yes", "no", "on", "off"}
-
-// signed reports whether a callback must be signed, and the name of the sender, if
-// the field names one.
-func (p *parser) signed(f *fields) (signed bool, sender string) {
-	signed = read(f, "signed", false, func(v value.Value) (bool, bool) {
-		if v.Kind() == value.KindBool {
-			return v.IsTrue(), true
-		}
-		sender = v.Text()
-		return true, v.Kind() == value.KindString && flow.ValidName(sender) && !slices.Contains(notSenders, strings.ToLower(sender))
-	})
-	return signed, sender
-}
-
-// otherPatterns reports fields that need another pattern, as the schema says.
-func (p *parser) otherPatterns(task *flow.Task, f *fields) {
-	for _, field := range f.keys {
-		needs := f.schemas[field].get("x-pattern").texts()
-		n := f.get(field)
-		if needs == nil || n == nil || task.Pattern == patterns[needs[0]] || field == "signed" && !task.Signed {
-			continue
-		}
-		p.problem(n.pos, "%s needs \"pattern: %s\"%s", field, needs[0], needs[1])
-	}
-}
 
 func (p *parser) resource(f *fields) flow.Resource {
 	resource, action := f.either("resourceArn", "action")
@@ -85,7 +75,13 @@ func (p *parser) resource(f *fields) flow.Resource {
 	}
 	text := f.text("resourceArn")
 	parsed, err := ParseResource(text)
-	p.placeholders(resource, parsed)
+	// The flow runs on one machine even with a placeholder, because only the function counts there.
+	for _, part := range []struct{ what, text string }{{"service", parsed.Service}, {"qualifier", parsed.Qualifier}} {
+		if found := placeholder().FindString(part.text); found != "" {
+			p.warn(resource.pos, "resource %q has the placeholder %s in place of a %s; write its name%s",
+				shortened(text), shortened(found), part.what, orGiveValue(found))
+		}
+	}
 	p.oneName(resource, parsed)
 	switch {
 	case text == "": // was reported
@@ -117,17 +113,6 @@ func (p *parser) oneName(n *node, resource flow.Resource) {
 type calledFunction struct {
 	service string
 	at      flow.Position
-}
-
-// placeholders warns of a service or a qualifier that was not filled in. The flow still runs on one
-// machine, where only the function counts.
-func (p *parser) placeholders(n *node, resource flow.Resource) {
-	for _, part := range []struct{ what, text string }{{"service", resource.Service}, {"qualifier", resource.Qualifier}} {
-		if found := placeholder().FindString(part.text); found != "" {
-			p.warn(n.pos, "resource %q has the placeholder %s in place of a %s; write its name%s",
-				shortened(resource.Text), shortened(found), part.what, orGiveValue(found))
-		}
-	}
 }
 
 // action reads an action. It corrects a misspelt action of a job after reporting it. A text in the
@@ -179,15 +164,19 @@ func (p *parser) params(f *fields, resource flow.Resource) expr.Template {
 	}
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
 		params, _ = value.ParseJSON(named) // is an object
-		if n != nil {
-			p.paramsOnce(n, params, kind)
+		for i := 0; n != nil && i < len(n.entries); i++ {
+			e := n.entries[i]
+			// Services ignore the case of names, so it would be unclear which one counts.
+			if slices.ContainsFunc(params.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, e.key) }) {
+				p.problem(e.pos, "serviceParams has %q, which resourceArn names; write it in one of them: without it here, or \"action: %s:%s\" instead of resourceArn",
+					e.key, kind.Service, kind.StartOp)
+			}
 		}
 	}
 	if n != nil {
-		params = value.Merge(params, n.value())
-	}
-	if n != nil && params.TooDeep() {
-		p.tooDeep(n, "serviceParams", params)
+		if params = value.Merge(params, n.value()); params.TooDeep() {
+			p.tooDeep(n, "serviceParams", params)
+		}
 	}
 	template, _ := expr.ParseTemplate(params) // a mistake in it was reported
 	return template
@@ -239,35 +228,37 @@ func (p *parser) stopJob(task *flow.Task, f *fields) bool {
 
 var accountForm = compiled(`^[0-9]{12}$`)
 
-// paramsOnce reports parameters that both the resource and the service parameters name. Services
-// ignore the case of names, so it would be unclear which one counts.
-func (p *parser) paramsOnce(n *node, named value.Value, kind jobs.Kind) {
-	for _, e := range n.entries {
-		if slices.ContainsFunc(named.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, e.key) }) {
-			p.problem(e.pos, "serviceParams has %q, which resourceArn names; write it in one of them: without it here, or \"action: %s:%s\" instead of resourceArn",
-				e.key, kind.Service, kind.StartOp)
-		}
-	}
-}
-
 // paramPaths reports the broken paths in service parameters.
 func (p *parser) paramPaths(n *node) {
 	for _, inside := range n.inside() {
 		p.paramPaths(inside)
 	}
 	if _, err := expr.ParseTemplate(n.scalar); err != nil {
-		p.syntaxProblem(n, err, paramMeant(n.scalar.Text()))
+		text := n.scalar.Text()
+		meant := selfMeant(text)
+		if meant == "" && text[1:] != "" && !strings.ContainsRune(".[", rune(text[1])) {
+			meant = "; map other texts that begin with \"$\" with inputMappings"
+		}
+		p.syntaxProblem(n, err, meant)
 	}
 }
 
-// paramMeant suggests how to write a service parameter that begins with "$" and is not a path from
-// the step's input.
-func paramMeant(text string) string {
-	meant := selfMeant(text)
-	if meant == "" && text[1:] != "" && !strings.ContainsRune(".[", rune(text[1])) {
-		meant = "; map other texts that begin with \"$\" with inputMappings"
+// pattern reads the pattern of a task, and reports fields that need another one, as the schema
+// says.
+func (p *parser) pattern(task *flow.Task, f *fields) {
+	pattern := f.oneOf("pattern", "pattern")
+	what, allowed := patternsOf(task.Resource)
+	if pattern != "" && task.Resource.Text != "" && !slices.Contains(allowed, pattern) {
+		p.problem(f.get("pattern").pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
 	}
-	return meant
+	task.Pattern = patterns[pattern]
+	for _, field := range f.keys {
+		needs := f.schemas[field].get("x-pattern").texts()
+		n := f.get(field)
+		if needs != nil && n != nil && task.Pattern != patterns[needs[0]] && (field != "signed" || task.Signed) {
+			p.problem(n.pos, "%s needs \"pattern: %s\"%s", field, needs[0], needs[1])
+		}
+	}
 }
 
 // patterns by their names.
@@ -289,13 +280,4 @@ func patternsOf(resource flow.Resource) (what string, allowed []string) {
 		return "an operation, whose response is its end", []string{"requestResponse"}
 	}
 	return "a function", []string{"requestResponse", "sync", "waitForCallback", "waitForCondition"}
-}
-
-func (p *parser) pattern(f *fields, resource flow.Resource) flow.Pattern {
-	pattern := f.oneOf("pattern", "pattern")
-	what, allowed := patternsOf(resource)
-	if pattern != "" && resource.Text != "" && !slices.Contains(allowed, pattern) {
-		p.problem(f.get("pattern").pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
-	}
-	return patterns[pattern]
 }

@@ -34,40 +34,29 @@ func placesIn(n *node) func() func(path []string) flow.Position {
 		return nil
 	}
 	return func() func(path []string) flow.Position {
-		known := places{}
-		return func(path []string) flow.Position { return known.of(n, path) }
-	}
-}
-
-// places has the entries of mappings by their keys.
-type places map[*node]map[string]entry
-
-// entries returns the entries of n by key. It goes through a mapping once: each of its many members
-// may have a mistake.
-func (p places) entries(n *node) map[string]entry {
-	if _, isKnown := p[n]; !isKnown {
-		p[n] = map[string]entry{}
-		for _, e := range n.entries {
-			p[n][e.key] = e
-		}
-	}
-	return p[n]
-}
-
-func (p places) of(n *node, path []string) flow.Position {
-	at := n.pos
-	for _, part := range path {
-		var next *node
-		if e, ok := p.entries(n)[part]; ok {
-			next, at = e.value, e.pos
-		}
-		if i, err := strconv.Atoi(part); err == nil && i < len(n.items) {
-			next, at = n.items[i], n.items[i].pos
-		}
-		if next == nil {
+		known := map[*node]map[string]entry{} // by key, once for each mapping: each of its many members may have a mistake
+		return func(path []string) flow.Position {
+			n, at := n, n.pos
+			for _, part := range path {
+				if known[n] == nil {
+					known[n] = map[string]entry{}
+					for _, e := range n.entries {
+						known[n][e.key] = e
+					}
+				}
+				var next *node
+				if e, ok := known[n][part]; ok {
+					next, at = e.value, e.pos
+				}
+				if i, err := strconv.Atoi(part); err == nil && i < len(n.items) {
+					next, at = n.items[i], n.items[i].pos
+				}
+				if next == nil {
+					break
+				}
+				n = next
+			}
 			return at
 		}
-		n = next
 	}
-	return at
 }

@@ -69,17 +69,23 @@ func ParseResource(text string) (flow.Resource, error) {
 	}
 	for _, compiled := range resourceForms {
 		form := compiled()
-		match := form.FindStringSubmatch(text)
+		match := form.FindStringSubmatchIndex(text)
 		if match == nil {
 			continue
 		}
-		resource := resourceFrom(text, form, match)
-		if found := placeholder().FindString(resource.Function); found != "" {
+		part := func(name string) string { return string(form.ExpandString(nil, "${"+name+"}", text, match)) }
+		name, function := part("flow"), part("function")
+		if found := placeholder().FindString(function); found != "" {
 			return flow.Resource{}, placeholderError(text, found)
 		}
-		return resource, nil
+		return flow.Resource{
+			Text: text, Service: part("service"), Qualifier: part("qualifier"), Function: function, Subflow: name != "", Flow: name,
+		}, nil
 	}
-	return flow.Resource{}, resourceError(text)
+	if found := placeholder().FindString(resourceHead().ReplaceAllString(text, "")); found != "" {
+		return flow.Resource{}, placeholderError(text, found)
+	}
+	return flow.Resource{}, fmt.Errorf("resource %q names no function, job or flow; allowed: %s", shortened(text), allowedResources())
 }
 
 func placeholderError(resource, found string) error {
@@ -93,25 +99,4 @@ func orGiveValue(placeholder string) string {
 		return ""
 	}
 	return " or give it a value (see: waitless docs templates)"
-}
-
-// resourceError returns the error for a resource that has no known form.
-func resourceError(text string) error {
-	if found := placeholder().FindString(resourceHead().ReplaceAllString(text, "")); found != "" {
-		return placeholderError(text, found)
-	}
-	return fmt.Errorf("resource %q names no function, job or flow; allowed: %s", shortened(text), allowedResources())
-}
-
-func resourceFrom(text string, form *regexp.Regexp, match []string) flow.Resource {
-	part := func(name string) string {
-		if i := form.SubexpIndex(name); i >= 0 {
-			return match[i]
-		}
-		return ""
-	}
-	name := part("flow")
-	return flow.Resource{
-		Text: text, Service: part("service"), Qualifier: part("qualifier"), Function: part("function"), Subflow: name != "", Flow: name,
-	}
 }
