@@ -152,25 +152,19 @@ func explained(err error) string {
 	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: construct errors: ")
 	text = unknownField.ReplaceAllStringFunc(text, func(found string) string {
 		parts := unknownField.FindStringSubmatch(found)
-		allowed := fieldsOf(parts[2])
+		var allowed []string
+		for _, fields := range []any{fileFields{}, caseFields{}, answerFields{}, eventFields{}, want{}} {
+			of := reflect.TypeOf(fields)
+			for i := 0; of.Name() == parts[2] && i < of.NumField(); i++ {
+				allowed = append(allowed, of.Field(i).Tag.Get("yaml"))
+			}
+		}
 		return fmt.Sprintf("field %q is unknown%s (allowed: %s)", parts[1], similar.DidYouMean(parts[1], allowed), strings.Join(allowed, ", "))
 	})
 	return wrongKind.ReplaceAllStringFunc(text, func(found string) string {
 		parts := wrongKind.FindStringSubmatch(found)
 		return fmt.Sprintf("%s is not allowed here; allowed: %s", cmp.Or(kinds[parts[1]], parts[1]), kindOf(parts[2]))
 	})
-}
-
-// fieldsOf lists the fields of a part of a file.
-func fieldsOf(part string) (names []string) {
-	for _, fields := range []any{fileFields{}, caseFields{}, answerFields{}, eventFields{}, want{}} {
-		if of := reflect.TypeOf(fields); of.Name() == part {
-			for i := range of.NumField() {
-				names = append(names, of.Field(i).Tag.Get("yaml"))
-			}
-		}
-	}
-	return names
 }
 
 // kindOf returns the YAML name of a type of Go.
@@ -201,7 +195,13 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 		}
 		c.SubflowFiles[name] = filepath.Join(string(files), subflow)
 	}
-	c.Name = flowName(c.FlowFile)
+	// Without a name in its definition, a flow has the name of its file, or for flow.yaml the
+	// name of the folder.
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(c.FlowFile), filepath.Ext(c.FlowFile)), ".flow")
+	if folder, err := filepath.Abs(filepath.Dir(c.FlowFile)); name == "flow" && err == nil {
+		name = filepath.Base(folder)
+	}
+	c.Name = fdl.AsName(name)
 	if fields.Now != "" {
 		if c.Now, err = time.Parse(time.RFC3339Nano, fields.Now); err != nil {
 			return c, fmt.Errorf("now is %q; allowed: an instant like 2026-01-31T10:00:00Z", fields.Now)
@@ -268,18 +268,6 @@ func (s *seconds) UnmarshalYAML(node *yaml.Node) error {
 }
 
 func (s seconds) duration() time.Duration { return time.Duration(float64(s) * float64(time.Second)) }
-
-// flowName returns the name of a flow without a name in its definition: the name of its file, or
-// for flow.yaml the name of the folder.
-func flowName(path string) string {
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), ".flow")
-	if name == "flow" {
-		if folder, err := filepath.Abs(filepath.Dir(path)); err == nil {
-			name = filepath.Base(folder)
-		}
-	}
-	return fdl.AsName(name)
-}
 
 func (c *Case) addFunctions(all map[string]any) error {
 	c.Functions = map[string]Function{}
@@ -449,7 +437,11 @@ func (w want) inputsDiffer(step string, r Result) (all []string) {
 	calls := slices.DeleteFunc(slices.Clone(r.Calls), func(call Call) bool { return call.Step != step })
 	for i, input := range w.Inputs[step] {
 		if i == len(calls) {
-			return append(all, fmt.Sprintf("inputs of %s: want %d, and the step was called %s", step, len(w.Inputs[step]), times(i)))
+			times := fmt.Sprint(i, " times")
+			if i == 1 {
+				times = "once"
+			}
+			return append(all, fmt.Sprintf("inputs of %s: want %d, and the step was called %s", step, len(w.Inputs[step]), times))
 		}
 		want, err := inputOf(input)
 		if err != nil {
@@ -461,14 +453,6 @@ func (w want) inputsDiffer(step string, r Result) (all []string) {
 		}
 	}
 	return all
-}
-
-// times returns "once" for 1, "3 times" for 3.
-func times(n int) string {
-	if n == 1 {
-		return "once"
-	}
-	return fmt.Sprint(n, " times")
 }
 
 // partDiffers compares the value at a place with the wanted value. Wanted objects may lack members.

@@ -155,7 +155,12 @@ func (t Test) Run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, t.placed(err)
 	}
-	ref, err := r.put(ctx)
+	for name, text := range r.Subflows {
+		if _, err := r.system.Client.PutFlow(ctx, name, text); err != nil {
+			return Result{}, err
+		}
+	}
+	ref, err := r.system.Client.PutFlow(ctx, r.name(), r.Flow)
 	if err != nil {
 		return Result{}, err
 	}
@@ -308,7 +313,14 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	actions := map[string]string{}
 	for _, action := range r.Actions {
 		if _, ok := jobs.ForAction(action); !ok {
-			return nil, r.wrongAction(action)
+			var names []string
+			for _, kind := range r.Kinds.Kinds() {
+				if kind.StartOp != "" {
+					names = append(names, kind.Action())
+				}
+			}
+			return nil, fmt.Errorf("actions: %q starts no job and sends no message%s; the stand-in for an operation is one of functions",
+				action, similar.DidYouMean(action, names))
 		}
 		actions[action] = "simulated"
 	}
@@ -327,7 +339,13 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 			}
 		}
 	}
-	if err := errors.Join(r.unused(used), missingActions(tasks.Resolve(r.flow))); err != nil {
+	err = r.unused(used)
+	for _, missing := range tasks.Resolve(r.flow) {
+		if unknown, ok := errors.AsType[*local.UnknownFunctionError](missing); ok && unknown.IsAction {
+			err = errors.Join(err, fmt.Errorf("step %s: the test does not have the action %q; write actions: [%q]", unknown.Step, unknown.Function, unknown.Function))
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, missing := range tasks.Resolve(r.all) {
@@ -338,46 +356,27 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 	return tasks, nil
 }
 
-func (r *run) wrongAction(action string) error {
-	var names []string
-	for _, kind := range r.Kinds.Kinds() {
-		if kind.StartOp != "" {
-			names = append(names, kind.Action())
-		}
-	}
-	return fmt.Errorf("actions: %q starts no job and sends no message%s; the stand-in for an operation is one of functions",
-		action, similar.DidYouMean(action, names))
-}
-
 // unused returns an error for the stand-ins that no step can call.
 func (r *run) unused(used map[string]bool) (err error) {
 	for _, name := range slices.Sorted(maps.Keys(r.Functions)) {
-		if !used[name] {
-			err = errors.Join(err, r.unusedFunction(name))
+		if used[name] {
+			continue
 		}
-	}
-	return err
-}
-
-func (r *run) unusedFunction(name string) error {
-	var names []string
-	for step, task := range r.all.Tasks() {
-		ofTask := append([]string{step.Name}, local.TaskNames(task.Resource)...)
-		if task.Resource.Kind != "" && slices.Contains(ofTask, name) {
-			action := local.TaskName(task.Resource)
-			return fmt.Errorf("functions: %q is or has the action %q, which no function stands for; write actions: [%q]", name, action, action)
+		var names []string
+		action := ""
+		for step, task := range r.all.Tasks() {
+			ofTask := append([]string{step.Name}, local.TaskNames(task.Resource)...)
+			if task.Resource.Kind != "" && slices.Contains(ofTask, name) {
+				action = local.TaskName(task.Resource)
+				break
+			}
+			names = append(names, ofTask...)
 		}
-		names = append(names, ofTask...)
-	}
-	return fmt.Errorf("functions: the flow has neither a function nor a step %q%s", name, similar.DidYouMean(name, names))
-}
-
-// missingActions returns an error for the actions of the flow that the test does not have.
-func missingActions(missing []error) (err error) {
-	for _, one := range missing {
-		if unknown, ok := errors.AsType[*local.UnknownFunctionError](one); ok && unknown.IsAction {
-			err = errors.Join(err, fmt.Errorf("step %s: the test does not have the action %q; write actions: [%q]", unknown.Step, unknown.Function, unknown.Function))
+		why := fmt.Errorf("functions: %q is or has the action %q, which no function stands for; write actions: [%q]", name, action, action)
+		if action == "" {
+			why = fmt.Errorf("functions: the flow has neither a function nor a step %q%s", name, similar.DidYouMean(name, names))
 		}
+		err = errors.Join(err, why)
 	}
 	return err
 }
@@ -444,15 +443,6 @@ func (r *run) Committed(id engine.ID, state machine.State, _ []machine.Event) {
 		r.executions[state.Flow.Name] = map[engine.ID]bool{}
 	}
 	r.executions[state.Flow.Name][id] = true
-}
-
-func (r *run) put(ctx context.Context) (machine.FlowRef, error) {
-	for name, text := range r.Subflows {
-		if _, err := r.system.Client.PutFlow(ctx, name, text); err != nil {
-			return machine.FlowRef{}, err
-		}
-	}
-	return r.system.Client.PutFlow(ctx, r.name(), r.Flow)
 }
 
 func (r *run) result(ctx context.Context, id engine.ID) (Result, error) {

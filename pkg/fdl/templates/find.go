@@ -59,52 +59,50 @@ func Find(text []byte, vars map[string]string) (flows []Flow) {
 	t.root = nodes[1]
 	t.isProject = child(t.root, "Resources") == nil
 	t.readValues(vars)
-	t.resources(t.root, func(name string, resource *yaml.Node) {
-		kind := t.kindOf(resource)
-		properties := first(resource, "Properties", "props")
-		def := Flow{Name: name, ID: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
-		switch file := child(properties, "DefinitionUri"); {
-		case kind == "":
-			return
-		case file != nil:
-			def.File = t.textOf(file)
-		case def.definition != nil && t.isProject && def.definition.Kind == yaml.ScalarNode:
-			def.File = t.textOf(def.definition)
-		case def.definition == nil:
-			return
+	var visit func(*yaml.Node)
+	visit = func(node *yaml.Node) {
+		for name, resource := range entries(node) {
+			if resource.Kind != yaml.MappingNode {
+				continue
+			}
+			if def, ok := t.flowOf(name, resource, vars); ok {
+				flows = append(flows, def)
+			}
+			visit(resource)
 		}
-		if own := t.textOf(first(properties, "Name", "name")); flow.ValidName(own) {
-			def.Name = own
-		}
-		if _, isGiven := vars[name+".Name"]; !isGiven {
-			t.values[name+".Name"] = def.Name
-		}
-		flows = append(flows, def)
-	})
+	}
+	visit(t.root)
 	return flows
 }
 
-// kindOf returns the type of a resource that is a flow, "" for another resource.
-func (t *template) kindOf(resource *yaml.Node) string {
-	if kind := t.textOf(child(resource, "Type")); slices.Contains(flowTypes, kind) {
-		return kind
-	}
-	component := t.textOf(first(resource, "component", "Component"))
-	isInFolder := strings.HasPrefix(component, "${") || strings.HasPrefix(component, ".") // its name is not known
-	if component == flowComponent || strings.HasSuffix(component, "/"+flowComponent) || isInFolder && t.isProject {
-		return "component " + component
-	}
-	return ""
-}
-
-// resources visits the mappings below node that may be resources, with their names.
-func (t *template) resources(node *yaml.Node, visit func(name string, resource *yaml.Node)) {
-	for name, value := range entries(node) {
-		if value.Kind == yaml.MappingNode {
-			visit(name, value)
-			t.resources(value, visit)
+// flowOf returns the flow that a resource is.
+func (t *template) flowOf(name string, resource *yaml.Node, vars map[string]string) (def Flow, ok bool) {
+	kind := t.textOf(child(resource, "Type"))
+	if !slices.Contains(flowTypes, kind) {
+		component := t.textOf(first(resource, "component", "Component"))
+		isInFolder := strings.HasPrefix(component, "${") || strings.HasPrefix(component, ".") // its name is not known
+		if component != flowComponent && !strings.HasSuffix(component, "/"+flowComponent) && (!isInFolder || !t.isProject) {
+			return def, false
 		}
+		kind = "component " + component
 	}
+	properties := first(resource, "Properties", "props")
+	def = Flow{Name: name, ID: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
+	switch file := child(properties, "DefinitionUri"); {
+	case file != nil:
+		def.File = t.textOf(file)
+	case def.definition == nil:
+		return def, false
+	case t.isProject && def.definition.Kind == yaml.ScalarNode:
+		def.File = t.textOf(def.definition)
+	}
+	if own := t.textOf(first(properties, "Name", "name")); flow.ValidName(own) {
+		def.Name = own
+	}
+	if _, isGiven := vars[name+".Name"]; !isGiven {
+		t.values[name+".Name"] = def.Name
+	}
+	return def, true
 }
 
 // readValues reads the values of the template's placeholders. The values of vars take precedence.

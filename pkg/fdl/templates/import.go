@@ -212,9 +212,14 @@ func (i *importing) hint(name string) string {
 
 // outside returns how places of a definition become places of the template that has its text.
 func (t *template) outside(node *yaml.Node, text string) func(flow.Position) flow.Position {
-	_, _, function := call(node)
-	if function != "" {
-		node = scalarIn(node)
+	if _, _, function := call(node); function != "" {
+		if !isCall(node) {
+			node = node.Content[1]
+		}
+		isScalar := func(item *yaml.Node) bool { return item.Kind == yaml.ScalarNode }
+		if i := slices.IndexFunc(node.Content, isScalar); i >= 0 {
+			node = node.Content[i]
+		}
 	}
 	begin := flow.Position{Line: node.Line, Column: node.Column}
 	if node.Style&yaml.LiteralStyle == 0 {
@@ -228,19 +233,6 @@ func (t *template) outside(node *yaml.Node, text string) func(flow.Position) flo
 		}
 		return flow.Position{Line: line, Column: at.Column + indentation(lines[line-1]) - indentation(inner[at.Line-1])}
 	}
-}
-
-// scalarIn returns the text of a call.
-func scalarIn(node *yaml.Node) *yaml.Node {
-	if !isCall(node) {
-		node = node.Content[1]
-	}
-	for _, item := range node.Content {
-		if item.Kind == yaml.ScalarNode {
-			return item
-		}
-	}
-	return node
 }
 
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }

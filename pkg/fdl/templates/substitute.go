@@ -182,7 +182,9 @@ func (s *substitution) node(i int, node *yaml.Node) {
 	next := 0
 	meant.changed = true
 	meant.text = s.pattern.ReplaceAllStringFunc(node.Value, func(string) string { next++; return edits[next-1].text })
-	meant.isText = node.Style != 0 || edits[0].end-edits[0].start != len(node.Value) || !isNumberOrBoolean(meant.text)
+	_, isNumber := value.Number(meant.text)
+	isOther := isNumber || meant.text == "true" || meant.text == "false"
+	meant.isText = node.Style != 0 || edits[0].end-edits[0].start != len(node.Value) || !isOther
 	s.edits = append(s.edits, s.quoted(node, begin, meant, edits)...)
 }
 
@@ -269,11 +271,6 @@ func isText(node *yaml.Node) bool {
 	return node.Style != 0 || !slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, node.ShortTag())
 }
 
-func isNumberOrBoolean(text string) bool {
-	_, isNumber := value.Number(text)
-	return isNumber || text == "true" || text == "false"
-}
-
 // apply makes the edits.
 func (s *substitution) apply() Filled {
 	slices.SortFunc(s.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
@@ -295,9 +292,15 @@ func (s *substitution) compare(filled Filled) {
 	nodes, readable := load(string(filled.Text))
 	other := false
 	for i, node := range s.nodes {
+		meant, isMeant := s.meant[i], false
+		if readable && len(nodes) == len(s.nodes) {
+			got := nodes[i]
+			isMeant = got.Kind == node.Kind && len(got.Content) == len(node.Content) && got.Value == meant.text && got.Anchor == node.Anchor &&
+				(!meant.changed || isText(got) == meant.isText)
+		}
 		switch {
-		case readable && len(nodes) == len(s.nodes) && isMeant(nodes[i], node, s.meant[i]):
-		case s.meant[i].changed:
+		case isMeant:
+		case meant.changed:
 			s.report(s.position(s.offset(node)), "the value of a placeholder cannot stand in this text; write the text in double quotes")
 		default:
 			other = true
@@ -309,31 +312,22 @@ func (s *substitution) compare(filled Filled) {
 	}
 }
 
-func sameKind(a, b *yaml.Node) bool { return a.Kind == b.Kind && len(a.Content) == len(b.Content) }
-
-func isMeant(got, before *yaml.Node, meant scalar) bool {
-	return sameKind(got, before) && got.Value == meant.text && got.Anchor == before.Anchor && (!meant.changed || isText(got) == meant.isText)
-}
-
 // Position returns where a place of the filled text is in the text with placeholders.
 func (f Filled) Position(at flow.Position) flow.Position {
-	if f.outer == nil {
-		return f.before(at)
-	}
-	return f.outer(f.before(at))
-}
-
-// before returns where a place was before the edits.
-func (f Filled) before(at flow.Position) flow.Position {
-	longer := 0
+	before, longer := at, 0
 	for _, e := range f.edits {
 		if e.at.Line != at.Line || at.Column < e.at.Column+longer {
 			continue
 		}
 		if at.Column < e.at.Column+longer+e.behind {
-			return e.at
+			before = e.at
+			break
 		}
 		longer += e.behind - e.before
+		before.Column = at.Column - longer
 	}
-	return flow.Position{Line: at.Line, Column: at.Column - longer}
+	if f.outer == nil {
+		return before
+	}
+	return f.outer(before)
 }

@@ -76,8 +76,8 @@ func Flow(def *flow.Flow) []Finding {
 		findings, endless[l.task] = append(findings, p.finding()), p.maxPolls == 0
 	}
 	for _, step := range def.All {
-		if l, ok := withoutPause(step); ok {
-			findings = append(findings, l.finding())
+		if f, ok := withoutPause(step); ok {
+			findings = append(findings, f)
 		}
 	}
 	for _, step := range def.All {

@@ -183,12 +183,9 @@ func (e *estimate) end(event machine.Event) {
 		}
 		e.isResultOpen = true
 	}
-	e.poll(event.At.Sub(e.since[event.Step]))
-}
-
-// poll adds a wait of a polling loop: a wait, a call and a choice for each poll.
-func (e *estimate) poll(waited time.Duration) {
+	// The wait of a polling loop has a wait, a call and a choice for each poll.
 	const transitions = 3
+	waited := event.At.Sub(e.since[event.Step])
 	polls := max(1, int((waited+pollsEvery-1)/pollsEvery))
 	e.Waited += waited
 	e.Loop.Polls += polls

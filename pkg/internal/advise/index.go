@@ -33,7 +33,17 @@ func indexedBy(step *flow.Step) (x indexed, ok bool) {
 		return x, false
 	}
 	task, _ := x.task.Kind.(*flow.Task)
-	if task.Resource.Subflow || fdl.DataOf(x.task).Input == nil || !x.counts(&choice.Branches[0]) {
+	if task.Resource.Subflow || fdl.DataOf(x.task).Input == nil {
+		return x, false
+	}
+	// The choice must compare an index that begins at 0 with the length of a list.
+	left, operator, right, isComparison := conditionOf(&choice.Branches[0]).ComparedPaths()
+	goesOn := []string{"<", "!="}
+	if &choice.Branches[0] != x.back[0] {
+		goesOn = []string{">=", "=="}
+	}
+	isCounted := slices.Contains(goesOn, operator) && x.isIndex(left) || slices.Contains(goesOn, mirrored[operator]) && x.isIndex(right)
+	if !isComparison || !isCounted {
 		return x, false
 	}
 	// no turn may read the result of an earlier one, apart from the index
@@ -46,16 +56,6 @@ func indexedBy(step *flow.Step) (x indexed, ok bool) {
 
 // mirrored are the operators with their sides in the other order.
 var mirrored = map[string]string{"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
-// counts reports whether the choice compares an index that begins at 0 with the length of a list.
-func (x *indexed) counts(branch *flow.Branch) bool {
-	left, operator, right, ok := conditionOf(branch).ComparedPaths()
-	goesOn := []string{"<", "!="}
-	if branch != x.back[0] {
-		goesOn = []string{">=", "=="}
-	}
-	return ok && (slices.Contains(goesOn, operator) && x.isIndex(left) || slices.Contains(goesOn, mirrored[operator]) && x.isIndex(right))
-}
 
 // isIndex reports whether a path of the choice is the index, and notes its keys and the list's.
 func (x *indexed) isIndex(path expr.Path) bool {

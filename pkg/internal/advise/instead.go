@@ -17,8 +17,11 @@ import (
 const pollPrice = "On AWS a million polls cost $1.3 to $2.3 (" + PricesOf + ")"
 
 func (p polled) finding() Finding {
-	figures := p.figures()
-	figures.MaxPolls = p.maxPolls
+	turn := p.turn()
+	interval, _ := p.interval()
+	room := machine.DefaultEvents - machine.EventsReserve - p.depth - p.before - eventsOf(turn[:p.index]...)
+	events := eventsOf(turn...)
+	figures := &Loop{Task: p.task.Name, Events: events, Polls: max(0, room)/events + 1, Seconds: interval.Seconds(), MaxPolls: p.maxPolls}
 	f := Finding{Position: p.steps[0].Position, Rule: PollingLoop, Steps: names(p.steps), Loop: figures}
 	where := ""
 	if is[*flow.Foreach](p.fork) {

@@ -157,7 +157,13 @@ func loopOf(steps []*flow.Step, i int) (l loop, ok bool) {
 
 // loopFrom returns the loop from the step at first to the choice at last.
 func loopFrom(steps []*flow.Step, first, last int) loop {
-	l := loop{choice: steps[last], steps: inTurn(steps, first, last), earlier: steps[:first], siblings: steps}
+	// The steps of a turn lead to the choice without a jump to the first one.
+	leads := map[*flow.Step]bool{steps[last]: true}
+	for i := last - 1; i >= first; i-- {
+		leads[steps[i]] = slices.ContainsFunc(successors(steps[i]), func(next *flow.Step) bool { return leads[next] && next != steps[first] })
+	}
+	l := loop{choice: steps[last], earlier: steps[:first], siblings: steps}
+	l.steps = slices.DeleteFunc(slices.Clone(steps[first:last+1]), func(s *flow.Step) bool { return !leads[s] })
 	if !l.choice.End {
 		l.after = l.choice.Next
 	}
@@ -167,15 +173,6 @@ func loopFrom(steps []*flow.Step, first, last int) loop {
 		}
 	}
 	return l
-}
-
-// inTurn returns the steps from first to last that lead to last without a jump to first.
-func inTurn(steps []*flow.Step, first, last int) []*flow.Step {
-	leads := map[*flow.Step]bool{steps[last]: true}
-	for i := last - 1; i >= first; i-- {
-		leads[steps[i]] = slices.ContainsFunc(successors(steps[i]), func(next *flow.Step) bool { return leads[next] && next != steps[first] })
-	}
-	return slices.DeleteFunc(slices.Clone(steps[first:last+1]), func(s *flow.Step) bool { return !leads[s] })
 }
 
 // successors are the steps of the same series that may come after a step.
@@ -236,30 +233,31 @@ func (l *loop) interval() (d time.Duration, ok bool) {
 	return d, true
 }
 
-// figures returns the cost of the loop.
-func (l *loop) figures() *Loop {
-	turn := l.turn()
-	interval, _ := l.interval()
-	room := machine.DefaultEvents - machine.EventsReserve - l.depth - l.before - eventsOf(turn[:l.index]...)
-	events := eventsOf(turn...)
-	return &Loop{Task: l.task.Name, Events: events, Polls: max(0, room)/events + 1, Seconds: interval.Seconds()}
-}
-
-// withoutPause returns the loop that a choice closes if it repeats at once and nothing in it can
-// end it: it has no wait and waits for nothing, and no step in it sets a value that a condition in
-// it reads.
-func withoutPause(step *flow.Step) (l loop, ok bool) {
+// withoutPause returns a finding about the loop that a choice closes if it repeats at once and
+// nothing in it can end it: it has no wait and waits for nothing, and no step in it sets a value
+// that a condition in it reads.
+func withoutPause(step *flow.Step) (f Finding, ok bool) {
 	series := step.Series.Steps
 	last := slices.Index(series, step)
 	for first := last; first >= 0 && is[*flow.Choice](step); first-- {
 		if !slices.Contains(gotos(step), series[first]) {
 			continue
 		}
-		if l = loopFrom(series, first, last); !slices.ContainsFunc(l.everyStep(), l.pausesOrEnds) {
-			return l, true
+		l := loopFrom(series, first, last)
+		if slices.ContainsFunc(l.everyStep(), l.pausesOrEnds) {
+			continue
 		}
+		first, back, events := l.steps[0].Name, l.choice.Name, eventsOf(l.steps...)
+		return Finding{
+			Position: l.steps[0].Position, Rule: LoopWithoutPause, Steps: names(l.steps),
+			Found: fmt.Sprintf("%s goes back to %s without a pause, and no step on the way changes what its conditions read: once it goes back, it does so until "+
+				"the execution fails with %s, after about %d turns", back, first, machine.ErrorEventLimit, machine.DefaultEvents/events),
+			Instead: fmt.Sprintf(`Add a wait, or a task with pattern: waitForCondition, to the way from %s back to %s; or make a step on it set what the conditions `+
+				`of %s read.`, back, first, back),
+			Saves: fmt.Sprintf("%s for each turn, and the execution", flow.Count(events, "event")),
+		}, true
 	}
-	return loop{}, false
+	return f, false
 }
 
 // everyStep returns the steps of the loop with those inside of them and on its ways back.
@@ -305,18 +303,4 @@ func (l *loop) pausesOrEnds(step *flow.Step) bool {
 	case *flow.Pass, *flow.Parallel, *flow.Foreach:
 	}
 	return false
-}
-
-// finding is about a loop that never pauses.
-func (l *loop) finding() Finding {
-	first, back := l.steps[0].Name, l.choice.Name
-	events := eventsOf(l.steps...)
-	return Finding{
-		Position: l.steps[0].Position, Rule: LoopWithoutPause, Steps: names(l.steps),
-		Found: fmt.Sprintf("%s goes back to %s without a pause, and no step on the way changes what its conditions read: once it goes back, it does so until "+
-			"the execution fails with %s, after about %d turns", back, first, machine.ErrorEventLimit, machine.DefaultEvents/events),
-		Instead: fmt.Sprintf(`Add a wait, or a task with pattern: waitForCondition, to the way from %s back to %s; or make a step on it set what the conditions `+
-			`of %s read.`, back, first, back),
-		Saves: fmt.Sprintf("%s for each turn, and the execution", flow.Count(events, "event")),
-	}
 }

@@ -117,7 +117,12 @@ func (p *polled) counts(term expr.Condition, b *flow.Branch, back bool) bool {
 func (l *loop) startOf(path expr.Path) (start int, local string, ok bool) {
 	source, ok := localOf(l.choice, path)
 	local, rest, isKey := source.Cut()
-	if !ok || !isKey || rest.String() != string(expr.RootLocal) || !l.feeds(source) {
+	input := fdl.DataOf(l.task).Input
+	isRead := input == nil || slices.ContainsFunc(input, func(m expr.Mapping) bool {
+		path, isPath := m.Source.Path()
+		return isPath && path.String() == source.String()
+	})
+	if !ok || !isKey || rest.String() != string(expr.RootLocal) || !isRead {
 		return 0, "", false
 	}
 	v, ok := l.setBefore(local)
@@ -133,14 +138,6 @@ func (l *loop) setBefore(local string) (v value.Value, ok bool) {
 		}
 	}
 	return v, false
-}
-
-// feeds reports whether the task reads a value that it may have returned in the turn before.
-func (l *loop) feeds(local expr.Path) bool {
-	return fdl.DataOf(l.task).Input == nil || slices.ContainsFunc(fdl.DataOf(l.task).Input, func(m expr.Mapping) bool {
-		path, ok := m.Source.Path()
-		return ok && path.String() == local.String()
-	})
 }
 
 // localOf is where in the local value a path of a step's input leads.
@@ -183,7 +180,8 @@ func (l *loop) onResult(path expr.Path) (result expr.Path, ok bool) {
 	if source, ok := sourceOf(fdl.DataOf(l.task).Output, key); ok {
 		return source.On(expr.RootSelf).Join(rest), source.Root() == expr.RootLocal && !l.isSetAfter(key)
 	}
-	return local.On(expr.RootSelf), fdl.DataOf(l.task).Output == nil && !l.isSetElsewhere(key)
+	isSetElsewhere := slices.ContainsFunc(slices.Concat(l.siblings, l.turn()), func(step *flow.Step) bool { return step != l.task && sets(step, key) })
+	return local.On(expr.RootSelf), fdl.DataOf(l.task).Output == nil && !l.isSetAfter(key) && !isSetElsewhere
 }
 
 // isSetAfter reports whether a step between the task and the choice may set the same key.
@@ -191,12 +189,6 @@ func (l *loop) isSetAfter(key string) bool {
 	return l.index < len(l.steps) && slices.ContainsFunc(l.steps[l.index+1:], func(step *flow.Step) bool { // else the choice follows at once
 		return is[*flow.Task](step) && fdl.DataOf(step).Output == nil || sets(step, key)
 	})
-}
-
-// isSetElsewhere reports whether the key may come from another step than the task.
-func (l *loop) isSetElsewhere(key string) bool {
-	others := slices.Concat(l.siblings, l.turn())
-	return l.isSetAfter(key) || slices.ContainsFunc(others, func(step *flow.Step) bool { return step != l.task && sets(step, key) })
 }
 
 func sets(step *flow.Step, key string) bool {

@@ -44,7 +44,9 @@ var taskRules = []taskRule{
 		timesOut,
 		func(_ *flow.Step, t *flow.Task, isEndless bool) bool {
 			isAwaited := t.Pattern != flow.PatternWaitForCallback && !t.Resource.Subflow
-			return isEndless && isAwaited || t.Timeout == 0 && t.Heartbeat == 0 && handles(t, machine.ErrorTaskTimeout)
+			isHandled := slices.ContainsFunc(t.Retry, func(r flow.Retry) bool { return slices.Contains(r.Errors, machine.ErrorTaskTimeout) }) ||
+				slices.ContainsFunc(t.Catch, func(c flow.Catch) bool { return slices.Contains(c.Errors, machine.ErrorTaskTimeout) })
+			return isEndless && isAwaited || t.Timeout == 0 && t.Heartbeat == 0 && isHandled
 		},
 	},
 	{
@@ -53,7 +55,14 @@ var taskRules = []taskRule{
 			`result to a repeated call. In a foreach also map the index of the iteration, in a loop a value that differs in each turn.`,
 		"repeated work: what is mapped is the same in each retry. $context.task.idempotencyKey is new in each retry, and the same when one attempt is " +
 			"delivered twice",
-		func(step *flow.Step, t *flow.Task, _ bool) bool { return mayRepeat(step, t) && !tellsCallsApart(step) },
+		// The start of a job is idempotent as far as its service allows, a sub-flow as far as its
+		// name is, and a poll or a question changes nothing.
+		func(step *flow.Step, t *flow.Task, _ bool) bool {
+			isSafe := t.Pattern == flow.PatternWaitForCondition || t.Resource.Kind != "" || t.Resource.Subflow || asksAboutJobs(step) || t.AtMostOnce
+			return !isSafe && !tellsCallsApart(step) && slices.ContainsFunc(t.Retry, func(r flow.Retry) bool {
+				return r.MaxAttempts > 0 && slices.ContainsFunc(r.Errors, func(name string) bool { return !slices.Contains(notBegun, name) })
+			})
+		},
 	},
 	{
 		ErrorSwallowed, "a catch of every error (FnF.ALL) without errorMappings in %s: no step after it can know what went wrong, a mistake in a name included",
@@ -114,25 +123,9 @@ func isEndless(task *flow.Task) bool {
 	return false
 }
 
-// handles reports whether a retry or a catch names an error.
-func handles(task *flow.Task, name string) bool {
-	return slices.ContainsFunc(task.Retry, func(r flow.Retry) bool { return slices.Contains(r.Errors, name) }) ||
-		slices.ContainsFunc(task.Catch, func(c flow.Catch) bool { return slices.Contains(c.Errors, name) })
-}
-
 // notBegun are errors of calls that did not reach the function.
 var notBegun = []string{
 	token.ErrorExhausted, token.ErrorThrottled, token.ErrorFunctionNotFound, token.ErrorAccessDenied, token.ErrorInvalidArgument, token.ErrorUnreachable,
-}
-
-// mayRepeat reports whether a retry calls a function again that may have done its work. The start
-// of a job is idempotent as far as its service allows, a sub-flow as far as its name is, and a poll
-// or a question changes nothing.
-func mayRepeat(step *flow.Step, task *flow.Task) bool {
-	isSafe := task.Pattern == flow.PatternWaitForCondition || task.Resource.Kind != "" || task.Resource.Subflow || asksAboutJobs(step) || task.AtMostOnce
-	return !isSafe && slices.ContainsFunc(task.Retry, func(r flow.Retry) bool {
-		return r.MaxAttempts > 0 && slices.ContainsFunc(r.Errors, func(name string) bool { return !slices.Contains(notBegun, name) })
-	})
 }
 
 // keys are parts of the context by which a function tells a repeated call from a new one.

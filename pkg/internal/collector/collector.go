@@ -39,13 +39,8 @@ func afterNextRun() {
 	runtime.SetFinalizer(new([]byte), func(*[]byte) {
 		inUse := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 		metrics.Read(inUse)
-		debug.SetGCPercent(growthOf(int(inUse[0].Value.Uint64()))) //nolint:gosec // a heap is never that large
+		live := int(inUse[0].Value.Uint64()) //nolint:gosec // a heap is never that large
+		debug.SetGCPercent(100 * (max(smallGoal, 2*live-program) - live) / max(live, 1<<20))
 		afterNextRun()
 	})
-}
-
-// growthOf returns the growth to the goal, in percent of what is in use.
-func growthOf(inUse int) int {
-	goal := max(smallGoal, 2*inUse-program)
-	return 100 * (goal - inUse) / max(inUse, 1<<20)
 }

@@ -31,7 +31,16 @@ func detail(step *flow.Step) string {
 	case *flow.Task:
 		return called(kind)
 	case *flow.Wait:
-		return "wait " + pause(kind)
+		switch kind.Mode {
+		case flow.WaitDuration:
+			return "wait " + kind.Duration.String()
+		case flow.WaitTimestamp:
+			return "wait until " + kind.Timestamp.Format(time.RFC3339)
+		case flow.WaitTimestampPath:
+			return "wait until " + kind.Path.String()
+		case flow.WaitDurationPath:
+			return "wait " + kind.Path.String() + " s"
+		}
 	case *flow.Foreach:
 		return "for each of " + kind.Collection.String()
 	case *flow.Fail:
@@ -39,19 +48,6 @@ func detail(step *flow.Step) string {
 	case *flow.Pass, *flow.Choice, *flow.Parallel, *flow.Succeed:
 	}
 	return step.Kind.Type()
-}
-
-func pause(wait *flow.Wait) string {
-	switch wait.Mode {
-	case flow.WaitDuration:
-		return wait.Duration.String()
-	case flow.WaitTimestamp:
-		return "until " + wait.Timestamp.Format(time.RFC3339)
-	case flow.WaitTimestampPath:
-		return "until " + wait.Path.String()
-	case flow.WaitDurationPath:
-	}
-	return wait.Path.String() + " s"
 }
 
 // called returns the function, action or flow that a task calls, and its wait.

@@ -76,25 +76,20 @@ func lanesOf(routes []route, meets map[*flow.Step]int, spans []span) []*lane {
 	}
 	slices.SortStableFunc(lanes, func(a, b *lane) int { return cmp.Compare(a.to-a.from, b.to-b.from) })
 	for i, l := range lanes {
-		for l.column = l.beside(spans); slices.ContainsFunc(lanes[:i], l.isNear); {
+		for _, s := range spans {
+			switch {
+			case s.from > l.to || l.from > s.to:
+			case l.isBack:
+				l.column = max(l.column, s.left)
+			default:
+				l.column = max(l.column, s.right)
+			}
+		}
+		for l.column += apart; slices.ContainsFunc(lanes[:i], l.isNear); {
 			l.column++
 		}
 	}
 	return lanes
-}
-
-// beside is the first column that is clear of the steps in its rows.
-func (l *lane) beside(spans []span) (column int) {
-	for _, s := range spans {
-		switch {
-		case s.from > l.to || l.from > s.to:
-		case l.isBack:
-			column = max(column, s.left)
-		default:
-			column = max(column, s.right)
-		}
-	}
-	return column + apart
 }
 
 // isNear reports whether two lanes would touch.

@@ -177,7 +177,10 @@ func (l layout) single(step *flow.Step) block {
 
 // box is the box of a step that holds no other steps, in the middle of column 0.
 func (l layout) box(step *flow.Step) Box {
-	box := Box{Step: step, State: l.states[step.Index], Lines: []string{l.marked(step)}}
+	box := Box{Step: step, State: l.states[step.Index], Lines: []string{shortened(step.Name)}}
+	if l.states != nil {
+		box.Lines[0] = marks[box.State.Status] + " " + box.Lines[0]
+	}
 	if detail := cmp.Or(box.State.Note, detail(step)); detail != "" {
 		box.Lines = append(box.Lines, shortened(detail))
 	}
@@ -188,15 +191,6 @@ func (l layout) box(step *flow.Step) Box {
 	box.W += 1 - box.W%2 // so that it has a middle
 	box.H, box.X = len(box.Lines)+2, -(box.W / 2)
 	return box
-}
-
-// marked is the name of a step, with a mark for its status.
-func (l layout) marked(step *flow.Step) string {
-	name := shortened(step.Name)
-	if l.states == nil {
-		return name
-	}
-	return marks[l.states[step.Index].Status] + " " + name
 }
 
 // marks tell the statuses apart without color.

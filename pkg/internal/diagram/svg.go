@@ -101,9 +101,13 @@ func (b Box) svg() string {
 	case b.Step == nil:
 		class, round = "terminal", cellHeight
 	}
+	data := "" // names the step, for the script of a page
+	if b.Step != nil {
+		data = ` data-step="` + html.EscapeString(b.Step.Name) + `"`
+	}
 	var out strings.Builder
 	fmt.Fprintf(&out, `<g class="%s"%s><rect x="%d" y="%d" width="%d" height="%d" rx="%d"/>`,
-		strings.TrimSpace(class), b.data(), at.X, at.Y, end.X-at.X, end.Y-at.Y, round)
+		strings.TrimSpace(class), data, at.X, at.Y, end.X-at.X, end.Y-at.Y, round)
 	for i, text := range b.Lines {
 		x, y := (at.X+end.X)/2, at.Y+(i+1)*cellHeight+4 //nolint:mnd // the middle, and the height of a letter
 		class := "name"
@@ -117,12 +121,4 @@ func (b Box) svg() string {
 	}
 	out.WriteString("</g>\n")
 	return out.String()
-}
-
-// data names the step, for the script of a page.
-func (b Box) data() string {
-	if b.Step == nil {
-		return ""
-	}
-	return ` data-step="` + html.EscapeString(b.Step.Name) + `"`
 }

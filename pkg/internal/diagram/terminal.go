@@ -9,10 +9,20 @@ import (
 // Terminal draws a picture with characters. The function paint colors the parts of a step with a
 // status; nil colors nothing. The text ends with a new line.
 func (p Picture) Terminal(paint func(Status, string) string) string {
-	c := newCanvas(p.Width, p.Height)
+	c := make(canvas, p.Height)
+	for y := range c {
+		c[y] = make([]cell, p.Width)
+	}
 	for _, e := range p.Edges {
-		for i, to := range e.Points[1:] {
-			c.line(e.Points[i], to)
+		for i, to := range e.Points[1:] { // along a column or a row
+			from := e.Points[i]
+			dx, dy := sign(to.X-from.X), sign(to.Y-from.Y)
+			for from != to {
+				next := Point{from.X + dx, from.Y + dy}
+				c[from.Y][from.X].lines |= direction(dx, dy)
+				c[next.Y][next.X].lines |= direction(-dx, -dy)
+				from = next
+			}
 		}
 	}
 	for _, box := range p.Boxes {
@@ -52,25 +62,6 @@ type cell struct {
 }
 
 type canvas [][]cell
-
-func newCanvas(width, height int) canvas {
-	c := make(canvas, height)
-	for y := range c {
-		c[y] = make([]cell, width)
-	}
-	return c
-}
-
-// line draws a line along a column or a row.
-func (c canvas) line(from, to Point) {
-	dx, dy := sign(to.X-from.X), sign(to.Y-from.Y)
-	for from != to {
-		next := Point{from.X + dx, from.Y + dy}
-		c[from.Y][from.X].lines |= direction(dx, dy)
-		c[next.Y][next.X].lines |= direction(-dx, -dy)
-		from = next
-	}
-}
 
 func sign(n int) int {
 	switch {
