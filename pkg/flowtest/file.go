@@ -359,14 +359,22 @@ var ends = []string{
 	string(machine.StatusSucceeded), string(machine.StatusFailed), string(machine.StatusStopped), string(machine.StatusTimedOut),
 }
 
-// checkWant reports names that no flow of the test has.
-func (c Case) checkWant() error {
+// checkWant reports numbers below zero, and names that no flow of the test has.
+func (c Case) checkWant() (err error) {
 	if status := string(c.want.Status); status != "" && !slices.Contains(ends, status) {
-		return fmt.Errorf("want: status %q is unknown%s (allowed: %s)", status, similar.DidYouMean(status, ends), strings.Join(ends, ", "))
+		err = fmt.Errorf("want: status %q is unknown%s (allowed: %s)", status, similar.DidYouMean(status, ends), strings.Join(ends, ", "))
+	}
+	if elapsed := c.want.ElapsedSeconds; elapsed != nil && *elapsed < 0 {
+		err = errors.Join(err, fmt.Errorf("want: elapsedSeconds is %v; allowed: 0 or more", *elapsed))
+	}
+	for _, step := range slices.Sorted(maps.Keys(c.want.Calls)) {
+		if calls := c.want.Calls[step]; calls < 0 {
+			err = errors.Join(err, fmt.Errorf("want: calls of %s are %d; allowed: 0 or more", step, calls))
+		}
 	}
 	flow, _ := language.Parse(c.Flow)
 	if flow == nil {
-		return nil // Run reports it
+		return err // Run reports the mistakes of the flow
 	}
 	var names []string
 	for _, step := range (&run{Test: c.Test, flow: flow}).withSubflows().All {
@@ -378,10 +386,10 @@ func (c Case) checkWant() error {
 	}
 	for _, name := range wanted {
 		if !slices.Contains(names, name) {
-			return fmt.Errorf("want: the flow has no step %q%s", name, similar.DidYouMean(name, names))
+			err = errors.Join(err, fmt.Errorf("want: the flow has no step %q%s", name, similar.DidYouMean(name, names)))
 		}
 	}
-	return nil
+	return err
 }
 
 func (w want) differences(r Result) (all []string) {

@@ -502,9 +502,11 @@ func TestWantsOfWhatIsNotThere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "flow.yaml", approval)
 	for want, message := range map[string]string{
-		"calls: {Shp: 0}":  `want: the flow has no step "Shp"; did you mean "Ship"?`,
-		"waits: Aprove":    `want: the flow has no step "Aprove"; did you mean "Approve"?`,
-		"status: Succeedd": `want: status "Succeedd" is unknown; did you mean "Succeeded"? (allowed: Succeeded, Failed, Stopped, TimedOut)`,
+		"calls: {Shp: 0}":    `want: the flow has no step "Shp"; did you mean "Ship"?`,
+		"waits: Aprove":      `want: the flow has no step "Aprove"; did you mean "Approve"?`,
+		"elapsedSeconds: -1": "want: elapsedSeconds is -1; allowed: 0 or more",
+		"calls: {Shp: -2}":   "want: calls of Shp are -2; allowed: 0 or more\n" + `want: the flow has no step "Shp"; did you mean "Ship"?`,
+		"status: Succeedd":   `want: status "Succeedd" is unknown; did you mean "Succeeded"? (allowed: Succeeded, Failed, Stopped, TimedOut)`,
 	} {
 		cases, err := flowtest.ParseFile(write(t, dir, "want.test.yaml", "tests: [{functions: {ask: {output: {}}}, want: {"+want+"}}]"))
 		if err != nil {

@@ -100,11 +100,12 @@ func outcomeOf(ctx context.Context, one flowtest.Case) flowtest.Outcome {
 func testText(o flowtest.Outcome) string {
 	title := view.Printable(o.File + ": " + o.Title)
 	switch {
-	case o.Err != nil:
-		return "FAIL  " + title + "\n      " + view.Printable(o.Err.Error()) + "\n"
 	case o.Failed():
-		text := "FAIL  " + title + "\n"
-		for line := range strings.Lines(strings.Join(o.Differences, "\n") + "\n") {
+		text, why := "FAIL  "+title+"\n", strings.Join(o.Differences, "\n")
+		if o.Err != nil {
+			why = o.Err.Error()
+		}
+		for line := range strings.Lines(why + "\n") {
 			text += "      " + view.Printable(strings.TrimSuffix(line, "\n")) + "\n"
 		}
 		return text

@@ -91,6 +91,20 @@ func TestTestsRejectMisspeltNames(t *testing.T) {
 	}
 }
 
+// Each mistake of a test has a line.
+func TestTestsReportAllMistakes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeIn(t, dir, "flow.yaml", "version: v1\ntype: flow\nsteps:\n- {type: pass, name: A}\n")
+	writeIn(t, dir, "flow.test.yaml", "tests: [{want: {calls: {B: -1}, waits: C}}]\n")
+	got := do(t, "test", dir)
+	for _, line := range []string{"calls of B are -1; allowed: 0 or more", `the flow has no step "B"`, `the flow has no step "C"`} {
+		if !strings.Contains(got.stdout, "\n      want: "+line) {
+			t.Errorf("no line %q in\n%s", line, got.stdout)
+		}
+	}
+}
+
 func TestTestsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
