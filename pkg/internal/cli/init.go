@@ -35,13 +35,16 @@ func initCommand(c Command) *cobra.Command {
 	var run bool
 	cmd := helpOf("init", arguments(0, 1))
 	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", strings.TrimSuffix(view.Columns(described(events.Samples())), "\n"), 1)
-	cmd.Flags().StringVar(&sample, "sample", defaultSample, "the name of the sample")
+	cmd.Flags().StringVar(&sample, "sample", defaultSample, "the name of the sample; a DIR with the name of a sample gets that one")
 	cmd.Flags().BoolVar(&run, "run", false, "also run the sample, in memory and without its waits")
 	return c.plain(cmd, func(ctx context.Context, args []string) (view.Result, error) {
 		if run && cmd.Flags().Changed("json") {
 			return view.Result{}, view.Usage("--run and --json exclude each other", "waitless run FLOW --skip-time --json after waitless init")
 		}
 		folder := slices.Concat(args, []string{"."})[0]
+		if named := filepath.Base(folder); !cmd.Flags().Changed("sample") && slices.Contains(events.Samples(), named) {
+			sample = named
+		}
 		result, err := initProject(folder, sample)
 		if err != nil || !run {
 			return result, err

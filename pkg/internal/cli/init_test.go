@@ -133,6 +133,20 @@ func TestInitListsItsFiles(t *testing.T) {
 	}
 }
 
+func TestInitTakesTheFolderForASample(t *testing.T) {
+	t.Parallel()
+	for folder, sample := range map[string]string{"polling": "polling", "polls": "orders"} {
+		got := do(t, "init", filepath.Join(t.TempDir(), folder), "--json")
+		if !strings.Contains(got.stdout, `"sample": "`+sample+`"`) {
+			t.Errorf("%s: %+v; want sample %s", folder, got, sample)
+		}
+	}
+	got := do(t, "init", filepath.Join(t.TempDir(), "polling"), "--sample", "orders", "--json")
+	if !strings.Contains(got.stdout, `"sample": "orders"`) {
+		t.Errorf("%+v; want sample orders", got)
+	}
+}
+
 // A file that is there stays as it is, and nothing is written beside it.
 func TestInitOverwritesNothing(t *testing.T) {
 	t.Parallel()
