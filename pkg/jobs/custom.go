@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -118,8 +119,8 @@ func NewTable(declared map[string]Declaration) (Table, error) {
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		kind, mistakes := declared[name].kind(name)
 		wrong = append(wrong, mistakes...)
-		if other, ok := t.clash(kind); ok {
-			wrong = append(wrong, fmt.Sprintf("%s: %s has events of the same source and detail-type; declare one kind for both, or another detail-type", name, other))
+		if other, ok := t.customFor(kind.Source, kind.DetailType); ok {
+			wrong = append(wrong, fmt.Sprintf("%s: %s has events of the same source and detail-type; declare one kind for both, or another detail-type", name, other.Name))
 		}
 		t.custom = append(t.custom, kind)
 	}
@@ -153,8 +154,11 @@ func ParseTable(text string) (Table, error) {
 // ParseDeclaration reads the declaration of a kind, an object.
 func ParseDeclaration(name string, text []byte) (Declaration, error) {
 	var d Declaration
-	if err := decodeStrictly(text, &d); err != nil {
-		return d, invalid("%s: %v; allowed: function, event with source, detail-type, id, status, succeeded, failed, stopped", name, err)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&d); err != nil {
+		return d, invalid("%s: %s; allowed: function, event with source, detail-type, id, status, succeeded, failed, stopped",
+			name, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	return d, nil
 }
@@ -191,14 +195,20 @@ var (
 
 func (e *DeclaredEvent) mistakes() (wrong []string) {
 	words := slices.Concat(e.Succeeded, e.Failed, e.Stopped)
-	repeated := firstRepeated(words)
+	repeated := ""
+	for i, word := range words {
+		if slices.Contains(words[:i], word) {
+			repeated = cmp.Or(repeated, word)
+		}
+	}
+	_, isOurs := first(func(k Kind) bool { return slices.Contains(k.DetailTypes(), e.DetailType) })
 	for _, check := range []struct {
 		fails bool
 		what  string
 	}{
 		{!sourceForm.MatchString(e.Source), `source is not that of events; write it as the events have it, such as "com.example.render"`},
 		{e.DetailType == "" || len(e.DetailType) > 128, "detail-type is missing or longer than 128 bytes"},
-		{isDetailType(e.DetailType), fmt.Sprintf("detail-type %q is that of a kind of this release; give the events another one", e.DetailType)},
+		{isOurs, fmt.Sprintf("detail-type %q is that of a kind of this release; give the events another one", e.DetailType)},
 		{!pathForm.MatchString(e.ID), `id is not a path of the event; write where the job_id is, such as "detail.job"`},
 		{e.Status != "" && !inDetailsForm.MatchString(e.Status), `status is not a path below detail; write where the status is, such as "detail.state"`},
 		{e.Status == "" && len(words) > 0, "succeeded, failed and stopped need status, the path of the status"},
@@ -210,21 +220,6 @@ func (e *DeclaredEvent) mistakes() (wrong []string) {
 		}
 	}
 	return wrong
-}
-
-// firstRepeated returns a word that is there twice, "" for none.
-func firstRepeated(words []string) string {
-	for i, word := range words {
-		if slices.Contains(words[:i], word) {
-			return word
-		}
-	}
-	return ""
-}
-
-func isDetailType(text string) bool {
-	_, ok := first(func(k Kind) bool { return slices.Contains(k.DetailTypes(), text) })
-	return ok
 }
 
 // paths returns the places of the members of the event. If the event has no status, its detail-type
@@ -244,15 +239,13 @@ func (e *DeclaredEvent) paths() event {
 	return at
 }
 
-// clash returns the name of a kind that has the same events as another one, "" for none.
-func (t Table) clash(kind Kind) (name string, ok bool) {
-	i := slices.IndexFunc(t.custom, func(k Kind) bool {
-		return k.DetailType != "" && k.Source == kind.Source && k.DetailType == kind.DetailType
-	})
+// customFor returns the declared kind of events with the source and detail-type.
+func (t Table) customFor(source, detailType string) (kind Kind, ok bool) {
+	i := slices.IndexFunc(t.custom, func(k Kind) bool { return k.DetailType != "" && k.Source == source && k.DetailType == detailType })
 	if i < 0 {
-		return "", false
+		return Kind{}, false
 	}
-	return t.custom[i].Name, true
+	return t.custom[i], true
 }
 
 // Kinds returns all kinds, in the order of their names.
@@ -270,15 +263,4 @@ func (t Table) Find(name string) (kind Kind, ok bool) {
 		return t.custom[i], true
 	}
 	return Find(name)
-}
-
-// forEvent returns the kind of events with the source and detail-type.
-func (t Table) forEvent(source, detailType string) (kind Kind, ok bool) {
-	i := slices.IndexFunc(t.custom, func(k Kind) bool { return k.DetailType != "" && k.Source == source && k.DetailType == detailType })
-	if i >= 0 {
-		return t.custom[i], true
-	}
-	return first(func(k Kind) bool {
-		return slices.Contains(k.DetailTypes(), detailType) && (k.Source == source || !strings.HasPrefix(source, "aws."))
-	})
 }

@@ -123,17 +123,17 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 	if k.describe.job != "" {
 		job = k.describe.job.in(document)
 	}
-	word := k.describe.word(job)
+	word, isBusy := k.describe.word(job)
 	switch {
 	case word == "" && k.describe.running == "", word != "" && word == k.describe.noJob:
 		return Key{}, Sighting{}, k.notFound(id)
-	case !k.describe.hasStatus(word):
+	case k.describe.running != "" && word != k.describe.running && !slices.Contains(k.describe.finals(), word):
 		what := fmt.Sprintf("%q as status: want running, succeeded, failed, stopped or unknown", Shortened(word))
 		return Key{}, Sighting{}, k.responseError(k.DescribeOp, what)
 	}
 	key := k.makeKey(account, region, k.keyName(k.describe.key.text(job), account, region, id))
 	seen := Sighting{At: k.describe.at.time(job), Word: word, Began: firstTime(k.describe.began, job)}
-	if k.describe.isBusy(job) {
+	if isBusy {
 		seen.Before, seen.Began = seen.Began, time.Time{}
 	}
 	seen.BeginText = beginText(seen.Began)
@@ -141,23 +141,14 @@ func (k Kind) ReadDescription(account, region, id string, response []byte) (Key,
 	return key, seen, nil
 }
 
-// hasStatus reports whether a description can have the status.
-func (d *describeSpec) hasStatus(word string) bool {
-	return d.running == "" || word == d.running || slices.Contains(d.finals(), word)
-}
-
-// word returns the service's word for the status. A resource that is busy has the run before in its
-// description.
-func (d *describeSpec) word(job any) string {
-	if d.isBusy(job) {
-		return d.busy.text(job)
-	}
-	return cmp.Or(d.status.text(job), d.busy.text(job))
-}
-
-func (d *describeSpec) isBusy(job any) bool {
+// word returns the service's word for the status, and whether the job is a busy resource, which has
+// the run before in its description.
+func (d *describeSpec) word(job any) (word string, isBusy bool) {
 	state := d.busy.text(job)
-	return state != "" && state != d.idle
+	if state != "" && state != d.idle {
+		return state, true
+	}
+	return cmp.Or(d.status.text(job), state), false
 }
 
 // read fills in the meaning of the sighting's word.

@@ -75,7 +75,12 @@ func (t Table) ReadEvent(text []byte) (Key, Sighting, error) {
 	if source == "" || detailType == "" {
 		return Key{}, Sighting{}, errors.New("source and detail-type must be texts that are not empty")
 	}
-	kind, ok := t.forEvent(source, detailType)
+	kind, ok := t.customFor(source, detailType)
+	if !ok {
+		kind, ok = first(func(k Kind) bool {
+			return slices.Contains(k.DetailTypes(), detailType) && (k.Source == source || !strings.HasPrefix(source, "aws."))
+		})
+	}
 	if !ok {
 		return Key{}, Sighting{}, ErrNoEnd
 	}

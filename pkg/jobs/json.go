@@ -141,28 +141,20 @@ func (p path) time(document any) (at time.Time) {
 	case string:
 		at, _ = time.Parse(time.RFC3339, value)
 	case json.Number:
-		at = instantOf(value)
+		// Seconds with a fraction in descriptions, milliseconds in events. The former are below 10^11
+		// until the year 5138, the latter above it since 1973.
+		const fewest = 1e11
+		if ms, err := value.Int64(); err == nil && ms >= fewest {
+			at = time.UnixMilli(ms)
+		} else if seconds, err := value.Float64(); err == nil && math.Abs(seconds) < fewest {
+			at = time.UnixMilli(int64(math.Round(seconds * 1000)))
+		}
 	}
 	const lastYear = 9999
 	if at = at.UTC(); at.Year() < 0 || at.Year() > lastYear {
 		return time.Time{}
 	}
 	return at
-}
-
-// instantOf returns the instant that a number is: seconds with a fraction in descriptions,
-// milliseconds in events. The former are below 10^11 until the year 5138, the latter above it since
-// 1973.
-func instantOf(number json.Number) time.Time {
-	const fewest = 1e11
-	if ms, err := number.Int64(); err == nil && ms >= fewest {
-		return time.UnixMilli(ms)
-	}
-	seconds, err := number.Float64()
-	if err != nil || math.Abs(seconds) >= fewest {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(math.Round(seconds * 1000)))
 }
 
 // decode reads one JSON value and keeps numbers as they are written.
@@ -177,16 +169,6 @@ func decode(text []byte) (any, error) {
 		return nil, errors.New("more follows the JSON value")
 	}
 	return value, nil
-}
-
-// decodeStrictly reads an object into a struct, which has all of its members.
-func decodeStrictly(text []byte, into any) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
 }
 
 // encode writes a value that was read from JSON. It does not escape < > &, because no web page has

@@ -246,7 +246,6 @@ func (m *messageParams) readPlace(account, region, unique string) error {
 		if unique != "" {
 			setDefault(m.members, once, unique)
 		}
-		return nil
 	}
 	return nil
 }

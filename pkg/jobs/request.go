@@ -100,14 +100,19 @@ func ParseStart(input []byte) (StartRequest, error) {
 		return StartRequest{}, err
 	}
 	r := StartRequest{Kind: kind.Name, Params: json.RawMessage("{}")}
-	if kind.Name == KindSimulated && !waits(members) {
+	hasToken := given(members, "taskToken") || given(members, "callbackId") || given(members, "token")
+	// Without kind and token it has the form of the tutorial, whose function reads neither.
+	if kind.Name == KindSimulated && !(given(members, "kind") && hasToken) {
 		r.Params = input
 		return r, nil
 	}
-	for _, step := range []func(map[string]json.RawMessage) error{onlyMembers, r.readParams, r.readTexts, r.readTimeout, r.readStop, r.readAccount} {
+	for _, step := range []func(map[string]json.RawMessage) error{onlyMembers, r.readParams, r.readTexts, r.readTimeout, r.readStop} {
 		if err := step(members); err != nil {
 			return StartRequest{}, err
 		}
+	}
+	if r.Account, err = readAccount(members); err != nil {
+		return StartRequest{}, err
 	}
 	return r, r.checkWait(kind)
 }
@@ -144,7 +149,8 @@ var jobParams = sync.OnceValue(func() map[string]bool {
 	params := map[string]bool{"params": true}
 	for _, kind := range kinds {
 		for _, param := range kind.start.required {
-			if !isCommon(param) {
+			// The input of the tutorial's function may have a name of one word, too, such as Name.
+			if strings.ContainsFunc(param[1:], unicode.IsUpper) {
 				params[strings.ToLower(param)] = true
 			}
 		}
@@ -152,19 +158,9 @@ var jobParams = sync.OnceValue(func() map[string]bool {
 	return params
 })
 
-// isCommon reports whether the param has a name of one word, such as Name, which the input of the
-// tutorial's function may have, too.
-func isCommon(param string) bool { return !strings.ContainsFunc(param[1:], unicode.IsUpper) }
-
 func given(members map[string]json.RawMessage, name string) bool {
 	raw, ok := members[name]
 	return ok && !isNull(raw)
-}
-
-// waits reports whether a request for a simulated job names the kind and a token. Any other request
-// has the form of the tutorial: its function reads neither.
-func waits(members map[string]json.RawMessage) bool {
-	return given(members, "kind") && (given(members, "taskToken") || given(members, "callbackId") || given(members, "token"))
 }
 
 // ParseStatus reads a request of GetJobStatus. The error is a [*RequestError].
@@ -271,11 +267,6 @@ func (r *StartRequest) readTimeout(members map[string]json.RawMessage) error {
 	}
 	r.TimeoutSeconds = seconds
 	return nil
-}
-
-func (r *StartRequest) readAccount(members map[string]json.RawMessage) (err error) {
-	r.Account, err = readAccount(members)
-	return err
 }
 
 func readAccount(members map[string]json.RawMessage) (string, error) {

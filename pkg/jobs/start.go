@@ -163,7 +163,7 @@ func (k Kind) ReadStart(account, region string, params, response []byte) (Starte
 	if reason := k.start.refused.text(document); reason != "" {
 		return Started{}, &RequestError{Name: ErrorFailed, What: fmt.Sprintf("%s of %s started nothing: %s", k.StartOp, k.Service, reason)}
 	}
-	id := k.startedID(document)
+	id := cmp.Or(k.start.id, path("params."+k.start.nameParam)).text(document)
 	if k.start.silent != nil && k.start.silent.MatchString(id) {
 		return Started{}, invalid("%s of %s started %s, %s", k.StartOp, k.Service, id, k.start.silentMeans)
 	}
@@ -175,14 +175,6 @@ func (k Kind) ReadStart(account, region string, params, response []byte) (Starte
 	}
 	key := k.makeKey(account, region, k.keyName(k.start.key.text(document), account, region, id))
 	return Started{ID: id, Key: key, BeginText: beginText(firstTime(k.start.began, document))}, nil
-}
-
-// startedID returns the id of the job that the response names, or else the params.
-func (k Kind) startedID(response any) string {
-	if k.start.id != "" {
-		return k.start.id.text(response)
-	}
-	return path("params." + k.start.nameParam).text(response)
 }
 
 // startedBefore returns the job that the params of its start name.

@@ -67,7 +67,7 @@ func TestBusyResource(t *testing.T) {
 		`{}`:                                             "",
 	} {
 		document, err := decode([]byte(text))
-		if got := d.word(document); err != nil || got != want {
+		if got, _ := d.word(document); err != nil || got != want {
 			t.Errorf("%s: %q, %v, want %q", text, got, err, want)
 		}
 	}

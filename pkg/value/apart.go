@@ -41,21 +41,17 @@ func (e *Encoder) putApart(v Value) bool {
 	}
 	name := a.Name()
 	a.Parts = append(a.Parts, Part{name, part.out})
-	a.add(&Origin{Log: name, Expires: partExpires}, part.seen)
-	e.large = true
-	return true
-}
-
-// add records the place of each value of a part, so that later parts can refer to it.
-func (a *Apart) add(origin *Origin, seen map[*node]uint64) {
+	origin := &Origin{Log: name, Expires: partExpires}
 	if a.places == nil {
-		a.places = make(map[*node]place, len(seen))
+		a.places = make(map[*node]place, len(part.seen))
 	}
-	for n, number := range seen {
+	for n, number := range part.seen { // so that later parts can refer to the values of this one
 		if _, ok := a.places[n]; !ok {
 			a.places[n] = place{origin, uint32(number)} //nolint:gosec // less than the bytes of a part
 		}
 	}
+	e.large = true
+	return true
 }
 
 // Detached returns a complete value that stands nowhere else. An item with it has all of it, in a

@@ -189,9 +189,11 @@ func (d *Decoder) Err() error { return d.err }
 // Rest returns the number of bytes not yet read.
 func (d *Decoder) Rest() int { return len(d.in) }
 
-func (d *Decoder) damaged() {
+// damaged records damage and returns the result of all that is read from now on.
+func (d *Decoder) damaged() Value {
 	d.err = ErrDamaged
 	d.in = nil
+	return Value{}
 }
 
 // Uint reads a number from 0.
@@ -262,7 +264,12 @@ func (d *Decoder) byte() byte {
 func (d *Decoder) Value() Value {
 	tag := d.byte()
 	if tag == tagReference {
-		return d.reference()
+		number := d.Uint()
+		// A value that is not complete yet contains the reference, which is damage.
+		if number >= uint64(len(d.values)) || d.values[number].IsMissing() {
+			return d.damaged()
+		}
+		return d.values[number]
 	}
 	// The encoder numbers a value before its members. A value that turns out too small to be
 	// remembered gives its number back.
@@ -284,17 +291,6 @@ func (d *Decoder) Value() Value {
 		v.n.origin, v.n.number = d.place, uint32(place) //nolint:gosec // less than the bytes of an item
 	}
 	return v
-}
-
-// reference returns an earlier value. A value that is not complete yet contains the reference,
-// which is damage.
-func (d *Decoder) reference() Value {
-	number := d.Uint()
-	if number >= uint64(len(d.values)) || d.values[number].IsMissing() {
-		d.damaged()
-		return Value{}
-	}
-	return d.values[number]
 }
 
 func (d *Decoder) content(tag byte) Value {
@@ -323,8 +319,7 @@ func (d *Decoder) content(tag byte) Value {
 	case KindArray, KindObject:
 		return d.members(kind)
 	}
-	d.damaged()
-	return Value{}
+	return d.damaged()
 }
 
 // validText reads a text of a value, which is UTF-8.
@@ -339,8 +334,7 @@ func (d *Decoder) validText() string {
 // members rejects members that no encoder writes: missing values and keys out of order.
 func (d *Decoder) members(kind Kind) Value {
 	if d.depth++; d.depth > maxDepth {
-		d.damaged()
-		return Value{}
+		return d.damaged()
 	}
 	defer func() { d.depth-- }()
 	count := d.Count()
@@ -354,8 +348,7 @@ func (d *Decoder) members(kind Kind) Value {
 		}
 		m.Value = d.Value()
 		if m.Value.IsMissing() || kind == KindObject && i > 0 && m.Key <= members[i-1].Key {
-			d.damaged()
-			return Value{}
+			return d.damaged()
 		}
 		members = append(members, m)
 	}

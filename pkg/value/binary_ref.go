@@ -29,10 +29,12 @@ func (e *Encoder) placeOf(v Value) (place, bool) {
 	if e.whole {
 		return place{}, false
 	}
-	origin := v.n.origin
-	if origin != nil && (e.Measures || origin.isPart() ||
-		origin.Log == e.Origin.Log && origin.Seq < e.Origin.Seq || origin.isBeside(e.Origin)) {
-		return place{origin, v.n.number}, true
+	if origin := v.n.origin; origin != nil {
+		isEarlier := origin.Log == e.Origin.Log && origin.Seq < e.Origin.Seq
+		isBeside := origin.Log != e.Origin.Log && origin.Expires != 0 && origin.Expires == e.Origin.Expires
+		if e.Measures || origin.isPart() || isEarlier || isBeside {
+			return place{origin, v.n.number}, true
+		}
 	}
 	if e.Apart == nil {
 		return place{}, false
@@ -102,23 +104,17 @@ func (e *Encoder) address(v Value) (isPart bool) {
 	case isOwn:
 		e.Uint(e.Origin.Seq - origin.Seq)
 	default:
-		e.log(origin.Log)
+		if number := slices.Index(e.logs, origin.Log); number >= 0 {
+			e.Uint(uint64(number))
+		} else {
+			e.Uint(uint64(len(e.logs)))
+			e.Text(origin.Log)
+			e.logs = append(e.logs, origin.Log)
+		}
 		e.Uint(origin.Seq)
 	}
 	e.Uint(uint64(place.number))
 	return tag == tagApart
-}
-
-// log writes the number of another log or of a part, and its name the first time.
-func (e *Encoder) log(name string) {
-	number := slices.Index(e.logs, name)
-	if number >= 0 {
-		e.Uint(uint64(number))
-		return
-	}
-	e.Uint(uint64(len(e.logs)))
-	e.Text(name)
-	e.logs = append(e.logs, name)
 }
 
 // held reads a reference to an earlier item, to an item of another log, or to a part.
@@ -128,20 +124,25 @@ func (d *Decoder) held(tag byte) Value {
 	number := d.Uint()
 	known := kind == KindNumber || kind == KindString || kind == KindArray || kind == KindObject
 	if !ok || !known || size > maxSize || number > math.MaxUint32 {
-		d.damaged()
-		return Value{}
+		return d.damaged()
 	}
-	n := &node{kind: kind, held: true, size: int(size), origin: d.origin(place), number: uint32(number)}
+	origin, ok := d.origins[place] // the same for all its values
+	if !ok {
+		if d.origins == nil {
+			d.origins = make(map[Origin]*Origin)
+		}
+		origin = &place
+		d.origins[place] = origin
+	}
+	n := &node{kind: kind, held: true, size: int(size), origin: origin, number: uint32(number)}
 	inline := d.members(KindObject)
 	switch {
 	case inline.IsMissing(), !remembered(Value{n}):
-		d.damaged()
-		return Value{}
+		return d.damaged()
 	case inline.Len() == 0:
 		return Value{n}
 	case inline.n.kind != kind, inline.n.size != n.size:
-		d.damaged()
-		return Value{}
+		return d.damaged()
 	}
 	inline.n.origin, inline.n.number = n.origin, n.number
 	return inline
@@ -176,18 +177,6 @@ func (d *Decoder) log() string {
 		d.logs = append(d.logs, d.Text())
 	}
 	return d.logs[number]
-}
-
-// origin returns the origin of an item, the same for all its values.
-func (d *Decoder) origin(place Origin) *Origin {
-	if origin, ok := d.origins[place]; ok {
-		return origin
-	}
-	if d.origins == nil {
-		d.origins = make(map[Origin]*Origin)
-	}
-	d.origins[place] = &place
-	return &place
 }
 
 // Numbered returns a value that was read by its number in the item. It returns false if the item

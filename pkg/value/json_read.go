@@ -42,14 +42,12 @@ func invalidUTF8(data []byte) int {
 	if utf8.Valid(data) {
 		return -1
 	}
-	at := 0
-	for {
-		r, size := utf8.DecodeRune(data[at:])
-		if r == utf8.RuneError && size <= 1 {
+	for at, r := range string(data) {
+		if r == utf8.RuneError && !bytes.HasPrefix(data[at:], []byte("\uFFFD")) {
 			return at
 		}
-		at += size
 	}
+	return -1
 }
 
 // syntaxError returns the error for a text that is not JSON.
@@ -88,14 +86,21 @@ func (r *reader) next() byte {
 func (r *reader) value() Value {
 	switch r.next() {
 	case '{':
-		return r.object()
+		members := r.members('}')
+		slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
+		for i := range len(members) - 1 {
+			if key := members[i].Key; key == members[i+1].Key {
+				r.ambiguous(fmt.Sprintf("the key %.40q is there twice in the object that ends", key), r.at-1)
+			}
+		}
+		return ObjectFrom(members)
 	case '[':
 		return ArrayFrom(r.members(']'))
 	case '"':
 		return textValue(r.text())
 	}
 	start := r.at
-	for r.at < len(r.data) && isLiteral(r.data[r.at]) {
+	for r.at < len(r.data) && strings.IndexByte(" \t\r\n,]}", r.data[r.at]) < 0 {
 		r.at++
 	}
 	switch literal := r.data[start:r.at]; string(literal) {
@@ -106,22 +111,6 @@ func (r *reader) value() Value {
 	default:
 		return Value{&node{kind: KindNumber, text: string(literal), size: len(literal)}}
 	}
-}
-
-// isLiteral reports whether c belongs to a number, true, false or null.
-func isLiteral(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'A' && c <= 'z' && c != ']' || c == '.' || c == '-' || c == '+'
-}
-
-func (r *reader) object() Value {
-	members := r.members('}')
-	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
-	for i := range len(members) - 1 {
-		if key := members[i].Key; key == members[i+1].Key {
-			r.ambiguous(fmt.Sprintf("the key %.40q is there twice in the object that ends", key), r.at-1)
-		}
-	}
-	return ObjectFrom(members)
 }
 
 func (r *reader) ambiguous(what string, at int) {

@@ -11,10 +11,6 @@ type Origin struct {
 	Expires int64
 }
 
-func (o *Origin) isBeside(place Origin) bool {
-	return o.Log != place.Log && o.Expires != 0 && o.Expires == place.Expires
-}
-
 // Ref is a reference to a value: the log and the number of the item that has it in full, and the
 // number of the value in that item. In place of a log it may have the name of a [Part].
 type Ref struct {
@@ -37,9 +33,6 @@ func (v Value) mustBeHere() {
 	}
 }
 
-// ref returns the reference to v, which has an origin.
-func (v Value) ref() Ref { return Ref{v.n.origin.Log, v.n.origin.Seq, v.n.number} }
-
 // Lookup finds the content of references. A nil Lookup knows none.
 type Lookup struct {
 	// Known are the loaded values.
@@ -60,21 +53,18 @@ func (l *Lookup) Open(v Value) Value {
 	if l == nil {
 		v.mustBeHere()
 	}
-	if content, ok := l.Known[v.ref()]; ok {
+	ref := Ref{v.n.origin.Log, v.n.origin.Seq, v.n.number}
+	if content, ok := l.Known[ref]; ok {
 		return content
 	}
-	if !l.asked[v.ref()] {
-		l.ask(v.ref())
-	}
-	return Value{}
-}
-
-func (l *Lookup) ask(ref Ref) {
 	if l.asked == nil {
 		l.asked = map[Ref]bool{}
 	}
-	l.asked[ref] = true
-	l.Load = append(l.Load, ref)
+	if !l.asked[ref] {
+		l.asked[ref] = true
+		l.Load = append(l.Load, ref)
+	}
+	return Value{}
 }
 
 // Complete returns v with the content of everything inside. It adds unknown content to Load.
@@ -92,17 +82,13 @@ func (l *Lookup) Complete(v Value) Value {
 			members = append(members, m)
 		}
 	}
-	whole := ArrayFrom
+	from := ArrayFrom
 	if v.n.kind == KindObject {
-		whole = ObjectFrom
+		from = ObjectFrom
 	}
-	return whole(members).standingWhere(v)
-}
-
-// standingWhere makes v, which was just made, the value of the reference that it completes.
-func (v Value) standingWhere(held Value) Value {
-	if n := len(held.n.members); n > 0 && n == len(v.n.members) { // else something is missing
-		v.n.origin, v.n.number = held.n.origin, held.n.number
+	whole := from(members)
+	if n := len(v.n.members); n > 0 && n == len(members) { // else something is missing
+		whole.n.origin, whole.n.number = v.n.origin, v.n.number
 	}
-	return v
+	return whole
 }

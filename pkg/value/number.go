@@ -2,16 +2,9 @@ package value
 
 import (
 	"cmp"
-	"encoding/json"
 	"strconv"
 	"strings"
 )
-
-// isNumber reports whether text is a number in JSON's grammar.
-func isNumber(text string) bool {
-	const digits = "0123456789"
-	return text != "" && strings.IndexByte("-"+digits, text[0]) >= 0 && strings.IndexByte(digits, text[len(text)-1]) >= 0 && json.Valid([]byte(text))
-}
 
 // decimal is exactly sign * 0.digits * 10^point. Digits begin and end with a non-zero digit, so
 // equal amounts have equal parts. Zero has no digits.

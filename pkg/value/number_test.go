@@ -105,7 +105,7 @@ func FuzzCompareNumbers(f *testing.F) {
 // naive is the amount that a literal with a short exponent writes.
 func naive(literal string) *big.Rat {
 	_, exponent, _ := strings.Cut(strings.ToLower(literal), "e")
-	if !isNumber(literal) || len(strings.TrimLeft(exponent, "+-0")) > 3 {
+	if _, ok := Number(literal); !ok || len(strings.TrimLeft(exponent, "+-0")) > 3 {
 		return nil
 	}
 	r, _ := new(big.Rat).SetString(literal)

@@ -1,6 +1,7 @@
 package value
 
 import (
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -95,7 +96,8 @@ func Int(i int64) Value {
 // Number returns the number that text writes in JSON's grammar. The text is kept. It returns false
 // for other texts, for instance "0x1F", "1." or "Infinity".
 func Number(text string) (v Value, ok bool) {
-	if !isNumber(text) {
+	const digits = "0123456789" // json.Valid alone would accept space around the number, and other values
+	if text == "" || strings.IndexByte("-"+digits, text[0]) < 0 || strings.IndexByte(digits, text[len(text)-1]) < 0 || !json.Valid([]byte(text)) {
 		return Value{}, false
 	}
 	return Value{&node{kind: KindNumber, text: text, size: len(text)}}, true
@@ -128,25 +130,13 @@ func ArrayFrom(elements []Member) Value {
 // last one stays. Keys are texts as in [String]. The slice is copied.
 func Object(members ...Member) Value {
 	kept := make([]Member, 0, len(members))
-	for _, m := range members {
+	for _, m := range slices.Backward(members) { // the last of equal keys comes first and stays
 		if !m.Value.IsMissing() {
 			kept = append(kept, Member{validText(m.Key), m.Value})
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
-	return ObjectFrom(lastOfEach(kept))
-}
-
-// lastOfEach keeps the last of neighbours with equal keys, in place.
-func lastOfEach(sorted []Member) []Member {
-	kept := sorted[:0]
-	for i, m := range sorted {
-		if i+1 < len(sorted) && sorted[i+1].Key == m.Key {
-			continue
-		}
-		kept = append(kept, m)
-	}
-	return kept
+	return ObjectFrom(slices.CompactFunc(kept, func(a, b Member) bool { return a.Key == b.Key }))
 }
 
 // ObjectFrom is [Object] without a copy: it takes ownership of members, which are sorted by key,

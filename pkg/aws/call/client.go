@@ -2,6 +2,7 @@ package call
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -166,7 +167,13 @@ func (c *Client) signing(service Service, body []byte) middleware.FinalizeMiddle
 		if c.config.Credentials == nil {
 			return out, metadata, &v4.SigningError{Err: errors.New("there are no credentials")}
 		}
-		if err := c.sign(ctx, request.Request, service, hex.EncodeToString(hash[:])); err != nil {
+		credentials, err := c.config.Credentials.Retrieve(ctx)
+		if err == nil {
+			region := cmp.Or(service.Regions[partitionOf(c.config.Region).name], c.config.Region)
+			now := time.Now().Add(time.Duration(c.skew.Load()))
+			err = c.signer.SignHTTP(ctx, credentials, request.Request, hex.EncodeToString(hash[:]), service.signing(), region, now)
+		}
+		if err != nil {
 			return out, metadata, &v4.SigningError{Err: err}
 		}
 		out, metadata, err = next.HandleFinalize(ctx, in)
@@ -175,15 +182,6 @@ func (c *Client) signing(service Service, body []byte) middleware.FinalizeMiddle
 		}
 		return out, metadata, err
 	})
-}
-
-func (c *Client) sign(ctx context.Context, request *http.Request, service Service, hash string) error {
-	credentials, err := c.config.Credentials.Retrieve(ctx)
-	if err != nil {
-		return err
-	}
-	now := time.Now().Add(time.Duration(c.skew.Load()))
-	return c.signer.SignHTTP(ctx, credentials, request, hash, service.signing(), service.region(c.config.Region), now)
 }
 
 // maxResponse is the largest response in bytes. No value of a flow is larger.

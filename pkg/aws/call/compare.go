@@ -72,9 +72,11 @@ func (c *comparison) structure(s *shape, params value.Value, path []string) {
 }
 
 func (c *comparison) value(s *shape, v value.Value, path []string) {
-	token := tokenOf(v)
+	decoder := json.NewDecoder(strings.NewReader(v.JSON()))
+	decoder.UseNumber()
+	token, _ := decoder.Token() // the JSON of a value has one; a missing value is null
 	switch {
-	case s.kind == '*' || token == nil || isPath(v):
+	case s.kind == '*' || token == nil || v.Kind() == value.KindString && strings.HasPrefix(v.Text(), "$"):
 	case !fits(s.kind, token):
 		c.add(path, Mistake{Wrong: "found " + nameOf(token) + ", want " + kinds[s.kind]})
 	case s.kind == '{' || s.kind == '(':
@@ -88,28 +90,6 @@ func (c *comparison) value(s *shape, v value.Value, path []string) {
 			c.value(s.item, each.Value, append(slices.Clip(path), key))
 		}
 	}
-}
-
-func isPath(v value.Value) bool {
-	return v.Kind() == value.KindString && strings.HasPrefix(v.Text(), "$")
-}
-
-// tokenOf returns the first token of the JSON of a value.
-func tokenOf(v value.Value) any {
-	switch v.Kind() {
-	case value.KindObject:
-		return json.Delim('{')
-	case value.KindArray:
-		return json.Delim('[')
-	case value.KindBool:
-		return v.IsTrue()
-	case value.KindNumber:
-		return json.Number(v.Text())
-	case value.KindString:
-		return v.Text()
-	case value.KindMissing, value.KindNull:
-	}
-	return nil
 }
 
 // fits reports whether a value with that first token has the type of a shape.

@@ -141,11 +141,6 @@ func (s Service) URL(region string, fips, dual bool) (found string, ok bool) {
 	return "https://" + host + "." + suffix, host != NoHost
 }
 
-// region returns the region in signatures.
-func (s Service) region(region string) string {
-	return cmp.Or(s.Regions[partitionOf(region).name], region)
-}
-
 func partitionOf(region string) partition {
 	for _, p := range partitions {
 		if strings.HasPrefix(region, p.region) {

@@ -94,16 +94,9 @@ func (r *paramsReader) value(s *shape, path string) (any, error) {
 	}
 	value, ok := scalar(s.kind, token)
 	if !ok {
-		return nil, wrong("%sfound %s, want %s", prefix(path), nameOf(token), kinds[s.kind])
+		return nil, wrong("%sfound %s, want %s", strings.TrimPrefix(path+": ", ": "), nameOf(token), kinds[s.kind])
 	}
 	return value, nil
-}
-
-func prefix(path string) string {
-	if path == "" {
-		return ""
-	}
-	return path + ": "
 }
 
 // kinds are what users call them.

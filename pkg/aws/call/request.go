@@ -55,7 +55,14 @@ func messageOf(o Operation, params []byte, once string) (message, error) {
 		m.body, err = writeJSON(inBody(shapeOf(o.Input), members))
 	case Query:
 		m.header.Set("Content-Type", "application/x-www-form-urlencoded")
-		m.body, err = writeForm(o, members)
+		var body bytes.Buffer
+		encoder := query.NewEncoder(&body)
+		form := encoder.Object()
+		form.Key("Action").String(o.Name)
+		form.Key("Version").String(o.Service.Target)
+		writeStructure(form, shapeOf(o.Input), inBody(shapeOf(o.Input), members))
+		err = encoder.Encode()
+		m.body = body.Bytes()
 	case RESTJSON:
 		err = m.writeREST(o, members)
 	default:
@@ -99,18 +106,6 @@ func wire(value any) any {
 		return smithytime.FormatEpochSeconds(value)
 	}
 	return value
-}
-
-// writeForm writes members in the query protocol.
-func writeForm(o Operation, members map[string]any) ([]byte, error) {
-	var body bytes.Buffer
-	encoder := query.NewEncoder(&body)
-	form := encoder.Object()
-	form.Key("Action").String(o.Name)
-	form.Key("Version").String(o.Service.Target)
-	writeStructure(form, shapeOf(o.Input), inBody(shapeOf(o.Input), members))
-	err := encoder.Encode()
-	return body.Bytes(), err
 }
 
 func writeStructure(to *query.Object, s *shape, members map[string]any) {
@@ -267,7 +262,7 @@ func (m *message) writeBody(s *shape, members map[string]any, body any) (err err
 		m.body = blob
 		return nil
 	}
-	if body == nil && !s.lies(placePayload) && slices.ContainsFunc(s.members, func(m member) bool { return m.place == "" || m.place == placeBody }) {
+	if body == nil && s.payload() == nil && slices.ContainsFunc(s.members, func(m member) bool { return m.place == "" || m.place == placeBody }) {
 		body = inBody(s, members)
 	}
 	if body == nil {

@@ -10,7 +10,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,8 +35,10 @@ func result(o Operation, status int, header http.Header, body []byte) ([]byte, e
 	}
 	withInstants(s, members)
 	for _, m := range s.members {
-		if value := readPlaced(m, status, header); value != nil {
-			members[m.name] = value
+		if m.place == placeStatus {
+			members[m.name] = status
+		} else if text := header.Get(m.in); m.place == placeHeader && text != "" {
+			members[m.name] = parsed(m.shape.kind, text)
 		}
 	}
 	return writeJSON(members)
@@ -45,11 +46,7 @@ func result(o Operation, status int, header http.Header, body []byte) ([]byte, e
 
 // readBody reads the members in a body.
 func readBody(s *shape, header http.Header, body []byte) (map[string]any, error) {
-	var payload *member
-	if i := slices.IndexFunc(s.members, func(m member) bool { return m.place == placePayload }); i >= 0 {
-		payload = &s.members[i]
-	}
-	members := map[string]any{}
+	payload, members := s.payload(), map[string]any{}
 	switch {
 	case payload != nil && (payload.shape.kind == 'B' || payload.shape.kind == 's'):
 		members[payload.name] = readPayload(payload.shape.kind, header, body)
@@ -93,18 +90,6 @@ func decodeNumbers(body []byte) (value any, err error) {
 	decoder.UseNumber()
 	err = decoder.Decode(&value)
 	return value, err
-}
-
-// readPlaced reads a member that is not in the body, nil if it is missing.
-func readPlaced(m member, status int, header http.Header) any {
-	text := header.Get(m.in)
-	switch {
-	case m.place == placeStatus:
-		return status
-	case m.place != placeHeader || text == "":
-		return nil
-	}
-	return parsed(m.shape.kind, text)
 }
 
 // lastSecond is the last second of the year 9999, the last year of RFC 3339.
@@ -196,7 +181,16 @@ func element(decoder *xml.Decoder, s *shape) (any, error) {
 			return err
 		}))
 	case '<':
-		return entries(decoder, s)
+		pair := &shape{kind: '{', members: []member{{name: s.key, shape: &shape{kind: 's'}}, {name: s.value, shape: s.item}}}
+		members := map[string]any{}
+		return members, noEOF(children(decoder, func(xml.StartElement) error {
+			entry, err := element(decoder, pair)
+			if found, ok := entry.(map[string]any); ok && err == nil {
+				name, _ := found[s.key].(string)
+				members[name] = found[s.value]
+			}
+			return err
+		}))
 	}
 	return leaf(decoder, s.kind)
 }
@@ -206,20 +200,6 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
-}
-
-// entries reads a map.
-func entries(decoder *xml.Decoder, s *shape) (any, error) {
-	pair := &shape{kind: '{', members: []member{{name: s.key, shape: &shape{kind: 's'}}, {name: s.value, shape: s.item}}}
-	members := map[string]any{}
-	return members, noEOF(children(decoder, func(xml.StartElement) error {
-		entry, err := element(decoder, pair)
-		if found, ok := entry.(map[string]any); ok && err == nil {
-			name, _ := found[s.key].(string)
-			members[name] = found[s.value]
-		}
-		return err
-	}))
 }
 
 // leaf reads a text, and a number, a boolean or an instant of it where the text is one.

@@ -76,14 +76,14 @@ func (s *shape) find(name string) *member {
 	return found
 }
 
-// lies reports whether members have that place.
-func (s *shape) lies(place string) bool {
-	for _, m := range s.members {
-		if m.place == place {
-			return true
+// payload returns the member that is the body itself, nil for none.
+func (s *shape) payload() *member {
+	for i := range s.members {
+		if s.members[i].place == placePayload {
+			return &s.members[i]
 		}
 	}
-	return false
+	return nil
 }
 
 var shapes sync.Map // by their texts
@@ -105,12 +105,22 @@ func shapeOf(text string) *shape {
 type reader struct{ text string }
 
 func (r *reader) shape() *shape {
-	s := &shape{kind: r.next()}
+	if r.text == "" {
+		panic("call: a shape ends too early")
+	}
+	s := &shape{kind: r.text[0]}
+	r.text = r.text[1:]
 	switch s.kind {
 	case '{', '(':
 		end := map[byte]byte{'{': '}', '(': ')'}[s.kind]
 		for r.space(); !r.skip(end); r.space() {
-			s.members = append(s.members, r.member())
+			name, rest, _ := strings.Cut(r.text, ":")
+			name, place, _ := strings.Cut(name, "@")
+			m := member{name: strings.TrimRight(name, "!?"), required: strings.Contains(name, "!"), token: strings.Contains(name, "?")}
+			m.place, m.in, _ = strings.Cut(place, "=")
+			r.text = rest
+			m.shape = r.shape()
+			s.members = append(s.members, m)
 		}
 	case '[':
 		if name, rest, ok := r.named(); ok {
@@ -138,25 +148,6 @@ func (r *reader) shape() *shape {
 func (r *reader) named() (name, rest string, ok bool) {
 	name, rest, ok = strings.Cut(r.text, " ")
 	return name, rest, ok && !strings.ContainsAny(name, "<>[](){}")
-}
-
-func (r *reader) member() (m member) {
-	name, rest, _ := strings.Cut(r.text, ":")
-	name, place, _ := strings.Cut(name, "@")
-	m.place, m.in, _ = strings.Cut(place, "=")
-	m.name = strings.TrimRight(name, "!?")
-	m.required, m.token = strings.Contains(name, "!"), strings.Contains(name, "?")
-	r.text = rest
-	m.shape = r.shape()
-	return m
-}
-
-func (r *reader) next() (c byte) {
-	if r.text == "" {
-		panic("call: a shape ends too early")
-	}
-	c, r.text = r.text[0], r.text[1:]
-	return c
 }
 
 func (r *reader) space() { r.text = strings.TrimLeft(r.text, " \n\t") }
