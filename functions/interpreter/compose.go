@@ -35,8 +35,14 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	functions, closeIdle := lambda.NewClient(p.Config)
 	store, waits := p.LogTable(), p.WaitsTable()
 	keys := p.Keys()
+	wakes := p.WakesConfig()
+	wakes.Descendants, wakes.Limit = p.Queue("WAITLESS_DESCENDANT_QUEUE"), p.Duration("WAITLESS_LONGEST_DELAY", time.Second, 2, 900)
+	wakes.Schedule = &scheduler.Group{
+		Client: awsscheduler.NewFromConfig(p.Bounded), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"),
+		RoleARN: p.Text("WAITLESS_TIMER_ROLE"), DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
+	}
 	config := engine.Config{
-		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(timers(p)),
+		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(wakes),
 		Descendants: waits, Index: store, Pauses: waits,
 		TaskQueue: &sqs.Tasks{Target: p.Queue("WAITLESS_TASK_QUEUE")},
 		Caller: lambda.New(lambda.Config{
@@ -69,18 +75,6 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 		defer flush(ctx)
 		return receiver.Handle(ctx, event)
 	}, errors.Join(p.Err(), err)
-}
-
-// timers returns the configuration of wakes that are delayed messages or schedules.
-func timers(p *parts.Parts) sqs.WakesConfig {
-	config := p.WakesConfig()
-	config.Descendants = p.Queue("WAITLESS_DESCENDANT_QUEUE")
-	config.Limit = p.Duration("WAITLESS_LONGEST_DELAY", time.Second, 2, 900)
-	config.Schedule = &scheduler.Group{
-		Client: awsscheduler.NewFromConfig(p.Bounded), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_WAKE_QUEUE_ARN"),
-		RoleARN: p.Text("WAITLESS_TIMER_ROLE"), DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
-	}
-	return config
 }
 
 // interpreter advances executions with the current token keys, and starts the executions of

@@ -51,9 +51,12 @@ func compose(getenv func(string) string) (handler, error) {
 		index: store, external: waits, places: store, rearm: client.Rearm, rearmWait: rearmer.Rearm, recount: client.Recount, now: time.Now,
 		log: p.Log, metrics: p.Metrics(),
 	}
-	return func(ctx context.Context, _ json.RawMessage) (report, error) {
+	return func(ctx context.Context, _ json.RawMessage) (done report, err error) {
 		defer p.Metrics().Flush()
-		return run(ctx, dead, s)
+		done.Letters, err = dead.run(ctx)
+		var sweepErr error
+		done.Sweep, sweepErr = s.run(ctx) // also after an error
+		return done, errors.Join(err, sweepErr)
 	}, errors.Join(p.Err(), janitorErr, err)
 }
 
@@ -61,14 +64,6 @@ func compose(getenv func(string) string) (handler, error) {
 type report struct {
 	Letters handled `json:"deadLetters"`
 	Sweep   swept   `json:"sweep"`
-}
-
-// run handles the dead letters, and then sweeps also if that failed.
-func run(ctx context.Context, dead deadWakes, s sweeper) (done report, err error) {
-	done.Letters, err = dead.run(ctx)
-	var sweepErr error
-	done.Sweep, sweepErr = s.run(ctx)
-	return done, errors.Join(err, sweepErr)
 }
 
 // reserve is the time that a run keeps for the page or the letters at hand.

@@ -84,8 +84,16 @@ func (d deadWakes) handleAll(ctx context.Context, done handled) (err error) {
 			break
 		}
 		for _, letter := range letters {
-			what, handleErr := d.handle(ctx, letter)
+			what, handleErr := d.decide(ctx, letter)
 			err = errors.Join(err, handleErr)
+			attrs := []any{"kind", letter.Kind, "outcome", what, "receives", letter.Receives, "replays", letter.Replays}
+			for _, name := range slices.Sorted(maps.Keys(letter.About)) {
+				attrs = append(attrs, name, letter.About[name])
+			}
+			if handleErr != nil {
+				attrs = append(attrs, "error", handleErr.Error())
+			}
+			d.log.WarnContext(ctx, "dead letter", attrs...)
 			if seen[letter.ID] = true; what != left {
 				delete(kept, letter.ID)
 			}
@@ -95,46 +103,27 @@ func (d deadWakes) handleAll(ctx context.Context, done handled) (err error) {
 	return errors.Join(err, d.letters.Release(ctx, slices.Collect(maps.Values(kept))))
 }
 
-// handle handles and logs one letter, and returns its disposition.
-func (d deadWakes) handle(ctx context.Context, letter sqs.Letter) (what string, err error) {
-	what, err = d.decide(ctx, letter)
-	attrs := []any{"kind", letter.Kind, "outcome", what, "receives", letter.Receives, "replays", letter.Replays}
-	for _, name := range slices.Sorted(maps.Keys(letter.About)) {
-		attrs = append(attrs, name, letter.About[name])
-	}
-	if err != nil {
-		attrs = append(attrs, "error", err.Error())
-	}
-	d.log.WarnContext(ctx, "dead letter", attrs...)
-	return what, err
-}
-
+// decide handles one letter and returns its disposition. After the last replay it ends the
+// execution or branch that depends on the wake, and deletes the letter.
 func (d deadWakes) decide(ctx context.Context, letter sqs.Letter) (what string, err error) {
-	switch {
-	case letter.Wake == nil:
+	if letter.Wake == nil {
 		return left, nil
-	case letter.Replays < mostReplays:
-		what, err = replayed, d.letters.ReplayCounted(ctx, letter)
-	default:
-		what, err = d.abandonFor(ctx, letter)
+	}
+	if what = replayed; letter.Replays < mostReplays {
+		err = d.letters.ReplayCounted(ctx, letter)
+	} else {
+		cause := fmt.Errorf("a message to continue it failed %d times, and each replay too; the log of the interpreter has the cause", letter.Receives)
+		abandoned, abandonErr := d.abandon(ctx, *letter.Wake, cause)
+		if abandonErr != nil || abandoned == engine.AbandonedNot {
+			return left, abandonErr
+		}
+		if what = dropped; abandoned == engine.AbandonedExecution {
+			what = failed
+		}
+		err = d.letters.Drop(ctx, letter)
 	}
 	if err != nil {
 		return left, err
 	}
 	return what, nil
-}
-
-// abandonFor ends the execution or branch that depends on a letter's wake, and deletes the letter.
-func (d deadWakes) abandonFor(ctx context.Context, letter sqs.Letter) (what string, err error) {
-	cause := fmt.Errorf("a message to continue it failed %d times, and each replay too; the log of the interpreter has the cause", letter.Receives)
-	abandoned, err := d.abandon(ctx, *letter.Wake, cause)
-	switch {
-	case err != nil || abandoned == engine.AbandonedNot:
-		return left, err
-	case abandoned == engine.AbandonedExecution:
-		what = failed
-	default:
-		what = dropped
-	}
-	return what, d.letters.Drop(ctx, letter)
 }

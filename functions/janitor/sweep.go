@@ -52,15 +52,6 @@ type place struct {
 	Before   waits  `json:"before,omitzero"` // of the last sweep that came to its end
 }
 
-// first returns the place at which the sweep after a complete one begins.
-func (p place) first() place {
-	next := place{Before: p.Waits, Last: p.Last}
-	if p.Waits.Overdue > 0 { // otherwise no message was sent since Last
-		next.Last = p.Began
-	}
-	return next
-}
-
 // waits are open waits.
 type waits struct {
 	Open    int       `json:"open"`
@@ -94,24 +85,13 @@ func (s sweeper) run(ctx context.Context) (done swept, err error) {
 	for pages := 0; err == nil && !done.Ended && pages < mostPages && hasTime(ctx); pages++ {
 		err = s.page(ctx, &at, &done)
 	}
-	if isGone(err) {
+	if errors.Is(err, resume.ErrNoWait) || engine.CodeOf(err) == engine.CodeInvalid { // its wait has expired, or another release wrote it
 		at = place{Before: at.Before, Last: at.Last}
 	}
 	if next, _ := json.Marshal(at); string(next) != string(stored) {
 		err = errors.Join(err, s.places.SetSweepPlace(ctx, next))
 	}
-	s.report(ctx, at.Before, done)
-	return done, err
-}
-
-// isGone reports whether a place is not one any more: its wait has expired, or another release
-// wrote it.
-func isGone(err error) bool {
-	return errors.Is(err, resume.ErrNoWait) || engine.CodeOf(err) == engine.CodeInvalid
-}
-
-func (s sweeper) report(ctx context.Context, found waits, done swept) {
-	age := time.Duration(0)
+	found, age := at.Before, time.Duration(0)
 	if !found.Oldest.IsZero() {
 		age = s.now().Sub(found.Oldest)
 	}
@@ -119,6 +99,7 @@ func (s sweeper) report(ctx context.Context, found waits, done swept) {
 	s.metrics.Add(telemetry.OpenWaits, "", float64(found.Open))
 	s.metrics.Add(telemetry.OldestOpenWait, "", age.Seconds())
 	s.log.InfoContext(ctx, "sweep", "read", done.Read, "rearmed", done.Rearmed, "ended", done.Ended, "waits", found.Open, "overdue", found.Overdue)
+	return done, err
 }
 
 // page reads one page, and goes to the next place.
@@ -185,8 +166,14 @@ func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error
 			at.Waits.Overdue++
 			s.log.WarnContext(ctx, "overdue", "recipient", wait.Recipient, "seconds", int(late.Seconds()))
 		}
-		if isDue(wait.Deadline, at.Last, at.Began) {
-			err = errors.Join(err, s.rearmExternal(ctx, wait, done))
+		if !isDue(wait.Deadline, at.Last, at.Began) {
+			continue
+		}
+		// If that fails, the next sweep retries it, and this sweep continues with the other waits.
+		if _, failed := s.rearmWait(ctx, wait, false); failed == nil {
+			done.Rearmed++
+		} else if !errors.Is(failed, resume.ErrNoWait) { // it did not expire
+			err = errors.Join(err, failed)
 		}
 	}
 	if len(page) == pageSize {
@@ -194,22 +181,12 @@ func (s sweeper) externalPage(ctx context.Context, at *place, done *swept) error
 		return err
 	}
 	done.Ended = true
-	*at = at.first()
-	return err
-}
-
-// rearmExternal rearms a wait. If that fails, the next sweep retries it, and this sweep continues
-// with the other waits.
-func (s sweeper) rearmExternal(ctx context.Context, wait resume.ExternalWait, done *swept) error {
-	_, err := s.rearmWait(ctx, wait, false)
-	switch {
-	case errors.Is(err, resume.ErrNoWait): // it expired
-		return nil
-	case err != nil:
-		return err
+	next := place{Before: at.Waits, Last: at.Last}
+	if at.Waits.Overdue > 0 { // otherwise no message was sent since Last
+		next.Last = at.Began
 	}
-	done.Rearmed++
-	return nil
+	*at = next
+	return err
 }
 
 // longestPause is the longest time between two messages to an overdue execution or wait.

@@ -28,7 +28,16 @@ const together = 10 * time.Millisecond
 func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	config := p.JobsConfig(p.WaitsTable(), &services.Together{Services: services.New(p.Config).With(p.Kinds()), Pause: together})
-	config.Polls, config.Kinds = polls(p), p.Kinds()
+	// Only this function makes schedules of polls: most callbacks are answered within the longest delay
+	// of the first poll, and then need none.
+	config.Polls = &sqs.Polls{
+		Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now, Log: p.Log,
+		Schedule: &scheduler.Group{
+			Client: awsscheduler.NewFromConfig(p.Bounded), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_POLL_QUEUE_ARN"),
+			RoleARN: p.Text("WAITLESS_TIMER_ROLE"), DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
+		},
+	}
+	config.Kinds = p.Kinds()
 	config.Elsewhere = services.Elsewhere(p.Config, services.Role{
 		Accounts: p.List("WAITLESS_JOB_ACCOUNTS"), ARN: p.Optional("WAITLESS_JOB_ROLE"), ExternalID: p.Optional("WAITLESS_EXTERNAL_ID"),
 		Only: services.DescribingAndStopping,
@@ -62,17 +71,5 @@ func countStops(metrics telemetry.Sink, warn func(error)) func(error) {
 			metrics.Add(telemetry.JobStopFailures, "", 1)
 		}
 		warn(err)
-	}
-}
-
-// polls returns polls that are delayed messages or schedules. Only this function makes schedules:
-// most callbacks are answered within the longest delay of the first poll, and then need none.
-func polls(p *parts.Parts) *sqs.Polls {
-	return &sqs.Polls{
-		Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now, Log: p.Log,
-		Schedule: &scheduler.Group{
-			Client: awsscheduler.NewFromConfig(p.Bounded), Name: p.Text("WAITLESS_TIMERS"), QueueARN: p.Text("WAITLESS_POLL_QUEUE_ARN"),
-			RoleARN: p.Text("WAITLESS_TIMER_ROLE"), DeadLettersARN: p.Text("WAITLESS_DEAD_LETTERS"),
-		},
 	}
 }

@@ -39,18 +39,13 @@ func (n notifier) sendTo(ctx context.Context, target arn.ARN, notice engine.Noti
 // group.
 func isFIFO(target arn.ARN) bool { return strings.HasSuffix(target.Resource, ".fifo") }
 
-// host returns the host of a service.
-func host(target arn.ARN) string {
-	name := "https://" + target.Service + "." + target.Region + ".amazonaws.com"
-	if target.Partition == "aws-cn" {
-		name += ".cn"
-	}
-	return name
-}
-
 func (n notifier) sendToQueue(ctx context.Context, target arn.ARN, notice engine.Notice) error {
+	host := "https://sqs." + target.Region + ".amazonaws.com"
+	if target.Partition == "aws-cn" {
+		host += ".cn"
+	}
 	input := &sqs.SendMessageInput{
-		QueueUrl:    aws.String(host(target) + "/" + target.AccountID + "/" + target.Resource),
+		QueueUrl:    aws.String(host + "/" + target.AccountID + "/" + target.Resource),
 		MessageBody: &notice.Body, MessageAttributes: map[string]types.MessageAttributeValue{
 			idAttribute: {DataType: aws.String("String"), StringValue: &notice.ID},
 		},

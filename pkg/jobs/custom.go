@@ -120,7 +120,8 @@ func NewTable(declared map[string]Declaration) (Table, error) {
 		kind, mistakes := declared[name].kind(name)
 		wrong = append(wrong, mistakes...)
 		if other, ok := t.customFor(kind.Source, kind.DetailType); ok {
-			wrong = append(wrong, fmt.Sprintf("%s: %s has events of the same source and detail-type; declare one kind for both, or another detail-type", name, other.Name))
+			const format = "%s: %s has events of the same source and detail-type; declare one kind for both, or another detail-type"
+			wrong = append(wrong, fmt.Sprintf(format, name, other.Name))
 		}
 		t.custom = append(t.custom, kind)
 	}

@@ -102,7 +102,7 @@ func ParseStart(input []byte) (StartRequest, error) {
 	r := StartRequest{Kind: kind.Name, Params: json.RawMessage("{}")}
 	hasToken := given(members, "taskToken") || given(members, "callbackId") || given(members, "token")
 	// Without kind and token it has the form of the tutorial, whose function reads neither.
-	if kind.Name == KindSimulated && !(given(members, "kind") && hasToken) {
+	if kind.Name == KindSimulated && (!hasToken || !given(members, "kind")) {
 		r.Params = input
 		return r, nil
 	}

@@ -54,22 +54,18 @@ func (s *startCall) claim(ctx context.Context) (JobRecord, error) {
 	claimant := s.waiter()
 	claimant.Claims = true
 	record, err := s.bind(ctx, claimant)
-	switch {
-	case err != nil:
+	if err != nil {
 		return JobRecord{}, err
-	case s.boundBefore(record.Waiters) || len(s.releaseClosed(ctx, record.Waiters)) > 0:
+	}
+	// Another token that was bound to a job with a unique name may be closed by now.
+	boundBefore := s.kind.Once == jobs.OnceByName && slices.ContainsFunc(record.Waiters, func(w Waiter) bool {
+		return w.Handle != s.token.handle && s.kind.SameRun(s.run, w.Run)
+	})
+	if boundBefore || len(s.releaseClosed(ctx, record.Waiters)) > 0 {
 		s.warn(s.Rendezvous.Release(ctx, s.started.Key, []string{s.token.handle}))
 		return JobRecord{}, s.refusal(s.contested)
 	}
 	return s.bind(ctx, s.waiter())
-}
-
-// boundBefore reports whether another token was bound to a job with a unique name. That token may
-// be closed by now.
-func (s *startCall) boundBefore(waiters []Waiter) bool {
-	return s.kind.Once == jobs.OnceByName && slices.ContainsFunc(waiters, func(w Waiter) bool {
-		return w.Handle != s.token.handle && s.kind.SameRun(s.run, w.Run)
-	})
 }
 
 // releaseClosed releases the other waiters of a resource that are over. It returns the

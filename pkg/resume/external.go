@@ -91,18 +91,6 @@ const (
 	externalKept    = 24 * time.Hour      // how long a wait is kept after its deadline
 )
 
-// externalID returns the ID of the token that stands for theirs. It depends on the day and not on
-// the instant, so that a repeated start has the same handle. If midnight lies between, there are
-// two waits, and the recipient accepts one outcome.
-func externalID(recipient Recipient, theirs string, deadline time.Time) token.ID {
-	hash := sha256.Sum256([]byte(string(recipient) + "\x00" + theirs))
-	const day = 24 * time.Hour
-	return token.ID{
-		Execution: [12]byte(hash[:12]), Flags: token.FlagExternal,
-		Expires: deadline.Add(externalKept + day).UTC().Truncate(day),
-	}
-}
-
 // openExternal makes the token of an external wait.
 func (s *startCall) openExternal(ctx context.Context, recipient Recipient, theirs string) error {
 	if s.External == nil {
@@ -113,7 +101,11 @@ func (s *startCall) openExternal(ctx context.Context, recipient Recipient, their
 		return err
 	}
 	deadline := s.run.Since.Add(cmp.Or(time.Duration(s.request.TimeoutSeconds)*time.Second, externalDefault))
-	id := externalID(recipient, theirs, deadline)
+	hash := sha256.Sum256([]byte(string(recipient) + "\x00" + theirs))
+	// The ID depends on the day and not on the instant, so that a repeated start has the same handle.
+	// If midnight lies between, there are two waits, and the recipient accepts one outcome.
+	const day = 24 * time.Hour
+	id := token.ID{Execution: [12]byte(hash[:12]), Flags: token.FlagExternal, Expires: deadline.Add(externalKept + day).UTC().Truncate(day)}
 	s.token = Token{ID: id, tokens: s.Tokens, handle: keys.Handle(id)}
 	s.text, s.unique = keys.Sign(id), hex.EncodeToString(id.Execution[:])
 	s.wait = ExternalWait{Handle: s.token.handle, Recipient: recipient, Deadline: deadline, Expires: id.Expires}

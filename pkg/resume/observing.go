@@ -60,7 +60,11 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 	if _, err := o.config.in(key.Account); err != nil {
 		return fmt.Errorf("%w: job %s: %w", ErrUnusableEvent, key.Name, err)
 	}
-	record, err := o.config.Rendezvous.Note(ctx, key, shortened(end), o.config.Now().Add(keptWithoutWaiter))
+	stored := end
+	if len(end.Output)+len(end.Error)+len(end.Cause) > keptSize { // a hint, so that the service is asked for the rest
+		stored = jobs.Sighting{Status: jobs.StatusRunning, At: end.At, BeginText: end.BeginText, Began: end.Began}
+	}
+	record, err := o.config.Rendezvous.Note(ctx, key, stored, o.config.Now().Add(keptWithoutWaiter))
 	if err != nil {
 		return fmt.Errorf("note the end of job %s: %w", key.Name, err)
 	}
@@ -70,15 +74,6 @@ func (o *JobObserver) Observe(ctx context.Context, event []byte) error {
 
 // keptSize is the size of the largest end that is kept, in bytes: most jobs have no waiter here.
 const keptSize = 1 << 10
-
-// shortened returns the stored form of an end. Of a large end, only the fact that the job ended is
-// stored, as a hint, so that the service is asked for the rest.
-func shortened(end jobs.Sighting) jobs.Sighting {
-	if len(end.Output)+len(end.Error)+len(end.Cause) > keptSize {
-		return jobs.Sighting{Status: jobs.StatusRunning, At: end.At, BeginText: end.BeginText, Began: end.Began}
-	}
-	return end
-}
 
 // closeWaiters closes the tokens of the waiters of the ended run.
 func (o *JobObserver) closeWaiters(ctx context.Context, key jobs.Key, end jobs.Sighting, waiters []Waiter) error {

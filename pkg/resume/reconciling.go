@@ -97,7 +97,12 @@ func (o *JobObserver) Reconcile(ctx context.Context, poll Poll) error {
 	case !ok || !now.Before(id.Expires):
 		return nil
 	case now.Before(poll.Due) && poll.Key.Kind != jobs.KindCallback:
-		return o.resend(ctx, poll)
+		receives := poll.Receives
+		poll.Receives = 0
+		if err := o.config.Polls.Send(ctx, poll); err != nil {
+			return err
+		}
+		return o.recordSent(ctx, receives, poll, token.Record{})
 	}
 	record, err := tokens.config.Store.Record(ctx, handle)
 	switch {
@@ -145,16 +150,6 @@ func (o *JobObserver) poll(ctx context.Context, poll Poll, record token.Record) 
 		return err
 	}
 	return o.recordSent(ctx, poll.Receives, next, record)
-}
-
-// resend sends an early poll again.
-func (o *JobObserver) resend(ctx context.Context, poll Poll) error {
-	receives := poll.Receives
-	poll.Receives = 0
-	if err := o.config.Polls.Send(ctx, poll); err != nil {
-		return err
-	}
-	return o.recordSent(ctx, receives, poll, token.Record{})
 }
 
 // recordSent records that the poll was sent, so that chains of polls that redeliveries begin merge:

@@ -101,11 +101,23 @@ func (l Limits) check(output value.Value) error {
 
 // Failure reads {"error","cause"}.
 func (l Limits) Failure(report []byte) (token.Outcome, error) {
-	name, cause, err := parseFailure(report)
-	if err != nil {
-		return token.Outcome{}, err
+	var texts map[string]string
+	if len(bytes.TrimSpace(report)) > 0 {
+		const allowed = `{"error": text, "cause": text}`
+		if _, err := parseReport(report, "the failure", allowed); err != nil {
+			return token.Outcome{}, err
+		}
+		err := json.Unmarshal(report, &texts)
+		for key := range texts {
+			if key != "error" && key != "cause" {
+				err = fmt.Errorf("unknown field %q", key)
+			}
+		}
+		if err != nil {
+			return token.Outcome{}, &ReportError{What: "the failure cannot be read; allowed: " + allowed, Err: err}
+		}
 	}
-	return l.FailureOf(name, cause)
+	return l.FailureOf(texts["error"], texts["cause"])
 }
 
 // FailureOf returns the failure with that error and cause.
@@ -122,27 +134,6 @@ func (l Limits) FailureOf(name, cause string) (token.Outcome, error) {
 			len(name), token.MaxError)}
 	}
 	return token.Failure(name, cause), nil
-}
-
-func parseFailure(report []byte) (name, cause string, err error) {
-	const allowed = `{"error": text, "cause": text}`
-	if len(bytes.TrimSpace(report)) == 0 {
-		return "", "", nil
-	}
-	if _, err := parseReport(report, "the failure", allowed); err != nil {
-		return "", "", err
-	}
-	var texts map[string]string
-	err = json.Unmarshal(report, &texts)
-	for key := range texts {
-		if key != "error" && key != "cause" {
-			err = fmt.Errorf("unknown field %q", key)
-		}
-	}
-	if err != nil {
-		return "", "", &ReportError{What: "the failure cannot be read; allowed: " + allowed, Err: err}
-	}
-	return texts["error"], texts["cause"], nil
 }
 
 // ReadBody reads the body of a request, which announces so many bytes, or -1. An error is a

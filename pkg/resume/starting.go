@@ -145,22 +145,18 @@ func (s *startCall) begin(ctx context.Context) error {
 	}
 	s.started, err = s.kind.ReadStart(s.Account, s.Region, params, response)
 	s.run.BeginText = s.started.BeginText
-	if err == nil {
-		s.learnBegin(ctx)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// learnBegin asks when the run began, if the response to its start does not say so. Otherwise only
-// clocks tell it from an earlier job of the same name. The description of a name that was in use
-// names its only run; the description of a resource may still be about the run before.
-func (s *startCall) learnBegin(ctx context.Context) {
-	if s.kind.Scope != jobs.ScopeResource || s.kind.Once != jobs.OnceByName || s.run.BeginText != "" || !s.waits() {
-		return
+	// If the response does not say when the run began, only clocks tell it from an earlier job of the
+	// same name. The description of a name that was in use names its only run; the description of a
+	// resource may still be about the run before.
+	if s.kind.Scope == jobs.ScopeResource && s.kind.Once == jobs.OnceByName && s.run.BeginText == "" && s.waits() {
+		seen, err := s.describe(ctx, s.kind, s.started.ID)
+		s.warn(err)
+		s.run.BeginText = seen.BeginText
 	}
-	seen, err := s.describe(ctx, s.kind, s.started.ID)
-	s.warn(err)
-	s.run.BeginText = seen.BeginText
+	return nil
 }
 
 // sendMessage sends a message, which has no end to wait for. A repeated call sends a

@@ -18,8 +18,11 @@ import (
 // first, because a resource may run for another token by now.
 func (o *JobObserver) stopJob(ctx context.Context, poll Poll) error {
 	stopped, err := o.tryStop(ctx, poll)
-	if stopped {
-		return o.released(ctx, poll)
+	if stopped { // a process that starts later would send the poll of a bound waiter again
+		if err := o.config.Rendezvous.Release(ctx, poll.Key, []string{poll.Waiter.Handle}); err != nil {
+			return fmt.Errorf("release the waiter of job %s, which was stopped: %w", poll.Key.Name, err)
+		}
+		return nil
 	}
 	if err != nil {
 		o.config.warn(&StopError{Job: poll.Key.Name, Err: err})
@@ -52,8 +55,15 @@ func (o *JobObserver) tryStop(ctx context.Context, poll Poll) (stopped bool, err
 	if shared, err := o.isShared(ctx, poll); shared || err != nil {
 		return false, err
 	}
-	err = there.stop(ctx, kind, poll.Waiter.JobID)
-	return err == nil, err
+	params, err := kind.StopParams(poll.Waiter.JobID)
+	if err != nil {
+		return false, err
+	}
+	err = there.Services.Stop(ctx, kind, params)
+	if refused, ok := errors.AsType[*ServiceError](err); ok && kind.Over(refused.code()) {
+		return true, nil
+	}
+	return err == nil, masked(err)
 }
 
 // isShared reports whether another token that is open waits for the job.
@@ -72,27 +82,6 @@ func (o *JobObserver) isShared(ctx context.Context, poll Poll) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// released releases the poll's waiter: otherwise a process that starts later sends the poll again.
-func (o *JobObserver) released(ctx context.Context, poll Poll) error {
-	if err := o.config.Rendezvous.Release(ctx, poll.Key, []string{poll.Waiter.Handle}); err != nil {
-		return fmt.Errorf("release the waiter of job %s, which was stopped: %w", poll.Key.Name, err)
-	}
-	return nil
-}
-
-// stop asks the service to stop the job.
-func (d JobDescriber) stop(ctx context.Context, kind jobs.Kind, id string) error {
-	params, err := kind.StopParams(id)
-	if err != nil {
-		return err
-	}
-	err = d.Services.Stop(ctx, kind, params)
-	if refused, ok := errors.AsType[*ServiceError](err); ok && kind.Over(refused.code()) {
-		return nil
-	}
-	return masked(err)
 }
 
 // StopError is an attempt to stop a job that failed. A later poll tries again.

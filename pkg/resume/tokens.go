@@ -171,22 +171,17 @@ func (t Token) closeFromRequest(ctx context.Context, outcome token.Outcome, by t
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}
 	record, err := config.Store.CloseEarly(ctx, t.handle, op, release)
-	if err != nil {
-		return 0, token.Record{}, err
-	}
-	return resultOf(record, op), record, nil
-}
-
-// resultOf tells the operation's own outcome from an earlier one by its instant
-// and, because two may have the same instant, by its content.
-func resultOf(record token.Record, op token.CloseOp) CloseResult {
+	// The instant tells the operation's own outcome from an earlier one, and the content tells two of
+	// the same instant apart.
 	switch {
+	case err != nil:
+		return 0, token.Record{}, err
 	case !token.Same(*record.Outcome, op.Outcome):
-		return ClosedDifferent
+		return ClosedDifferent, record, nil
 	case record.ClosedBy != op.By || !record.ClosedAt.Equal(op.At):
-		return ClosedSame
+		return ClosedSame, record, nil
 	}
-	return Closed
+	return Closed, record, nil
 }
 
 // Heartbeat records a heartbeat, unless the token is closed, and passes it on to an

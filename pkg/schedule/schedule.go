@@ -145,20 +145,15 @@ func (s Starter) Fire(ctx context.Context, due Firing) error {
 	case !current.Enabled || due.At.Before(current.Modified):
 		return ErrNotDue
 	}
-	return s.start(ctx, current, due.At)
-}
-
-// start starts the newest definition. If an execution with the name exists, an earlier call started
-// it for this instant.
-func (s Starter) start(ctx context.Context, of Schedule, at time.Time) error {
-	input, err := of.Input(at)
+	input, err := current.Input(due.At)
 	if err != nil {
-		return &engine.Error{Code: engine.CodeInvalid, Op: "read the payload of schedule " + of.Flow + "/" + of.Name, Err: err}
+		return &engine.Error{Code: engine.CodeInvalid, Op: "read the payload of schedule " + due.Flow + "/" + due.Name, Err: err}
 	}
-	flow, err := s.Newest(ctx, of.Flow)
+	flow, err := s.Newest(ctx, due.Flow)
 	if err != nil {
 		return err
 	}
-	_, err = s.Start(ctx, engine.StartRequest{Flow: flow, Execution: of.Execution(at), Input: input})
+	// If an execution with the name exists, an earlier call started it for this instant.
+	_, err = s.Start(ctx, engine.StartRequest{Flow: flow, Execution: current.Execution(due.At), Input: input})
 	return err
 }

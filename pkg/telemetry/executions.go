@@ -30,24 +30,17 @@ func (e Executions) Committed(_ engine.ID, state machine.State, events []machine
 	if isExecution && state.Status.Final() {
 		e.Sink.Add(ends[state.Status], "", 1)
 	}
-	if n := retries(state, events); n > 0 {
-		e.Sink.Add(Retries, "", float64(n))
-	}
-}
-
-// retries counts the failures of attempts after which the step did not fail.
-func retries(state machine.State, events []machine.Event) (n int) {
+	retries := 0 // failures of attempts after which the step did not fail
 	for i, event := range events {
 		failed := event.Type == machine.TaskFailed || event.Type == machine.TaskTimedOut || event.Type == machine.TaskSubmitFailed
-		if failed && !state.Status.Final() && !stepFails(events[i+1:], event.Step) {
-			n++
+		failsStep := func(later machine.Event) bool { return later.Type == machine.StepFailed && later.Step == event.Step }
+		if failed && !state.Status.Final() && !slices.ContainsFunc(events[i+1:], failsStep) {
+			retries++
 		}
 	}
-	return n
-}
-
-func stepFails(after []machine.Event, step int) bool {
-	return slices.ContainsFunc(after, func(e machine.Event) bool { return e.Type == machine.StepFailed && e.Step == step })
+	if retries > 0 {
+		e.Sink.Add(Retries, "", float64(retries))
+	}
 }
 
 // CountWake records the age of a wake when it was received for the first time, and the conflicts of

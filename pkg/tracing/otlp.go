@@ -11,23 +11,7 @@ import (
 // The messages of OTLP in their JSON form, as far as spans of this package need them. The libraries
 // of OpenTelemetry would more than double the size of a function; see pkg/docs/decisions.
 type (
-	exportRequest struct {
-		ResourceSpans []resourceSpans `json:"resourceSpans"`
-	}
-	resourceSpans struct {
-		Resource   resource     `json:"resource"`
-		ScopeSpans []scopeSpans `json:"scopeSpans"`
-	}
-	resource struct {
-		Attributes []keyValue `json:"attributes"`
-	}
-	scopeSpans struct {
-		Scope scope      `json:"scope"`
-		Spans []otlpSpan `json:"spans"`
-	}
-	scope struct {
-		Name string `json:"name"`
-	}
+	object   map[string]any
 	otlpSpan struct {
 		TraceID      string     `json:"traceId"`
 		SpanID       string     `json:"spanId"`
@@ -67,11 +51,10 @@ func encode(service string, spans []Span) []byte {
 	for i, s := range spans {
 		list[i] = s.otlp()
 	}
-	request := exportRequest{[]resourceSpans{{
-		Resource:   resource{[]keyValue{Attribute{Key: "service.name", Text: service}.otlp()}},
-		ScopeSpans: []scopeSpans{{scope{"waitless"}, list}},
-	}}}
-	text, _ := json.Marshal(request) // texts and numbers have a JSON text
+	text, _ := json.Marshal(object{"resourceSpans": []object{{ // texts and numbers have a JSON text
+		"resource":   object{"attributes": []keyValue{Attribute{Key: "service.name", Text: service}.otlp()}},
+		"scopeSpans": []object{{"scope": object{"name": "waitless"}, "spans": list}},
+	}}})
 	return text
 }
 

@@ -62,7 +62,15 @@ func Spans(c engine.TracedCommit) []Span {
 		w.series = []machine.Series{{Owner: machine.Owner{Kind: machine.OwnerFork}}}
 	}
 	if c.Flow != nil {
-		w.waits(c.Before.Waiting)
+		if waiting := c.Before.Waiting; waiting != nil {
+			b := &begun{waiting.Attempt.Step, waiting.Attempt.Number, waiting.Start()}
+			switch {
+			case waiting.Fork() != nil:
+				w.forked = b
+			case waiting.For != machine.WaitingForRetry && waiting.For != machine.WaitingForNextItem:
+				w.active = b
+			}
+		}
 		for _, e := range c.Events {
 			if e.Step != machine.NoStep {
 				w.follow(e)
@@ -90,20 +98,6 @@ type walk struct {
 type begun struct {
 	step, number int
 	at           time.Time
-}
-
-// waits records the open wait of the state before the commit.
-func (w *walk) waits(waiting *machine.Waiting) {
-	if waiting == nil {
-		return
-	}
-	b := &begun{waiting.Attempt.Step, waiting.Attempt.Number, waiting.Start()}
-	switch {
-	case waiting.Fork() != nil:
-		w.forked = b
-	case waiting.For != machine.WaitingForRetry && waiting.For != machine.WaitingForNextItem:
-		w.active = b
-	}
 }
 
 func (w *walk) follow(e machine.Event) {

@@ -128,12 +128,11 @@ func (e *Environment) Pairs(name string) map[string]string {
 // AWS returns the configuration of clients, with the region, endpoints and credentials that Lambda
 // gives a function. The credentials are valid as long as the process lives.
 func (e *Environment) AWS() aws.Config {
-	config := aws.Config{
-		Region: e.Text("AWS_REGION"),
-		Credentials: static(aws.Credentials{
-			AccessKeyID: e.Text("AWS_ACCESS_KEY_ID"), SecretAccessKey: e.Text("AWS_SECRET_ACCESS_KEY"), SessionToken: e.getenv("AWS_SESSION_TOKEN"),
-		}),
+	config := aws.Config{Region: e.Text("AWS_REGION")}
+	credentials := aws.Credentials{
+		AccessKeyID: e.Text("AWS_ACCESS_KEY_ID"), SecretAccessKey: e.Text("AWS_SECRET_ACCESS_KEY"), SessionToken: e.getenv("AWS_SESSION_TOKEN"),
 	}
+	config.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })
 	if endpoint := e.getenv("AWS_ENDPOINT_URL"); endpoint != "" {
 		config.BaseEndpoint = &endpoint
 	}
@@ -149,10 +148,6 @@ type endpoints struct{ getenv func(string) string }
 func (e endpoints) GetServiceBaseEndpoint(_ context.Context, sdkID string) (string, bool, error) {
 	endpoint := e.getenv("AWS_ENDPOINT_URL_" + strings.ToUpper(strings.ReplaceAll(sdkID, " ", "_")))
 	return endpoint, endpoint != "", nil
-}
-
-func static(credentials aws.Credentials) aws.CredentialsProvider {
-	return aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil })
 }
 
 // ResponseLimit is how long a function waits for the response of a table, a queue, a schedule or a

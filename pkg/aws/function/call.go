@@ -56,7 +56,11 @@ func NewCall(function func(context.Context, []byte) ([]byte, error), attrs func(
 // Invoke handles one invocation; payload is the JSON of its input. The log line never has the
 // payload, which may have a token. The error has the name that callers see as errorType.
 func (c Call) Invoke(ctx context.Context, payload []byte) ([]byte, error) {
-	request := slog.String("request_id", requestID(ctx))
+	id := "" // outside the Lambda runtime
+	if lc, ok := lambdacontext.FromContext(ctx); ok {
+		id = lc.AwsRequestID
+	}
+	request := slog.String("request_id", id)
 	c.Log.LogAttrs(ctx, slog.LevelDebug, "call begins", request, slog.Int("bytes", len(payload)))
 	response, err := c.Function(ctx, payload)
 	if err != nil {
@@ -85,12 +89,4 @@ func named(err error) messages.InvokeResponse_Error {
 		name, text = errorToken, token.ErrInvalid.Error()
 	}
 	return messages.InvokeResponse_Error{Type: name, Message: token.MaskAll(text)}
-}
-
-// requestID returns "" outside the Lambda runtime.
-func requestID(ctx context.Context) string {
-	if lc, ok := lambdacontext.FromContext(ctx); ok {
-		return lc.AwsRequestID
-	}
-	return ""
 }

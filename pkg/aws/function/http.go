@@ -74,25 +74,6 @@ func Caller(request *Request) string {
 }
 
 func requestOf(event Request) *events.LambdaFunctionURLRequest {
-	request := &events.LambdaFunctionURLRequest{
-		RawPath: pathOf(event), RawQueryString: event.RawQueryString, Headers: map[string]string{},
-		Body: event.Body, IsBase64Encoded: event.IsBase64Encoded,
-	}
-	for key, value := range event.Headers {
-		request.Headers[key] = value
-	}
-	if len(event.Cookies) > 0 {
-		request.Headers["cookie"] = strings.Join(event.Cookies, "; ")
-	}
-	request.RequestContext.DomainName = event.RequestContext.DomainName
-	request.RequestContext.HTTP.Method = event.RequestContext.HTTP.Method
-	request.RequestContext.HTTP.SourceIP = event.RequestContext.HTTP.SourceIP
-	return request
-}
-
-// pathOf returns the path without the stage, escaped: API Gateway may have removed escapes, and a ?
-// in a path is not a query.
-func pathOf(event Request) string {
 	raw := event.RawPath
 	if stage := "/" + event.RequestContext.Stage; raw == stage || strings.HasPrefix(raw, stage+"/") {
 		raw = strings.TrimPrefix(raw, stage)
@@ -101,7 +82,20 @@ func pathOf(event Request) string {
 	if err != nil {
 		path = raw
 	}
-	return "/" + strings.TrimPrefix((&url.URL{Path: path, RawPath: raw}).EscapedPath(), "/")
+	// API Gateway may have removed escapes, and a ? in a path is not a query.
+	escaped := "/" + strings.TrimPrefix((&url.URL{Path: path, RawPath: raw}).EscapedPath(), "/")
+	request := &events.LambdaFunctionURLRequest{
+		RawPath: escaped, RawQueryString: event.RawQueryString, Headers: map[string]string{},
+		Body: event.Body, IsBase64Encoded: event.IsBase64Encoded,
+	}
+	maps.Copy(request.Headers, event.Headers)
+	if len(event.Cookies) > 0 {
+		request.Headers["cookie"] = strings.Join(event.Cookies, "; ")
+	}
+	request.RequestContext.DomainName = event.RequestContext.DomainName
+	request.RequestContext.HTTP.Method = event.RequestContext.HTTP.Method
+	request.RequestContext.HTTP.SourceIP = event.RequestContext.HTTP.SourceIP
+	return request
 }
 
 // MaxResponse is the most bytes of a response with the escapes of its body. Lambda accepts 6 MB

@@ -65,30 +65,34 @@ func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := f.config.Client.Invoke(limited, invocation(function, call, f.config.Now()), neverTwice, traced(call))
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return token.Outcome{}, ctx.Err()
-	case err != nil && limited.Err() != nil:
-		f.forget(function)
-		return timedOut(function, limit), nil
-	case err != nil:
-		return refusal(function, err), nil
-	}
-	return outcome(call, function, answer), nil
-}
-
-func invocation(function target, call machine.Call, now time.Time) *lambda.InvokeInput {
 	input := &lambda.InvokeInput{
-		FunctionName:   &function.name,
-		InvocationType: types.InvocationTypeRequestResponse,
-		Payload:        []byte(call.Input.JSON()),
-		ClientContext:  aws.String(clientContext(call, now)),
+		FunctionName: &function.name, InvocationType: types.InvocationTypeRequestResponse,
+		Payload: []byte(call.Input.JSON()), ClientContext: aws.String(clientContext(call, f.config.Now())),
 	}
 	if function.qualifier != "" {
 		input.Qualifier = &function.qualifier
 	}
-	return input
+	answer, err := f.config.Client.Invoke(limited, input, neverTwice, traced(call))
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return token.Outcome{}, ctx.Err()
+	case err != nil && limited.Err() != nil:
+		// The time limit of the function ended the call perhaps, and may be longer by now: the next call
+		// looks it up.
+		if known, ok := f.known(function); ok {
+			known.until = time.Time{}
+			f.limits.Store(function, known)
+		}
+		return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf(
+			"function %s took longer than %s: raise the step's timeoutSeconds or the function's own time limit", function.name, limit)), nil
+	case err != nil:
+		return refusal(function, err), nil
+	case answer.FunctionError != nil:
+		return thrown(call, function, answer.Payload), nil
+	case len(answer.Payload) > engine.LongestReply:
+		return engine.ReplyTooLong("function "+function.name, engine.LongestReply), nil
+	}
+	return engine.ParseReply(answer.Payload, "function "+function.name), nil
 }
 
 // clientContext returns the client context that a function gets besides its event. It is far below
@@ -117,24 +121,17 @@ func clientContext(call machine.Call, now time.Time) string {
 // traced makes the spans of the function parts of the call's trace, in the form of X-Ray.
 func traced(call machine.Call) func(*lambda.Options) {
 	return func(o *lambda.Options) {
-		if header := xrayHeader(call.Traceparent); header != "" {
-			o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amzn-Trace-Id", header))
+		t := machine.ParseTrace(call.Traceparent, "")
+		if t == nil {
+			return
 		}
+		sampled, id := 0, t.ID.String() // the ids are the same
+		if t.Sampled() {
+			sampled = 1
+		}
+		header := fmt.Sprintf("Root=1-%s-%s;Parent=%s;Sampled=%d", id[:8], id[8:], t.Parent, sampled)
+		o.APIOptions = append(o.APIOptions, smithyhttp.SetHeaderValue("X-Amzn-Trace-Id", header))
 	}
-}
-
-// xrayHeader returns the header of X-Ray for a traceparent, "" for none. The ids are the same.
-func xrayHeader(traceparent string) string {
-	t := machine.ParseTrace(traceparent, "")
-	if t == nil {
-		return ""
-	}
-	sampled := 0
-	if t.Sampled() {
-		sampled = 1
-	}
-	id := t.ID.String()
-	return fmt.Sprintf("Root=1-%s-%s;Parent=%s;Sampled=%d", id[:8], id[8:], t.Parent, sampled)
 }
 
 // neverTwice keeps the SDK from repeating a call that may have reached the function: the flow

@@ -41,7 +41,13 @@ func (f *Functions) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string
 	var mu sync.Mutex
 	limits := map[string]time.Duration{}
 	var lookups sync.WaitGroup
-	for text, function := range f.called(flow) {
+	functions := map[string]target{} // by the text of the resource
+	for _, task := range flow.Tasks() {
+		if function, err := f.config.Names.resolve(task.Resource); err == nil && !task.Resource.Subflow {
+			functions[task.Resource.Text] = function
+		}
+	}
+	for text, function := range functions {
 		lookups.Go(func() {
 			limit := f.timeLimit(ctx, function)
 			mu.Lock()
@@ -65,17 +71,6 @@ func (f *Functions) TimeLimit(ctx context.Context, resource flow.Resource) (time
 	return f.timeLimit(ctx, function), ctx.Err()
 }
 
-// called returns the functions that the flow calls, by the text of the resource.
-func (f *Functions) called(flow *flow.Flow) map[string]target {
-	functions := map[string]target{}
-	for _, task := range flow.Tasks() {
-		if function, err := f.config.Names.resolve(task.Resource); err == nil && !task.Resource.Subflow {
-			functions[task.Resource.Text] = function
-		}
-	}
-	return functions
-}
-
 func (f *Functions) timeLimit(ctx context.Context, function target) time.Duration {
 	now := f.config.Now()
 	known, ok := f.known(function)
@@ -96,15 +91,6 @@ func (f *Functions) timeLimit(ctx context.Context, function target) time.Duratio
 	}
 	f.limits.Store(function, known)
 	return known.limit
-}
-
-// forget makes the next call look up the function's time limit: a call ended by it, and the limit
-// may be longer by now.
-func (f *Functions) forget(function target) {
-	if known, ok := f.known(function); ok {
-		known.until = time.Time{}
-		f.limits.Store(function, known)
-	}
 }
 
 func (f *Functions) known(function target) (timeLimit, bool) {

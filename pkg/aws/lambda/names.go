@@ -60,8 +60,16 @@ func (n Names) resolve(r flow.Resource) (target, error) {
 	if r.Qualifier == "LATEST" { // is Function Compute's name for no version
 		r.Qualifier = ""
 	}
-	if mapped, ok := n.mapped(r); ok {
-		return withQualifier(mapped, r.Qualifier), nil
+	mapped, ok := n.Functions[r.Service+"/"+r.Function]
+	if !ok {
+		mapped, ok = n.Functions[r.Function]
+	}
+	if ok {
+		const ofARN = 6 // colons in arn:aws:lambda:region:account:function:name
+		if colons := strings.Count(mapped, ":"); colons == 1 || colons > ofARN {
+			r.Qualifier = "" // the name has its own
+		}
+		return target{mapped, r.Qualifier}, nil
 	}
 	if r.Kind == "" && strings.HasPrefix(r.Text, "arn:") { // of a job the ARN is not the function's
 		return n.byARN(r)
@@ -89,29 +97,15 @@ func (n Names) separator(name string) string {
 	return "_"
 }
 
-func (n Names) mapped(r flow.Resource) (name string, ok bool) {
-	if name, ok = n.Functions[r.Service+"/"+r.Function]; !ok {
-		name, ok = n.Functions[r.Function]
-	}
-	return name, ok
-}
-
-// withQualifier leaves out the flow's qualifier when the name has its own.
-func withQualifier(name, qualifier string) target {
-	const ofARN = 6 // colons in arn:aws:lambda:region:account:function:name
-	if colons := strings.Count(name, ":"); colons == 1 || colons > ofARN {
-		qualifier = ""
-	}
-	return target{name, qualifier}
-}
-
 // byARN takes the ARN as it is, unless it leaves open where the function is.
 func (n Names) byARN(r flow.Resource) (target, error) {
 	arn := r.Text
 	if r.Qualifier != "" {
 		arn = strings.TrimSuffix(arn, ":"+r.Qualifier)
 	}
-	own := n.Stack != "" && n.isOwn(r.Function)
+	short, isOld := strings.CutPrefix(r.Function, n.Stack+"-")
+	isOld = isOld && !isReserved(short) && n.separator(short) == "-"
+	own := n.Stack != "" && (isOld || strings.HasPrefix(r.Function, n.Stack+"_")) // flows may call these by default
 	named := slices.ContainsFunc(n.Callable, func(callable string) bool { return covers(callable, arn, r.Function) })
 	for _, name := range n.Functions {
 		named = named || name == arn || name == r.Function
@@ -123,15 +117,6 @@ func (n Names) byARN(r flow.Resource) (target, error) {
 		return target{r.Function, r.Qualifier}, nil
 	}
 	return target{arn, r.Qualifier}, nil
-}
-
-// isOwn reports whether flows may call the Lambda function by default.
-func (n Names) isOwn(function string) bool {
-	if strings.HasPrefix(function, n.Stack+"_") {
-		return true
-	}
-	name, old := strings.CutPrefix(function, n.Stack+"-")
-	return old && !isReserved(name) && n.separator(name) == "-"
 }
 
 // covers reports whether callable, an ARN that may have wildcards, covers the ARN

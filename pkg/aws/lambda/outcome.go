@@ -7,9 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/lambda"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -18,11 +16,6 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
-
-func timedOut(function target, limit time.Duration) token.Outcome {
-	return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf(
-		"function %s took longer than %s: raise the step's timeoutSeconds or the function's own time limit", function.name, limit))
-}
 
 // refusal returns the outcome for an error of Lambda's API. The function's own errors are replies,
 // not API errors.
@@ -64,17 +57,6 @@ func apiError(code string, status int) string {
 	return engine.StatusError(status, own)
 }
 
-// outcome returns the outcome of an invocation.
-func outcome(call machine.Call, function target, answer *lambda.InvokeOutput) token.Outcome {
-	switch {
-	case answer.FunctionError != nil:
-		return thrown(call, function, answer.Payload)
-	case len(answer.Payload) > engine.LongestReply:
-		return engine.ReplyTooLong("function "+function.name, engine.LongestReply)
-	}
-	return engine.ParseReply(answer.Payload, "function "+function.name)
-}
-
 // thrown returns the exception that ended the function; for a function that starts a job or calls
 // an operation, the service's error. A failure that Lambda itself reports is neither of the two.
 func thrown(call machine.Call, function target, payload []byte) token.Outcome {
@@ -85,12 +67,14 @@ func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	if json.Unmarshal(payload, &e) != nil {
 		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed with %s", function.name, engine.Excerpt(payload)))
 	}
+	source, _, isQualified := strings.Cut(e.Type, ".")
+	isOfLambda := isQualified && slices.Contains([]string{"Runtime", "Sandbox", "Function", "Extension"}, source)
 	switch {
 	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):
 		return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("function %s took longer than it may: %s", function.name, e.Message))
 	case e.Type == "Function.ResponseSizeTooLarge":
 		return engine.ReplyTooLong("function "+function.name, engine.LongestReply)
-	case e.Type == "" || reportedByLambda(e.Type):
+	case e.Type == "" || isOfLambda:
 		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed: %s: %s", function.name, e.Type, e.Message))
 	case e.Message == "":
 		e.Message = fmt.Sprintf("function %s failed and did not say why", function.name)
@@ -99,10 +83,4 @@ func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 		return token.Failure(e.Type, e.Message)
 	}
 	return token.Thrown(e.Type, e.Message)
-}
-
-func reportedByLambda(errorType string) bool {
-	return slices.ContainsFunc([]string{"Runtime.", "Sandbox.", "Function.", "Extension."}, func(prefix string) bool {
-		return strings.HasPrefix(errorType, prefix)
-	})
 }

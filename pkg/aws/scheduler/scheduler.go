@@ -34,7 +34,7 @@ const atUTC = "at(2006-01-02T15:04:05)"
 // At puts the body into the queue no earlier than at, which is rounded up to seconds. The schedule
 // then deletes itself. If the name exists, At returns nil: it is the same message.
 func (g *Group) At(ctx context.Context, name string, at time.Time, body string) error {
-	expression := ceil(at).UTC().Format(atUTC)
+	expression := at.Add(time.Second - 1).Truncate(time.Second).UTC().Format(atUTC)
 	_, err := g.Client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{
 		Name: &name, GroupName: &g.Name,
 		ScheduleExpression:    &expression,
@@ -105,11 +105,4 @@ func (r Repeater) Remove(ctx context.Context, name string) error {
 // target returns the queue as the target of a schedule.
 func (g *Group) target(body string) *types.Target {
 	return &types.Target{Arn: &g.QueueARN, RoleArn: &g.RoleARN, Input: &body, DeadLetterConfig: &types.DeadLetterConfig{Arn: &g.DeadLettersARN}}
-}
-
-func ceil(t time.Time) time.Time {
-	if whole := t.Truncate(time.Second); whole.Before(t) {
-		return whole.Add(time.Second)
-	}
-	return t
 }

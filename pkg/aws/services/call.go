@@ -62,32 +62,25 @@ func Refusal(service string, err error) error {
 		return Invalid(wrong.Error())
 	}
 	if wrong, ok := errors.AsType[smithy.InvalidParamsError](err); ok { // of a client of SQS
-		return Invalid("the params: " + oneLine(wrong.Errs()))
+		var texts []string
+		for _, problem := range wrong.Errs() {
+			texts = append(texts, strings.TrimSuffix(problem.Error(), "."))
+		}
+		return Invalid("the params: " + strings.Join(texts, "; "))
 	}
 	api, ok := errors.AsType[smithy.APIError](err)
 	if !ok {
 		return err
 	}
-	return &resume.ServiceError{
-		Name: service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix), Message: redact.Message(api.ErrorMessage()),
-		Again: throttled.IsErrorThrottle(err).Bool() || failedInside(err),
+	again := throttled.IsErrorThrottle(err).Bool()
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		again = again || response.HTTPStatusCode() >= http.StatusInternalServerError || response.HTTPStatusCode() == http.StatusTooManyRequests
 	}
-}
-
-func oneLine(problems []error) string {
-	texts := make([]string, len(problems))
-	for i, problem := range problems {
-		texts[i] = strings.TrimSuffix(problem.Error(), ".")
-	}
-	return strings.Join(texts, "; ")
+	name := service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix)
+	return &resume.ServiceError{Name: name, Message: redact.Message(api.ErrorMessage()), Again: again}
 }
 
 var throttled = retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}
-
-func failedInside(err error) bool {
-	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return ok && (response.HTTPStatusCode() >= http.StatusInternalServerError || response.HTTPStatusCode() == http.StatusTooManyRequests)
-}
 
 // unlessArrived repeats a call that was throttled, or that could not connect.
 func unlessArrived() aws.Retryer {

@@ -20,17 +20,6 @@ const customLimit = 8 * time.Second
 // errorUndeclared is the code for a custom kind without a function.
 const errorUndeclared = "NotDeclared"
 
-// invocation is a request of Lambda's Invoke, and reply is its response.
-type invocation struct {
-	FunctionName string
-	Payload      json.RawMessage
-}
-
-type reply struct {
-	FunctionError string
-	Payload       json.RawMessage
-}
-
 // invoke calls the function of a custom kind. An exception of the function is a
 // [*resume.ServiceError] with its type behind "custom.". What else fails leaves open whether the
 // function did anything.
@@ -47,7 +36,7 @@ func (s *Services) invoke(ctx context.Context, client *call.Client, kind jobs.Ki
 	if err != nil {
 		return nil, err
 	}
-	params, err := json.Marshal(invocation{kind.Function, request})
+	params, err := json.Marshal(map[string]any{"FunctionName": kind.Function, "Payload": json.RawMessage(request)})
 	if err != nil {
 		return nil, err
 	}
@@ -60,23 +49,22 @@ func (s *Services) invoke(ctx context.Context, client *call.Client, kind jobs.Ki
 	case err != nil:
 		return nil, fmt.Errorf("invoke function %s of %s: %w", kind.Function, kind.Name, Refusal(kind.Service, err))
 	}
-	var answer reply
+	var answer struct {
+		FunctionError string
+		Payload       json.RawMessage
+	}
 	if err := json.Unmarshal(response.Body, &answer); err != nil {
 		return nil, fmt.Errorf("invoke function %s of %s: %w", kind.Function, kind.Name, err)
 	}
+	document := []byte(answer.Payload)
+	var decoded []byte // without a Content-Type it is in base64
+	if json.Unmarshal(answer.Payload, &decoded) == nil && json.Valid(decoded) {
+		document = decoded
+	}
 	if answer.FunctionError != "" {
-		return nil, thrown(kind, answer.document())
+		return nil, thrown(kind, document)
 	}
-	return answer.document(), nil
-}
-
-// document returns the JSON that the function returned. Without a Content-Type it is in base64.
-func (r reply) document() []byte {
-	var decoded []byte
-	if json.Unmarshal(r.Payload, &decoded) == nil && json.Valid(decoded) {
-		return decoded
-	}
-	return r.Payload
+	return document, nil
 }
 
 // thrown returns the exception of the function of a custom kind. Its message may come from an AWS

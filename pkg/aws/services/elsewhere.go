@@ -50,7 +50,17 @@ type Role struct {
 func Elsewhere(config aws.Config, role Role) func(account string) (resume.Services, bool) {
 	accounts := map[string]resume.Services{}
 	for _, account := range role.Accounts {
-		open := func(policy string) *Services { return New(role.assumed(config, account, policy)) }
+		arn := strings.Replace(role.ARN, "ACCOUNT", account, 1)
+		open := func(policy string) *Services {
+			assumed := config.Copy()
+			assumed.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(config), arn, func(o *stscreds.AssumeRoleOptions) {
+				o.RoleSessionName, o.ExternalID = roleSession, &role.ExternalID
+				if policy != "" {
+					o.Policy = &policy
+				}
+			}))
+			return New(assumed)
+		}
 		accounts[account] = &sessions{open: open, only: role.Only, made: map[string]*Services{}}
 	}
 	return func(account string) (resume.Services, bool) {
@@ -108,16 +118,4 @@ func (s *sessions) Describe(ctx context.Context, kind jobs.Kind, params []byte) 
 // Stop implements [resume.Services].
 func (s *sessions) Stop(ctx context.Context, kind jobs.Kind, params []byte) error {
 	return s.of(kind).Stop(ctx, kind, params)
-}
-
-// assumed returns the configuration of clients with a session of the role.
-func (r Role) assumed(config aws.Config, account, policy string) aws.Config {
-	assumed, arn := config.Copy(), strings.Replace(r.ARN, "ACCOUNT", account, 1)
-	assumed.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(config), arn, func(o *stscreds.AssumeRoleOptions) {
-		o.RoleSessionName, o.ExternalID = roleSession, &r.ExternalID
-		if policy != "" {
-			o.Policy = &policy
-		}
-	}))
-	return assumed
 }

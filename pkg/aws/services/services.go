@@ -50,7 +50,15 @@ func (s *Services) With(kinds jobs.Table) *Services {
 // before.
 func Starts(config aws.Config) aws.Config {
 	starts := config.Copy()
-	starts.Retryer, starts.HTTPClient = unlessArrived, unkept(config.HTTPClient)
+	starts.Retryer = unlessArrived
+	if starts.HTTPClient == nil {
+		starts.HTTPClient = awshttp.NewBuildableClient()
+	}
+	// Each request gets a connection of its own. A connection that was kept while the function was
+	// frozen may be dead, and a start over it would not be repeated.
+	if buildable, ok := starts.HTTPClient.(*awshttp.BuildableClient); ok {
+		starts.HTTPClient = buildable.WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
+	}
 	return starts
 }
 
@@ -68,18 +76,6 @@ func own(starts, describes *call.Client) Operations {
 		"sfn:StartExecution":    through(starts, call.StartExecution),
 		"sfn:DescribeExecution": through(describes, call.DescribeExecution),
 	}
-}
-
-// unkept returns a client that opens a connection for each request. A connection that was kept
-// while the function was frozen may be dead, and a start over it would not be repeated.
-func unkept(client aws.HTTPClient) aws.HTTPClient {
-	if client == nil {
-		client = awshttp.NewBuildableClient()
-	}
-	if buildable, ok := client.(*awshttp.BuildableClient); ok {
-		return buildable.WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
-	}
-	return client
 }
 
 // Start implements [resume.Services].
@@ -100,11 +96,8 @@ func (s *Services) Describe(ctx context.Context, kind jobs.Kind, params []byte) 
 
 // Stop implements [resume.Services].
 func (s *Services) Stop(ctx context.Context, kind jobs.Kind, params []byte) error {
-	if kind.Custom() {
-		_, err := s.invoke(ctx, s.describes, kind, params)
-		return err
-	}
-	_, err := s.call(ctx, s.describes, kind.Service, kind.StopOp, params)
+	kind.DescribeOp = kind.StopOp
+	_, err := s.Describe(ctx, kind, params)
 	return err
 }
 

@@ -52,22 +52,16 @@ func (t *Together) Describe(ctx context.Context, kind jobs.Kind, params []byte) 
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+	refused, isRefused := errors.AsType[*resume.ServiceError](shared.err)
 	switch {
 	case len(shared.params) == 1:
 		return shared.response, shared.err
-	case shared.alone, isRejected(shared.err): // the latter perhaps for one of the others
+	case shared.alone, isRefused && !refused.Again: // rejected perhaps for one of the others; a throttled call is not repeated for each
 		return t.Services.Describe(ctx, kind, params)
 	case shared.err != nil:
 		return nil, shared.err
 	}
 	return kind.SplitDescription(shared.response, params)
-}
-
-// isRejected reports whether the service rejected the params of a call. It is false for a throttled
-// call, which must not be repeated once for each job.
-func isRejected(err error) bool {
-	refused, ok := errors.AsType[*resume.ServiceError](err)
-	return ok && !refused.Again
 }
 
 // join adds a description to the shared call, and reports whether the caller has to carry it out.

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,28 +44,19 @@ type pollPayload struct {
 	MAC       string    `json:"mac"`
 }
 
-func payloadOfPoll(p resume.Poll) pollPayload {
-	return pollPayload{
-		Kind: p.Key.Kind, Account: p.Key.Account, Region: p.Key.Region, Name: p.Key.Name, Handle: p.Waiter.Handle,
-		BeginText: p.Waiter.Run.BeginText, Since: p.Waiter.Run.Since, JobID: p.Waiter.JobID, Number: p.Number, Due: p.Due, Deadline: p.Deadline,
-		StopJob: p.Waiter.StopJob, MAC: p.MAC,
-	}
-}
-
-func (p pollPayload) poll() resume.Poll {
-	return resume.Poll{
-		Key:    jobs.Key{Kind: p.Kind, Account: p.Account, Region: p.Region, Name: p.Name},
-		Waiter: resume.Waiter{Handle: p.Handle, Run: jobs.Run{BeginText: p.BeginText, Since: p.Since}, JobID: p.JobID, StopJob: p.StopJob},
-		Number: p.Number, Due: p.Due, Deadline: p.Deadline, MAC: p.MAC,
-	}
-}
-
 // Send implements [resume.Polls]. A poll that is due later than a message can be delayed may be
 // delivered earlier, and [resume.JobObserver.Reconcile] sends another one.
 func (q *Polls) Send(ctx context.Context, p resume.Poll) error {
-	err := checkHandle(p.Waiter.Handle)
-	if err == nil {
-		err = q.send(ctx, p)
+	body, err := encode(kindPoll, pollPayload{
+		Kind: p.Key.Kind, Account: p.Key.Account, Region: p.Key.Region, Name: p.Key.Name, Handle: p.Waiter.Handle,
+		BeginText: p.Waiter.Run.BeginText, Since: p.Waiter.Run.Since, JobID: p.Waiter.JobID, Number: p.Number, Due: p.Due, Deadline: p.Deadline,
+		StopJob: p.Waiter.StopJob, MAC: p.MAC,
+	})
+	if err = cmp.Or(checkHandle(p.Waiter.Handle), err); err == nil {
+		// The number is part of the name, because a later poll of the wait makes earlier ones void.
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", p.Waiter.Handle, p.Number, p.Due.UnixNano()))
+		m := timedMessage{"poll-" + hex.EncodeToString(sum[:20]), p.Due, body, slog.String("token", token.Mask(p.Waiter.Handle))}
+		err = timed{q.Target, q.Now, q.Log, q.Schedule, LongestDelay}.send(ctx, m)
 	}
 	if err != nil {
 		return fmt.Errorf("send a poll of job %s: %w", p.Key.Name, err)
@@ -82,26 +74,10 @@ type replayPayload struct {
 
 // Replay has the receiver handle the stored end of a job again; see [resume.JobObserver.Replay].
 func (q *Polls) Replay(ctx context.Context, key jobs.Key) error {
-	if err := q.Target.send(ctx, kindReplay, replayPayload{key.Kind, key.Account, key.Region, key.Name}); err != nil {
+	if err := q.Target.send(ctx, kindReplay, replayPayload(key)); err != nil {
 		return fmt.Errorf("send a replay of the event of job %s: %w", key.Name, err)
 	}
 	return nil
-}
-
-func (q *Polls) send(ctx context.Context, p resume.Poll) error {
-	body, err := encode(kindPoll, payloadOfPoll(p))
-	if err != nil {
-		return err
-	}
-	m := timedMessage{pollName(p), p.Due, body, slog.String("token", token.Mask(p.Waiter.Handle))}
-	return timed{q.Target, q.Now, q.Log, q.Schedule, LongestDelay}.send(ctx, m)
-}
-
-// pollName returns the name of the schedule of a poll. The number is part of it, because a later
-// poll of the wait makes earlier ones void.
-func pollName(p resume.Poll) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d", p.Waiter.Handle, p.Number, p.Due.UnixNano()))
-	return "poll-" + hex.EncodeToString(sum[:20])
 }
 
 // JobHandlers do what messages of the job and poll queues ask for. All fields are required. They
@@ -126,22 +102,17 @@ type jobEvent struct {
 	TopicARN  string `json:"TopicArn"`
 }
 
-// is reports whether the message is an event or a notification. It names a notification as an
-// event.
-func (e *jobEvent) is() bool {
-	if e.Type == "Notification" && e.TopicARN != "" {
-		e.ID, e.Source, e.DetailType = e.MessageID, e.TopicARN, e.Type
-	}
-	return e.Version == 0 && e.Source != "" && e.DetailType != ""
-}
-
 // DecodeJobs decodes job events, notifications, polls and replays. It discards forged polls and
 // replays.
 func DecodeJobs(h JobHandlers) Decode {
 	polls := kinds{kindPoll: payloadOf(h.reconcile), kindReplay: payloadOf(authentic(h.Keys, h.replay))}
 	return func(m Message) (Work, error) {
 		var event jobEvent
-		if err := json.Unmarshal([]byte(m.Body), &event); err == nil && event.is() {
+		err := json.Unmarshal([]byte(m.Body), &event)
+		if event.Type == "Notification" && event.TopicARN != "" {
+			event.ID, event.Source, event.DetailType = event.MessageID, event.TopicARN, event.Type
+		}
+		if err == nil && event.Version == 0 && event.Source != "" && event.DetailType != "" {
 			return h.observe(m, event), nil
 		}
 		return polls.decode(m)
@@ -175,7 +146,7 @@ func (h JobHandlers) observe(m Message, event jobEvent) Work {
 }
 
 func (h JobHandlers) replay(_ Message, payload replayPayload) (Work, error) {
-	key := jobs.Key{Kind: payload.Kind, Account: payload.Account, Region: payload.Region, Name: payload.Name}
+	key := jobs.Key(payload)
 	do := func(ctx context.Context) (time.Time, error) { return time.Time{}, h.Replay(ctx, key) }
 	return Work{Do: do, Attrs: []slog.Attr{
 		slog.String("kind", key.Kind), slog.String("account", key.Account), slog.String("region", key.Region), slog.String("job", key.Name),
@@ -184,8 +155,13 @@ func (h JobHandlers) replay(_ Message, payload replayPayload) (Work, error) {
 }
 
 func (h JobHandlers) reconcile(m Message, payload pollPayload) (Work, error) {
-	p := payload.poll()
-	p.Receives = m.Receives
+	p := resume.Poll{
+		Key: jobs.Key{Kind: payload.Kind, Account: payload.Account, Region: payload.Region, Name: payload.Name},
+		Waiter: resume.Waiter{
+			Handle: payload.Handle, Run: jobs.Run{BeginText: payload.BeginText, Since: payload.Since}, JobID: payload.JobID, StopJob: payload.StopJob,
+		},
+		Number: payload.Number, Due: payload.Due, Deadline: payload.Deadline, MAC: payload.MAC, Receives: m.Receives,
+	}
 	do := func(ctx context.Context) (time.Time, error) {
 		err := h.Reconcile(ctx, p)
 		if errors.Is(err, token.ErrForged) {

@@ -77,7 +77,12 @@ func letterOf(m types.Message) Letter {
 	if letter.Kind, letter.About = about(letter.body); letter.Kind == "" {
 		letter.Excerpt = excerpt(letter.body)
 	}
-	letter.Wake = wakeIn(letter.body)
+	_, _ = kinds{kindWake: payloadOf(func(_ Message, p wakePayload) (Work, error) {
+		if wake, err := p.wake(); err == nil {
+			letter.Wake = &wake
+		}
+		return Work{}, nil
+	})}.decode(Message{Body: letter.body}) // the kind and the version decide
 	letter.Receives, _ = strconv.Atoi(m.Attributes[string(types.MessageSystemAttributeNameApproximateReceiveCount)])
 	if sent, err := strconv.ParseInt(m.Attributes[string(types.MessageSystemAttributeNameSentTimestamp)], 10, 64); err == nil {
 		letter.Sent = time.UnixMilli(sent)
@@ -85,17 +90,6 @@ func letterOf(m types.Message) Letter {
 	letter.Replays, _ = strconv.Atoi(aws.ToString(m.MessageAttributes[replaysAttribute].StringValue))
 	letter.Problem = token.MaskAll(aws.ToString(m.MessageAttributes["ERROR_MESSAGE"].StringValue))
 	return letter
-}
-
-// wakeIn returns the wake of a message, nil if it has none that can be read.
-func wakeIn(body string) (wake *engine.Wake) {
-	_, _ = kinds{kindWake: payloadOf(func(_ Message, p wakePayload) (Work, error) {
-		if read, err := p.wake(); err == nil {
-			wake = &read
-		}
-		return Work{}, nil
-	})}.decode(Message{Body: body}) // the kind and the version decide
-	return wake
 }
 
 // excerptSize is how many bytes of a body are shown at most.

@@ -204,7 +204,15 @@ func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 	begin := r.Now()
 	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(d.Attrs), slog.String("message", d.ID))...)
 	outcome, pause, err := r.do(ctx, d)
-	r.count(d, outcome)
+	switch outcome {
+	case failed:
+		r.Metrics.Add(telemetry.MessagesFailed, "", 1)
+		if d.Failures != nil {
+			r.Metrics.Add(d.Failures, "", 1)
+		}
+	case discarded:
+		r.Metrics.Add(telemetry.MessagesDiscarded, "", 1)
+	}
 	attrs := append(d.Attrs,
 		slog.String("outcome", outcome.word), slog.Int("receives", d.Receives), slog.Int64("duration_ms", r.Now().Sub(begin).Milliseconds()))
 	if err != nil {
@@ -220,19 +228,6 @@ func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 	}
 	r.Log.LogAttrs(ctx, outcome.level, r.LogMessage, attrs...)
 	return outcome.finished
-}
-
-// count counts a message that failed or was discarded.
-func (r *Receiver) count(d delivery, is outcome) {
-	switch is {
-	case failed:
-		r.Metrics.Add(telemetry.MessagesFailed, "", 1)
-		if d.Failures != nil {
-			r.Metrics.Add(d.Failures, "", 1)
-		}
-	case discarded:
-		r.Metrics.Add(telemetry.MessagesDiscarded, "", 1)
-	}
 }
 
 // do returns the outcome of the work, and how long to hide a message that is to be redelivered.
@@ -302,7 +297,11 @@ func (r *Receiver) hold(ctx context.Context, m Message) (release func()) {
 		again := time.NewTicker(r.Hold / renewals)
 		defer again.Stop()
 		for {
-			r.renew(ctx, m)
+			limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewalLimit)
+			if err := r.hide(limited, m, r.Hold); err != nil {
+				r.Log.LogAttrs(ctx, slog.LevelWarn, r.LogMessage+" not held", slog.String("message", m.ID), slog.String("error", err.Error()))
+			}
+			cancel()
 			select {
 			case <-released:
 				return
@@ -313,14 +312,6 @@ func (r *Receiver) hold(ctx context.Context, m Message) (release func()) {
 	return func() {
 		close(released)
 		renewing.Wait()
-	}
-}
-
-func (r *Receiver) renew(ctx context.Context, m Message) {
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), renewalLimit)
-	defer cancel()
-	if err := r.hide(limited, m, r.Hold); err != nil {
-		r.Log.LogAttrs(ctx, slog.LevelWarn, r.LogMessage+" not held", slog.String("message", m.ID), slog.String("error", err.Error()))
 	}
 }
 

@@ -31,13 +31,15 @@ type timed struct {
 // late, and costs a message each time.
 func (t timed) send(ctx context.Context, m timedMessage) error {
 	delay := m.due.Sub(t.now())
-	if delay > t.limit {
-		if t.schedules(ctx, m) {
+	if delay > t.limit && t.schedule != nil {
+		// The schedule runs before the message is due; the delay of the message is the rest.
+		err := t.schedule.At(ctx, m.name, m.due.Add(-min(scheduleLead, t.limit/2)), m.body)
+		if err == nil {
 			return nil
 		}
-		delay = t.limit
+		t.log.WarnContext(ctx, "no schedule", m.what, "due", m.due, "error", err.Error())
 	}
-	return t.queue.sendText(ctx, m.body, delay)
+	return t.queue.sendText(ctx, m.body, min(delay, t.limit))
 }
 
 // timedMessage is a message that is due later.
@@ -49,17 +51,4 @@ type timedMessage struct {
 	due  time.Time
 	body string
 	what slog.Attr // for the log
-}
-
-// schedules reports whether a schedule will put the message into the queue. It does so before the
-// message is due; the delay of a message is the rest.
-func (t timed) schedules(ctx context.Context, m timedMessage) bool {
-	if t.schedule == nil {
-		return false
-	}
-	err := t.schedule.At(ctx, m.name, m.due.Add(-min(scheduleLead, t.limit/2)), m.body)
-	if err != nil {
-		t.log.WarnContext(ctx, "no schedule", m.what, "due", m.due, "error", err.Error())
-	}
-	return err == nil
 }

@@ -113,7 +113,9 @@ func (w *Wakes) Send(ctx context.Context, wake engine.Wake) error {
 		return err
 	}
 	sender := timed{w.queueOf(wake), w.config.Now, w.config.Log, w.config.Schedule, w.config.Limit}
-	m := timedMessage{scheduleName(wake), wake.Due, body, slog.String("execution", wake.Execution.String())}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", wake.Cause, wake.Due.UnixNano()))
+	id := wake.Execution.String()
+	m := timedMessage{id + "-" + hex.EncodeToString(sum[:16]), wake.Due, body, slog.String("execution", id)}
 	if err := sender.send(ctx, m); err != nil {
 		return fmt.Errorf("send a wake to execution %s: %w", wake.Execution, err)
 	}
@@ -148,12 +150,6 @@ func (w *Wakes) queueOf(wake engine.Wake) Queue {
 		return w.config.Descendants
 	}
 	return w.config.Queue
-}
-
-// scheduleName returns the name of the schedule of a wake.
-func scheduleName(wake engine.Wake) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", wake.Cause, wake.Due.UnixNano()))
-	return wake.Execution.String() + "-" + hex.EncodeToString(sum[:16])
 }
 
 // TokenWakes sends the wakes of closed tokens: to the execution of a step's token, and to External

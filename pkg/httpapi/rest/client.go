@@ -360,8 +360,11 @@ func (c *Client) send(ctx context.Context, method, where string, body, out any) 
 		return 0, err
 	}
 	response, err := c.HTTP.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the URL, which may have a token
+	}
 	if err != nil {
-		return 0, hidden(err)
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	content, err = io.ReadAll(io.LimitReader(response.Body, maxResponse))
@@ -369,14 +372,6 @@ func (c *Client) send(ctx context.Context, method, where string, body, out any) 
 		return response.StatusCode, err
 	}
 	return response.StatusCode, decode(response.StatusCode, content, out)
-}
-
-// hidden returns why a request failed, without its URL, which may have a token.
-func hidden(err error) error {
-	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return failed.Err
-	}
-	return err
 }
 
 // external explains a response that is not of this API, but of a gateway or proxy before it.

@@ -105,7 +105,17 @@ func Handler(config Config) http.Handler {
 		r.Pattern = "" // it has no route
 		refuseUnknown(mux, w, r)
 	})
-	return strict(mux)
+	// Caches and content sniffing are forbidden, since paths have tokens and responses have data of
+	// executions. The mux would redirect a path that is not clean, token and all.
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header["Cache-Control"], header["X-Content-Type-Options"] = noStore, noSniff
+		if escaped := r.URL.EscapedPath(); pathpkg.Clean(escaped) != escaped {
+			notFound("unknown path").write(w)
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // A responder serves one route: the status and the body of its response.
@@ -199,46 +209,26 @@ func (r route) checkParameters(query url.Values) error {
 // unknown is the pattern of the requests that no route serves.
 const unknown = "/"
 
-// strict forbids caches and content sniffing, since paths have tokens and responses have data of
-// executions. It rejects unknown paths and methods with a JSON body, and a path that is not clean:
-// the mux would redirect it, token and all.
-func strict(mux *http.ServeMux) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header["Cache-Control"], header["X-Content-Type-Options"] = noStore, noSniff
-		if escaped := r.URL.EscapedPath(); pathpkg.Clean(escaped) != escaped {
-			notFound("unknown path").write(w)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
 // Values of headers that all responses share.
 var noStore, noSniff, contentJSON = []string{"no-store"}, []string{"nosniff"}, []string{"application/json"}
 
 // refuseUnknown rejects a request that no route serves, and says which methods its path has.
 func refuseUnknown(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
-	methods := methodsOf(mux, r)
-	if methods == "" {
-		notFound("unknown path").write(w)
-		return
-	}
-	w.Header().Set("Allow", methods)
-	refused := invalid("method %s is not allowed here; allowed: %s", r.Method, methods)
-	refused.Status = http.StatusMethodNotAllowed
-	refused.write(w)
-}
-
-// methodsOf returns the methods that the path of a request has.
-func methodsOf(mux *http.ServeMux, r *http.Request) string {
 	var methods []string
 	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut} {
 		if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); pattern != unknown {
 			methods = append(methods, method)
 		}
 	}
-	return strings.Join(methods, ", ")
+	if len(methods) == 0 {
+		notFound("unknown path").write(w)
+		return
+	}
+	allowed := strings.Join(methods, ", ")
+	w.Header().Set("Allow", allowed)
+	refused := invalid("method %s is not allowed here; allowed: %s", r.Method, allowed)
+	refused.Status = http.StatusMethodNotAllowed
+	refused.write(w)
 }
 
 type handler struct {
@@ -513,8 +503,12 @@ func (h handler) started(r *http.Request, request engine.StartRequest) (int, any
 		return 0, nil, err
 	}
 	id := engine.NewID(request.Flow.Name, request.Execution)
-	ended, forget := h.watchEnd(id, wait) // before the start: the execution may end at once
-	defer forget()
+	var ended <-chan struct{}
+	if wait > 0 { // before the start: the execution may end at once
+		var forget func()
+		ended, forget = h.Watch(id, false)
+		defer forget()
+	}
 	request.Trace = machine.ParseTrace(r.Header.Get("Traceparent"), strings.Join(r.Header.Values("Tracestate"), ","))
 	met, err := h.Start(r.Context(), request)
 	switch {

@@ -131,24 +131,16 @@ func (u UnmatchedEvents) Replay(ctx context.Context, id string) (JobEventResult,
 	case record.IsUnmatched():
 		return JobEventResult{Result: EventParked}, nil
 	}
-	open, err := u.anyOpen(ctx, record.Waiters)
-	switch {
-	case err != nil:
-		return JobEventResult{}, err
-	case !open:
-		return JobEventResult{Result: EventParked}, u.Handle(ctx, key)
-	}
-	return JobEventResult{Result: EventAccepted}, u.Handle(ctx, key)
-}
-
-// anyOpen reports whether one of the tokens has no outcome yet.
-func (u UnmatchedEvents) anyOpen(ctx context.Context, waiters []resume.Waiter) (bool, error) {
-	for _, waiter := range waiters {
-		if record, err := u.Token(ctx, waiter.Handle); err != nil || record.Open() {
-			return err == nil, err
+	for _, waiter := range record.Waiters {
+		waiting, err := u.Token(ctx, waiter.Handle)
+		switch {
+		case err != nil:
+			return JobEventResult{}, err
+		case waiting.Open():
+			return JobEventResult{Result: EventAccepted}, u.Handle(ctx, key)
 		}
 	}
-	return false, nil
+	return JobEventResult{Result: EventParked}, u.Handle(ctx, key)
 }
 
 // eventsAtOnce is how many job events a page has.

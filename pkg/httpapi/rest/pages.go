@@ -81,7 +81,8 @@ func (h handler) list(r *http.Request) (int, any, error) {
 	p, size := page{Executions: []Execution{}}, 0
 	add := func(id engine.ID) (full bool, err error) {
 		state, err := h.Engine.Describe(r.Context(), id)
-		e, isWanted := Execution{}, hasStatus(of.Statuses, state.Status) && strings.HasPrefix(state.Execution, query.Get("prefix"))
+		hasStatus := len(of.Statuses) == 0 || slices.Contains(of.Statuses, state.Status) // the index may lag behind
+		e, isWanted := Execution{}, hasStatus && strings.HasPrefix(state.Execution, query.Get("prefix"))
 		if err == nil && isWanted {
 			if e, err = h.withWaiting(r.Context(), state, listedLanes); err == nil {
 				err = h.addPaused(r.Context(), &e, now)
@@ -93,19 +94,23 @@ func (h handler) list(r *http.Request) (int, any, error) {
 		case err != nil:
 			return false, err
 		case isWanted:
-			h.shorten(&e)
+			// A page that is nearly full gets the values of up to lookups more executions, in half of the
+			// response. Values for which a page with others has no room are left out.
+			most := h.maxResponse() / 2 / (2 * lookups)
+			e.Input = machine.Within(e.Input, most)
+			if e.Output != nil {
+				output := machine.Within(*e.Output, most)
+				e.Output = &output
+				size += output.Size()
+			}
+			e.noteLeftOut()
 			p.Executions = append(p.Executions, e)
-			size += sizeOf(e)
+			size += baseSize + e.Input.Size() + len(e.Cause)
 		}
 		return size >= h.fullPage() || len(p.Executions) >= limit, nil
 	}
 	p.Next, err = h.each(r.Context(), of, query.Get("after"), min(lookups, limit), add)
 	return http.StatusOK, p, err
-}
-
-// hasStatus reports whether an execution has one of the statuses. The index may lag behind.
-func hasStatus(wanted []machine.Status, status machine.Status) bool {
-	return len(wanted) == 0 || slices.Contains(wanted, status)
 }
 
 // selectionOf returns the executions that a request selects, and how many a page has at most.
@@ -176,32 +181,11 @@ func (h handler) unreadable(r *http.Request, id engine.ID, err error) bool {
 func (h handler) maxResponse() int { return cmp.Or(h.MaxResponse, math.MaxInt) }
 
 // fullPage returns the size at which a page is full, so that a response has room for one more
-// event, or for more executions; see [handler.shorten].
+// event, or for more executions.
 func (h handler) fullPage() int { return min(fullPage, h.maxResponse()/3) }
-
-// shorten leaves out values for which a page with others has no room: a page that is nearly full
-// gets the input and the output of up to lookups more executions, in half of the response.
-func (h handler) shorten(e *Execution) {
-	most := h.maxResponse() / 2 / (2 * lookups)
-	e.Input = machine.Within(e.Input, most)
-	if e.Output != nil {
-		output := machine.Within(*e.Output, most)
-		e.Output = &output
-	}
-	e.noteLeftOut()
-}
 
 // baseSize is about the size of an execution or an event without its values.
 const baseSize = 300
-
-// sizeOf returns about how many bytes an execution takes up on a page.
-func sizeOf(e Execution) int {
-	size := baseSize + e.Input.Size() + len(e.Cause)
-	if e.Output != nil {
-		size += e.Output.Size()
-	}
-	return size
-}
 
 // openTokens lists the open tokens of all executions that have not ended, or of the named one. With
 // the parameter jobs, it also lists the tokens of their jobs, which only the job's end closes.

@@ -68,9 +68,15 @@ func (h handler) rearm(r *http.Request) (int, any, error) {
 	if err := h.readJSON(r, &form, "calls", "notices", "dryRun", "endedSince", "after"); err != nil {
 		return 0, nil, err
 	}
-	of, err := form.selection()
-	if err != nil {
-		return 0, nil, err
+	of := running("")
+	if form.EndedSince != "" {
+		since, err := time.Parse(time.RFC3339Nano, form.EndedSince)
+		if err != nil {
+			return 0, nil, invalid("endedSince %q is not an instant; allowed: 2026-01-31T10:00:00Z", form.EndedSince)
+		}
+		of = engine.Selection{Since: since, Statuses: []machine.Status{
+			machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
+		}}
 	}
 	if after, isExternal := strings.CutPrefix(form.After, externalPage); isExternal && h.External != nil && form.EndedSince == "" {
 		return h.rearmExternal(r, after, form.DryRun)
@@ -97,7 +103,14 @@ func (h handler) rearmPage(ctx context.Context, of engine.Selection, form Rearm)
 		if status := f.State.Status; err == nil && h.External != nil && status.Final() && status != machine.StatusSucceeded {
 			f.Needs, err = h.rearmStops(ctx, f, form.DryRun)
 		}
-		p.Rearmed = append(p.Rearmed, rearmedOf(f))
+		one := Rearmed{
+			Flow: f.State.Flow.Name, Execution: f.State.Execution, ID: f.Execution.String(), Needs: append([]string{}, f.Needs...),
+			Notices: f.Notices, OverdueSeconds: int(math.Ceil(f.Overdue.Seconds())),
+		}
+		if f.Err != nil {
+			one.Problem = f.Err.Error()
+		}
+		p.Rearmed = append(p.Rearmed, one)
 	}
 	p.Next = next
 	return p, err
@@ -190,30 +203,6 @@ func (h handler) rearmJob(ctx context.Context, def *flow.Flow, state machine.Sta
 		wait.StopJob = task.StopJob
 	}
 	return h.Rearmer.RearmStep(ctx, wait, dryRun)
-}
-
-func (f Rearm) selection() (engine.Selection, error) {
-	if f.EndedSince == "" {
-		return running(""), nil
-	}
-	since, err := time.Parse(time.RFC3339Nano, f.EndedSince)
-	if err != nil {
-		return engine.Selection{}, invalid("endedSince %q is not an instant; allowed: 2026-01-31T10:00:00Z", f.EndedSince)
-	}
-	return engine.Selection{Since: since, Statuses: []machine.Status{
-		machine.StatusSucceeded, machine.StatusFailed, machine.StatusStopped, machine.StatusTimedOut,
-	}}, nil
-}
-
-func rearmedOf(f engine.Rearmed) Rearmed {
-	r := Rearmed{
-		Flow: f.State.Flow.Name, Execution: f.State.Execution, ID: f.Execution.String(), Needs: append([]string{}, f.Needs...),
-		Notices: f.Notices, OverdueSeconds: int(math.Ceil(f.Overdue.Seconds())),
-	}
-	if f.Err != nil {
-		r.Problem = f.Err.Error()
-	}
-	return r
 }
 
 // rearmExternal rearms the waits of external engines after the handle.

@@ -92,18 +92,6 @@ func (h handler) awaitedJob(ctx context.Context, l loaded) (*AwaitedJob, error) 
 	return &job, nil
 }
 
-// tokensOf returns the tokens of the callbacks that an execution and its lanes wait for, which may
-// be closed already.
-func (h handler) tokensOf(ctx context.Context, l loaded) (tokens []Token, err error) {
-	waiting, err := h.Engine.Waiting(ctx, l.State, math.MaxInt)
-	for _, state := range waiting.States {
-		if t, ok := h.tokenOf(loaded{state, l.flow}); ok {
-			tokens = append(tokens, t)
-		}
-	}
-	return tokens, err
-}
-
 // A finder returns the token that a request names.
 type finder func(*http.Request) (Token, error)
 
@@ -130,11 +118,20 @@ func (h handler) tokenOfExecution(r *http.Request) (Token, error) {
 		return Token{}, err
 	}
 	step := r.URL.Query().Get("step")
-	tokens, err := h.tokensOf(r.Context(), l)
+	waiting, err := h.Engine.Waiting(r.Context(), l.State, math.MaxInt)
 	if err != nil {
 		return Token{}, err
 	}
-	matching := slices.DeleteFunc(slices.Clone(tokens), func(t Token) bool { return !t.IsOf(step) })
+	var tokens, matching []Token // of callbacks of the execution and its lanes, which may be closed already
+	for _, state := range waiting.States {
+		t, ok := h.tokenOf(loaded{state, l.flow})
+		if ok {
+			tokens = append(tokens, t)
+		}
+		if ok && t.IsOf(step) {
+			matching = append(matching, t)
+		}
+	}
 	switch len(matching) {
 	case 0:
 	case 1:
@@ -186,33 +183,22 @@ func SeveralTokens(tokens []Token) string {
 func closedToken(l loaded, history []machine.Event, step string) (t Token, found bool) {
 	var end machine.Event
 	for _, e := range slices.Backward(history) {
-		switch {
-		case end.Type == 0 && e.ClosedBy != "" && isCallback(l.flow.All[e.Step]) && tokenAt(l, e).IsOf(step):
-			end = e
-		case end.Type != 0 && e.Type == machine.TaskScheduled && e.Step == end.Step && e.Log == end.Log:
-			return tokenThatEnded(l, e, end), true
+		if end.Type != 0 && e.Type == machine.TaskScheduled && e.Step == end.Step && e.Log == end.Log {
+			handle := token.Keys{}.Handle(token.ID{Execution: e.Log, Number: uint32(e.Number), Expires: l.Expires}) //nolint:gosec // small
+			t.Token, t.Since = token.Mask(handle), instant(e.At)
+			outcome := token.Outcome{Output: end.Output, Error: end.Error, Cause: end.Cause}
+			return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At}), true
+		}
+		if end.Type != 0 || e.ClosedBy == "" {
+			continue
+		}
+		waits := l.flow.All[e.Step]
+		at := Token{Flow: l.Flow.Name, Execution: l.Execution, Step: waits.Name, Iterations: machine.Iterations(waits, e.Items)}
+		if task, ok := waits.Kind.(*flow.Task); ok && task.Pattern == flow.PatternWaitForCallback && at.IsOf(step) {
+			end, t = e, at
 		}
 	}
 	return Token{}, false
-}
-
-func isCallback(step *flow.Step) bool {
-	task, ok := step.Kind.(*flow.Task)
-	return ok && task.Pattern == flow.PatternWaitForCallback
-}
-
-// tokenAt returns the place of an event's token.
-func tokenAt(l loaded, e machine.Event) Token {
-	step := l.flow.All[e.Step]
-	return Token{Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name, Iterations: machine.Iterations(step, e.Items)}
-}
-
-func tokenThatEnded(l loaded, scheduled, end machine.Event) Token {
-	handle := token.Keys{}.Handle(token.ID{Execution: scheduled.Log, Number: uint32(scheduled.Number), Expires: l.Expires}) //nolint:gosec // small
-	outcome := token.Outcome{Output: end.Output, Error: end.Error, Cause: end.Cause}
-	t := tokenAt(l, scheduled)
-	t.Token, t.Since = token.Mask(handle), instant(scheduled.At)
-	return recordOf(t, token.Record{Outcome: &outcome, ClosedBy: end.ClosedBy, ClosedAt: end.At})
 }
 
 // noToken returns an error that describes the state of an execution without an open token.
@@ -259,7 +245,11 @@ func (h handler) report(find finder, parse func(resume.Limits, []byte) (token.Ou
 			return 0, nil, err
 		}
 		if t.ClosedBy != "" {
-			return statusOfReport(parse != nil && choice == "" && holds(t, outcome)), t, nil
+			held := token.Outcome{Error: t.Error, Cause: t.Cause}
+			if t.Output != nil {
+				held = token.Success(*t.Output)
+			}
+			return statusOfReport(parse != nil && choice == "" && token.Same(held, outcome.Cut())), t, nil
 		}
 		verified, err := h.Tokens.Verify(r.Context(), t.Token)
 		if err != nil {
@@ -313,15 +303,6 @@ func (h handler) readOutcome(r *http.Request, parse func(resume.Limits, []byte) 
 		return token.Outcome{}, err
 	}
 	return parse(h.Tokens.Limits(token.ID{}), body)
-}
-
-// holds reports whether the closed token has this outcome.
-func holds(t Token, outcome token.Outcome) bool {
-	held := token.Outcome{Error: t.Error, Cause: t.Cause}
-	if t.Output != nil {
-		held = token.Success(*t.Output)
-	}
-	return token.Same(held, outcome.Cut())
 }
 
 // withStep adds the step that waits for the token. It returns t unchanged for a token of another

@@ -24,12 +24,6 @@ var errNoWait = invalid("waiting is not possible on AWS, where it would keep a f
 // errTooManyWait is the error of a request that may not wait.
 var errTooManyWait = unavailable("too many requests wait or are streams; end some, leave `wait` out, or try again later")
 
-// pending reports whether a page of a history is not yet what its request waits for.
-func pending(body any) bool {
-	p, ok := body.(page)
-	return ok && len(p.Events) == 0 && p.Later != ""
-}
-
 // respond responds to a request. If the request may wait and the awaited event has not happened, it
 // responds after the event or after the wait time. While waiting, it holds neither a worker nor
 // memory for a large response.
@@ -59,20 +53,12 @@ func (h handler) respond(w http.ResponseWriter, r *http.Request, route route, qu
 		return h.respondNow(r, route)
 	}
 	first, err := h.respondNow(r, route)
-	if err != nil || !pending(first.body) {
+	if p, ok := first.body.(page); err != nil || !ok || len(p.Events) > 0 || p.Later == "" {
 		return first, err
 	}
 	first.sent()
 	h.await(r.Context(), happened, wait)
 	return h.respondNow(r, route)
-}
-
-// watchEnd watches for the end of an execution, if a request waits for it.
-func (h handler) watchEnd(id engine.ID, wait time.Duration) (ended <-chan struct{}, forget func()) {
-	if wait == 0 {
-		return nil, func() {}
-	}
-	return h.Watch(id, false)
 }
 
 // awaitEnd waits until an execution has ended, at most so long. A nil channel is not waited for.

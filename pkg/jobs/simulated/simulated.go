@@ -116,30 +116,18 @@ const errorNotReady = "NotReady"
 // The input {"since":S,"ready_after":N} simulates something that is not ready at once: the error is
 // NotReady until N seconds after the instant S.
 func Echo(input []byte, now time.Time) ([]byte, error) {
-	if isEmpty(input) {
+	if len(bytes.Trim(input, " \t\r\n")) == 0 {
 		return []byte("{}"), nil
 	}
-	if ready := readyAt(input); now.Before(ready) {
-		return nil, &jobs.RequestError{Name: errorNotReady, What: "nothing is ready before " + ready.UTC().Format(time.RFC3339Nano) + ": try again"}
-	}
-	return input, nil
-}
-
-// readyAt returns from when on echo works, zero for always.
-func readyAt(input []byte) time.Time {
 	var asked struct {
 		Since time.Time `json:"since"`
 		After float64   `json:"ready_after"`
 	}
-	if json.Unmarshal(input, &asked) != nil || asked.Since.IsZero() {
-		return time.Time{}
+	asks := json.Unmarshal(input, &asked) == nil && !asked.Since.IsZero()
+	if ready := asked.Since.Add(time.Duration(asked.After * float64(time.Second))); asks && now.Before(ready) {
+		return nil, &jobs.RequestError{Name: errorNotReady, What: "nothing is ready before " + ready.UTC().Format(time.RFC3339Nano) + ": try again"}
 	}
-	return asked.Since.Add(time.Duration(asked.After * float64(time.Second)))
-}
-
-// isEmpty reports whether input has nothing but JSON's white space.
-func isEmpty(input []byte) bool {
-	return len(bytes.Trim(input, " \t\r\n")) == 0
+	return input, nil
 }
 
 // invalid returns the error for a member of the input with a wrong type or size, or "input" for all

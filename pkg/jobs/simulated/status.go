@@ -63,16 +63,12 @@ func statusAt(now time.Time, m members) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
-	return status{id, statusAfter(now.Unix()-start.Unix(), delay), count + 1}, nil
-}
-
-// statusAfter compares exactly: elapsed is far below 2^53, and a delay above the range of float64
-// is infinite.
-func statusAfter(elapsed int64, delay float64) string {
-	if float64(max(0, elapsed)) >= delay {
-		return "success"
+	s := status{id, "running", count + 1}
+	// This is exact: the seconds are far below 2^53, and a delay above the range of float64 is infinite.
+	if float64(max(0, now.Unix()-start.Unix())) >= delay {
+		s.Status = "success"
 	}
-	return "running"
+	return s, nil
 }
 
 func jobOf(raw json.RawMessage) (string, time.Time, error) {

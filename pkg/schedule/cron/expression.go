@@ -29,7 +29,10 @@ const help = `; allowed: "second minute hour day-of-month month day-of-week" lik
 // UTC unless CRON_TZ= names another.
 func Parse(text string) (e Expression, err error) {
 	if interval, ok := strings.CutPrefix(text, "@every "); ok {
-		e.every, err = parseInterval(strings.TrimSpace(interval))
+		e.every, err = time.ParseDuration(strings.TrimSpace(interval))
+		if err != nil || e.every < time.Minute || e.every%time.Minute != 0 || e.every > longestInterval {
+			e, err = Expression{}, errors.New("the interval is not a number of whole minutes from 1m to 8760h")
+		}
 	} else {
 		e, err = parseSpec(text)
 	}
@@ -41,14 +44,6 @@ func Parse(text string) (e Expression, err error) {
 
 // longestInterval keeps intervals within the limit of EventBridge Scheduler.
 const longestInterval = 365 * 24 * time.Hour
-
-func parseInterval(text string) (time.Duration, error) {
-	interval, err := time.ParseDuration(text)
-	if err != nil || interval < time.Minute || interval%time.Minute != 0 || interval > longestInterval {
-		return 0, errors.New("the interval is not a number of whole minutes from 1m to 8760h")
-	}
-	return interval, nil
-}
 
 const fields = library.Second | library.Minute | library.Hour | library.Dom | library.Month | library.Dow
 

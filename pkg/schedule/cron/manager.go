@@ -163,15 +163,12 @@ func (m Manager) Delete(ctx context.Context, flow, name string) error {
 		entry.Text = ""
 		err = m.Store.SetSchedule(ctx, entry, before)
 	}
-	if errors.Is(err, engine.ErrConflict) && m.isGone(ctx, flow, name) { // the response to the deletion was lost, or another request deleted it
-		return nil
+	if errors.Is(err, engine.ErrConflict) {
+		if _, err := m.find(ctx, flow, name); errors.Is(err, engine.ErrNotFound) { // the response was lost, or another request deleted it
+			return nil
+		}
 	}
 	return m.restore(ctx, flow, name, err)
-}
-
-func (m Manager) isGone(ctx context.Context, flow, name string) bool {
-	_, err := m.find(ctx, flow, name)
-	return errors.Is(err, engine.ErrNotFound)
 }
 
 // DeleteAll deletes the schedules of a flow.

@@ -198,8 +198,11 @@ func (m Model) shape(name string, form Form, within []string) string {
 		}
 		return around("<"+names, m.item(s.Value.Shape, form, inner), ">")
 	}
-	if s.Type == "timestamp" {
-		return open(instant(s.TimestampFormat), form, within)
+	switch {
+	case s.Type == "timestamp" && s.TimestampFormat == "iso8601":
+		return open("s", form, within)
+	case s.Type == "timestamp":
+		return open("t", form, within)
 	}
 	if form == Full || form == Outline && len(within) == 1 {
 		return scalars[s.Type]
@@ -214,14 +217,6 @@ func open(text string, form Form, within []string) string {
 		return text
 	}
 	return ""
-}
-
-// instant returns the kind of instants in a body.
-func instant(format string) string {
-	if format == "iso8601" {
-		return "s"
-	}
-	return "t"
 }
 
 // item writes the items of a list or a map.
@@ -269,7 +264,7 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 	switch {
 	case text != "":
 	case place != "" && form == Instants:
-		text = m.placed(each.Shape)
+		text = cmp.Or(scalars[m.Shapes[each.Shape].Type], "*")
 	case form == Outline && other:
 		text = "*"
 	default:
@@ -293,15 +288,6 @@ func (m Model) member(s Shape, name string, form Form, within []string) string {
 	return wire + flags + place + ":" + instantAt(m.Shapes[each.Shape], each.Location, text)
 }
 
-// wireName returns the name of a member in requests and responses, which in the query protocol its
-// shape may have.
-func (m Model) wireName(each Member, name string) string {
-	if m.Metadata.Protocol == "query" {
-		return cmp.Or(each.LocationName, m.Shapes[each.Shape].LocationName, name)
-	}
-	return cmp.Or(each.LocationName, name)
-}
-
 // instantAt returns the kind of a member outside of the body, where instants have other defaults.
 func instantAt(s Shape, location, text string) string {
 	switch {
@@ -315,12 +301,13 @@ func instantAt(s Shape, location, text string) string {
 	return "t"
 }
 
-// placed returns the kind of a member of a response that is outside of the body.
-func (m Model) placed(shape string) string {
-	if kind := scalars[m.Shapes[shape].Type]; kind != "" {
-		return kind
+// wireName returns the name of a member in requests and responses, which in the query protocol its
+// shape may have.
+func (m Model) wireName(each Member, name string) string {
+	if m.Metadata.Protocol == "query" {
+		return cmp.Or(each.LocationName, m.Shapes[each.Shape].LocationName, name)
 	}
-	return "*"
+	return cmp.Or(each.LocationName, name)
 }
 
 // place returns where a member is in the request or response, empty for the body.

@@ -62,14 +62,16 @@ func startMistakes(kind jobs.Kind, params value.Value, suggest flow.Suggest) []f
 	if !slices.Contains(row.Members(), jobs.ParamDelay) && !params.Get(jobs.ParamDelay).IsMissing() {
 		mistakes = []flow.ActionMistake{{InParams: true, Warning: true, Path: []string{jobs.ParamDelay}, Message: fmt.Sprintf(
 			"serviceParams has %q, which only a simulated job has: on AWS the start fails; remove it before you deploy", jobs.ParamDelay)}}
-		params = without(params, jobs.ParamDelay)
+		isDelay := func(m value.Member) bool { return m.Key == jobs.ParamDelay }
+		params = value.Object(slices.DeleteFunc(slices.Clone(params.Members()), isDelay)...)
 	}
 	found := slices.DeleteFunc(row.Compare(params), func(m call.Mistake) bool {
 		return len(m.Path) == 0 && kind.Supplies(m.Missing) || len(m.Path) == 1 && m.Wrong != "" && kind.Converts(m.Path[0])
 	})
 	for _, name := range kind.RequiredParams() {
 		isFound := func(m call.Mistake) bool { return len(m.Path) == 0 && strings.EqualFold(m.Missing, name) }
-		if !has(params, name) && !kind.Supplies(name) && !slices.ContainsFunc(found, isFound) {
+		isGiven := func(m value.Member) bool { return strings.EqualFold(m.Key, name) }
+		if !slices.ContainsFunc(params.Members(), isGiven) && !kind.Supplies(name) && !slices.ContainsFunc(found, isFound) {
 			found = append(found, call.Mistake{Missing: name})
 		}
 	}
@@ -92,14 +94,6 @@ func messageMistakes(kind jobs.Kind, params value.Value, suggest flow.Suggest) [
 		}
 	}
 	return explained(kind.Action(), found, suggest)
-}
-
-func has(params value.Value, name string) bool {
-	return slices.ContainsFunc(params.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, name) })
-}
-
-func without(params value.Value, name string) value.Value {
-	return value.Object(slices.DeleteFunc(slices.Clone(params.Members()), func(m value.Member) bool { return m.Key == name })...)
 }
 
 // explained returns the mistakes with their messages.

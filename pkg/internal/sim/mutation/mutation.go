@@ -30,11 +30,16 @@ type Edit struct {
 // path returns the absolute path of the source.
 func (e Edit) path(t *testing.T) string {
 	t.Helper()
-	path, err := filepath.Abs(filepath.Join("../..", filepath.FromSlash(e.File)))
+	folder, err := filepath.Abs(".")
+	for ; err == nil && filepath.Base(folder) != "pkg"; folder = filepath.Dir(folder) {
+		if folder == filepath.Dir(folder) {
+			t.Fatal("no folder above is pkg")
+		}
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return filepath.Join(folder, filepath.FromSlash(e.File))
 }
 
 // Source returns the text of the source. The test fails unless it has the text to replace once.
