@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -54,13 +55,8 @@ func Handler(config Config) http.Handler {
 		mux.HandleFunc("/callbacks"+suffix, h.serve(suffix))
 		mux.HandleFunc("/callbacks/{token}"+suffix, h.serve(suffix))
 	}
-	return withoutRedirects(mux)
-}
-
-// withoutRedirects keeps the mux from redirecting another path to the clean one, because the token
-// is in the path.
-func withoutRedirects(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The mux would redirect another path to the clean one, with the token in it.
 		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped || !strings.HasPrefix(escaped, "/") {
 			notFound(w, r)
 			return
@@ -148,7 +144,10 @@ func (h handler) waitFor(ctx context.Context, verified resume.Token) (*engine.Wa
 
 // postReport handles a POST.
 func (h handler) postReport(r *http.Request, suffix string) response {
-	text := textOf(r)
+	text := r.PathValue("token")
+	if scheme, bearer, _ := strings.Cut(r.Header.Get("Authorization"), " "); text == "" && strings.EqualFold(scheme, "Bearer") {
+		text = strings.TrimSpace(bearer)
+	}
 	if text == "" {
 		return refused(http.StatusUnauthorized, "Invalid", "there is no token, in the path or as Authorization: Bearer TOKEN",
 			"WWW-Authenticate", "Bearer")
@@ -175,18 +174,6 @@ func (h handler) postReport(r *http.Request, suffix string) response {
 	return page
 }
 
-// textOf returns the token of a request, from its path or else from its header.
-func textOf(r *http.Request) string {
-	if text := r.PathValue("token"); text != "" {
-		return text
-	}
-	scheme, text, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return ""
-	}
-	return strings.TrimSpace(text)
-}
-
 // choose sets the output and the label of the choice in the report. The output comes from the
 // execution: the form has only the number of the choice. If the execution does not wait any more,
 // choose returns the record of the closed token.
@@ -200,7 +187,13 @@ func (h handler) choose(ctx context.Context, report *report) (record token.Recor
 	if err != nil {
 		return record, err
 	}
-	return record, report.choose(wait)
+	number, err := strconv.Atoi(report.typed.Get(choiceField))
+	if err != nil || wait == nil || wait.Question == nil || number < 0 || number >= len(wait.Question.Outputs) {
+		return record, &resume.ReportError{What: "the choice is not one of those that the step offers; open the page again"}
+	}
+	report.label = wait.Question.Choices[number]
+	report.typed.Set("output", wait.Question.Outputs[number].JSON())
+	return record, nil
 }
 
 // apply applies a report and returns the token's record after it. conflict reports whether an

@@ -2,15 +2,14 @@ package callbackurl
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -33,11 +32,16 @@ func (h handler) readVerified(r *http.Request, report *report) (err error) {
 	if err == nil && report.isSigned() {
 		handle, _, _ := strings.Cut(report.text, ".")
 		err = h.verify(r.Header, report.body, report.ID, handle)
+		if rejected, ok := errors.AsType[*signatureError](err); ok {
+			h.Log.Warn("callback rejected", "check", rejected.check, "token", token.Mask(handle))
+		}
 	}
 	if err == nil {
 		err = report.checkPath()
 	}
-	if err != nil || !isForm(r) || !hasField(report.body) {
+	// JSON with the content type of forms, which curl sends, is not a form.
+	name, _, hasField := strings.Cut(string(report.body), "=")
+	if err != nil || !isForm(r) || !hasField || !slices.Contains([]string{"output", "error", "cause", choiceField}, name) {
 		return err
 	}
 	if report.typed, err = url.ParseQuery(string(report.body)); err != nil {
@@ -57,27 +61,10 @@ func isForm(r *http.Request) bool {
 	return err == nil && kind == "application/x-www-form-urlencoded"
 }
 
-// hasField tells a form from JSON with the content type of forms, which curl sends.
-func hasField(body []byte) bool {
-	name, _, ok := strings.Cut(string(body), "=")
-	return ok && slices.Contains([]string{"output", "error", "cause", choiceField}, name)
-}
-
 // choiceField is the field of a form with the number of a choice.
 const choiceField = "choice"
 
 func (r report) isChoice() bool { return r.suffix == suffixSuccess && r.typed.Has(choiceField) }
-
-// choose sets the label and the output of the choice. The wait is nil for a step that is not known.
-func (r *report) choose(wait *engine.Wait) error {
-	number, err := strconv.Atoi(r.typed.Get(choiceField))
-	if err != nil || wait == nil || wait.Question == nil || number < 0 || number >= len(wait.Question.Outputs) {
-		return &resume.ReportError{What: "the choice is not one of those that the step offers; open the page again"}
-	}
-	r.label = wait.Question.Choices[number]
-	r.typed.Set("output", wait.Question.Outputs[number].JSON())
-	return nil
-}
 
 // checkPath rejects a signed report that would have another meaning at another path, because the
 // path is not signed: a signed heartbeat must not be readable as an outcome, and a signed output
@@ -99,30 +86,20 @@ func (r report) checkPath() error {
 
 // outcome returns the reported outcome.
 func (r report) outcome(limits resume.Limits) (token.Outcome, error) {
-	switch {
+	body := r.body
+	switch { // a form becomes the JSON that programs send
 	case r.suffix == suffixFailure && r.typed != nil:
-		return limits.Failure(r.typedFailure())
+		cause := strings.ReplaceAll(r.typed.Get("cause"), "\r\n", "\n") // browsers end lines with CR LF
+		body, _ = json.Marshal(map[string]string{"error": strings.TrimSpace(r.typed.Get("error")), "cause": cause})
+		return limits.Failure(body)
 	case r.suffix == suffixFailure:
-		return limits.Failure(r.body)
+		return limits.Failure(body)
+	case r.typed != nil:
+		body = []byte(r.typed.Get("output"))
 	}
-	outcome, err := limits.Success(r.output())
+	outcome, err := limits.Success(body)
 	outcome.Choice = r.label
 	return outcome, err
-}
-
-// typedFailure returns the fields of a form as the JSON that programs send.
-func (r report) typedFailure() []byte {
-	// Browsers send CR LF at the ends of lines.
-	cause := strings.ReplaceAll(r.typed.Get("cause"), "\r\n", "\n")
-	failure, _ := json.Marshal(map[string]string{"error": strings.TrimSpace(r.typed.Get("error")), "cause": cause})
-	return failure
-}
-
-func (r report) output() []byte {
-	if r.typed != nil {
-		return []byte(r.typed.Get("output"))
-	}
-	return r.body
 }
 
 // filledForm returns the form with the fields that were typed, nil if the report was not a form.

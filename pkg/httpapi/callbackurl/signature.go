@@ -167,19 +167,10 @@ func (h handler) secretsFor(id token.ID) ([]Secret, error) {
 }
 
 // verify returns nil if a secret of the sender that the token names signed the body for the token
-// with that handle. Otherwise it logs which check failed and returns a [signatureError].
+// with that handle, or else a [signatureError] for the first failing check. The signature covers
+// the message id, which begins with the handle, so a request is valid for one token. An id with a
+// dot could pass a part of itself for the time.
 func (h handler) verify(header http.Header, body []byte, id token.ID, handle string) error {
-	err := h.check(header, body, id, handle)
-	if rejected, ok := errors.AsType[*signatureError](err); ok {
-		h.Log.Warn("callback rejected", "check", rejected.check, "token", token.Mask(handle))
-	}
-	return err
-}
-
-// check returns an error for the first failing check of a signature. The signature covers the
-// message id, which begins with the handle, so a request is valid for one token. An id with a dot
-// could pass a part of itself for the time.
-func (h handler) check(header http.Header, body []byte, id token.ID, handle string) error {
 	secrets, err := h.secretsFor(id)
 	if err != nil {
 		return err

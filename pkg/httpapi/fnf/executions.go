@@ -210,10 +210,6 @@ func listingOf(given parameters) (l listing, err error) {
 	return l, err
 }
 
-func (l listing) has(state machine.State) bool {
-	return (l.status == "" || state.Status == l.status) && strings.HasPrefix(state.Execution, l.prefix)
-}
-
 const (
 	// lookups is how many executions are read at once.
 	lookups = 25
@@ -285,7 +281,7 @@ func (p *page) add(ctx context.Context, id engine.ID) error {
 		return nil
 	case err != nil:
 		return err
-	case !p.has(state):
+	case p.status != "" && state.Status != p.status, !strings.HasPrefix(state.Execution, p.prefix):
 		return nil
 	}
 	shown := metadataOf(state)

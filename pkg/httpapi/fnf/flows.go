@@ -89,20 +89,6 @@ func (f *storedFlow) change(given parameters) error {
 // text returns a text of the flow.
 func (f *storedFlow) text(name string) string { return cmp.Or(f.Texts[name], texts[name]) }
 
-// stored returns the properties as they are stored.
-func (p properties) stored() (string, error) {
-	text, err := json.Marshal(p)
-	if err == nil && len(text) > maxProperties {
-		err = invalid("InvalidArgument", fmt.Sprintf("the texts of the flow besides its Definition have %d bytes; allowed: at most %d", len(text), maxProperties))
-	}
-	return string(text), err
-}
-
-// id returns the id of the flow. A flow that is deleted and created again gets another.
-func (f *storedFlow) id() string {
-	return uuid(fmt.Sprintf("%s %d", f.definitions[0].Flow.Name, f.Created.UnixNano()))
-}
-
 // uuid returns an id in the form of a UUID, the same for the same text.
 func uuid(text string) string {
 	sum := sha256.Sum256([]byte(text))
@@ -114,7 +100,8 @@ func (h handler) shown(ctx context.Context, f storedFlow) (object, error) {
 	definition := f.definitions[0].Flow
 	text, err := h.Catalog.FlowText(ctx, definition)
 	shown := object{
-		"Id": f.id(), "Name": definition.Name, "Definition": string(text), "CreatedTime": instant(f.Created), "LastModifiedTime": instant(f.Modified),
+		"Id":   uuid(fmt.Sprintf("%s %d", definition.Name, f.Created.UnixNano())), // another one if the flow is deleted and created again
+		"Name": definition.Name, "Definition": string(text), "CreatedTime": instant(f.Created), "LastModifiedTime": instant(f.Modified),
 	}
 	for name := range texts {
 		shown[name] = f.text(name)
@@ -190,8 +177,15 @@ func (h handler) updateFlow(ctx context.Context, given parameters) (object, erro
 // store stores a flow with the definition of the request, or else with its latest one. If another
 // request stored it meanwhile, the error is conflict.
 func (h handler) store(ctx context.Context, given parameters, f storedFlow, conflict error) (object, error) {
-	f.Modified = latest(h.Now(), f.Modified.Add(time.Nanosecond))
-	stored, err := f.stored()
+	f.Modified = f.Modified.Add(time.Nanosecond)
+	if now := h.Now(); now.After(f.Modified) {
+		f.Modified = now
+	}
+	stored, err := json.Marshal(f.properties)
+	if err == nil && len(stored) > maxProperties {
+		err = invalid("InvalidArgument",
+			fmt.Sprintf("the texts of the flow besides its Definition have %d bytes; allowed: at most %d", len(stored), maxProperties))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +193,7 @@ func (h handler) store(ctx context.Context, given parameters, f storedFlow, conf
 	if err != nil {
 		return nil, err
 	}
-	err = h.Catalog.SetProperties(ctx, current.Flow, current.Properties, stored)
+	err = h.Catalog.SetProperties(ctx, current.Flow, current.Properties, string(stored))
 	if errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrNotFound) {
 		err = conflict
 	}
@@ -207,13 +201,6 @@ func (h handler) store(ctx context.Context, given parameters, f storedFlow, conf
 		return nil, err
 	}
 	return h.describeFlow(ctx, given)
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 // putDefinition makes the definition of a request the latest one, and returns it as it is listed.
@@ -291,8 +278,13 @@ func (h handler) listFlows(ctx context.Context, given parameters) (object, error
 		return nil, err
 	}
 	list, size, last := []object{}, 0, ""
-	for definitions := range byName(all) {
-		name := definitions[0].Flow.Name
+	for begin, end := 0, 1; begin < len(all); end++ {
+		name := all[begin].Flow.Name
+		if end < len(all) && all[end].Flow.Name == name {
+			continue
+		}
+		definitions := all[begin:end]
+		begin = end
 		if name <= after {
 			continue
 		}
@@ -322,18 +314,4 @@ func (h handler) listed(ctx context.Context, definitions []engine.Definition, gr
 		return nil, nil
 	}
 	return shown, err
-}
-
-// byName returns the definitions of each name.
-func byName(all []engine.Definition) func(yield func([]engine.Definition) bool) {
-	return func(yield func([]engine.Definition) bool) {
-		for begin, end := 0, 1; begin < len(all); end++ {
-			if end == len(all) || all[end].Flow.Name != all[begin].Flow.Name {
-				if !yield(all[begin:end]) {
-					return
-				}
-				begin = end
-			}
-		}
-	}
 }

@@ -148,7 +148,12 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		status, response = refused.status, object{"Code": refused.code, "Message": token.MaskAll(refused.message), "HostId": r.Host}
 	}
 	h.audit(r, given, status)
-	response["RequestId"] = requestID(given)
+	const longestID = 128
+	if id := given["RequestId"]; id != "" && len(id) <= longestID {
+		response["RequestId"] = id
+	} else {
+		response["RequestId"] = rand.Text()
+	}
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Type", "application/json")
@@ -266,15 +271,6 @@ func (h handler) rejection(ctx context.Context, err error) refusal {
 		message = resume.ErrTooSlow.Error()
 	}
 	return refused(http.StatusInternalServerError, "InternalServerError", message)
-}
-
-// requestID returns the caller's own id if its length is sensible, or else a new one.
-func requestID(given parameters) string {
-	const longest = 128
-	if id := given["RequestId"]; id != "" && len(id) <= longest {
-		return id
-	}
-	return rand.Text()
 }
 
 // describeRegions returns the one region there is, at the address of the request.

@@ -21,7 +21,12 @@ func (h handler) reportTask(ctx context.Context, given parameters) (object, erro
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := outcomeOf(given, h.Tokens.Limits(verified.ID))
+	limits, outcome := h.Tokens.Limits(verified.ID), token.Outcome{}
+	if given["Action"] == "ReportTaskSucceeded" {
+		outcome, err = limits.Success([]byte(given["Output"]))
+	} else if err = given.checkFailure(); err == nil {
+		outcome, err = limits.FailureOf(given["Error"], given["Cause"])
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -39,16 +44,6 @@ func (h handler) verify(ctx context.Context, text string) (resume.Token, error) 
 		err = denied("AccessDenied", "the task of this token takes callbacks of one sender; report at its callback URL")
 	}
 	return verified, err
-}
-
-func outcomeOf(given parameters, limits resume.Limits) (outcome token.Outcome, err error) {
-	if given["Action"] == "ReportTaskSucceeded" {
-		return limits.Success([]byte(given["Output"]))
-	}
-	if err := given.checkFailure(); err != nil {
-		return outcome, err
-	}
-	return limits.FailureOf(given["Error"], given["Cause"])
 }
 
 // checkFailure returns an error if Error or Cause is too long.

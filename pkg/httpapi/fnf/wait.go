@@ -44,15 +44,10 @@ func (h handler) awaitEnd(ctx context.Context, id engine.ID, wait time.Duration)
 	if h.Await != nil {
 		return h.Await(waiting, id)
 	}
-	return h.poll(waiting, id)
-}
-
-// poll reads the state in growing intervals until the execution has ended.
-func (h handler) poll(ctx context.Context, id engine.ID) (machine.State, error) {
-	waiting, cancel := context.WithTimeout(ctx, LongestPolling)
+	polling, cancel := context.WithTimeout(waiting, LongestPolling)
 	defer cancel()
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		over := engine.Sleep(waiting, pause) != nil
+		over := engine.Sleep(polling, pause) != nil
 		state, err := h.Executions.Describe(context.WithoutCancel(ctx), id)
 		if over || err != nil || state.Status.Final() {
 			return state, err

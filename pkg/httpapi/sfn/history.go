@@ -92,9 +92,13 @@ func (h *history) describe(shown object, e machine.Event) bool {
 func (h *history) describeStep(details object, e machine.Event, step *flow.Step) string {
 	name := eventTypes[e.Type]
 	switch {
+	case e.Type == machine.StepFailed && (step.Kind.Type() == "task" || step.Kind.Type() == "fail"):
+		return "" // a task's failure has an event of its own; a fail step's failure is in the event of the execution
 	case e.Type == machine.StepFailed:
-		details["state"] = step.Name
-		return failedType(step)
+		if details["state"] = step.Name; step.IsFork() {
+			return "StateFailed"
+		}
+		return "EvaluationFailed" // of a mapping or a condition
 	case strings.HasPrefix(name, "Task"):
 		if task, ok := step.Kind.(*flow.Task); ok {
 			details["resourceType"], details["resource"] = "function", task.Resource.Text
@@ -113,18 +117,6 @@ func (h *history) describeStep(details object, e machine.Event, step *flow.Step)
 		details["name"] = step.Name
 	}
 	return name
-}
-
-// failedType returns the event type of a step's failure, "" for none. A task's failure has an event
-// of its own; a fail step's failure is in the event of the execution.
-func failedType(step *flow.Step) string {
-	switch kind := step.Kind.Type(); {
-	case kind == "task" || kind == "fail":
-		return ""
-	case step.IsFork():
-		return "StateFailed"
-	}
-	return "EvaluationFailed" // of a mapping or a condition
 }
 
 // executionHistory returns a page of the history. The token of a page is the id that its first

@@ -119,21 +119,16 @@ func (a authorization) signedRequest(r *http.Request, body []byte) (text string,
 func (a authorization) isOf(secret string, r *http.Request, request, end string) bool {
 	whole := r.Method + "\n" + r.URL.EscapedPath() + end + request
 	text := strings.Join([]string{algorithm, r.Header.Get("X-Amz-Date"), a.date + "/" + a.region + scopeEnd, hash([]byte(whole))}, "\n")
-	return hmac.Equal([]byte(a.sign(secret, text)), []byte(a.signature))
-}
-
-func hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-// sign returns the signature of a text.
-func (a authorization) sign(secret, text string) string {
 	sum := []byte("AWS4" + secret)
 	for _, part := range []string{a.date, a.region, "states", "aws4_request", text} {
 		mac := hmac.New(sha256.New, sum)
 		mac.Write([]byte(part))
 		sum = mac.Sum(nil)
 	}
-	return hex.EncodeToString(sum)
+	return hmac.Equal([]byte(hex.EncodeToString(sum)), []byte(a.signature))
+}
+
+func hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
