@@ -28,8 +28,8 @@ const together = 10 * time.Millisecond
 func compose(getenv func(string) string) (function.MessageHandler, error) {
 	p := parts.New(getenv, function.Log(getenv))
 	config := p.JobsConfig(p.WaitsTable(), &services.Together{Services: services.New(p.Config).With(p.Kinds()), Pause: together})
-	// Only this function makes schedules of polls: most callbacks are answered within the longest delay
-	// of the first poll, and then need none.
+	// Only this function makes schedules of polls: most callbacks are answered within the longest
+	// delay of the first poll, and then need none.
 	config.Polls = &sqs.Polls{
 		Target: p.Queue("WAITLESS_POLL_QUEUE"), Now: time.Now, Log: p.Log,
 		Schedule: &scheduler.Group{

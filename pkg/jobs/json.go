@@ -141,8 +141,8 @@ func (p path) time(document any) (at time.Time) {
 	case string:
 		at, _ = time.Parse(time.RFC3339, value)
 	case json.Number:
-		// Seconds with a fraction in descriptions, milliseconds in events. The former are below 10^11
-		// until the year 5138, the latter above it since 1973.
+		// Seconds with a fraction in descriptions, milliseconds in events. The former are below
+		// 10^11 until the year 5138, the latter above it since 1973.
 		const fewest = 1e11
 		if ms, err := value.Int64(); err == nil && ms >= fewest {
 			at = time.UnixMilli(ms)

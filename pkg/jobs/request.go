@@ -101,7 +101,7 @@ func ParseStart(input []byte) (StartRequest, error) {
 	}
 	r := StartRequest{Kind: kind.Name, Params: json.RawMessage("{}")}
 	hasToken := given(members, "taskToken") || given(members, "callbackId") || given(members, "token")
-	// Without kind and token it has the form of the tutorial, whose function reads neither.
+	// A request without a kind or a token has the form of the tutorial: its function ignores both.
 	if kind.Name == KindSimulated && (!hasToken || !given(members, "kind")) {
 		r.Params = input
 		return r, nil

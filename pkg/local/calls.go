@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -43,23 +44,6 @@ type callGates struct {
 	asksForLimits bool // a server is asked for the time limits of functions
 }
 
-// newCallGates returns the gates of calls. Calls of tasks of another package count as remote.
-func newCallGates(config Config, own *Tasks) *callGates {
-	g := &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
-	g.gates[classCommand] = newGate(cmp.Or(max(config.Commands, 0), DefaultCommands))
-	g.gates[classRemote] = newGate(cmp.Or(max(config.Calls, 0), DefaultCalls))
-	if own != nil {
-		g.classOf = own.classOf
-		g.asksForLimits, _ = own.NeedLambdas()
-	}
-	return g
-}
-
-// awaitsTurn reports whether a call of the execution waits for its turn.
-func (g *callGates) awaitsTurn(execution engine.ID) bool {
-	return slices.ContainsFunc(g.gates[classCommand:], func(g *gate) bool { return g.awaitedBy(execution) })
-}
-
 // of returns the gate of a call, nil for one without a bound.
 func (g *callGates) of(call machine.Call) *gate { return g.gates[g.classOf(call)] }
 
@@ -74,23 +58,6 @@ type gate struct {
 
 func newGate(places int) *gate {
 	return &gate{places: make(chan struct{}, places), waiting: map[engine.ID]int{}}
-}
-
-// awaitedBy reports whether a call of the execution waits for its turn.
-func (g *gate) awaitedBy(execution engine.ID) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.waiting[execution] > 0
-}
-
-// tryEnter takes a place if one is free. The caller must then call leave.
-func (g *gate) tryEnter() bool {
-	select {
-	case g.places <- struct{}{}:
-		return true
-	default:
-		return false
-	}
 }
 
 // enter waits for a place. If it returns nil, the caller must call leave. The error is ctx.Err().
@@ -133,7 +100,9 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 	if gate == nil {
 		return t.Caller.Call(ctx, call)
 	}
-	if !gate.tryEnter() {
+	select {
+	case gate.places <- struct{}{}:
+	default: // none is free
 		return token.Outcome{}, &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
 	}
 	running := t.begin(ctx, gate, call)
@@ -314,14 +283,12 @@ type workers struct {
 	work    func()
 	ended   <-chan struct{} // is closed at the end of the run
 	all     sync.WaitGroup
-	spare   chan func() // what the goroutines that wait do next
-	spares  int         // how many goroutines wait
+	spare   chan func()  // what the goroutines that wait do next
+	spares  atomic.Int32 // how many goroutines wait
 }
 
 // mostSpares is how many goroutines wait for more to do. The stack of each takes 16 to 32 KB.
 const mostSpares = 128
-
-func newWorkers(limit int) *workers { return &workers{limit: limit, spare: make(chan func())} }
 
 // begin starts the workers; each calls work until more returns false or there is nothing more to
 // do. No goroutine waits for more when the run has ended.
@@ -372,27 +339,16 @@ func (w *workers) run(next func()) {
 
 // await returns the next work of the calling goroutine, nil for none.
 func (w *workers) await() func() {
-	if !w.addSpare(1) {
+	defer w.spares.Add(-1)
+	if w.spares.Add(1) > mostSpares {
 		return nil
 	}
-	defer w.addSpare(-1)
 	select {
 	case next := <-w.spare:
 		return next
 	case <-w.ended:
 		return nil
 	}
-}
-
-// addSpare counts goroutines that wait. It returns false if there are enough.
-func (w *workers) addSpare(n int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.spares+n > mostSpares {
-		return false
-	}
-	w.spares += n
-	return true
 }
 
 // more reports whether the worker, which then is idle, handles another wake. If not, the worker is

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
@@ -13,7 +14,7 @@ import (
 type changes struct {
 	mu      sync.Mutex
 	waiting map[awaited]*watched
-	running bool // a run may change executions
+	running atomic.Bool // a run may change executions
 }
 
 // awaited is what requests wait for: the end of an execution, or with events the next ones it
@@ -39,15 +40,13 @@ func (c *changes) watch(what awaited) (happened <-chan struct{}, forget func()) 
 		c.waiting[what] = w
 	}
 	w.requests++
-	return w.happened, func() { c.forget(what, w) }
-}
-
-func (c *changes) forget(what awaited, w *watched) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w.requests--
-	if w.requests == 0 && c.waiting[what] == w {
-		delete(c.waiting, what)
+	return w.happened, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		w.requests--
+		if w.requests == 0 && c.waiting[what] == w {
+			delete(c.waiting, what)
+		}
 	}
 }
 
@@ -79,18 +78,12 @@ func (c *changes) tell(what awaited) {
 func (c *changes) setRunning(running bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.running = running
+	c.running.Store(running)
 	for what := range c.waiting {
 		if !running {
 			c.tell(what)
 		}
 	}
-}
-
-func (c *changes) isRunning() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.running
 }
 
 // Await returns the state of an execution once it has ended, or when ctx ends.
@@ -114,7 +107,7 @@ func (s *System) Await(ctx context.Context, id engine.ID) (machine.State, error)
 // longer.
 func (s *System) Watch(id engine.ID, events bool) (happened <-chan struct{}, forget func()) {
 	happened, forget = s.changes.watch(awaited{id, events})
-	if !s.changes.isRunning() { // a run that ends later closes the channel
+	if !s.changes.running.Load() { // a run that ends later closes the channel
 		forget()
 		return nil, func() {}
 	}

@@ -51,12 +51,3 @@ func (c *Clock) jump(t time.Time) {
 		c.now = t
 	}
 }
-
-// pause returns how long to wait before the next look at the clock for an instant so far ahead. It
-// is 0, no limit, for a virtual clock.
-func (c *Clock) pause(ahead time.Duration) time.Duration {
-	if c.virtual {
-		return 0
-	}
-	return min(ahead, longestPause)
-}

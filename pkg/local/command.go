@@ -59,7 +59,11 @@ func parseCommand(definition, dir string) (command, error) {
 	case len(words) == 0:
 		return command{}, fmt.Errorf("%q names no command; allowed: exec:COMMAND", definition)
 	}
-	path, err := exec.LookPath(within(dir, words[0]))
+	program := words[0]
+	if dir != "" && !filepath.IsAbs(program) && filepath.Base(program) != program { // a bare name is looked up in PATH
+		program = filepath.Join(dir, program)
+	}
+	path, err := exec.LookPath(program)
 	if err == nil && dir != "" {
 		path, err = filepath.Abs(path) // a relative path would begin at dir again
 	}
@@ -67,15 +71,6 @@ func parseCommand(definition, dir string) (command, error) {
 		return command{}, fmt.Errorf("command %q is not there or not executable: %w", words[0], errors.Unwrap(err))
 	}
 	return command{path: path, args: words[1:], dir: dir, name: words[0], limit: callLimit, grace: commandGrace}, nil
-}
-
-// within returns the path of a program relative to the working directory. A bare name is looked up
-// in PATH.
-func within(dir, program string) string {
-	if dir == "" || filepath.IsAbs(program) || filepath.Base(program) == program {
-		return program
-	}
-	return filepath.Join(dir, program)
 }
 
 func (c command) timeLimit(context.Context) time.Duration { return c.limit }
@@ -115,7 +110,11 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	}
 	outcome := c.outcome(err, limited.Err(), stdout, stderr)
 	if c.output != nil && len(shown.text) > 0 {
-		c.output(call, shown.lines())
+		text := strings.TrimRight(string(shown.text), "\r\n")
+		if shown.full {
+			text += fmt.Sprintf("\n... (only the first %d bytes are shown)", shown.limit)
+		}
+		c.output(call, text)
 	}
 	return outcome, nil
 }
@@ -162,15 +161,6 @@ func (h *head) Write(p []byte) (int, error) {
 		h.whenFull()
 	}
 	return len(p), nil
-}
-
-// lines returns the text, with a note if bytes were dropped.
-func (h *head) lines() string {
-	text := strings.TrimRight(string(h.text), "\r\n")
-	if h.full {
-		text += fmt.Sprintf("\n... (only the first %d bytes are shown)", h.limit)
-	}
-	return text
 }
 
 // tail keeps the last bytes written to it.

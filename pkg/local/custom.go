@@ -7,7 +7,6 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
-	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -34,19 +33,15 @@ func (s services) run(ctx context.Context, kind jobs.Kind, request []byte) ([]by
 		r = c
 	}
 	outcome, err := r.call(ctx, call, s.simulated.clock.Now())
-	switch {
-	case err != nil:
-		return nil, err
-	case outcome.Error != "":
-		return nil, failedRun(kind, outcome)
-	}
-	return []byte(outcome.Output.JSON()), nil
-}
-
-func failedRun(kind jobs.Kind, outcome token.Outcome) error {
 	code := outcome.Error
 	if !outcome.Thrown {
 		code = code[strings.LastIndex(code, ".")+1:]
 	}
-	return &resume.ServiceError{Name: kind.Service + "." + code, Message: outcome.Cause}
+	switch {
+	case err != nil:
+		return nil, err
+	case code != "":
+		return nil, &resume.ServiceError{Name: kind.Service + "." + code, Message: outcome.Cause}
+	}
+	return []byte(outcome.Output.JSON()), nil
 }

@@ -90,25 +90,18 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 		return token.Failure(token.ErrorFunction, f.shown+": "+withoutURL(err)), nil
 	}
 	outcome, err := f.do(request)
+	deadline, _ := limited.Deadline()
 	switch {
 	case err == nil:
 		return outcome, nil
 	case ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
-	case hasPassed(limited):
+	case limited.Err() != nil || !time.Now().Before(deadline): // a dialer ends a moment before the context does
 		return tooSlow(f.shown, limit), nil
-	}
-	if engine.NeverConnected(err) {
+	case engine.NeverConnected(err):
 		return token.Failure(token.ErrorUnreachable, fmt.Sprintf("%s: could not connect; the call was not made: %s", f.shown, withoutURL(err))), nil
 	}
 	return token.Failure(token.ErrorUnknown, fmt.Sprintf("%s: the call broke off, and the function may have run: %s", f.shown, withoutURL(err))), nil
-}
-
-// hasPassed reports whether the deadline of a context has passed. A dialer ends a moment before the
-// context does.
-func hasPassed(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return ctx.Err() != nil || ok && !time.Now().Before(deadline)
 }
 
 // Values of headers that all requests share.

@@ -83,7 +83,10 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 	var output []byte
 	switch call.Resource.Function {
 	case functionStart, functionSubmit:
-		output, err = s.starterFor(call.Key()).StartJob(ctx, input)
+		config, services := s.jobs, s.services
+		services.key = call.Key() // the simulated services start one job for it
+		config.Services, config.Elsewhere = services, services.elsewhere
+		output, err = resume.NewJobStarter(config).StartJob(ctx, input)
 	case "GetJobStatus", "CheckJob":
 		output, err = s.jobs.GetJobStatus(ctx, input)
 	default:
@@ -96,14 +99,6 @@ func (s *System) callJobs(ctx context.Context, call machine.Call) (outcome token
 		return token.Outcome{}, true, ctx.Err()
 	}
 	return failedJob(call, err), true, nil
-}
-
-// starterFor returns a job starter with simulated services that start one job for a key.
-func (s *System) starterFor(key string) *resume.JobStarter {
-	config, services := s.jobs, s.services
-	services.key = key
-	config.Services, config.Elsewhere = services, services.elsewhere
-	return resume.NewJobStarter(config)
 }
 
 // failedJob returns the failure of a call that starts or describes a job.
@@ -148,20 +143,18 @@ func (p polls) Send(ctx context.Context, poll resume.Poll) error {
 	return nil
 }
 
+// enqueue has the poll made when it is due. A poll that fails ends the run, as a wake does, and is
+// repeated in the next run.
 func (p polls) enqueue(poll resume.Poll) {
-	p.system.queue.at(poll.Due, func() { p.carryOut(poll) })
-}
-
-// carryOut makes the poll. A poll that fails ends the run, as a wake does, and is repeated in the
-// next run.
-func (p polls) carryOut(poll resume.Poll) {
-	r := p.system.run.Load()
-	poll.Receives++ // it is delivered once, and again only if it sent no poll
-	if err := p.system.observer.Reconcile(r.ctx, poll); err != nil {
-		r.stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect after the end of the run
-		poll.Due = p.system.config.Clock.Now().Add(retryDelay)
-		p.enqueue(poll)
-	}
+	p.system.queue.at(poll.Due, func() {
+		r := p.system.run.Load()
+		poll.Receives++ // it is delivered once, and again only if it sent no poll
+		if err := p.system.observer.Reconcile(r.ctx, poll); err != nil {
+			r.stop(fmt.Errorf("ask for job %s: %w", poll.Key.Name, err)) // no effect after the end of the run
+			poll.Due = p.system.config.Clock.Now().Add(retryDelay)
+			p.enqueue(poll)
+		}
+	})
 }
 
 // pollAgain sends the polls of an earlier process again: events between the two processes were
@@ -176,7 +169,18 @@ func (s *System) pollAgain(ctx context.Context) error {
 		if poll.Waiter.Claims { // its start is repeated
 			continue
 		}
-		s.services.remember(poll, func() []byte { return s.paramsOf(ctx, poll) })
+		s.services.remember(poll, func() []byte {
+			id, ok := token.HandleID(poll.Waiter.Handle)
+			if !ok {
+				return nil
+			}
+			// The recovery of the execution reports what cannot be read.
+			params, err := s.Client.JobParams(ctx, id.Execution, poll.Waiter.Handle)
+			if err != nil || params.IsMissing() {
+				return nil
+			}
+			return []byte(params.JSON())
+		})
 		poll.Number, poll.Receives, poll.Due = 1, 0, poll.Waiter.Run.Since.Add(resume.FirstPoll)
 		if first := s.config.Clock.Now().Add(resume.FirstPoll); first.Before(poll.Due) {
 			poll.Due = first // the clock of the earlier process was ahead
@@ -186,18 +190,4 @@ func (s *System) pollAgain(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// paramsOf returns the params of the job for which a step waits, nil if they are not known: the
-// recovery of the execution reports what cannot be read.
-func (s *System) paramsOf(ctx context.Context, poll resume.Poll) []byte {
-	id, ok := token.HandleID(poll.Waiter.Handle)
-	if !ok {
-		return nil
-	}
-	params, err := s.Client.JobParams(ctx, id.Execution, poll.Waiter.Handle)
-	if err != nil || params.IsMissing() {
-		return nil
-	}
-	return []byte(params.JSON())
 }

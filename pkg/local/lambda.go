@@ -45,16 +45,12 @@ func parseLambda(definition string) (runner, error) {
 		return nil, fmt.Errorf("%q names no Lambda function; allowed: lambda:NAME, lambda:NAME:QUALIFIER or lambda:ARN, and @http://HOST:PORT behind it",
 			Hidden(definition))
 	}
-	if hasEndpoint && !isEndpoint(endpoint) {
+	at, err := url.Parse(endpoint)
+	isURL := err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Hostname() != ""
+	if hasEndpoint && (!isURL || at.User != nil || strings.ContainsAny(endpoint, "?#")) {
 		return nil, fmt.Errorf("%q names no endpoint; allowed: lambda:%s@http://HOST:PORT, without a user and a query", Hidden(definition), name)
 	}
 	return &lambdaFunction{name: name, endpoint: endpoint}, nil
-}
-
-func isEndpoint(text string) bool {
-	parsed, err := url.Parse(text)
-	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && parsed.Hostname() != "" && parsed.User == nil &&
-		!strings.ContainsAny(text, "?#")
 }
 
 // timeLimit returns the function's own limit, or the longest of Lambda if it is unknown or must not

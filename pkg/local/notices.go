@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/url"
 	"sync"
 	"time"
@@ -110,7 +109,9 @@ func (n *notices) Notify(ctx context.Context, notice engine.Notice) error {
 // wakes of executions with a committed end that was not reported. The living process tells of the
 // ends of its own generation.
 func (n *notices) take(ctx context.Context) error {
-	for stored, err := range n.system.storedNotices(ctx) {
+	for stored, err := range pages(func(after store.Notice, limit int) ([]store.Notice, error) {
+		return n.system.config.Store.Notices(ctx, after, limit)
+	}) {
 		if err == nil && stored.ID == "" {
 			err = n.system.reportEndAgain(ctx, stored.Execution)
 		}
@@ -120,12 +121,6 @@ func (n *notices) take(ctx context.Context) error {
 		n.add(stored)
 	}
 	return nil
-}
-
-func (s *System) storedNotices(ctx context.Context) iter.Seq2[store.Notice, error] {
-	return pages(func(after store.Notice, limit int) ([]store.Notice, error) {
-		return s.config.Store.Notices(ctx, after, limit)
-	})
 }
 
 func (s *System) reportEndAgain(ctx context.Context, execution engine.ID) error {
@@ -183,13 +178,7 @@ func (n *notices) add(stored store.Notice) {
 		p.again = true
 		return
 	}
-	p := &pendingNotice{noticeKey: key, target: n.targetOf(stored.Target)}
-	n.pending[key] = p
-	n.wait(p, time.Now())
-}
-
-// targetOf returns the target with that host, or with that name if it is not a URL. n.mu is held.
-func (n *notices) targetOf(name string) *noticeTarget {
+	name := stored.Target
 	if parsed, err := url.Parse(name); err == nil && parsed.Host != "" {
 		name = parsed.Host
 	}
@@ -197,7 +186,9 @@ func (n *notices) targetOf(name string) *noticeTarget {
 		const degree = 16
 		n.targets[name] = &noticeTarget{name: name, waiting: btreemap.New[turn, *pendingNotice](degree, turn.compare)}
 	}
-	return n.targets[name]
+	p := &pendingNotice{noticeKey: key, target: n.targets[name]}
+	n.pending[key] = p
+	n.wait(p, time.Now())
 }
 
 // wait gives a notice its turn at the instant. n.mu is held.

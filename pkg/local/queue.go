@@ -62,19 +62,6 @@ type aside struct {
 	back    chan struct{}           // if not nil, is closed when no other wake is handled any more
 }
 
-// keepsBack reports whether a wake has to wait.
-func (b *busy) keepsBack(cause string) bool {
-	return b.count > 0 || slices.ContainsFunc(b.aside, func(a *aside) bool { return a.cause == cause })
-}
-
-func (b *busy) keepBack(until turn, d *delivery) {
-	if b.due == nil {
-		b.due = map[turn]*delivery{}
-	}
-	d.isDue = true
-	b.due[until] = d
-}
-
 // longestPause is the longest time between two looks at the real clock. Timers stand still while
 // the machine sleeps; the clock does not.
 const longestPause = time.Minute
@@ -111,8 +98,11 @@ func (d *delivery) class() class {
 	return first + 1
 }
 
-// order returns the classes, beginning with the class that has its turn. q.mu is held.
-func (q *queue) order() (order [classes]class) {
+// first returns the delivery that has its turn: with a real clock a due one, else the earliest one.
+// q.mu is held.
+func (q *queue) first() (earliest turn, d *delivery, ok bool) {
+	now := q.clock.Now()
+	var order [classes]class // beginning with the class that has its turn
 	at := order[:]
 	if q.last != classOrdinary {
 		at = at[1:] // order[0] is classOrdinary
@@ -121,14 +111,7 @@ func (q *queue) order() (order [classes]class) {
 		first := 1 + 2*((q.family+i)%families)
 		at[2*i], at[2*i+1] = first, first+1
 	}
-	return order
-}
-
-// first returns the delivery that has its turn: with a real clock a due one, else the earliest one.
-// q.mu is held.
-func (q *queue) first() (earliest turn, d *delivery, ok bool) {
-	now := q.clock.Now()
-	for _, c := range q.order() {
+	for _, c := range order {
 		if q.waiting[c].Len() == 0 {
 			continue
 		}
@@ -233,23 +216,26 @@ func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, o
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		turn, first, ok := q.first()
+		place, first, ok := q.first()
 		if !ok || q.acting || ctx.Err() != nil {
 			return w, 0, false
 		}
 		switch idle := len(q.busy) == 0 && q.background == 0; {
 		case idle:
-			q.clock.jump(turn.at)
+			q.clock.jump(place.at)
 		case first.settles:
 			return w, 0, false
 		}
-		if ahead := turn.at.Sub(q.clock.Now()); ahead > 0 && !first.isDue {
-			return w, q.clock.pause(ahead), false
+		if ahead := place.at.Sub(q.clock.Now()); ahead > 0 && !first.isDue {
+			if q.clock.IsVirtual() {
+				return w, 0, false
+			}
+			return w, min(ahead, longestPause), false
 		}
 		if q.last = first.class(); q.last != classOrdinary {
 			q.family = (q.last-1)/2 + 1
 		}
-		q.waiting[q.last].Delete(turn)
+		q.waiting[q.last].Delete(place)
 		if first.isDue {
 			q.overdue[q.last]--
 		}
@@ -257,8 +243,13 @@ func (q *queue) next(ctx context.Context) (w engine.Wake, pause time.Duration, o
 			q.act(first.action)
 			continue
 		}
-		if held := q.busy[first.wake.Execution]; held != nil && held.keepsBack(first.wake.Cause) {
-			held.keepBack(turn, first)
+		isAside := func(a *aside) bool { return a.cause == first.wake.Cause }
+		if held := q.busy[first.wake.Execution]; held != nil && (held.count > 0 || slices.ContainsFunc(held.aside, isAside)) {
+			if held.due == nil {
+				held.due = map[turn]*delivery{}
+			}
+			first.isDue = true
+			held.due[place] = first
 			continue
 		}
 		q.hold(first.wake.Execution).cause = first.wake.Cause

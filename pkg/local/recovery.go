@@ -38,34 +38,13 @@ func (s *System) TakeOver(ctx context.Context) error {
 	if err := s.pollAgain(ctx); err != nil {
 		return err
 	}
-	if err := s.stopDescendantsAgain(ctx); err != nil {
-		return err
-	}
-	s.recovered = true
-	return nil
-}
-
-// stopDescendantsAgain sends the wakes that stop the descendants of roots.
-func (s *System) stopDescendantsAgain(ctx context.Context) error {
 	now := s.config.Clock.Now()
 	stopped, err := s.config.Store.StoppedRoots(ctx, now)
 	for _, root := range stopped {
 		err = errors.Join(err, s.queue.Send(ctx, engine.Wake{Execution: root, Cause: machine.CauseDescendants, Due: now, Sent: now}))
 	}
+	s.recovered = err == nil
 	return err
-}
-
-// beginRecovery takes over the executions of earlier processes beside the workers.
-func (s *System) beginRecovery(r run) {
-	recovery := s.recovery.Load()
-	if recovery == nil {
-		return
-	}
-	s.queue.inBackground(func() {
-		if err := recovery.run(r.ctx); err != nil {
-			r.stop(err) // no effect after the end of the run: the next one goes on
-		}
-	})
 }
 
 // recovery takes over the executions of earlier processes: first executions that need a worker now,
@@ -143,7 +122,16 @@ func (r *recovery) next() (id engine.ID, ok bool) {
 // adopt takes over an execution, unless that has been done. If another goroutine does it, adopt
 // waits.
 func (r *recovery) adopt(ctx context.Context, id engine.ID) error {
-	if !r.begin(id) {
+	r.mu.Lock()
+	for r.left[id] {
+		r.adopted.Wait()
+	}
+	_, isLeft := r.left[id]
+	if isLeft {
+		r.left[id] = true
+	}
+	r.mu.Unlock()
+	if !isLeft {
 		return nil
 	}
 	item, err := r.system.config.Store.Latest(ctx, id)
@@ -157,20 +145,6 @@ func (r *recovery) adopt(ctx context.Context, id engine.ID) error {
 	}
 	r.adopted.Broadcast()
 	return err
-}
-
-// begin reports whether the caller is to take over the execution.
-func (r *recovery) begin(id engine.ID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for r.left[id] {
-		r.adopted.Wait()
-	}
-	_, isLeft := r.left[id]
-	if isLeft {
-		r.left[id] = true
-	}
-	return isLeft
 }
 
 // adoptFor takes over the execution of a wake. The wake may be for a lane of it, which has a log

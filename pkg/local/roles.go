@@ -27,16 +27,3 @@ type Roles struct {
 	// Store returns the store of clients and closers.
 	Store func(Store) Store
 }
-
-func (r Roles) orDefault() Roles {
-	if r.Worker == nil {
-		r.Worker = func(c engine.Config) (Worker, error) { return engine.NewWorker(c) }
-	}
-	if r.TaskRunner == nil {
-		r.TaskRunner = func(c engine.Config) (TaskRunner, error) { return engine.NewTaskRunner(c) }
-	}
-	if r.Store == nil {
-		r.Store = func(store Store) Store { return store }
-	}
-	return r
-}

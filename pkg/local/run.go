@@ -43,7 +43,13 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	if err := s.config.Store.CountDescendants(ctx); err != nil { // an earlier run may have ended between a count and its start
 		return err
 	}
-	s.beginRecovery(r)
+	if recovery := s.recovery.Load(); recovery != nil {
+		s.queue.inBackground(func() {
+			if err := recovery.run(r.ctx); err != nil {
+				r.stop(err) // no effect after the end of the run: the next one goes on
+			}
+		})
+	}
 	s.tasks.resume()
 	var notices, removing sync.WaitGroup
 	defer notices.Wait()
@@ -82,7 +88,13 @@ func (s *System) work(r run) {
 		}
 		s.workers.received()
 		received := s.config.Clock.Now()
-		disposition, err := s.advance(r.ctx, wake)
+		var disposition engine.Disposition
+		if recovery := s.recovery.Load(); recovery != nil {
+			err = recovery.adoptFor(r.ctx, wake)
+		}
+		if err == nil {
+			disposition, err = s.worker.Advance(r.ctx, wake)
+		}
 		if s.config.Applied != nil {
 			s.config.Applied(wake, received, disposition)
 		}
@@ -94,17 +106,6 @@ func (s *System) work(r run) {
 		}
 		s.queue.finished(wake, disposition.RetryAt)
 	}
-}
-
-// advance applies a wake. It first takes over an earlier process's unfinished work on the
-// execution.
-func (s *System) advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
-	if recovery := s.recovery.Load(); recovery != nil {
-		if err := recovery.adoptFor(ctx, wake); err != nil {
-			return engine.Disposition{}, err
-		}
-	}
-	return s.worker.Advance(ctx, wake)
 }
 
 // afterError returns when a wake or a task that failed with err is redelivered, zero for never. It

@@ -258,25 +258,24 @@ func (e *scriptEvent) check(beside fs.FS) (field string, err error) {
 		err = fmt.Errorf("%v is not JSON", e.Event)
 	}
 	if err == nil {
-		err = checkEvent(e.text)
+		err = jobs.CheckEvent(e.text)
+	}
+	if unknown, ok := errors.AsType[*jobs.UnknownEventError](err); ok {
+		err = fmt.Errorf("%w%s", err, similar.DidYouMean(unknown.Found, unknown.Names))
 	}
 	return "event", err
-}
-
-// checkEvent returns an error if no service sends such an event about a job.
-func checkEvent(text []byte) error {
-	err := jobs.CheckEvent(text)
-	if unknown, ok := errors.AsType[*jobs.UnknownEventError](err); ok {
-		return fmt.Errorf("%w%s", err, similar.DidYouMean(unknown.Found, unknown.Names))
-	}
-	return err
 }
 
 // of returns the event for a job, given the output of StartJob, at the instant now.
 func (e *scriptEvent) of(started value.Value, now time.Time) []byte {
 	text := e.text
 	for _, name := range []string{"job_id", "job_key"} {
-		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), inText(started.Get(name)))
+		v := started.Get(name)
+		inText := v.AppendJSON(nil)
+		if v.Kind() == value.KindString {
+			inText = inText[1 : len(inText)-1]
+		}
+		text = bytes.ReplaceAll(text, []byte("{"+name+"}"), inText)
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil || members == nil {
@@ -288,15 +287,6 @@ func (e *scriptEvent) of(started value.Value, now time.Time) []byte {
 		return text
 	}
 	return dated
-}
-
-// inText returns a value as it appears inside a string of JSON.
-func inText(v value.Value) []byte {
-	quoted := v.AppendJSON(nil)
-	if v.Kind() == value.KindString {
-		return quoted[1 : len(quoted)-1]
-	}
-	return quoted
 }
 
 func (a *scriptAnswer) check() (field string, err error) {
@@ -355,13 +345,6 @@ type submission struct {
 	output value.Value
 }
 
-// comparePlaces compares places, which [play.placeOf] returns, number by number.
-func comparePlaces(a, b string) int {
-	return slices.CompareFunc(strings.Split(a, "."), strings.Split(b, "."), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
-	})
-}
-
 // placeOf returns where a step of an execution is: the number and iteration of each step that led
 // to the execution, the outermost first, and then the number and iteration of the step. p.mu is
 // held.
@@ -408,7 +391,10 @@ func (p *play) answer() {
 	submitted := p.submitted
 	p.submitted = nil
 	p.mu.Unlock()
-	slices.SortStableFunc(submitted, func(a, b submission) int { return comparePlaces(a.place, b.place) })
+	byNumber := func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+	slices.SortStableFunc(submitted, func(a, b submission) int {
+		return slices.CompareFunc(strings.Split(a.place, "."), strings.Split(b.place, "."), byNumber)
+	})
 	for _, s := range submitted {
 		p.carryOut(s.state, s.output)
 	}
@@ -428,17 +414,15 @@ func (p *play) carryOut(state machine.State, started value.Value) {
 	}
 	for i, event := range p.script.lists.Events {
 		if (event.Step == step || event.Step == place) && !started.Get("job_key").IsMissing() {
-			p.at(state, event.AfterSeconds, func(due time.Time) { p.send(i, event.of(started, due)) })
+			p.at(state, event.AfterSeconds, func(due time.Time) {
+				// An event that cannot be about a job ends the run; an event that does not report
+				// an end is discarded, as on AWS.
+				_, _, err := p.system.Observe(context.Background(), event.of(started, due))
+				if errors.Is(err, resume.ErrUnusableEvent) {
+					p.system.run.Load().stop(p.script.wrong(listEvents, i, "event", "event %d: %s", i+1, err))
+				}
+			})
 		}
-	}
-}
-
-// send sends a job event. An event that cannot be about a job ends the run; an event that does not
-// report an end is discarded, as on AWS.
-func (p *play) send(entry int, event []byte) {
-	_, _, err := p.system.Observe(context.Background(), event)
-	if errors.Is(err, resume.ErrUnusableEvent) {
-		p.system.run.Load().stop(p.script.wrong(listEvents, entry, "event", "event %d: %s", entry+1, err))
 	}
 }
 
@@ -468,21 +452,18 @@ func (p *play) close(flow *flow.Flow, state machine.State, step, place, text str
 	}
 	if answer.closes() {
 		at(answer.AfterSeconds, func(t resume.Token) {
-			if outcome, ok := p.outcome(flow, state, answer); ok {
-				_, _, _ = t.Close(context.Background(), outcome)
+			outcome := answer.outcome
+			if answer.Choice != "" {
+				asked, err := p.system.Client.Question(context.Background(), flow, state)
+				output, ok := asked.Output(answer.Choice)
+				if err != nil || !ok {
+					return
+				}
+				outcome = token.Success(output)
 			}
+			_, _, _ = t.Close(context.Background(), outcome)
 		})
 	}
-}
-
-// outcome returns the outcome of an answer for the step that the state waits for.
-func (p *play) outcome(flow *flow.Flow, state machine.State, answer scriptAnswer) (token.Outcome, bool) {
-	if answer.Choice == "" {
-		return answer.outcome, true
-	}
-	asked, err := p.system.Client.Question(context.Background(), flow, state)
-	output, ok := asked.Output(answer.Choice)
-	return token.Success(output), err == nil && ok
 }
 
 func (p *play) at(state machine.State, seconds float64, action func(due time.Time)) {

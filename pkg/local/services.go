@@ -37,70 +37,73 @@ type services struct {
 
 // Start implements [resume.Services].
 func (s services) Start(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	switch provider := s.own.provider(kind.Name); {
-	case provider == providerSimulated:
-		return s.simulated.start(kind, params, s.key)
-	case provider == providerAWS && s.other != "":
-		return nil, s.notThere(kind)
-	case provider == providerAWS && s.aws != nil:
-		return s.aws.Start(ctx, s.withFunction(kind), params)
-	case provider == providerRunner:
-		return s.run(ctx, kind, kind.CustomStart(params))
+	request := params
+	if kind.Custom() {
+		request = kind.CustomStart(params)
 	}
-	return nil, notProvided(kind, false)
+	return s.carryOut(ctx, kind, request, false, func(played *simulated.Services, now time.Time) ([]byte, error) {
+		if s.simulated.check != nil {
+			if err := s.simulated.check(kind, params); err != nil {
+				return nil, err
+			}
+		}
+		return played.Start(kind, params, s.key, now)
+	}, func(kind jobs.Kind) ([]byte, error) { return s.aws.Start(ctx, kind, params) })
 }
 
 // Describe implements [resume.Services]. A later process may have a provider for a job that was
 // started before.
 func (s services) Describe(ctx context.Context, kind jobs.Kind, params []byte) ([]byte, error) {
-	switch provider := s.own.provider(kind.Name); {
-	case provider == providerSimulated:
-		return s.simulated.describe(kind, params)
-	case provider == providerAWS && s.other != "":
-		return nil, s.notThere(kind)
-	case provider == providerAWS && s.aws != nil:
-		return s.aws.Describe(ctx, s.withFunction(kind), params)
-	case provider == providerRunner:
-		return s.run(ctx, kind, params)
-	}
-	return nil, notProvided(kind, true)
+	return s.carryOut(ctx, kind, params, true,
+		func(played *simulated.Services, now time.Time) ([]byte, error) {
+			return played.Describe(kind, params, now)
+		},
+		func(kind jobs.Kind) ([]byte, error) { return s.aws.Describe(ctx, kind, params) })
 }
 
 // Stop implements [resume.Services].
 func (s services) Stop(ctx context.Context, kind jobs.Kind, params []byte) error {
+	_, err := s.carryOut(ctx, kind, params, true,
+		func(played *simulated.Services, now time.Time) ([]byte, error) {
+			return nil, played.Stop(kind, params, now)
+		},
+		func(kind jobs.Kind) ([]byte, error) { return nil, s.aws.Stop(ctx, kind, params) })
+	return err
+}
+
+// carryOut carries out an operation at the provider of the kind; request is the request to a
+// runner. Again says that a later process may have a provider.
+func (s services) carryOut(
+	ctx context.Context, kind jobs.Kind, request []byte, again bool,
+	play func(*simulated.Services, time.Time) ([]byte, error), onAWS func(jobs.Kind) ([]byte, error),
+) ([]byte, error) {
 	switch provider := s.own.provider(kind.Name); {
 	case provider == providerSimulated:
-		return s.simulated.stop(kind, params)
+		s.simulated.mu.Lock()
+		defer s.simulated.mu.Unlock()
+		response, err := play(&s.simulated.played, s.simulated.clock.Now())
+		if refusal, ok := errors.AsType[*simulated.Refusal](err); ok {
+			err = &resume.ServiceError{Name: kind.Service + "." + refusal.Code, Message: refusal.Message}
+		}
+		return response, err
 	case provider == providerAWS && s.other != "":
-		return s.notThere(kind)
+		return nil, &resume.ServiceError{Name: kind.Service + ".NotProvided", Message: fmt.Sprintf(
+			"a job of account %s is not that of your credentials; use credentials of that account, or --task '%s=simulated'", s.other, action(kind))}
 	case provider == providerAWS && s.aws != nil:
-		return s.aws.Stop(ctx, s.withFunction(kind), params)
+		return onAWS(s.withFunction(kind))
 	case provider == providerRunner:
-		_, err := s.run(ctx, kind, params)
-		return err
+		return s.run(ctx, kind, request)
 	}
-	return notProvided(kind, true)
+	return nil, &resume.ServiceError{
+		Name: kind.Service + ".NotProvided", Again: again,
+		Message: fmt.Sprintf("no runner for action %s; add --task '%s=simulated'", action(kind), action(kind)),
+	}
 }
 
 // elsewhere returns the services of another account. Simulated jobs run in any.
 func (s services) elsewhere(account string) (resume.Services, bool) {
 	s.other = account
 	return s, true
-}
-
-func (s services) notThere(kind jobs.Kind) error {
-	return &resume.ServiceError{
-		Name: kind.Service + ".NotProvided",
-		Message: fmt.Sprintf("a job of account %s is not that of your credentials; use credentials of that account, or --task '%s=simulated'",
-			s.other, action(kind)),
-	}
-}
-
-func notProvided(kind jobs.Kind, again bool) error {
-	return &resume.ServiceError{
-		Name: kind.Service + ".NotProvided", Again: again,
-		Message: fmt.Sprintf("no runner for action %s; add --task '%s=simulated'", action(kind), action(kind)),
-	}
 }
 
 // simulatedServices are simulated services for concurrent use.
@@ -110,38 +113,6 @@ type simulatedServices struct {
 
 	mu     sync.Mutex
 	played simulated.Services
-}
-
-func (s *simulatedServices) start(kind jobs.Kind, params []byte, key string) ([]byte, error) {
-	if s.check != nil {
-		if err := s.check(kind, params); err != nil {
-			return nil, err
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	response, err := s.played.Start(kind, params, key, s.clock.Now())
-	return response, refusalOf(kind, err)
-}
-
-func (s *simulatedServices) describe(kind jobs.Kind, params []byte) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	response, err := s.played.Describe(kind, params, s.clock.Now())
-	return response, refusalOf(kind, err)
-}
-
-func (s *simulatedServices) stop(kind jobs.Kind, params []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return refusalOf(kind, s.played.Stop(kind, params, s.clock.Now()))
-}
-
-func refusalOf(kind jobs.Kind, err error) error {
-	if refusal, ok := errors.AsType[*simulated.Refusal](err); ok {
-		return &resume.ServiceError{Name: kind.Service + "." + refusal.Code, Message: refusal.Message}
-	}
-	return err
 }
 
 func (s *simulatedServices) observe(event []byte) {

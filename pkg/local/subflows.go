@@ -12,14 +12,18 @@ import (
 
 // missingInSubflows returns an error for each sub-flow of a flow that is not stored, and for each
 // function of the others that has no runner. Seen are the names of flows that were checked.
-func (s *System) missingInSubflows(ctx context.Context, flow *flow.Flow, seen map[string]bool) (missing []error) {
-	for step, task := range flow.Tasks() {
+func (s *System) missingInSubflows(ctx context.Context, def *flow.Flow, seen map[string]bool) (missing []error) {
+	for step, task := range def.Tasks() {
 		name := task.Resource.Flow
 		if name == "" || seen[name] {
 			continue
 		}
 		seen[name] = true
-		child, err := s.newest(ctx, name)
+		var child *flow.Flow
+		newest, err := s.config.Store.Newest(ctx, name)
+		if err == nil {
+			child, err = s.config.Store.Flow(ctx, newest)
+		}
 		switch {
 		case errors.Is(err, engine.ErrNotFound):
 			missing = append(missing, fmt.Errorf("step %s: flow %q is not stored; put it with \"waitless flows put\"", step.Name, name))
@@ -33,14 +37,6 @@ func (s *System) missingInSubflows(ctx context.Context, flow *flow.Flow, seen ma
 		}
 	}
 	return missing
-}
-
-func (s *System) newest(ctx context.Context, name string) (*flow.Flow, error) {
-	flow, err := s.config.Store.Newest(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	return s.config.Store.Flow(ctx, flow)
 }
 
 // AwaitLeft returns when all sub-flows that nothing waits for have ended, or, when ctx ends, with

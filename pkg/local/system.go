@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,7 +137,7 @@ type System struct {
 func New(config Config) *System {
 	config.setDefaults()
 	s := &System{
-		queue: newQueue(config.Clock), workers: newWorkers(config.Workers),
+		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers, spare: make(chan func())},
 		stops:   &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
 		changes: &changes{waiting: map[awaited]*watched{}},
 	}
@@ -155,7 +156,14 @@ func New(config Config) *System {
 	if ok {
 		s.own = given
 	}
-	s.gates = newCallGates(config, s.own)
+	// Calls of tasks of another package count as remote.
+	s.gates = &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
+	s.gates.gates[classCommand] = newGate(cmp.Or(max(config.Commands, 0), DefaultCommands))
+	s.gates.gates[classRemote] = newGate(cmp.Or(max(config.Calls, 0), DefaultCalls))
+	if s.own != nil {
+		s.gates.classOf = s.own.classOf
+		s.gates.asksForLimits, _ = s.own.NeedLambdas()
+	}
 	config.Tasks = stoppableTasks{config.Tasks, s.gates, s.stops}
 	if config.Script != nil {
 		s.play = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}, starts: map[engine.ID]string{}}
@@ -192,7 +200,16 @@ func (c *Config) setDefaults() {
 
 // compose makes the parts of the system that work on its ports.
 func (s *System) compose() {
-	config, roles := s.config, s.config.Roles.orDefault()
+	config, roles := s.config, s.config.Roles
+	if roles.Worker == nil {
+		roles.Worker = func(c engine.Config) (Worker, error) { return engine.NewWorker(c) }
+	}
+	if roles.TaskRunner == nil {
+		roles.TaskRunner = func(c engine.Config) (TaskRunner, error) { return engine.NewTaskRunner(c) }
+	}
+	if roles.Store == nil {
+		roles.Store = func(store Store) Store { return store }
+	}
 	on := func(store Store) engine.Config {
 		return engine.Config{
 			Log: store, Flows: store, TokenStore: store, Stops: store, Joins: store, Descendants: store, Index: store, Pauses: store,
@@ -299,7 +316,13 @@ func (s *System) Stop(ctx context.Context, id engine.ID, name, cause string) err
 }
 
 // AwaitsTurn reports whether a call of the execution waits until fewer calls run.
-func (s *System) AwaitsTurn(id engine.ID) bool { return s.gates.awaitsTurn(id) }
+func (s *System) AwaitsTurn(id engine.ID) bool {
+	return slices.ContainsFunc(s.gates.gates[classCommand:], func(g *gate) bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.waiting[id] > 0
+	})
+}
 
 // CallbackBase returns the CallbackBase of [Config].
 func (s *System) CallbackBase() string { return s.config.CallbackBase }

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/machine"
 )
 
 // taskQueue makes long calls beside the workers.
@@ -47,19 +46,16 @@ func (q *taskQueue) Queue(_ context.Context, task engine.Task) error {
 func (q *taskQueue) begin(r *run, t *queuedTask) {
 	if t.left && r.ctx.Err() == nil {
 		t.left = false
-		if q.system.inOrder(t.Call) {
+		// In virtual time, an execution is to take the same course each time: a task runs alone, in
+		// the order in which tasks were queued. Commands and requests to servers, which take real
+		// time, run side by side.
+		s := q.system
+		if s.config.Clock.IsVirtual() && (s.own == nil || s.gates.classOf(t.Call) == classBuiltIn) {
 			q.system.queue.at(q.system.config.Clock.Now(), func() { q.run(q.system.run.Load(), t) })
 		} else {
 			q.system.queue.inBackground(func() { q.run(r, t) })
 		}
 	}
-}
-
-// inOrder reports whether a task runs alone, in the order in which tasks were queued: in virtual
-// time, an execution is to take the same course each time. Commands and requests to servers, which
-// take real time, run side by side.
-func (s *System) inOrder(call machine.Call) bool {
-	return s.config.Clock.IsVirtual() && (s.own == nil || s.gates.classOf(call) == classBuiltIn)
 }
 
 // run runs the task when its turn has come.

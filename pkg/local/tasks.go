@@ -65,8 +65,13 @@ func (t *Tasks) define(name, definition, dir string) error {
 			return nil
 		case providerRunner: // which no definition names
 		}
-		if kind.Custom() {
-			return t.defineCustom(name, definition, dir)
+		if kind.Custom() { // a runner starts, describes and stops its jobs
+			r, err := parseRunner(definition, dir)
+			if err != nil {
+				return fmt.Errorf("%w, simulated, aws", err)
+			}
+			t.runners[name], t.providers[name] = r, providerRunner
+			return nil
 		}
 		return fmt.Errorf("%q is not usable for an action%s; allowed: simulated, aws", Hidden(definition),
 			similar.DidYouMean(definition, []string{string(providerSimulated), string(providerAWS)}))
@@ -88,21 +93,17 @@ func (t *Tasks) define(name, definition, dir string) error {
 
 // notSimulated returns the error for a name that is not an action of jobs.
 func notSimulated(name string, resource flow.Resource) error {
-	meant := similar.DidYouMean(name, actions())
+	var actions []string
+	for _, kind := range jobs.Kinds() {
+		if kind.StartOp != "" {
+			actions = append(actions, kind.Action())
+		}
+	}
+	meant := similar.DidYouMean(name, actions)
 	if resource.Operation != "" && meant == "" {
 		return fmt.Errorf("operation %q is not simulated; allowed: aws, exec:COMMAND, http(s)://HOST/PATH, lambda:FUNCTION", name)
 	}
 	return fmt.Errorf("%q is no action that starts a job%s; see waitless jobs list", name, meant)
-}
-
-// defineCustom has a runner start, describe and stop the jobs of a custom kind.
-func (t *Tasks) defineCustom(name, definition, dir string) error {
-	r, err := parseRunner(definition, dir)
-	if err != nil {
-		return fmt.Errorf("%w, simulated, aws", err)
-	}
-	t.runners[name], t.providers[name] = r, providerRunner
-	return nil
 }
 
 // AddFunction makes a function of this process the runner of a function. It returns at once, so a
@@ -213,16 +214,6 @@ func Ambiguous(flow *flow.Flow) map[string][]string {
 	}
 	maps.DeleteFunc(of, func(_ string, names []string) bool { return len(names) == 1 })
 	return of
-}
-
-// actions returns the actions that start jobs or send messages.
-func actions() (names []string) {
-	for _, kind := range jobs.Kinds() {
-		if kind.StartOp != "" {
-			names = append(names, kind.Action())
-		}
-	}
-	return names
 }
 
 func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }

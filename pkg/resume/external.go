@@ -102,8 +102,8 @@ func (s *startCall) openExternal(ctx context.Context, recipient Recipient, their
 	}
 	deadline := s.run.Since.Add(cmp.Or(time.Duration(s.request.TimeoutSeconds)*time.Second, externalDefault))
 	hash := sha256.Sum256([]byte(string(recipient) + "\x00" + theirs))
-	// The ID depends on the day and not on the instant, so that a repeated start has the same handle.
-	// If midnight lies between, there are two waits, and the recipient accepts one outcome.
+	// The ID depends on the day and not on the instant, so that a repeated start has the same
+	// handle. If midnight lies between, there are two waits, and the recipient accepts one outcome.
 	const day = 24 * time.Hour
 	id := token.ID{Execution: [12]byte(hash[:12]), Flags: token.FlagExternal, Expires: deadline.Add(externalKept + day).UTC().Truncate(day)}
 	s.token = Token{ID: id, tokens: s.Tokens, handle: keys.Handle(id)}

@@ -148,9 +148,9 @@ func (s *startCall) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// If the response does not say when the run began, only clocks tell it from an earlier job of the
-	// same name. The description of a name that was in use names its only run; the description of a
-	// resource may still be about the run before.
+	// If the response does not say when the run began, only clocks tell it from an earlier job of
+	// the same name. The description of a name that was in use names its only run; the description
+	// of a resource may still be about the run before.
 	if s.kind.Scope == jobs.ScopeResource && s.kind.Once == jobs.OnceByName && s.run.BeginText == "" && s.waits() {
 		seen, err := s.describe(ctx, s.kind, s.started.ID)
 		s.warn(err)

@@ -171,8 +171,8 @@ func (t Token) closeFromRequest(ctx context.Context, outcome token.Outcome, by t
 	}
 	op := token.CloseOp{Outcome: outcome, By: by, At: now}
 	record, err := config.Store.CloseEarly(ctx, t.handle, op, release)
-	// The instant tells the operation's own outcome from an earlier one, and the content tells two of
-	// the same instant apart.
+	// The instant tells the operation's own outcome from an earlier one, and the content tells two
+	// of the same instant apart.
 	switch {
 	case err != nil:
 		return 0, token.Record{}, err

@@ -77,8 +77,8 @@ func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 	case err != nil && ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
 	case err != nil && limited.Err() != nil:
-		// The time limit of the function ended the call perhaps, and may be longer by now: the next call
-		// looks it up.
+		// The time limit of the function ended the call perhaps, and may be longer by now: the next
+		// call looks it up.
 		if known, ok := f.known(function); ok {
 			known.until = time.Time{}
 			f.limits.Store(function, known)

@@ -94,8 +94,8 @@ func (h handler) list(r *http.Request) (int, any, error) {
 		case err != nil:
 			return false, err
 		case isWanted:
-			// A page that is nearly full gets the values of up to lookups more executions, in half of the
-			// response. Values for which a page with others has no room are left out.
+			// A page that is nearly full gets the values of up to lookups more executions, in half
+			// of the response. Values for which a page with others has no room are left out.
 			most := h.maxResponse() / 2 / (2 * lookups)
 			e.Input = machine.Within(e.Input, most)
 			if e.Output != nil {

@@ -64,7 +64,8 @@ func statusAt(now time.Time, m members) (status, error) {
 		return status{}, err
 	}
 	s := status{id, "running", count + 1}
-	// This is exact: the seconds are far below 2^53, and a delay above the range of float64 is infinite.
+	// This is exact: the seconds are far below 2^53, and a delay above the range of float64 is
+	// infinite.
 	if float64(max(0, now.Unix()-start.Unix())) >= delay {
 		s.Status = "success"
 	}

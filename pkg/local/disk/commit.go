@@ -40,51 +40,8 @@ const longestPatience = time.Millisecond
 // mostTogether bounds how many commits share a sync, and so the memory of their batch.
 const mostTogether = 512
 
-func newCommitter(db *pebble.DB, failure *failure) *committer {
-	c := &committer{db: db, queue: make(chan *commit, mostTogether), ended: make(chan struct{}), failure: failure}
-	go c.run()
-	return c
-}
-
 // commits that were made, for others.
 var commits = sync.Pool{New: func() any { return &commit{done: make(chan error, 1)} }}
-
-// begin begins to make the changes. Commits become durable in the order in which they began.
-func (c *committer) begin(changes []store.Entry, followed bool) *commit {
-	own := commits.Get().(*commit)
-	own.changes, own.followed = changes, followed
-	select {
-	case c.queue <- own:
-	case <-c.failure.happened:
-	}
-	return own
-}
-
-// wait returns nil when the changes are durable. After an error they may or may not have been made.
-func (c *committer) wait(own *commit) error {
-	select {
-	case err := <-own.done:
-		own.changes = nil
-		commits.Put(own)
-		return err
-	case <-c.failure.happened:
-		return c.failure.get()
-	}
-}
-
-// close ends the committer, then the database. No commit may follow. It flushes the log into
-// tables, which have a known length and checksum, while a log that was cut short looks like a
-// complete one.
-func (c *committer) close(closeDB func() error) error {
-	close(c.queue)
-	return c.failure.guard(func() (err error) {
-		<-c.ended
-		if c.wrote {
-			err = c.db.Flush()
-		}
-		return errors.Join(err, closeDB())
-	})
-}
 
 func (c *committer) run() {
 	defer close(c.ended)
@@ -95,11 +52,16 @@ func (c *committer) run() {
 		err := c.write(together)
 		c.wrote = true
 		pace.took = time.Since(begin)
-		followed := followedIn(together)
+		alone := 0 // the process that waits for a commit that was expected to be followed also waits for the other one
+		for _, each := range together {
+			if !each.followed {
+				alone++
+			}
+		}
 		for _, each := range together {
 			each.done <- err
 		}
-		pace.inFlight = len(together) - followed + len(c.queue)
+		pace.inFlight = alone + len(c.queue)
 		clear(together)
 	}
 }
@@ -140,17 +102,6 @@ func (c *committer) collect(first *commit, pace pace) []*commit {
 	return together
 }
 
-// followedIn counts the commits that were expected to be followed. The process that waits for one
-// also waits for the other.
-func followedIn(together []*commit) (count int) {
-	for _, each := range together {
-		if each.followed {
-			count++
-		}
-	}
-	return count
-}
-
 // write makes the changes of the commits. After an error no others are made, which may follow from
 // these.
 func (c *committer) write(together []*commit) (err error) {
@@ -166,19 +117,17 @@ func (c *committer) write(together []*commit) (err error) {
 	batch := c.db.NewBatch()
 	for _, each := range together {
 		for _, change := range each.changes {
-			if err := put(batch, change); err != nil {
+			if change.Value == nil {
+				err = batch.Delete(change.Key, nil)
+			} else {
+				err = batch.Set(change.Key, change.Value, nil)
+			}
+			if err != nil {
 				return err
 			}
 		}
 	}
 	return errors.Join(batch.Commit(pebble.Sync), batch.Close())
-}
-
-func put(batch *pebble.Batch, change store.Entry) error {
-	if change.Value == nil {
-		return batch.Delete(change.Key, nil)
-	}
-	return batch.Set(change.Key, change.Value, nil)
 }
 
 // failure is the first error after which the database must not be used. It is also the database's

@@ -3,7 +3,6 @@ package disk
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"iter"
@@ -29,12 +28,6 @@ type database struct {
 	closed bool
 
 	removed atomic.Int64 // bytes of entries that were removed, and may still take space
-}
-
-func newDatabase(db *pebble.DB, failure *failure) *database {
-	d := &database{pebble: db, commits: newCommitter(db, failure)}
-	d.leave = d.gate.RUnlock
-	return d
 }
 
 var errClosed = errors.New("the store is closed")
@@ -116,26 +109,26 @@ func (d *database) Entries(of store.Range, err *error) iter.Seq2[[]byte, []byte]
 	}
 }
 
-// Commit implements [store.Database].
+// Commit implements [store.Database]. Commits become durable in the order in which they began.
+// After an error the changes may or may not have been made.
 func (d *database) Commit(begun func(), changes ...store.Entry) error {
-	commit := d.commits.begin(changes, begun != nil)
+	own, failure := commits.Get().(*commit), d.commits.failure
+	own.changes, own.followed = changes, begun != nil
+	select {
+	case d.commits.queue <- own:
+	case <-failure.happened:
+	}
 	if begun != nil {
 		begun()
 	}
-	return d.commits.wait(commit)
-}
-
-// reclaim may return the space of removed entries, which have so many bytes. It rewrites all tables
-// once a quarter of the store was removed, so each removed byte costs a few written ones. Less than
-// that is reclaimed when tables are merged.
-func (d *database) reclaim(ctx context.Context, removed int) error {
-	const share = 4
-	total := d.removed.Add(int64(removed))
-	if total == 0 || uint64(total) < d.pebble.Metrics().DiskSpaceUsage()/share { //nolint:gosec // never negative
-		return nil
+	select {
+	case err := <-own.done:
+		own.changes = nil
+		commits.Put(own)
+		return err
+	case <-failure.happened:
+		return failure.get()
 	}
-	d.removed.Store(0)
-	return d.commits.failure.guard(func() error { return d.pebble.Compact(ctx, []byte{0}, []byte{0xff}, false) })
 }
 
 // explainOpen is explain for opening the database: an error that is not the system's means damage.

@@ -3,7 +3,6 @@ package disk
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -65,14 +64,16 @@ func restoreKeys(file string) string {
 		"(umask 077; echo %s > '%s')", askedForNewKeys, strings.ReplaceAll(file, "'", `'\''`))
 }
 
-func parseKeys(text string) (token.Keys, error) {
-	lines := strings.Split(text, "\n")
-	var keys token.Keys
-	for i, line := range lines {
-		key, err := parseKey(line)
-		if err != nil {
-			return token.Keys{}, fmt.Errorf("line %d: %w", i+1, err)
+// parseKeys reads the lines of a key file. Its errors do not quote a line, which has a secret.
+func parseKeys(text string) (keys token.Keys, err error) {
+	for i, line := range strings.Split(text, "\n") {
+		number, digits, _ := strings.Cut(line, " ")
+		id, err := strconv.ParseUint(number, 10, 8)
+		secret, notHex := hex.DecodeString(digits) // of the whole line: a part of a secret is another secret
+		if err != nil || notHex != nil {
+			return token.Keys{}, fmt.Errorf("line %d: it is not the id of a key, 0 to 255, and a secret in hexadecimal digits", i+1)
 		}
+		key := token.Key{ID: uint8(id), Secret: secret}
 		if i == 0 {
 			keys.Current = key
 		} else {
@@ -80,15 +81,4 @@ func parseKeys(text string) (token.Keys, error) {
 		}
 	}
 	return keys, keys.Check()
-}
-
-// parseKey reads a line of a key file. Its errors do not quote the line, which has a secret.
-func parseKey(line string) (token.Key, error) {
-	number, digits, _ := strings.Cut(line, " ")
-	id, err := strconv.ParseUint(number, 10, 8)
-	secret, notHex := hex.DecodeString(digits) // of the whole line: a part of a secret is another secret
-	if err != nil || notHex != nil {
-		return token.Key{}, errors.New("it is not the id of a key, 0 to 255, and a secret in hexadecimal digits")
-	}
-	return token.Key{ID: uint8(id), Secret: secret}, nil
 }

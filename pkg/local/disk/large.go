@@ -20,11 +20,6 @@ import (
 // of them would be written several times.
 const largeDir = "values"
 
-// makeLargeDir makes the directory for large values, durably.
-func (s *Store) makeLargeDir() error {
-	return errors.Join(s.fs.MkdirAll(s.fs.PathJoin(s.path, largeDir), 0o700), syncDir(s.fs, s.path))
-}
-
 // withExpiry ends the names of files that begin with their expiry. Earlier releases wrote files
 // without.
 const withExpiry = ".value"

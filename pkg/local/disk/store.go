@@ -49,7 +49,15 @@ func (s *Store) Tidy(ctx context.Context, now time.Time) error {
 		return failedTo("return the space of removed executions", err)
 	}
 	defer leave()
-	return s.db.reclaim(ctx, s.RemovedBytes())
+	// Once a quarter of the store was removed, all tables are rewritten, so each removed byte costs
+	// a few written ones. Less than that is reclaimed when tables are merged.
+	const share = 4
+	removed := s.db.removed.Add(int64(s.RemovedBytes()))
+	if removed == 0 || uint64(removed) < s.db.pebble.Metrics().DiskSpaceUsage()/share { //nolint:gosec // never negative
+		return nil
+	}
+	s.db.removed.Store(0)
+	return s.db.commits.failure.guard(func() error { return s.db.pebble.Compact(ctx, []byte{0}, []byte{0xff}, false) })
 }
 
 // storeFormat is the format number of the store as a whole. It changes when an older release would
@@ -177,9 +185,13 @@ func openData(fs vfs.FS, path string) (*Store, error) {
 	if err != nil {
 		return nil, explainOpen(err)
 	}
-	s := &Store{db: newDatabase(db, failure), fs: fs, path: path, lock: io.NopCloser(nil)}
+	commits := &committer{db: db, queue: make(chan *commit, mostTogether), ended: make(chan struct{}), failure: failure}
+	go commits.run()
+	s := &Store{db: &database{pebble: db, commits: commits}, fs: fs, path: path, lock: io.NopCloser(nil)}
+	s.db.leave = s.db.gate.RUnlock
 	s.UseFiles(s)
-	if err := cmp.Or(s.makeLargeDir(), s.Use(s.db)); err != nil {
+	err = errors.Join(fs.MkdirAll(fs.PathJoin(path, largeDir), 0o700), syncDir(fs, path))
+	if err := cmp.Or(err, s.Use(s.db)); err != nil {
 		_ = s.Shut() // repeats the error
 		return nil, err
 	}
@@ -201,7 +213,17 @@ func (s *Store) Shut() error {
 		return nil
 	}
 	s.db.closed = true
-	err := s.db.commits.close(s.db.pebble.Close)
+	c := s.db.commits
+	close(c.queue)
+	err := c.failure.guard(func() (err error) {
+		<-c.ended
+		if c.wrote {
+			// Tables have a known length and checksum, while a log that was cut short looks like a
+			// complete one.
+			err = c.db.Flush()
+		}
+		return errors.Join(err, c.db.Close())
+	})
 	return errors.Join(err, s.lock.Close())
 }
 
