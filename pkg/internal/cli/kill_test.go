@@ -310,6 +310,9 @@ func (c *killCount) report(t *testing.T) {
 	t.Logf("%d rows, %d kills, %d calls", len(c.hits), c.kills, c.calls)
 }
 
+// mostMisses is the number of executions after which a gap cannot be reached.
+const mostMisses = 10
+
 // isKillGap reports whether processes are killed in the gap.
 func isKillGap(gap string) bool {
 	return slices.ContainsFunc(slices.Concat(killGaps, forkGaps), func(g killGap) bool { return g.gap == gap })
@@ -338,7 +341,7 @@ func killAt(t *testing.T, at killGap, count *killCount) {
 		if here == 0 {
 			misses++ // a slow machine may hand the execution over before
 		}
-		if misses == 3 {
+		if misses == mostMisses {
 			t.Fatalf("gap %q was never reached", at.gap)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 func TestDevFiresSchedules(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	begun := time.Now().UTC().Add(-150 * time.Second)
-	putSchedule(t, env["WAITLESS_STORE"], schedule.Schedule{Flow: "callback", Name: "often", Cron: "@every 1m", Enabled: true, Modified: begun})
-	due := begun.Truncate(time.Second).Add(2 * time.Minute).Format("20060102T150405Z")
+	begun := time.Now().UTC().Add(-150 * time.Minute)
+	putSchedule(t, env["WAITLESS_STORE"], schedule.Schedule{Flow: "callback", Name: "often", Cron: "@every 1h", Enabled: true, Modified: begun})
+	due := begun.Truncate(time.Second).Add(2 * time.Hour).Format("20060102T150405Z")
 	for range 2 {
 		d := startDev(t, program(t), env)
 		d.until(`"(often-`+due+`)"`, "list", "--json")
