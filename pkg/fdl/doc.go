@@ -1,7 +1,7 @@
 // Package fdl reads flows written in FDL v1, the YAML language of Alibaba Serverless Workflow.
-// [Parse] returns a [Flow], or all problems of the definition with their positions.
+// [Parse] returns a [flow.Flow], or all problems of the definition with their positions.
 //
-// The extensions of the language are listed in [Flow.Extensions] of a flow that uses them:
+// The extensions of the language are listed in [flow.Flow.Extensions] of a flow that uses them:
 //
 //   - actions and resources of AWS, which start a job (see package jobs), and pattern sync for them
 //   - pattern waitForCondition

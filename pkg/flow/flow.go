@@ -8,8 +8,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Flow is a checked definition. Nothing in it changes after [Parse], so it may
-// be shared.
+// Flow is a checked definition. Nothing in it changes after it was parsed,
+// so it may be shared.
 type Flow struct {
 	Version string // as written: "v1", "v1beta1" or "v1.0", which mean the same
 	Name    string // empty when the definition gives none

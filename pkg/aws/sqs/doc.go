@@ -7,10 +7,11 @@
 //	kind       sent by             payload
 //	wake       [Wakes]             an execution to look at, and why; see [engine.Wake]
 //	task       [Tasks.Queue]       a long call; see [engine.Task]
-//	end        [Tasks.Ended]       how an execution ended
+//	end        [Ends.Ended]        how an execution ended
 //	delivery   [DeliveryRequests]  the handle of a token with an outcome for an external recipient
 //	heartbeat  [DeliveryRequests]  the handle of a token with a heartbeat for that recipient
 //	notice     [Notices]           a notice to the target of an execution; see [engine.Notice]
+//	firing     EventBridge         a schedule that is due; see package schedule
 //	poll       [Polls]             a job to ask about; see [resume.Poll]
 //	replay     [Polls.Replay]      a job with a stored end to handle again
 //

@@ -190,7 +190,7 @@ func (q *travel) Send(ctx context.Context, w engine.Wake) error {
 	return nil
 }
 
-// SendAll implements [engine.BatchWakes].
+// SendAll implements [engine.Wakes].
 func (q *travel) SendAll(ctx context.Context, wakes []engine.Wake) error {
 	if err := q.Wakes.SendAll(ctx, wakes); err != nil {
 		return err

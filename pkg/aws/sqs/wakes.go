@@ -31,7 +31,7 @@ type WakesConfig struct {
 	Limit time.Duration
 }
 
-// Wakes sends wakes to a queue. It implements [engine.Wakes] and [engine.BatchWakes].
+// Wakes sends wakes to a queue. It implements [engine.Wakes].
 type Wakes struct{ config WakesConfig }
 
 // NewWakes returns wakes of this configuration.
@@ -122,7 +122,7 @@ func (w *Wakes) Send(ctx context.Context, wake engine.Wake) error {
 	return nil
 }
 
-// SendAll implements [engine.BatchWakes] for wakes that are due.
+// SendAll implements [engine.Wakes] for wakes that are due.
 func (w *Wakes) SendAll(ctx context.Context, wakes []engine.Wake) error {
 	bodies := make([]string, len(wakes))
 	for i, wake := range wakes {

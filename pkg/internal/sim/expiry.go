@@ -27,7 +27,7 @@ const (
 	retention = 24 * time.Hour
 )
 
-// Extend implements [engine.ExtendingLog].
+// Extend implements [engine.Log].
 func (l logs) Extend(_ context.Context, expires time.Time, keys ...engine.ItemKey) error {
 	return l.a.effect(fmt.Sprintf("extend %d items", len(keys)), func() error {
 		for _, key := range keys {

@@ -100,13 +100,13 @@ func (s *Store) largeFile(ctx context.Context, name string) (string, error) {
 	return s.fs.PathJoin(s.path, largeDir, name), err
 }
 
-// HasValues implements [local.ValueFiles].
+// HasValues implements [store.ValueFiles].
 func (s *Store) HasValues(log engine.ID) bool {
 	_, err := s.fs.Stat(s.valuesOf(log))
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// RemoveValues implements [local.ValueFiles]. A directory that is empty then is removed.
+// RemoveValues implements [store.ValueFiles]. A directory that is empty then is removed.
 func (s *Store) RemoveValues(log engine.ID, expires time.Time) error {
 	dir := s.valuesOf(log)
 	names, err := s.fs.List(dir)

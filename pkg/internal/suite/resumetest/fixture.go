@@ -18,8 +18,8 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// fixture is a [resume.Jobs] with everything around it in a case's hands: a virtual
-// clock, services, queues, and recipients.
+// fixture has the roles of [resume.JobsConfig], and gives a case a virtual clock, services, queues
+// and recipients.
 type fixture struct {
 	*testing.T
 	jobs     fixtureJobs

@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// JobsStore is what [resume.Jobs] keeps things in.
+// JobsStore is a store for all roles of [resume.JobsConfig].
 type JobsStore interface {
 	resume.TokenStore
 	resume.Rendezvous
@@ -87,7 +87,7 @@ var orderings = map[string]func(*fixture){
 	"a job of another account: a start repeated":                 repeatedElsewhere,
 }
 
-// Jobs is the suite of [resume.Jobs] and [resume.Deliveries] over a store: a
+// Jobs is the suite of the roles of [resume.JobsConfig] and of [resume.Deliveries] over a store: a
 // table of the orderings in which start, event, poll and end may come, in virtual
 // time, with services that it plays itself.
 func Jobs(t *testing.T, open func(t *testing.T) JobsStore) {
