@@ -49,6 +49,7 @@ var house = []row{
 
 	{path: "pkg/value", pure: true},
 	{path: "pkg/expr", pure: true, ours: []string{"pkg/value"}},
+	{path: "pkg/jsonata", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/token", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/internal/similar", pure: true},
 	{path: "pkg/internal/suite/lineartest", testing: true},

@@ -1,0 +1,387 @@
+package jsonata
+
+import (
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+type integerStyle uint8
+
+const (
+	decimalStyle integerStyle = iota
+	letterStyle
+	romanStyle
+	wordStyle
+)
+
+type letterCase uint8
+
+const (
+	lowerCase letterCase = iota
+	upperCase
+	titleCase
+)
+
+// integerFormat is how a picture writes whole numbers.
+type integerFormat struct {
+	style     integerStyle
+	letters   letterCase
+	ordinal   bool
+	zero      rune // of decimal digits
+	mandatory int
+	optional  int
+	groups    []groupMark // from the right
+	regular   int         // the size of all groups, 0 if they differ
+	width     int         // how many digits a date has here, 0 for any number
+}
+
+type groupMark struct {
+	behind int // how many digits stand behind it
+	mark   rune
+}
+
+func parseIntegerPicture(r *run, text string) *integerFormat {
+	f := &integerFormat{}
+	if i := strings.LastIndexByte(text, ';'); i >= 0 {
+		f.ordinal = strings.HasPrefix(text[i+1:], "o")
+		text = text[:i]
+	}
+	styles := map[string]integerFormat{
+		"A": {style: letterStyle, letters: upperCase}, "a": {style: letterStyle},
+		"I": {style: romanStyle, letters: upperCase}, "i": {style: romanStyle},
+		"W": {style: wordStyle, letters: upperCase}, "Ww": {style: wordStyle, letters: titleCase}, "w": {style: wordStyle},
+	}
+	if named, ok := styles[text]; ok {
+		f.style, f.letters = named.style, named.letters
+		return f
+	}
+	f.readDigits(r, []rune(text))
+	if f.mandatory == 0 {
+		r.fail("D3130", text)
+	}
+	var positions []int
+	for _, g := range f.groups {
+		if g.mark != f.groups[0].mark {
+			return f
+		}
+		positions = append(positions, g.behind)
+	}
+	f.regular = regularGroup(positions)
+	return f
+}
+
+func (f *integerFormat) readDigits(r *run, picture []rune) {
+	for i := len(picture) - 1; i >= 0; i-- {
+		switch c := picture[i]; {
+		case c == '#':
+			f.optional++
+		case unicode.Is(unicode.Nd, c):
+			zero := zeroOf(c)
+			if f.zero != 0 && f.zero != zero {
+				r.fail("D3131", nil)
+			}
+			f.zero = zero
+			f.mandatory++
+		default:
+			f.groups = append(f.groups, groupMark{f.mandatory + f.optional, c})
+		}
+	}
+}
+
+// zeroOf returns the zero of the script that a digit belongs to. The digits of a script are ten
+// adjacent characters.
+func zeroOf(digit rune) rune {
+	zero := digit
+	for zero > 0 && digit-zero < 9 && unicode.Is(unicode.Nd, zero-1) {
+		zero--
+	}
+	return zero
+}
+
+func libFormatInteger(r *run, args []item) item {
+	f, _ := numberOf(args[0])
+	text, _ := textOf(args[1])
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		r.fail("D1001", f)
+	}
+	return parseIntegerPicture(r, text).format(r, math.Floor(f))
+}
+
+func (f *integerFormat) format(r *run, n float64) string {
+	size := math.Abs(n)
+	var text string
+	switch f.style {
+	case letterStyle:
+		text = letters(size)
+	case romanStyle:
+		r.spend(whole(size / 1000))
+		text = roman(size)
+	case wordStyle:
+		text = words(size, f.ordinal)
+	case decimalStyle:
+		r.write(f.mandatory)
+		text = f.decimal(size)
+	}
+	switch f.letters {
+	case upperCase:
+		text = strings.ToUpper(text)
+	case titleCase:
+		text = title(text)
+	case lowerCase:
+	}
+	if n < 0 {
+		return "-" + text
+	}
+	return text
+}
+
+// title capitalizes the words of a number, except "and".
+func title(text string) string {
+	capital := true
+	return strings.ReplaceAll(strings.Map(func(c rune) rune {
+		if capital {
+			c = unicode.ToUpper(c)
+		}
+		capital = c == ' ' || c == '-'
+		return c
+	}, text), " And ", " and ")
+}
+
+func (f *integerFormat) decimal(n float64) string {
+	digits := strconv.FormatFloat(n, 'f', 0, 64)
+	digits = strings.Repeat("0", max(f.mandatory-len(digits), 0)) + digits
+	zero := f.zero
+	if zero == 0 {
+		zero = '0'
+	}
+	var out strings.Builder
+	for i := range len(digits) {
+		if behind := len(digits) - i; i > 0 {
+			f.writeMark(&out, behind)
+		}
+		out.WriteRune(zero + rune(digits[i]-'0'))
+	}
+	if f.ordinal {
+		out.WriteString(ordinalSuffix(digits))
+	}
+	return out.String()
+}
+
+func (f *integerFormat) writeMark(out *strings.Builder, behind int) {
+	if f.regular > 0 {
+		if behind%f.regular == 0 {
+			out.WriteRune(f.groups[0].mark)
+		}
+		return
+	}
+	for _, g := range f.groups {
+		if g.behind == behind {
+			out.WriteRune(g.mark)
+		}
+	}
+}
+
+func ordinalSuffix(digits string) string {
+	n := len(digits)
+	if n > 1 && digits[n-2] == '1' {
+		return "th"
+	}
+	switch digits[n-1] {
+	case '1':
+		return "st"
+	case '2':
+		return "nd"
+	case '3':
+		return "rd"
+	}
+	return "th"
+}
+
+const alphabet = 26
+
+func letters(n float64) string {
+	var out []byte
+	for ; n > 0; n = math.Floor((n - 1) / alphabet) {
+		out = append(out, 'a'+byte(math.Mod(n-1, alphabet)))
+	}
+	return reversed(string(out))
+}
+
+var romans = []struct {
+	value float64
+	text  string
+}{
+	{1000, "m"}, {900, "cm"}, {500, "d"}, {400, "cd"}, {100, "c"}, {90, "xc"}, {50, "l"}, {40, "xl"}, {10, "x"}, {9, "ix"}, {5, "v"}, {4, "iv"}, {1, "i"},
+}
+
+func roman(n float64) string {
+	var out strings.Builder
+	for _, part := range romans {
+		for ; n >= part.value; n -= part.value {
+			out.WriteString(part.text)
+		}
+	}
+	return out.String()
+}
+
+var (
+	cardinals = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
+	ordinals  = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth " +
+		"fifteenth sixteenth seventeenth eighteenth nineteenth")
+	tens       = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
+	magnitudes = strings.Fields("thousand million billion trillion")
+)
+
+func words(n float64, ordinal bool) string { return wordsAfter(n, ordinal, "", "") }
+
+// wordsAfter writes a number behind larger parts. The separators are empty at the beginning.
+func wordsAfter(n float64, ordinal bool, and, comma string) string {
+	const hundred, thousand, twenty = 100, 1000, 20
+	rest := func(n, unit float64) string {
+		switch remainder := n - math.Floor(n/unit)*unit; { // as the reference rounds
+		case remainder > 0:
+			return wordsAfter(remainder, ordinal, " and ", ", ")
+		case ordinal:
+			return "th"
+		}
+		return ""
+	}
+	switch {
+	case n < twenty && ordinal:
+		return and + ordinals[int(n)]
+	case n < twenty:
+		return and + cardinals[int(n)]
+	case n < hundred:
+		word, unit := tens[int(n)/10-2], math.Mod(n, 10)
+		if unit > 0 {
+			return and + word + "-" + wordsAfter(unit, ordinal, "", "")
+		}
+		if ordinal {
+			word = strings.TrimSuffix(word, "y") + "ieth"
+		}
+		return and + word
+	case n < thousand:
+		return comma + cardinals[int(n/hundred)] + " hundred" + rest(n, hundred)
+	}
+	power := min(len(strconv.FormatFloat(n, 'f', 0, 64))-1, 3*len(magnitudes)+2) / 3
+	unit := math.Pow10(3 * power)
+	return comma + wordsAfter(math.Floor(n/unit), false, "", "") + " " + magnitudes[power-1] + rest(n, unit)
+}
+
+// wordValues has the value of each word of a number.
+func wordValues() map[string]float64 {
+	values := map[string]float64{"hundred": 100, "hundredth": 100}
+	for i := range cardinals {
+		values[cardinals[i]], values[ordinals[i]] = float64(i), float64(i)
+	}
+	for i, word := range tens {
+		n := float64(10 * (i + 2))
+		values[word], values[strings.TrimSuffix(word, "y")+"ieth"] = n, n
+	}
+	for i, word := range magnitudes {
+		n := math.Pow10(3 * (i + 1))
+		values[word], values[word+"th"] = n, n
+	}
+	return values
+}
+
+// numberOfWords adds up the words of a number, which are separated by spaces, commas, hyphens or
+// "and".
+func numberOfWords(text string) float64 {
+	values := wordValues()
+	parts := []float64{0}
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return c == ' ' || c == ',' || c == '-' }) {
+		n, ok := values[word]
+		last := &parts[len(parts)-1]
+		switch {
+		case !ok:
+		case n >= 100:
+			*last *= n
+		case *last >= 1000:
+			parts = append(parts, n)
+		default:
+			*last += n
+		}
+	}
+	sum := 0.0
+	for _, n := range parts {
+		sum += n
+	}
+	return sum
+}
+
+func libParseInteger(r *run, args []item) item {
+	text, _ := textOf(args[0])
+	picture, _ := textOf(args[1])
+	r.write(len(text))
+	f := parseIntegerPicture(r, picture)
+	whole, err := regexp.Compile("(?i)^(?:" + f.pattern() + ")$")
+	if err != nil || !whole.MatchString(text) && text != "" {
+		return nil
+	}
+	return f.parse(text)
+}
+
+// pattern returns the regular expression of the numbers that the format writes.
+func (f *integerFormat) pattern() string {
+	switch f.style {
+	case letterStyle:
+		return "[a-z]+"
+	case romanStyle:
+		return "[mdclxvi]+"
+	case wordStyle:
+		all := slices.Sorted(maps.Keys(wordValues()))
+		slices.Reverse(all) // "sixty" before "six"
+		all = append(all, "and", "[-, ]")
+		return "(?:" + strings.Join(all, "|") + ")+"
+	case decimalStyle:
+	}
+	digits := string([]rune{'[', f.zero, '-', f.zero + 9})
+	if f.width > 0 {
+		return digits + "]{" + strconv.Itoa(min(f.width, 1000)) + "}" // the most that a pattern repeats
+	}
+	for _, g := range f.groups {
+		digits += regexp.QuoteMeta(string(g.mark))
+	}
+	if f.ordinal {
+		return digits + "]+(?:th|st|nd|rd)"
+	}
+	return digits + "]+"
+}
+
+// parse returns the number that a text writes, which matches the pattern.
+func (f *integerFormat) parse(text string) float64 {
+	n := 0.0
+	switch f.style {
+	case wordStyle:
+		return numberOfWords(text)
+	case letterStyle:
+		for _, c := range strings.ToLower(text) {
+			n = n*alphabet + float64(c-'a'+1)
+		}
+		return n
+	case romanStyle:
+		rest := strings.ToLower(text)
+		for _, part := range romans {
+			for strings.HasPrefix(rest, part.text) {
+				rest = rest[len(part.text):]
+				n += part.value
+			}
+		}
+		return n
+	case decimalStyle:
+	}
+	digits := strings.Map(func(c rune) rune {
+		if c >= f.zero && c <= f.zero+9 {
+			return c - f.zero + '0'
+		}
+		return -1
+	}, text)
+	n, _ = strconv.ParseFloat("0"+digits, 64) // are digits
+	return n
+}

@@ -1,0 +1,343 @@
+package jsonata
+
+import (
+	"math"
+)
+
+// numbersOf calls visit with the numbers of an array that the signature has checked.
+func (r *run) numbersOf(x item, visit func(float64)) int {
+	l := itemsOf(x)
+	r.spend(l.len())
+	for i := range l.len() {
+		f, _ := numberOf(l.at(i))
+		visit(f)
+	}
+	return l.len()
+}
+
+func libSum(r *run, args []item) item {
+	sum := 0.0
+	r.numbersOf(args[0], func(f float64) { sum += f })
+	return sum
+}
+
+func libAverage(r *run, args []item) item {
+	sum := 0.0
+	n := r.numbersOf(args[0], func(f float64) { sum += f })
+	if n == 0 {
+		return nil
+	}
+	return sum / float64(n)
+}
+
+func extreme(choose func(a, b float64) float64) func(r *run, args []item) item {
+	return func(r *run, args []item) item {
+		var best item
+		r.numbersOf(args[0], func(f float64) {
+			if so, ok := best.(float64); ok {
+				f = choose(so, f)
+			}
+			best = f
+		})
+		return best
+	}
+}
+
+func libCount(_ *run, args []item) item {
+	if args[0] == nil {
+		return 0.0
+	}
+	return float64(itemsOf(args[0]).len())
+}
+
+func libMap(r *run, args []item) item {
+	l, results := itemsOf(args[0]), sequenceOf()
+	for i := range l.len() {
+		if x := r.call(args[1], l.at(i), float64(i), args[0]); x != nil {
+			results.items = append(results.items, x)
+		}
+	}
+	return results
+}
+
+func libFilter(r *run, args []item) item {
+	l, results := itemsOf(args[0]), sequenceOf()
+	for i := range l.len() {
+		if x := l.at(i); r.truth(r.call(args[1], x, float64(i), args[0])) {
+			results.items = append(results.items, x)
+		}
+	}
+	return results
+}
+
+func libSingle(r *run, args []item) item {
+	l := itemsOf(args[0])
+	var found item
+	for i := range l.len() {
+		x := l.at(i)
+		if args[1] != nil && !r.truth(r.call(args[1], x, float64(i), args[0])) {
+			continue
+		}
+		if found != nil {
+			r.fail("D3138", nil)
+		}
+		found = x
+	}
+	if found == nil {
+		r.fail("D3139", nil)
+	}
+	return found
+}
+
+func libReduce(r *run, args []item) item {
+	if f, ok := args[1].(*function); !ok || f.arity < 2 {
+		r.fail("D3050", nil)
+	}
+	l, sum, i := itemsOf(args[0]), args[2], 0
+	if sum == nil && l.len() > 0 {
+		sum, i = l.at(0), 1
+	}
+	for ; i < l.len(); i++ {
+		sum = r.call(args[1], sum, l.at(i), float64(i), args[0])
+	}
+	return sum
+}
+
+func libSift(r *run, args []item) item {
+	made := &object{}
+	for key, x := range membersOf(args[0]) {
+		if r.truth(r.call(args[1], x, key, args[0])) {
+			made.set(key, x)
+		}
+	}
+	if len(made.keys) == 0 {
+		return nil
+	}
+	return made
+}
+
+func libEach(r *run, args []item) item {
+	results := sequenceOf()
+	for key, x := range membersOf(args[0]) {
+		if result := r.call(args[1], x, key, args[0]); result != nil {
+			results.items = append(results.items, result)
+		}
+	}
+	return results
+}
+
+func libSort(r *run, args []item) item {
+	l := itemsOf(args[0])
+	if l.len() < 2 {
+		return args[0]
+	}
+	items := l.appendTo(nil)
+	r.spend(len(items))
+	after := func(a, b item) bool { return r.truth(r.call(args[1], a, b)) }
+	if args[1] == nil {
+		kind := kindOf(items[0])
+		for _, x := range items {
+			if k := kindOf(x); k != kind || k != numeric && k != text {
+				r.fail("D3070", nil)
+			}
+		}
+		after = func(a, b item) bool { r.spend(1); return compare(a, b) > 0 }
+	}
+	return &array{items: r.mergeSort(items, after)}
+}
+
+func libAppend(r *run, args []item) item {
+	switch {
+	case args[0] == nil:
+		return args[1]
+	case args[1] == nil:
+		return args[0]
+	}
+	return r.joined(list{items: args[:2]})
+}
+
+func libReverse(r *run, args []item) item {
+	l := itemsOf(args[0])
+	if l.len() < 2 {
+		return args[0]
+	}
+	r.spend(l.len())
+	made := &array{items: make([]item, l.len())}
+	for i := range made.items {
+		made.items[i] = l.at(l.len() - 1 - i)
+	}
+	return made
+}
+
+func libShuffle(r *run, args []item) item {
+	l := itemsOf(args[0])
+	if l.len() < 2 {
+		return args[0]
+	}
+	r.spend(l.len())
+	items := l.appendTo(nil)
+	for i := len(items) - 1; i > 0; i-- {
+		j := int(r.random() * float64(i+1))
+		items[i], items[j] = items[j], items[i]
+	}
+	return &array{items: items}
+}
+
+func (r *run) random() float64 {
+	if r.bindings.Random == nil {
+		r.fail("D3150", "random numbers are not available here")
+	}
+	return min(max(r.bindings.Random(), 0), math.Nextafter(1, 0))
+}
+
+func libRandom(r *run, _ []item) item { return r.random() }
+
+func libDistinct(r *run, args []item) item {
+	l, isArray := listOf(args[0])
+	if !isArray || l.len() < 2 {
+		return args[0]
+	}
+	made := &array{}
+	if from, ok := args[0].(*array); ok {
+		made.sequence = from.sequence
+	}
+	seen, others := map[any]bool{}, []item{}
+	for i := range l.len() {
+		r.spend(1)
+		x := l.at(i)
+		if key := scalarKey(x); key != nil {
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+		} else {
+			if r.holds(others, x) {
+				continue
+			}
+			others = append(others, x)
+		}
+		made.items = append(made.items, x)
+	}
+	return made
+}
+
+// scalarKey returns a number or a text as the key of a map, and nil for other kinds.
+func scalarKey(x item) any {
+	if f, ok := numberOf(x); ok {
+		return f
+	}
+	if s, ok := textOf(x); ok {
+		return s
+	}
+	return nil
+}
+
+func (r *run) holds(items []item, x item) bool {
+	for _, other := range items {
+		if r.equal(other, x) {
+			return true
+		}
+	}
+	return false
+}
+
+func libZip(r *run, args []item) item {
+	rows, length := &array{}, math.MaxInt
+	for _, arg := range args {
+		if arg == nil {
+			return rows
+		}
+		length = min(length, itemsOf(arg).len())
+	}
+	if len(args) == 0 {
+		return rows
+	}
+	r.spend(length * len(args))
+	for i := range length {
+		row := &array{}
+		for _, arg := range args {
+			row.items = append(row.items, itemsOf(arg).at(i))
+		}
+		rows.items = append(rows.items, row)
+	}
+	return rows
+}
+
+func libKeys(r *run, args []item) item {
+	keys := &object{}
+	r.collectKeys(args[0], keys)
+	found := sequenceOf()
+	for _, key := range keys.keys {
+		found.items = append(found.items, key)
+	}
+	return found
+}
+
+func (r *run) collectKeys(x item, keys *object) {
+	r.enter()
+	defer r.leave()
+	if l, ok := listOf(x); ok {
+		for i := range l.len() {
+			r.spend(1)
+			r.collectKeys(l.at(i), keys)
+		}
+	}
+	for key := range membersOf(x) {
+		r.spend(1)
+		keys.set(key, nil)
+	}
+}
+
+func libLookup(r *run, args []item) item {
+	key, _ := textOf(args[1])
+	return r.lookup(args[0], key)
+}
+
+func libSpread(r *run, args []item) item {
+	if kind := kindOf(args[0]); kind != arrayKind && kind != objKind {
+		return args[0]
+	}
+	found := sequenceOf()
+	r.spreadInto(args[0], found)
+	return found
+}
+
+func (r *run) spreadInto(x item, found *array) {
+	r.enter()
+	defer r.leave()
+	r.spend(1)
+	if l, ok := listOf(x); ok {
+		for i := range l.len() {
+			r.spreadInto(l.at(i), found)
+		}
+		return
+	}
+	if kindOf(x) != objKind {
+		found.items = append(found.items, x)
+	}
+	for key, inner := range membersOf(x) {
+		r.spend(1)
+		found.items = append(found.items, &object{keys: []string{key}, values: []item{inner}})
+	}
+}
+
+func libMerge(r *run, args []item) item {
+	l, made := itemsOf(args[0]), &object{}
+	for i := range l.len() {
+		for key, x := range membersOf(l.at(i)) {
+			r.spend(1)
+			made.set(key, x)
+		}
+	}
+	return made
+}
+
+func libMillis(r *run, _ []item) item { return r.now() }
+
+// now returns the instant of the evaluation in milliseconds.
+func (r *run) now() float64 {
+	if r.bindings.Now.IsZero() {
+		r.fail("D3150", "the time is not available here")
+	}
+	return float64(r.bindings.Now.UnixMilli())
+}

@@ -1,0 +1,475 @@
+package jsonata
+
+import "strconv"
+
+// maxNesting bounds the recursion of the parser.
+const maxNesting = 500
+
+// parser is a top-down operator-precedence parser. It builds the nodes that the evaluation walks:
+// paths are flat, and parents are resolved to the steps that bind them.
+type parser struct {
+	lexer
+	token   token
+	nesting int
+	labels  int
+	binds   int // variables bound so far
+	library map[string]*function
+}
+
+// powers are the binding powers of the operators behind an operand.
+var powers = map[string]int{
+	".": 75, "[": 80, "{": 70, "(": 80, "@": 80, "#": 80, "?": 20, "+": 50, "-": 50, "*": 60, "/": 60, "%": 60,
+	"=": 40, "<": 40, ">": 40, "^": 40, ":=": 10, "!=": 40, "<=": 40, ">=": 40, "~>": 40, "and": 30, "or": 25, "in": 40, "&": 50,
+	"??": 40, "?:": 40,
+}
+
+const (
+	signPower   = 70
+	lowestPower = 0
+)
+
+func parse(text string) *node {
+	p := parser{lexer: lexer{text: text}, library: library()}
+	p.advance("", false)
+	n := p.expression(lowestPower)
+	if p.token.kind != endToken {
+		fail(p.token.pos, "S0201", p.shown())
+	}
+	if n.kind == parentNode || len(n.seeking) > 0 {
+		n.fail("S0217", "%")
+	}
+	return n
+}
+
+// advance reads the next token. The current one must be want, unless want is empty.
+func (p *parser) advance(want string, afterOperand bool) {
+	if want != "" && !p.is(want) {
+		if p.token.kind == endToken {
+			fail(p.token.pos, "S0203", want)
+		}
+		fail(p.token.pos, "S0202", want+", not "+p.shown())
+	}
+	p.token = p.next(afterOperand)
+}
+
+// accept skips an operator if it stands here.
+func (p *parser) accept(op string) bool {
+	if p.is(op) {
+		p.advance("", false)
+		return true
+	}
+	return false
+}
+
+func (p *parser) is(op string) bool { return p.token.kind == operatorToken && p.token.text == op }
+
+// shown returns the current token for messages.
+func (p *parser) shown() string {
+	switch p.token.kind {
+	case literalToken:
+		return p.text[p.token.pos:p.at]
+	case variableToken:
+		return "$" + p.token.text
+	case regexToken:
+		return "/"
+	case endToken, nameToken, operatorToken:
+	}
+	return p.token.text
+}
+
+// expression parses operands and the operators that bind more tightly than power.
+func (p *parser) expression(power int) *node {
+	if p.nesting++; p.nesting > maxNesting {
+		fail(p.token.pos, "U1001", "the expression is nested more than "+strconv.Itoa(maxNesting)+" levels")
+	}
+	t := p.token
+	p.advance("", true)
+	left := p.operand(t)
+	for p.token.kind == operatorToken && power < powers[p.token.text] {
+		t = p.token
+		p.advance("", false)
+		left = p.suffix(t, left)
+	}
+	p.nesting--
+	return left
+}
+
+func (p *parser) operand(t token) *node {
+	switch t.kind {
+	case nameToken:
+		return p.field(t)
+	case variableToken:
+		return &node{kind: variableNode, eval: (*run).variable, pos: t.pos, name: t.text, builtin: p.library[t.text]}
+	case literalToken:
+		n := &node{kind: valueNode, eval: (*run).literal, pos: t.pos, value: t.value}
+		switch t.value.(type) {
+		case float64:
+			n.kind = numberNode
+		case string:
+			n.kind = stringNode
+		}
+		return n
+	case regexToken:
+		return &node{eval: (*run).literal, pos: t.pos, value: regexFunction(t.regex)}
+	case endToken:
+		fail(t.pos, "S0207", nil)
+	case operatorToken:
+	}
+	return p.prefix(t)
+}
+
+func (p *parser) field(t token) *node {
+	name := &node{kind: nameNode, eval: (*run).field, pos: t.pos, name: t.text}
+	path := asPath(name)
+	path.unbroken = true
+	return path
+}
+
+func (p *parser) prefix(t token) *node {
+	switch t.text {
+	case "and", "or", "in":
+		return p.field(t)
+	case "*":
+		return &node{kind: wildcardNode, eval: (*run).wildcard, pos: t.pos, name: t.text}
+	case "**":
+		return &node{eval: (*run).descendants, pos: t.pos, name: t.text}
+	case "%":
+		p.labels++
+		s := &slot{label: "%" + strconv.Itoa(p.labels), level: 1}
+		return &node{kind: parentNode, eval: (*run).parent, pos: t.pos, ancestor: s}
+	case "-":
+		return p.negation(t)
+	case "(":
+		return p.block(t)
+	case "[":
+		return p.array(t)
+	case "{":
+		n := &node{eval: (*run).construct, pos: t.pos, name: t.text}
+		n.pairs = p.members(n)
+		return n
+	case "|":
+		return p.transform(t)
+	}
+	fail(t.pos, "S0211", t.text)
+	return nil
+}
+
+func (p *parser) negation(t token) *node {
+	operand := p.expression(signPower)
+	if f, ok := operand.value.(float64); ok && operand.kind == numberNode && len(operand.preds) == 0 && !operand.keep {
+		operand.value, operand.pos = -f, t.pos
+		return operand
+	}
+	return (&node{eval: (*run).negate, pos: t.pos, name: t.text, lhs: operand}).inherit(operand)
+}
+
+func (p *parser) block(t token) *node {
+	n := &node{kind: blockNode, eval: (*run).block, pos: t.pos}
+	binds := p.binds
+	for !p.is(")") {
+		part := p.expression(lowestPower)
+		n.inherit(part)
+		n.cons = n.cons || part.cons || part.kind == pathNode && part.list[0].cons
+		n.list = append(n.list, part)
+		if !p.accept(";") {
+			break
+		}
+	}
+	p.advance(")", true)
+	n.binds = p.binds > binds
+	return n
+}
+
+func (p *parser) array(t token) *node {
+	n := &node{kind: arrayNode, eval: (*run).array, pos: t.pos, name: t.text}
+	for !p.is("]") {
+		part := p.expression(lowestPower)
+		if op := p.token; p.accept("..") {
+			from, to := part, p.expression(lowestPower)
+			part = (&node{eval: (*run).between, pos: op.pos, name: "..", lhs: from, rhs: to}).inherit(from).inherit(to)
+		}
+		n.inherit(part)
+		n.list = append(n.list, part)
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.advance("]", true)
+	return n
+}
+
+// members parses the pairs of an object constructor of n, up to its closing brace.
+func (p *parser) members(n *node) (pairs []pair) {
+	for !p.is("}") {
+		key := p.expression(lowestPower)
+		p.advance(":", false)
+		member := p.expression(lowestPower)
+		n.inherit(key).inherit(member)
+		pairs = append(pairs, pair{key, member})
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.advance("}", true)
+	return pairs
+}
+
+func (p *parser) transform(t token) *node {
+	n := &node{eval: (*run).transform, pos: t.pos, name: t.text}
+	n.lhs = p.expression(lowestPower)
+	p.advance("|", false)
+	n.rhs = p.expression(lowestPower)
+	if p.accept(",") {
+		n.third = p.expression(lowestPower)
+	}
+	p.advance("|", true)
+	return n
+}
+
+// suffix parses the rest of an operation behind its left operand and its operator.
+func (p *parser) suffix(t token, left *node) *node {
+	switch t.text {
+	case ".":
+		return p.join(t, left, p.expression(powers["."]))
+	case "[":
+		return p.predicate(t, left)
+	case "{":
+		if left.grouped {
+			fail(t.pos, "S0210", nil)
+		}
+		var parts node // parents in a grouping are those of the path's steps
+		left.group, left.grouped, left.unbroken = p.members(&parts), true, false
+		return left
+	case "(":
+		return p.call(t, left)
+	case "^":
+		return p.orderBy(t, left)
+	case "@", "#":
+		return p.bindStep(t, left)
+	case "?":
+		n := &node{kind: conditionNode, eval: (*run).condition, pos: t.pos, lhs: left, rhs: p.expression(lowestPower)}
+		if p.accept(":") {
+			n.third = p.expression(lowestPower)
+		}
+		return n.inherit(left).inherit(n.rhs).inherit(n.third)
+	case "?:", "??":
+		n := &node{kind: conditionNode, eval: (*run).fallback, pos: t.pos, name: t.text, lhs: left, rhs: left, third: p.expression(lowestPower)}
+		return n.inherit(left).inherit(n.third)
+	case ":=":
+		if left.kind != variableNode || len(left.preds) > 0 {
+			fail(t.pos, "S0212", nil)
+		}
+		p.binds++
+		n := &node{eval: (*run).bind, pos: t.pos, name: left.name, rhs: p.expression(powers[":="] - 1)}
+		return n.inherit(n.rhs)
+	}
+	n := &node{eval: operators[t.text], pos: t.pos, name: t.text, lhs: left, rhs: p.expression(powers[t.text])}
+	if t.text == "~>" {
+		n.keep = n.lhs.keep || n.rhs.keep
+	}
+	return n.inherit(left).inherit(n.rhs)
+}
+
+var operators map[string]func(r *run, n *node, in item, env *frame) item
+
+func init() { // the functions lead back to the parser, by $eval
+	operators = map[string]func(r *run, n *node, in item, env *frame) item{
+		"+": (*run).arithmetic, "-": (*run).arithmetic, "*": (*run).arithmetic, "/": (*run).arithmetic, "%": (*run).arithmetic,
+		"=": (*run).equality, "!=": (*run).equality, "<": (*run).comparison, ">": (*run).comparison, "<=": (*run).comparison, ">=": (*run).comparison,
+		"and": (*run).logic, "or": (*run).logic, "in": (*run).inclusion, "&": (*run).concat, "~>": (*run).applyTo,
+	}
+}
+
+// join makes a path of two.
+func (p *parser) join(t token, left, right *node) *node {
+	path := asPath(left)
+	if right.kind == pathNode {
+		path.list = append(path.list, right.list...)
+		path.keep = path.keep || right.keep
+		path.unbroken = path.unbroken && right.unbroken
+		if right.grouped {
+			path.group, path.grouped = right.group, true
+		}
+	} else {
+		for _, filter := range right.preds {
+			right.stages = append(right.stages, stage{filter: filter})
+		}
+		right.preds = nil
+		path.list = append(path.list, right)
+		path.keep = path.keep || right.keep
+		path.unbroken = false
+	}
+	for _, step := range path.list {
+		switch step.kind {
+		case numberNode, valueNode:
+			fail(t.pos, "S0213", nil)
+		case stringNode:
+			step.kind, step.eval = nameNode, (*run).field
+			step.name, _ = step.value.(string)
+		case otherNode, pathNode, nameNode, wildcardNode, parentNode, blockNode, variableNode, arrayNode, callNode, conditionNode, sortNode,
+			placeholderNode:
+		}
+	}
+	if first := path.list[0]; first.kind == arrayNode {
+		first.cons = true
+	}
+	if last := path.lastStep(); last.kind == arrayNode {
+		last.cons = true
+	}
+	path.resolveParents()
+	return path
+}
+
+func (p *parser) predicate(t token, left *node) *node {
+	step := left.lastStep()
+	if p.is("]") {
+		p.advance("]", true)
+		left.keep, left.unbroken = true, false
+		return left
+	}
+	filter := p.expression(lowestPower)
+	p.advance("]", true)
+	if step.grouped || left.grouped {
+		fail(t.pos, "S0209", nil)
+	}
+	for _, s := range filter.seeking {
+		if s.level == 1 {
+			step.seek(s)
+		} else {
+			s.level--
+		}
+	}
+	step.inherit(filter)
+	left.unbroken = false
+	if left.kind == pathNode {
+		step.stages = append(step.stages, stage{filter: filter})
+	} else {
+		step.preds = append(step.preds, filter)
+	}
+	return left
+}
+
+func (p *parser) bindStep(t token, left *node) *node {
+	if p.token.kind != variableToken {
+		fail(p.token.pos, "S0214", t.text)
+	}
+	name := p.token.text
+	p.advance("", true)
+	if step := left.lastStep(); t.text == "@" {
+		if len(step.stages) > 0 || len(step.preds) > 0 {
+			fail(t.pos, "S0215", nil)
+		}
+		if step.kind == sortNode {
+			fail(t.pos, "S0216", nil)
+		}
+		step.focus, step.tuple, left.unbroken = name, true, false
+		return left
+	}
+	path := asPath(left)
+	step := path.lastStep()
+	for _, filter := range step.preds {
+		step.stages = append(step.stages, stage{filter: filter})
+	}
+	step.preds = nil
+	if len(step.stages) == 0 {
+		step.index = name
+	} else {
+		step.stages = append(step.stages, stage{index: name})
+	}
+	step.tuple, path.unbroken = true, false
+	return path
+}
+
+func (p *parser) orderBy(t token, left *node) *node {
+	step := &node{kind: sortNode, pos: t.pos, name: t.text}
+	p.advance("(", false)
+	for {
+		descending := p.is(">")
+		if descending || p.is("<") {
+			p.advance("", false)
+		}
+		by := p.expression(lowestPower)
+		step.inherit(by)
+		step.terms = append(step.terms, term{by, descending})
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.advance(")", true)
+	path := asPath(left)
+	path.list, path.unbroken = append(path.list, step), false
+	path.resolveParents()
+	return path
+}
+
+func (p *parser) call(t token, left *node) *node {
+	n := &node{kind: callNode, eval: (*run).callNode, pos: t.pos, name: left.name, lhs: left}
+	for !p.is(")") {
+		if op := p.token; p.accept("?") {
+			n.kind, n.eval = otherNode, (*run).partial
+			n.list = append(n.list, &node{kind: placeholderNode, pos: op.pos})
+		} else {
+			part := p.expression(lowestPower)
+			n.inherit(part)
+			n.list = append(n.list, part)
+		}
+		if !p.accept(",") {
+			break
+		}
+	}
+	p.advance(")", true)
+	if name, ok := left.plainName(); ok {
+		n.name = name
+		if name == "function" || name == "λ" {
+			return p.lambda(n)
+		}
+	}
+	return n
+}
+
+// plainName returns the name that a path consists of.
+func (n *node) plainName() (string, bool) {
+	if n.kind != pathNode || len(n.list) > 1 || !n.unbroken {
+		return "", false
+	}
+	return n.list[0].name, true
+}
+
+// lambda parses the signature and the body of a function.
+func (p *parser) lambda(n *node) *node {
+	fn := &node{eval: (*run).lambda, pos: n.lhs.pos, name: "function"}
+	for _, arg := range n.list {
+		if arg.kind != variableNode || len(arg.preds) > 0 {
+			fail(arg.pos, "S0208", arg.name)
+		}
+		fn.params = append(fn.params, arg.name)
+	}
+	if p.is("<") {
+		fn.sig = p.signature()
+	}
+	p.advance("{", false)
+	fn.rhs = p.expression(lowestPower)
+	p.advance("}", true)
+	fn.rhs.optimizeTail()
+	return fn
+}
+
+// signature reads a signature, from its < to the > that closes it.
+func (p *parser) signature() *signature {
+	start, depth := p.token.pos, 0
+	for l := &p.lexer; l.at <= len(l.text); l.at++ {
+		switch l.text[l.at-1] {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		}
+		if depth == 0 {
+			sig := parseSignature(start, l.text[start:l.at])
+			p.advance("", true)
+			return sig
+		}
+	}
+	fail(start, "S0203", ">")
+	return nil
+}

@@ -1,0 +1,393 @@
+package jsonata
+
+import "math"
+
+// A tuple is a result of a path that binds variables: the context of the next step, and the
+// variables. Tuples share their slices.
+type tuple struct {
+	context item
+	names   []string
+	values  []item
+}
+
+type tuples struct{ list []*tuple }
+
+func (t *tuple) frame(env *frame) *frame {
+	return &frame{parent: env, names: t.names, values: t.values}
+}
+
+func (t *tuple) value(name string) item {
+	x, _ := t.frame(nil).lookup(name)
+	return x
+}
+
+// with returns the tuple with one more variable.
+func (t *tuple) with(name string, x item) *tuple {
+	if name == "" {
+		return t
+	}
+	bound := t.frame(nil)
+	bound.bind(name, x)
+	return &tuple{t.context, bound.names, bound.values}
+}
+
+// rows are the items or the tuples that a predicate, a grouping or an order-by passes.
+type rows struct {
+	list
+	tuples []*tuple
+}
+
+func rowsOf(x item) rows {
+	if t, ok := x.(*tuples); ok {
+		return rows{tuples: t.list}
+	}
+	return rows{list: itemsOf(x)}
+}
+
+func (r rows) len() int { return r.list.len() + len(r.tuples) }
+
+// context returns the input and the variables for an expression of a row.
+func (r rows) context(i int, env *frame) (item, *frame) {
+	if r.tuples != nil {
+		return r.tuples[i].context, r.tuples[i].frame(env)
+	}
+	return r.at(i), env
+}
+
+// none returns no rows of the same sort.
+func (r rows) none() rows {
+	if r.tuples != nil {
+		return rows{tuples: []*tuple{}}
+	}
+	return rows{}
+}
+
+// take appends row i of others.
+func (r *rows) take(others rows, i int) {
+	if others.tuples != nil {
+		r.tuples = append(r.tuples, others.tuples[i])
+	} else {
+		r.items = append(r.items, others.at(i))
+	}
+}
+
+// result returns the rows as the result of a step.
+func (r rows) result() item {
+	if r.tuples != nil {
+		return &tuples{r.tuples}
+	}
+	return &array{items: r.items, sequence: true}
+}
+
+// path evaluates the steps of a path, each for all results of the previous one.
+func (r *run) path(n *node, in item, env *frame) item {
+	begin := 0
+	if n.unbroken && !n.keep {
+		x, rest := r.names(n.list, in)
+		if rest == len(n.list) {
+			return x
+		}
+		in, begin = x, rest
+	}
+	input := list{items: []item{in}}
+	if l, ok := listOf(in); ok && n.list[begin].kind != variableNode {
+		input = l
+	}
+	var x item
+	var bound *tuples
+	for i, step := range n.list[begin:] {
+		switch {
+		case bound != nil || step.tuple:
+			bound = r.tupleStep(step, input, bound, env)
+			continue
+		case i == 0 && step.cons:
+			x = r.eval(step, in, env)
+		default:
+			x = r.step(step, input, env, begin+i == len(n.list)-1)
+		}
+		if input, _ = listOf(x); input.len() == 0 {
+			break
+		}
+	}
+	x = collected(n, x, bound)
+	if n.grouped {
+		return r.groupBy(n.group, x, env)
+	}
+	return x
+}
+
+// collected returns the result of a path: the tuples for a grouping or for the path around it, else
+// the items.
+func collected(n *node, x item, bound *tuples) item {
+	if bound != nil {
+		if n.tuple || n.grouped {
+			return bound
+		}
+		results := sequenceOf()
+		for _, t := range bound.list {
+			results.items = append(results.items, t.context)
+		}
+		x = results
+	}
+	if l, ok := listOf(x); ok && n.keep {
+		return &array{items: l.appendTo(nil), sequence: true, keep: true}
+	}
+	return x
+}
+
+// names follows names through objects, which is the whole evaluation of most paths. It returns the
+// step where it meets an array, with the input of this step.
+func (r *run) names(steps []*node, in item) (item, int) {
+	for i, step := range steps {
+		if kindOf(in) == arrayKind {
+			return in, i
+		}
+		r.spend(1)
+		if in = member(in, step.name); in == nil {
+			return nil, len(steps)
+		}
+	}
+	return in, len(steps)
+}
+
+// step evaluates a step for each item of the input, and flattens the results.
+func (r *run) step(n *node, input list, env *frame, last bool) item {
+	if n.kind == sortNode {
+		x := r.order(n, rows{list: input}, env).result()
+		return r.filters(n.stages, x, env)
+	}
+	results := sequenceOf()
+	var only item
+	count := 0
+	for i := range input.len() {
+		x := r.filters(n.stages, r.eval(n, input.at(i), env), env)
+		if x == nil {
+			continue
+		}
+		only, count = x, count+1
+		results.add(r, x)
+	}
+	if last && count == 1 && kindOf(only) == arrayKind {
+		if a, ok := only.(*array); !ok || !a.sequence {
+			return only
+		}
+	}
+	return results
+}
+
+func (r *run) filters(stages []stage, x item, env *frame) item {
+	for _, s := range stages {
+		if s.index == "" {
+			x = r.filter(s.filter, x, env)
+			continue
+		}
+		bound := rowsOf(x)
+		for i, t := range bound.tuples {
+			r.spend(1)
+			bound.tuples[i] = t.with(s.index, float64(i))
+		}
+	}
+	return x
+}
+
+// filter keeps the rows for which a predicate is true, or has the position as its number.
+func (r *run) filter(n *node, x item, env *frame) item {
+	if x == nil {
+		return sequenceOf()
+	}
+	all := rowsOf(x)
+	if n.kind == numberNode && len(n.preds) == 0 {
+		position, _ := numberOf(n.value)
+		return nth(all, position)
+	}
+	kept := all.none()
+	for i := range all.len() {
+		in, rowEnv := all.context(i, env)
+		verdict := r.eval(n, in, rowEnv)
+		positions, areNumbers := r.positions(n, verdict)
+		if !areNumbers {
+			if r.truth(verdict) {
+				kept.take(all, i)
+			}
+			continue
+		}
+		for p := range positions.len() {
+			position, _ := numberOf(positions.at(p))
+			if fromEnd(position, all.len()) == float64(i) {
+				kept.take(all, i)
+			}
+		}
+	}
+	return kept.result()
+}
+
+func nth(all rows, position float64) item {
+	at := fromEnd(position, all.len())
+	if at < 0 || at >= float64(all.len()) {
+		return sequenceOf()
+	}
+	kept := all.none()
+	kept.take(all, int(at))
+	if all.tuples == nil && kindOf(kept.items[0]) == arrayKind {
+		return kept.items[0]
+	}
+	return kept.result()
+}
+
+// fromEnd returns the position of an index, which counts from the end if it is negative.
+func fromEnd(position float64, length int) float64 {
+	position = math.Floor(position)
+	if position < 0 {
+		position += float64(length)
+	}
+	return position
+}
+
+// positions returns the numbers that the result of a predicate consists of.
+func (r *run) positions(n *node, verdict item) (list, bool) {
+	all := itemsOf(verdict)
+	if verdict == nil {
+		return all, false
+	}
+	for i := range all.len() {
+		r.spend(1)
+		if _, ok := n.finite(all.at(i)); !ok {
+			return all, false
+		}
+	}
+	return all, true
+}
+
+// tupleStep evaluates a step for each tuple. The first step that binds a variable begins with the
+// items of the input.
+func (r *run) tupleStep(n *node, input list, bound *tuples, env *frame) *tuples {
+	if bound == nil {
+		bound = &tuples{}
+		for i := range input.len() {
+			bound.list = append(bound.list, &tuple{context: input.at(i)})
+		}
+	}
+	results := &tuples{list: []*tuple{}}
+	if n.kind == sortNode {
+		for i, t := range r.order(n, rows{tuples: bound.list}, env).tuples {
+			results.list = append(results.list, t.with(n.index, float64(i)))
+		}
+	} else {
+		for _, t := range bound.list {
+			r.bindResults(n, t, r.eval(n, t.context, t.frame(env)), results)
+		}
+	}
+	filtered, _ := r.filters(n.stages, results, env).(*tuples)
+	if filtered == nil {
+		return &tuples{list: []*tuple{}}
+	}
+	return filtered
+}
+
+// bindResults appends a tuple for each result of a step.
+func (r *run) bindResults(n *node, t *tuple, x item, results *tuples) {
+	if x == nil {
+		return
+	}
+	all := rowsOf(x)
+	for i := range all.len() {
+		r.spend(1 + len(t.names))
+		next := &tuple{t.context, t.names, t.values}
+		switch {
+		case all.tuples != nil:
+			next.context = all.tuples[i].context
+			for j, name := range all.tuples[i].names {
+				next = next.with(name, all.tuples[i].values[j])
+			}
+		case n.focus != "":
+			next = next.with(n.focus, all.at(i))
+		default:
+			next.context = all.at(i)
+		}
+		next = next.with(n.index, float64(i))
+		if n.ancestor != nil {
+			next = next.with(n.ancestor.label, t.context)
+		}
+		results.list = append(results.list, next)
+	}
+}
+
+// order sorts rows by the terms of an order-by.
+func (r *run) order(n *node, all rows, env *frame) rows {
+	after := func(a, b item) bool {
+		for _, t := range n.terms {
+			x, y := r.termOf(t, a, env), r.termOf(t, b, env)
+			if order := r.compareTerms(t, x, y); order != 0 {
+				return order > 0
+			}
+		}
+		return false
+	}
+	items := make([]item, 0, all.len())
+	for i := range all.len() {
+		if all.tuples != nil {
+			items = append(items, all.tuples[i])
+		} else {
+			items = append(items, all.at(i))
+		}
+	}
+	items = r.mergeSort(items, after)
+	if all.tuples == nil {
+		return rows{list: list{items: items}}
+	}
+	sorted := rows{tuples: make([]*tuple, 0, len(items))}
+	for _, x := range items {
+		t, _ := x.(*tuple)
+		sorted.tuples = append(sorted.tuples, t)
+	}
+	return sorted
+}
+
+func (r *run) termOf(t term, row item, env *frame) item {
+	if bound, ok := row.(*tuple); ok {
+		return r.eval(t.by, bound.context, bound.frame(env))
+	}
+	return r.eval(t.by, row, env)
+}
+
+// compareTerms orders two results of a term. Nothing is last.
+func (r *run) compareTerms(t term, x, y item) int {
+	switch {
+	case x == nil && y == nil:
+		return 0
+	case x == nil:
+		return 1
+	case y == nil:
+		return -1
+	}
+	kind, other := kindOf(x), kindOf(y)
+	if kind != numeric && kind != text || other != numeric && other != text {
+		t.by.fail("T2008", nil)
+	}
+	if kind != other {
+		t.by.fail("T2007", nil)
+	}
+	if order := compare(x, y); !t.descending {
+		return order
+	}
+	return -compare(x, y)
+}
+
+// mergeSort is a stable sort that asks only whether one item comes after another.
+func (r *run) mergeSort(items []item, after func(a, b item) bool) []item {
+	if len(items) < 2 {
+		return items
+	}
+	r.spend(len(items))
+	middle := len(items) / 2
+	left, right := r.mergeSort(items[:middle:middle], after), r.mergeSort(items[middle:], after)
+	merged := make([]item, 0, len(items))
+	for len(left) > 0 && len(right) > 0 {
+		if after(left[0], right[0]) {
+			merged, right = append(merged, right[0]), right[1:]
+		} else {
+			merged, left = append(merged, left[0]), left[1:]
+		}
+	}
+	return append(append(merged, left...), right...)
+}

@@ -1,0 +1,175 @@
+package jsonata
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+)
+
+// unicodeEscape is an escape of JavaScript that Go's syntax writes as \x{...}.
+var unicodeEscape = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
+
+func compileRegex(pos int, pattern, flags string) *regexp.Regexp {
+	pattern = unicodeEscape.ReplaceAllString(pattern, `\x{$1}`)
+	if flags != "" {
+		pattern = "(?" + flags + ")" + pattern
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		fail(pos, "S0303", err.Error())
+	}
+	return compiled
+}
+
+// regexFunction is a regular expression as a value: a function that returns its first match.
+func regexFunction(re *regexp.Regexp) *function {
+	return &function{name: "regex", arity: 1, regex: re, native: func(r *run, args []item) item {
+		s, ok := textOf(args[0])
+		if !ok {
+			return nil
+		}
+		return matchItem(s, r.findAll(re, s))
+	}}
+}
+
+// matchItem returns the first match in the form that matchers have.
+func matchItem(s string, found []match) item {
+	if len(found) == 0 {
+		return nil
+	}
+	m := found[0]
+	made := m.object("start", float64(utf16Length(s[:m.start])))
+	made.set("end", float64(utf16Length(s[:m.end])))
+	made.set("groups", m.groups())
+	made.set("next", &function{name: "next", always: true, native: func(*run, []item) item { return matchItem(s, found[1:]) }})
+	return made
+}
+
+// A match is one result of a matcher, with its offsets in bytes.
+type match struct {
+	text       string
+	start, end int
+	inner      []item
+}
+
+func (m match) object(key string, x item) *object {
+	return &object{keys: []string{"match", key}, values: []item{m.text, x}}
+}
+
+func (m match) groups() item { return &array{items: m.inner} }
+
+func utf16Length(s string) (n int) {
+	for _, c := range s {
+		n += utf16.RuneLen(c)
+	}
+	return n
+}
+
+// findAll returns the matches of a regular expression, none of them empty.
+func (r *run) findAll(re *regexp.Regexp, s string) []match {
+	r.spend(1 + len(s)/bytesOfStep)
+	steps := 1 + re.NumSubexp()
+	var found []match
+	for _, at := range re.FindAllStringSubmatchIndex(s, r.stepsLeft/steps+1) {
+		r.spend(steps)
+		if at[0] == at[1] {
+			r.fail("D1004", nil)
+		}
+		m := match{text: s[at[0]:at[1]], start: at[0], end: at[1]}
+		for g := 2; g < len(at); g += 2 {
+			var inner item
+			if at[g] >= 0 {
+				inner = s[at[g]:at[g+1]]
+			}
+			m.inner = append(m.inner, inner)
+		}
+		found = append(found, m)
+	}
+	return found
+}
+
+// matches calls visit with the matches of a matcher in a text until visit returns false. A matcher
+// is a regular expression or a function in its place.
+func (r *run) matches(matcher item, s string, visit func(match) bool) {
+	f, ok := matcher.(*function)
+	if !ok {
+		r.fail("T1010", nil)
+	}
+	if f.regex != nil {
+		for _, m := range r.findAll(f.regex, s) {
+			if !visit(m) {
+				return
+			}
+		}
+		return
+	}
+	for found := r.call(f, s); found != nil; {
+		m, ok := r.matchOf(found, s)
+		next, isFunc := member(found, "next").(*function)
+		if !ok || !isFunc {
+			r.fail("T1010", nil)
+		}
+		if !visit(m) {
+			return
+		}
+		found = r.call(next)
+	}
+}
+
+// matchOf reads the result of a function that stands for a regular expression.
+func (r *run) matchOf(found item, s string) (m match, ok bool) {
+	start, startOK := numberOf(member(found, "start"))
+	end, endOK := numberOf(member(found, "end"))
+	groups, groupsOK := listOf(member(found, "groups"))
+	m.text, ok = textOf(member(found, "match"))
+	m.start, m.end = byteOffset(s, start), byteOffset(s, end)
+	m.inner = groups.appendTo(nil)
+	return m, ok && startOK && endOK && groupsOK && m.start <= m.end
+}
+
+// byteOffset returns the offset in bytes of a position in UTF-16, within the text.
+func byteOffset(s string, position float64) int {
+	units := 0.0
+	for i, c := range s {
+		if units >= position {
+			return i
+		}
+		units += float64(utf16.RuneLen(c))
+	}
+	return len(s)
+}
+
+// expand writes a replacement: $0 is the match, $1 a group, $$ a dollar sign.
+func (m match) expand(replacement string) string {
+	var out strings.Builder
+	for {
+		before, rest, found := strings.Cut(replacement, "$")
+		out.WriteString(before)
+		if !found {
+			return out.String()
+		}
+		digits := 0
+		for digits < len(rest) && isDigit(rest[digits]) && digits < len(strconv.Itoa(len(m.inner))) {
+			digits++
+		}
+		group, _ := strconv.Atoi(rest[:digits])
+		if digits > 1 && group > len(m.inner) {
+			digits--
+			group, _ = strconv.Atoi(rest[:digits])
+		}
+		switch {
+		case strings.HasPrefix(rest, "$"):
+			out.WriteByte('$')
+			digits = 1
+		case digits == 0:
+			out.WriteByte('$')
+		case group == 0:
+			out.WriteString(m.text)
+		case group <= len(m.inner):
+			inner, _ := textOf(m.inner[group-1])
+			out.WriteString(inner)
+		}
+		replacement = rest[digits:]
+	}
+}
