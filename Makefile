@@ -175,6 +175,14 @@ subjects:
 lines: ## Count the lines with code of each package
 	@$(TOOLS) run ./lines "$(CURDIR)"
 
+# Files of cases: one JSON object a line, as pkg/tools/jsonata/main.go says.
+CASES ?=
+DATASETS ?=
+
+.PHONY: jsonata
+jsonata: ## Run cases of the JSONata language: CASES=FILE DATASETS=FILE
+	@$(TOOLS) run ./jsonata -cases "$(abspath $(CASES))" -datasets "$(abspath $(DATASETS))"
+
 .PHONY: catalogue
 catalogue: $(EMULATOR) $(SAM) ## Generate the catalogue of services of AWS from the vendor's models
 	$(TOOLS) run ./catalogue "$(CURDIR)/pkg/aws/call/catalogue/catalogue.bin"
