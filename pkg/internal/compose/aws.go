@@ -61,24 +61,20 @@ type account struct{ aws.Config }
 // Region implements [target.AWS].
 func (a account) Region() string { return a.Config.Region }
 
-// Account implements [target.AWS].
+// Account implements [target.AWS]. A profile works in the account of its role, of its single
+// sign-on, or of its keys.
 func (a account) Account() string {
 	for _, source := range a.ConfigSources {
-		if profile, ok := source.(config.SharedConfig); ok {
-			return accountOf(profile)
+		profile, ok := source.(config.SharedConfig)
+		if !ok {
+			continue
 		}
+		if role := strings.Split(profile.RoleARN, ":"); len(role) > 4 { //nolint:mnd // arn, partition, service, region, account
+			return role[4]
+		}
+		return cmp.Or(profile.SSOAccountID, profile.Credentials.AccountID)
 	}
 	return ""
-}
-
-// accountOf returns the account that a profile works in: the account of its role, of its single
-// sign-on, or of its keys.
-func accountOf(profile config.SharedConfig) string {
-	role := strings.Split(profile.RoleARN, ":")
-	if len(role) > 4 { //nolint:mnd // arn, partition, service, region, account
-		return role[4]
-	}
-	return cmp.Or(profile.SSOAccountID, profile.Credentials.AccountID)
 }
 
 // Credentials implements [target.AWS].

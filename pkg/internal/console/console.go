@@ -166,9 +166,17 @@ var errNoPage = &rest.Error{Status: http.StatusNotFound, Message: "there is no s
 // handler responds with a page, or with the page of an error.
 func (c *console) handler(show func(*http.Request) (page, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p, err := show(r)
-		if err != nil {
-			p = c.errorPage(r, err)
+		p, err := page{}, parseForm(r)
+		if err == nil {
+			p, err = show(r)
+		}
+		if err != nil { // of the API, or the API could not be asked
+			p = page{Title: "This did not work", Template: "error", Status: http.StatusBadGateway, Data: token.MaskAll(err.Error())}
+			if refused, ok := errors.AsType[*rest.Error](err); ok {
+				p.Status = max(refused.Status, http.StatusBadRequest)
+			} else if r.Context().Err() == nil {
+				c.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "error", token.MaskAll(err.Error()))
+			}
 		}
 		if p.Location != "" {
 			http.Redirect(w, r, p.Location, http.StatusSeeOther)
@@ -188,15 +196,4 @@ func (c *console) handler(show func(*http.Request) (page, error)) http.Handler {
 		w.WriteHeader(max(p.Status, http.StatusOK))
 		_, _ = out.WriteTo(w) // an error means that the browser is gone
 	})
-}
-
-// errorPage shows an error of the API, or that the API could not be asked.
-func (c *console) errorPage(r *http.Request, err error) page {
-	p := page{Title: "This did not work", Template: "error", Status: http.StatusBadGateway, Data: token.MaskAll(err.Error())}
-	if refused, ok := errors.AsType[*rest.Error](err); ok {
-		p.Status = max(refused.Status, http.StatusBadRequest)
-	} else if r.Context().Err() == nil {
-		c.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "error", token.MaskAll(err.Error()))
-	}
-	return p
 }

@@ -80,8 +80,12 @@ func (c *console) show(r *http.Request) (page, error) {
 	}
 	d.All = d.Path + "?all=1"
 	if !d.Ended {
-		if d.Waits, err = c.waitsOf(r, flow, name); err != nil {
+		tokens, _, err := c.WaitsPage(r.Context(), flow, name, "", false)
+		if err != nil {
 			return page{}, err
+		}
+		for _, t := range tokens {
+			d.Waits = append(d.Waits, waitOf(t))
 		}
 	}
 	slices.SortFunc(history, func(a, b machine.HistoryEvent) int { return cmp.Compare(a.EventID, b.EventID) })
@@ -184,9 +188,7 @@ func (c *console) stopForm(r *http.Request) (page, error) {
 
 // stop stops an execution, and shows it.
 func (c *console) stop(r *http.Request) (page, error) {
-	if err := r.ParseForm(); err != nil {
-		return page{}, unreadableForm(err)
-	}
+
 	flow, name := r.PathValue("flow"), r.PathValue("name")
 	_, err := c.Stop(r.Context(), flow, name, failureOf(r))
 	return page{Location: executionPath(flow, name)}, err

@@ -123,9 +123,7 @@ const newText = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Hell
 
 // editFlow checks a definition, and stores it if the user says so and it has no errors.
 func (c *console) editFlow(r *http.Request) (page, error) {
-	if err := r.ParseForm(); err != nil {
-		return page{}, unreadableForm(err)
-	}
+
 	text := strings.ReplaceAll(r.PostFormValue("definition"), "\r\n", "\n")
 	d := editData{Name: r.PathValue("flow"), Text: text, IsChecked: true}
 	if d.IsNew = d.Name == ""; d.IsNew {

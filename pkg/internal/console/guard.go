@@ -20,7 +20,16 @@ func (c *console) guarded(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	otherPage := refusing(http.StatusForbidden, "The console refuses requests that a page of another site sends.")
 	protection.SetDenyHandler(otherPage)
-	entered := protection.Handler(c.entered(next))
+	entered := protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodGet && r.URL.Query().Has("key"):
+			c.enter(w, r)
+		case c.session.has(r):
+			next.ServeHTTP(w, r)
+		default:
+			c.ask(w, r, "The console wants its key: open the address that waitless printed, or enter the key, which is the text after key= there.")
+		}
+	}))
 	otherHost := refusing(http.StatusForbidden, "The console is for this machine: use the address that waitless printed, without a proxy.")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -31,32 +40,23 @@ func (c *console) guarded(next http.Handler) http.Handler {
 		header.Set("Cross-Origin-Opener-Policy", "same-origin")
 		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("Cache-Control", "no-store")
-		if !c.isOwnHost(r) || IsForwarded(r.Header) { // the name of another site may resolve to this machine
+		host, _ := hostOf(r)
+		local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+		isLocal := local != nil && local.IP.IsLoopback() && local.IP.Equal(net.ParseIP(host))
+		isOwn := host == "localhost" || c.Name != "" && host == c.Name || isLocal // the name of another site may resolve to this machine
+		if !isOwn || IsForwarded(r.Header) {
 			otherHost.ServeHTTP(w, r)
 			return
 		}
-		if isOfAnotherPage(r.Header) {
+		// A link of another page does not count: that page cannot read the response.
+		site := r.Header.Get("Sec-Fetch-Site")
+		if site != "" && site != "none" && site != "same-origin" && r.Header.Get("Sec-Fetch-Mode") != "navigate" {
 			otherPage.ServeHTTP(w, r)
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		entered.ServeHTTP(w, r)
 	})
-}
-
-// isOfAnotherPage reports whether a page of another origin sent the request. A link there does not
-// count: the page that sends it cannot read the response.
-func isOfAnotherPage(header http.Header) bool {
-	site := header.Get("Sec-Fetch-Site")
-	return site != "" && site != "none" && site != "same-origin" && header.Get("Sec-Fetch-Mode") != "navigate"
-}
-
-// isOwnHost reports whether the host of a request is the console's name, localhost, or the address
-// that accepted the connection.
-func (c *console) isOwnHost(r *http.Request) bool {
-	host, _ := hostOf(r)
-	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	return host == "localhost" || c.Name != "" && host == c.Name || local != nil && local.IP.IsLoopback() && local.IP.Equal(net.ParseIP(host))
 }
 
 // hostOf returns the host and the port that a request names.

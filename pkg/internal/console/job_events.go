@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -79,20 +80,22 @@ func (c *console) jobEventsPage(r *http.Request, d jobEventsData, status int) (p
 
 // sendJobEvent sends the event of the form, or one of the list again.
 func (c *console) sendJobEvent(r *http.Request) (page, error) {
-	if err := r.ParseForm(); err != nil {
-		return page{}, unreadableForm(err)
-	}
 	if c.JobEvents == nil {
 		return page{}, errNoPage
 	}
 	d := jobEventsData{Text: r.PostFormValue("event")}
 	text := []byte(strings.ReplaceAll(d.Text, "{time}", c.Now().UTC().Format(time.RFC3339)))
 	if id := r.PostFormValue("replay"); id != "" {
-		kept, err := c.keptEvent(r, id)
-		if err != nil {
+		events, err := c.JobEvents.JobEvents(r.Context())
+		i := slices.IndexFunc(events, func(e JobEvent) bool { return e.ID == id && e.Text != "" })
+		switch {
+		case i >= 0:
+			text = []byte(events[i].Text)
+		case err != nil:
 			return page{}, err
+		default:
+			return page{}, &rest.Error{Status: http.StatusNotFound, Message: "this event is not kept any longer"}
 		}
-		text = kept
 	} else if !json.Valid(text) {
 		d.TextError = "this is no JSON; allowed: an event as EventBridge delivers it"
 		return c.jobEventsPage(r, d, http.StatusUnprocessableEntity)
@@ -102,18 +105,4 @@ func (c *console) sendJobEvent(r *http.Request) (page, error) {
 		return c.jobEventsPage(r, d, http.StatusUnprocessableEntity)
 	}
 	return page{Location: "/job-events"}, nil
-}
-
-// keptEvent returns the text of an event of the list.
-func (c *console) keptEvent(r *http.Request, id string) ([]byte, error) {
-	events, err := c.JobEvents.JobEvents(r.Context())
-	for _, e := range events {
-		if e.ID == id && e.Text != "" {
-			return []byte(e.Text), nil
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	return nil, &rest.Error{Status: http.StatusNotFound, Message: "this event is not kept any longer"}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -26,16 +25,6 @@ func (f *fingerprint) of(p page) {
 	data, err := json.Marshal(p.Data)
 	sum := sha256.Sum256(data)
 	f.text = fmt.Sprint(hex.EncodeToString(sum[:8]), p.Status, err != nil)
-}
-
-// liveOf is the path of the stream of a page.
-func liveOf(r *http.Request, p page) string {
-	if p.Live != "" || p.Static || p.Status >= http.StatusBadRequest || r.Method != http.MethodGet {
-		return p.Live
-	}
-	var shown fingerprint
-	shown.of(p)
-	return "/live?" + url.Values{"of": {r.URL.RequestURI()}, "is": {shown.text}}.Encode()
 }
 
 // follow reports each change of the page in the parameter of, by its data.
@@ -119,17 +108,14 @@ func (c *console) stream(w http.ResponseWriter, r *http.Request, next func() (id
 		}
 		isFirst = false
 		_ = control.SetWriteDeadline(time.Now().Add(time.Minute)) // only servers have deadlines
-		if _, err := io.WriteString(w, eventText(id)); err != nil || control.Flush() != nil {
+		text := "data: changed\n\n"
+		if id != "" {
+			text = "id: " + id + "\n" + text
+		}
+		if _, err := io.WriteString(w, text); err != nil || control.Flush() != nil {
 			return
 		}
 	}
-}
-
-func eventText(id string) string {
-	if id == "" {
-		return "data: changed\n\n"
-	}
-	return "id: " + id + "\ndata: changed\n\n"
 }
 
 // eventsPause is the least time between two reports of new events. A browser loads the page at each

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -65,7 +66,11 @@ type shown struct {
 
 // render writes a page.
 func (c *console) render(w io.Writer, r *http.Request, p page) error {
-	p.Live = liveOf(r, p)
+	if p.Live == "" && !p.Static && p.Status < http.StatusBadRequest && r.Method == http.MethodGet {
+		var shown fingerprint
+		shown.of(p)
+		p.Live = "/live?" + url.Values{"of": {r.URL.RequestURI()}, "is": {shown.text}}.Encode()
+	}
 	section := "/" + strings.SplitN(r.URL.Path, "/", 3)[1] //nolint:mnd // the first element of the path
 	if section == "/new-flow" {
 		section = "/flows"

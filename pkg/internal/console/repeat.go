@@ -56,9 +56,7 @@ func (c *console) repeatPage(r *http.Request, d repeatData, status int) (page, e
 
 // repeat starts an execution that repeats another one, and shows it.
 func (c *console) repeat(r *http.Request) (page, error) {
-	if err := r.ParseForm(); err != nil {
-		return page{}, unreadableForm(err)
-	}
+
 	ask := rest.Redrive{Name: strings.TrimSpace(r.PostFormValue("name")), From: r.PostFormValue("from"), Newest: r.PostFormValue("newest") != ""}
 	start := c.Rerun
 	if isRedrive(r) {

@@ -56,20 +56,6 @@ func isSecret(text, secret string) bool {
 	return subtle.ConstantTimeCompare(got[:], want[:]) == 1 && secret != ""
 }
 
-// entered serves requests of the session, and begins it for the first request with the key.
-func (c *console) entered(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Method == http.MethodGet && r.URL.Query().Has("key"):
-			c.enter(w, r)
-		case c.session.has(r):
-			next.ServeHTTP(w, r)
-		default:
-			c.ask(w, r, "The console wants its key: open the address that waitless printed, or enter the key, which is the text after key= there.")
-		}
-	})
-}
-
 // enter exchanges the key in an address for the session, and redirects to the address without the
 // key. At the console's own name no other server receives the cookie, so browsers that resolve the
 // name are redirected there first.

@@ -29,9 +29,7 @@ func (c *console) startPage(r *http.Request, d startData, status int) (p page, e
 
 // start starts an execution, and shows it.
 func (c *console) start(r *http.Request) (page, error) {
-	if err := r.ParseForm(); err != nil {
-		return page{}, unreadableForm(err)
-	}
+
 	d := startData{Flow: r.PostFormValue("flow"), Name: strings.TrimSpace(r.PostFormValue("name")), Input: r.PostFormValue("input")}
 	input, problem := readObject(d.Input)
 	if problem != "" {
@@ -54,12 +52,19 @@ func (c *console) start(r *http.Request) (page, error) {
 	return page{Location: executionPath(e.Flow, e.Name)}, err
 }
 
-// unreadableForm is the error for a form that is too large or damaged.
-func unreadableForm(err error) error {
+// parseForm reads the form of a POST, so that a form that is too large or damaged is an error.
+func parseForm(r *http.Request) error {
+	if r.Method != http.MethodPost {
+		return nil
+	}
+	err := r.ParseForm()
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &rest.Error{Status: http.StatusRequestEntityTooLarge, Message: "the form is too large for the console; use waitless start"}
 	}
-	return &rest.Error{Status: http.StatusBadRequest, Message: "the form cannot be read: " + err.Error()}
+	if err != nil {
+		return &rest.Error{Status: http.StatusBadRequest, Message: "the form cannot be read: " + err.Error()}
+	}
+	return nil
 }
 
 // readObject reads a JSON object of a form. The problem is for the user, "" for none.

@@ -45,15 +45,6 @@ func waitOf(t rest.Token) wait {
 	return wait{t, path + "/wait?" + url.Values{"step": {t.Place()}}.Encode(), link{path, t.Flow + "/" + t.Execution}}
 }
 
-// waitsOf returns the open waits of an execution.
-func (c *console) waitsOf(r *http.Request, flow, name string) (waits []wait, err error) {
-	tokens, _, err := c.WaitsPage(r.Context(), flow, name, "", false)
-	for _, t := range tokens {
-		waits = append(waits, waitOf(t))
-	}
-	return waits, err
-}
-
 // waits lists the open waits.
 func (c *console) waits(r *http.Request) (page, error) {
 	d := waitsData{Flow: r.FormValue("flow")}
@@ -175,9 +166,7 @@ func (c *console) reveal(r *http.Request) (page, error) {
 
 // answer reports the outcome of a wait, and shows the execution.
 func (c *console) answer(r *http.Request) (page, error) {
-	if err := r.ParseForm(); err != nil {
-		return page{}, unreadableForm(err)
-	}
+
 	d, err := c.findWait(r, false)
 	if err != nil {
 		return page{}, err

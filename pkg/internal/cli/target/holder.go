@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/release"
+	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/schedule/cron"
 )
 
@@ -35,8 +38,17 @@ func Handler(system *local.System, lists Lists, schedules cron.Manager, log *slo
 	mux.Handle("/", apiWith(events, system, lists, schedules))
 	mux.Handle("GET "+holderPath, Responding(http.StatusOK, Holder{holder, system.CallbackBase(), release.Version}))
 	mux.HandleFunc("POST "+EventPath, func(w http.ResponseWriter, r *http.Request) {
-		status, result := events.receive(r)
-		Responding(status, result).ServeHTTP(w, r)
+		event, err := resume.ReadBody(r.Body, r.ContentLength, maxEvent)
+		if err != nil {
+			Responding(http.StatusRequestEntityTooLarge, rest.Error{Code: engine.CodeInvalid, Message: err.Error()}).ServeHTTP(w, r)
+			return
+		}
+		result, refused := events.accept(r.Context(), event)
+		if refused != nil {
+			Responding(refused.Status, refused).ServeHTTP(w, r)
+			return
+		}
+		Responding(http.StatusOK, result).ServeHTTP(w, r)
 	})
 	return mux
 }

@@ -56,12 +56,21 @@ const (
 // storedPage is the prefix of the positions of pages of events that the store keeps.
 const storedPage = "stored"
 
-// List implements [rest.JobEvents]. The first page has the events since the process began. Further
-// pages have the other events in the store.
+// List implements [rest.JobEvents]. The first page has the events since the process began. It marks
+// an event as matched if its job got a waiter after the event was parked; a wait that ended before
+// the event came does not count. Further pages have the other events in the store.
 func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobEventPage, error) {
 	arrived := l.latest()
 	if after == "" {
-		return rest.JobEventPage{Events: l.sinceMatched(ctx, arrived), Next: storedPage}, ctx.Err()
+		for i, e := range arrived {
+			if e.Result != rest.EventParked {
+				continue
+			}
+			if handles := l.waitersSince(ctx, e); len(handles) > 0 {
+				arrived[i].Result, arrived[i].Executions = rest.EventMatched, l.executions(ctx, handles)
+			}
+		}
+		return rest.JobEventPage{Events: arrived, Next: storedPage}, ctx.Err()
 	}
 	place, ok := strings.CutPrefix(after, storedPage)
 	if !ok {
@@ -75,20 +84,6 @@ func (l *eventLog) List(ctx context.Context, after string, limit int) (rest.JobE
 		page.Next = storedPage + page.Next
 	}
 	return page, err
-}
-
-// sinceMatched returns the events and marks an event as matched if its job got a waiter after it
-// was parked. A wait that ended before the event came does not count.
-func (l *eventLog) sinceMatched(ctx context.Context, events []rest.JobEvent) []rest.JobEvent {
-	for i, e := range events {
-		if e.Result != rest.EventParked {
-			continue
-		}
-		if handles := l.waitersSince(ctx, e); len(handles) > 0 {
-			events[i].Result, events[i].Executions = rest.EventMatched, l.executions(ctx, handles)
-		}
-	}
-	return events
 }
 
 // waitersSince returns the handles of the tokens that wait for the job of an event, or waited for
@@ -133,35 +128,11 @@ func (l *eventLog) latest() []rest.JobEvent {
 	return events
 }
 
-// keep adds an event.
-func (l *eventLog) keep(e rest.JobEvent) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.last++
-	e.ID = strconv.Itoa(l.last)
-	if len(e.Text) > keptText {
-		e.Text = ""
-	}
-	l.events = append(l.events[max(0, len(l.events)+1-keptEvents):], e)
-}
-
-// receive handles a request with a job event.
-func (l *eventLog) receive(r *http.Request) (int, any) {
-	event, err := resume.ReadBody(r.Body, r.ContentLength, maxEvent)
-	if err != nil {
-		return http.StatusRequestEntityTooLarge, rest.Error{Code: engine.CodeInvalid, Message: err.Error()}
-	}
-	result, refused := l.accept(r.Context(), event)
-	if refused != nil {
-		return refused.Status, refused
-	}
-	return http.StatusOK, result
-}
-
-// accept observes an event and keeps it.
+// accept observes an event and keeps it. Refused is the response for an event that cannot be used.
 func (l *eventLog) accept(ctx context.Context, event []byte) (result rest.JobEventResult, refused *rest.Error) {
 	job, handles, err := l.system.Observe(ctx, event)
 	e := rest.JobEvent{Time: time.Now(), Kind: job.Kind, Account: job.Account, Region: job.Region, Name: job.Name, Text: string(event)}
+	var service *resume.ServiceError
 	switch {
 	case err == nil:
 		result.Result, e.Result = rest.EventParked, rest.EventParked
@@ -171,11 +142,26 @@ func (l *eventLog) accept(ctx context.Context, event []byte) (result rest.JobEve
 		}
 	case errors.Is(err, jobs.ErrNoEnd):
 		result.Result, e.Result = rest.EventIgnored, rest.EventIgnored
+	case errors.Is(err, resume.ErrUnusableEvent):
+		refused = &rest.Error{Status: http.StatusBadRequest, Code: engine.CodeInvalid, Message: err.Error()}
+	case errors.As(err, &service):
+		message := "the service that was to confirm it answered " + service.Error()
+		refused = &rest.Error{Status: http.StatusBadGateway, Code: engine.CodeInternal, Message: message}
 	default:
-		refused = l.refusal(ctx, err)
+		l.log.ErrorContext(ctx, "job event failed", "error", token.MaskAll(err.Error()))
+		refused = &rest.Error{Status: http.StatusInternalServerError, Code: engine.CodeInternal, Message: "something inside failed; see the log"}
+	}
+	if refused != nil {
 		e.Result, e.Problem = rest.EventFailed, refused.Message
 	}
-	l.keep(e)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last++
+	e.ID = strconv.Itoa(l.last)
+	if len(e.Text) > keptText {
+		e.Text = ""
+	}
+	l.events = append(l.events[max(0, len(l.events)+1-keptEvents):], e)
 	return result, refused
 }
 
@@ -188,18 +174,4 @@ func (l *eventLog) executions(ctx context.Context, handles []string) (names []st
 		}
 	}
 	return names
-}
-
-// refusal is the response for an event that was observed with err.
-func (l *eventLog) refusal(ctx context.Context, err error) *rest.Error {
-	var service *resume.ServiceError
-	switch {
-	case errors.Is(err, resume.ErrUnusableEvent):
-		return &rest.Error{Status: http.StatusBadRequest, Code: engine.CodeInvalid, Message: err.Error()}
-	case errors.As(err, &service):
-		message := "the service that was to confirm it answered " + service.Error()
-		return &rest.Error{Status: http.StatusBadGateway, Code: engine.CodeInternal, Message: message}
-	}
-	l.log.ErrorContext(ctx, "job event failed", "error", token.MaskAll(err.Error()))
-	return &rest.Error{Status: http.StatusInternalServerError, Code: engine.CodeInternal, Message: "something inside failed; see the log"}
 }

@@ -40,11 +40,14 @@ func (o Opener) openStack(ctx context.Context, p Place) (*Client, error) {
 	}
 	endpoint := p.Endpoint
 	if endpoint == "" {
-		if endpoint, err = findAPI(ctx, account, p.Stack); err != nil {
+		if endpoint, err = Output(ctx, account, p.Stack, EndpointOutput); err != nil {
 			return nil, err
 		}
 	}
 	base, err := parseEndpoint(endpoint)
+	if err == nil && p.Endpoint == "" { // another host than API Gateway's has to be named by the user
+		err = checkTrusted(base, p.Stack)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -100,20 +103,6 @@ func parseEndpoint(endpoint string) (*url.URL, error) {
 	return base, nil
 }
 
-// findAPI returns the URL of a stack's management API. An output that names another host than
-// API Gateway's is not used: the user has to name it.
-func findAPI(ctx context.Context, account AWS, stack string) (string, error) {
-	endpoint, err := Output(ctx, account, stack, EndpointOutput)
-	if err != nil {
-		return "", err
-	}
-	base, err := parseEndpoint(endpoint)
-	if err != nil {
-		return "", err
-	}
-	return endpoint, checkTrusted(base, stack)
-}
-
 // checkTrusted returns an error if the API that a stack names is not at API Gateway.
 func checkTrusted(base *url.URL, stack string) error {
 	if isTrusted(base.Hostname()) {
@@ -162,7 +151,10 @@ func Output(ctx context.Context, account AWS, stack, name string) (string, error
 	outputs, err := account.Outputs(ctx, stack)
 	switch {
 	case err != nil:
-		return "", awsError(ctx, account, err)
+		if missing := account.Credentials(ctx); missing != nil {
+			return "", noCredentials(missing)
+		}
+		return "", AWSError(err)
 	case outputs == nil:
 		return "", view.Usage(fmt.Sprintf("there is no stack %q in region %s", stack, account.Region()), TryRegion+", or --stack ANOTHER-NAME")
 	case outputs[name] == "":
@@ -170,15 +162,6 @@ func Output(ctx context.Context, account AWS, stack, name string) (string, error
 		return "", view.Usage(why, "--stack ANOTHER-NAME")
 	}
 	return outputs[name], nil
-}
-
-// awsError returns the error of a request to AWS. That there are no credentials is a cause of its
-// own.
-func awsError(ctx context.Context, account AWS, err error) error {
-	if missing := account.Credentials(ctx); missing != nil {
-		return noCredentials(missing)
-	}
-	return AWSError(err)
 }
 
 func noCredentials(err error) error {

@@ -153,27 +153,21 @@ func (f *follower) RoundTrip(r *http.Request) (*http.Response, error) {
 			response, err := InProcess(local.New(config), store).HTTP.Transport.RoundTrip(r)
 			return response, errors.Join(err, store.Shut())
 		}
-		response, err := wholeResponse(holder.HTTP.Transport, r)
+		response, err := holder.HTTP.Transport.RoundTrip(r)
+		if err == nil { // a process that ends before the whole body is an error of the request
+			var body []byte
+			body, err = io.ReadAll(response.Body)
+			err = errors.Join(err, response.Body.Close())
+			response.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		if err != nil {
+			response = nil
+		}
 		_, isStuck := errors.AsType[*StuckError](err)
 		if err == nil || isStuck || try == followTries || engine.Sleep(r.Context(), followPause) != nil {
 			return response, err
 		}
 	}
-}
-
-// wholeResponse sends a request and reads the body of its response, so that a process that ends
-// meanwhile is an error of the request.
-func wholeResponse(transport http.RoundTripper, r *http.Request) (*http.Response, error) {
-	response, err := transport.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	body, err := io.ReadAll(response.Body)
-	if err = errors.Join(err, response.Body.Close()); err != nil {
-		return nil, err
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	return response, nil
 }
 
 // Hold opens a store that no other process holds. Try is the advice to the user if a process holds

@@ -56,9 +56,16 @@ func frame(p *progress, now time.Time, width, height int) []line {
 	for _, step := range p.flow.All {
 		column = max(column, depth(step)*len(indent)+cells(step.Name))
 	}
+	column = min(column, width/2) //nolint:mnd // half is for the detail
 	lines := []line{{text: p.head(now, shown, width)}}
 	for _, i := range shown {
-		lines = append(lines, p.row(i, now, min(column, width/2), width)) //nolint:mnd // half is for the detail
+		// A nested step stands further to the right, but its name keeps half of the column.
+		s, step := p.step(i, now), p.flow.All[i]
+		nesting := strings.Repeat(indent, min(depth(step), column/2/len(indent)))
+		room := column - len(nesting)
+		name := runewidth.FillRight(cut(step.Name, room), room)
+		text := indent + nesting + phases[s.phase].mark + " " + name + gap + s.detail(now)
+		lines = append(lines, line{cut(strings.TrimRight(text, " "), width), s.phase})
 	}
 	return lines
 }
@@ -105,17 +112,6 @@ func (p *progress) head(now time.Time, shown []int, width int) string {
 		tail += fmt.Sprintf("  steps %d to %d of %d", shown[0]+1, shown[n-1]+1, len(p.steps))
 	}
 	return cut(strings.TrimLeft(cut(p.title, width-cells(tail))+tail, " "), width)
-}
-
-// row returns the line of a step. Its name takes column cells. A nested step stands further to the
-// right, but its name keeps half of them.
-func (p *progress) row(i int, now time.Time, column, width int) line {
-	s, step := p.step(i, now), p.flow.All[i]
-	nesting := strings.Repeat(indent, min(depth(step), column/2/len(indent)))
-	column -= len(nesting)
-	name := runewidth.FillRight(cut(step.Name, column), column)
-	text := indent + nesting + phases[s.phase].mark + " " + name + gap + s.detail(now)
-	return line{cut(strings.TrimRight(text, " "), width), s.phase}
 }
 
 // depth returns how deep a step is nested in others.

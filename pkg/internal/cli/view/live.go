@@ -111,7 +111,11 @@ func terminalSize(file *os.File) (width, height int) {
 // a line as wide as the terminal.
 func redraw(old, lines []line, width int, color bool) string {
 	var out strings.Builder
-	if up := rowsOf(old, width); up > 0 {
+	up := 0
+	for _, l := range old { // a terminal that became narrower since has broken the long ones
+		up += max(1, (cells(l.text)+width-1)/width)
+	}
+	if up > 0 {
 		fmt.Fprintf(&out, "\x1b[%dA", up)
 	}
 	for _, l := range lines {
@@ -119,14 +123,4 @@ func redraw(old, lines []line, width int, color bool) string {
 	}
 	out.WriteString("\x1b[J")
 	return out.String()
-}
-
-// rowsOf returns how many rows of the terminal the lines take. When it became
-// narrower since they were written it has broken the long ones.
-func rowsOf(lines []line, width int) int {
-	rows := 0
-	for _, l := range lines {
-		rows += max(1, (cells(l.text)+width-1)/width)
-	}
-	return rows
 }

@@ -41,24 +41,18 @@ const longestLogged = 500
 func harmlessAttr(_ []string, a slog.Attr) slog.Attr {
 	switch a.Value.Kind() { //nolint:exhaustive // the others have no text
 	case slog.KindString, slog.KindAny:
-		a.Value = slog.StringValue(Printable(bounded(a.Value.String())))
+		text := token.MaskAll(a.Value.String())
+		if end := longestLogged; len(text) > end {
+			for end > 0 && !utf8.RuneStart(text[end]) {
+				end--
+			}
+			text = text[:end] + "…"
+		}
+		a.Value = slog.StringValue(Printable(text))
 	case slog.KindTime:
 		a.Value = slog.TimeValue(a.Value.Time().Local())
 	}
 	return a
-}
-
-// bounded returns the begin of a text, with its tokens masked.
-func bounded(text string) string {
-	text = token.MaskAll(text)
-	if len(text) <= longestLogged {
-		return text
-	}
-	end := longestLogged
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }
 
 // ExecutionLog logs the events of executions: start, end, failed attempts, retries, and awaited

@@ -92,7 +92,11 @@ func markdownTable(block []string, width int) string {
 	column := 0
 	for i, l := range block {
 		if i != 1 { // the line below the head
-			row := tableCells(l)
+			text := strings.Trim(strings.ReplaceAll(l, `\|`, "\x00"), "| ") // a bar that is text
+			row := strings.Split(plainMarkdown(text), "|")
+			for i, cell := range row {
+				row[i] = strings.TrimSpace(strings.ReplaceAll(cell, "\x00", "|"))
+			}
 			rows, column = append(rows, row), max(column, cells(row[0]))
 		}
 	}
@@ -106,16 +110,6 @@ func markdownTable(block []string, width int) string {
 		out.WriteString(name + Wrap(strings.Join(row[1:], " | "), width, strings.Repeat(" ", column)))
 	}
 	return out.String()
-}
-
-// tableCells returns the cells of a row of a table.
-func tableCells(row string) []string {
-	row = strings.Trim(strings.ReplaceAll(row, `\|`, "\x00"), "| ") // a bar that is text
-	cells := strings.Split(plainMarkdown(row), "|")
-	for i, cell := range cells {
-		cells[i] = strings.TrimSpace(strings.ReplaceAll(cell, "\x00", "|"))
-	}
-	return cells
 }
 
 // Rule sets a rule of the reference as an indented paragraph; a width of 0 keeps it on one line.

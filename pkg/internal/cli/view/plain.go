@@ -36,9 +36,10 @@ func (*plainView) Calling(machine.Call, time.Time) {}
 func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	failures := []machine.EventType{machine.StepFailed, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut}
 	for i, e := range events {
 		v.count(state, e)
-		if isFailure(e.Type) || !v.isHidden(e.Step, e.Items) {
+		if slices.Contains(failures, e.Type) || !v.isHidden(e.Step, e.Items) {
 			v.line(e.At.Sub(state.Started), e.Step, e.Items, v.text(e, events[i+1:]))
 		}
 	}
@@ -57,14 +58,6 @@ func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine
 func (v *plainView) isHidden(step int, items []int) bool {
 	return step != machine.NoStep &&
 		slices.ContainsFunc(machine.Iterations(v.flow.All[step], items), func(index int) bool { return index >= shownIterations })
-}
-
-func isFailure(t machine.EventType) bool {
-	switch t { //nolint:exhaustive // the others are none
-	case machine.StepFailed, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:
-		return true
-	}
-	return false
 }
 
 // count counts the iterations that ended, and says how many did: 10, 20, ... 100, 200, ... 1000,
@@ -130,15 +123,6 @@ func (v *plainView) Told(cause string) bool {
 	return v.told[cause]
 }
 
-// once returns a cause, or "" if a line shows it already.
-func (v *plainView) once(cause string) string {
-	_, inner, isOfStep := strings.Cut(cause, ": ")
-	if v.told[cause] || isOfStep && strings.HasPrefix(cause, "step ") && v.told[inner] {
-		return ""
-	}
-	return cause
-}
-
 // tells notes that a line shows a cause, unless the line may be cut.
 func (v *plainView) tells(cause string) {
 	if v.told == nil {
@@ -178,7 +162,11 @@ func (v *plainView) text(e machine.Event, after []machine.Event) string {
 			return ""
 		}
 		if v.flow.All[e.Step].IsFork() {
-			return "failed: " + Because(e.Error, v.once(causeIn(v.flow, e)))
+			cause := causeIn(v.flow, e)
+			if _, inner, _ := strings.Cut(cause, ": "); v.told[cause] || strings.HasPrefix(cause, "step ") && v.told[inner] {
+				cause = "" // a line shows it
+			}
+			return "failed: " + Because(e.Error, cause)
 		}
 		fallthrough
 	case machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut:

@@ -107,15 +107,6 @@ func (p Printer) Width() int {
 	return width
 }
 
-// shortened replaces the middle of a text that is longer than most runes.
-func shortened(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most-most/2-1]) + "…" + string(runes[len(runes)-most/2:])
-}
-
 // Page returns a page of a table. On a terminal its lines are cut at the width, but not within the
 // first columns, which users copy.
 func (p Printer) Page(table *Table, rows [][]string, columns int) string {

@@ -92,38 +92,26 @@ func (p *progress) inForeach(step int) bool {
 	})
 }
 
-// callOf returns the latest call of a step that began after the last commit, and how many there
-// are.
-func (p *progress) callOf(step int) (latest startedCall, n int) {
-	for _, call := range p.called {
-		if call.step != step {
-			continue
-		}
-		if n++; call.since.After(latest.since) {
-			latest = call
-		}
-	}
-	return latest, n
-}
-
-// logsIn returns how many logs are in a step: by their last commit, or by a call after it.
-func (p *progress) logsIn(step int) int {
-	n := len(p.steps[step].in)
-	for id, call := range p.called {
-		if call.step == step && !p.steps[step].in[id] {
-			n++
-		}
-	}
-	return n
-}
-
 // step returns a step as it is now, which the last commit may not show yet.
 func (p *progress) step(i int, now time.Time) stepProgress {
 	s := p.steps[i]
-	call, calls := p.callOf(i)
+	var call startedCall // the latest that began after the last commit of its log
+	calls, logs := 0, len(s.in)
+	for id, c := range p.called {
+		if c.step != i {
+			continue
+		}
+		calls++
+		if !s.in[id] {
+			logs++
+		}
+		if c.since.After(call.since) {
+			call = c
+		}
+	}
 	switch {
 	case p.inForeach(i):
-		s.show(p.logsIn(i))
+		s.show(logs)
 	case s.phase == phaseWaiting && !s.until.After(now):
 		s.phase, s.left = phaseDone, s.until
 	case calls == 0:

@@ -107,9 +107,9 @@ func fitted(rows [][]string, width int) [][]string {
 		}
 	}
 	for _, row := range rows {
-		for i := range row {
-			if i > 0 {
-				row[i] = shortened(row[i], most)
+		for i, cell := range row {
+			if runes := []rune(cell); i > 0 && len(runes) > most { // the middle goes
+				row[i] = string(runes[:most-most/2-1]) + "…" + string(runes[len(runes)-most/2:])
 			}
 		}
 	}
