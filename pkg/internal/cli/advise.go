@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,45 +14,34 @@ import (
 func adviseCommand(c Command) *cobra.Command {
 	var flags templateFlags
 	var config string
-	cmd := c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) { return c.advise(args[0], flags) })
+	cmd := c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) {
+		path := args[0]
+		file, t, err := c.readValid(path, "", flags)
+		if err == nil {
+			err = t.checkUsed()
+		}
+		if err == nil {
+			err = c.warn(file)
+		}
+		if err != nil {
+			return view.Result{}, err
+		}
+		findings := advise.Flow(file.flow)
+		texts := make([]string, len(findings))
+		for i, f := range findings {
+			findings[i].Position = file.filled.Position(f.Position)
+			texts[i] = fmt.Sprintf("%s:%s: %s: %s\n", path, findings[i].Position, f.Rule, f.Found) +
+				view.Wrap(f.Instead, view.WidestText, "  ") + view.Wrap("Saves "+f.Saves+".", view.WidestText, "  ")
+		}
+		if len(findings) == 0 {
+			texts = []string{path + ": nothing to advise\n"}
+		}
+		report := adviceReport{path, append([]advise.Finding{}, findings...)}
+		return view.Result{Form: "advise", JSON: report, Text: strings.Join(texts, "\n")}, nil
+	})
 	flags.register(cmd.Flags())
 	registerConfig(cmd.Flags(), &config)
 	return cmd
-}
-
-func (c Command) advise(path string, flags templateFlags) (view.Result, error) {
-	t, err := c.template(flags)
-	if err != nil {
-		return view.Result{}, err
-	}
-	file, err := readFlow(path, t)
-	if err == nil && file.flow == nil {
-		err = file.invalid()
-	}
-	if err = cmp.Or(err, t.checkUsed()); err != nil {
-		return view.Result{}, err
-	}
-	if err := c.warn(file); err != nil {
-		return view.Result{}, err
-	}
-	findings := advise.Flow(file.flow)
-	for i, f := range findings {
-		findings[i].Position = file.filled.Position(f.Position)
-	}
-	return view.Result{Form: "advise", JSON: adviceReport{path, append([]advise.Finding{}, findings...)}, Text: adviceTexts(path, findings)}, nil
-}
-
-// adviceTexts are the findings as people read them.
-func adviceTexts(path string, findings []advise.Finding) string {
-	if len(findings) == 0 {
-		return path + ": nothing to advise\n"
-	}
-	texts := make([]string, len(findings))
-	for i, f := range findings {
-		texts[i] = fmt.Sprintf("%s:%s: %s: %s\n", path, f.Position, f.Rule, f.Found) +
-			view.Wrap(f.Instead, view.WidestText, "  ") + view.Wrap("Saves "+f.Saves+".", view.WidestText, "  ")
-	}
-	return strings.Join(texts, "\n")
 }
 
 // adviceReport is the JSON of advise; schema/advise.json describes it.

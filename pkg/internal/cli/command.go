@@ -15,8 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -92,7 +94,15 @@ func (c Command) Run(ctx context.Context) int {
 	out := &helpWriter{Writer: c.Stdout}
 	root.SetOut(out)
 	root.SetErr(c.Stderr)
-	c.addCompletion(root)
+	// Cobra's commands print the scripts of shells to where root prints now.
+	root.CompletionOptions.DisableNoDescFlag = true
+	root.InitDefaultCompletionCmd()
+	completion, _, _ := root.Find([]string{"completion"}) // which was just added
+	group(completion).Example = "  waitless completion bash"
+	for _, shell := range completion.Commands() {
+		shell.Args, shell.Example = arguments(0, 0), "  "+shell.CommandPath()
+	}
+	c.complete(root)
 	var unknown error
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -125,30 +135,11 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 }
 
 func (c Command) root() *cobra.Command {
-	root := group(helpOf("waitless", nil), docsCommand(c), schemaCommand(c), versionCommand(c), jsonTopic())
-	for _, part := range []struct {
-		title    string
-		commands []*cobra.Command
-	}{
-		{"Write and test flows", []*cobra.Command{
-			initCommand(c), samplesCommand(c), validateCommand(c), flowTestCommand(c), graphCommand(c), adviseCommand(c),
-		}},
-		{"Run flows", []*cobra.Command{
-			runCommand(c), devCommand(c), startCommand(c), flowsCommand(c), schedulesCommand(c),
-		}},
-		{"See and steer executions", []*cobra.Command{
-			listCommand(c), showCommand(c), historyCommand(c), consoleCommand(c), tokensCommand(c), stopCommand(c), redriveCommand(c), rerunCommand(c),
-		}},
-		{"Jobs and operations", []*cobra.Command{
-			jobsCommand(c), jobEventsCommand(c), doctorCommand(c), deadLettersCommand(c), rearmCommand(c),
-		}},
-	} {
-		root.AddGroup(&cobra.Group{ID: part.title, Title: part.title + ":"})
-		for _, cmd := range part.commands {
-			cmd.GroupID = part.title
-		}
-		root.AddCommand(part.commands...)
-	}
+	root := group(helpOf("waitless", nil), c.plain(helpOf("version", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
+		v := versionOf()
+		return view.Result{Form: "version", JSON: v, Text: v.text() + "\n"}, nil
+	}), docsCommand(c), schemaCommand(c), jsonTopic())
+	c.addCommands(root)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkFlags(cmd); err != nil {
@@ -163,8 +154,54 @@ func (c Command) root() *cobra.Command {
 	return root
 }
 
+// addCommands adds the commands below their titles.
+func (c Command) addCommands(root *cobra.Command) {
+	for _, part := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Write and test flows", []*cobra.Command{
+			initCommand(c), samplesCommand(c), validateCommand(c), flowTestCommand(c), graphCommand(c), adviseCommand(c),
+		}},
+		{"Run flows", []*cobra.Command{
+			runCommand(c), devCommand(c), startCommand(c), flowsCommand(c),
+			group(helpOf("schedules", nil), schedulesPutCommand(c), schedulesListCommand(c),
+				c.onSchedule("schedules show", (*rest.Client).Schedule, ""), c.onSchedule("schedules delete", (*rest.Client).DeleteSchedule, " is deleted"),
+				c.onSchedule("schedules enable", (*rest.Client).EnableSchedule, ""), c.onSchedule("schedules disable", (*rest.Client).DisableSchedule, "")),
+		}},
+		{"See and steer executions", []*cobra.Command{
+			listCommand(c), showCommand(c), historyCommand(c), consoleCommand(c), tokensCommand(c), stopCommand(c),
+			c.repeat("redrive", "EXECUTION-redrive", (*rest.Client).Redrive), c.repeat("rerun", "a new name", (*rest.Client).Rerun),
+		}},
+		{"Jobs and operations", []*cobra.Command{
+			group(helpOf("jobs", nil), jobsListCommand(c), jobsIAMCommand(c)), jobEventsCommand(c), doctorCommand(c),
+			group(helpOf("dead-letters", nil), deadLettersListCommand(c),
+				deadLettersFinishCommand(c, finishing{"dead-letters replay", "replayed", true, target.DeadLetters.Replay}),
+				deadLettersFinishCommand(c, finishing{"dead-letters drop", "dropped", false, target.DeadLetters.Drop})),
+			rearmCommand(c),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: part.title, Title: part.title + ":"})
+		for _, cmd := range part.commands {
+			cmd.GroupID = part.title
+		}
+		root.AddCommand(part.commands...)
+	}
+}
+
+// noSuchCommand returns the error for a name that no command below cmd has, with a suggestion.
 func noSuchCommand(cmd *cobra.Command, name string) error {
-	return view.Usage(fmt.Sprintf("there is no command %q", name)+similarCommand(name, cmd), cmd.CommandPath()+" --help")
+	var names []string
+	for _, c := range cmd.Commands() {
+		names = append(names, c.Name())
+	}
+	hint := similar.DidYouMean(name, names)
+	for _, synonym := range slices.Backward(synonyms[name]) {
+		if slices.Contains(names, synonym) {
+			hint = fmt.Sprintf("; did you mean %q?", synonym)
+		}
+	}
+	return view.Usage(fmt.Sprintf("there is no command %q", name)+hint, cmd.CommandPath()+" --help")
 }
 
 // group makes a command out of several, which does nothing by itself.
@@ -189,20 +226,6 @@ var synonyms = map[string][]string{
 	"exec": {"run"}, "execute": {"run"}, "submit": {"start"}, "create": {"put", "init"}, "new": {"init"},
 	"serve": {"dev"}, "server": {"dev"}, "worker": {"dev"}, "lint": {"validate"}, "check": {"validate"},
 	"complete": {"succeed"}, "approve": {"succeed"}, "reject": {"fail"}, "man": {"docs"},
-}
-
-// similarCommand suggests a command below cmd for a name that none has.
-func similarCommand(name string, cmd *cobra.Command) string {
-	var names []string
-	for _, c := range cmd.Commands() {
-		names = append(names, c.Name())
-	}
-	for _, synonym := range synonyms[name] {
-		if slices.Contains(names, synonym) {
-			return fmt.Sprintf("; did you mean %q?", synonym)
-		}
-	}
-	return didYouMean(name, names)
 }
 
 // helpCommand is cobra's, except that a name that it does not know is an error.

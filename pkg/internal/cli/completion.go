@@ -14,19 +14,6 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// addCompletion adds cobra's commands that print the scripts of shells, and the suggestions for
-// each argument and flag. The scripts go to where root prints now.
-func (c Command) addCompletion(root *cobra.Command) {
-	root.CompletionOptions.DisableNoDescFlag = true
-	root.InitDefaultCompletionCmd()
-	completion, _, _ := root.Find([]string{"completion"}) // which was just added
-	group(completion).Example = "  waitless completion bash"
-	for _, shell := range completion.Commands() {
-		shell.Args, shell.Example = arguments(0, 0), "  "+shell.CommandPath()
-	}
-	c.complete(root)
-}
-
 // complete adds to each command the suggestions for its argument and its flags.
 func (c Command) complete(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {

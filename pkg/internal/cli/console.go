@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,7 +36,7 @@ type consoleServer struct {
 
 // url returns the address that a browser opens, with the key. The console redirects a browser that
 // resolves its name.
-func (s consoleServer) url() string {
+func (s *consoleServer) url() string {
 	return "http://" + s.listener.Addr().String() + "/?key=" + s.key
 }
 
@@ -98,11 +97,18 @@ func requireLoopback(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// serve serves the console of a client until end is called.
-func (s consoleServer) serve(ctx context.Context, a *target.Client, place target.Place, callbackBase string, log *slog.Logger) (end func()) {
+// serve serves the console of a client until end is called. A nil console is off.
+func (s *consoleServer) serve(ctx context.Context, a *target.Client, place target.Place, callbackBase string, log *slog.Logger) (end func()) {
+	if s == nil {
+		return func() {}
+	}
+	flag := "--" + placeText(place)
+	if place.Endpoint != "" {
+		flag = "--endpoint " + place.Endpoint
+	}
 	config := console.Config{
 		Executions: a, Repeats: a, Waits: a, Flows: a, Place: placeText(place), CallbackBase: callbackBase,
-		Key: s.key, Name: s.name, Resolves: resolvesToLoopback, Command: "waitless console " + placeFlag(place),
+		Key: s.key, Name: s.name, Resolves: resolvesToLoopback, Command: "waitless console " + flag,
 		News: a.News, Interval: consoleInterval, Now: time.Now, Pause: target.Pause, MayWait: target.MayWait, Ended: ctx.Done(),
 		Log: log, JobEvents: jobEvents{a},
 	}
@@ -220,23 +226,6 @@ func placeText(p target.Place) string {
 		return "stack " + p.Stack
 	}
 	return "store " + p.Store
-}
-
-// placeFlag returns the flag that names a place.
-func placeFlag(p target.Place) string {
-	if p.Endpoint != "" {
-		return "--endpoint " + p.Endpoint
-	}
-	return "--" + placeText(p)
-}
-
-// serveConsole serves dev's console, unless it is off.
-func (s *server) serveConsole(ctx context.Context, web *consoleServer, own http.Handler) (end func()) {
-	if web == nil {
-		return func() {}
-	}
-	a := &target.Client{Client: target.ClientOf(own), News: consoleNews}
-	return web.serve(ctx, a, target.Place{Store: s.store}, s.base, s.log)
 }
 
 // consoleNews is for how many seconds a request of a console for the events of an execution waits

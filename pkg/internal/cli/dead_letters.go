@@ -17,12 +17,6 @@ import (
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
-func deadLettersCommand(c Command) *cobra.Command {
-	return group(helpOf("dead-letters", nil), deadLettersListCommand(c),
-		deadLettersFinishCommand(c, finishing{"dead-letters replay", "replayed", true, target.DeadLetters.Replay}),
-		deadLettersFinishCommand(c, finishing{"dead-letters drop", "dropped", false, target.DeadLetters.Drop}))
-}
-
 // letterOptions are the flags of the commands on dead letters.
 type letterOptions struct {
 	stack  string
@@ -239,32 +233,19 @@ func deadLettersFinishCommand(c Command, f finishing) *cobra.Command {
 			return all || len(left) > 0, nil
 		})
 		if err == nil && len(left) > 0 {
-			err = m.notFound(f, left, len(finished))
+			err = &view.Failure{
+				Exit: ExitFailed, What: f.name + ": " + strings.Join(left, ", "),
+				Why: fmt.Sprintf("no such dead letter: it is gone, or another command hides it for two minutes; %s %d", f.done, len(finished)),
+				Try: "waitless dead-letters list --stack " + m.stack,
+			}
 		}
-		return m.finished(f, finished, unreadable), err
+		form := map[string]any{"stack": m.stack, "letters": finished, "more": false}
+		if len(unreadable) > 0 {
+			form["left"] = unreadable
+			m.note("waitless: left %s that cannot be read: %s; try: waitless dead-letters list --stack %s --json, then drop or replay by ID",
+				flow.Count(len(unreadable), "letter"), strings.Join(unreadable, ", "), m.stack)
+		}
+		text := view.Columns(letterRows(finished, time.Now())) + view.Line("%s %d", f.done, len(finished))
+		return view.Result{Form: "dead-letters", JSON: form, Text: text}, err
 	})
-}
-
-// notFound returns the error for ids of letters that were not received.
-func (m *mailbox) notFound(f finishing, ids []string, finished int) error {
-	return &view.Failure{
-		Exit: ExitFailed, What: f.name + ": " + strings.Join(ids, ", "),
-		Why: fmt.Sprintf("no such dead letter: it is gone, or another command hides it for two minutes; %s %d", f.done, finished),
-		Try: "waitless dead-letters list --stack " + m.stack,
-	}
-}
-
-// finished returns the result for letters that were finished. It notes letters that were left
-// because they cannot be read.
-func (m *mailbox) finished(f finishing, letters []target.Letter, left []string) view.Result {
-	form := map[string]any{"stack": m.stack, "letters": letters, "more": false}
-	if len(left) > 0 {
-		form["left"] = left
-		m.note("waitless: left %s that cannot be read: %s; try: waitless dead-letters list --stack %s --json, then drop or replay by ID",
-			flow.Count(len(left), "letter"), strings.Join(left, ", "), m.stack)
-	}
-	return view.Result{
-		Form: "dead-letters", JSON: form,
-		Text: view.Columns(letterRows(letters, time.Now())) + view.Line("%s %d", f.done, len(letters)),
-	}
 }

@@ -106,13 +106,23 @@ func (s *server) run(ctx context.Context, args []string) (err error) {
 	if s.log, err = view.NewLogger(s.Stderr, s.logFormat, s.quiet); err != nil {
 		return err
 	}
-	if err := s.readSecrets(ctx); err != nil {
+	if s.keys, err = s.readKeys(ctx); err != nil {
 		return err
 	}
-	if err := s.checkOTLP(); err != nil {
+	if s.secrets, err = callbackurl.ParseSecrets(s.Getenv(secretVariable)); err != nil {
+		return view.Usage(err.Error(), "unset "+secretVariable)
+	}
+	if s.signs, err = webhook.ParseSecrets(s.Getenv(notifyVariable)); err != nil {
+		return view.Usage(err.Error(), "unset "+notifyVariable)
+	}
+	if err := cmp.Or(s.readNotify(ctx), s.checkOTLP()); err != nil {
 		return err
 	}
-	tasks, err := s.devTasks()
+	byName, err := splitTasks(s.definitions)
+	if err != nil {
+		return err
+	}
+	tasks, err := s.newTasks(local.NewClock(s.Now), byName, func(string) bool { return true }) // flows of the store may call any
 	if err != nil {
 		return err
 	}
@@ -132,20 +142,6 @@ func (s *server) run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	return s.serve(ctx, store, tasks)
-}
-
-// readSecrets reads the secrets for signatures of requests. Its errors show none of them.
-func (s *server) readSecrets(ctx context.Context) (err error) {
-	if s.keys, err = s.readKeys(ctx); err != nil {
-		return err
-	}
-	if s.secrets, err = callbackurl.ParseSecrets(s.Getenv(secretVariable)); err != nil {
-		return view.Usage(err.Error(), "unset "+secretVariable)
-	}
-	if s.signs, err = webhook.ParseSecrets(s.Getenv(notifyVariable)); err != nil {
-		return view.Usage(err.Error(), "unset "+notifyVariable)
-	}
-	return s.readNotify(ctx)
 }
 
 func (s *server) readKeys(ctx context.Context) (clientkeys.Keys, error) {
@@ -171,28 +167,9 @@ func (s *server) readKeys(ctx context.Context) (clientkeys.Keys, error) {
 	return keys, nil
 }
 
-// devTasks are the functions of all flows of a store, whatever their names.
-func (s *server) devTasks() (*local.Tasks, error) {
-	byName, err := splitTasks(s.definitions)
-	if err != nil {
-		return nil, err
-	}
-	return s.newTasks(local.NewClock(s.Now), byName, func(string) bool { return true })
-}
-
 // logOutput logs the error output of commands.
 func (s *server) logOutput(call machine.Call, text string) {
 	s.log.Info("output", "execution", call.Flow.Name+"/"+call.Execution, "step", call.Step, "text", token.MaskAll(text))
-}
-
-// logUnmapped logs the sources that mappings leave out, each of a definition once.
-func (s *server) logUnmapped() func(engine.UnmappedSources) {
-	var told reportedSources
-	return func(of engine.UnmappedSources) {
-		for _, m := range told.news(of) {
-			s.log.Warn("source of a mapping is missing", "execution", of.Flow.Name+"/"+of.Execution, "mapping", m.String())
-		}
-	}
 }
 
 // withoutAddress returns why nothing can listen at an address, without the address.
@@ -223,7 +200,10 @@ func (s *server) openListener(ctx context.Context) (err error) {
 
 // checkAPI refuses to serve other machines an API without a token or a signature.
 func (s *server) checkAPI() error {
-	if !s.api || s.private() {
+	// If callbacks arrive under another name, a proxy or a tunnel on this machine forwards the
+	// requests of others.
+	base, err := url.Parse(s.base)
+	if !s.api || err == nil && target.IsLoopback(base.Hostname()) && s.address().IP.IsLoopback() {
 		return nil
 	}
 	const why = "with --api, --listen must be a loopback address, and so must the host of --base and " + callbackVariable
@@ -238,31 +218,13 @@ func (s *server) address() *net.TCPAddr {
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
-// private reports whether only this machine reaches the listener. If callbacks arrive under another
-// name, a proxy or a tunnel on this machine forwards the requests of others.
-func (s *server) private() bool {
-	base, err := url.Parse(s.base)
-	return err == nil && target.IsLoopback(base.Hostname()) && s.address().IP.IsLoopback()
-}
-
 // serve works on the store until ctx ends.
 func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tasks) error {
-	config, err := s.configOf(ctx, local.NewClock(s.Now), tasks)
+	config, err := s.systemConfig(ctx, store, tasks)
 	if err != nil {
 		return err
 	}
-	if err := s.limitConcurrency(s.flags, &config); err != nil {
-		return err
-	}
-	config.Store, config.CallbackBase, config.Unmapped = store, s.base, s.logUnmapped()
-	config.Warn = func(err error) {
-		s.log.Warn("a job, or the removal of an execution, failed; it is retried", "error", err.Error())
-	}
-	s.sendNotices(&config)
-	s.countInto(&config, &view.ExecutionLog{Log: s.log, Flow: store.Flow})
-	endTraces := s.exportTraces(ctx, &config)
-	defer endTraces()
-	config.Output = s.logOutput
+	defer s.exportTraces(ctx, &config)()
 	var blocked blockedExecutions
 	config.Blocked, config.TakenOver = blocked.add, func() { blocked.log(s.log) }
 	system := local.New(config)
@@ -270,11 +232,12 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return fmt.Errorf("take over store %s: %w", s.store, err)
 	}
 	defer blocked.log(s.log)
-	endReload := s.reloadFlows(ctx, system, store)
-	defer endReload()
+	defer s.reloadFlows(ctx, system, store)()
 	s.warnOfSigned(ctx, store, system)
-	schedules, endSchedules := s.fireSchedules(ctx, system, store)
-	defer endSchedules()
+	now := local.NewClock(s.Now).Now
+	runner := cron.NewRunner(schedule.Starter{Store: store, Newest: store.Newest, Start: system.Start}, now, s.log)
+	defer background(ctx, runner.Run)()
+	schedules := cron.Manager{Store: store, Trigger: runner, Now: now}
 	own := target.Handler(system, store, schedules, s.log, "dev")
 	endSocket, err := target.ServeSocket(ctx, s.store, audit.Handler(s.log, "socket", own))
 	if err != nil {
@@ -291,8 +254,8 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	if err != nil {
 		return fmt.Errorf("serve the console of store %s: %w", s.store, err)
 	}
-	endConsole := s.serveConsole(ctx, web, audit.Handler(s.log, "console", own))
-	defer endConsole()
+	a := &target.Client{Client: target.ClientOf(audit.Handler(s.log, "console", own)), News: consoleNews}
+	defer web.serve(ctx, a, target.Place{Store: s.store}, s.base, s.log)()
 	endHTTP := target.Serve(ctx, s.listener, s.handler(system, store, schedules, own, key))
 	err = s.announce(web)
 	if err == nil {
@@ -305,15 +268,37 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 	return err
 }
 
-// fireSchedules fires the schedules of the store until ctx ends, or until end is called, and
-// returns their manager.
-func (s *server) fireSchedules(ctx context.Context, system *local.System, store target.Store) (manager cron.Manager, end func()) {
-	now := local.NewClock(s.Now).Now
-	runner := cron.NewRunner(schedule.Starter{Store: store, Newest: store.Newest, Start: system.Start}, now, s.log)
+// systemConfig returns the configuration of the system that works on the store.
+func (s *server) systemConfig(ctx context.Context, store target.Store, tasks *local.Tasks) (config local.Config, err error) {
+	if config, err = s.configOf(ctx, local.NewClock(s.Now), tasks); err != nil {
+		return config, err
+	}
+	config.Store, config.CallbackBase, config.Notify = store, s.base, s.notify
+	var told reportedSources
+	config.Unmapped = func(of engine.UnmappedSources) {
+		for _, m := range told.news(of) {
+			s.log.Warn("source of a mapping is missing", "execution", of.Flow.Name+"/"+of.Execution, "mapping", m.String())
+		}
+	}
+	config.Warn = func(err error) {
+		s.log.Warn("a job, or the removal of an execution, failed; it is retried", "error", err.Error())
+	}
+	config.Output = s.logOutput
+	if len(s.signs) > 0 {
+		config.Notices = noticeSender{webhook.NewSender(s.signs, false, time.Now), s}
+	} else {
+		config.CheckTarget = func(string) error { return errUnsigned }
+	}
+	s.countInto(&config, &view.ExecutionLog{Log: s.log, Flow: store.Flow})
+	return config, s.limitConcurrency(s.flags, &config)
+}
+
+// background runs a function until ctx ends or end is called, which waits for its return.
+func background(ctx context.Context, run func(context.Context)) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	running.Go(func() { runner.Run(ctx) })
-	return cron.Manager{Store: store, Trigger: runner, Now: now}, func() {
+	running.Go(func() { run(ctx) })
+	return func() {
 		cancel()
 		running.Wait()
 	}
@@ -324,15 +309,11 @@ func (s *server) fireSchedules(ctx context.Context, system *local.System, store 
 func (s *server) reloadFlows(ctx context.Context, system *local.System, store target.Store) (end func()) {
 	s.files.put, s.files.missing = target.InProcess(system, store).PutFlow, system.Missing
 	s.files.check(ctx)
-	ticker := time.NewTicker(reloadEvery)
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { s.files.watch(ctx, ticker.C) })
-	return func() {
-		ticker.Stop()
-		cancel()
-		running.Wait()
-	}
+	return background(ctx, func(ctx context.Context) {
+		ticker := time.NewTicker(reloadEvery)
+		defer ticker.Stop()
+		s.files.watch(ctx, ticker.C)
+	})
 }
 
 // warnOfSigned warns of flows with signed callbacks that cannot be verified: no secret of their
@@ -381,7 +362,17 @@ func (s *server) handler(system *local.System, store target.Store, schedules cro
 	} else {
 		mux.Handle("/", refusing(http.StatusForbidden, "this waitless dev was started without --api: start it with that, or name its store with --store"))
 	}
-	return withoutRedirects(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The mux would redirect another path to the clean one, and a token may stand in it.
+		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
+			refusing(http.StatusNotFound, "there is nothing here").ServeHTTP(w, r)
+			return
+		}
+		if len(r.TransferEncoding) > 0 { // a request may have a length too, which net/http drops: read nothing behind it
+			w.Header().Set("Connection", "close")
+		}
+		mux.ServeHTTP(w, r)
+	})
 }
 
 // signedAPIs returns the handler of the APIs with requests that are signed by one of the keys. They
@@ -423,21 +414,6 @@ func (e executions) Stop(ctx context.Context, id engine.ID, name, cause string) 
 	return e.system.Stop(ctx, id, name, cause)
 }
 
-// withoutRedirects keeps the mux from answering a path that is not clean with
-// the place of the clean one, because a token may stand in it.
-func withoutRedirects(mux http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if escaped := r.URL.EscapedPath(); path.Clean(escaped) != escaped {
-			refusing(http.StatusNotFound, "there is nothing here").ServeHTTP(w, r)
-			return
-		}
-		if len(r.TransferEncoding) > 0 { // a request may have a length too, which net/http drops: read nothing behind it
-			w.Header().Set("Connection", "close")
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
 // refusing answers as the management API refuses, so that the commands show the
 // message.
 func refusing(status int, message string) http.Handler {
@@ -456,7 +432,9 @@ func forThisMachine(next http.Handler) http.Handler {
 		if name, _, err := net.SplitHostPort(r.Host); err == nil {
 			host = name
 		}
-		if !target.IsLoopback(strings.Trim(host, "[]")) || console.IsForwarded(r.Header) || isOfAPage(r.Header) {
+		site := r.Header.Get("Sec-Fetch-Site") // a page of another origin may not even learn whether there is something
+		isOfAPage := site != "" && site != "none" && site != "same-origin"
+		if !target.IsLoopback(strings.Trim(host, "[]")) || console.IsForwarded(r.Header) || isOfAPage {
 			refused.ServeHTTP(w, r)
 			return
 		}
@@ -480,13 +458,6 @@ func requireKey(key string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// isOfAPage: a page of another origin sent it, which may not even learn whether
-// there is something.
-func isOfAPage(header http.Header) bool {
-	site := header.Get("Sec-Fetch-Site")
-	return site != "" && site != "none" && site != "same-origin"
 }
 
 // devReport is the JSON of dev; schema/dev.json describes it.

@@ -88,7 +88,15 @@ func (f *flowFiles) watch(ctx context.Context, ticks <-chan time.Time) {
 // stored when the first one no longer has the flow.
 func (f *flowFiles) check(ctx context.Context) {
 	now := f.stamps()
-	for _, path := range goneFirst(now) {
+	rank := func(path string) int { // deleted files first: their flows may be in files of other names now
+		if now[path] == (stamp{}) {
+			return 0
+		}
+		return 1
+	}
+	for _, path := range slices.SortedFunc(maps.Keys(now), func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))
+	}) {
 		isSettled := f.looked == nil || f.looked[path] == now[path]
 		if before, known := f.seen[path]; isSettled && (!known || before != now[path]) {
 			f.seen[path] = now[path]
@@ -101,14 +109,6 @@ func (f *flowFiles) check(ctx context.Context) {
 			f.load(ctx, path)
 		}
 	}
-}
-
-// goneFirst returns the paths, deleted files first: their flows may be in files of other names now.
-func goneFirst(stamps map[string]stamp) []string {
-	isGone := func(path string) bool { return stamps[path] == stamp{} }
-	there := slices.Sorted(maps.Keys(stamps))
-	gone := slices.DeleteFunc(slices.Clone(there), func(path string) bool { return !isGone(path) })
-	return append(gone, slices.DeleteFunc(there, isGone)...)
 }
 
 // stamps returns the stamps of all files that are there, were there, or are named.
@@ -154,7 +154,10 @@ func (f *flowFiles) load(ctx context.Context, path string) {
 	if !isNamed && f.stored[path] == "" && !isFlow(path) {
 		return
 	}
-	file, err := f.read(path, name)
+	file, _, err := f.command.readValid(path, name, templateFlags{})
+	if err == nil && name == "" {
+		err = file.checkName()
+	}
 	if err == nil {
 		name = cmp.Or(name, file.name())
 		if err = f.checkOthers(path, name); err != nil {
@@ -177,24 +180,6 @@ func (f *flowFiles) load(ctx context.Context, path string) {
 	if why := view.WithoutRunners(f.missing(file.flow)); why != "" {
 		f.log.Warn("flow cannot run here", "flow", name, "why", why)
 	}
-}
-
-func (f *flowFiles) read(path, name string) (flowFile, error) {
-	t, err := f.command.template(templateFlags{})
-	if err != nil {
-		return flowFile{}, err
-	}
-	t.subflow = name
-	file, err := readFlow(path, t)
-	switch {
-	case err != nil:
-		return file, err
-	case file.flow == nil:
-		return file, file.invalid()
-	case name != "":
-		return file, nil
-	}
-	return file, file.checkName()
 }
 
 // checkOthers returns an error if the named flow is in another file, too.

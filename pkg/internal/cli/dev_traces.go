@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -33,16 +32,15 @@ func (s *server) checkOTLP() error {
 		return nil
 	}
 	parsed, err := url.Parse(s.otlp)
-	if err != nil || !isCollector(parsed) {
+	if err == nil {
+		_, err = strconv.ParseUint(cmp.Or(parsed.Port(), "80"), 10, 16)
+	}
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" ||
+		parsed.User != nil || parsed.RawQuery+parsed.Fragment != "" {
 		return view.Usage("--otlp and "+otlpVariable+" allow http://HOST:PORT and https://HOST, without a user and a query", "--otlp http://127.0.0.1:4318")
 	}
 	s.otlp = parsed.JoinPath("v1", "traces").String()
 	return nil
-}
-
-func isCollector(at *url.URL) bool {
-	_, err := strconv.ParseUint(cmp.Or(at.Port(), "80"), 10, 16)
-	return err == nil && (at.Scheme == "http" || at.Scheme == "https") && at.Hostname() != "" && at.User == nil && at.RawQuery == "" && at.Fragment == ""
 }
 
 // exportTraces makes a system send spans to the collector, if there is one, until ctx ends or end
@@ -57,11 +55,5 @@ func (s *server) exportTraces(ctx context.Context, config *local.Config) (end fu
 		Warn:    func(err error) { s.log.Warn("spans cannot be sent; executions are not affected", "error", err.Error()) },
 	}
 	config.Traces, config.Tracer = &engine.Traces{Ratio: s.traceRatio}, exporter
-	ctx, cancel := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { exporter.Run(ctx) })
-	return func() {
-		cancel()
-		running.Wait()
-	}
+	return background(ctx, exporter.Run)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/internal/similar"
 )
 
 // docsReport is the JSON of docs; schema/docs.json describes it. A topic has its text if it was
@@ -24,32 +25,23 @@ func docsCommand(c Command) *cobra.Command {
 		var report docsReport
 		var text string
 		if len(args) == 0 {
-			text = report.list()
+			var rows [][]string
+			for _, topic := range docs.Topics() {
+				report.add(topic)
+				rows = append(rows, []string{topic.Name, topic.About})
+			}
+			text = view.Columns(rows)
 		} else if text = report.show(args[0], c.out().Width()); text == "" {
-			return view.Result{}, view.Usage("there is no such topic, rule or error"+didYouMean(args[0], inDocs()), topicWith(args[0])+"waitless docs")
+			isWord, most, try := regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(args[0])+`\b`), 0, ""
+			for _, topic := range docs.Topics() {
+				if n := len(isWord.FindAllString(topic.Text, -1)); n > most {
+					most, try = n, "waitless docs "+topic.Name+", which has the word, or "
+				}
+			}
+			return view.Result{}, view.Usage("there is no such topic, rule or error"+similar.DidYouMean(args[0], inDocs()), try+"waitless docs")
 		}
 		return view.Result{Form: "docs", JSON: report, Text: text}, nil
 	})
-}
-
-// topicWith says which topic has the word most often, or "" if none has it.
-func topicWith(word string) (try string) {
-	isWord, most := regexp.MustCompile(`(?i)\b`+regexp.QuoteMeta(word)+`\b`), 0
-	for _, topic := range docs.Topics() {
-		if n := len(isWord.FindAllString(topic.Text, -1)); n > most {
-			most, try = n, "waitless docs "+topic.Name+", which has the word, or "
-		}
-	}
-	return try
-}
-
-func (r *docsReport) list() string {
-	var rows [][]string
-	for _, topic := range docs.Topics() {
-		r.add(topic)
-		rows = append(rows, []string{topic.Name, topic.About})
-	}
-	return view.Columns(rows)
 }
 
 // add adds a topic without its text.
@@ -74,22 +66,19 @@ func (r *docsReport) show(name string, width int) (text string) {
 		text = fmt.Sprintf("%s: %s\n", e.Name, e.When)
 	}
 	for _, number := range numbers {
-		if rule, ok := docs.FindRule(number); ok {
-			text += r.addRule(rule, width)
+		rule, ok := docs.FindRule(number)
+		if !ok {
+			continue
 		}
+		if n := len(r.Rules); n == 0 || r.Rules[n-1].Topic != rule.Topic { // consecutive rules share their topic
+			topic, _ := docs.Find(rule.Topic) // which has the rule
+			r.add(topic)
+			text += fmt.Sprintf("%s: %s\n", topic.Name, topic.Title)
+		}
+		r.Rules = append(r.Rules, rule)
+		text += view.Rule(fmt.Sprintf("%s (%s) %s", rule.Number, rule.Origin, rule.Text), width)
 	}
 	return text
-}
-
-// addRule adds a rule, and its topic unless the rule before is of the same.
-func (r *docsReport) addRule(rule docs.Rule, width int) (text string) {
-	if n := len(r.Rules); n == 0 || r.Rules[n-1].Topic != rule.Topic {
-		topic, _ := docs.Find(rule.Topic) // which has the rule
-		r.add(topic)
-		text = fmt.Sprintf("%s: %s\n", topic.Name, topic.Title)
-	}
-	r.Rules = append(r.Rules, rule)
-	return text + view.Rule(fmt.Sprintf("%s (%s) %s", rule.Number, rule.Origin, rule.Text), width)
 }
 
 // inDocs returns the names of topics and of errors.

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/release"
 )
@@ -51,27 +50,6 @@ func (e *examination) failure(name string, err error, try string) {
 	e.fail(name, f.Error(), try)
 }
 
-func (e *examination) count(status string) (n int) {
-	for _, c := range e.checks {
-		if c.Status == status {
-			n++
-		}
-	}
-	return n
-}
-
-func (e *examination) text() string {
-	var rows [][]string
-	for _, c := range e.checks {
-		seen := c.Seen
-		if c.Try != "" {
-			seen += "; try: " + c.Try
-		}
-		rows = append(rows, []string{c.Status, c.Check, seen})
-	}
-	return view.Columns(rows)
-}
-
 func doctorCommand(c Command) *cobra.Command {
 	var o remoteOptions
 	cmd := helpOf("doctor", arguments(0, 0))
@@ -93,8 +71,19 @@ func doctorCommand(c Command) *cobra.Command {
 		if cmd.Context().Err() != nil {
 			return cmd.Context().Err()
 		}
-		failed := e.count(checkFail)
-		result := view.Result{Form: "doctor", JSON: map[string]any{"healthy": failed == 0, "checks": e.checks}, Text: e.text()}
+		failed := 0
+		var rows [][]string
+		for _, c := range e.checks {
+			if c.Status == checkFail {
+				failed++
+			}
+			seen := c.Seen
+			if c.Try != "" {
+				seen += "; try: " + c.Try
+			}
+			rows = append(rows, []string{c.Status, c.Check, seen})
+		}
+		result := view.Result{Form: "doctor", JSON: map[string]any{"healthy": failed == 0, "checks": e.checks}, Text: view.Columns(rows)}
 		if err := c.out().Result(result, o.json); err != nil || failed == 0 {
 			return err
 		}
@@ -120,12 +109,19 @@ func (c Command) examineStore(ctx context.Context, e *examination, dir string) {
 		e.failure("process", err, "stop it, and start waitless dev")
 		return
 	}
-	if holder != nil {
-		e.ok("store", dir+" is in use, so its process has read it")
-		e.process(*holder)
+	if holder == nil {
+		c.examineFiles(e, dir)
 		return
 	}
-	c.examineFiles(e, dir)
+	e.ok("store", dir+" is in use, so its process has read it")
+	switch {
+	case holder.Kind != "dev":
+		e.ok("process", "a command that follows an execution holds the store")
+	case holder.Version != release.Version:
+		e.warn("process", "waitless dev "+holder.Version+" responds, and this command has "+release.Version, "end it, and start the waitless dev of this command")
+	default:
+		e.ok("process", "waitless dev "+holder.Version+" responds; callbacks arrive at "+holder.CallbackBase)
+	}
 }
 
 // examineFiles checks the files of a store that no process serves.
@@ -141,16 +137,4 @@ func (c Command) examineFiles(e *examination, dir string) {
 	}
 	e.ok("store", fmt.Sprintf("%s can be read and has format %d", dir, format))
 	e.warn("process", "none works on the store, so its executions do not continue", "waitless dev --store "+dir)
-}
-
-// process adds the check of the process that holds the store.
-func (e *examination) process(h target.Holder) {
-	switch {
-	case h.Kind != "dev":
-		e.ok("process", "a command that follows an execution holds the store")
-	case h.Version != release.Version:
-		e.warn("process", "waitless dev "+h.Version+" responds, and this command has "+release.Version, "end it, and start the waitless dev of this command")
-	default:
-		e.ok("process", "waitless dev "+h.Version+" responds; callbacks arrive at "+h.CallbackBase)
-	}
 }

@@ -52,18 +52,8 @@ func (c Command) examineStack(ctx context.Context, e *examination, name string) 
 
 const tryLogin = "aws configure, aws sso login, or AWS_PROFILE=NAME"
 
+// region checks the region, and warns of requests that do not reach AWS.
 func (p *patient) region() bool {
-	p.overrides()
-	if p.account.Region() == "" {
-		p.fail("region", "none is configured", "AWS_REGION=eu-west-1 waitless doctor --stack "+p.name)
-		return false
-	}
-	p.ok("region", p.account.Region())
-	return true
-}
-
-// overrides warns of requests that do not reach AWS.
-func (p *patient) overrides() {
 	if endpoint := p.Endpoint(); endpoint != "" {
 		p.warn("endpoint", "requests go to "+local.Hidden(endpoint)+" and not to AWS",
 			"unset AWS_ENDPOINT_URL and endpoint_url of the profile, unless that is an emulator of yours")
@@ -74,6 +64,12 @@ func (p *patient) overrides() {
 			p.warn("endpoint", variable+" is "+local.Hidden(endpoint), "unset "+variable+", unless that is an emulator of yours")
 		}
 	}
+	if p.account.Region() == "" {
+		p.fail("region", "none is configured", "AWS_REGION=eu-west-1 waitless doctor --stack "+p.name)
+		return false
+	}
+	p.ok("region", p.account.Region())
+	return true
 }
 
 func (p *patient) credentials(ctx context.Context) bool {
@@ -139,13 +135,7 @@ func (p *patient) exists(ctx context.Context) bool {
 		return false
 	}
 	p.status()
-	p.version()
-	return true
-}
-
-// version compares the release of the stack with the release of the command.
-func (p *patient) version() {
-	switch found := p.stack.Outputs[versionOutput]; found {
+	switch found := stack.Outputs[versionOutput]; found {
 	case release.Version:
 		p.ok("version", found+", that of the command")
 	case "":
@@ -154,6 +144,7 @@ func (p *patient) version() {
 		p.warn("version", "the stack has "+found+", the command "+release.Version,
 			"go install github.com/waitless/waitless/pkg/cmd/waitless@v"+found+", or sam deploy of the release "+release.Version)
 	}
+	return true
 }
 
 // versionOutput is the output of a stack with its release.
@@ -259,16 +250,12 @@ func (p *patient) reportRights(routes []string, refusals []error) {
 // allow returns how to allow a request, and others like it.
 func (p *patient) allow(route string) string {
 	method, path, _ := strings.Cut(route, " ")
-	return fmt.Sprintf("allow execute-api:Invoke on arn:aws:execute-api:%s:%s:%s/*/%s%s and so on (waitless docs api)",
-		p.account.Region(), accountIn(p.caller), p.stack.Outputs["ManagementApiId"], method, parameter().ReplaceAllString(path, "*"))
-}
-
-// accountIn returns the account of an ARN.
-func accountIn(arn string) string {
-	if parts := strings.Split(arn, ":"); len(parts) > 4 { //nolint:mnd // arn, partition, service, region, account
-		return parts[4]
+	account := "ACCOUNT"
+	if parts := strings.Split(p.caller, ":"); len(parts) > 4 { //nolint:mnd // arn, partition, service, region, account
+		account = parts[4]
 	}
-	return "ACCOUNT"
+	return fmt.Sprintf("allow execute-api:Invoke on arn:aws:execute-api:%s:%s:%s/*/%s%s and so on (waitless docs api)",
+		p.account.Region(), account, p.stack.Outputs["ManagementApiId"], method, parameter().ReplaceAllString(path, "*"))
 }
 
 // condition describes a healthy resource.
@@ -356,7 +343,15 @@ func (p *patient) queues(ctx context.Context) {
 		case err != nil:
 			p.fail(r.Name, err.Error(), "if it was deleted: "+recreate+", then waitless rearm --calls --stack "+p.name)
 		case !strings.HasSuffix(r.Name, "DeadLetters"):
-			p.queue(r.Name, state, ages[r.Name])
+			seen := fmt.Sprintf("%d messages, %d in flight, %d delayed", state.Messages, state.InFlight, state.Delayed)
+			if ages[r.Name] > 0 {
+				seen += ", the oldest is " + ages[r.Name].String() + " old"
+			}
+			if ages[r.Name] >= lateAge {
+				p.warn(r.Name, seen, "read the log of its function; raise the parameter of its concurrency (waitless docs operations)")
+			} else {
+				p.ok(r.Name, seen)
+			}
 		case state.Messages+state.InFlight > 0:
 			try := "waitless dead-letters list --stack " + p.name + " --queue " + r.Name + ", correct the cause, and replay them"
 			p.fail(r.Name, flow.Count(state.Messages+state.InFlight, "dead letter"), try)
@@ -367,18 +362,6 @@ func (p *patient) queues(ctx context.Context) {
 	if empty > 0 {
 		p.ok("dead letters", fmt.Sprintf("none in %d queues", empty))
 	}
-}
-
-func (p *patient) queue(name string, s target.State, oldest time.Duration) {
-	seen := fmt.Sprintf("%d messages, %d in flight, %d delayed", s.Messages, s.InFlight, s.Delayed)
-	if oldest > 0 {
-		seen += ", the oldest is " + oldest.String() + " old"
-	}
-	if oldest >= lateAge {
-		p.warn(name, seen, "read the log of its function; raise the parameter of its concurrency (waitless docs operations)")
-		return
-	}
-	p.ok(name, seen)
 }
 
 // isDenied reports whether an error says that a right is missing.

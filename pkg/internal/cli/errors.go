@@ -33,7 +33,13 @@ func (c Command) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		f = view.Interrupted("the command did not finish")
 	}
 	if f.What == "" {
-		f.What = subject(cmd)
+		f.What = "command line"
+		if cmd.HasParent() {
+			f.What = strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+			if args := cmd.Flags().Args(); len(args) == 1 && argumentName(cmd) != "TOKEN" {
+				f.What += " " + args[0]
+			}
+		}
 	}
 	var out strings.Builder
 	for _, line := range f.Lines {
@@ -107,7 +113,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		why += didYouMean("--"+unknown.GetSpecifiedName(), names)
+		why += similar.DidYouMean("--"+unknown.GetSpecifiedName(), names)
 	case errors.As(err, &invalid) && allowedValues[invalid.GetFlag().Value.Type()] != "":
 		flag := invalid.GetFlag()
 		why = fmt.Sprintf("--%s is %q; allowed: %s", flag.Name, invalid.GetValue(), allowedValues[flag.Value.Type()])
@@ -134,21 +140,6 @@ func checkFlags(cmd *cobra.Command) error {
 	})
 	return err
 }
-
-// subject names a command in messages, with its argument unless that is a token.
-func subject(cmd *cobra.Command) string {
-	if !cmd.HasParent() {
-		return "command line"
-	}
-	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
-	if args := cmd.Flags().Args(); len(args) == 1 && argumentName(cmd) != "TOKEN" {
-		return name + " " + args[0]
-	}
-	return name
-}
-
-// didYouMean suggests one of names, or nothing.
-func didYouMean(found string, names []string) string { return similar.DidYouMean(found, names) }
 
 // arguments checks the number of arguments of a command.
 func arguments(least, most int) cobra.PositionalArgs {

@@ -195,13 +195,21 @@ func (e *execution) look(
 	if err != nil {
 		return state, before, after, err
 	}
-	state = stateOf(now)
+	state = machine.State{ // as much of it as the API tells
+		Flow: machine.FlowRef{Name: now.Flow, Hash: now.Hash}, Execution: now.Name, Status: now.Status, Input: now.Input, Error: now.Error, Cause: now.Cause,
+	}
+	state.Started, _ = time.Parse(machine.TimeFormat, now.StartedTime)
+	state.At, _ = time.Parse(machine.TimeFormat, now.StoppedTime) // the zero instant before the end
+	if now.Output != nil {
+		state.Output = *now.Output
+	}
 	if events, err = parsedEvents(e.file.flow, history); err != nil {
 		return state, events, later, err
 	}
 	e.steps.Committed(engine.ID{}, state, events)
 	e.family.see(e.file.flow, events)
-	if e.isAskedIn(events) {
+	isAsked := slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.TaskSubmitted })
+	if isAsked && !e.options.json && e.asked.Load() <= mostAsked {
 		open, err := e.api.Tokens(ctx, e.file.name(), e.name, true)
 		if err != nil {
 			return state, events, later, err
@@ -228,26 +236,6 @@ func parsedEvents(flow *flow.Flow, history []machine.HistoryEvent) (events []mac
 		events = append(events, event)
 	}
 	return events, nil
-}
-
-// isAskedIn reports whether users are to be told how to report the outcome of a callback that is
-// waited for since the events.
-func (e *execution) isAskedIn(events []machine.Event) bool {
-	return !e.options.json && slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.TaskSubmitted }) &&
-		e.asked.Load() <= mostAsked
-}
-
-// stateOf is as much of a state as the API tells.
-func stateOf(e rest.Execution) machine.State {
-	state := machine.State{
-		Flow: machine.FlowRef{Name: e.Flow, Hash: e.Hash}, Execution: e.Name, Status: e.Status, Input: e.Input, Error: e.Error, Cause: e.Cause,
-	}
-	state.Started, _ = time.Parse(machine.TimeFormat, e.StartedTime)
-	state.At, _ = time.Parse(machine.TimeFormat, e.StoppedTime) // the zero instant before the end
-	if e.Output != nil {
-		state.Output = *e.Output
-	}
-	return state
 }
 
 // mostAsked is how many callbacks of branches and iterations are told of.
@@ -302,7 +290,6 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	e.keys, e.stop = config.Store.Keys(), e.endWith(serving, stop)
-	config.Observer, config.Unmapped, config.Output, config.Warn = e, e.warnOfUnmapped(), e.showOutput, e.warnOfJob
 	e.system = local.New(config)
 	e.api = &target.Client{Client: target.InProcess(e.system, lists)}
 	_, isNew, err := e.start(ctx)
@@ -349,15 +336,32 @@ func (e *execution) config(ctx context.Context) (config local.Config, err error)
 	if config, err = e.command.configOf(ctx, e.clock, tasks); err != nil {
 		return config, err
 	}
-	config.Script = script
+	config.Script, config.Observer, config.Output, config.Warn = script, e, e.showOutput, e.warnOfJob
+	var told reportedSources
+	config.Unmapped = func(of engine.UnmappedSources) {
+		if !e.is(engine.NewID(of.Flow.Name, of.Execution)) {
+			return
+		}
+		for _, m := range told.news(of) {
+			e.say(fmt.Sprintf("warning: %s: source %s of %s is missing, so the target %s is left out", m.Place(), m.Source, m.Mappings, m.Target))
+		}
+	}
 	return config, e.command.limitConcurrency(e.options.flags, &config)
 }
 
-// serve works on the execution in memory until ctx ends or nothing goes on, or on the store until
-// serving ends.
+// serve works on the execution in memory until ctx ends, nothing goes on, or more than [mostLater]
+// sub-flows began after the end; or on the store until serving ends.
 func (e *execution) serve(ctx, serving context.Context, lists target.Lists) error {
 	if e.options.skipTime {
-		return e.runOut(ctx)
+		ctx, e.cut = context.WithCancelCause(ctx)
+		defer e.cut(nil)
+		err := e.system.Run(ctx)
+		if errors.Is(err, errEndless) {
+			e.steps.Say(fmt.Sprintf("%s ended, and %d sub-flows began after that: the others are left out; a flow may start itself without an end",
+				e.title(), mostLater))
+			return nil
+		}
+		return err
 	}
 	end, err := target.ServeSocket(serving, e.place.Store, target.Handler(e.system, lists, target.Unfired(lists), slog.New(slog.DiscardHandler), "run"))
 	if err != nil {
@@ -408,9 +412,13 @@ func (e *execution) Committed(id engine.ID, state machine.State, events []machin
 	}
 }
 
-// committedBelow says how to report the outcome of a callback that a sub-flow waits for.
+// committedBelow says how to report the outcome of a callback that a sub-flow waits for, and counts
+// the sub-flows that begin after the end of the execution.
 func (e *execution) committedBelow(state machine.State, events []machine.Event) {
-	e.countLater(events)
+	begins := slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.ExecutionStarted })
+	if begins && e.over.Load() && e.later.Add(1) > mostLater {
+		e.cut(errEndless)
+	}
 	if !e.family.has(state) || state.Waiting == nil {
 		return
 	}
@@ -432,19 +440,6 @@ func (e *execution) ask(flow *flow.Flow, state machine.State, events []machine.E
 	}
 	asked, _ := e.system.Client.Question(context.Background(), flow, state) // else only the question is not shown
 	e.sayHowToAnswer(text, place, asked)
-}
-
-// warnOfUnmapped shows the sources that mappings of the execution leave out.
-func (e *execution) warnOfUnmapped() func(engine.UnmappedSources) {
-	var told reportedSources
-	return func(of engine.UnmappedSources) {
-		if !e.is(engine.NewID(of.Flow.Name, of.Execution)) {
-			return
-		}
-		for _, m := range told.news(of) {
-			e.say(fmt.Sprintf("warning: %s: source %s of %s is missing, so the target %s is left out", m.Place(), m.Source, m.Mappings, m.Target))
-		}
-	}
 }
 
 // say shows a text of the flow or of its functions beside the steps.

@@ -18,17 +18,23 @@ import (
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/diagram"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
 
 // names splits FLOW/EXECUTION.
 func names(text string) (name, execution string, err error) {
-	name, execution, ok := strings.Cut(text, "/")
-	if !ok || !flow.ValidName(name) || !flow.ValidName(execution) {
-		return "", "", view.Usage(fmt.Sprintf("%q is not an execution; allowed: FLOW/EXECUTION", text), "waitless list")
+	return splitName(text, "an execution; allowed: FLOW/EXECUTION", "waitless list")
+}
+
+// splitName splits FLOW/NAME.
+func splitName(text, what, try string) (flowName, name string, err error) {
+	flowName, name, ok := strings.Cut(text, "/")
+	if !ok || !flow.ValidName(flowName) || !flow.ValidName(name) {
+		return "", "", view.Usage(fmt.Sprintf("%q is not %s", text, what), try)
 	}
-	return name, execution, nil
+	return flowName, name, nil
 }
 
 // checkFlow rejects a text that cannot be the name of a flow, before a request is sent.
@@ -168,7 +174,7 @@ func checkFlowExists(ctx context.Context, a *target.Client, flow string) error {
 	if err != nil || len(executions) > 0 {
 		return err
 	}
-	return view.Usage(fmt.Sprintf("there is no flow %q%s", flow, didYouMean(flow, flows)), "waitless flows list")
+	return view.Usage(fmt.Sprintf("there is no flow %q%s", flow, similar.DidYouMean(flow, flows)), "waitless flows list")
 }
 
 // executionRows returns a page of a list. The first page begins with a header.
@@ -292,7 +298,7 @@ func executionError(ctx context.Context, a *target.Client, name string, err erro
 		return nil
 	})
 	f := failureOf(err)
-	f.Why += didYouMean(name, names)
+	f.Why += similar.DidYouMean(name, names)
 	return f
 }
 
@@ -309,7 +315,10 @@ func describe(e rest.Execution) string {
 	if e.Waiting != nil {
 		for _, w := range append([]rest.Waiting{*e.Waiting}, e.Waiting.Inside...) {
 			line("asks", question(w.Question))
-			line("job", jobText(w))
+			if w.Job != nil { // Load: batch-job 98a5 of account 123456789012
+				text := machine.StepIn(w.Step, w.Iterations) + ": " + w.Job.Kind + " " + w.Job.ID
+				line("job", strings.TrimSpace(strings.TrimSuffix(text+" of account "+w.Job.Account, " of account ")))
+			}
 		}
 	}
 	if e.Waiting != nil && e.Waiting.Progress != nil {
@@ -343,18 +352,6 @@ func describe(e rest.Execution) string {
 		line("notice", why)
 	}
 	return out.String()
-}
-
-// jobText names the job that a step waits for: "Load: batch-job 98a5 of account 123456789012".
-func jobText(w rest.Waiting) string {
-	if w.Job == nil {
-		return ""
-	}
-	text := machine.StepIn(w.Step, w.Iterations) + ": " + w.Job.Kind + " " + w.Job.ID
-	if w.Job.Account != "" {
-		text += " of account " + w.Job.Account
-	}
-	return strings.TrimSpace(text)
 }
 
 func stopCommand(c Command) *cobra.Command {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,10 +101,10 @@ func (f *family) failedWith(err string) string {
 
 func nameOf(e machine.ExecutionRef) string { return e.Flow + "/" + e.Execution }
 
-// startsFlows reports whether a flow starts other flows.
-func startsFlows(flow *flow.Flow) bool {
-	for _, task := range flow.Tasks() {
-		if task.Resource.Subflow {
+// startsFlow reports whether a task of a flow starts another flow and has the property.
+func startsFlow(def *flow.Flow, has func(flow.Resource) bool) bool {
+	for _, task := range def.Tasks() {
+		if task.Resource.Subflow && has(task.Resource) {
 			return true
 		}
 	}
@@ -122,7 +121,7 @@ func (e *execution) endWith(serving context.Context, stop func()) func() {
 	switch {
 	case e.options.skipTime:
 		return func() { e.over.Store(true) }
-	case !startsFlows(e.file.flow):
+	case !startsFlow(e.file.flow, func(flow.Resource) bool { return true }):
 		return stop
 	}
 	return sync.OnceFunc(func() {
@@ -140,28 +139,6 @@ const mostLater = 1000
 
 // errEndless ends a run if its sub-flows start one another without an end.
 var errEndless = errors.New("too many sub-flows")
-
-// runOut works in virtual time until nothing goes on, or until more than [mostLater] sub-flows
-// began after the end.
-func (e *execution) runOut(ctx context.Context) error {
-	ctx, e.cut = context.WithCancelCause(ctx)
-	defer e.cut(nil)
-	err := e.system.Run(ctx)
-	if !errors.Is(err, errEndless) {
-		return err
-	}
-	e.steps.Say(fmt.Sprintf("%s ended, and %d sub-flows began after that: the others are left out; a flow may start itself without an end",
-		e.title(), mostLater))
-	return nil
-}
-
-// countLater counts the sub-flows that begin after the end of the execution.
-func (e *execution) countLater(events []machine.Event) {
-	begins := slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.ExecutionStarted })
-	if begins && e.over.Load() && e.later.Add(1) > mostLater {
-		e.cut(errEndless)
-	}
-}
 
 // noteUnended says which sub-flows the run leaves behind, and which answers of the script had no
 // use.

@@ -20,15 +20,11 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
-
-func flowsCommand(c Command) *cobra.Command {
-	return group(helpOf("flows", nil), flowsPutCommand(c), flowsListCommand(c), flowsShowCommand(c),
-		flowsPauseCommand(c), flowsResumeCommand(c), flowsDeleteCommand(c))
-}
 
 // shortHash is as much of a hash as people need to tell definitions apart.
 func shortHash(hash string) string { return hash[:min(12, len(hash))] }
@@ -127,43 +123,33 @@ func flowsShowCommand(c Command) *cobra.Command {
 	return cmd
 }
 
-func flowsPauseCommand(c Command) *cobra.Command {
-	return c.remote(helpOf("flows pause", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		if err := checkFlow(args[0]); err != nil {
-			return view.Result{}, err
-		}
-		flow, err := a.PauseFlow(ctx, args[0])
-		if err != nil {
-			return view.Result{}, flowError(ctx, a, args[0], err)
-		}
-		return flowsOf([]rest.Flow{flow}, view.Line("%s is paused", args[0])), nil
-	})
-}
-
-func flowsResumeCommand(c Command) *cobra.Command {
-	return c.remote(helpOf("flows resume", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		if err := checkFlow(args[0]); err != nil {
-			return view.Result{}, err
-		}
-		rearmed, err := a.ResumeFlow(ctx, args[0])
-		if err != nil {
-			return view.Result{}, flowError(ctx, a, args[0], err)
-		}
-		return flowsOf([]rest.Flow{{Name: args[0]}}, view.Line("%s goes on, %s", args[0], flow.Count(rearmed, "execution"))), nil
-	})
-}
-
-func flowsDeleteCommand(c Command) *cobra.Command {
-	return c.remote(helpOf("flows delete", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		if err := checkFlow(args[0]); err != nil {
-			return view.Result{}, err
-		}
-		deleted, err := a.DeleteFlow(ctx, args[0])
-		if err != nil {
-			return view.Result{}, flowError(ctx, a, args[0], err)
-		}
-		return flowsOf(deleted, view.Line("%s is deleted, %s", args[0], flow.Count(len(deleted), "definition"))), nil
-	})
+func flowsCommand(c Command) *cobra.Command {
+	// onFlow makes a command that changes a flow.
+	onFlow := func(name string, change func(ctx context.Context, a *target.Client, flow string) (flows []rest.Flow, done string, err error)) *cobra.Command {
+		return c.remote(helpOf(name, arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
+			if err := checkFlow(args[0]); err != nil {
+				return view.Result{}, err
+			}
+			flows, done, err := change(ctx, a, args[0])
+			if err != nil {
+				return view.Result{}, flowError(ctx, a, args[0], err)
+			}
+			return flowsOf(flows, view.Line("%s %s", args[0], done)), nil
+		})
+	}
+	return group(helpOf("flows", nil), flowsPutCommand(c), flowsListCommand(c), flowsShowCommand(c),
+		onFlow("flows pause", func(ctx context.Context, a *target.Client, name string) ([]rest.Flow, string, error) {
+			flow, err := a.PauseFlow(ctx, name)
+			return []rest.Flow{flow}, "is paused", err
+		}),
+		onFlow("flows resume", func(ctx context.Context, a *target.Client, name string) ([]rest.Flow, string, error) {
+			rearmed, err := a.ResumeFlow(ctx, name)
+			return []rest.Flow{{Name: name}}, "goes on, " + flow.Count(rearmed, "execution"), err
+		}),
+		onFlow("flows delete", func(ctx context.Context, a *target.Client, name string) ([]rest.Flow, string, error) {
+			deleted, err := a.DeleteFlow(ctx, name)
+			return deleted, "is deleted, " + flow.Count(len(deleted), "definition"), err
+		}))
 }
 
 // flowError returns an error of the API about the named flow.
@@ -177,7 +163,7 @@ func flowError(ctx context.Context, a *target.Client, name string, err error) er
 	case engine.CodeNotFound:
 		f.Try = "waitless flows list"
 		if names, err := flowNames(ctx, a); err == nil && !slices.Contains(names, name) {
-			f.Why += didYouMean(name, names)
+			f.Why += similar.DidYouMean(name, names)
 		}
 	case engine.CodeConflict:
 		f.Try = "waitless list --flow NAME"
@@ -264,18 +250,24 @@ func readFlow(path string, t *template) (flowFile, error) {
 	return f, t.parse(&f)
 }
 
+// readValid reads a flow without errors, and the template with the variables that the flow used.
+// Subflow is the name of a sub-flow that the file defines.
+func (c Command) readValid(path, subflow string, flags templateFlags) (f flowFile, t *template, err error) {
+	if t, err = c.template(flags); err != nil {
+		return f, t, err
+	}
+	t.subflow = subflow
+	if f, err = readFlow(path, t); err == nil && f.flow == nil {
+		err = f.invalid()
+	}
+	return f, t, err
+}
+
 // readRunnable reads a flow that is to be put or run: it is valid and can be named.
 func (c Command) readRunnable(path string, flags templateFlags) (flowFile, error) {
-	t, err := c.template(flags)
+	f, t, err := c.readValid(path, "", flags)
 	if err != nil {
-		return flowFile{}, err
-	}
-	f, err := readFlow(path, t)
-	switch {
-	case err != nil:
 		return f, err
-	case f.flow == nil:
-		return f, f.invalid()
 	}
 	return f, cmp.Or(t.checkUsed(), f.checkName(), f.checkNeighbors())
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,51 +20,54 @@ import (
 // testFiles is how the names of files of tests end.
 const testFiles = ".test.yaml"
 
+// flowTestCommand runs the tests in a file, or in all files below a folder.
 func flowTestCommand(c Command) *cobra.Command {
 	var junit, config string
 	cmd := helpOf("test", arguments(0, 1))
 	registerConfig(cmd.Flags(), &config)
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to this file, as JUnit XML")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.test(cmd.Context(), append(args, ".")[0], junit)
-	}
-	return cmd
-}
-
-// test runs the tests in a file, or in all files below a folder.
-func (c Command) test(ctx context.Context, path, junit string) error {
-	cases, err := casesBelow(path)
-	if err != nil {
-		return view.Usage(view.Reason(err), "waitless test FOLDER, with files named *"+testFiles+"; their format: waitless docs testing")
-	}
-	var outcomes []flowtest.Outcome
-	failed := 0
-	for _, one := range cases {
-		one.Kinds, one.Check = c.kinds, c.checkFlow
-		o := outcomeOf(ctx, one)
-		if ctx.Err() != nil {
-			return view.Interrupted("the other tests did not run")
+		path := append(args, ".")[0]
+		cases, err := casesBelow(path)
+		if err != nil {
+			return view.Usage(view.Reason(err), "waitless test FOLDER, with files named *"+testFiles+"; their format: waitless docs testing")
 		}
-		if o.Failed() {
-			failed++
+		var outcomes []flowtest.Outcome
+		failed := 0
+		for _, one := range cases {
+			one.Kinds, one.Check = c.kinds, c.checkFlow
+			o, began := flowtest.Outcome{Case: one}, time.Now()
+			o.Result, o.Differences, o.Err = one.Run(cmd.Context())
+			o.Took = time.Since(began)
+			if cmd.Context().Err() != nil {
+				return view.Interrupted("the other tests did not run")
+			}
+			if o.Failed() {
+				failed++
+			}
+			outcomes = append(outcomes, o)
+			if err := c.out().Text(testText(o)); err != nil {
+				return err
+			}
 		}
-		outcomes = append(outcomes, o)
-		if err := c.out().Text(testText(o)); err != nil {
+		if err := c.out().Text(coverageText(outcomes)); err != nil {
 			return err
 		}
-	}
-	if err := c.out().Text(coverageText(outcomes)); err != nil {
-		return err
-	}
-	if junit != "" {
-		if err := writeJUnit(junit, outcomes); err != nil {
-			return view.Usage(view.Reason(err), "--junit FILE")
+		if junit != "" {
+			file, err := os.Create(junit) //nolint:gosec // G304: the user names the file
+			if err == nil {
+				err = errors.Join(flowtest.WriteJUnit(file, outcomes), file.Close())
+			}
+			if err != nil {
+				return view.Usage(view.Reason(err), "--junit FILE")
+			}
 		}
+		if failed > 0 {
+			return &view.Failure{Exit: ExitFailed, What: "test " + path, Why: fmt.Sprintf("%d of %d tests failed", failed, len(outcomes))}
+		}
+		return nil
 	}
-	if failed > 0 {
-		return &view.Failure{Exit: ExitFailed, What: "test " + path, Why: fmt.Sprintf("%d of %d tests failed", failed, len(outcomes))}
-	}
-	return nil
+	return cmd
 }
 
 // casesBelow reads the cases of a file, or of the files below a folder, apart from hidden ones.
@@ -87,14 +89,6 @@ func casesBelow(path string) (all []flowtest.Case, err error) {
 		err = errors.New(path + " has no tests")
 	}
 	return all, err
-}
-
-func outcomeOf(ctx context.Context, one flowtest.Case) flowtest.Outcome {
-	o := flowtest.Outcome{Case: one}
-	began := time.Now()
-	o.Result, o.Differences, o.Err = one.Run(ctx)
-	o.Took = time.Since(began)
-	return o
 }
 
 func testText(o flowtest.Outcome) string {
@@ -135,12 +129,4 @@ func coverageText(outcomes []flowtest.Outcome) string {
 		}
 	}
 	return text.String()
-}
-
-func writeJUnit(path string, outcomes []flowtest.Outcome) error {
-	file, err := os.Create(path) //nolint:gosec // G304: the user names the file
-	if err != nil {
-		return err
-	}
-	return errors.Join(flowtest.WriteJUnit(file, outcomes), file.Close())
 }

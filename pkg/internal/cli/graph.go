@@ -47,7 +47,16 @@ func graphCommand(c Command) *cobra.Command {
 			return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", o.format,
 				similar.DidYouMean(o.format, graphFormats), strings.Join(graphFormats, ", ")), "waitless graph --format svg FLOW")
 		case o.execution == "":
-			return c.graphOfFile(args[0], o)
+			if _, missing := os.Stat(args[0]); missing != nil {
+				if flow, execution, err := names(args[0]); err == nil {
+					return view.Usage(view.Reason(missing), "waitless graph "+flow+" --execution "+execution)
+				}
+			}
+			file, err := c.readRunnable(args[0], o.templateFlags)
+			if err != nil {
+				return err
+			}
+			return c.draw(diagram.Of(file.flow, file.name(), nil), o.format)
 		}
 		remote := remoteOptions{placeFlags: o.placeFlags}
 		return c.onTarget(&remote, func(ctx context.Context, a *target.Client, args []string) error {
@@ -59,19 +68,6 @@ func graphCommand(c Command) *cobra.Command {
 		})(cmd, args)
 	}
 	return cmd
-}
-
-func (c Command) graphOfFile(path string, o graphOptions) error {
-	if _, missing := os.Stat(path); missing != nil {
-		if flow, execution, err := names(path); err == nil {
-			return view.Usage(view.Reason(missing), "waitless graph "+flow+" --execution "+execution)
-		}
-	}
-	file, err := c.readRunnable(path, o.templateFlags)
-	if err != nil {
-		return err
-	}
-	return c.draw(diagram.Of(file.flow, file.name(), nil), o.format)
 }
 
 // graphOfExecution draws the definition that an execution runs, with the states of its steps.

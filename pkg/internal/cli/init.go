@@ -49,23 +49,17 @@ func initCommand(c Command) *cobra.Command {
 		if err != nil || !run {
 			return result, err
 		}
-		err = c.runSample(ctx, folder)
+		at := func(name string) string { return filepath.Join(folder, name) }
+		run := runCommand(c)
+		run.SilenceErrors, run.SilenceUsage = true, true
+		run.PreRunE = func(cmd *cobra.Command, _ []string) error { return c.readSettings(cmd) }
+		run.SetArgs([]string{"--config", at(settingsFile), "--input", "@" + at("input.json"), "--skip-time", "--", at("flow.yaml")})
+		err = run.ExecuteContext(ctx)
 		if err != nil { // some samples fail
 			err = errors.Join(err, c.out().Text(result.Text))
 		}
 		return result, err
 	})
-}
-
-// runSample runs the sample of a folder as waitless run does, in virtual time and with the outcomes
-// of its script.
-func (c Command) runSample(ctx context.Context, folder string) error {
-	at := func(name string) string { return filepath.Join(folder, name) }
-	run := runCommand(c)
-	run.SilenceErrors, run.SilenceUsage = true, true
-	run.PreRunE = func(cmd *cobra.Command, _ []string) error { return c.readSettings(cmd) }
-	run.SetArgs([]string{"--config", at(settingsFile), "--input", "@" + at("input.json"), "--skip-time", "--", at("flow.yaml")})
-	return run.ExecuteContext(ctx)
 }
 
 // described returns a row for each sample: its name and its description.
@@ -118,15 +112,10 @@ func nextCommands(folder string) []string {
 	if strings.HasPrefix(folder, "-") { // which cd would take for a flag
 		folder = "./" + folder
 	}
-	return append([]string{"cd " + quotedWord(folder)}, next...)
-}
-
-// quotedWord is text as one word for a shell.
-func quotedWord(text string) string {
-	if plainWord().MatchString(text) {
-		return text
+	if !plainWord().MatchString(folder) { // one word for a shell
+		folder = "'" + strings.ReplaceAll(folder, "'", `'\''`) + "'"
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return append([]string{"cd " + folder}, next...)
 }
 
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.,/:@+=-]+$`) })

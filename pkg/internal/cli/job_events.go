@@ -19,10 +19,6 @@ import (
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
-func jobEventsCommand(c Command) *cobra.Command {
-	return group(helpOf("job-events", nil), jobEventsSendCommand(c), jobEventsListCommand(c), jobEventsReplayCommand(c))
-}
-
 // mostEvents is how many job events are listed unless --limit says otherwise.
 const mostEvents = 100
 
@@ -47,21 +43,17 @@ func jobEventsListCommand(c Command) *cobra.Command {
 		case len(events) == 0:
 			text = "no unmatched job events\n"
 		}
-		report := map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}
-		return view.Result{Form: "job-events", JSON: report, Rows: eventRows(events), Text: text}, nil
-	})
-}
-
-// eventRows returns a row for each event. The id of an event that a store keeps names the job.
-func eventRows(events []rest.JobEvent) (rows [][]string) {
-	for _, e := range events {
-		about := []string{cmp.Or(e.Kind, "-"), cmp.Or(e.Name, e.Problem, "-")}
-		if e.ID == e.Key().ID() {
-			about = []string{e.Status, e.Error}
+		var rows [][]string
+		for _, e := range events {
+			about := []string{cmp.Or(e.Kind, "-"), cmp.Or(e.Name, e.Problem, "-")}
+			if e.ID == e.Key().ID() { // the id of an event that a store keeps names the job
+				about = []string{e.Status, e.Error}
+			}
+			rows = append(rows, append([]string{e.ID, e.Time.UTC().Format(time.RFC3339), e.Result}, about...))
 		}
-		rows = append(rows, append([]string{e.ID, e.Time.UTC().Format(time.RFC3339), e.Result}, about...))
-	}
-	return rows
+		report := map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}
+		return view.Result{Form: "job-events", JSON: report, Rows: rows, Text: text}, nil
+	})
 }
 
 // listEvents reads pages until there are limit events, or all for 0. More reports whether there are
@@ -87,24 +79,26 @@ func listEvents(ctx context.Context, a *target.Client, all bool, limit int) (eve
 	}
 }
 
-func jobEventsReplayCommand(c Command) *cobra.Command {
-	return c.remote(helpOf("job-events replay", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
+func jobEventsCommand(c Command) *cobra.Command {
+	replay := c.remote(helpOf("job-events replay", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
 		result, err := a.ReplayJobEvent(ctx, args[0])
 		if refused, ok := errors.AsType[*rest.Error](err); ok && refused.Code == engine.CodeNotFound {
 			return view.Result{}, view.Usage(refused.Message, "waitless job-events list --all")
 		}
 		return sentEvent(result, err)
 	})
-}
-
-func jobEventsSendCommand(c Command) *cobra.Command {
-	return c.remote(helpOf("job-events send", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		event, err := c.readEvent(ctx, args[0])
+	send := c.remote(helpOf("job-events send", arguments(1, 1)), func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
+		event, err := c.readFile(ctx, args[0], args[0], "waitless job-events send FILE, or - for standard input")
+		if err == nil && !json.Valid(event) {
+			err = view.Usage(args[0]+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
+		}
 		if err != nil {
 			return view.Result{}, err
 		}
+		event = bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339)))
 		return sentEvent(a.SendEvent(ctx, event))
 	})
+	return group(helpOf("job-events", nil), send, jobEventsListCommand(c), replay)
 }
 
 // sentEvent returns the result of a command that sent an event.
@@ -124,14 +118,6 @@ func sentEvent(sent rest.JobEventResult, err error) (view.Result, error) {
 		}
 	}
 	return view.Result{Form: "job-event", JSON: sent, Text: text}, nil
-}
-
-func (c Command) readEvent(ctx context.Context, file string) ([]byte, error) {
-	event, err := c.readFile(ctx, file, file, "waitless job-events send FILE, or - for standard input")
-	if err == nil && !json.Valid(event) {
-		err = view.Usage(file+" is no JSON; allowed: an event as EventBridge delivers it", "waitless job-events send event.json")
-	}
-	return bytes.ReplaceAll(event, []byte("{time}"), []byte(time.Now().UTC().Format(time.RFC3339))), err
 }
 
 // eventError returns an error of the API about an event as it is shown. An API without the route

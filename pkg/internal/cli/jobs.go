@@ -12,10 +12,6 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-func jobsCommand(c Command) *cobra.Command {
-	return group(helpOf("jobs", nil), jobsListCommand(c), jobsIAMCommand(c))
-}
-
 // jobKind is one kind of jobs.
 type jobKind struct {
 	Kind     string `json:"kind"`

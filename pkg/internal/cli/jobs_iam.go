@@ -60,7 +60,16 @@ func jobsIAMCommand(c Command) *cobra.Command {
 		report := policyReport{Kind: kind.Name, Start: policyOf(kind.StartStatements(place.account, place.region, place.resources...))}
 		report.Describe = policyOf(kind.DescribeStatements(place.account, place.region, place.resources...))
 		report.Stop = policyOf(kind.StopStatements(place.account, place.region, place.resources...))
-		return view.Result{Form: "policy", JSON: report, Text: report.text()}, nil
+		text := "start (JobPolicies):\n" + report.Start.text()
+		switch {
+		case report.Describe == nil:
+			text += "describe (DescribePolicies): none, a message has no end\n"
+		case report.Stop == nil:
+			text += "describe (DescribePolicies):\n" + report.Describe.text() + "stop (DescribePolicies): none, the service cannot stop such a job\n"
+		default:
+			text += "describe (DescribePolicies):\n" + report.Describe.text() + "stop, for stopJob (DescribePolicies):\n" + report.Stop.text()
+		}
+		return view.Result{Form: "policy", JSON: report, Text: text}, nil
 	})
 }
 
@@ -102,18 +111,6 @@ func notesOn(action string, resources []string) (notes string, err error) {
 	return notes, nil
 }
 
-func (r policyReport) text() string {
-	text := "start (JobPolicies):\n" + r.Start.text()
-	if r.Describe == nil {
-		return text + "describe (DescribePolicies): none, a message has no end\n"
-	}
-	text += "describe (DescribePolicies):\n" + r.Describe.text()
-	if r.Stop == nil {
-		return text + "stop (DescribePolicies): none, the service cannot stop such a job\n"
-	}
-	return text + "stop, for stopJob (DescribePolicies):\n" + r.Stop.text()
-}
-
 // policyOf returns nil for no statement.
 func policyOf(statements []jobs.Statement) *policy {
 	if statements == nil {
@@ -145,11 +142,14 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 		p.region, p.account = cmp.Or(p.region, parts[3]), cmp.Or(p.account, parts[4])
 	}
 	if p.account == "" || p.region == "" {
-		configured, err := c.configuredPlace(ctx)
+		account, err := c.openAWS(ctx, true)
 		if err != nil {
 			return p, err
 		}
-		p.region, p.account = cmp.Or(p.region, configured.region), cmp.Or(p.account, configured.account)
+		p.region, p.account = cmp.Or(p.region, account.Region()), cmp.Or(p.account, c.Getenv("AWS_ACCOUNT_ID"))
+		if p.account == "" && c.Getenv("AWS_ACCESS_KEY_ID") == "" { // credentials of the environment go before a profile
+			p.account = account.Account()
+		}
 	}
 	switch {
 	case p.account == "":
@@ -160,20 +160,6 @@ func (c Command) completePlace(ctx context.Context, kind jobs.Kind, p jobsPlace)
 		return p, view.Usage(fmt.Sprintf("account %q is not 12 digits", p.account), "--account 123456789012")
 	case !regionForm().MatchString(p.region):
 		return p, view.Usage(fmt.Sprintf("%q is not a region of AWS", p.region), "--region eu-west-1")
-	}
-	return p, nil
-}
-
-// configuredPlace returns the region that the AWS configuration names, and the
-// account if it names that, too. It sends no request.
-func (c Command) configuredPlace(ctx context.Context) (jobsPlace, error) {
-	account, err := c.openAWS(ctx, true)
-	if err != nil {
-		return jobsPlace{}, err
-	}
-	p := jobsPlace{region: account.Region(), account: c.Getenv("AWS_ACCOUNT_ID")}
-	if p.account == "" && c.Getenv("AWS_ACCESS_KEY_ID") == "" { // credentials of the environment go before a profile
-		p.account = account.Account()
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"go.yaml.in/yaml/v4"
@@ -13,8 +14,11 @@ import (
 func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problems flow.Problems) {
 	declared := map[string]jobs.Declaration{}
 	for name, node := range kinds {
-		d, err := declarationOf(name, node)
-		if err == nil {
+		var members any
+		loading := node.Load(&members, yaml.WithUniqueKeys(false))
+		text, encoding := json.Marshal(members)
+		d, err := jobs.ParseDeclaration(name, text)
+		if err = cmp.Or(loading, encoding, err); err == nil {
 			_, err = jobs.NewTable(map[string]jobs.Declaration{name: d})
 		}
 		if err != nil {
@@ -31,18 +35,6 @@ func (s *settings) declare(whole yaml.Node, kinds map[string]yaml.Node) (problem
 	}
 	s.kinds = table
 	return nil
-}
-
-func declarationOf(name string, node yaml.Node) (jobs.Declaration, error) {
-	var members any
-	if err := node.Load(&members, yaml.WithUniqueKeys(false)); err != nil {
-		return jobs.Declaration{}, err
-	}
-	text, err := json.Marshal(members)
-	if err != nil {
-		return jobs.Declaration{}, err
-	}
-	return jobs.ParseDeclaration(name, text)
 }
 
 // checkFlow returns the problems of a flow that package fdl cannot find: the problems of

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -58,16 +57,6 @@ func (s *server) readNotify(ctx context.Context) error {
 		return view.Usage(err.Error(), "--notify https://HOST/PATH, with "+notifyVariable)
 	}
 	return nil
-}
-
-// sendNotices lets a system send notices, if there is a secret that signs them.
-func (s *server) sendNotices(config *local.Config) {
-	config.Notify = s.notify
-	if len(s.signs) == 0 {
-		config.CheckTarget = func(string) error { return errUnsigned }
-		return
-	}
-	config.Notices = noticeSender{webhook.NewSender(s.signs, false, time.Now), s}
 }
 
 // noticeSender sends notices and logs discarded notices. It implements [local.NoticeSender].

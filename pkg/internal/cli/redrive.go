@@ -11,28 +11,20 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-func redriveCommand(c Command) *cobra.Command {
-	var o rest.Redrive
-	cmd := helpOf("redrive", arguments(1, 1))
-	cmd.Flags().StringVar(&o.From, "from", "", "the step to go on from (default: the one that failed)")
-	cmd.Flags().StringVar(&o.Name, "name", "", "the name of the new execution (default: EXECUTION-redrive)")
-	return c.repeat(cmd, &o, (*rest.Client).Redrive)
-}
-
-func rerunCommand(c Command) *cobra.Command {
-	var o rest.Redrive
-	cmd := helpOf("rerun", arguments(1, 1))
-	cmd.Flags().StringVar(&o.Name, "name", "", "the name of the new execution (default: a new name)")
-	return c.repeat(cmd, &o, (*rest.Client).Rerun)
-}
-
-// repeat makes a command that starts an execution like another one.
+// repeat makes a command that starts an execution like another one, with newName unless the user
+// names it.
 func (c Command) repeat(
-	cmd *cobra.Command, o *rest.Redrive, send func(*rest.Client, context.Context, string, string, rest.Redrive) (rest.Execution, bool, error),
+	name, newName string, send func(*rest.Client, context.Context, string, string, rest.Redrive) (rest.Execution, bool, error),
 ) *cobra.Command {
+	var o rest.Redrive
+	cmd := helpOf(name, arguments(1, 1))
+	if name == "redrive" {
+		cmd.Flags().StringVar(&o.From, "from", "", "the step to go on from (default: the one that failed)")
+	}
+	cmd.Flags().StringVar(&o.Name, "name", "", "the name of the new execution (default: "+newName+")")
 	cmd.Flags().BoolVar(&o.Newest, "newest", false, "with the newest definition of the flow, not with that of the execution")
 	return c.onExecution(cmd, func(ctx context.Context, a *target.Client, flow, name string) (rest.Execution, string, error) {
-		e, isNew, err := send(a.Client, ctx, flow, name, *o)
+		e, isNew, err := send(a.Client, ctx, flow, name, o)
 		started := e.Flow + "/" + e.Name
 		switch {
 		case err == nil && !isNew:

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,30 +58,22 @@ func runReportOf(flow *flow.Flow, state machine.State, events []machine.Event) r
 	return r
 }
 
-// jsonTopic is the help topic that shows the schemas.
+// jsonTopic is the help topic that shows the schemas below their titles.
 func jsonTopic() *cobra.Command {
 	topic := &cobra.Command{Use: "json", Short: "What --json prints, as JSON Schemas", Example: "  waitless run flow.yaml --skip-time --json"}
 	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		cmd.Long = schemaTexts()
+		cmd.Long = "With --json a command prints one JSON object; history --follow prints one a line. The member \"schema\" names the form and its version;\n" +
+			"members may be added to a version, none is removed or changes its meaning.\n"
+		for _, name := range []string{
+			"run", "execution", "executions", "history", "event", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "job-events",
+			"dev", "validate", "advise", "init", "samples", "docs", "version",
+		} {
+			schema, _ := schemas.ReadFile("schema/" + name + ".json") // embedded, so it is there
+			var of struct{ Title string }
+			_ = json.Unmarshal(schema, &of) // a test compiles it
+			cmd.Long += fmt.Sprintf("\n%s:\n\n%s", of.Title, schema)
+		}
 		cmd.Root().HelpFunc()(cmd, args)
 	})
 	return topic
-}
-
-// schemaTexts are the schemas below their titles.
-func schemaTexts() string {
-	names := []string{
-		"run", "execution", "executions", "history", "event", "tokens", "token", "callback", "flow", "flows", "jobs", "policy", "job-event", "job-events", "dev",
-		"validate", "advise", "init", "samples", "docs", "version",
-	}
-	var text strings.Builder
-	text.WriteString("With --json a command prints one JSON object; history --follow prints one a line. The member \"schema\" names the form and its version;\n" +
-		"members may be added to a version, none is removed or changes its meaning.\n")
-	for _, name := range names {
-		schema, _ := schemas.ReadFile("schema/" + name + ".json") // embedded, so it is there
-		var of struct{ Title string }
-		_ = json.Unmarshal(schema, &of) // a test compiles it
-		fmt.Fprintf(&text, "\n%s:\n\n%s", of.Title, schema)
-	}
-	return text.String()
 }

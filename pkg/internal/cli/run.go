@@ -33,9 +33,9 @@ type runOptions struct {
 	skipTime bool
 }
 
-// register adds the flags that run and start share.
-func (o *runOptions) register(cmd *cobra.Command) {
-	o.remoteOptions.register(cmd)
+// command makes a command of the flags that run and start share.
+func (o *runOptions) command(cmd *cobra.Command, run func(context.Context) error) *cobra.Command {
+	o.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.source.stored, "flow", "",
 		"a stored flow instead of a file: NAME for its latest definition, or NAME@HASH, where a part of the hash will do")
@@ -43,11 +43,6 @@ func (o *runOptions) register(cmd *cobra.Command) {
 	flags.StringArrayVar(&o.subflows, "subflow", nil, subflowUsage)
 	flags.StringVar(&o.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
 	flags.StringVar(&o.name, "name", "", "the name of the execution; one that exists is not started again (default: a new name)")
-}
-
-// command makes a command of the flags.
-func (o *runOptions) command(cmd *cobra.Command, run func(context.Context) error) *cobra.Command {
-	o.register(cmd)
 	cmd.Args = o.source.arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.source.path = strings.Join(args, "")
@@ -68,19 +63,62 @@ func runCommand(c Command) *cobra.Command {
 	return cmd
 }
 
+// startCommand starts an execution that another process runs.
 func startCommand(c Command) *cobra.Command {
 	var o runOptions
 	var follow bool
-	cmd := o.command(helpOf("start", nil), func(ctx context.Context) error { return c.start(ctx, o, follow) })
+	cmd := o.command(helpOf("start", nil), func(ctx context.Context) (err error) {
+		where, err := c.locate(o.Place)
+		if err != nil {
+			return err
+		}
+		if err := c.readTarget(ctx, &o.notify); err != nil {
+			return err
+		}
+		e, err := c.execution(ctx, o, where)
+		if err != nil {
+			return err
+		}
+		if e.api, err = c.opener().OpenOrCreate(ctx, where); err != nil {
+			return err
+		}
+		defer e.api.Close(&err)
+		switch {
+		case follow && e.api.Idle:
+			return view.Usage("--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+e.file.path)
+		case follow:
+			return e.follow(ctx)
+		}
+		begun, isNew, err := e.start(ctx)
+		if err != nil {
+			return err
+		}
+		if !begun.Status.Final() {
+			c.noteOfNoWorker(e.api)
+		}
+		text := view.Line("%s  %s", e.title(), begun.Status)
+		if !isNew {
+			text = view.Line("%s  exists already: %s", e.title(), begun.Status)
+		}
+		return c.out().Result(view.Result{Form: "execution", JSON: begun, Text: text}, o.json)
+	})
 	cmd.Flags().BoolVar(&follow, "follow", false, "show the execution until it ends")
 	registerNotify(cmd.Flags(), &o.notify, notifyUsage)
 	return cmd
 }
 
 func (c Command) run(ctx context.Context, o runOptions) (err error) {
-	where, err := c.placeOfRun(o)
-	if err != nil {
-		return err
+	// Functions of one's own and virtual time are for this process, whatever the environment says.
+	here, where := o.skipTime || len(o.tasks) > 0, target.Place{Store: c.storeDir("")}
+	switch {
+	case here && o.OnStack():
+		return view.Usage("--skip-time and --task are for a run in this process, and not on a stack", "waitless run FLOW"+o.Flags())
+	case o.skipTime && o.Store != "" && o.source.stored == "":
+		return view.Usage("--skip-time keeps the execution in memory, so --store has no effect", "leave out --skip-time or --store")
+	case !here || o.Store != "":
+		if where, err = c.locate(o.Place); err != nil {
+			return err
+		}
 	}
 	e, err := c.execution(ctx, o, where)
 	if err != nil {
@@ -94,58 +132,6 @@ func (c Command) run(ctx context.Context, o runOptions) (err error) {
 	}
 	defer e.api.Close(&err)
 	return e.follow(ctx)
-}
-
-// placeOfRun is where to run. Functions of one's own and virtual time are for
-// this process, whatever the environment says.
-func (c Command) placeOfRun(o runOptions) (target.Place, error) {
-	here := o.skipTime || len(o.tasks) > 0
-	switch {
-	case here && o.OnStack():
-		return target.Place{}, view.Usage("--skip-time and --task are for a run in this process, and not on a stack", "waitless run FLOW"+o.Flags())
-	case o.skipTime && o.Store != "" && o.source.stored == "":
-		return target.Place{}, view.Usage("--skip-time keeps the execution in memory, so --store has no effect", "leave out --skip-time or --store")
-	case here && o.Store == "":
-		return target.Place{Store: c.storeDir("")}, nil
-	}
-	return c.locate(o.Place)
-}
-
-// start starts an execution that another process runs.
-func (c Command) start(ctx context.Context, o runOptions, follow bool) (err error) {
-	where, err := c.locate(o.Place)
-	if err != nil {
-		return err
-	}
-	if err := c.readTarget(ctx, &o.notify); err != nil {
-		return err
-	}
-	e, err := c.execution(ctx, o, where)
-	if err != nil {
-		return err
-	}
-	if e.api, err = c.opener().OpenOrCreate(ctx, where); err != nil {
-		return err
-	}
-	defer e.api.Close(&err)
-	if follow && e.api.Idle {
-		return view.Usage("--follow needs a worker, and none runs on this store", "waitless dev in another terminal, or waitless run "+e.file.path)
-	}
-	if follow {
-		return e.follow(ctx)
-	}
-	begun, isNew, err := e.start(ctx)
-	if err != nil {
-		return err
-	}
-	if !begun.Status.Final() {
-		c.noteOfNoWorker(e.api)
-	}
-	text := view.Line("%s  %s", e.title(), begun.Status)
-	if !isNew {
-		text = view.Line("%s  exists already: %s", e.title(), begun.Status)
-	}
-	return c.out().Result(view.Result{Form: "execution", JSON: begun, Text: text}, o.json)
 }
 
 // execution reads the command line of an execution.
@@ -201,8 +187,10 @@ func (c Command) readObject(ctx context.Context, flag, text string) (value.Value
 		return value.Value{}, err
 	}
 	v, err := value.ParseJSON(data)
+	_, missing := os.Stat(text)
+	isFile := (missing == nil || strings.HasSuffix(text, ".json")) && text != "-" && !strings.HasPrefix(text, "@") // the @ was forgotten
 	switch {
-	case err != nil && namesFile(text):
+	case err != nil && isFile:
 		return v, view.Usage(flag+" is "+err.Error(), flag+" @"+text)
 	case err != nil:
 		return v, view.Usage(flag+" is "+err.Error(), try)
@@ -220,12 +208,6 @@ func (c Command) readText(ctx context.Context, flag, text, try string) (data []b
 		data, err = c.readFile(ctx, flag+" "+text, file, try)
 	}
 	return bytes.TrimPrefix(data, []byte("\uFEFF")), err // with which some editors begin a file
-}
-
-// namesFile reports whether a text that is not JSON is meant to be a file.
-func namesFile(text string) bool {
-	_, err := os.Stat(text)
-	return (err == nil || strings.HasSuffix(text, ".json")) && text != "-" && !strings.HasPrefix(text, "@")
 }
 
 // readFile reads a file, or standard input for "-". What names it in errors.

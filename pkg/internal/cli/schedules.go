@@ -3,23 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
-
-func schedulesCommand(c Command) *cobra.Command {
-	return group(helpOf("schedules", nil), schedulesPutCommand(c), schedulesListCommand(c),
-		c.onSchedule("schedules show", (*rest.Client).Schedule, ""), c.onSchedule("schedules delete", (*rest.Client).DeleteSchedule, " is deleted"),
-		c.onSchedule("schedules enable", (*rest.Client).EnableSchedule, ""), c.onSchedule("schedules disable", (*rest.Client).DisableSchedule, ""))
-}
 
 func schedulesPutCommand(c Command) *cobra.Command {
 	var o remoteOptions
@@ -145,12 +136,8 @@ func scheduleRow(s rest.Schedule) []string {
 }
 
 // namesOfSchedule splits FLOW/SCHEDULE.
-func namesOfSchedule(text string) (flowName, name string, err error) {
-	flowName, name, ok := strings.Cut(text, "/")
-	if !ok || !flow.ValidName(flowName) || !flow.ValidName(name) {
-		return "", "", view.Usage(fmt.Sprintf("%q is not a schedule; allowed: FLOW/SCHEDULE", text), "waitless schedules list")
-	}
-	return flowName, name, nil
+func namesOfSchedule(text string) (flow, name string, err error) {
+	return splitName(text, "a schedule; allowed: FLOW/SCHEDULE", "waitless schedules list")
 }
 
 // scheduleError is an error of the API about a schedule.

@@ -172,58 +172,61 @@ func (s *settings) parse(text []byte) (problems flow.Problems) {
 			problems = append(problems, flow.Problem{Position: positionOf(node), Message: err.Error()})
 		}
 	}
-	var file, tasks, vars, flows, kinds map[string]yaml.Node
+	var file map[string]yaml.Node
 	if err := fdl.LoadYAML(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
-		report(unreadable(err))
-	}
-	for key, node := range file {
-		switch {
-		case key == varsKey:
-			if node.Load(&vars, yaml.WithUniqueKeys(false)) != nil {
-				report(node, errors.New(`vars are not a mapping; allowed: names with their values, like "NAME: VALUE"`))
-			}
-		case key == flowsKey:
-			if node.Load(&flows, yaml.WithUniqueKeys(false)) != nil {
-				report(node, errors.New(`flows are not a mapping; allowed: names of flows with their files, like "payment: payment.yaml"`))
-			}
-		case key == kindsKey:
-			if node.Load(&kinds, yaml.WithUniqueKeys(false)) != nil {
-				report(node, errors.New(`kinds are not a mapping; allowed: names of custom kinds with their declarations, see waitless docs jobs`))
-			}
-		case key != tasksKey:
-			report(node, s.set(key, node))
-		case node.Load(&tasks, yaml.WithUniqueKeys(false)) != nil:
-			report(node, errors.New(`tasks are not a mapping; allowed: keys with their values, like "NAME: exec:COMMAND"`))
+		at, why := yaml.Node{Line: 1, Column: 1}, err.Error()
+		if broken, ok := errors.AsType[*yaml.LoadError](err); ok {
+			at.Line, at.Column, why = max(broken.Mark.Line, 1), max(broken.Mark.Column, 1), broken.Message
+		}
+		if strings.HasPrefix(why, "cannot construct") { // the only type asked for is a mapping
+			report(at, errors.New(`the settings are not a mapping; allowed: keys with their values, like "store: .waitless"`))
+		} else {
+			report(at, errors.New("the settings cannot be read: "+why))
 		}
 	}
-	for name, node := range tasks {
+	mappings := map[string]map[string]yaml.Node{}
+	for key, node := range file {
+		allowed, isMapping := mappingKeys[key]
+		if !isMapping {
+			report(node, s.set(key, node))
+			continue
+		}
+		var entries map[string]yaml.Node
+		if node.Load(&entries, yaml.WithUniqueKeys(false)) != nil {
+			report(node, fmt.Errorf("%s are not a mapping; allowed: %s", key, allowed))
+		}
+		mappings[key] = entries
+	}
+	for name, node := range mappings[tasksKey] {
 		text, _, err := textOf(name, node)
 		report(node, err)
 		s.tasks[name] = taskSetting{text, positionOf(node)}
 	}
-	for name, node := range flows {
+	for name, node := range mappings[flowsKey] {
 		text, _, err := textOf(name, node)
 		report(node, err)
 		s.flows[name] = text
 	}
-	for name, node := range vars {
-		report(node, s.setVar(name, node))
+	for name, node := range mappings[varsKey] { // text as it stands in the file, numbers too: its use decides its type
+		of := *cmp.Or(node.Alias, &node)
+		if of.Kind != yaml.ScalarNode {
+			report(node, fmt.Errorf("variable %s is no text; allowed: a text or a number", name))
+			continue
+		}
+		s.vars[name] = of.Value
+		report(node, templates.CheckVar(name, of.Value))
 	}
-	problems = append(problems, s.declare(file[kindsKey], kinds)...)
+	problems = append(problems, s.declare(file[kindsKey], mappings[kindsKey])...)
 	slices.SortFunc(problems, func(a, b flow.Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return problems
 }
 
-// unreadable returns where and why a file cannot be read.
-func unreadable(err error) (yaml.Node, error) {
-	at, why := yaml.Node{Line: 1, Column: 1}, err.Error()
-	if broken, ok := errors.AsType[*yaml.LoadError](err); ok {
-		at.Line, at.Column, why = max(broken.Mark.Line, 1), max(broken.Mark.Column, 1), broken.Message
-	}
-	if strings.HasPrefix(why, "cannot construct") { // the only type asked for is a mapping
-		return at, errors.New(`the settings are not a mapping; allowed: keys with their values, like "store: .waitless"`)
-	}
-	return at, errors.New("the settings cannot be read: " + why)
+// mappingKeys are the keys with a mapping, and its form.
+var mappingKeys = map[string]string{
+	tasksKey: `keys with their values, like "NAME: exec:COMMAND"`,
+	varsKey:  `names with their values, like "NAME: VALUE"`,
+	flowsKey: `names of flows with their files, like "payment: payment.yaml"`,
+	kindsKey: `names of custom kinds with their declarations, see waitless docs jobs`,
 }
 
 func positionOf(node yaml.Node) flow.Position {
@@ -258,34 +261,16 @@ func (s *settings) set(key string, node yaml.Node) error {
 	case tag != "!!str" && !isNumber && key != "color":
 		return fmt.Errorf("%s is %s, which is no text; write it in quotes if you mean it: %s: %q", key, text, key, text)
 	case key == "store":
-		text = s.beside(inHome(text))
+		rest, isInHome := strings.CutPrefix(text, "~/") // as shells do
+		if home, err := os.UserHomeDir(); isInHome && err == nil {
+			text = filepath.Join(home, rest)
+		}
+		text = s.beside(text)
 	case key == "color" && text == "true": // which is the default
 		return nil
 	}
 	s.values[variable] = text
 	return checkSetting(variable, key, text)
-}
-
-// setVar keeps the value of a variable. It is text as it stands in the file, numbers too: its use
-// decides its type.
-func (s *settings) setVar(name string, node yaml.Node) error {
-	if node.Alias != nil {
-		node = *node.Alias
-	}
-	if node.Kind != yaml.ScalarNode {
-		return fmt.Errorf("variable %s is no text; allowed: a text or a number", name)
-	}
-	s.vars[name] = node.Value
-	return templates.CheckVar(name, node.Value)
-}
-
-// inHome replaces a leading "~/" by the user's home directory, as shells do.
-func inHome(path string) string {
-	rest, ok := strings.CutPrefix(path, "~/")
-	if home, err := os.UserHomeDir(); ok && err == nil {
-		return filepath.Join(home, rest)
-	}
-	return path
 }
 
 // beside is a path as seen from the working directory.
@@ -440,20 +425,8 @@ func (s *settings) namedByUser(setting, try string) error {
 	return view.Usage(why, try+", or --config "+s.path)
 }
 
-// addTasks adds the tasks of the file that wanted says are needed, unless check finds a mistake.
-func (s *settings) addTasks(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) error {
-	problems := s.taskProblems(tasks, wanted, check)
-	if len(problems) == 0 {
-		return nil
-	}
-	f := view.Usage(flow.Count(len(problems), "task")+" of "+s.path+" cannot be used", "correct "+s.path+", or "+tryTask+", which takes precedence")
-	for _, p := range problems {
-		f.Lines = append(f.Lines, p.Format(s.path))
-	}
-	return f
-}
-
-// taskProblems is addTasks, and returns why tasks were not added.
+// taskProblems adds the tasks of the file that wanted says are needed, unless check finds a
+// mistake, and returns why tasks were not added.
 func (s *settings) taskProblems(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) (problems flow.Problems) {
 	dir := filepath.Dir(s.path)
 	if dir == "." {

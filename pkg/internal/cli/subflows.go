@@ -13,6 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/local"
 )
 
@@ -50,13 +51,18 @@ func (c Command) readSubflows(file flowFile, flags []string, t templateFlags) (s
 	if err := c.addAnySubflows(&found, paths, t); err != nil {
 		return found, err
 	}
+	found.given = found.given[1:] // without the flow itself
+	var given []string
+	for _, one := range found.given {
+		given = append(given, one.name)
+	}
 	for _, flag := range flags {
 		name, _, _ := strings.Cut(flag, "=")
-		if !slices.ContainsFunc(found.given[1:], func(s subflow) bool { return s.name == name }) {
-			return found, view.Usage(fmt.Sprintf("--subflow %s: no step starts it%s", name, didYouMean(name, found.names())), "leave it out, or correct the name")
+		if !slices.Contains(given, name) {
+			started := slices.Sorted(slices.Values(append(slices.Collect(maps.Keys(found.stored)), given...)))
+			return found, view.Usage(fmt.Sprintf("--subflow %s: no step starts it%s", name, similar.DidYouMean(name, started)), "leave it out, or correct the name")
 		}
 	}
-	found.given = found.given[1:] // without the flow itself
 	return found, nil
 }
 
@@ -111,7 +117,8 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 // addAnySubflows adds every definition that --subflow and the settings name, if a step takes the
 // name of its sub-flow from a path: the step may start any of them.
 func (c Command) addAnySubflows(found *subflows, paths map[string]string, t templateFlags) error {
-	if !slices.ContainsFunc(found.given, func(s subflow) bool { return startsAny(s.file.flow) }) {
+	isFromPath := func(r flow.Resource) bool { return r.Flow == "" }
+	if !slices.ContainsFunc(found.given, func(s subflow) bool { return startsFlow(s.file.flow, isFromPath) }) {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(paths)) {
@@ -129,47 +136,16 @@ func (c Command) addAnySubflows(found *subflows, paths map[string]string, t temp
 	return nil
 }
 
-// startsAny reports whether a step of the flow takes the name of its sub-flow from a path.
-func startsAny(flow *flow.Flow) bool {
-	for _, task := range flow.Tasks() {
-		if task.Resource.Subflow && task.Resource.Flow == "" {
-			return true
-		}
-	}
-	return false
-}
-
 // readSubflow reads a definition. The values of --var apply to all flows of the command.
 func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, error) {
-	t, err := c.template(flags)
-	if err != nil {
-		return flowFile{}, err
-	}
-	t.subflow = name
-	file, err := readFlow(path, t)
-	if failure, ok := errors.AsType[*view.Failure](err); ok {
+	file, _, err := c.readValid(path, name, flags)
+	if failure, ok := errors.AsType[*view.Failure](err); ok && len(failure.Lines) == 0 { // else its lines name the file
 		failure.Why = fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, failure.Why)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return file, err
-	case file.flow == nil:
-		return file, file.invalid()
 	}
 	return file, c.warn(file)
-}
-
-// names returns the names of all flows that are started.
-func (s subflows) names() []string {
-	var names []string
-	for _, one := range s.given[1:] {
-		names = append(names, one.name)
-	}
-	for name := range s.stored {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // flow returns the steps of the flow and of the given definitions. The functions of all of them are
@@ -203,7 +179,7 @@ func (e *execution) putSubflows(ctx context.Context) error {
 			continue
 		}
 		problem := flow.Problem{Position: starts.step.Position, Message: fmt.Sprintf("step %s starts flow %q, which is not stored%s",
-			starts.step.Name, name, didYouMean(name, names))}
+			starts.step.Name, name, similar.DidYouMean(name, names))}
 		lines = append(lines, inFlow(problem, starts.path))
 	}
 	if len(lines) == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/local"
 )
@@ -67,13 +68,24 @@ func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted f
 		err = errors.Join(err, c.checkOperation(name, byName[name]))
 	}
 	if err != nil {
-		return nil, unusableTasks(err)
+		lines := strings.Split(err.Error(), "\n")
+		f := view.Usage(flow.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")
+		f.Lines = lines
+		return nil, f
 	}
-	return tasks, c.addTasks(tasks, func(name string) bool {
+	problems := c.taskProblems(tasks, func(name string) bool {
 		_, function, ofService := strings.Cut(name, "/")
 		isGiven := byName[name] != "" || ofService && byName[function] != ""
 		return !isGiven && wanted(name)
 	}, c.checkOperation)
+	if len(problems) == 0 {
+		return tasks, nil
+	}
+	f := view.Usage(flow.Count(len(problems), "task")+" of "+c.path+" cannot be used", "correct "+c.path+", or "+tryTask+", which takes precedence")
+	for _, p := range problems {
+		f.Lines = append(f.Lines, p.Format(c.path))
+	}
+	return nil, f
 }
 
 // checkOperation rejects a runner of an unknown operation, which no flow can call, and the runner
@@ -125,7 +137,7 @@ func checkTasks(flow *flow.Flow, functions []string, byName map[string]string) e
 			continue
 		}
 		return view.Usage(fmt.Sprintf("--task %s: the flow does not call it%s (called: %s)",
-			name, didYouMean(name, functions), cmp.Or(strings.Join(functionsOf(flow), ", "), "none")), tryTask)
+			name, similar.DidYouMean(name, functions), cmp.Or(strings.Join(functionsOf(flow), ", "), "none")), tryTask)
 	}
 	return nil
 }
@@ -158,14 +170,6 @@ func functionsOf(flow *flow.Flow) []string {
 	return slices.DeleteFunc(taskNamesOf(flow), func(name string) bool {
 		return strings.Contains(name, "/") != (len(ambiguous[path.Base(name)]) > 0)
 	})
-}
-
-// unusableTasks returns the error for definitions that local refuses, a line for each.
-func unusableTasks(err error) error {
-	lines := strings.Split(err.Error(), "\n")
-	f := view.Usage(flow.Count(len(lines), "task")+" cannot be used", tryTask+", or --task ACTION=simulated")
-	f.Lines = lines
-	return f
 }
 
 // unknownFunctions is the error for functions of a flow, at a path, that have no runner. Try is the

@@ -14,6 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/language"
 )
 
@@ -84,9 +85,23 @@ func (t *template) parse(f *flowFile) error {
 		return nil
 	}
 	f.text = f.filled.Text
-	f.parse(t.check)
+	if f.flow, f.problems = language.Parse(f.text); f.flow != nil && t.check != nil {
+		found := t.check(f.flow)
+		f.problems = inOrder(append(f.problems, found...))
+		if len(found.Errors()) > 0 {
+			f.flow = nil
+		}
+	}
 	if !f.isStored() { // a stored flow had values for its placeholders
-		f.warnOfPlaceholders()
+		// Another problem of the line may name the placeholder, or suggest a path instead.
+		unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u flow.Problem) bool {
+			placeholder, _, _ := strings.Cut(u.Message, "}")
+			_, name, _ := strings.Cut(placeholder, "{")
+			return slices.ContainsFunc(f.problems, func(p flow.Problem) bool {
+				return p.Line == u.Line && (strings.Contains(p.Message, placeholder) || strings.Contains(p.Message, `did you mean "$`+name))
+			})
+		})
+		f.problems = inOrder(append(f.problems, unfilled...))
 	}
 	f.problems = inOrder(append(f.problems, f.selfWarnings()...))
 	f.inTemplate(f.problems)
@@ -94,20 +109,6 @@ func (t *template) parse(f *flowFile) error {
 		f.inTemplate(f.flow.Extensions)
 	}
 	return nil
-}
-
-// parse parses and checks the text.
-func (f *flowFile) parse(check func(*flow.Flow) flow.Problems) {
-	f.flow, f.problems = language.Parse(f.text)
-	if f.flow == nil || check == nil {
-		return
-	}
-	found := check(f.flow)
-	f.problems = append(f.problems, found...)
-	slices.SortStableFunc(f.problems, func(a, b flow.Problem) int { return a.Compare(b.Position) })
-	if len(found.Errors()) > 0 {
-		f.flow = nil
-	}
 }
 
 // importInto reads the chosen flow out of a template, and notes the source that it read.
@@ -164,7 +165,7 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 	case byID >= 0:
 		return flows[byID], nil
 	case t.imported != theOnlyFlow && t.subflow == "":
-		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has no flow %q%s", t.imported, didYouMean(t.imported, names)),
+		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has no flow %q%s", t.imported, similar.DidYouMean(t.imported, names)),
 			strings.TrimPrefix(strings.Join(append([]string{""}, resources...), ", --import="), ", "))
 	case len(flows) > 1:
 		return templates.Flow{}, view.Usage(fmt.Sprintf("the template has %d flows: %s", len(flows), strings.Join(names, ", ")), "--import="+resources[0])
@@ -172,19 +173,6 @@ func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
 		return flows[0], nil
 	}
 	return templates.Flow{}, nil
-}
-
-// warnOfPlaceholders adds warnings for placeholders without values, unless another problem of the
-// line names them, or suggests a path instead.
-func (f *flowFile) warnOfPlaceholders() {
-	unfilled := slices.DeleteFunc(f.filled.Unfilled(), func(u flow.Problem) bool {
-		placeholder, _, _ := strings.Cut(u.Message, "}")
-		_, name, _ := strings.Cut(placeholder, "{")
-		return slices.ContainsFunc(f.problems, func(p flow.Problem) bool {
-			return p.Line == u.Line && (strings.Contains(p.Message, placeholder) || strings.Contains(p.Message, `did you mean "$`+name))
-		})
-	})
-	f.problems = inOrder(append(f.problems, unfilled...))
 }
 
 // inOrder sorts problems by their places.
@@ -204,7 +192,7 @@ func (f *flowFile) inTemplate(problems flow.Problems) {
 func (t *template) checkUsed() error {
 	for _, name := range t.given {
 		if !slices.Contains(t.used, name) {
-			return view.Usage(fmt.Sprintf("--var %s: the flow has no placeholder ${%s}%s", name, name, didYouMean(name, t.used)), "leave it out")
+			return view.Usage(fmt.Sprintf("--var %s: the flow has no placeholder ${%s}%s", name, name, similar.DidYouMean(name, t.used)), "leave it out")
 		}
 	}
 	return nil

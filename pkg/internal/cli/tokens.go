@@ -21,11 +21,6 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-func tokensCommand(c Command) *cobra.Command {
-	return group(helpOf("tokens", nil), tokensListCommand(c), tokensShowCommand(c), tokensSucceedCommand(c), tokensFailCommand(c),
-		tokensHeartbeatCommand(c), tokensRevokeCommand(c), tokensURLCommand(c))
-}
-
 func tokensListCommand(c Command) *cobra.Command {
 	var unmask bool
 	var only string
@@ -33,7 +28,15 @@ func tokensListCommand(c Command) *cobra.Command {
 	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens whole")
 	cmd.Flags().StringVar(&only, "flow", "", "only those of this flow")
 	return c.remote(cmd, func(ctx context.Context, a *target.Client, args []string) (view.Result, error) {
-		flow, execution, err := tokensOf(args, only)
+		flow, execution, err := only, "", error(nil) // both empty for all tokens
+		switch {
+		case len(args) > 0 && only != "":
+			err = view.Usage("FLOW/EXECUTION and --flow exclude each other", "leave out --flow")
+		case len(args) > 0:
+			flow, execution, err = names(args[0])
+		case only != "":
+			err = checkFlow(only)
+		}
 		if err != nil {
 			return view.Result{}, err
 		}
@@ -44,19 +47,6 @@ func tokensListCommand(c Command) *cobra.Command {
 		text := c.out().Page(new(view.Table), tokenRows(tokens), 3) //nolint:mnd // the token, the execution and the step
 		return view.Result{Form: "tokens", JSON: map[string]any{"tokens": append([]rest.Token{}, tokens...)}, Text: text}, err
 	})
-}
-
-// tokensOf returns the flow and the execution to list tokens of, "" for all.
-func tokensOf(args []string, only string) (flow, execution string, err error) {
-	switch {
-	case len(args) > 0 && only != "":
-		return "", "", view.Usage("FLOW/EXECUTION and --flow exclude each other", "leave out --flow")
-	case len(args) > 0:
-		return names(args[0])
-	case only != "":
-		return only, "", checkFlow(only)
-	}
-	return "", "", nil
 }
 
 func tokenRows(tokens []rest.Token) (rows [][]string) {
@@ -86,13 +76,6 @@ func question(q *machine.Question) string {
 		text += " (" + strings.Join(q.Choices, ", ") + ")"
 	}
 	return view.Printable(token.MaskAll(strings.TrimSpace(text)))
-}
-
-func deadlineOf(t rest.Token) string {
-	if t.Deadline == "" {
-		return "no deadline"
-	}
-	return "until " + view.LocalTime(t.Deadline)
 }
 
 // tokenBody is the effect of a command on one token. First is false if the token already had
@@ -128,10 +111,17 @@ func (c Command) takeToken(cmd *cobra.Command, run func(*cobra.Command, []string
 	cmd.Args = arguments(1, 1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		text := args[0]
-		if text == "-" {
-			var err error
-			if text, err = c.readToken(cmd); err != nil {
+		if text == "-" { // it is read before a store is opened: typing it may take long
+			if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
+				return view.Usage("TOKEN and --output cannot both be standard input", "--output @FILE")
+			}
+			try := cmd.CommandPath() + " - < FILE"
+			data, err := c.readFile(cmd.Context(), "the token on standard input", "-", try)
+			if err != nil {
 				return err
+			}
+			if text = strings.TrimSpace(string(data)); text == "" {
+				return view.Usage("there is no token on standard input", try)
 			}
 		}
 		_, _, _, notExecution := namesOfStep(text)
@@ -210,20 +200,6 @@ func openToken(ctx context.Context, a *target.Client, text string, unmask bool) 
 	return rest.Token{}, view.Usage(rest.SeveralTokens(open), "waitless tokens list "+flow+"/"+execution)
 }
 
-// readToken reads a token from standard input, before a store is opened: typing it may take long.
-func (c Command) readToken(cmd *cobra.Command) (string, error) {
-	if output := cmd.Flags().Lookup("output"); output != nil && output.Value.String() == "-" {
-		return "", view.Usage("TOKEN and --output cannot both be standard input", "--output @FILE")
-	}
-	try := cmd.CommandPath() + " - < FILE"
-	data, err := c.readFile(cmd.Context(), "the token on standard input", "-", try)
-	text := strings.TrimSpace(string(data))
-	if err == nil && text == "" {
-		err = view.Usage("there is no token on standard input", try)
-	}
-	return text, err
-}
-
 // outcomeText describes the state of a token.
 func outcomeText(t rest.Token) string {
 	text := "token " + t.Token
@@ -231,7 +207,11 @@ func outcomeText(t rest.Token) string {
 	case t.Open:
 		text += " is open"
 		if t.Step != "" {
-			text += fmt.Sprintf(": step %s of %s/%s waits since %s, %s", t.Place(), t.Flow, t.Execution, view.LocalTime(t.Since), deadlineOf(t))
+			deadline := "no deadline"
+			if t.Deadline != "" {
+				deadline = "until " + view.LocalTime(t.Deadline)
+			}
+			text += fmt.Sprintf(": step %s of %s/%s waits since %s, %s", t.Place(), t.Flow, t.Execution, view.LocalTime(t.Since), deadline)
 			if t.Question != nil {
 				text += ", and asks: " + question(t.Question)
 			}
@@ -289,30 +269,28 @@ func tokensSucceedCommand(c Command) *cobra.Command {
 	})
 }
 
-func tokensFailCommand(c Command) *cobra.Command {
+func tokensCommand(c Command) *cobra.Command {
 	var why rest.Failure
-	cmd := helpOf("tokens fail", nil)
-	failureFlags(cmd, &why, "FnF.Failed")
-	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
+	fail := helpOf("tokens fail", nil)
+	failureFlags(fail, &why, "FnF.Failed")
+	c.onToken(fail, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
 		return a.Fail(ctx, text, why)
 	})
-}
 
-func tokensHeartbeatCommand(c Command) *cobra.Command {
-	return c.onToken(helpOf("tokens heartbeat", nil), func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
+	var cause string
+	revoke := helpOf("tokens revoke", nil)
+	revoke.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
+	c.onToken(revoke, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
+		return a.Fail(ctx, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
+	})
+
+	heartbeat := helpOf("tokens heartbeat", nil)
+	c.onToken(heartbeat, func(ctx context.Context, a *target.Client, text string) (t rest.Token, open bool, err error) {
 		t, open, err = a.Heartbeat(ctx, text)
 		if err == nil && open && t.Step != "" && t.HeartbeatSeconds == 0 {
 			c.out().Note("step %s of %s/%s has no heartbeatSeconds, so heartbeats change nothing", t.Step, t.Flow, t.Execution)
 		}
 		return t, open, err
 	})
-}
-
-func tokensRevokeCommand(c Command) *cobra.Command {
-	var cause string
-	cmd := helpOf("tokens revoke", nil)
-	cmd.Flags().StringVar(&cause, "cause", "the token was revoked", "why, for people")
-	return c.onToken(cmd, func(ctx context.Context, a *target.Client, text string) (rest.Token, bool, error) {
-		return a.Fail(ctx, text, rest.Failure{Error: token.ErrorRevoked, Cause: cause})
-	})
+	return group(helpOf("tokens", nil), tokensListCommand(c), tokensShowCommand(c), tokensSucceedCommand(c), fail, heartbeat, revoke, tokensURLCommand(c))
 }

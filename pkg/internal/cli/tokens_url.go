@@ -48,7 +48,11 @@ func tokensURLCommand(c Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		c.noteOfNoListener(ctx, a, base)
+		if base == defaultBase { // else a stack, a proxy, or a dev with an address of its own
+			if holder, err := a.Holder(ctx); err == nil && holder.Kind != "dev" {
+				c.out().Note("no process listens at %s; start one: waitless dev", base)
+			}
+		}
 		text := token.CallbackURL(base, args[0])
 		return c.out().Result(view.Result{Form: "callback", JSON: map[string]any{"url": text}, Text: view.Line("%s", text)}, o.json)
 	}))
@@ -83,16 +87,6 @@ func (c Command) callbackBase(ctx context.Context, a *target.Client, flags targe
 		return "", err
 	}
 	return target.Output(ctx, account, p.Stack, target.CallbackOutput)
-}
-
-// noteOfNoListener says that no process serves the callback URLs of this machine.
-func (c Command) noteOfNoListener(ctx context.Context, a *target.Client, base string) {
-	if base != defaultBase {
-		return // a stack, a proxy, or a dev with an address of its own
-	}
-	if holder, err := a.Holder(ctx); err == nil && holder.Kind != "dev" {
-		c.out().Note("no process listens at %s; start one: waitless dev", base)
-	}
 }
 
 // localBase is where callbacks of executions on this machine arrive.

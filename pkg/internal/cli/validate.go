@@ -77,7 +77,7 @@ func (c Command) readFlows(ctx context.Context, paths []string, flags templateFl
 			file.flow, file.problems = nil, flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Message: f.Why}} // beside the problems of the others
 		}
 		if file.flow != nil && path != "-" {
-			file.problems = inOrder(slices.Concat(file.problems, file.nameWarning(), file.sameName(files[:i])))
+			file.problems = inOrder(append(file.problems, file.nameWarnings(files[:i])...))
 		}
 		if strict && file.flow != nil {
 			file.problems = inOrder(append(file.problems, file.flow.Extensions...))
@@ -108,25 +108,23 @@ func (f flowFile) selfWarnings() (warnings flow.Problems) {
 	return warnings
 }
 
-// nameWarning warns of a flow that runs only after it gets a name.
-func (f flowFile) nameWarning() flow.Problems {
-	err := f.checkName()
-	if err == nil {
-		return nil
+// nameWarnings warn of a flow that runs only after it gets a name, and of a flow that one of the
+// files before has, too.
+func (f flowFile) nameWarnings(before []flowFile) (warnings flow.Problems) {
+	warn := func(text string) {
+		warnings = append(warnings, flow.Problem{Position: flow.Position{Line: 1, Column: 1}, Severity: flow.SeverityWarning, Message: text})
 	}
-	why := failureOf(err)
-	return flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Severity: flow.SeverityWarning, Message: why.Why + "; " + why.Try}}
-}
-
-// sameName warns of a flow that one of the files before has, too.
-func (f flowFile) sameName(before []flowFile) flow.Problems {
+	if err := f.checkName(); err != nil {
+		why := failureOf(err)
+		warn(why.Why + "; " + why.Try)
+	}
 	for _, other := range before {
 		if other.flow != nil && other.path != stdinName && other.name() == f.name() && !isSameFile(other.path, f.path) {
-			return flow.Problems{{Position: flow.Position{Line: 1, Column: 1}, Severity: flow.SeverityWarning, Message: fmt.Sprintf(
-				"flow %s is also in %s; give one of them another name", f.name(), other.path)}}
+			warn(fmt.Sprintf("flow %s is also in %s; give one of them another name", f.name(), other.path))
+			break
 		}
 	}
-	return nil
+	return warnings
 }
 
 // stdinName is the name in problems of a flow that was read from standard input.
@@ -162,7 +160,13 @@ func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) 
 func (c Command) printProblems(files []flowFile, format string) error {
 	switch format {
 	case formatJSON:
-		return c.out().JSON("validate", validation(files))
+		r := validationReport{Valid: true}
+		for _, file := range files {
+			one := fileReport{File: file.path, Valid: file.isValid(), Problems: append(flow.Problems{}, file.problems...)}
+			r.Valid = r.Valid && one.Valid
+			r.Files = append(r.Files, one)
+		}
+		return c.out().JSON("validate", r)
 	case formatGitHub:
 		return c.out().Text(annotations(files))
 	case formatSARIF:
@@ -235,14 +239,4 @@ func (f flowFile) isValid() bool { return len(f.mistakes()) == 0 }
 // mistakes are the problems of the flow that are more than warnings.
 func (f flowFile) mistakes() flow.Problems {
 	return slices.DeleteFunc(slices.Clone(f.problems), func(p flow.Problem) bool { return p.Severity == flow.SeverityWarning })
-}
-
-func validation(files []flowFile) validationReport {
-	r := validationReport{Valid: true}
-	for _, file := range files {
-		one := fileReport{File: file.path, Valid: file.isValid(), Problems: append(flow.Problems{}, file.problems...)}
-		r.Valid = r.Valid && one.Valid
-		r.Files = append(r.Files, one)
-	}
-	return r
 }

@@ -2,13 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"runtime"
 
-	"github.com/spf13/cobra"
-
-	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/release"
 )
 
@@ -18,13 +14,6 @@ type versionReport struct {
 	Commit   string `json:"commit,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-}
-
-func versionCommand(c Command) *cobra.Command {
-	return c.plain(helpOf("version", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
-		v := versionOf()
-		return view.Result{Form: "version", JSON: v, Text: v.text() + "\n"}, nil
-	})
 }
 
 func versionOf() versionReport {
