@@ -67,24 +67,15 @@ func (o *operand) eval(scope *Scope) value.Value {
 		}
 		return value.Bool(!decides)
 	}
-	return value.Bool(o.compares(scope))
-}
-
-func (o *operand) compares(scope *Scope) bool {
 	left, with := o.operands[0].complete(scope), &o.operands[1]
 	if left.IsMissing() {
-		return false
+		return value.Bool(false)
 	}
-	if o.operator != "in" || with.operator != opList {
-		right := with.complete(scope)
-		return !right.IsMissing() && compare(o.operator, left, right)
+	if o.operator == "in" && with.operator == opList { // some elements may be missing
+		return value.Bool(slices.ContainsFunc(with.operands, func(of operand) bool { return value.Equal(left, of.complete(scope)) }))
 	}
-	for i := range with.operands { // some may be missing
-		if value.Equal(left, with.operands[i].complete(scope)) {
-			return true
-		}
-	}
-	return false
+	right := with.complete(scope)
+	return value.Bool(!right.IsMissing() && compare(o.operator, left, right))
 }
 
 // complete returns the value of an operand with the content that a comparison needs.

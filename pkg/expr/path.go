@@ -32,20 +32,6 @@ type Scope struct {
 	Lookup *value.Lookup
 }
 
-func (s *Scope) root(r Root) value.Value {
-	switch r {
-	case RootSelf:
-		return s.Self
-	case RootInput:
-		return s.Input
-	case RootLocal:
-		return s.Local
-	case RootContext:
-		return s.Context
-	}
-	return value.Value{}
-}
-
 // Path selects a value: a root, then keys (.key or ["key"]), elements ([0],
 // counted from 0) or all elements ([*]). The zero Path is invalid.
 type Path struct {
@@ -165,7 +151,18 @@ func (p Path) String() string {
 // Eval returns the selected value, or Missing. [*] applies the rest of the path to each element of
 // an array and returns one flat list of the results. It selects nothing from other values.
 func (p Path) Eval(scope *Scope) value.Value {
-	return selectFrom(scope.root(p.root), p.segments, scope.Lookup)
+	var root value.Value
+	switch p.root {
+	case RootSelf:
+		root = scope.Self
+	case RootInput:
+		root = scope.Input
+	case RootLocal:
+		root = scope.Local
+	case RootContext:
+		root = scope.Context
+	}
+	return selectFrom(root, p.segments, scope.Lookup)
 }
 
 func selectFrom(v value.Value, segments []segment, lookup *value.Lookup) value.Value {
@@ -174,30 +171,29 @@ func selectFrom(v value.Value, segments []segment, lookup *value.Lookup) value.V
 		switch s.kind {
 		case segmentKey:
 			v = v.Get(s.key)
+			continue
 		case segmentIndex:
 			v = v.At(s.index)
+			continue
 		case segmentAll:
-			return selectFromAll(v, segments[i+1:], lookup)
 		}
+		if v.Kind() != value.KindArray {
+			return value.Value{}
+		}
+		rest := segments[i+1:]
+		flat := slices.ContainsFunc(rest, func(s segment) bool { return s.kind == segmentAll })
+		var selected []value.Member
+		for _, m := range v.Members() {
+			one := selectFrom(m.Value, rest, lookup)
+			switch {
+			case one.IsMissing():
+			case flat:
+				selected = append(selected, one.Members()...)
+			default:
+				selected = append(selected, value.Member{Value: one})
+			}
+		}
+		return value.ArrayFrom(selected)
 	}
 	return v
-}
-
-func selectFromAll(v value.Value, rest []segment, lookup *value.Lookup) value.Value {
-	if v.Kind() != value.KindArray {
-		return value.Value{}
-	}
-	flat := slices.ContainsFunc(rest, func(s segment) bool { return s.kind == segmentAll })
-	var selected []value.Member
-	for _, m := range v.Members() {
-		one := selectFrom(m.Value, rest, lookup)
-		switch {
-		case one.IsMissing():
-		case flat:
-			selected = append(selected, one.Members()...)
-		default:
-			selected = append(selected, value.Member{Value: one})
-		}
-	}
-	return value.ArrayFrom(selected)
 }

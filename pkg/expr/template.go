@@ -89,16 +89,3 @@ func (t Template) Source() value.Value {
 
 // Path returns the path that the whole template is, and false for others.
 func (t Template) Path() (p Path, ok bool) { return t.path, t.path.root != "" }
-
-// Names returns the names of the members of the template, if it is an object. The path of one may
-// lead nowhere.
-func (t Template) Names() []string {
-	if t.constant.Kind() != value.KindObject {
-		return nil
-	}
-	names := make([]string, 0, t.constant.Len())
-	for _, m := range t.constant.Members() {
-		names = append(names, m.Key)
-	}
-	return names
-}

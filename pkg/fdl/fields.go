@@ -74,7 +74,16 @@ func (f *fields) unknownField(e entry) {
 		hint = "; did you mean " + strconv.Quote(inSeconds) + ", a number of seconds?"
 	}
 	if hint == "" {
-		hint = belongsElsewhere(e.key)
+		var titles []string // of the elements that have the field
+		for _, of := range elements() {
+			if of.schemas[e.key] != nil {
+				titles = append(titles, of.title)
+			}
+		}
+		const many = 4
+		if len(titles) > 0 && len(titles) < many {
+			hint = "; it belongs to " + strings.Join(titles, " or ")
+		}
 	}
 	f.parser.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), f.title, hint, strings.Join(f.keys, ", "))
 	if meant != "" && f.get(meant) == nil {
@@ -84,21 +93,6 @@ func (f *fields) unknownField(e entry) {
 
 // otherWords are fields of other languages, with FDL's names for them.
 var otherWords = map[string]string{"errorCode": "error", "errorMessage": "cause"}
-
-// belongsElsewhere returns a hint at the elements that have the field, unless many have it.
-func belongsElsewhere(field string) string {
-	var titles []string
-	for _, e := range elements() {
-		if e.schemas[field] != nil {
-			titles = append(titles, e.title)
-		}
-	}
-	const many = 4
-	if len(titles) == 0 || len(titles) >= many {
-		return ""
-	}
-	return "; it belongs to " + strings.Join(titles, " or ")
-}
 
 func (f *fields) require(name string) {
 	if f.get(name) == nil {

@@ -18,20 +18,17 @@ func (p *parser) parallel(step *flow.Step, f *fields) *flow.Parallel {
 	return parallel
 }
 
-func (p *parser) iterationMapping(foreach *flow.Foreach, n *node) {
-	f := p.fields(n, "iterationMapping")
-	if f == nil {
-		return
-	}
+// iterations reads how a foreach maps a collection.
+func (f *fields) iterations(foreach *flow.Foreach) {
 	if collection := f.get("collection"); collection != nil {
 		isPath := false
-		if foreach.Collection, isPath = p.selfPath(collection); !isPath {
+		if foreach.Collection, isPath = f.parser.selfPath(collection); !isPath {
 			f.unfit("collection")
 		}
 	}
 	foreach.Item, foreach.Index = f.key("item"), f.key("index")
 	if foreach.Index != "" && foreach.Index == foreach.Item {
-		p.problem(f.get("index").pos, "index %q is also the key of the item; use another key", shortened(foreach.Index))
+		f.parser.problem(f.get("index").pos, "index %q is also the key of the item; use another key", shortened(foreach.Index))
 	}
 }
 

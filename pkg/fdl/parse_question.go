@@ -27,9 +27,24 @@ func (p *parser) question(task *flow.Task, f *fields) {
 	}
 	seen := map[string]flow.Position{}
 	for _, item := range items {
-		if choice := p.fields(item, "callbackChoice"); choice != nil {
-			task.Choices = append(task.Choices, flow.CallbackChoice{Label: choice.label(seen), Output: choice.output()})
+		choice := p.fields(item, "callbackChoice")
+		if choice == nil {
+			continue
 		}
+		text := choice.text("label")
+		label := strings.TrimSpace(text)
+		if label == "" && text != "" {
+			choice.unfit("label")
+		} else if label != "" {
+			at := choice.get("label").pos
+			choice.shortEnough("label", label, MaxLabel)
+			if first, repeated := seen[label]; repeated {
+				p.problem(at, "label %q is repeated; it stands first at %s, and the labels of a step differ", shortened(label), first)
+			} else {
+				seen[label] = at
+			}
+		}
+		task.Choices = append(task.Choices, flow.CallbackChoice{Label: label, Output: choice.output()})
 	}
 }
 
@@ -54,26 +69,6 @@ func (f *fields) prompt() expr.Text {
 
 // bareValue matches a path from the step's input that is not in braces.
 var bareValue = compiled(`(?:^|[^{])(\$\.[A-Za-z_][A-Za-z0-9_]*)`)
-
-// label returns the label of a choice. Seen has the labels of the earlier choices.
-func (f *fields) label(seen map[string]flow.Position) string {
-	text := f.text("label")
-	label := strings.TrimSpace(text)
-	if label == "" {
-		if text != "" {
-			f.unfit("label")
-		}
-		return ""
-	}
-	at := f.get("label").pos
-	f.shortEnough("label", label, MaxLabel)
-	if first, repeated := seen[label]; repeated {
-		f.parser.problem(at, "label %q is repeated; it stands first at %s, and the labels of a step differ", shortened(label), first)
-		return label
-	}
-	seen[label] = at
-	return label
-}
 
 func (f *fields) shortEnough(name, text string, most int) {
 	if size := utf8.RuneCountInString(text); size > most {

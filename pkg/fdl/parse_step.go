@@ -36,7 +36,22 @@ func (p *parser) step(n *node, series *flow.Series) *flow.Step {
 	}
 	step := &flow.Step{Position: n.pos, Index: len(p.flow.All), Series: series}
 	p.flow.All = append(p.flow.All, step)
-	stepType := p.stepType(n)
+	types, typeNode := stepTypes(), n.get("type")
+	for i := 0; typeNode == nil && i < len(n.entries); i++ { // a misspelt field is reported with the other fields
+		if similar.Closest(n.entries[i].key, []string{"type"}) != "" {
+			typeNode = n.entries[i].value
+		}
+	}
+	stepType := "" // decides the fields
+	switch {
+	case typeNode == nil:
+		f := fields{parser: p, node: n}
+		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(types, ", "))
+	case typeNode.scalar.Text() == "flow":
+		p.problem(typeNode.pos, `step type "flow" is unknown; a sub-flow is a task with "resourceArn: acs:fnf:::flow/NAME" (allowed: %s)`, strings.Join(types, ", "))
+	default:
+		stepType = p.oneOf(typeNode, "step type", types)
+	}
 	if stepType == "" {
 		name := &fields{element: findElement("pass"), parser: p, values: []entry{{key: "name", value: n.get("name")}}}
 		p.nameStep(step, name) // a goto may well name it
@@ -51,26 +66,6 @@ func (p *parser) step(n *node, series *flow.Series) *flow.Step {
 	data.isFork = step.IsFork()
 	p.checkSources(f, step)
 	return step
-}
-
-// stepType returns the type of the step, which decides its fields, or "" for none. A misspelt field
-// "type" counts; it is reported with the other fields.
-func (p *parser) stepType(n *node) string {
-	types := stepTypes()
-	value := n.get("type")
-	for i := 0; value == nil && i < len(n.entries); i++ {
-		if similar.Closest(n.entries[i].key, []string{"type"}) != "" {
-			value = n.entries[i].value
-		}
-	}
-	if value == nil {
-		f := fields{parser: p, node: n}
-		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(types, ", "))
-	} else if value.scalar.Text() == "flow" {
-		p.problem(value.pos, `step type "flow" is unknown; a sub-flow is a task with "resourceArn: acs:fnf:::flow/NAME" (allowed: %s)`, strings.Join(types, ", "))
-		return ""
-	}
-	return p.oneOf(value, "step type", types)
 }
 
 // named is a step with the place of its name.
@@ -107,7 +102,9 @@ func (p *parser) kind(step *flow.Step, f *fields) flow.Kind {
 		defer p.fork(step)()
 		foreach := &flow.Foreach{MaxConcurrency: int(f.whole("maxConcurrency", flow.MaxConcurrency))}
 		if n := f.get("iterationMapping"); n != nil {
-			p.iterationMapping(foreach, n)
+			if mapping := p.fields(n, "iterationMapping"); mapping != nil {
+				mapping.iterations(foreach)
+			}
 		}
 		foreach.Steps = p.steps(f, step)
 		return foreach

@@ -82,7 +82,15 @@ func (p *parser) resource(f *fields) flow.Resource {
 				shortened(text), shortened(found), part.what, orGiveValue(found))
 		}
 	}
-	p.oneName(resource, parsed)
+	// Without the service, the name of two functions in different services means both.
+	first, isCalled := p.functions[parsed.Function]
+	if !isCalled && parsed.Service != "" {
+		p.functions[parsed.Function] = calledFunction{parsed.Service, resource.pos}
+	} else if parsed.Service != "" && first.service != parsed.Service {
+		p.warn(resource.pos, "function %q of service %q has the name of one of service %q at %s: name each as a task, %s/%s and %s/%s, and map each on AWS",
+			shortened(parsed.Function), shortened(parsed.Service), shortened(first.service), first.at,
+			shortened(first.service), shortened(parsed.Function), shortened(parsed.Service), shortened(parsed.Function))
+	}
 	switch {
 	case text == "": // was reported
 	case err != nil:
@@ -91,22 +99,6 @@ func (p *parser) resource(f *fields) flow.Resource {
 		p.problem(resource.pos, "resource %q is an action; write \"action: %s\" instead", text, text)
 	}
 	return parsed
-}
-
-// oneName warns of two functions with the same name in different services: without the service, the
-// name means both.
-func (p *parser) oneName(n *node, resource flow.Resource) {
-	if resource.Service == "" {
-		return
-	}
-	first, ok := p.functions[resource.Function]
-	if !ok {
-		p.functions[resource.Function] = calledFunction{resource.Service, n.pos}
-	} else if first.service != resource.Service {
-		p.warn(n.pos, "function %q of service %q has the name of one of service %q at %s: name each as a task, %s/%s and %s/%s, and map each on AWS",
-			shortened(resource.Function), shortened(resource.Service), shortened(first.service), first.at,
-			shortened(first.service), shortened(resource.Function), shortened(resource.Service), shortened(resource.Function))
-	}
 }
 
 // calledFunction is where a function is called first.

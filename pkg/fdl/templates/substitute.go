@@ -78,7 +78,18 @@ func substitute(text []byte, by rules) (Filled, flow.Problems) {
 	if len(s.problems) > 0 {
 		return Filled{Text: text}, s.problems
 	}
-	filled := s.apply()
+	slices.SortFunc(s.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
+	var out strings.Builder
+	done := 0
+	for i, e := range s.edits {
+		out.WriteString(s.text[done:e.start] + e.text)
+		done = e.end
+		s.edits[i].at = s.position(e.start)
+		s.edits[i].before = utf8.RuneCountInString(s.text[e.start:e.end])
+		s.edits[i].behind = utf8.RuneCountInString(e.text)
+	}
+	out.WriteString(s.text[done:])
+	filled := Filled{Text: []byte(out.String()), edits: s.edits}
 	s.compare(filled)
 	return filled, s.problems
 }
@@ -175,8 +186,19 @@ func (s *substitution) node(i int, node *yaml.Node) {
 		s.report(s.position(begin), "a placeholder in %q is written with escapes; write it as it is", node.Value)
 		return
 	}
-	edits, ok := s.editsOf(begin, places)
-	if !ok {
+	var edits []edit
+	ok, changes := true, false
+	for _, place := range places {
+		start, end := begin+place[0], begin+place[1]
+		text, problem := s.replace(s.text[start:end])
+		if problem != "" {
+			s.report(s.position(start), "%s", problem)
+			ok = false
+		}
+		edits = append(edits, edit{start: start, end: end, text: text})
+		changes = changes || text != s.text[start:end]
+	}
+	if !ok || !changes {
 		return
 	}
 	next := 0
@@ -208,22 +230,6 @@ func (s *substitution) refNode(node *yaml.Node) scalar {
 	}
 	s.report(s.position(begin), "%s", cmp.Or(problem, node.Tag+" stands on several lines, or with escapes; write it on one line"))
 	return scalar{text: node.Value}
-}
-
-// editsOf returns the edits of the parts at places, which count from begin, or reports problems.
-func (s *substitution) editsOf(begin int, places [][]int) (edits []edit, ok bool) {
-	ok = true
-	for _, place := range places {
-		start, end := begin+place[0], begin+place[1]
-		text, problem := s.replace(s.text[start:end])
-		if problem != "" {
-			s.report(s.position(start), "%s", problem)
-			ok = false
-		}
-		edits = append(edits, edit{start: start, end: end, text: text})
-	}
-	isSame := func(e edit) bool { return e.text == s.text[e.start:e.end] }
-	return edits, ok && slices.ContainsFunc(edits, func(e edit) bool { return !isSame(e) })
 }
 
 // quoted writes edits as the style of the node asks for. A text without quotes that would read as
@@ -269,22 +275,6 @@ func isText(node *yaml.Node) bool {
 		return false
 	}
 	return node.Style != 0 || !slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, node.ShortTag())
-}
-
-// apply makes the edits.
-func (s *substitution) apply() Filled {
-	slices.SortFunc(s.edits, func(a, b edit) int { return cmp.Compare(a.start, b.start) })
-	var text strings.Builder
-	done := 0
-	for i, e := range s.edits {
-		text.WriteString(s.text[done:e.start] + e.text)
-		done = e.end
-		s.edits[i].at = s.position(e.start)
-		s.edits[i].before = utf8.RuneCountInString(s.text[e.start:e.end])
-		s.edits[i].behind = utf8.RuneCountInString(e.text)
-	}
-	text.WriteString(s.text[done:])
-	return Filled{Text: []byte(text.String()), edits: s.edits}
 }
 
 // compare reports scalars that do not have the meant text in the result.

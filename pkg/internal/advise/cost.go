@@ -118,50 +118,42 @@ func (e *estimate) add(event machine.Event) {
 		}
 		e.isResultOpen, e.since[event.Step] = true, event.At
 	case machine.TaskSubmitted:
-		e.submit(event)
+		e.Writes += 2
+		if e.isJob(event) {
+			e.Writes, e.Messages, e.Reads = e.Writes+1, e.Messages+2, e.Reads+2 // its waiter; the poll that comes after the end, and its wake
+		}
+		task, ok := e.task(event)
+		if ok && task.Resource.Flow != "" {
+			e.Reads += 2 // the definition of the sub-flow; and the sub-flow reads the token that it closes
+		}
+		if ok && task.Timeout > 0 {
+			e.Messages, e.Reads = e.Messages+1, e.Reads+1 // the timer of the deadline, which is discarded
+		}
+		e.isResultOpen = false
 	case machine.TaskSucceeded, machine.TaskFailed, machine.TaskTimedOut:
 		e.end(event)
 	case machine.BranchEntered, machine.IterationEntered:
-		e.addItem(event)
+		e.isResultOpen = false
+		step, most := e.flow.All[event.Step], machine.MaxLanes
+		if foreach, ok := step.Kind.(*flow.Foreach); ok {
+			most = foreach.MaxConcurrency
+		}
+		// Later items run in the lanes of earlier ones, where the results of up to ten share a
+		// commit. The fork, its commit and the wake after the last lane, come with the second lane.
+		lanes := 0.0
+		switch {
+		case event.Index == 0 || event.Index >= most:
+		case event.Index == 1:
+			lanes = 2
+			e.suspend()
+			e.Reads++
+		default:
+			lanes = 1
+		}
+		e.Reads, e.Writes, e.Messages = e.Reads+2*lanes, e.Writes+2*lanes, e.Messages+int(lanes) // its start; its end, and the join
 	case machine.StepSucceeded, machine.StepFailed, machine.StepExited, machine.TaskScheduled, machine.TaskSubmitFailed,
 		machine.BranchExited, machine.IterationExited:
 	}
-}
-
-// addItem adds the lane that a branch or an iteration began, and with the second lane the fork: its
-// commit, and the wake after the last lane. Later items run in the lanes of earlier ones, where the
-// results of up to ten share a commit.
-func (e *estimate) addItem(event machine.Event) {
-	e.isResultOpen = false
-	step, most := e.flow.All[event.Step], machine.MaxLanes
-	if foreach, ok := step.Kind.(*flow.Foreach); ok {
-		most = foreach.MaxConcurrency
-	}
-	if event.Index == 0 || event.Index >= most {
-		return
-	}
-	lanes := 1
-	if event.Index == 1 {
-		lanes = 2
-		e.suspend()
-		e.Reads++
-	}
-	e.Reads, e.Writes, e.Messages = e.Reads+2*float64(lanes), e.Writes+2*float64(lanes), e.Messages+lanes // its start; its end, and the join
-}
-
-// submit adds the work for a wait for a token until it is submitted.
-func (e *estimate) submit(event machine.Event) {
-	e.Writes += 2
-	if e.isJob(event) {
-		e.Writes, e.Messages, e.Reads = e.Writes+1, e.Messages+2, e.Reads+2 // its waiter; the poll that comes after the end, and its wake
-	}
-	if task, ok := e.task(event); ok && task.Resource.Flow != "" {
-		e.Reads += 2 // the definition of the sub-flow; and the sub-flow reads the token that it closes
-	}
-	if task, ok := e.task(event); ok && task.Timeout > 0 {
-		e.Messages, e.Reads = e.Messages+1, e.Reads+1 // the timer of the deadline, which is discarded
-	}
-	e.isResultOpen = false
 }
 
 // end adds the work for the end of an attempt.

@@ -30,7 +30,17 @@ func (p polled) finding() Finding {
 	f.Found = fmt.Sprintf("%s are a polling loop%s: each call of %s adds %d events to the history, and after %d calls the execution fails with %s",
 		listed(names(p.steps)), where, p.task.Name, figures.Events, figures.Polls, machine.ErrorEventLimit)
 	if starter, kind, ok := p.job(); ok {
-		f.Instead = p.asJob(starter, kind)
+		task, _ := starter.Kind.(*flow.Task)
+		var fields []string
+		if task.Resource.Kind == "" {
+			fields = append(fields, fmt.Sprintf("action: %s:%s with serviceParams", kind.Service, kind.StartOp))
+		}
+		fields = append(fields, "pattern: sync")
+		if task.Timeout == 0 {
+			fields = append(fields, "timeoutSeconds: 86400")
+		}
+		f.Instead = fmt.Sprintf("Write %s in %s, and remove %s. A failed job fails the step with Job.Failed: catch it, and go where %s goes then.",
+			listed(fields), starter.Name, listed(names(p.steps)), p.choice.Name)
 		f.Saves = "the polls: the job's event resumes the step, with 6 events, 6 writes and 3 reads however long the job runs. " + pollPrice +
 			", and a million of these jobs about $8"
 		return f
@@ -131,19 +141,4 @@ func (l *loop) job() (starter *flow.Step, kind jobs.Kind, ok bool) {
 func asksAboutJobs(step *flow.Step) bool {
 	task, _ := step.Kind.(*flow.Task)
 	return task.Resource.Function == "GetJobStatus" || task.Resource.Function == "CheckJob"
-}
-
-// asJob says how the start of a job waits for its end.
-func (p polled) asJob(starter *flow.Step, kind jobs.Kind) string {
-	task, _ := starter.Kind.(*flow.Task)
-	var fields []string
-	if task.Resource.Kind == "" {
-		fields = append(fields, fmt.Sprintf("action: %s:%s with serviceParams", kind.Service, kind.StartOp))
-	}
-	fields = append(fields, "pattern: sync")
-	if task.Timeout == 0 {
-		fields = append(fields, "timeoutSeconds: 86400")
-	}
-	return fmt.Sprintf("Write %s in %s, and remove %s. A failed job fails the step with Job.Failed: catch it, and go where %s goes then.",
-		listed(fields), starter.Name, listed(names(p.steps)), p.choice.Name)
 }

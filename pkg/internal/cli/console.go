@@ -167,54 +167,45 @@ func (s *server) openConsole(ctx context.Context) (opened *consoleServer, err er
 	return opened, err
 }
 
-// consoleOptions are the flags of console.
-type consoleOptions struct {
-	placeFlags
-	listen string
-}
-
+// consoleCommand serves the console of a place until the user stops it.
 func consoleCommand(c Command) *cobra.Command {
-	var o consoleOptions
+	var remote remoteOptions
+	var listen string
 	cmd := helpOf("console", arguments(0, 0))
-	o.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.listen, "console", "127.0.0.1:0", "where the console listens: HOST:PORT of this machine")
+	remote.placeFlags.register(cmd.Flags())
+	cmd.Flags().StringVar(&listen, "console", "127.0.0.1:0", "where the console listens: HOST:PORT of this machine")
+	body := func(ctx context.Context, a *target.Client, _ []string) error {
+		place, err := c.locate(remote.Place)
+		if err != nil {
+			return err
+		}
+		log, err := view.NewLogger(c.Stderr, "text", false)
+		if err != nil {
+			return err
+		}
+		if _, _, err = a.ExecutionsPage(ctx, rest.Filter{Limit: 1}, ""); err != nil {
+			return err
+		}
+		c.noteOfNoWorker(a)
+		base, err := c.callbackBase(ctx, a, remote.Place, "")
+		if err != nil {
+			log.Warn("the console shows no callback URLs", "error", err.Error())
+		}
+		s, err := openConsoleAt(ctx, listen)
+		if err != nil {
+			return err
+		}
+		defer s.serve(ctx, a, place, base, log)()
+		if err := c.out().Text(view.Line("console  %s", s.url())); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return view.Interrupted("what runs continues")
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		remote := remoteOptions{placeFlags: o.placeFlags}
-		return c.openedBy(c.opener().Follow, &remote, func(ctx context.Context, a *target.Client, _ []string) error {
-			return c.serveConsole(ctx, a, o)
-		})(cmd, args)
+		return c.openedBy(c.opener().Follow, &remote, body)(cmd, args)
 	}
 	return cmd
-}
-
-// serveConsole serves the console of a place until ctx ends.
-func (c Command) serveConsole(ctx context.Context, a *target.Client, o consoleOptions) error {
-	place, err := c.locate(o.Place)
-	if err != nil {
-		return err
-	}
-	log, err := view.NewLogger(c.Stderr, "text", false)
-	if err != nil {
-		return err
-	}
-	if _, _, err = a.ExecutionsPage(ctx, rest.Filter{Limit: 1}, ""); err != nil {
-		return err
-	}
-	c.noteOfNoWorker(a)
-	base, err := c.callbackBase(ctx, a, o.Place, "")
-	if err != nil {
-		log.Warn("the console shows no callback URLs", "error", err.Error())
-	}
-	s, err := openConsoleAt(ctx, o.listen)
-	if err != nil {
-		return err
-	}
-	defer s.serve(ctx, a, place, base, log)()
-	if err := c.out().Text(view.Line("console  %s", s.url())); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return view.Interrupted("what runs continues")
 }
 
 // placeText returns the name of the place that a console shows.

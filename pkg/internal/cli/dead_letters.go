@@ -17,22 +17,17 @@ import (
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
-// letterOptions are the flags of the commands on dead letters.
-type letterOptions struct {
-	stack  string
-	queues []string
-}
-
 // onLetters makes a command on the dead letters of a stack. Letters that it received and did not
 // delete are released at its end.
 func (c Command) onLetters(
 	cmd *cobra.Command, run func(ctx context.Context, m *mailbox, args []string) (view.Result, error),
 ) *cobra.Command {
-	var o letterOptions
-	cmd.Flags().StringVar(&o.stack, "stack", "", "the name of a deployed stack (default: WAITLESS_STACK)")
-	cmd.Flags().StringSliceVar(&o.queues, "queue", nil, "only this dead-letter queue, like WakeDeadLetters; several with commas")
+	var stack string
+	var queues []string
+	cmd.Flags().StringVar(&stack, "stack", "", "the name of a deployed stack (default: WAITLESS_STACK)")
+	cmd.Flags().StringSliceVar(&queues, "queue", nil, "only this dead-letter queue, like WakeDeadLetters; several with commas")
 	return c.plain(cmd, func(ctx context.Context, args []string) (result view.Result, err error) {
-		m, err := c.openMailbox(ctx, o)
+		m, err := c.openMailbox(ctx, stack, queues)
 		if err != nil {
 			return result, err
 		}
@@ -46,8 +41,8 @@ func (c Command) onLetters(
 	})
 }
 
-func (c Command) openMailbox(ctx context.Context, o letterOptions) (*mailbox, error) {
-	place, err := c.locate(target.Place{Stack: o.stack})
+func (c Command) openMailbox(ctx context.Context, stack string, queues []string) (*mailbox, error) {
+	place, err := c.locate(target.Place{Stack: stack})
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +60,8 @@ func (c Command) openMailbox(ctx context.Context, o letterOptions) (*mailbox, er
 	if err != nil {
 		return nil, target.AWSError(err)
 	}
-	m := &mailbox{DeadLetters: letters, stack: place.Stack, queues: o.queues, held: map[string]target.Letter{}, notes: c.Stderr}
-	for _, queue := range o.queues {
+	m := &mailbox{DeadLetters: letters, stack: place.Stack, queues: queues, held: map[string]target.Letter{}, notes: c.Stderr}
+	for _, queue := range queues {
 		if all := letters.Queues(); !slices.Contains(all, queue) {
 			return nil, view.Usage(fmt.Sprintf("the stack has no dead-letter queue %q", queue), "--queue "+strings.Join(all, ","))
 		}

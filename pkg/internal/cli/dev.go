@@ -232,7 +232,11 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 		return fmt.Errorf("take over store %s: %w", s.store, err)
 	}
 	defer blocked.log(s.log)
-	defer s.reloadFlows(ctx, system, store)()
+	s.files.put, s.files.missing = target.InProcess(system, store).PutFlow, system.Missing
+	s.files.check(ctx)
+	ticker := time.NewTicker(reloadEvery)
+	defer ticker.Stop()
+	defer background(ctx, func(ctx context.Context) { s.files.watch(ctx, ticker.C) })()
 	s.warnOfSigned(ctx, store, system)
 	now := local.NewClock(s.Now).Now
 	runner := cron.NewRunner(schedule.Starter{Store: store, Newest: store.Newest, Start: system.Start}, now, s.log)
@@ -302,18 +306,6 @@ func background(ctx context.Context, run func(context.Context)) (end func()) {
 		cancel()
 		running.Wait()
 	}
-}
-
-// reloadFlows stores the definitions of flow files. It stores changed definitions until ctx ends,
-// or until end is called.
-func (s *server) reloadFlows(ctx context.Context, system *local.System, store target.Store) (end func()) {
-	s.files.put, s.files.missing = target.InProcess(system, store).PutFlow, system.Missing
-	s.files.check(ctx)
-	return background(ctx, func(ctx context.Context) {
-		ticker := time.NewTicker(reloadEvery)
-		defer ticker.Stop()
-		s.files.watch(ctx, ticker.C)
-	})
 }
 
 // warnOfSigned warns of flows with signed callbacks that cannot be verified: no secret of their

@@ -110,7 +110,16 @@ func (c Command) examineStore(ctx context.Context, e *examination, dir string) {
 		return
 	}
 	if holder == nil {
-		c.examineFiles(e, dir)
+		format, err := c.Stores.Inspect(dir)
+		switch {
+		case engine.CodeOf(err) == engine.CodeConflict:
+			e.warn("store", err.Error(), "wait for the end of that command")
+		case err != nil:
+			e.failure("store", err, "a copy of the folder, or --store ANOTHER-DIR")
+		default:
+			e.ok("store", fmt.Sprintf("%s can be read and has format %d", dir, format))
+			e.warn("process", "none works on the store, so its executions do not continue", "waitless dev --store "+dir)
+		}
 		return
 	}
 	e.ok("store", dir+" is in use, so its process has read it")
@@ -122,19 +131,4 @@ func (c Command) examineStore(ctx context.Context, e *examination, dir string) {
 	default:
 		e.ok("process", "waitless dev "+holder.Version+" responds; callbacks arrive at "+holder.CallbackBase)
 	}
-}
-
-// examineFiles checks the files of a store that no process serves.
-func (c Command) examineFiles(e *examination, dir string) {
-	format, err := c.Stores.Inspect(dir)
-	switch {
-	case engine.CodeOf(err) == engine.CodeConflict:
-		e.warn("store", err.Error(), "wait for the end of that command")
-		return
-	case err != nil:
-		e.failure("store", err, "a copy of the folder, or --store ANOTHER-DIR")
-		return
-	}
-	e.ok("store", fmt.Sprintf("%s can be read and has format %d", dir, format))
-	e.warn("process", "none works on the store, so its executions do not continue", "waitless dev --store "+dir)
 }

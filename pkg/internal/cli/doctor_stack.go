@@ -134,7 +134,17 @@ func (p *patient) exists(ctx context.Context) bool {
 			"--stack ANOTHER-NAME, or sam deploy")
 		return false
 	}
-	p.status()
+	seen := strings.TrimSuffix(stack.Status+": "+stack.Reason, ": ")
+	switch status := stack.Status; {
+	case status == "CREATE_COMPLETE" || status == "UPDATE_COMPLETE" || status == "IMPORT_COMPLETE":
+		p.ok("stack", seen)
+	case strings.HasSuffix(status, "_FAILED") || strings.HasPrefix(status, "DELETE_"):
+		p.fail("stack", seen, "aws cloudformation describe-stack-events --stack-name "+p.name+", then correct the cause and sam deploy")
+	case strings.HasSuffix(status, "_IN_PROGRESS"):
+		p.warn("stack", seen, "waitless doctor again after the deployment")
+	default: // a rollback
+		p.warn("stack", seen+"; the release before runs", "aws cloudformation describe-stack-events --stack-name "+p.name+", then sam deploy")
+	}
 	switch found := stack.Outputs[versionOutput]; found {
 	case release.Version:
 		p.ok("version", found+", that of the command")
@@ -149,24 +159,6 @@ func (p *patient) exists(ctx context.Context) bool {
 
 // versionOutput is the output of a stack with its release.
 const versionOutput = "Version"
-
-func (p *patient) status() {
-	status := p.stack.Status
-	seen := status
-	if p.stack.Reason != "" {
-		seen += ": " + p.stack.Reason
-	}
-	switch {
-	case status == "CREATE_COMPLETE" || status == "UPDATE_COMPLETE" || status == "IMPORT_COMPLETE":
-		p.ok("stack", seen)
-	case strings.HasSuffix(status, "_FAILED") || strings.HasPrefix(status, "DELETE_"):
-		p.fail("stack", seen, "aws cloudformation describe-stack-events --stack-name "+p.name+", then correct the cause and sam deploy")
-	case strings.HasSuffix(status, "_IN_PROGRESS"):
-		p.warn("stack", seen, "waitless doctor again after the deployment")
-	default: // a rollback
-		p.warn("stack", seen+"; the release before runs", "aws cloudformation describe-stack-events --stack-name "+p.name+", then sam deploy")
-	}
-}
 
 // api checks the management API by a request that lists one execution. It returns a client unless
 // nothing responds.
@@ -217,10 +209,6 @@ func (p *patient) rights(ctx context.Context, client *rest.Client) {
 		})
 	}
 	group.Wait()
-	p.reportRights(routes, refusals)
-}
-
-func (p *patient) reportRights(routes []string, refusals []error) {
 	var reads, writes []string
 	for i, route := range routes {
 		refused, ok := errors.AsType[*rest.Error](refusals[i])

@@ -125,23 +125,6 @@ func (e *execution) startError(err error, flow string) error {
 	return err
 }
 
-// elsewhere returns the API of the stack or of the `waitless dev` that runs the execution, or nil
-// if this process runs it.
-func (e *execution) elsewhere(ctx context.Context) (*target.Client, error) {
-	switch {
-	case e.place.OnStack():
-		return e.command.opener().Open(ctx, e.place)
-	case e.options.skipTime:
-		return nil, nil
-	}
-	a, err := e.command.opener().Dev(ctx, e.place.Store)
-	if a != nil && len(e.options.tasks) > 0 {
-		return nil, view.Usage("`waitless dev` holds the store "+e.place.Store+" and runs the tasks, so --task has no effect here",
-			"give --task to waitless dev, or --store ANOTHER-DIR")
-	}
-	return a, err
-}
-
 // follow starts the execution that another process runs, and shows it until it ends.
 func (e *execution) follow(ctx context.Context) error {
 	e.show()

@@ -412,68 +412,59 @@ func eventReportOf(e machine.HistoryEvent) eventReport {
 	return eventReport{ID: e.EventID, By: e.ScheduleEventID, Type: e.Type, Step: e.StepName, Iterations: e.Iterations, Time: e.Time, Detail: detail}
 }
 
-// historyOptions are the flags of history.
-type historyOptions struct {
-	remoteOptions
-	follow, unmask bool
-}
-
+// historyCommand prints the events so far; with --follow also the events until the execution ends.
+// With --json alone they are one JSON object.
 func historyCommand(c Command) *cobra.Command {
-	var o historyOptions
+	var o remoteOptions
+	var follow, unmask bool
 	cmd := helpOf("history", arguments(1, 1))
 	o.register(cmd)
-	cmd.Flags().BoolVar(&o.follow, "follow", false, "continue until the execution ends")
-	cmd.Flags().BoolVar(&o.unmask, "unmask", false, "show the tokens that the history holds")
+	cmd.Flags().BoolVar(&follow, "follow", false, "continue until the execution ends")
+	cmd.Flags().BoolVar(&unmask, "unmask", false, "show the tokens that the history holds")
 	body := func(ctx context.Context, a *target.Client, args []string) error {
 		flow, name, err := names(args[0])
 		if err != nil {
 			return err
 		}
-		return c.history(ctx, a, flow, name, o)
+		noted, news := false, 0
+		if follow {
+			news = a.News
+		}
+		for after := ""; ; {
+			asked := time.Now()
+			events, later, err := a.History(ctx, flow, name, after, unmask, news)
+			switch {
+			case err != nil && follow && ctx.Err() != nil:
+				return view.Interrupted("the execution continues")
+			case err != nil:
+				return executionError(ctx, a, flow+"/"+name, err)
+			case o.json && !follow:
+				report := historyReport{Flow: flow, Execution: name, Events: []eventReport{}}
+				for _, e := range events {
+					report.Events = append(report.Events, eventReportOf(e))
+				}
+				return c.out().JSON("history", report)
+			}
+			if err := c.printEvents(events, o.json); err != nil || later == "" || !follow {
+				return err
+			}
+			if a.Idle && !noted {
+				c.noteOfNoWorker(a)
+			}
+			after, noted = later, a.Idle
+			if len(events) == 0 && a.Wait(ctx, asked) != nil {
+				return view.Interrupted("the execution continues")
+			}
+		}
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		open := c.opener().Open
-		if o.follow {
+		if follow {
 			open = c.opener().Follow
 		}
-		return c.openedBy(open, &o.remoteOptions, body)(cmd, args)
+		return c.openedBy(open, &o, body)(cmd, args)
 	}
 	return cmd
-}
-
-// history prints the events so far; with --follow also the events until the execution ends. With
-// --json alone they are one JSON object.
-func (c Command) history(ctx context.Context, a *target.Client, flow, name string, o historyOptions) error {
-	noted, news := false, 0
-	if o.follow {
-		news = a.News
-	}
-	for after := ""; ; {
-		asked := time.Now()
-		events, later, err := a.History(ctx, flow, name, after, o.unmask, news)
-		switch {
-		case err != nil && o.follow && ctx.Err() != nil:
-			return view.Interrupted("the execution continues")
-		case err != nil:
-			return executionError(ctx, a, flow+"/"+name, err)
-		case o.json && !o.follow:
-			report := historyReport{Flow: flow, Execution: name, Events: []eventReport{}}
-			for _, e := range events {
-				report.Events = append(report.Events, eventReportOf(e))
-			}
-			return c.out().JSON("history", report)
-		}
-		if err := c.printEvents(events, o.json); err != nil || later == "" || !o.follow {
-			return err
-		}
-		if a.Idle && !noted {
-			c.noteOfNoWorker(a)
-		}
-		after, noted = later, a.Idle
-		if len(events) == 0 && a.Wait(ctx, asked) != nil {
-			return view.Interrupted("the execution continues")
-		}
-	}
 }
 
 func (c Command) printEvents(events []machine.HistoryEvent, asJSON bool) error {

@@ -40,43 +40,36 @@ func flowsPutCommand(c Command) *cobra.Command {
 	o.register(cmd)
 	t.register(cmd.Flags())
 	registerNotify(cmd.Flags(), &notify, notifyUsage+"; none removes it")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		file, err := c.readRunnable(args[0], t)
 		if err != nil {
 			return err
 		}
-		if err := c.warn(file); err != nil {
-			return err
-		}
-		if err := c.readTarget(cmd.Context(), &notify); err != nil {
+		if err := cmp.Or(c.warn(file), c.readTarget(cmd.Context(), &notify)); err != nil {
 			return err
 		}
 		if notify.Target == noTarget {
 			notify = machine.Notify{}
 		}
-		return c.putFlow(cmd.Context(), o, file, notify, cmd.Flags().Changed("notify"))
+		place, err := c.locate(o.Place)
+		if err != nil {
+			return err
+		}
+		a, err := c.opener().OpenOrCreate(cmd.Context(), place)
+		if err != nil {
+			return err
+		}
+		defer a.Close(&err)
+		flow, err := a.PutFlow(cmd.Context(), file.name(), file.text, "")
+		if err == nil && cmd.Flags().Changed("notify") {
+			flow, err = a.SetNotify(cmd.Context(), flow, notify)
+		}
+		if err != nil {
+			return err
+		}
+		return c.out().Result(view.Result{Form: "flow", JSON: flow, Text: view.Line("%s  %s", flow.Name, shortHash(flow.Hash))}, o.json)
 	}
 	return cmd
-}
-
-func (c Command) putFlow(ctx context.Context, o remoteOptions, file flowFile, notify machine.Notify, setsNotify bool) (err error) {
-	place, err := c.locate(o.Place)
-	if err != nil {
-		return err
-	}
-	a, err := c.opener().OpenOrCreate(ctx, place)
-	if err != nil {
-		return err
-	}
-	defer a.Close(&err)
-	flow, err := a.PutFlow(ctx, file.name(), file.text, "")
-	if err == nil && setsNotify {
-		flow, err = a.SetNotify(ctx, flow, notify)
-	}
-	if err != nil {
-		return err
-	}
-	return c.out().Result(view.Result{Form: "flow", JSON: flow, Text: view.Line("%s  %s", flow.Name, shortHash(flow.Hash))}, o.json)
 }
 
 // flowsOf is the result with the definitions.

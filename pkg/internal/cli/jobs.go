@@ -36,27 +36,22 @@ func jobsListCommand(c Command) *cobra.Command {
 			if k.DescribeOp != "" {
 				kind.Describe = k.Service + ":" + k.DescribeOp
 			}
+			again := map[jobs.Once]string{ // the effect of a repeated start
+				jobs.OnceNot:     "a repeated start is a second job",
+				jobs.OnceByName:  "a repeated start is known by its name",
+				jobs.OnceByToken: "a repeated start is known by its token",
+				jobs.OnceBusy:    "a repeated start is refused while it runs",
+			}[k.Once]
+			if k.Service == "" {
+				again = "-"
+			} else if !k.HasEnd() {
+				again = "a repeated start is a second message, unless its queue or topic is a FIFO one"
+			}
 			kinds = append(kinds, kind)
-			rows = append(rows, []string{k.Name, cmp.Or(kind.Action, "-"), cmp.Or(k.Source, "-"), startedAgain(k)})
+			rows = append(rows, []string{k.Name, cmp.Or(kind.Action, "-"), cmp.Or(k.Source, "-"), again})
 		}
 		return view.Result{Form: "jobs", JSON: map[string]any{"kinds": kinds}, Rows: rows}, nil
 	})
-}
-
-// startedAgain returns the effect of a repeated start of a job.
-func startedAgain(k jobs.Kind) string {
-	switch {
-	case k.Service == "":
-		return "-"
-	case !k.HasEnd():
-		return "a repeated start is a second message, unless its queue or topic is a FIFO one"
-	}
-	return map[jobs.Once]string{
-		jobs.OnceNot:     "a repeated start is a second job",
-		jobs.OnceByName:  "a repeated start is known by its name",
-		jobs.OnceByToken: "a repeated start is known by its token",
-		jobs.OnceBusy:    "a repeated start is refused while it runs",
-	}[k.Once]
 }
 
 // kindNames are the kinds that have rights to show.

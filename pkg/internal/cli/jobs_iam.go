@@ -83,32 +83,24 @@ func (c Command) operationPolicy(operation string, resources []string) (view.Res
 	if err != nil {
 		return view.Result{}, view.Usage(err.Error(), "waitless docs actions")
 	}
-	notes, err := notesOn(action, resources)
-	if err != nil {
-		return view.Result{}, err
-	}
-	if len(resources) == 0 {
-		resources = []string{"*"}
-	}
-	report := policyReport{Kind: operation, Start: policyOf([]jobs.Statement{{Effect: "Allow", Action: []string{action}, Resource: resources}})}
-	return view.Result{Form: "policy", JSON: report, Text: "call (ActionPolicies):\n" + report.Start.text() + notes}, nil
-}
-
-// notesOn rejects resources that are not ARNs and notes ARNs of other services. Some actions have
-// such resources: a right of ssm is for instances of ec2.
-func notesOn(action string, resources []string) (notes string, err error) {
+	notes := ""
 	service, _, _ := strings.Cut(action, ":")
 	for _, resource := range resources {
 		parts := strings.SplitN(resource, ":", 6)
 		switch {
 		case resource == "*":
 		case len(parts) < 6 || parts[0] != "arn":
-			return "", view.Usage(fmt.Sprintf("--resource %q is no ARN", resource), "--resource arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, or leave it out")
-		case parts[2] != service:
+			return view.Result{}, view.Usage(fmt.Sprintf("--resource %q is no ARN", resource),
+				"--resource arn:PARTITION:SERVICE:REGION:ACCOUNT:RESOURCE, or leave it out")
+		case parts[2] != service: // some actions have such resources: a right of ssm is for instances of ec2
 			notes += view.Line("note: %s is of %s, and %s a right of %s: does the action have such resources?", resource, parts[2], action, service)
 		}
 	}
-	return notes, nil
+	if len(resources) == 0 {
+		resources = []string{"*"}
+	}
+	report := policyReport{Kind: operation, Start: policyOf([]jobs.Statement{{Effect: "Allow", Action: []string{action}, Resource: resources}})}
+	return view.Result{Form: "policy", JSON: report, Text: "call (ActionPolicies):\n" + report.Start.text() + notes}, nil
 }
 
 // policyOf returns nil for no statement.

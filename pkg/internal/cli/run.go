@@ -124,7 +124,17 @@ func (c Command) run(ctx context.Context, o runOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if e.api, err = e.elsewhere(ctx); err != nil {
+	switch {
+	case where.OnStack():
+		e.api, err = c.opener().Open(ctx, where)
+	case !o.skipTime:
+		e.api, err = c.opener().Dev(ctx, where.Store)
+		if e.api != nil && len(o.tasks) > 0 {
+			return view.Usage("`waitless dev` holds the store "+where.Store+" and runs the tasks, so --task has no effect here",
+				"give --task to waitless dev, or --store ANOTHER-DIR")
+		}
+	}
+	if err != nil {
 		return err
 	}
 	if e.api == nil {
@@ -160,23 +170,17 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 	if err := engine.CheckName(e.name); err != nil {
 		return nil, view.Usage(err.Error(), "--name my-run")
 	}
-	e.clock, err = c.clock(o.skipTime)
-	return e, err
-}
-
-func (c Command) clock(skipTime bool) (*local.Clock, error) {
-	text := c.Getenv("WAITLESS_NOW")
-	switch {
-	case !skipTime:
-		return local.NewClock(c.Now), nil
-	case text == "":
-		return local.NewVirtualClock(time.Now()), nil
+	if e.clock = local.NewClock(c.Now); !o.skipTime {
+		return e, nil
 	}
-	start, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return nil, view.Usage(fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
+	now := time.Now()
+	if text := c.Getenv("WAITLESS_NOW"); text != "" {
+		if now, err = time.Parse(time.RFC3339Nano, text); err != nil {
+			return nil, view.Usage(fmt.Sprintf("WAITLESS_NOW is %q; allowed: an instant like 2026-01-31T10:00:00Z (RFC 3339)", text), "unset WAITLESS_NOW")
+		}
 	}
-	return local.NewVirtualClock(start), nil
+	e.clock = local.NewVirtualClock(now)
+	return e, nil
 }
 
 // readObject reads a flag with a JSON object as its value, @FILE, or - for standard input.

@@ -43,7 +43,15 @@ func schedulesPutCommand(c Command) *cobra.Command {
 			before, _ := a.Schedule(ctx, flow, name) // there may be none
 			s, err := a.PutSchedule(ctx, flow, name, form)
 			if err == nil {
-				c.noteOfRemoved(before, s)
+				if !before.Payload.IsMissing() && s.Payload.IsMissing() {
+					c.out().Note("put replaced the whole schedule and removed its payload %s; put it with --payload to keep it", before.Payload.JSON())
+				}
+				if before.Description != "" && s.Description == "" {
+					c.out().Note("put replaced the whole schedule and removed its description %q; put it with --description to keep it", before.Description)
+				}
+				if before.Enabled != nil && !*before.Enabled && enabled {
+					c.out().Note("put replaced the whole schedule and enabled it; put it with --disabled to keep it disabled")
+				}
 				err = c.out().Result(scheduleResult(s, ""), o.json)
 			}
 			if err != nil {
@@ -79,22 +87,6 @@ func schedulesListCommand(c Command) *cobra.Command {
 		return view.Result{Form: "schedules", JSON: map[string]any{"schedules": append([]rest.Schedule{}, schedules...)}, Rows: rows}, err
 	})
 }
-
-// noteOfRemoved notes the properties that a put removed from a schedule, and that it enabled a
-// disabled schedule.
-func (c Command) noteOfRemoved(before, after rest.Schedule) {
-	if !before.Payload.IsMissing() && after.Payload.IsMissing() {
-		c.out().Note("put replaced the whole schedule and removed its payload %s; put it with --payload to keep it", before.Payload.JSON())
-	}
-	if before.Description != "" && after.Description == "" {
-		c.out().Note("put replaced the whole schedule and removed its description %q; put it with --description to keep it", before.Description)
-	}
-	if isFalse(before.Enabled) && !isFalse(after.Enabled) {
-		c.out().Note("put replaced the whole schedule and enabled it; put it with --disabled to keep it disabled")
-	}
-}
-
-func isFalse(b *bool) bool { return b != nil && !*b }
 
 // onSchedule makes a command on one schedule. After is the text of its result behind the name.
 func (c Command) onSchedule(

@@ -35,7 +35,18 @@ func validateCommand(c Command) *cobra.Command {
 		if asJSON {
 			format = formatJSON
 		}
-		return c.validate(cmd.Context(), args, flags, format, strict)
+		if !slices.Contains(validateFormats, format) {
+			return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", format,
+				similar.DidYouMean(format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
+		}
+		files, err := c.readFlows(cmd.Context(), args, flags, strict)
+		if err != nil {
+			return err
+		}
+		if err := c.printProblems(files, format); err != nil {
+			return err
+		}
+		return notValid(files, format)
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
 	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json, github or sarif")
@@ -43,21 +54,6 @@ func validateCommand(c Command) *cobra.Command {
 	registerConfig(cmd.Flags(), &config)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output, as --format json (see: waitless help json)")
 	return cmd
-}
-
-func (c Command) validate(ctx context.Context, paths []string, flags templateFlags, format string, strict bool) error {
-	if !slices.Contains(validateFormats, format) {
-		return view.Usage(fmt.Sprintf("--format is %q%s (allowed: %s)", format,
-			similar.DidYouMean(format, validateFormats), strings.Join(validateFormats, ", ")), "waitless validate --format github FLOW")
-	}
-	files, err := c.readFlows(ctx, paths, flags, strict)
-	if err != nil {
-		return err
-	}
-	if err := c.printProblems(files, format); err != nil {
-		return err
-	}
-	return notValid(files, format)
 }
 
 func (c Command) readFlows(ctx context.Context, paths []string, flags templateFlags, strict bool) ([]flowFile, error) {

@@ -100,9 +100,19 @@ func (a account) Outputs(ctx context.Context, stack string) (map[string]string, 
 	return found.Outputs, nil
 }
 
-// Lambdas implements [target.AWS].
+// Lambdas implements [target.AWS]. Endpoints of another service may need no credentials; for those,
+// placeholders replace missing credentials and a missing region.
 func (a account) Lambdas(ctx context.Context, onAWS bool, now func() time.Time) local.Lambdas {
-	return newLambdas(ctx, a, onAWS, now)
+	configuration := a.Copy()
+	if !onAWS {
+		configuration.Region = cmp.Or(configuration.Region, "us-east-1")
+	}
+	if !onAWS && a.Credentials(ctx) != nil {
+		configuration.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return aws.Credentials{AccessKeyID: "waitless", SecretAccessKey: "waitless"}, nil
+		})
+	}
+	return lambdas{configuration, now}
 }
 
 // Jobs implements [target.AWS].
@@ -152,24 +162,6 @@ func (s signed) RoundTrip(r *http.Request) (*http.Response, error) {
 type lambdas struct {
 	configuration aws.Config
 	now           func() time.Time
-}
-
-// newLambdas uses the user's credentials. Endpoints of another service may need none; for those,
-// placeholders replace missing credentials and a missing region.
-func newLambdas(ctx context.Context, a account, onAWS bool, now func() time.Time) lambdas {
-	if onAWS {
-		return lambdas{a.Config, now}
-	}
-	configuration := a.Copy()
-	if configuration.Region == "" {
-		configuration.Region = "us-east-1"
-	}
-	if a.Credentials(ctx) != nil {
-		configuration.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return aws.Credentials{AccessKeyID: "waitless", SecretAccessKey: "waitless"}, nil
-		})
-	}
-	return lambdas{configuration, now}
 }
 
 // theFunction stands for a Lambda function, whatever its name in the flow is.

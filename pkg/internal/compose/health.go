@@ -116,16 +116,28 @@ func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) 
 
 // State implements [target.Health].
 func (h *health) State(ctx context.Context, r target.Resource) (state target.State, err error) {
-	read := map[string]func(context.Context, string) (target.State, error){
-		target.TypeQueue: h.queue, target.TypeFunction: h.function, target.TypeSource: h.source, target.TypeTimers: h.timers, target.TypeTable: h.table,
-	}[r.Type]
-	if read == nil {
-		return state, nil
+	switch r.Type {
+	case target.TypeQueue:
+		state, err = h.queue(ctx, r.ID)
+	case target.TypeFunction:
+		state, err = h.function(ctx, r.ID)
+	case target.TypeSource:
+		found, failed := awslambda.NewFromConfig(h.Config).GetEventSourceMapping(ctx, &awslambda.GetEventSourceMappingInput{UUID: &r.ID})
+		if err = failed; err == nil {
+			state = target.State{Name: aws.ToString(found.State), Reason: aws.ToString(found.StateTransitionReason)}
+		}
+	case target.TypeTimers:
+		found, failed := scheduler.NewFromConfig(h.Config).GetScheduleGroup(ctx, &scheduler.GetScheduleGroupInput{Name: &r.ID})
+		if err = failed; err == nil {
+			state.Name = string(found.State)
+		}
+	case target.TypeTable:
+		found, failed := dynamodb.NewFromConfig(h.Config).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &r.ID})
+		if err = failed; err == nil {
+			state.Name = string(found.Table.TableStatus)
+		}
 	}
-	if state, err = read(ctx, r.ID); err != nil {
-		return state, brief(err)
-	}
-	return state, nil
+	return state, brief(err)
 }
 
 func (h *health) queue(ctx context.Context, queueURL string) (state target.State, err error) {
@@ -195,30 +207,6 @@ func (h *health) function(ctx context.Context, name string) (state target.State,
 		state.Throttled = reserved.ReservedConcurrentExecutions != nil && *reserved.ReservedConcurrentExecutions == 0
 	}
 	return state, err
-}
-
-func (h *health) source(ctx context.Context, id string) (state target.State, err error) {
-	found, err := awslambda.NewFromConfig(h.Config).GetEventSourceMapping(ctx, &awslambda.GetEventSourceMappingInput{UUID: &id})
-	if err != nil {
-		return state, err
-	}
-	return target.State{Name: aws.ToString(found.State), Reason: aws.ToString(found.StateTransitionReason)}, nil
-}
-
-func (h *health) timers(ctx context.Context, group string) (state target.State, err error) {
-	found, err := scheduler.NewFromConfig(h.Config).GetScheduleGroup(ctx, &scheduler.GetScheduleGroupInput{Name: &group})
-	if err != nil {
-		return state, err
-	}
-	return target.State{Name: string(found.State)}, nil
-}
-
-func (h *health) table(ctx context.Context, name string) (state target.State, err error) {
-	found, err := dynamodb.NewFromConfig(h.Config).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
-	if err != nil {
-		return state, err
-	}
-	return target.State{Name: string(found.Table.TableStatus)}, nil
 }
 
 // isAlarmOf reports whether CloudFormation gave an alarm of the stack that name:

@@ -14,6 +14,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
@@ -186,8 +188,17 @@ func (c *console) handler(show func(*http.Request) (page, error)) http.Handler {
 			print.of(p)
 			return
 		}
+		if p.Live == "" && !p.Static && p.Status < http.StatusBadRequest && r.Method == http.MethodGet {
+			var shown fingerprint
+			shown.of(p)
+			p.Live = "/live?" + url.Values{"of": {r.URL.RequestURI()}, "is": {shown.text}}.Encode()
+		}
+		section := "/" + strings.SplitN(r.URL.Path, "/", 3)[1] //nolint:mnd // the first element of the path
+		if section == "/new-flow" {
+			section = "/flows"
+		}
 		var out bytes.Buffer
-		if err := c.render(&out, r, p); err != nil {
+		if err := templates()[p.Template].Execute(&out, shown{p, c.Place, section, sections, c.Now()}); err != nil {
 			c.Log.ErrorContext(r.Context(), "page failed", "path", r.URL.Path, "error", token.MaskAll(err.Error()))
 			http.Error(w, "the page cannot be shown; see the log", http.StatusInternalServerError)
 			return

@@ -176,14 +176,11 @@ func indented(text string, most int) string {
 	return out.String()
 }
 
-// stopData is the data of the form of a stop.
-type stopData struct{ Flow, Name, Path string }
-
 // stopForm asks before an execution is stopped.
 func (c *console) stopForm(r *http.Request) (page, error) {
-	d := stopData{Flow: r.PathValue("flow"), Name: r.PathValue("name")}
-	d.Path = executionPath(d.Flow, d.Name)
-	return page{Title: "Stop " + d.Flow + "/" + d.Name + "?", Template: "stop", Data: d, Static: true}, nil
+	flow, name := r.PathValue("flow"), r.PathValue("name")
+	d := map[string]string{"Flow": flow, "Name": name, "Path": executionPath(flow, name)}
+	return page{Title: "Stop " + flow + "/" + name + "?", Template: "stop", Data: d, Static: true}, nil
 }
 
 // stop stops an execution, and shows it.

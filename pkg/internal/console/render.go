@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -62,20 +61,6 @@ type shown struct {
 	Section  string // the path of the section in the navigation
 	Sections any
 	Now      time.Time
-}
-
-// render writes a page.
-func (c *console) render(w io.Writer, r *http.Request, p page) error {
-	if p.Live == "" && !p.Static && p.Status < http.StatusBadRequest && r.Method == http.MethodGet {
-		var shown fingerprint
-		shown.of(p)
-		p.Live = "/live?" + url.Values{"of": {r.URL.RequestURI()}, "is": {shown.text}}.Encode()
-	}
-	section := "/" + strings.SplitN(r.URL.Path, "/", 3)[1] //nolint:mnd // the first element of the path
-	if section == "/new-flow" {
-		section = "/flows"
-	}
-	return templates()[p.Template].Execute(w, shown{p, c.Place, section, sections, c.Now()})
 }
 
 // graphStyle serves the style of the drawings, which a page may not have in itself.

@@ -13,21 +13,6 @@ type route struct {
 	row int
 }
 
-// rows gives each target a row of its own below a step, and returns the row behind them.
-func rows(routes []route, from int) (behind int) {
-	at := map[*flow.Step]int{}
-	for i := range routes {
-		row, ok := at[routes[i].target]
-		if !ok {
-			row = from
-			at[routes[i].target] = row
-			from++
-		}
-		routes[i].row = row
-	}
-	return from
-}
-
 // span is how far a step of a series reaches on each side, in its rows.
 type span struct{ from, to, left, right int }
 

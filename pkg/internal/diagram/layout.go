@@ -329,7 +329,16 @@ func (l layout) series(steps []*flow.Step) block {
 		b.height += gap + part.height
 		var out []route
 		open, out = leave(part, step, i == len(steps)-1)
-		b.height = rows(out, b.height)
+		at := map[*flow.Step]int{} // each target has a row of its own below the step
+		for j := range out {
+			row, ok := at[out[j].target]
+			if !ok {
+				row = b.height
+				at[out[j].target] = row
+				b.height++
+			}
+			out[j].row = row
+		}
 		routes = append(routes, out...)
 	}
 	if len(steps) > 0 {

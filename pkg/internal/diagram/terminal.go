@@ -156,7 +156,16 @@ func (c canvas) String(paint func(Status, string) string) string {
 			for n < len(row) && row[n].status == row[0].status {
 				n++
 			}
-			part := chars(row[:n])
+			part := ""
+			for _, c := range row[:n] {
+				switch {
+				case c.behind:
+				case c.char != 0:
+					part += string(c.char)
+				default:
+					part += string(lines[c.lines])
+				}
+			}
 			if paint != nil && row[0].status != "" {
 				part = paint(row[0].status, part)
 			}
@@ -164,20 +173,6 @@ func (c canvas) String(paint func(Status, string) string) string {
 			row = row[n:]
 		}
 		text.WriteByte('\n')
-	}
-	return text.String()
-}
-
-func chars(row []cell) string {
-	var text strings.Builder
-	for _, c := range row {
-		switch {
-		case c.behind:
-		case c.char != 0:
-			text.WriteRune(c.char)
-		default:
-			text.WriteRune(lines[c.lines])
-		}
 	}
 	return text.String()
 }

@@ -58,8 +58,20 @@ func (o Opener) openStack(ctx context.Context, p Place) (*Client, error) {
 	return o.clientAt(endpoint, transport, stackInterval), nil
 }
 
+// clientAt returns a client that retries failed requests for a while.
 func (o Opener) clientAt(endpoint string, transport http.RoundTripper, interval time.Duration) *Client {
-	return &Client{Client: &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: o.patient(transport)}, Interval: interval}
+	client := retryablehttp.NewClient()
+	client.HTTPClient = clientWith(transport)
+	client.HTTPClient.Timeout = requestLimit
+	client.Logger = nil
+	client.RetryMax, client.RetryWaitMin, client.RetryWaitMax = stackTries, stackPause, stackLongPause
+	if o.Pause != nil {
+		client.Backoff = func(_, _ time.Duration, try int, _ *http.Response) time.Duration { return o.Pause(try) }
+	}
+	client.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last response is shown
+	client.CheckRetry = mayRetry
+	patient := clientWith(&retryablehttp.RoundTripper{Client: client})
+	return &Client{Client: &rest.Client{Base: strings.TrimSuffix(endpoint, "/"), HTTP: patient}, Interval: interval}
 }
 
 // openWithKey returns the management API of a `waitless dev --api`, or nil if the user has no key
@@ -223,21 +235,6 @@ const (
 	stackPause     = 500 * time.Millisecond
 	stackLongPause = 8 * time.Second
 )
-
-// patient returns a client that retries failed requests for a while.
-func (o Opener) patient(transport http.RoundTripper) *http.Client {
-	client := retryablehttp.NewClient()
-	client.HTTPClient = clientWith(transport)
-	client.HTTPClient.Timeout = requestLimit
-	client.Logger = nil
-	client.RetryMax, client.RetryWaitMin, client.RetryWaitMax = stackTries, stackPause, stackLongPause
-	if o.Pause != nil {
-		client.Backoff = func(_, _ time.Duration, try int, _ *http.Response) time.Duration { return o.Pause(try) }
-	}
-	client.ErrorHandler = retryablehttp.PassthroughErrorHandler // the last response is shown
-	client.CheckRetry = mayRetry
-	return clientWith(&retryablehttp.RoundTripper{Client: client})
-}
 
 // mayRetry implements [retryablehttp.CheckRetry]. Only reading is repeated. A refused connection
 // rarely recovers soon.

@@ -37,22 +37,6 @@ const (
 
 func isNotFound(err error) bool { return err != nil && engine.CodeOf(err) == engine.CodeNotFound }
 
-func (o Opener) openStore(ctx context.Context, dir string) (*Client, error) {
-	store, client, err := o.reach(ctx, dir)
-	switch {
-	case err != nil:
-		return nil, err
-	case client != nil:
-		return &Client{Client: client, Interval: storeInterval, News: storeWait}, nil
-	}
-	config, err := o.Local()
-	if err != nil {
-		return nil, errors.Join(err, store.Shut())
-	}
-	config.Store = store
-	return &Client{Client: InProcess(local.New(config), store), Interval: storeInterval, close: store.Shut, Idle: true}, nil
-}
-
 // holderPatience is the time limit of a request to the process that holds a store.
 const holderPatience = 10 * time.Second
 

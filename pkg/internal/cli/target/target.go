@@ -5,6 +5,7 @@ package target
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -191,5 +192,17 @@ func (o Opener) OpenOrCreate(ctx context.Context, p Place) (*Client, error) {
 	if p.OnStack() {
 		return o.openStack(ctx, p)
 	}
-	return o.openStore(ctx, p.Store)
+	store, client, err := o.reach(ctx, p.Store)
+	switch {
+	case err != nil:
+		return nil, err
+	case client != nil:
+		return &Client{Client: client, Interval: storeInterval, News: storeWait}, nil
+	}
+	config, err := o.Local()
+	if err != nil {
+		return nil, errors.Join(err, store.Shut())
+	}
+	config.Store = store
+	return &Client{Client: InProcess(local.New(config), store), Interval: storeInterval, close: store.Shut, Idle: true}, nil
 }

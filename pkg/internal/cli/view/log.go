@@ -92,11 +92,14 @@ func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []mach
 	}
 	for _, e := range events {
 		message, ok := messages[e.Type]
-		if !ok || isSaid(flow, e) {
-			continue
-		}
 		switch {
+		case !ok:
+			continue
 		case e.Step == machine.NoStep:
+		case e.Type == machine.StepFailed && isTask(flow, e.Step): // the attempt reports it
+			continue
+		case e.Type == machine.TaskSucceeded && !endsLater(flow, e): // the end of the step reports it
+			continue
 		case WaitsForJob(flow, e.Step):
 			message.text = strings.Replace(message.text, "callback", "job", 1)
 		case waitsForChild(flow, e.Step):
@@ -115,17 +118,10 @@ func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []mach
 	}
 }
 
-// isSaid reports whether another event says the same. The attempt reports the failure of a task,
-// and the end reports the success of a task without a wait.
-func isSaid(def *flow.Flow, e machine.Event) bool {
-	switch e.Type { //nolint:exhaustive // the others stand for themselves
-	case machine.StepFailed:
-		return isTask(def, e.Step)
-	case machine.TaskSucceeded:
-		task, ok := def.All[e.Step].Kind.(*flow.Task)
-		return !ok || e.ClosedBy == "" || task.Pattern != flow.PatternWaitForCallback && task.Pattern != flow.PatternSync
-	}
-	return false
+// endsLater reports whether the event closed a task that waited for its outcome.
+func endsLater(def *flow.Flow, e machine.Event) bool {
+	task, ok := def.All[e.Step].Kind.(*flow.Task)
+	return ok && e.ClosedBy != "" && (task.Pattern == flow.PatternWaitForCallback || task.Pattern == flow.PatternSync)
 }
 
 // attrsOf returns the attributes of an event, empty where it has none.

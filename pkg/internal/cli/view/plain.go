@@ -284,33 +284,25 @@ func EndText(flow *flow.Flow, state machine.State, events []machine.Event, told 
 		why = "timed out with "
 	}
 	why += state.Error
-	step, cause := failedStep(flow, state.Cause, events)
-	if step != "" {
+	// The step in which the final failure began; earlier failures were caught. Of a failure in a
+	// fork the cause names the step.
+	step, cause := "", state.Cause
+	for _, e := range slices.Backward(events) {
+		isFork := e.Type == machine.StepFailed && flow.All[e.Step].IsFork()
+		if located, ok := strings.CutPrefix(cause, "step "); ok && isFork {
+			step, cause, _ = strings.Cut(located, ": ")
+		} else if e.Type == machine.StepFailed {
+			step = flow.All[e.Step].Name
+		}
+		if isFork || e.Type != machine.StepFailed && (step != "" || e.Type != machine.ExecutionFailed) {
+			break
+		}
+	}
+	if cause = withoutStep(cause, step); step != "" {
 		why += " in step " + step
 	}
 	if told(cause) {
 		return why
 	}
 	return Because(why, cause)
-}
-
-// failedStep returns the step in which the execution's final failure began, "" if there is none,
-// and the cause without it. Earlier failures were caught. Of a failure in a fork the cause names
-// the step.
-func failedStep(flow *flow.Flow, cause string, events []machine.Event) (step, why string) {
-	for _, e := range slices.Backward(events) {
-		switch {
-		case e.Type == machine.StepFailed && flow.All[e.Step].IsFork():
-			if located, ok := strings.CutPrefix(cause, "step "); ok {
-				step, why, _ = strings.Cut(located, ": ")
-				return step, why
-			}
-			return flow.All[e.Step].Name, cause
-		case e.Type == machine.StepFailed:
-			step = flow.All[e.Step].Name
-		case step != "" || e.Type != machine.ExecutionFailed:
-			return step, withoutStep(cause, step)
-		}
-	}
-	return step, withoutStep(cause, step)
 }

@@ -101,11 +101,11 @@ func TestTheStepThatFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := ""
+			want := "failed with Unlucky"
 			if tt.want != machine.NoStep {
-				want = flow.All[tt.want].Name
+				want += " in step " + flow.All[tt.want].Name
 			}
-			if got, _ := failedStep(flow, "", tt.events); got != want {
+			if got := EndText(flow, machine.State{Status: machine.StatusFailed, Error: "Unlucky"}, tt.events, func(string) bool { return false }); got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
 		})
