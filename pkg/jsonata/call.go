@@ -18,7 +18,8 @@ type function struct {
 	env    *frame
 	in     item
 
-	regex *regexp.Regexp
+	regex        *regexp.Regexp
+	instructions int
 }
 
 // A tailCall is a call that the loop in apply makes, after the frame of its caller is left.
@@ -175,6 +176,9 @@ func (r *run) applyTo(n *node, in item, env *frame) item {
 // transform returns the function that updates a copy of its argument.
 func (r *run) transform(n *node, _ item, env *frame) item {
 	return &function{name: "transform", sig: transformSignature, arity: 1, native: func(r *run, args []item) item {
+		if clone, bound := env.lookup("clone"); bound && kindOf(clone) != funcKind {
+			n.fail("T2013", nil)
+		}
 		changed := r.thaw(args[0])
 		matches := rowsOf(r.eval(n.lhs, outer(changed), env))
 		for i := range matches.len() {

@@ -31,7 +31,7 @@ var defaultPresentations = map[byte]string{
 }
 
 func parseDatePicture(r *run, text string) (parts []component) {
-	r.write(len(text) * bytesOfStep)
+	r.spend(pictureSteps + len(text))
 	literal := func(s string) {
 		if s != "" {
 			parts = append(parts, component{literal: s})
@@ -274,7 +274,7 @@ var isoDate = regexp.MustCompile(`^(\d{4})(?:-([01]\d))?(?:-([0-3]\d))?(?:T([0-2
 
 func libToMillis(r *run, args []item) item {
 	text, _ := textOf(args[0])
-	r.write(len(text))
+	r.read(len(text))
 	if args[1] != nil {
 		picture, _ := textOf(args[1])
 		return parseDate(r, text, parseDatePicture(r, picture))
@@ -361,6 +361,7 @@ func (c *component) parse(r *run, text string) (int, bool) {
 
 // parseDate reads a date in the form of a picture. It returns nil if the text has another form.
 func parseDate(r *run, text string, parts []component) item {
+	r.spend(patternSteps)
 	var pattern strings.Builder
 	for i := range parts {
 		pattern.WriteString(parts[i].pattern(r))

@@ -100,6 +100,7 @@ var messages = map[string]string{
 	"T2010": "%v compares numbers or texts only",
 	"T2011": "the update of a transform must be an object",
 	"T2012": "the deletion of a transform must be a text or an array of texts",
+	"T2013": "a transform copies its input by $clone, which is a variable here and not a function",
 	"D1001": "a number is out of range: %v",
 	"D1002": "- needs a number",
 	"D1004": "the regular expression matches an empty text",

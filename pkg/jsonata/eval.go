@@ -130,6 +130,10 @@ func (r *run) parent(n *node, _ item, env *frame) item {
 	return x
 }
 
+// framesOfStep is how many frames a look-up passes in a step. Frames are few, unless $eval nests
+// them.
+const framesOfStep = 16
+
 func (r *run) variable(n *node, in item, env *frame) item {
 	if n.name == "" {
 		if a, ok := in.(*array); ok && a.outer {
@@ -137,7 +141,9 @@ func (r *run) variable(n *node, in item, env *frame) item {
 		}
 		return in
 	}
-	if x, ok := env.lookup(n.name); ok {
+	x, found, passed := env.resolve(n.name)
+	r.spend(passed / framesOfStep)
+	if found {
 		return x
 	}
 	if n.builtin != nil {

@@ -45,7 +45,15 @@ type groupMark struct {
 	mark   rune
 }
 
+// Reading a picture, and compiling the regular expression that reads its texts, take longer than
+// other steps.
+const (
+	pictureSteps = 10
+	patternSteps = 200
+)
+
 func parseIntegerPicture(r *run, text string) *integerFormat {
+	r.spend(pictureSteps + len(text))
 	f := &integerFormat{}
 	if i := strings.LastIndexByte(text, ';'); i >= 0 {
 		f.ordinal = strings.HasPrefix(text[i+1:], "o")
@@ -318,7 +326,8 @@ func numberOfWords(text string) float64 {
 func libParseInteger(r *run, args []item) item {
 	text, _ := textOf(args[0])
 	picture, _ := textOf(args[1])
-	r.write(len(text))
+	r.read(len(text))
+	r.spend(patternSteps)
 	f := parseIntegerPicture(r, picture)
 	whole, err := regexp.Compile("(?i)^(?:" + f.pattern() + ")$")
 	if err != nil || !whole.MatchString(text) && text != "" {

@@ -306,7 +306,7 @@ func (r *run) equal(a, b item) bool {
 	case text:
 		x, _ := textOf(a)
 		y, _ := textOf(b)
-		r.spend(min(len(x), len(y)) / bytesOfStep)
+		r.read(min(len(x), len(y)))
 		return x == y
 	case arrayKind:
 		x, _ := listOf(a)

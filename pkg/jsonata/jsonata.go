@@ -143,6 +143,9 @@ func (r *run) write(bytes int) {
 	r.spend(bytes / bytesOfStep)
 }
 
+// read counts the steps for a text that is about to be read.
+func (r *run) read(bytes int) { r.spend(bytes / bytesOfStep) }
+
 // grow counts bytes of JSON that leave the evaluation.
 func (r *run) grow(bytes int) {
 	if r.sizeLeft -= bytes; r.sizeLeft < 0 {
@@ -169,15 +172,22 @@ type frame struct {
 	owned  bool // the slices belong to this frame
 }
 
-func (f *frame) lookup(name string) (item, bool) {
+func (f *frame) lookup(name string) (x item, found bool) {
+	x, found, _ = f.resolve(name)
+	return x, found
+}
+
+// resolve is lookup with the number of frames that it passes.
+func (f *frame) resolve(name string) (x item, found bool, passed int) {
 	for ; f != nil; f = f.parent {
+		passed++
 		for i := len(f.names) - 1; i >= 0; i-- {
 			if f.names[i] == name {
-				return f.values[i], true
+				return f.values[i], true, passed
 			}
 		}
 	}
-	return nil, false
+	return nil, false, passed
 }
 
 func (f *frame) bind(name string, x item) {

@@ -2,7 +2,6 @@ package jsonata
 
 import (
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -25,8 +24,7 @@ const (
 type token struct {
 	kind  tokenKind
 	text  string // the name, or the operator
-	value item   // of a literal
-	regex *regexp.Regexp
+	value item   // of a literal or a regular expression
 	pos   int
 }
 
@@ -37,8 +35,9 @@ const (
 )
 
 type lexer struct {
-	text string
-	at   int
+	text         string
+	at           int
+	instructions int // of the regular expressions so far
 }
 
 // next reads a token. A slash begins a regular expression unless an operand stands before it.
@@ -249,7 +248,7 @@ func (l *lexer) regex() token {
 			flags := l.at
 			for l.accept("im") {
 			}
-			return token{kind: regexToken, regex: compileRegex(start, pattern, l.text[flags:l.at]), pos: start}
+			return token{kind: regexToken, value: l.compile(start, pattern, l.text[flags:l.at]), pos: start}
 		}
 	}
 	fail(start, "S0302", nil)

@@ -173,6 +173,7 @@ func libAssert(r *run, args []item) item {
 func libEval(r *run, args []item) item {
 	text, _ := textOf(args[0])
 	in, env, pos := r.in, r.env, r.pos
+	r.spend(len(text))
 	compiled, err := Compile(text)
 	if err != nil {
 		r.fail("D3120", err.Error())

@@ -131,8 +131,8 @@ func libSort(r *run, args []item) item {
 	if l.len() < 2 {
 		return args[0]
 	}
+	r.spend(l.len())
 	items := l.appendTo(nil)
-	r.spend(len(items))
 	after := func(a, b item) bool { return r.truth(r.call(args[1], a, b)) }
 	if args[1] == nil {
 		kind := kindOf(items[0])

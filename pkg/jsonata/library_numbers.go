@@ -134,7 +134,7 @@ func libFormatNumber(r *run, args []item) item {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		r.fail("D1001", f)
 	}
-	r.write(len(text) * bytesOfStep)
+	r.spend(pictureSteps + len(text))
 	s := pictureSymbols{".", ",", "e", "-", "%", "‰", "0", "#", ";"}
 	for name, symbol := range map[string]*string{
 		"decimal-separator": &s.point, "grouping-separator": &s.group, "exponent-separator": &s.exponent, "minus-sign": &s.minus,

@@ -135,13 +135,13 @@ func whole(x item) int {
 
 func libLength(r *run, args []item) item {
 	s, _ := textOf(args[0])
-	r.write(len(s))
+	r.read(len(s))
 	return float64(utf8.RuneCountInString(s))
 }
 
 func libSubstring(r *run, args []item) item {
 	s, _ := textOf(args[0])
-	r.write(len(s))
+	r.read(len(s))
 	length := utf8.RuneCountInString(s)
 	start, end := whole(args[1]), length
 	if start < 0 {
@@ -175,7 +175,7 @@ func runes(s string, start, end int) string {
 func libSubstringBefore(r *run, args []item) item {
 	s, _ := textOf(args[0])
 	separator, _ := textOf(args[1])
-	r.write(len(s))
+	r.read(len(s))
 	before, _, _ := strings.Cut(s, separator)
 	return before
 }
@@ -183,7 +183,7 @@ func libSubstringBefore(r *run, args []item) item {
 func libSubstringAfter(r *run, args []item) item {
 	s, _ := textOf(args[0])
 	separator, _ := textOf(args[1])
-	r.write(len(s))
+	r.read(len(s))
 	if _, after, found := strings.Cut(s, separator); found {
 		return after
 	}
@@ -230,7 +230,8 @@ func libMatch(r *run, args []item) item {
 		made := m.object("index", float64(utf16Length(s[:m.start])))
 		made.set("groups", m.groups())
 		found.items = append(found.items, made)
-		r.spend(1 + m.start/bytesOfStep)
+		r.spend(1)
+		r.read(m.start)
 		return len(found.items) < limit
 	})
 	return found
@@ -242,7 +243,7 @@ func libContains(r *run, args []item) item {
 		return nil
 	}
 	if part, ok := textOf(args[1]); ok {
-		r.write(len(s))
+		r.read(len(s))
 		return value.Bool(strings.Contains(s, part))
 	}
 	found := false
@@ -257,7 +258,7 @@ func (r *run) occurrences(pattern item, s string, visit func(match) bool) {
 		r.matches(pattern, s, visit)
 		return
 	}
-	r.write(len(s))
+	r.read(len(s))
 	for at := 0; ; {
 		i := strings.Index(s[at:], part)
 		if i < 0 || !visit(match{text: part, start: at + i, end: at + i + len(part)}) {
@@ -286,11 +287,8 @@ func libReplace(r *run, args []item) item {
 		with := replacement
 		switch {
 		case !fixed:
-			made := m.object("start", float64(utf16Length(s[:m.start])))
-			made.set("end", float64(utf16Length(s[:m.end])))
-			made.set("groups", m.groups())
 			var ok bool
-			if with, ok = textOf(r.call(args[2], made)); !ok {
+			if with, ok = textOf(r.call(args[2], m.item(r, s))); !ok {
 				r.fail("D3012", nil)
 			}
 		case !isText:
@@ -311,7 +309,7 @@ func libSplit(r *run, args []item) item {
 	s, _ := textOf(args[0])
 	limit, made := r.limitOf(args[2], "D3020"), &array{}
 	if part, ok := textOf(args[1]); ok && part == "" {
-		r.write(len(s))
+		r.read(len(s))
 		for _, c := range s {
 			if r.spend(1); len(made.items) < limit {
 				made.items = append(made.items, string(c))

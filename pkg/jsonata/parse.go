@@ -1,9 +1,15 @@
 package jsonata
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // maxNesting bounds the recursion of the parser.
 const maxNesting = 500
+
+// maxParents bounds the search for the steps of parents.
+const maxParents = 1000
 
 // parser is a top-down operator-precedence parser. It builds the nodes that the evaluation walks:
 // paths are flat, and parents are resolved to the steps that bind them.
@@ -83,7 +89,8 @@ func (p *parser) expression(power int) *node {
 		fail(p.token.pos, "U1001", "the expression is nested more than "+strconv.Itoa(maxNesting)+" levels")
 	}
 	t := p.token
-	p.advance("", true)
+	opens := t.kind == operatorToken && strings.Contains("([{-|", t.text) // an operand follows
+	p.advance("", !opens)
 	left := p.operand(t)
 	for p.token.kind == operatorToken && power < powers[p.token.text] {
 		t = p.token
@@ -110,7 +117,7 @@ func (p *parser) operand(t token) *node {
 		}
 		return n
 	case regexToken:
-		return &node{eval: (*run).literal, pos: t.pos, value: regexFunction(t.regex)}
+		return &node{eval: (*run).literal, pos: t.pos, value: t.value}
 	case endToken:
 		fail(t.pos, "S0207", nil)
 	case operatorToken:
@@ -134,7 +141,9 @@ func (p *parser) prefix(t token) *node {
 	case "**":
 		return &node{eval: (*run).descendants, pos: t.pos, name: t.text}
 	case "%":
-		p.labels++
+		if p.labels++; p.labels > maxParents {
+			fail(t.pos, "U1001", "the expression has too many parents")
+		}
 		s := &slot{label: "%" + strconv.Itoa(p.labels), level: 1}
 		return &node{kind: parentNode, eval: (*run).parent, pos: t.pos, ancestor: s}
 	case "-":
@@ -282,8 +291,9 @@ func init() { // the functions lead back to the parser, by $eval
 
 // join makes a path of two.
 func (p *parser) join(t token, left, right *node) *node {
-	path := asPath(left)
+	path, added := asPath(left), []*node{left, right}
 	if right.kind == pathNode {
+		added = append(added[:1], right.list...)
 		path.list = append(path.list, right.list...)
 		path.keep = path.keep || right.keep
 		path.unbroken = path.unbroken && right.unbroken
@@ -299,7 +309,7 @@ func (p *parser) join(t token, left, right *node) *node {
 		path.keep = path.keep || right.keep
 		path.unbroken = false
 	}
-	for _, step := range path.list {
+	for _, step := range added {
 		switch step.kind {
 		case numberNode, valueNode:
 			fail(t.pos, "S0213", nil)

@@ -109,7 +109,7 @@ func (r *run) path(n *node, in item, env *frame) item {
 			break
 		}
 	}
-	x = collected(n, x, bound)
+	x = r.collected(n, x, bound)
 	if n.grouped {
 		return r.groupBy(n.group, x, env)
 	}
@@ -118,7 +118,7 @@ func (r *run) path(n *node, in item, env *frame) item {
 
 // collected returns the result of a path: the tuples for a grouping or for the path around it, else
 // the items.
-func collected(n *node, x item, bound *tuples) item {
+func (r *run) collected(n *node, x item, bound *tuples) item {
 	if bound != nil {
 		if n.tuple || n.grouped {
 			return bound
@@ -130,6 +130,7 @@ func collected(n *node, x item, bound *tuples) item {
 		x = results
 	}
 	if l, ok := listOf(x); ok && n.keep {
+		r.spend(l.len())
 		return &array{items: l.appendTo(nil), sequence: true, keep: true}
 	}
 	return x
@@ -263,6 +264,7 @@ func (r *run) positions(n *node, verdict item) (list, bool) {
 func (r *run) tupleStep(n *node, input list, bound *tuples, env *frame) *tuples {
 	if bound == nil {
 		bound = &tuples{}
+		r.spend(input.len())
 		for i := range input.len() {
 			bound.list = append(bound.list, &tuple{context: input.at(i)})
 		}
@@ -312,46 +314,45 @@ func (r *run) bindResults(n *node, t *tuple, x item, results *tuples) {
 	}
 }
 
+// A sortRow holds the terms of a row that were needed so far.
+type sortRow struct {
+	at    int
+	terms []item
+}
+
 // order sorts rows by the terms of an order-by.
 func (r *run) order(n *node, all rows, env *frame) rows {
+	term := func(x item, i int) item {
+		row, _ := x.(*sortRow)
+		if i == len(row.terms) {
+			in, rowEnv := all.context(row.at, env)
+			row.terms = append(row.terms, r.eval(n.terms[i].by, in, rowEnv))
+		}
+		return row.terms[i]
+	}
 	after := func(a, b item) bool {
-		for _, t := range n.terms {
-			x, y := r.termOf(t, a, env), r.termOf(t, b, env)
-			if order := r.compareTerms(t, x, y); order != 0 {
+		for i, t := range n.terms {
+			if order := compareTerms(t, term(a, i), term(b, i)); order != 0 {
 				return order > 0
 			}
 		}
 		return false
 	}
-	items := make([]item, 0, all.len())
-	for i := range all.len() {
-		if all.tuples != nil {
-			items = append(items, all.tuples[i])
-		} else {
-			items = append(items, all.at(i))
-		}
+	r.spend(all.len())
+	order := make([]item, all.len())
+	for i := range order {
+		order[i] = &sortRow{at: i}
 	}
-	items = r.mergeSort(items, after)
-	if all.tuples == nil {
-		return rows{list: list{items: items}}
-	}
-	sorted := rows{tuples: make([]*tuple, 0, len(items))}
-	for _, x := range items {
-		t, _ := x.(*tuple)
-		sorted.tuples = append(sorted.tuples, t)
+	sorted := all.none()
+	for _, x := range r.mergeSort(order, after) {
+		row, _ := x.(*sortRow)
+		sorted.take(all, row.at)
 	}
 	return sorted
 }
 
-func (r *run) termOf(t term, row item, env *frame) item {
-	if bound, ok := row.(*tuple); ok {
-		return r.eval(t.by, bound.context, bound.frame(env))
-	}
-	return r.eval(t.by, row, env)
-}
-
 // compareTerms orders two results of a term. Nothing is last.
-func (r *run) compareTerms(t term, x, y item) int {
+func compareTerms(t term, x, y item) int {
 	switch {
 	case x == nil && y == nil:
 		return 0

@@ -2,6 +2,7 @@ package jsonata
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -10,39 +11,44 @@ import (
 // unicodeEscape is an escape of JavaScript that Go's syntax writes as \x{...}.
 var unicodeEscape = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
 
-func compileRegex(pos int, pattern, flags string) *regexp.Regexp {
+// maxInstructions bounds the compiled regular expressions of an expression.
+const maxInstructions = 100_000
+
+// compile compiles a regular expression to a function, which returns the first match.
+func (l *lexer) compile(pos int, pattern, flags string) *function {
 	pattern = unicodeEscape.ReplaceAllString(pattern, `\x{$1}`)
 	if flags != "" {
 		pattern = "(?" + flags + ")" + pattern
 	}
-	compiled, err := regexp.Compile(pattern)
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		fail(pos, "S0303", err.Error())
 	}
-	return compiled
-}
-
-// regexFunction is a regular expression as a value: a function that returns its first match.
-func regexFunction(re *regexp.Regexp) *function {
-	return &function{name: "regex", arity: 1, regex: re, native: func(r *run, args []item) item {
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		fail(pos, "S0303", err.Error())
+	}
+	if l.instructions += len(program.Inst); l.instructions > maxInstructions {
+		fail(pos, "U1001", "the regular expressions are too large")
+	}
+	f := &function{name: "regex", arity: 1, regex: regexp.MustCompile(pattern), instructions: len(program.Inst)}
+	f.native = func(r *run, args []item) item {
 		s, ok := textOf(args[0])
 		if !ok {
 			return nil
 		}
-		return matchItem(s, r.findAll(re, s))
-	}}
+		return r.matchItem(s, r.findAll(f, s))
+	}
+	return f
 }
 
-// matchItem returns the first match in the form that matchers have.
-func matchItem(s string, found []match) item {
+// matchItem returns the first match in the form of matchers, from which next leads to the others.
+func (r *run) matchItem(s string, found []match) item {
 	if len(found) == 0 {
 		return nil
 	}
-	m := found[0]
-	made := m.object("start", float64(utf16Length(s[:m.start])))
-	made.set("end", float64(utf16Length(s[:m.end])))
-	made.set("groups", m.groups())
-	made.set("next", &function{name: "next", always: true, native: func(*run, []item) item { return matchItem(s, found[1:]) }})
+	made := found[0].item(r, s)
+	made.set("next", &function{name: "next", always: true, native: func(r *run, _ []item) item { return r.matchItem(s, found[1:]) }})
 	return made
 }
 
@@ -57,6 +63,15 @@ func (m match) object(key string, x item) *object {
 	return &object{keys: []string{"match", key}, values: []item{m.text, x}}
 }
 
+// item returns the match in the form of matchers.
+func (m match) item(r *run, s string) *object {
+	r.read(m.end)
+	made := m.object("start", float64(utf16Length(s[:m.start])))
+	made.set("end", float64(utf16Length(s[:m.end])))
+	made.set("groups", m.groups())
+	return made
+}
+
 func (m match) groups() item { return &array{items: m.inner} }
 
 func utf16Length(s string) (n int) {
@@ -66,10 +81,18 @@ func utf16Length(s string) (n int) {
 	return n
 }
 
+// workOfStep is how many instructions of a regular expression, times characters, count as a step.
+// A search for all matches may pass the rest of the text for each of them, but seldom does.
+const (
+	workOfStep   = 128
+	seldomFactor = 64
+)
+
 // findAll returns the matches of a regular expression, none of them empty.
-func (r *run) findAll(re *regexp.Regexp, s string) []match {
-	r.spend(1 + len(s)/bytesOfStep)
-	steps := 1 + re.NumSubexp()
+func (r *run) findAll(f *function, s string) []match {
+	work := f.instructions * len(s) / workOfStep
+	r.spend(1 + work)
+	re, steps := f.regex, 1+f.regex.NumSubexp()+work/seldomFactor
 	var found []match
 	for _, at := range re.FindAllStringSubmatchIndex(s, r.stepsLeft/steps+1) {
 		r.spend(steps)
@@ -97,7 +120,7 @@ func (r *run) matches(matcher item, s string, visit func(match) bool) {
 		r.fail("T1010", nil)
 	}
 	if f.regex != nil {
-		for _, m := range r.findAll(f.regex, s) {
+		for _, m := range r.findAll(f, s) {
 			if !visit(m) {
 				return
 			}
@@ -119,6 +142,7 @@ func (r *run) matches(matcher item, s string, visit func(match) bool) {
 
 // matchOf reads the result of a function that stands for a regular expression.
 func (r *run) matchOf(found item, s string) (m match, ok bool) {
+	r.read(2 * len(s))
 	start, startOK := numberOf(member(found, "start"))
 	end, endOK := numberOf(member(found, "end"))
 	groups, groupsOK := listOf(member(found, "groups"))
