@@ -157,8 +157,9 @@ func (r *run) call(fn item, args ...item) item {
 // applyTo evaluates ~>.
 func (r *run) applyTo(n *node, in item, env *frame) item {
 	left := r.eval(n.lhs, in, env)
-	if n.rhs.kind == callNode && len(n.rhs.preds) == 0 && !n.rhs.grouped {
-		return r.callWith(n.rhs, append(make([]item, 0, len(n.rhs.list)+1), left), in, env)
+	if n.rhs.kind == callNode {
+		x := r.callWith(n.rhs, append(make([]item, 0, len(n.rhs.list)+1), left), in, env)
+		return r.suffixes(n.rhs, x, env)
 	}
 	right := r.eval(n.rhs, in, env)
 	if kindOf(right) != funcKind {

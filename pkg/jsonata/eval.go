@@ -13,11 +13,8 @@ func (r *run) eval(n *node, in item, env *frame) item {
 	r.spend(1)
 	r.enter()
 	x := n.eval(r, n, in, env)
-	for _, filter := range n.preds {
-		x = r.filter(filter, x, env)
-	}
-	if n.grouped && n.kind != pathNode {
-		x = r.groupBy(n.group, x, env)
+	if len(n.preds) > 0 || n.grouped {
+		x = r.suffixes(n, x, env)
 	}
 	r.leave()
 	a, ok := x.(*array)
@@ -36,6 +33,17 @@ func (r *run) eval(n *node, in item, env *frame) item {
 		return l.at(0)
 	}
 	return a
+}
+
+// suffixes applies the predicates and the grouping behind an operand that is not a path.
+func (r *run) suffixes(n *node, x item, env *frame) item {
+	for _, filter := range n.preds {
+		x = r.filter(filter, x, env)
+	}
+	if n.grouped && n.kind != pathNode {
+		x = r.groupBy(n.group, x, env)
+	}
+	return x
 }
 
 func (r *run) literal(n *node, _ item, _ *frame) item { return n.value }

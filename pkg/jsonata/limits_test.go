@@ -117,6 +117,12 @@ func TestErrorsHavePositions(t *testing.T) {
 	for expr, want := range map[string]string{
 		"1 +\n  'é' 2":           "line 2, column 7: unexpected \"2\" behind the expression (S0201)",
 		"{\n \"a\": 1 + \"x\" }": "line 2, column 9: the right side of + must be a number (T2002)",
+		"1 $x":                   "line 1, column 3: unexpected \"$x\" behind the expression (S0201)",
+		"1 + /":                  "line 1, column 5: the regular expression has no closing / (S0302)",
+		"a b":                    "line 1, column 3: unexpected \"b\" behind the expression (S0201)",
+		"[1, 2":                  "line 1, column 6: want ] before the end of the expression (S0203)",
+		"{1 /a/ 2}":              "line 1, column 9: want :, not } (S0202)",
+		"sum(1)":                 "line 1, column 4: sum is not a function; write $sum (T1005)",
 		"a.b.$sum('x')":          "line 1, column 9: argument 1 must be an array of one type (T0412)",
 		"$sum($map([1], function($x){$uppercase($x)}))": "line 1, column 39: argument 1 does not match the function's signature (T0410)",
 		"(1; $error('no'))":                             "line 1, column 11: no (D3137)",
@@ -202,6 +208,10 @@ func TestValuesPassThrough(t *testing.T) {
 
 func TestExpressionsAreShared(t *testing.T) {
 	t.Parallel()
+	const text = `1 + 1`
+	if sum, err := jsonata.Compile(text); err != nil || sum.String() != text {
+		t.Errorf("got %v, %v; want %s", sum, err, text)
+	}
 	compiled, err := jsonata.Compile(`($f := function($n){$n = 0 ? [] : $append($f($n - 1), $n * factor)}; {"list": $f(5), "text": $replace("a1", /[0-9]/, "b")})`)
 	if err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func (r *run) path(n *node, in item, env *frame) item {
 		default:
 			x = r.step(step, input, env, begin+i == len(n.list)-1)
 		}
-		if input, _ = listOf(x); input.len() == 0 {
+		if input = itemsOf(x); x == nil || input.len() == 0 {
 			break
 		}
 	}
