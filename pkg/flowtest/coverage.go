@@ -32,12 +32,12 @@ func partsOf(def *flow.Flow) (parts []string) {
 		case *flow.Task:
 			for _, policy := range kind.Retry {
 				if policy.MaxAttempts > 0 {
-					parts = append(parts, retryOf(step, policy))
+					parts = append(parts, handlerOf("retry", step, policy.Errors))
 				}
 				parts = append(parts, lastRetryOf(step, policy))
 			}
 			for _, entry := range kind.Catch {
-				parts = append(parts, catchOf(step, entry))
+				parts = append(parts, handlerOf("catch", step, entry.Errors))
 			}
 		case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 		}
@@ -54,17 +54,14 @@ func branchOf(step *flow.Step, choice *flow.Choice, i int) string {
 	return fmt.Sprintf("choice %s: %s", step.Name, choice.Branches[i].Text)
 }
 
-func catchOf(step *flow.Step, entry flow.Catch) string {
-	return fmt.Sprintf("catch %s: %s", step.Name, strings.Join(entry.Errors, ", "))
-}
-
-func retryOf(step *flow.Step, policy flow.Retry) string {
-	return fmt.Sprintf("retry %s: %s", step.Name, strings.Join(policy.Errors, ", "))
+// handlerOf names a policy of retry or an entry of catch.
+func handlerOf(what string, step *flow.Step, errors []string) string {
+	return what + " " + step.Name + ": " + strings.Join(errors, ", ")
 }
 
 // lastRetryOf names the failure of a step after the last retry of a policy.
 func lastRetryOf(step *flow.Step, policy flow.Retry) string {
-	return retryOf(step, policy) + fmt.Sprintf(" (a failure after maxAttempts: %d)", policy.MaxAttempts)
+	return handlerOf("retry", step, policy.Errors) + fmt.Sprintf(" (a failure after maxAttempts: %d)", policy.MaxAttempts)
 }
 
 // tries counts the retries and failures of one step.
@@ -98,7 +95,7 @@ func (r retries) add(e machine.Event, step *flow.Step, task *flow.Task) string {
 		policy := task.Retry[t.failed]
 		t.retried[t.failed]++
 		t.failed = -1
-		return retryOf(step, policy)
+		return handlerOf("retry", step, policy.Errors)
 	case e.Type == machine.StepFailed && t.retried[t.failed] == task.Retry[t.failed].MaxAttempts:
 		return lastRetryOf(step, task.Retry[t.failed])
 	}
@@ -124,7 +121,7 @@ func covered(def *flow.Flow, events []machine.Event) Coverage {
 			c.met[tried.add(e, step, kind)] = true
 			i := slices.IndexFunc(kind.Catch, func(entry flow.Catch) bool { return mayMatch(entry.Errors, e.Error) })
 			if e.Type == machine.StepFailed && i >= 0 {
-				c.met[catchOf(step, kind.Catch[i])] = true
+				c.met[handlerOf("catch", step, kind.Catch[i].Errors)] = true
 			}
 		case *flow.Pass, *flow.Wait, *flow.Parallel, *flow.Foreach, *flow.Succeed, *flow.Fail:
 		}

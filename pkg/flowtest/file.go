@@ -280,7 +280,18 @@ func (c *Case) addFunctions(all map[string]any) error {
 		if err != nil {
 			return fmt.Errorf("functions: %s: %w", name, err)
 		}
-		c.Functions[name] = inTurn(replies)
+		var mu sync.Mutex
+		n := 0
+		c.Functions[name] = func(Call) (any, error) { // the last reply is for all later calls
+			mu.Lock()
+			defer mu.Unlock()
+			r := replies[min(n, len(replies)-1)]
+			n++
+			if r.Error != "" {
+				return nil, &Error{r.Error, r.Cause}
+			}
+			return r.Output, nil
+		}
 	}
 	return nil
 }
@@ -314,22 +325,6 @@ func repliesOf(list []any) (replies []reply, err error) {
 		return nil, errors.New("it has no replies")
 	}
 	return replies, nil
-}
-
-// inTurn replies to each call with the next reply, and with the last one to all later calls.
-func inTurn(replies []reply) Function {
-	var mu sync.Mutex
-	n := 0
-	return func(Call) (any, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		r := replies[min(n, len(replies)-1)]
-		n++
-		if r.Error != "" {
-			return nil, &Error{r.Error, r.Cause}
-		}
-		return r.Output, nil
-	}
 }
 
 // Run runs the case, and returns the differences from the wanted result, a text each.

@@ -204,8 +204,15 @@ func (r *run) prepare() (input value.Value, err error) {
 		}
 		return input, fmt.Errorf("the flow is not valid:\n%s", strings.Join(lines, "\n"))
 	}
-	if err := r.check(); err != nil {
+	if err := engine.CheckFlow(r.name(), r.flow, r.Check); err != nil {
 		return input, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Subflows)) {
+		if flow, _ := language.Parse(r.Subflows[name]); flow != nil { // an invalid one is reported when it is put
+			if err := engine.CheckFlow(name, flow, r.Check); err != nil {
+				return input, err
+			}
+		}
 	}
 	r.all = r.withSubflows()
 	script, err := r.script()
@@ -220,23 +227,6 @@ func (r *run) prepare() (input value.Value, err error) {
 		Store: &store.Memory{}, Clock: r.clock, Tasks: tasks, Kinds: r.Kinds, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
 	})
 	return inputOf(r.Input)
-}
-
-// check checks the flow and its sub-flows. An invalid sub-flow is reported when it is put.
-func (r *run) check() error {
-	if err := engine.CheckFlow(r.name(), r.flow, r.Check); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Subflows)) {
-		flow, _ := language.Parse(r.Subflows[name])
-		if flow == nil {
-			continue
-		}
-		if err := engine.CheckFlow(name, flow, r.Check); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // name returns the name of the flow.

@@ -32,9 +32,22 @@ func jobEventsListCommand(c Command) *cobra.Command {
 		if limit < 0 {
 			return view.Result{}, view.Usage("--limit is "+strconv.Itoa(limit)+"; allowed: 0 or more", "--limit 100")
 		}
-		events, more, err := listEvents(ctx, a, all, limit)
-		if err != nil {
-			return view.Result{}, eventError(err)
+		events, more := []rest.JobEvent{}, false
+		for after, isLast := "", false; !isLast && !more; {
+			page, err := a.JobEvents(ctx, after)
+			if err != nil {
+				return view.Result{}, eventError(err)
+			}
+			for _, e := range page.Events {
+				switch {
+				case !all && !e.IsUnmatched():
+				case limit > 0 && len(events) == limit:
+					more = true
+				default:
+					events = append(events, e)
+				}
+			}
+			after, isLast = page.Next, page.Next == ""
 		}
 		text := ""
 		switch {
@@ -51,32 +64,9 @@ func jobEventsListCommand(c Command) *cobra.Command {
 			}
 			rows = append(rows, append([]string{e.ID, e.Time.UTC().Format(time.RFC3339), e.Result}, about...))
 		}
-		report := map[string]any{"events": append([]rest.JobEvent{}, events...), "more": more}
+		report := map[string]any{"events": events, "more": more}
 		return view.Result{Form: "job-events", JSON: report, Rows: rows, Text: text}, nil
 	})
-}
-
-// listEvents reads pages until there are limit events, or all for 0. More reports whether there are
-// further ones.
-func listEvents(ctx context.Context, a *target.Client, all bool, limit int) (events []rest.JobEvent, more bool, err error) {
-	for after := ""; ; {
-		page, err := a.JobEvents(ctx, after)
-		if err != nil {
-			return nil, false, err
-		}
-		for _, e := range page.Events {
-			switch {
-			case !all && !e.IsUnmatched():
-			case limit > 0 && len(events) == limit:
-				return events, true, nil
-			default:
-				events = append(events, e)
-			}
-		}
-		if after = page.Next; after == "" {
-			return events, false, nil
-		}
-	}
 }
 
 func jobEventsCommand(c Command) *cobra.Command {

@@ -38,7 +38,7 @@ func rearmCommand(c Command) *cobra.Command {
 		}
 		return view.Result{
 			Form: "rearm", JSON: map[string]any{"dryRun": request.DryRun, "rearmed": append([]rest.Rearmed{}, found...)},
-			Text: view.Columns(rearmRows(found)) + rearmSummary(found, request.DryRun),
+			Text: rearmText(found, request.DryRun),
 		}, nil
 	})
 }
@@ -58,7 +58,10 @@ func rearmAll(ctx context.Context, a *target.Client, request rest.Rearm) (found 
 	}
 }
 
-func rearmRows(found []rest.Rearmed) (rows [][]string) {
+// rearmText returns a row for each execution and wait that was found, and a summary.
+func rearmText(found []rest.Rearmed, dryRun bool) string {
+	var rows [][]string
+	failed, notices := 0, 0
 	for _, f := range found {
 		what := f.Flow + "/" + f.Execution
 		switch {
@@ -71,34 +74,22 @@ func rearmRows(found []rest.Rearmed) (rows [][]string) {
 		switch {
 		case f.Problem != "":
 			note = "nothing sent: " + f.Problem
+			failed++
 		case f.OverdueSeconds > 0:
 			note = "overdue by " + (time.Duration(f.OverdueSeconds) * time.Second).String()
 		}
+		notices += f.Notices
 		rows = append(rows, []string{what, strings.Join(f.Needs, ", "), note})
 	}
-	return rows
-}
-
-func rearmSummary(found []rest.Rearmed, dryRun bool) string {
-	sent, failed, notices := 0, 0, 0
-	for _, f := range found {
-		notices += f.Notices
-		if f.Problem != "" {
-			failed++
-		} else {
-			sent++
-		}
-	}
-	verb := "rearmed"
+	text := fmt.Sprintf("rearmed %d", len(found)-failed)
 	if dryRun {
-		verb = "would rearm"
+		text = fmt.Sprintf("would rearm %d", len(found)-failed)
 	}
-	text := fmt.Sprintf("%s %d", verb, sent)
 	if notices > 0 {
 		text += fmt.Sprintf(", notices of open waits: %d", notices)
 	}
 	if failed > 0 {
 		text += fmt.Sprintf(", and %d cannot be rearmed", failed)
 	}
-	return view.Line("%s", text)
+	return view.Columns(rows) + view.Line("%s", text)
 }

@@ -157,7 +157,7 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 		return nil, err
 	}
 	if o.skipTime {
-		if err := c.readStored(ctx, &e.subflows, where); err != nil {
+		if err := c.addStored(ctx, &e.subflows, where); err != nil {
 			return nil, err
 		}
 	}

@@ -48,8 +48,15 @@ func (c Command) readSubflows(file flowFile, flags []string, t templateFlags) (s
 	if err := c.addSubflows(&found, subflow{file.name(), file}, paths, t); err != nil {
 		return found, err
 	}
-	if err := c.addAnySubflows(&found, paths, t); err != nil {
-		return found, err
+	// A step that takes the name of its sub-flow from a path may start any of the files.
+	isFromPath := func(r flow.Resource) bool { return r.Flow == "" }
+	startsAny := slices.ContainsFunc(found.given, func(s subflow) bool { return startsFlow(s.file.flow, isFromPath) })
+	for _, name := range slices.Sorted(maps.Keys(paths)) {
+		if isGiven := slices.ContainsFunc(found.given, func(s subflow) bool { return s.name == name }); startsAny && !isGiven {
+			if err := c.addFile(&found, name, paths[name], paths, t); err != nil {
+				return found, err
+			}
+		}
 	}
 	found.given = found.given[1:] // without the flow itself
 	var given []string
@@ -103,49 +110,27 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 			found.stored[name] = storedSubflow{flow.file.path, step}
 			continue
 		}
-		file, err := c.readSubflow(name, path, t)
-		if err == nil {
-			err = c.addSubflows(found, subflow{name, file}, paths, t)
-		}
-		if err != nil {
+		if err := c.addFile(found, name, path, paths, t); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addAnySubflows adds every definition that --subflow and the settings name, if a step takes the
-// name of its sub-flow from a path: the step may start any of them.
-func (c Command) addAnySubflows(found *subflows, paths map[string]string, t templateFlags) error {
-	isFromPath := func(r flow.Resource) bool { return r.Flow == "" }
-	if !slices.ContainsFunc(found.given, func(s subflow) bool { return startsFlow(s.file.flow, isFromPath) }) {
-		return nil
-	}
-	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		if slices.ContainsFunc(found.given, func(s subflow) bool { return s.name == name }) {
-			continue
-		}
-		file, err := c.readSubflow(name, paths[name], t)
-		if err == nil {
-			err = c.addSubflows(found, subflow{name, file}, paths, t)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readSubflow reads a definition. The values of --var apply to all flows of the command.
-func (c Command) readSubflow(name, path string, flags templateFlags) (flowFile, error) {
+// addFile adds the definition of a sub-flow and the sub-flows that it starts. The values of --var
+// apply to all flows of the command.
+func (c Command) addFile(found *subflows, name, path string, paths map[string]string, flags templateFlags) error {
 	file, _, err := c.readValid(path, name, flags)
 	if failure, ok := errors.AsType[*view.Failure](err); ok && len(failure.Lines) == 0 { // else its lines name the file
 		failure.Why = fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, failure.Why)
 	}
-	if err != nil {
-		return file, err
+	if err == nil {
+		err = c.warn(file)
 	}
-	return file, c.warn(file)
+	if err != nil {
+		return err
+	}
+	return c.addSubflows(found, subflow{name, file}, paths, flags)
 }
 
 // flow returns the steps of the flow and of the given definitions. The functions of all of them are
@@ -215,9 +200,9 @@ func (e *execution) canStart(ctx context.Context) error {
 	return f
 }
 
-// readStored reads the definitions of sub-flows that only the store has: a run in memory has flows
-// of its own.
-func (c Command) readStored(ctx context.Context, found *subflows, where target.Place) (err error) {
+// addStored adds the definitions of sub-flows that only the store has, and of the flows that they
+// start: a run in memory has flows of its own.
+func (c Command) addStored(ctx context.Context, found *subflows, where target.Place) (err error) {
 	if len(found.stored) == 0 || c.Stores.Check(where.Store) != nil {
 		return nil // without a store, the sub-flows have no definition
 	}
@@ -226,19 +211,20 @@ func (c Command) readStored(ctx context.Context, found *subflows, where target.P
 		return err
 	}
 	defer a.Close(&err)
-	return c.addStored(ctx, a, found)
-}
-
-// addStored adds the stored definitions of sub-flows without another definition, and of the flows
-// that they start.
-func (c Command) addStored(ctx context.Context, a *target.Client, found *subflows) error {
-	for _, name := range slices.Sorted(maps.Keys(found.stored)) {
-		flow, err := a.Flow(ctx, name, "")
-		var refused *rest.Error
-		if errors.As(err, &refused) && refused.Code == engine.CodeNotFound {
+	missing := map[string]bool{}
+	isNext := func(name string) bool { return !missing[name] }
+	for {
+		names := slices.Sorted(maps.Keys(found.stored)) // a definition may add to them
+		i := slices.IndexFunc(names, isNext)
+		if i < 0 {
+			return nil
+		}
+		flow, err := a.Flow(ctx, names[i], "")
+		if refused, ok := errors.AsType[*rest.Error](err); ok && refused.Code == engine.CodeNotFound {
+			missing[names[i]] = true
 			continue
 		}
-		file := flowFile{path: "flow " + name, text: []byte(flow.Definition), stored: flow}
+		file := flowFile{path: "flow " + names[i], text: []byte(flow.Definition), stored: flow}
 		if err == nil {
 			err = (&template{}).parse(&file)
 		}
@@ -248,11 +234,9 @@ func (c Command) addStored(ctx context.Context, a *target.Client, found *subflow
 		if err != nil {
 			return err
 		}
-		delete(found.stored, name)
-		if err := c.addSubflows(found, subflow{name, file}, nil, templateFlags{}); err != nil {
+		delete(found.stored, names[i])
+		if err := c.addSubflows(found, subflow{names[i], file}, nil, templateFlags{}); err != nil {
 			return err
 		}
-		return c.addStored(ctx, a, found) // it may start others
 	}
-	return nil
 }

@@ -125,11 +125,14 @@ func Handler(config Config) http.Handler {
 	c.pages.HandleFunc("GET /assets/graph.css", graphStyle)
 	c.pages.HandleFunc("GET /live", c.follow)
 	c.pages.HandleFunc("GET /executions/{flow}/{name}/live", c.followExecution)
+	repeatForm := func(r *http.Request) (page, error) { return c.repeatPage(r, repeatData{}, http.StatusOK) }
 	for pattern, show := range map[string]func(*http.Request) (page, error){
 		"GET /executions": c.list,
-		"GET /start":      c.startForm,
-		"POST /start":     c.start,
-		"GET /waits":      c.waits,
+		"GET /start": func(r *http.Request) (page, error) {
+			return c.startPage(r, startData{Flow: r.FormValue("flow"), Input: "{}"}, http.StatusOK)
+		},
+		"POST /start": c.start,
+		"GET /waits":  c.waits,
 
 		"GET /waits/{handle}":  c.wait,
 		"POST /waits/{handle}": c.answer,
@@ -142,19 +145,21 @@ func Handler(config Config) http.Handler {
 		"POST /executions/{flow}/{name}/wait":   c.answer,
 		"POST /executions/{flow}/{name}/reveal": c.reveal,
 
-		"GET /executions/{flow}/{name}/redrive":  c.repeatForm,
+		"GET /executions/{flow}/{name}/redrive":  repeatForm,
 		"POST /executions/{flow}/{name}/redrive": c.repeat,
-		"GET /executions/{flow}/{name}/rerun":    c.repeatForm,
+		"GET /executions/{flow}/{name}/rerun":    repeatForm,
 		"POST /executions/{flow}/{name}/rerun":   c.repeat,
 
-		"GET /job-events":  c.jobEvents,
+		"GET /job-events":  func(r *http.Request) (page, error) { return c.jobEventsPage(r, jobEventsData{}, http.StatusOK) },
 		"POST /job-events": c.sendJobEvent,
 
 		"GET /flows":         c.flows,
 		"GET /flows/{flow}":  c.flow,
 		"POST /flows/{flow}": c.editFlow,
-		"GET /new-flow":      c.newFlow,
-		"POST /new-flow":     c.editFlow,
+		"GET /new-flow": func(r *http.Request) (page, error) {
+			return c.editPage(r, editData{IsNew: true, Text: newText}, http.StatusOK)
+		},
+		"POST /new-flow": c.editFlow,
 
 		"/": func(*http.Request) (page, error) { return page{}, errNoPage },
 	} {

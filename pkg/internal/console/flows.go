@@ -113,11 +113,6 @@ func (c *console) flow(r *http.Request) (page, error) {
 	return c.editPage(r, d, http.StatusOK)
 }
 
-// newFlow shows the form for a flow that is not stored yet.
-func (c *console) newFlow(r *http.Request) (page, error) {
-	return c.editPage(r, editData{IsNew: true, Text: newText}, http.StatusOK)
-}
-
 // newText is where a new flow begins.
 const newText = "version: v1\ntype: flow\nsteps:\n  - type: pass\n    name: Hello\n"
 

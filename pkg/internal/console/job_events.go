@@ -52,11 +52,6 @@ type jobEvent struct {
 // link is a link to another page.
 type link struct{ Path, Text string }
 
-// jobEvents shows the latest job events.
-func (c *console) jobEvents(r *http.Request) (page, error) {
-	return c.jobEventsPage(r, jobEventsData{}, http.StatusOK)
-}
-
 func (c *console) jobEventsPage(r *http.Request, d jobEventsData, status int) (page, error) {
 	p := page{Title: "Job events", Template: "job_events", Status: status}
 	if d.Served = c.JobEvents != nil; !d.Served {

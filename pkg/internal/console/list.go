@@ -52,9 +52,23 @@ func (c *console) list(r *http.Request) (page, error) {
 		Flow: query.Get("flow"), Status: query.Get("status"), Since: query.Get("since"), Before: query.Get("before"), Name: strings.TrimSpace(query.Get("name")),
 		Statuses: rest.StatusNames(), Spans: spans,
 	}
-	filter, err := c.filterOf(d)
-	if err != nil {
-		return page{}, err
+	filter, err := rest.Filter{Flow: d.Flow, Prefix: d.Name, Limit: listed}, error(nil)
+	if d.Status != "" {
+		if filter.Statuses, err = rest.ParseStatuses(d.Status); err != nil {
+			return page{}, err
+		}
+	}
+	if d.Since != "" {
+		ago, err := time.ParseDuration(d.Since)
+		if err != nil || ago < 0 {
+			return page{}, &rest.Error{Status: http.StatusBadRequest, Message: "since is not a time like 24h"}
+		}
+		filter.Since = c.Now().Add(-ago)
+	}
+	if d.Before != "" {
+		if filter.Before, err = time.ParseInLocation("2006-01-02T15:04", d.Before, time.Local); err != nil {
+			return page{}, &rest.Error{Status: http.StatusBadRequest, Message: "before is not a time like 2026-01-31T10:00"}
+		}
 	}
 	if d.Flows, err = c.flowNames(r); err != nil {
 		return page{}, err
@@ -68,29 +82,6 @@ func (c *console) list(r *http.Request) (page, error) {
 		d.Newest = "/executions?" + query.Encode()
 	}
 	return page{Title: "Executions", Template: "list", Data: d}, err
-}
-
-// filterOf returns the filter of the API.
-func (c *console) filterOf(d listData) (filter rest.Filter, err error) {
-	filter = rest.Filter{Flow: d.Flow, Prefix: d.Name, Limit: listed}
-	if d.Status != "" {
-		if filter.Statuses, err = rest.ParseStatuses(d.Status); err != nil {
-			return filter, err
-		}
-	}
-	if d.Since != "" {
-		ago, err := time.ParseDuration(d.Since)
-		if err != nil || ago < 0 {
-			return filter, &rest.Error{Status: http.StatusBadRequest, Message: "since is not a time like 24h"}
-		}
-		filter.Since = c.Now().Add(-ago)
-	}
-	if d.Before != "" {
-		if filter.Before, err = time.ParseInLocation("2006-01-02T15:04", d.Before, time.Local); err != nil {
-			return filter, &rest.Error{Status: http.StatusBadRequest, Message: "before is not a time like 2026-01-31T10:00"}
-		}
-	}
-	return filter, nil
 }
 
 // flowNames returns the names of the flows.
@@ -139,14 +130,8 @@ func noteOf(e rest.Execution) string {
 	case w.Subflow != "":
 		return w.Step + " waits for " + w.Subflow
 	case w.Until != "":
-		return w.Step + " waits for " + waitNames[w.For] + " until " + localTime(w.Until)
+		return w.Step + " waits for " + w.What() + " until " + localTime(w.Until)
 	default:
-		return w.Step + " waits for " + waitNames[w.For]
+		return w.Step + " waits for " + w.What()
 	}
-}
-
-// waitNames are the names of the waits of steps.
-var waitNames = map[string]string{
-	"call": "a call", "instant": "an instant", "callback": "a callback", "job": "its job", "retry": "its next attempt", "poll": "its next poll",
-	"lanes": "its branches or iterations", "sub-flow": "a sub-flow",
 }

@@ -31,11 +31,6 @@ func (d executionData) CanRedrive() bool { return d.Ended && d.Status != machine
 // isRedrive reports whether a path leads to a redrive, and not to a rerun.
 func isRedrive(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/redrive") }
 
-// repeatForm asks how to repeat an execution.
-func (c *console) repeatForm(r *http.Request) (page, error) {
-	return c.repeatPage(r, repeatData{}, http.StatusOK)
-}
-
 func (c *console) repeatPage(r *http.Request, d repeatData, status int) (page, error) {
 	d.Flow, d.Name, d.IsRedrive = r.PathValue("flow"), r.PathValue("name"), isRedrive(r)
 	d.Path = executionPath(d.Flow, d.Name)

@@ -17,11 +17,6 @@ type startData struct {
 	FlowError, NameError, InputError, Error string
 }
 
-func (c *console) startForm(r *http.Request) (page, error) {
-	d := startData{Flow: r.FormValue("flow"), Input: "{}"}
-	return c.startPage(r, d, http.StatusOK)
-}
-
 func (c *console) startPage(r *http.Request, d startData, status int) (p page, err error) {
 	d.Flows, err = c.flowNames(r)
 	return page{Title: "Start an execution", Template: "start", Data: d, Status: status, Static: true}, err

@@ -81,8 +81,18 @@ var errNoWait = &rest.Error{Status: http.StatusNotFound, Message: "nothing waits
 
 // findWait returns the wait that a request names. With unmask the wait of a step has its token.
 func (c *console) findWait(r *http.Request, unmask bool) (d waitData, err error) {
-	if handle := r.PathValue("handle"); handle != "" {
-		return c.findExternal(r, handle)
+	if handle := r.PathValue("handle"); handle != "" { // of an external engine
+		t, err := c.Token(r.Context(), handle)
+		if err == nil && (t.Recipient == "" || !t.Open) {
+			err = errNoWait
+		}
+		d = waitData{wait: waitOf(t), Heading: "An external engine waits for a callback", Back: "/waits", Output: "{}"}
+		last := "everybody who has the callback URL"
+		if t.Kind != "" {
+			d.Heading, last = "An external engine waits for a job", "the end of the job"
+		}
+		d.Answers = append(slices.Clone(users), last)
+		return d, err
 	}
 	flow, name := r.PathValue("flow"), r.PathValue("name")
 	tokens, _, err := c.WaitsPage(r.Context(), flow, name, "", unmask)
@@ -100,21 +110,6 @@ func (c *console) findWait(r *http.Request, unmask bool) (d waitData, err error)
 		}
 	}
 	return d, errNoWait
-}
-
-// findExternal returns the wait of an external engine.
-func (c *console) findExternal(r *http.Request, handle string) (d waitData, err error) {
-	t, err := c.Token(r.Context(), handle)
-	if err == nil && (t.Recipient == "" || !t.Open) {
-		err = errNoWait
-	}
-	d = waitData{wait: waitOf(t), Heading: "An external engine waits for a callback", Back: "/waits", Output: "{}"}
-	last := "everybody who has the callback URL"
-	if t.Kind != "" {
-		d.Heading, last = "An external engine waits for a job", "the end of the job"
-	}
-	d.Answers = append(slices.Clone(users), last)
-	return d, err
 }
 
 // users can report the outcome of each wait for a callback.

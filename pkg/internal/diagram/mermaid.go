@@ -30,6 +30,14 @@ func (p Picture) Mermaid() string {
 	return out.String()
 }
 
+// around is the fork next to a step, nil for none.
+func around(step *flow.Step) *flow.Step {
+	if forks := machine.ForksAround(step); len(forks) > 0 {
+		return forks[len(forks)-1]
+	}
+	return nil
+}
+
 type mermaid struct {
 	out     *strings.Builder
 	picture Picture
@@ -57,15 +65,6 @@ func (m mermaid) steps(depth int, fork *flow.Step) {
 			m.line(depth, fmt.Sprintf(`%s%s"%s"%s`, id(b.Step), open, quoted(strings.Join(b.Lines, "\n")), shut))
 		}
 	}
-}
-
-// around is the fork next to a step, nil for none.
-func around(step *flow.Step) *flow.Step {
-	forks := machine.ForksAround(step)
-	if len(forks) == 0 {
-		return nil
-	}
-	return forks[len(forks)-1]
 }
 
 // edge leaves out edges between a frame and its content, which Mermaid cannot draw.
