@@ -110,7 +110,7 @@ func (s *consoleServer) serve(ctx context.Context, a *target.Client, place targe
 		Executions: a, Repeats: a, Waits: a, Flows: a, Place: placeText(place), CallbackBase: callbackBase,
 		Key: s.key, Name: s.name, Resolves: resolvesToLoopback, Command: "waitless console " + flag,
 		News: a.News, Interval: consoleInterval, Now: time.Now, Pause: target.Pause, MayWait: target.MayWait, Ended: ctx.Done(),
-		Log: log, JobEvents: jobEvents{a},
+		Log: log, JobEvents: a,
 	}
 	if a.News == 0 {
 		config.Interval, config.JobEvents = consoleStackInterval, nil
@@ -125,27 +125,6 @@ func (s *consoleServer) serve(ctx context.Context, a *target.Client, place targe
 		endBeside()
 		endFirst()
 	}
-}
-
-// jobEvents are the job events of the process that holds a store.
-type jobEvents struct{ client *target.Client }
-
-// JobEvents implements [console.JobEvents]. The first page has the events that arrived since the
-// process began.
-func (j jobEvents) JobEvents(ctx context.Context) (events []console.JobEvent, err error) {
-	received, err := j.client.JobEvents(ctx, "")
-	for _, e := range received.Events {
-		events = append(events, console.JobEvent{
-			ID: e.ID, Time: e.Time, Result: e.Result, Problem: e.Problem, Kind: e.Kind, Name: e.Name, Executions: e.Executions, Text: e.Text,
-		})
-	}
-	return events, err
-}
-
-// SendJobEvent implements [console.JobEvents].
-func (j jobEvents) SendJobEvent(ctx context.Context, event []byte) error {
-	_, err := j.client.SendEvent(ctx, event)
-	return err
 }
 
 // openConsole opens the listener of dev's console, unless it is off. By default it is the port

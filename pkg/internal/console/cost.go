@@ -12,14 +12,8 @@ import (
 type costData struct {
 	advise.Cost
 
-	Flow, Name, Path string
-	PricesOf         string
-	Least, Most      string // dollars of a million such executions
-	Waited, Interval string
-	Loop             string
-	LoopPolls        int
-	LoopTransitions  int
-	Times            string // how often the loop costs as much
+	Flow, Name, PricesOf string
+	Times                string // how often the loop costs as much
 }
 
 // cost shows the cost of an execution on AWS, measured or estimated, beside a polling loop on Step
@@ -39,11 +33,7 @@ func (c *console) cost(r *http.Request) (page, error) {
 		return page{}, &rest.Error{Status: http.StatusConflict, Message: "the definition of this execution cannot be read"}
 	}
 	cost := advise.CostOf(definition, parsed(definition, history))
-	d := costData{
-		Cost: cost, Flow: flow, Name: name, Path: executionPath(flow, name), PricesOf: advise.PricesOf,
-		Least: dollars(cost.Least), Most: dollars(cost.Most), Waited: coarse(cost.Waited), Interval: coarse(cost.Loop.Interval),
-		Loop: dollars(cost.Loop.Dollars), LoopPolls: cost.Loop.Polls, LoopTransitions: cost.Loop.Transitions,
-	}
+	d := costData{Cost: cost, Flow: flow, Name: name, PricesOf: advise.PricesOf}
 	if cost.Most > 0 {
 		d.Times = fmt.Sprintf("%.1f to %.1f", cost.Loop.Dollars/cost.Most, cost.Loop.Dollars/cost.Least)
 	}

@@ -258,7 +258,7 @@ func TestHostileTextIsEscaped(t *testing.T) {
 func TestPagesAreBounded(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	f := newFixture(t, func(config *Config) { config.JobEvents = &eventList{kept: []JobEvent{{ID: "1", Text: deep}}} })
+	f := newFixture(t, func(config *Config) { config.JobEvents = &eventList{kept: []rest.JobEvent{{ID: "1", Text: deep}}} })
 	f.put("ask", "version: v1\ntype: flow\nsteps:\n"+passes(20))
 	list := strings.Repeat("[", 98) + strings.Repeat("1,", 12_000) + "1" + strings.Repeat("]", 98)
 	input, err := value.ParseJSON([]byte(`{"list":` + list + `,"other":{"a":1}}`))

@@ -21,8 +21,7 @@ func flowPath(name string) string { return "/flows/" + url.PathEscape(name) }
 type listedFlow struct {
 	rest.Flow
 
-	Path, Short string
-	Older       int // definitions
+	Older int // definitions
 }
 
 // flows shows the flows, each with its latest definition, which is listed first.
@@ -34,7 +33,7 @@ func (c *console) flows(r *http.Request) (page, error) {
 			list[last].Older++
 			continue
 		}
-		list = append(list, listedFlow{Flow: f, Path: flowPath(f.Name), Short: shortHash(f.Hash)})
+		list = append(list, listedFlow{Flow: f})
 	}
 	return page{Title: "Flows", Template: "flows", Data: list}, err
 }
@@ -46,46 +45,28 @@ type editData struct {
 	Name, Path, Hash, Text string
 	IsNew, IsChecked       bool
 	Rows                   int // of the text
-	Versions               []listedFlow
+	Versions               []rest.Flow
 	Error, NameError       string
 	Checked                checked
 }
 
 // checked are the findings about a text.
 type checked struct {
-	Problems []problem
-	Advice   []advice
+	Lines    []string // of the text
+	Problems flow.Problems
+	Advice   []advise.Finding
 	Invalid  bool          // it has errors
 	Graph    template.HTML // of a valid one
 }
 
-// problem is a problem with its place.
-type problem struct {
-	flow.Problem
-
-	Excerpt string
-}
-
-// advice is a finding with its place.
-type advice struct {
-	advise.Finding
-
-	Excerpt string
-}
-
 // check reads a definition.
 func (c *console) check(name, text string) (found checked) {
-	lines := strings.Split(text, "\n")
 	flow, problems := language.Parse([]byte(text))
-	for _, p := range problems {
-		found.Problems = append(found.Problems, problem{p, excerpt(lines, p.Position)})
-	}
-	if found.Invalid = flow == nil; found.Invalid {
+	found = checked{Lines: strings.Split(text, "\n"), Problems: problems, Invalid: flow == nil}
+	if found.Invalid {
 		return found
 	}
-	for _, f := range advise.Flow(flow) {
-		found.Advice = append(found.Advice, advice{f, excerpt(lines, f.Position)})
-	}
+	found.Advice = advise.Flow(flow)
 	found.Graph = template.HTML(diagram.Of(flow, cmp.Or(name, "new flow"), nil).SVG()) //nolint:gosec // it escapes its texts
 	return found
 }
@@ -146,16 +127,10 @@ func (c *console) editPage(r *http.Request, d editData, status int) (page, error
 	const least, most = 12, 40
 	d.Rows = min(max(strings.Count(d.Text, "\n")+2, least), most)
 	d.Checked = c.check(d.Name, d.Text)
-	title := "Flow " + d.Name
-	if d.IsNew {
-		title = "New flow"
-		return page{Title: title, Template: "flow", Data: d, Status: status, Static: true}, nil
+	title, err := "New flow", error(nil)
+	if !d.IsNew {
+		title, d.Path = "Flow "+d.Name, flowPath(d.Name)
+		d.Versions, err = c.Flows.Flows(r.Context(), d.Name)
 	}
-	versions, err := c.Flows.Flows(r.Context(), d.Name)
-	for _, v := range versions {
-		path := flowPath(v.Name) + "?" + url.Values{"hash": {v.Hash}}.Encode()
-		d.Versions = append(d.Versions, listedFlow{Flow: v, Path: path, Short: shortHash(v.Hash)})
-	}
-	d.Path = flowPath(d.Name)
 	return page{Title: title, Template: "flow", Data: d, Status: status, Static: true}, err
 }

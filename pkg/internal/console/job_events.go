@@ -15,20 +15,10 @@ import (
 // JobEvents keeps the latest job events that a process got, and accepts more. A stack has none: its
 // services send them to the event bus of the account.
 type JobEvents interface {
-	// JobEvents returns the events, the latest first.
-	JobEvents(ctx context.Context) ([]JobEvent, error)
-	SendJobEvent(ctx context.Context, event []byte) error
-}
-
-// JobEvent is a job event that arrived.
-type JobEvent struct {
-	ID         string
-	Time       time.Time
-	Result     string // matched, parked, ignored or failed
-	Problem    string // why it failed
-	Kind, Name string // of the job
-	Executions []string
-	Text       string // "" if it is too large to be kept
+	// JobEvents returns a page of the events, the latest first. The first page has the events that
+	// arrived since the process began.
+	JobEvents(ctx context.Context, after string) (rest.JobEventPage, error)
+	SendEvent(ctx context.Context, event []byte) (rest.JobEventResult, error)
 }
 
 // jobEventsData is the data of the page of the job events.
@@ -41,7 +31,7 @@ type jobEventsData struct {
 
 // jobEvent is an event in the list.
 type jobEvent struct {
-	JobEvent
+	rest.JobEvent
 
 	At        string // its instant
 	Indented  string // its text, with tokens masked
@@ -58,9 +48,9 @@ func (c *console) jobEventsPage(r *http.Request, d jobEventsData, status int) (p
 		p.Data, p.Static = d, true
 		return p, nil
 	}
-	events, err := c.JobEvents.JobEvents(r.Context())
-	for _, e := range events {
-		text := token.MaskAll(indented(e.Text, mostDetails/len(events)))
+	received, err := c.JobEvents.JobEvents(r.Context(), "")
+	for _, e := range received.Events {
+		text := token.MaskAll(indented(e.Text, mostDetails/len(received.Events)))
 		shown := jobEvent{JobEvent: e, At: e.Time.UTC().Format(time.RFC3339), Indented: text, CanReplay: e.Text != ""}
 		for _, name := range e.Executions {
 			flow, execution, _ := strings.Cut(name, "/")
@@ -81,11 +71,11 @@ func (c *console) sendJobEvent(r *http.Request) (page, error) {
 	d := jobEventsData{Text: r.PostFormValue("event")}
 	text := []byte(strings.ReplaceAll(d.Text, "{time}", c.Now().UTC().Format(time.RFC3339)))
 	if id := r.PostFormValue("replay"); id != "" {
-		events, err := c.JobEvents.JobEvents(r.Context())
-		i := slices.IndexFunc(events, func(e JobEvent) bool { return e.ID == id && e.Text != "" })
+		received, err := c.JobEvents.JobEvents(r.Context(), "")
+		i := slices.IndexFunc(received.Events, func(e rest.JobEvent) bool { return e.ID == id && e.Text != "" })
 		switch {
 		case i >= 0:
-			text = []byte(events[i].Text)
+			text = []byte(received.Events[i].Text)
 		case err != nil:
 			return page{}, err
 		default:
@@ -95,7 +85,7 @@ func (c *console) sendJobEvent(r *http.Request) (page, error) {
 		d.TextError = "this is no JSON; allowed: an event as EventBridge delivers it"
 		return c.jobEventsPage(r, d, http.StatusUnprocessableEntity)
 	}
-	if err := c.JobEvents.SendJobEvent(r.Context(), text); err != nil {
+	if _, err := c.JobEvents.SendEvent(r.Context(), text); err != nil {
 		d.Error = token.MaskAll(err.Error())
 		return c.jobEventsPage(r, d, http.StatusUnprocessableEntity)
 	}

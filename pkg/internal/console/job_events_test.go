@@ -8,25 +8,29 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 )
 
 // eventList is a process that keeps job events.
 type eventList struct {
-	kept []JobEvent
+	kept []rest.JobEvent
 	sent []string
 	err  error
 }
 
-func (l *eventList) JobEvents(context.Context) ([]JobEvent, error) { return l.kept, nil }
+func (l *eventList) JobEvents(context.Context, string) (rest.JobEventPage, error) {
+	return rest.JobEventPage{Events: l.kept}, nil
+}
 
-func (l *eventList) SendJobEvent(_ context.Context, event []byte) error {
+func (l *eventList) SendEvent(_ context.Context, event []byte) (rest.JobEventResult, error) {
 	l.sent = append(l.sent, string(event))
-	return l.err
+	return rest.JobEventResult{}, l.err
 }
 
 func TestJobEventsAreShownSentAndReplayed(t *testing.T) {
 	t.Parallel()
-	list := &eventList{kept: []JobEvent{
+	list := &eventList{kept: []rest.JobEvent{
 		{ID: "7", Time: time.Now(), Result: "matched", Kind: "batch-job", Name: hostile, Executions: []string{"flow/one"}, Text: `{"a":"` + hostile + `"}`},
 		{ID: "6", Result: "failed", Problem: "not an event", Text: ""},
 	}}

@@ -21,7 +21,7 @@ type listData struct {
 	Flows                             []string
 	Statuses                          []string
 	Spans                             []span
-	Executions                        []listedExecution
+	Executions                        []rest.Execution
 	// Older is the address of the next page, Newest the address of the first page, "" for none.
 	Older, Newest string
 	// Partial says that a search ended before it found a page full.
@@ -32,13 +32,6 @@ type listData struct {
 type span struct{ Value, Text string }
 
 var spans = []span{{"", "any time"}, {"1h", "the last hour"}, {"24h", "the last day"}, {"168h", "the last 7 days"}, {"720h", "the last 30 days"}}
-
-// listedExecution is an execution in a list.
-type listedExecution struct {
-	rest.Execution
-
-	Path, Note string
-}
 
 // executionPath is the path of the page of an execution.
 func executionPath(flow, name string) string {
@@ -103,14 +96,9 @@ func (c *console) search(r *http.Request, filter rest.Filter, d *listData) (next
 		if found, next, err = c.ExecutionsPage(r.Context(), filter, next); err != nil {
 			return "", err
 		}
-		for _, e := range found {
-			d.Executions = append(d.Executions, listedExecution{e, executionPath(e.Flow, e.Name), noteOf(e)})
-		}
-		if next == "" || len(d.Executions) >= listed {
-			return next, nil
-		}
-		if c.Now().After(end) {
-			d.Partial = true
+		d.Executions = append(d.Executions, found...)
+		isFull := next == "" || len(d.Executions) >= listed
+		if d.Partial = !isFull && c.Now().After(end); isFull || d.Partial {
 			return next, nil
 		}
 	}

@@ -38,7 +38,8 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 var functions = template.FuncMap{
 	"age": age, "instant": func(at time.Time) string { return at.UTC().Format(machine.TimeFormat) },
 	"local": localTime, "icon": func(status any) string { return icons[fmt.Sprint(status)] }, "stepIn": machine.StepIn,
-	"harmless": token.Harmless,
+	"harmless": token.Harmless, "coarse": coarse, "dollars": dollars, "executionPath": executionPath, "flowPath": flowPath, "shortHash": shortHash,
+	"note": noteOf, "excerpt": excerpt,
 }
 
 // icons tell statuses apart without color.
