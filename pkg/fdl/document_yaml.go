@@ -65,8 +65,7 @@ var yamlMeanings = []struct {
 // yamlError reports why the text cannot be read.
 func (r *reader) yamlError(err error) {
 	at, message := flow.Position{Line: 1, Column: 1}, err.Error()
-	var load *yaml.LoadError
-	if errors.As(err, &load) {
+	if load, ok := errors.AsType[*yaml.LoadError](err); ok {
 		mark := load.Mark
 		message = load.Message
 		for _, m := range yamlMeanings {
@@ -82,26 +81,21 @@ func (r *reader) yamlError(err error) {
 			at = r.within(flow.Position{Line: mark.Line, Column: max(mark.Column, 1)})
 		}
 	}
-	r.problem(at, "the definition is invalid: %s", r.explained(message, at))
-}
-
-// explained completes messages that depend on the text at the position.
-func (r *reader) explained(message string, at flow.Position) string {
-	if name, ok := strings.CutPrefix(message, "unknown anchor '"); ok {
+	// The meaning of some messages depends on the text at the position.
+	line := []rune(r.lines[at.Line-1] + " ")
+	name, isAlias := strings.CutPrefix(message, "unknown anchor '")
+	switch {
+	case isAlias:
 		name, _, _ = strings.Cut(name, "'")
-		return fmt.Sprintf("alias *%s has no anchor &%s before it", name, name)
+		message = fmt.Sprintf("alias *%s has no anchor &%s before it", name, name)
+	case at.Column > 1 && strings.HasPrefix(string(line[at.Column-2:]), "${"):
+		message = "a placeholder without quotes cannot stand inside of {} or []; write the whole text in quotes, like \"${NAME}\""
+	case message == "found character that cannot start any token" && line[at.Column-1] == '\t':
+		message = "found a tab; indent with spaces"
+	case message == "found character that cannot start any token":
+		message = fmt.Sprintf("a text without quotes cannot begin with %q; write it in quotes", string(line[at.Column-1]))
 	}
-	if at.Column > 1 && strings.HasPrefix(string([]rune(r.lines[at.Line-1])[at.Column-2:]), "${") {
-		return "a placeholder without quotes cannot stand inside of {} or []; write the whole text in quotes, like \"${NAME}\""
-	}
-	if message != "found character that cannot start any token" {
-		return message
-	}
-	found := []rune(r.lines[at.Line-1] + " ")[at.Column-1]
-	if found == '\t' {
-		return "found a tab; indent with spaces"
-	}
-	return fmt.Sprintf("a text without quotes cannot begin with %q; write it in quotes", string(found))
+	r.problem(at, "the definition is invalid: %s", message)
 }
 
 // position returns the position of y. An empty value may lie beyond the text.

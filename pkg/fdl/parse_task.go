@@ -239,7 +239,17 @@ func (p *parser) paramPaths(n *node) {
 // says.
 func (p *parser) pattern(task *flow.Task, f *fields) {
 	pattern := f.oneOf("pattern", "pattern")
-	what, allowed := patternsOf(task.Resource)
+	what, allowed := "a function", []string{"requestResponse", "sync", "waitForCallback", "waitForCondition"}
+	switch resource := task.Resource; {
+	case resource.Subflow:
+		what, allowed = "a sub-flow", allowed[:3]
+	case isMessage(resource):
+		what, allowed = "a message, which has no end", []string{"requestResponse", "waitForCallback"}
+	case resource.Kind != "":
+		what, allowed = "a job, which is not a function", allowed[:3]
+	case resource.Operation != "":
+		what, allowed = "an operation, whose response is its end", allowed[:1]
+	}
 	if pattern != "" && task.Resource.Text != "" && !slices.Contains(allowed, pattern) {
 		p.problem(f.get("pattern").pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
 	}
@@ -257,19 +267,4 @@ func (p *parser) pattern(task *flow.Task, f *fields) {
 var patterns = map[string]flow.Pattern{
 	"requestResponse": flow.PatternRequestResponse, "sync": flow.PatternSync, "waitForCallback": flow.PatternWaitForCallback,
 	"waitForCondition": flow.PatternWaitForCondition,
-}
-
-// patternsOf returns a phrase for the resource, and the patterns that it has.
-func patternsOf(resource flow.Resource) (what string, allowed []string) {
-	switch {
-	case resource.Subflow:
-		return "a sub-flow", []string{"requestResponse", "sync", "waitForCallback"}
-	case isMessage(resource):
-		return "a message, which has no end", []string{"requestResponse", "waitForCallback"}
-	case resource.Kind != "":
-		return "a job, which is not a function", []string{"requestResponse", "sync", "waitForCallback"}
-	case resource.Operation != "":
-		return "an operation, whose response is its end", []string{"requestResponse"}
-	}
-	return "a function", []string{"requestResponse", "sync", "waitForCallback", "waitForCondition"}
 }

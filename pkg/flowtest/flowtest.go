@@ -375,9 +375,22 @@ func (r *run) unused(used map[string]bool) (err error) {
 // built-in function.
 func (r *run) call(call machine.Call) token.Outcome {
 	for _, name := range append([]string{call.Step}, local.TaskNames(call.Resource)...) {
-		if f := r.Functions[name]; f != nil {
-			return r.outcome(call, f)
+		f := r.Functions[name]
+		if f == nil {
+			continue
 		}
+		result, err := f(r.callOf(call))
+		if thrown, ok := errors.AsType[*Error](err); ok {
+			if strings.HasPrefix(thrown.Name, "FC.") || thrown.Name == machine.ErrorTaskTimeout || call.Resource.Operation != "" {
+				return token.Failure(thrown.Name, thrown.Cause)
+			}
+			return token.Thrown(thrown.Name, thrown.Cause)
+		}
+		text, encoding := json.Marshal(result)
+		if err = errors.Join(err, encoding); err != nil {
+			return r.fail(fmt.Errorf("the stand-in for step %s: %w", call.Step, err))
+		}
+		return engine.ParseReply(text, "the stand-in for step "+call.Step)
 	}
 	outcome, err := r.builtIn.Call(context.Background(), call)
 	if err == nil && outcome.Error != token.ErrorFunctionNotFound {
@@ -392,23 +405,6 @@ func (r *run) fail(err error) token.Outcome {
 	defer r.mu.Unlock()
 	r.err = cmp.Or(r.err, err)
 	return token.Failure(token.ErrorFunction, err.Error())
-}
-
-func (r *run) outcome(call machine.Call, f Function) token.Outcome {
-	result, err := f(r.callOf(call))
-	var thrown *Error
-	switch {
-	case !errors.As(err, &thrown):
-	case strings.HasPrefix(thrown.Name, "FC."), thrown.Name == machine.ErrorTaskTimeout, call.Resource.Operation != "":
-		return token.Failure(thrown.Name, thrown.Cause)
-	default:
-		return token.Thrown(thrown.Name, thrown.Cause)
-	}
-	text, encoding := json.Marshal(result)
-	if err = errors.Join(err, encoding); err != nil {
-		return r.fail(fmt.Errorf("the stand-in for step %s: %w", call.Step, err))
-	}
-	return engine.ParseReply(text, "the stand-in for step "+call.Step)
 }
 
 func (r *run) callOf(call machine.Call) Call {

@@ -150,7 +150,20 @@ func (c Command) root() *cobra.Command {
 	root.Version = versionOf().text()
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpCommand(helpCommand())
+	root.SetHelpCommand(&cobra.Command{ // cobra's, except that a name that it does not know is an error
+		Use:     "help [COMMAND]",
+		Short:   "Help about a command",
+		Long:    "Show what a command does and which flags it has; without a name, what commands there are.",
+		Example: "  waitless help run",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			topic, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noSuchCommand(cmd.Root(), strings.Join(args, " "))
+			}
+			topic.InitDefaultHelpFlag()
+			return topic.Help()
+		},
+	})
 	return root
 }
 
@@ -226,22 +239,4 @@ var synonyms = map[string][]string{
 	"exec": {"run"}, "execute": {"run"}, "submit": {"start"}, "create": {"put", "init"}, "new": {"init"},
 	"serve": {"dev"}, "server": {"dev"}, "worker": {"dev"}, "lint": {"validate"}, "check": {"validate"},
 	"complete": {"succeed"}, "approve": {"succeed"}, "reject": {"fail"}, "man": {"docs"},
-}
-
-// helpCommand is cobra's, except that a name that it does not know is an error.
-func helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Help about a command",
-		Long:    "Show what a command does and which flags it has; without a name, what commands there are.",
-		Example: "  waitless help run",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			topic, rest, err := cmd.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return noSuchCommand(cmd.Root(), strings.Join(args, " "))
-			}
-			topic.InitDefaultHelpFlag()
-			return topic.Help()
-		},
-	}
 }

@@ -104,7 +104,7 @@ func (c Command) examineStore(ctx context.Context, e *examination, dir string) {
 		e.failure("store", err, "chmod 700 "+dir)
 		return
 	}
-	holder, err := c.opener().Held(ctx, dir)
+	_, holder, err := c.opener().Held(ctx, dir)
 	if err != nil {
 		e.failure("process", err, "stop it, and start waitless dev")
 		return

@@ -38,27 +38,26 @@ func (f *family) see(def *flow.Flow, events []machine.Event) {
 		if e.Step == machine.NoStep {
 			continue
 		}
-		if task, isTask := def.All[e.Step].Kind.(*flow.Task); isTask && task.Resource.Subflow {
-			f.seeOne(fmt.Sprint(e.Step, e.Items), task.Pattern, e)
+		task, isTask := def.All[e.Step].Kind.(*flow.Task)
+		if !isTask || !task.Resource.Subflow {
+			continue
 		}
-	}
-}
-
-func (f *family) seeOne(step string, pattern flow.Pattern, e machine.Event) {
-	child := machine.ExecutionRef{Flow: e.Output.Get("FlowName").Text(), Execution: e.Output.Get("Name").Text()}
-	switch {
-	case e.Type == machine.TaskSubmitted && pattern == flow.PatternSync:
-		if f.awaited == nil {
-			f.awaited = map[string]machine.ExecutionRef{}
+		step := fmt.Sprint(e.Step, e.Items)
+		child := machine.ExecutionRef{Flow: e.Output.Get("FlowName").Text(), Execution: e.Output.Get("Name").Text()}
+		switch {
+		case e.Type == machine.TaskSubmitted && task.Pattern == flow.PatternSync:
+			if f.awaited == nil {
+				f.awaited = map[string]machine.ExecutionRef{}
+			}
+			f.awaited[step] = child
+		case e.Type == machine.TaskSucceeded && task.Pattern == flow.PatternRequestResponse && len(f.started) < mostStarted:
+			f.started = append(f.started, child)
+		case e.Type == machine.StepFailed:
+			f.failed, f.err = f.awaited[step], e.Error
+			delete(f.awaited, step)
+		case e.Type == machine.StepExited, e.Type == machine.TaskTimedOut, e.Type == machine.TaskSucceeded: // a later failure has another cause than the sub-flow
+			delete(f.awaited, step)
 		}
-		f.awaited[step] = child
-	case e.Type == machine.TaskSucceeded && pattern == flow.PatternRequestResponse && len(f.started) < mostStarted:
-		f.started = append(f.started, child)
-	case e.Type == machine.StepFailed:
-		f.failed, f.err = f.awaited[step], e.Error
-		delete(f.awaited, step)
-	case e.Type == machine.StepExited, e.Type == machine.TaskTimedOut, e.Type == machine.TaskSucceeded: // a later failure has another cause than the sub-flow
-		delete(f.awaited, step)
 	}
 }
 

@@ -147,8 +147,8 @@ func flowsCommand(c Command) *cobra.Command {
 
 // flowError returns an error of the API about the named flow.
 func flowError(ctx context.Context, a *target.Client, name string, err error) error {
-	var refused *rest.Error
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*rest.Error](err)
+	if !ok {
 		return err
 	}
 	f := failureOf(err)

@@ -113,8 +113,8 @@ func sentEvent(sent rest.JobEventResult, err error) (view.Result, error) {
 // eventError returns an error of the API about an event as it is shown. An API without the route
 // belongs to a stack, or to the gateway before it responds.
 func eventError(err error) error {
-	var refused *rest.Error
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*rest.Error](err)
+	if !ok {
 		return err
 	}
 	if refused.Status == http.StatusNotFound || refused.Status == http.StatusMethodNotAllowed || isGateways(refused) {

@@ -41,7 +41,7 @@ func awaitWorker(t *testing.T, env map[string]string) {
 	defer cancel()
 	opener := target.Opener{Stores: compose.Stores{}}
 	for {
-		held, err := opener.Held(ctx, env["WAITLESS_STORE"])
+		_, held, err := opener.Held(ctx, env["WAITLESS_STORE"])
 		if held != nil && err == nil {
 			return
 		}

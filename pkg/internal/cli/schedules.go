@@ -134,8 +134,7 @@ func namesOfSchedule(text string) (flow, name string, err error) {
 
 // scheduleError is an error of the API about a schedule.
 func scheduleError(err error) error {
-	var refused *rest.Error
-	if !errors.As(err, &refused) || refused.Code != engine.CodeNotFound {
+	if refused, ok := errors.AsType[*rest.Error](err); !ok || refused.Code != engine.CodeNotFound {
 		return err
 	}
 	f := failureOf(err)

@@ -189,8 +189,7 @@ func (e *execution) canStart(ctx context.Context) error {
 	f := view.Usage("sub-flows cannot run here", tryMoreTasks)
 	for _, err := range all.Unwrap() {
 		f.Lines = append(f.Lines, err.Error())
-		var unknown *local.UnknownFunctionError
-		if errors.As(err, &unknown) {
+		if unknown, ok := errors.AsType[*local.UnknownFunctionError](err); ok {
 			f.Try += " --task " + view.TaskDefinition(unknown)
 		}
 	}

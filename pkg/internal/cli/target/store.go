@@ -176,22 +176,16 @@ func (o Opener) Dev(ctx context.Context, dir string) (*Client, error) {
 	if o.Stores.Check(dir) != nil {
 		return nil, nil //nolint:nilerr // no process holds it; opening it reports the error
 	}
-	client, holder, err := o.holder(ctx, dir)
+	client, holder, err := o.Held(ctx, dir)
 	if err != nil || holder == nil || holder.Kind != "dev" {
 		return nil, err
 	}
 	return &Client{Client: client, Interval: storeInterval, News: storeWait}, nil
 }
 
-// Held describes the process that holds the store and serves others. It returns nil if none does.
-func (o Opener) Held(ctx context.Context, dir string) (*Holder, error) {
-	_, holder, err := o.holder(ctx, dir)
-	return holder, err
-}
-
-// holder asks the process that holds the store what it is. It returns nil if no process does, or if
-// the process ended meanwhile.
-func (o Opener) holder(ctx context.Context, dir string) (*rest.Client, *Holder, error) {
+// Held returns a client of the process that holds the store and serves others, and its description.
+// It returns nil if no process does, or if the process ended meanwhile.
+func (o Opener) Held(ctx context.Context, dir string) (*rest.Client, *Holder, error) {
 	client := o.dial(ctx, dir, cmp.Or(o.HolderPatience, holderPatience))
 	if client == nil {
 		return nil, nil, nil

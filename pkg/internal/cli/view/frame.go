@@ -56,8 +56,19 @@ func frame(p *progress, now time.Time, width, height int) []line {
 	for _, step := range p.flow.All {
 		column = max(column, depth(step)*len(indent)+cells(step.Name))
 	}
-	column = min(column, width/2) //nolint:mnd // half is for the detail
-	lines := []line{{text: p.head(now, shown, width)}}
+	column = min(column, width/2)   //nolint:mnd // half is for the detail
+	tail := "  " + string(p.status) // it stays behind a title that is too long
+	if !p.started.IsZero() {
+		tail += "  " + elapsed(now.Sub(p.started))
+	}
+	switch n := len(shown); {
+	case n == 0 || n == len(p.steps):
+	case shown[n-1]-shown[0] >= n:
+		tail += fmt.Sprintf("  %d of %d steps", n, len(p.steps))
+	default:
+		tail += fmt.Sprintf("  steps %d to %d of %d", shown[0]+1, shown[n-1]+1, len(p.steps))
+	}
+	lines := []line{{text: cut(strings.TrimLeft(cut(p.title, width-cells(tail))+tail, " "), width)}}
 	for _, i := range shown {
 		// A nested step stands further to the right, but its name keeps half of the column.
 		s, step := p.step(i, now), p.flow.All[i]
@@ -95,23 +106,6 @@ func (p *progress) shown(room int) (steps []int) {
 	steps = steps[:room]
 	slices.Sort(steps)
 	return steps
-}
-
-// head returns the first line. It shortens a title that is too long, and keeps the status behind
-// it.
-func (p *progress) head(now time.Time, shown []int, width int) string {
-	tail := "  " + string(p.status)
-	if !p.started.IsZero() {
-		tail += "  " + elapsed(now.Sub(p.started))
-	}
-	switch n := len(shown); {
-	case n == 0 || n == len(p.steps):
-	case shown[n-1]-shown[0] >= n:
-		tail += fmt.Sprintf("  %d of %d steps", n, len(p.steps))
-	default:
-		tail += fmt.Sprintf("  steps %d to %d of %d", shown[0]+1, shown[n-1]+1, len(p.steps))
-	}
-	return cut(strings.TrimLeft(cut(p.title, width-cells(tail))+tail, " "), width)
 }
 
 // depth returns how deep a step is nested in others.
