@@ -19,6 +19,7 @@ type function struct {
 	in     item
 
 	regex        *regexp.Regexp
+	later        *regexp.Regexp // finds the expression behind the first character
 	instructions int
 }
 

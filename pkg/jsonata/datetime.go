@@ -31,7 +31,7 @@ var defaultPresentations = map[byte]string{
 }
 
 func parseDatePicture(r *run, text string) (parts []component) {
-	r.spend(pictureSteps + len(text))
+	r.spend(pictureSteps + len(text)/charactersOfStep)
 	literal := func(s string) {
 		if s != "" {
 			parts = append(parts, component{literal: s})
@@ -329,7 +329,7 @@ func (c *component) pattern(r *run) string {
 	case c.name == 'z':
 		return "(GMT[-+][0-9]+(?:[^0-9A-Za-z ][0-9]+)?)"
 	case c.integer != nil:
-		return "(" + c.integer.pattern() + ")"
+		return "(" + c.integer.pattern(r) + ")"
 	}
 	c.names(r) // fails if there are none
 	return "([a-zA-Z]+)"

@@ -48,12 +48,14 @@ type groupMark struct {
 // Reading a picture, and compiling the regular expression that reads its texts, take longer than
 // other steps.
 const (
-	pictureSteps = 10
-	patternSteps = 200
+	pictureSteps     = 2
+	charactersOfStep = 8
+	patternSteps     = 50
+	wordSteps        = 500
 )
 
 func parseIntegerPicture(r *run, text string) *integerFormat {
-	r.spend(pictureSteps + len(text))
+	r.spend(pictureSteps + len(text)/charactersOfStep)
 	f := &integerFormat{}
 	if i := strings.LastIndexByte(text, ';'); i >= 0 {
 		f.ordinal = strings.HasPrefix(text[i+1:], "o")
@@ -329,7 +331,7 @@ func libParseInteger(r *run, args []item) item {
 	r.read(len(text))
 	r.spend(patternSteps)
 	f := parseIntegerPicture(r, picture)
-	whole, err := regexp.Compile("(?i)^(?:" + f.pattern() + ")$")
+	whole, err := regexp.Compile("(?i)^(?:" + f.pattern(r) + ")$")
 	if err != nil || !whole.MatchString(text) && text != "" {
 		return nil
 	}
@@ -337,13 +339,14 @@ func libParseInteger(r *run, args []item) item {
 }
 
 // pattern returns the regular expression of the numbers that the format writes.
-func (f *integerFormat) pattern() string {
+func (f *integerFormat) pattern(r *run) string {
 	switch f.style {
 	case letterStyle:
 		return "[a-z]+"
 	case romanStyle:
 		return "[mdclxvi]+"
 	case wordStyle:
+		r.spend(wordSteps)
 		all := slices.Sorted(maps.Keys(wordValues()))
 		slices.Reverse(all) // "sixty" before "six"
 		all = append(all, "and", "[-, ]")

@@ -1,11 +1,13 @@
 package jsonata
 
 import (
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"strconv"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // unicodeEscape is an escape of JavaScript that Go's syntax writes as \x{...}.
@@ -32,6 +34,7 @@ func (l *lexer) compile(pos int, pattern, flags string) *function {
 		fail(pos, "U1001", "the regular expressions are too large")
 	}
 	f := &function{name: "regex", arity: 1, regex: regexp.MustCompile(pattern), instructions: len(program.Inst)}
+	f.later = regexp.MustCompile(`^(?s:.)(?s:.*?)(` + pattern + `)`)
 	f.native = func(r *run, args []item) item {
 		s, ok := textOf(args[0])
 		if !ok {
@@ -82,34 +85,81 @@ func utf16Length(s string) (n int) {
 }
 
 // workOfStep is how many instructions of a regular expression, times characters, count as a step.
-// A search for all matches may pass the rest of the text for each of them, but seldom does.
-const (
-	workOfStep   = 128
-	seldomFactor = 64
-)
+const workOfStep = 128
 
 // findAll returns the matches of a regular expression, none of them empty.
-func (r *run) findAll(f *function, s string) []match {
-	work := f.instructions * len(s) / workOfStep
-	r.spend(1 + work)
-	re, steps := f.regex, 1+f.regex.NumSubexp()+work/seldomFactor
-	var found []match
-	for _, at := range re.FindAllStringSubmatchIndex(s, r.stepsLeft/steps+1) {
-		r.spend(steps)
-		if at[0] == at[1] {
-			r.fail("D1004", nil)
-		}
-		m := match{text: s[at[0]:at[1]], start: at[0], end: at[1]}
-		for g := 2; g < len(at); g += 2 {
-			var inner item
-			if at[g] >= 0 {
-				inner = s[at[g]:at[g+1]]
-			}
-			m.inner = append(m.inner, inner)
-		}
-		found = append(found, m)
+func (r *run) findAll(f *function, s string) (found []match) {
+	const short = 256 // a search in so few bytes counts as if it passed all of them
+	if len(s) > short {
+		return r.findEach(f, s)
+	}
+	work := 1 + f.instructions*len(s)/workOfStep
+	r.spend(work)
+	for _, at := range f.regex.FindAllStringSubmatchIndex(s, -1) {
+		r.spend(work)
+		found = append(found, r.newMatch(s, at))
 	}
 	return found
+}
+
+// findEach is findAll for long texts. It counts the characters that each search reads, because one
+// that fails late may read all of them.
+func (r *run) findEach(f *function, s string) (found []match) {
+	at := f.regex.FindReaderSubmatchIndex(&countingReader{run: r, text: s, instructions: f.instructions})
+	for at != nil {
+		m := r.newMatch(s, at)
+		found = append(found, m)
+		_, size := utf8.DecodeLastRuneInString(s[:m.end])
+		from := m.end - size
+		at = f.later.FindReaderSubmatchIndex(&countingReader{run: r, text: s[from:], instructions: f.instructions})
+		if at != nil {
+			at = at[2:] // the group around the expression
+		}
+		for i := range at {
+			if at[i] >= 0 {
+				at[i] += from
+			}
+		}
+	}
+	return found
+}
+
+// newMatch returns the match with the offsets that package regexp returns.
+func (r *run) newMatch(s string, at []int) match {
+	r.spend(len(at) / 2)
+	if at[0] == at[1] {
+		r.fail("D1004", nil)
+	}
+	m := match{text: s[at[0]:at[1]], start: at[0], end: at[1]}
+	for g := 2; g < len(at); g += 2 {
+		var inner item
+		if at[g] >= 0 {
+			inner = s[at[g]:at[g+1]]
+		}
+		m.inner = append(m.inner, inner)
+	}
+	return m
+}
+
+// countingReader gives a text to a regular expression and counts the work.
+type countingReader struct {
+	run                    *run
+	text                   string
+	at, work, instructions int
+}
+
+// ReadRune returns the next character.
+func (c *countingReader) ReadRune() (char rune, size int, err error) {
+	if c.work += c.instructions; c.work >= workOfStep {
+		c.run.spend(c.work / workOfStep)
+		c.work %= workOfStep
+	}
+	if c.at == len(c.text) {
+		return 0, 0, io.EOF
+	}
+	char, size = utf8.DecodeRuneInString(c.text[c.at:])
+	c.at += size
+	return char, size, nil
 }
 
 // matches calls visit with the matches of a matcher in a text until visit returns false. A matcher
