@@ -100,6 +100,27 @@ func (e *estimate) suspend() {
 	e.isResultOpen = false
 }
 
+// addItem adds the lane that a branch or an iteration began, and with the second lane the fork: its
+// commit, and the wake after the last lane. Later items run in the lanes of earlier ones, where the
+// results of up to ten share a commit.
+func (e *estimate) addItem(event machine.Event) {
+	e.isResultOpen = false
+	most := machine.MaxLanes
+	if foreach, ok := e.flow.All[event.Step].Kind.(*flow.Foreach); ok {
+		most = foreach.MaxConcurrency
+	}
+	lanes := 1
+	switch {
+	case event.Index == 0 || event.Index >= most:
+		return
+	case event.Index == 1:
+		lanes = 2
+		e.suspend()
+		e.Reads++
+	}
+	e.Reads, e.Writes, e.Messages = e.Reads+2*float64(lanes), e.Writes+2*float64(lanes), e.Messages+lanes // its start; its end, and the join
+}
+
 func (e *estimate) add(event machine.Event) {
 	switch event.Type {
 	case machine.ExecutionStarted:
@@ -133,24 +154,7 @@ func (e *estimate) add(event machine.Event) {
 	case machine.TaskSucceeded, machine.TaskFailed, machine.TaskTimedOut:
 		e.end(event)
 	case machine.BranchEntered, machine.IterationEntered:
-		e.isResultOpen = false
-		step, most := e.flow.All[event.Step], machine.MaxLanes
-		if foreach, ok := step.Kind.(*flow.Foreach); ok {
-			most = foreach.MaxConcurrency
-		}
-		// Later items run in the lanes of earlier ones, where the results of up to ten share a
-		// commit. The fork, its commit and the wake after the last lane, come with the second lane.
-		lanes := 0.0
-		switch {
-		case event.Index == 0 || event.Index >= most:
-		case event.Index == 1:
-			lanes = 2
-			e.suspend()
-			e.Reads++
-		default:
-			lanes = 1
-		}
-		e.Reads, e.Writes, e.Messages = e.Reads+2*lanes, e.Writes+2*lanes, e.Messages+int(lanes) // its start; its end, and the join
+		e.addItem(event)
 	case machine.StepSucceeded, machine.StepFailed, machine.StepExited, machine.TaskScheduled, machine.TaskSubmitFailed,
 		machine.BranchExited, machine.IterationExited:
 	}

@@ -80,7 +80,17 @@ func aboutTasks(def *flow.Flow, endless map[*flow.Step]bool) (findings []Finding
 	byRule := map[Rule][]*flow.Step{}
 	var waiting []string
 	for step, task := range def.Tasks() {
-		isEndless := def.Timeout == 0 && isEndless(task)
+		isEndless := false // only the longest time of an execution ends the task's wait
+		switch task.Pattern {
+		case flow.PatternWaitForCallback:
+			isEndless = task.Heartbeat == 0
+		case flow.PatternSync:
+			isEndless = !task.Resource.IsFunction()
+		case flow.PatternWaitForCondition:
+			isEndless = task.Poll.MaxAttempts == 0
+		case flow.PatternRequestResponse: // a function has a time limit of its own
+		}
+		isEndless = isEndless && task.Timeout == 0 && def.Timeout == 0
 		if isEndless || endless[step] {
 			waiting = append(waiting, step.Name)
 		}
@@ -107,20 +117,6 @@ func aboutTasks(def *flow.Flow, endless map[*flow.Step]bool) (findings []Finding
 		}
 	}
 	return findings
-}
-
-// isEndless reports whether only the longest time of an execution ends the task's wait.
-func isEndless(task *flow.Task) bool {
-	switch task.Pattern {
-	case flow.PatternWaitForCallback:
-		return task.Timeout == 0 && task.Heartbeat == 0
-	case flow.PatternSync:
-		return task.Timeout == 0 && !task.Resource.IsFunction()
-	case flow.PatternWaitForCondition:
-		return task.Timeout == 0 && task.Poll.MaxAttempts == 0
-	case flow.PatternRequestResponse: // a function has a time limit of its own
-	}
-	return false
 }
 
 // notBegun are errors of calls that did not reach the function.

@@ -246,13 +246,6 @@ func (p *patient) allow(route string) string {
 		p.account.Region(), account, p.stack.Outputs["ManagementApiId"], method, parameter().ReplaceAllString(path, "*"))
 }
 
-// condition describes a healthy resource.
-type condition struct {
-	right   string   // that its check needs
-	healthy []string // the states
-	try     string   // with the words ID and STACK
-}
-
 // recreate is the remedy for a deleted resource: a deployment of an unchanged template does not
 // create it.
 const recreate = `"A deleted queue or function" in waitless docs recovery`
@@ -260,21 +253,26 @@ const recreate = `"A deleted queue or function" in waitless docs recovery`
 // examined are the resources that are checked, in this order.
 var examined = []struct {
 	kind, name string
-	condition
+	right      string   // that the check needs
+	healthy    []string // the states
+	try        string   // with the words ID and STACK
 }{
-	{target.TypeTable, "tables", condition{
-		"dynamodb:DescribeTable", []string{"ACTIVE", "UPDATING"}, "aws dynamodb describe-table --table-name ID; if it was deleted: " + recreate,
-	}},
-	{target.TypeFunction, "functions", condition{
-		"lambda:GetFunctionConfiguration and lambda:GetFunctionConcurrency", []string{"Active", "Pending", ""},
+	{
+		target.TypeTable, "tables", "dynamodb:DescribeTable", []string{"ACTIVE", "UPDATING"},
+		"aws dynamodb describe-table --table-name ID; if it was deleted: " + recreate,
+	},
+	{
+		target.TypeFunction, "functions", "lambda:GetFunctionConfiguration and lambda:GetFunctionConcurrency", []string{"Active", "Pending", ""},
 		"aws lambda get-function --function-name ID, then sam deploy; if it was deleted: " + recreate,
-	}},
-	{target.TypeSource, "event sources", condition{
-		"lambda:GetEventSourceMapping", []string{"Enabled", "Enabling", "Creating", "Updating"}, "aws lambda update-event-source-mapping --enabled --uuid ID",
-	}},
-	{target.TypeTimers, "timers", condition{
-		"scheduler:GetScheduleGroup", []string{"ACTIVE"}, "aws scheduler create-schedule-group --name ID, then waitless rearm --stack STACK",
-	}},
+	},
+	{
+		target.TypeSource, "event sources", "lambda:GetEventSourceMapping", []string{"Enabled", "Enabling", "Creating", "Updating"},
+		"aws lambda update-event-source-mapping --enabled --uuid ID",
+	},
+	{
+		target.TypeTimers, "timers", "scheduler:GetScheduleGroup", []string{"ACTIVE"},
+		"aws scheduler create-schedule-group --name ID, then waitless rearm --stack STACK",
+	},
 }
 
 func (p *patient) resources(ctx context.Context) {
@@ -286,7 +284,15 @@ func (p *patient) resources(ctx context.Context) {
 				p.unchecked(kind.name, kind.right)
 				break
 			}
-			if p.resource(r, state, err, kind.condition) {
+			try := strings.NewReplacer("ID", r.ID, "STACK", p.name).Replace(kind.try)
+			switch {
+			case err != nil:
+				p.fail(r.Name, err.Error(), try)
+			case !slices.Contains(kind.healthy, state.Name):
+				p.fail(r.Name, strings.TrimSuffix(state.Name+": "+state.Reason, ": "), try)
+			case state.Throttled:
+				p.fail(r.Name, "its reserved concurrency is 0, so it does not run", "aws lambda delete-function-concurrency --function-name "+r.ID)
+			default:
 				healthy++
 			}
 		}
@@ -294,22 +300,6 @@ func (p *patient) resources(ctx context.Context) {
 			p.ok(kind.name, fmt.Sprintf("%d in order", healthy))
 		}
 	}
-}
-
-// resource reports whether a resource is healthy. It adds a check unless it is.
-func (p *patient) resource(r target.Resource, state target.State, err error, c condition) bool {
-	try := strings.NewReplacer("ID", r.ID, "STACK", p.name).Replace(c.try)
-	switch {
-	case err != nil:
-		p.fail(r.Name, err.Error(), try)
-	case !slices.Contains(c.healthy, state.Name):
-		p.fail(r.Name, strings.TrimSuffix(state.Name+": "+state.Reason, ": "), try)
-	case state.Throttled:
-		p.fail(r.Name, "its reserved concurrency is 0, so it does not run", "aws lambda delete-function-concurrency --function-name "+r.ID)
-	default:
-		return true
-	}
-	return false
 }
 
 // lateAge is the age of a message from which a queue is behind.

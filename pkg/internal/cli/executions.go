@@ -67,14 +67,43 @@ func listCommand(c Command) *cobra.Command {
 	flags.StringVar(&o.before, "before", "", "only those that started earlier than that, given like --since")
 	flags.StringVar(&o.prefix, "prefix", "", "only those whose name begins with this text")
 	flags.IntVar(&o.limit, "limit", defaultList, "how many; 0 means all")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		filter, err := o.filter(cmd)
-		if err != nil {
+	var filter rest.Filter
+	body := c.onTarget(&o.remoteOptions, func(ctx context.Context, a *target.Client, _ []string) error {
+		all := []rest.Execution{}
+		var table view.Table
+		found, unended := 0, false
+		more, err := a.EachExecutions(ctx, filter, func(page []rest.Execution) error {
+			found += len(page)
+			unended = unended || slices.ContainsFunc(page, func(e rest.Execution) bool { return !e.Status.Final() })
+			if o.json {
+				all = append(all, page...)
+				return nil
+			}
+			return c.out().Text(c.out().Page(&table, executionRows(page, found == len(page)), 2)) //nolint:mnd // the name and the status
+		})
+		if err == nil && found == 0 && filter.Flow != "" {
+			err = checkFlowExists(ctx, a, filter.Flow)
+		}
+		switch {
+		case err != nil:
+			return err
+		case o.json:
+			err = c.out().Result(view.Result{Form: "executions", JSON: map[string]any{"executions": all}}, true)
+		case more:
+			c.out().Note("these are the latest %d; there are more: --limit 0 lists all", filter.Limit)
+		case found == 0:
+			c.out().Note("no executions")
+		}
+		if unended {
+			c.noteOfNoWorker(a)
+		}
+		return err
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if filter, err = o.filter(cmd); err != nil {
 			return err
 		}
-		return c.onTarget(&o.remoteOptions, func(ctx context.Context, a *target.Client, _ []string) error {
-			return c.list(ctx, a, filter, o.json)
-		})(cmd, args)
+		return body(cmd, args)
 	}
 	return cmd
 }
@@ -129,39 +158,6 @@ func parseInstant(text string, now time.Time) (time.Time, error) {
 		return at, nil
 	}
 	return time.Time{}, fmt.Errorf("is %q; allowed: how long ago, like 30m, 24h or 7d, a day or an instant (RFC 3339)", text)
-}
-
-// list prints executions page by page.
-func (c Command) list(ctx context.Context, a *target.Client, filter rest.Filter, asJSON bool) error {
-	all := []rest.Execution{}
-	var table view.Table
-	found, unended := 0, false
-	more, err := a.EachExecutions(ctx, filter, func(page []rest.Execution) error {
-		found += len(page)
-		unended = unended || slices.ContainsFunc(page, func(e rest.Execution) bool { return !e.Status.Final() })
-		if asJSON {
-			all = append(all, page...)
-			return nil
-		}
-		return c.out().Text(c.out().Page(&table, executionRows(page, found == len(page)), 2)) //nolint:mnd // the name and the status
-	})
-	if err == nil && found == 0 && filter.Flow != "" {
-		err = checkFlowExists(ctx, a, filter.Flow)
-	}
-	switch {
-	case err != nil:
-		return err
-	case asJSON:
-		err = c.out().Result(view.Result{Form: "executions", JSON: map[string]any{"executions": all}}, true)
-	case more:
-		c.out().Note("these are the latest %d; there are more: --limit 0 lists all", filter.Limit)
-	case found == 0:
-		c.out().Note("no executions")
-	}
-	if unended {
-		c.noteOfNoWorker(a)
-	}
-	return err
 }
 
 // checkFlowExists rejects a flow that has neither a definition nor an execution.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -164,7 +165,15 @@ func (c Command) printProblems(files []flowFile, format string) error {
 		}
 		return c.out().JSON("validate", r)
 	case formatGitHub:
-		return c.out().Text(annotations(files))
+		var text strings.Builder // workflow commands
+		for _, file := range files {
+			for _, p := range file.problems {
+				fmt.Fprintf(&text, "::%s file=%s,line=%d,col=%d::%s\n",
+					levelOf(p.Severity), annotationProperty.Replace(view.Printable(filepath.ToSlash(file.path))), p.Line, p.Column,
+					annotationText.Replace(view.Printable(p.Message)))
+			}
+		}
+		return c.out().Text(text.String())
 	case formatSARIF:
 		return c.out().JSON("", sarifOf(files))
 	}

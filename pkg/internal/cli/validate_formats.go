@@ -1,27 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"net/url"
 	"path/filepath"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
-
-// annotations are the problems as workflow commands of GitHub Actions.
-func annotations(files []flowFile) string {
-	var text strings.Builder
-	for _, file := range files {
-		for _, p := range file.problems {
-			fmt.Fprintf(&text, "::%s file=%s,line=%d,col=%d::%s\n",
-				levelOf(p.Severity), annotationProperty.Replace(view.Printable(filepath.ToSlash(file.path))), p.Line, p.Column,
-				annotationText.Replace(view.Printable(p.Message)))
-		}
-	}
-	return text.String()
-}
 
 // levelOf is how serious a problem is, in the words of GitHub and of SARIF.
 func levelOf(severity flow.Severity) string {

@@ -118,9 +118,32 @@ func (h *health) Stack(ctx context.Context, name string) (*target.Stack, error) 
 func (h *health) State(ctx context.Context, r target.Resource) (state target.State, err error) {
 	switch r.Type {
 	case target.TypeQueue:
-		state, err = h.queue(ctx, r.ID)
+		found, failed := awssqs.NewFromConfig(h.Config).GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
+			QueueUrl: &r.ID, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+		})
+		if failed != nil {
+			return state, brief(failed)
+		}
+		for name, to := range map[types.QueueAttributeName]*int{
+			types.QueueAttributeNameApproximateNumberOfMessages: &state.Messages, types.QueueAttributeNameApproximateNumberOfMessagesNotVisible: &state.InFlight,
+			types.QueueAttributeNameApproximateNumberOfMessagesDelayed: &state.Delayed,
+		} {
+			*to, _ = strconv.Atoi(found.Attributes[string(name)]) // SQS writes numbers
+		}
 	case target.TypeFunction:
-		state, err = h.function(ctx, r.ID)
+		client := awslambda.NewFromConfig(h.Config)
+		found, failed := client.GetFunctionConfiguration(ctx, &awslambda.GetFunctionConfigurationInput{FunctionName: &r.ID})
+		if failed != nil {
+			return state, brief(failed)
+		}
+		state.Name, state.Reason = string(found.State), aws.ToString(found.StateReason)
+		if found.LastUpdateStatus == "Failed" {
+			state.Name, state.Reason = "its last update failed", aws.ToString(found.LastUpdateStatusReason)
+		}
+		reserved, failed := client.GetFunctionConcurrency(ctx, &awslambda.GetFunctionConcurrencyInput{FunctionName: &r.ID})
+		if err = failed; err == nil {
+			state.Throttled = reserved.ReservedConcurrentExecutions != nil && *reserved.ReservedConcurrentExecutions == 0
+		}
 	case target.TypeSource:
 		found, failed := awslambda.NewFromConfig(h.Config).GetEventSourceMapping(ctx, &awslambda.GetEventSourceMappingInput{UUID: &r.ID})
 		if err = failed; err == nil {
@@ -138,23 +161,6 @@ func (h *health) State(ctx context.Context, r target.Resource) (state target.Sta
 		}
 	}
 	return state, brief(err)
-}
-
-func (h *health) queue(ctx context.Context, queueURL string) (state target.State, err error) {
-	found, err := awssqs.NewFromConfig(h.Config).GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
-		QueueUrl: &queueURL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
-	})
-	if err != nil {
-		return state, err
-	}
-	number := func(name types.QueueAttributeName) int {
-		n, _ := strconv.Atoi(found.Attributes[string(name)]) // SQS writes numbers
-		return n
-	}
-	state.Messages = number(types.QueueAttributeNameApproximateNumberOfMessages)
-	state.InFlight = number(types.QueueAttributeNameApproximateNumberOfMessagesNotVisible)
-	state.Delayed = number(types.QueueAttributeNameApproximateNumberOfMessagesDelayed)
-	return state, nil
 }
 
 // metrics returns a client of CloudWatch. It uses JSON, the only protocol that emulators also have.
@@ -190,23 +196,6 @@ func (h *health) Ages(ctx context.Context, queues []target.Resource) (map[string
 		}
 	}
 	return ages, nil
-}
-
-func (h *health) function(ctx context.Context, name string) (state target.State, err error) {
-	client := awslambda.NewFromConfig(h.Config)
-	found, err := client.GetFunctionConfiguration(ctx, &awslambda.GetFunctionConfigurationInput{FunctionName: &name})
-	if err != nil {
-		return state, err
-	}
-	state.Name, state.Reason = string(found.State), aws.ToString(found.StateReason)
-	if update := found.LastUpdateStatus; update == "Failed" {
-		state.Name, state.Reason = "its last update failed", aws.ToString(found.LastUpdateStatusReason)
-	}
-	reserved, err := client.GetFunctionConcurrency(ctx, &awslambda.GetFunctionConcurrencyInput{FunctionName: &name})
-	if err == nil {
-		state.Throttled = reserved.ReservedConcurrentExecutions != nil && *reserved.ReservedConcurrentExecutions == 0
-	}
-	return state, err
 }
 
 // isAlarmOf reports whether CloudFormation gave an alarm of the stack that name:

@@ -44,14 +44,7 @@ func (o Opener) openStack(ctx context.Context, p Place) (*Client, error) {
 			return nil, err
 		}
 	}
-	base, err := parseEndpoint(endpoint)
-	if err == nil && p.Endpoint == "" { // another host than API Gateway's has to be named by the user
-		err = checkTrusted(base, p.Stack)
-	}
-	if err != nil {
-		return nil, err
-	}
-	transport, err := sign(ctx, account, base)
+	transport, err := sign(ctx, account, endpoint, p)
 	if err != nil {
 		return nil, err
 	}
@@ -106,35 +99,10 @@ func (t withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// parseEndpoint rejects a text that cannot be the URL of an API.
-func parseEndpoint(endpoint string) (*url.URL, error) {
-	base, err := url.Parse(endpoint)
-	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.User != nil {
-		return nil, view.Usage(fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
-	}
-	return base, nil
-}
-
-// checkTrusted returns an error if the API that a stack names is not at API Gateway.
-func checkTrusted(base *url.URL, stack string) error {
-	if isTrusted(base.Hostname()) {
-		return nil
-	}
-	why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", stack, base.Host)
-	return view.Usage(why, "--endpoint "+base.String()+", if that is right")
-}
-
 // Once returns a client of the API of a stack that sends each request once. The endpoint is an
 // output of the stack.
 func Once(ctx context.Context, account AWS, stack, endpoint string) (*rest.Client, error) {
-	base, err := parseEndpoint(endpoint)
-	if err == nil {
-		err = checkTrusted(base, stack)
-	}
-	if err != nil {
-		return nil, err
-	}
-	transport, err := sign(ctx, account, base)
+	transport, err := sign(ctx, account, endpoint, Place{Stack: stack})
 	if err != nil {
 		return nil, err
 	}
@@ -192,9 +160,18 @@ var gatewayHost = sync.OnceValue(func() *regexp.Regexp {
 // IsGateway reports whether the host is one of API Gateway.
 func IsGateway(host string) bool { return gatewayHost().MatchString(host) }
 
-// sign returns a transport that signs requests for the API at base. An API elsewhere than on AWS
-// may do without a signature if there are no credentials.
-func sign(ctx context.Context, account AWS, base *url.URL) (http.RoundTripper, error) {
+// sign returns a transport that signs requests for the API at an endpoint of a place. If the place
+// names only a stack, the stack must say that its API is at API Gateway. An API elsewhere than on
+// AWS may do without a signature if there are no credentials.
+func sign(ctx context.Context, account AWS, endpoint string, p Place) (http.RoundTripper, error) {
+	base, err := url.Parse(endpoint)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.User != nil {
+		return nil, view.Usage(fmt.Sprintf("%q is no endpoint; allowed: the URL of an API", local.Hidden(endpoint)), "--endpoint https://HOST")
+	}
+	if p.Endpoint == "" && !isTrusted(base.Hostname()) {
+		why := fmt.Sprintf("stack %q says that its API is at %s, which is no host of API Gateway", p.Stack, base.Host)
+		return nil, view.Usage(why, "--endpoint "+base.String()+", if that is right")
+	}
 	region, gateway := account.Region(), gatewayHost().FindStringSubmatch(base.Hostname())
 	if gateway != nil {
 		region = gateway[1]

@@ -40,8 +40,13 @@ func Markdown(text string, width int) string {
 func markdownBlocks(text string) (blocks [][]string) {
 	inCode := false
 	for l := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		fence := strings.HasPrefix(l, "```")
-		if n := len(blocks); n > 0 && (inCode || !fence && continues(blocks[n-1][0], l)) {
+		fence, n, first := strings.HasPrefix(l, "```"), len(blocks), ""
+		if n > 0 {
+			first = blocks[n-1][0]
+		}
+		begins := fence || l == "" || first == "" || strings.HasPrefix(first, "#") || strings.HasPrefix(first, "```") || strings.HasPrefix(l, "- ") ||
+			strings.HasPrefix(l, "|") != strings.HasPrefix(first, "|")
+		if inCode || !begins {
 			blocks[n-1] = append(blocks[n-1], l)
 		} else {
 			blocks = append(blocks, []string{l})
@@ -49,14 +54,6 @@ func markdownBlocks(text string) (blocks [][]string) {
 		inCode = inCode != fence
 	}
 	return blocks
-}
-
-// continues reports whether a line belongs to the block that begins with another line.
-func continues(first, l string) bool {
-	if l == "" || first == "" || strings.HasPrefix(first, "#") || strings.HasPrefix(first, "```") || strings.HasPrefix(l, "- ") {
-		return false
-	}
-	return strings.HasPrefix(l, "|") == strings.HasPrefix(first, "|")
 }
 
 // plainMarkdown returns text without the marks that a terminal does not need.
