@@ -13,7 +13,7 @@ import (
 
 func adviseCommand(c Command) *cobra.Command {
 	var flags templateFlags
-	var config string
+
 	cmd := c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) {
 		path := args[0]
 		file, t, err := c.readValid(path, "", flags)
@@ -40,7 +40,7 @@ func adviseCommand(c Command) *cobra.Command {
 		return view.Result{Form: "advise", JSON: report, Text: strings.Join(texts, "\n")}, nil
 	})
 	flags.register(cmd.Flags())
-	registerConfig(cmd.Flags(), &config)
+	registerConfig(cmd.Flags())
 	return cmd
 }
 

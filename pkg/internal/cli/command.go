@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
@@ -135,10 +136,12 @@ func (w *helpWriter) Write(p []byte) (int, error) {
 }
 
 func (c Command) root() *cobra.Command {
+	schema := helpOf("schema", arguments(0, 0))
+	schema.RunE = func(*cobra.Command, []string) error { return c.out().Text(string(fdl.Schema())) }
 	root := group(helpOf("waitless", nil), c.plain(helpOf("version", arguments(0, 0)), func(context.Context, []string) (view.Result, error) {
 		v := versionOf()
 		return view.Result{Form: "version", JSON: v, Text: v.text() + "\n"}, nil
-	}), docsCommand(c), schemaCommand(c), jsonTopic())
+	}), docsCommand(c), schema, jsonTopic())
 	c.addCommands(root)
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {

@@ -56,12 +56,12 @@ type server struct {
 	Command
 
 	// The values of the flags.
-	store, listen, console, base, clientKeys, config, logFormat string
-	definitions                                                 []string // of tasks
-	api, json, quiet                                            bool
-	otlp                                                        string
-	traceRatio                                                  float64
-	flags                                                       *pflag.FlagSet
+	store, listen, console, base, clientKeys, logFormat string
+	definitions                                         []string // of tasks
+	api, json, quiet                                    bool
+	otlp                                                string
+	traceRatio                                          float64
+	flags                                               *pflag.FlagSet
 
 	keys     clientkeys.Keys // of clients
 	secrets  []callbackurl.Secret
@@ -93,7 +93,7 @@ func devCommand(c Command) *cobra.Command {
 	flags.Float64Var(&s.traceRatio, "trace-ratio", 1, "with --otlp, the portion of executions that are traced if their start has no traceparent, 0 to 1")
 	flags.StringArrayVar(&s.definitions, "task", nil, taskUsage)
 	registerConcurrency(flags)
-	registerConfig(flags, &s.config)
+	registerConfig(flags)
 	flags.BoolVar(&s.json, "json", false, "print one JSON object when it listens (see: waitless help json)")
 	flags.BoolVar(&s.quiet, "quiet", false, "log warnings and errors only")
 	flags.StringVar(&s.logFormat, "log-format", "text", "how to log: text or json")
@@ -288,12 +288,20 @@ func (s *server) systemConfig(ctx context.Context, store target.Store, tasks *lo
 		s.log.Warn("a job, or the removal of an execution, failed; it is retried", "error", err.Error())
 	}
 	config.Output = s.logOutput
+	s.totals = telemetry.NewTotals(
+		telemetry.ExecutionsStarted, telemetry.ExecutionsSucceeded, telemetry.ExecutionsFailed, telemetry.ExecutionsStopped,
+		telemetry.ExecutionsTimedOut, telemetry.Retries, telemetry.WakeAge, telemetry.DeliveryFailures, telemetry.CallbackRefusals,
+		telemetry.SpansDropped,
+	)
 	if len(s.signs) > 0 {
-		config.Notices = noticeSender{webhook.NewSender(s.signs, false, time.Now), s}
+		config.Notices = countedNotices{noticeSender{webhook.NewSender(s.signs, false, time.Now), s}, s.totals}
 	} else {
 		config.CheckTarget = func(string) error { return errUnsigned }
 	}
-	s.countInto(&config, &view.ExecutionLog{Log: s.log, Flow: store.Flow})
+	config.Observer = countedLog{&view.ExecutionLog{Log: s.log, Flow: store.Flow}, telemetry.Executions{Sink: s.totals}}
+	config.Applied = func(wake engine.Wake, received time.Time, d engine.Disposition) {
+		telemetry.CountWake(s.totals, wake, received, d)
+	}
 	return config, s.limitConcurrency(s.flags, &config)
 }
 

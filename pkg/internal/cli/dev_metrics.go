@@ -3,29 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/telemetry"
 )
-
-// countInto makes a system count its executions, wakes and notices. Its observer is the log.
-func (s *server) countInto(config *local.Config, log engine.Observer) {
-	s.totals = telemetry.NewTotals(
-		telemetry.ExecutionsStarted, telemetry.ExecutionsSucceeded, telemetry.ExecutionsFailed, telemetry.ExecutionsStopped,
-		telemetry.ExecutionsTimedOut, telemetry.Retries, telemetry.WakeAge, telemetry.DeliveryFailures, telemetry.CallbackRefusals,
-		telemetry.SpansDropped,
-	)
-	config.Observer = countedLog{log, telemetry.Executions{Sink: s.totals}}
-	config.Applied = func(wake engine.Wake, received time.Time, d engine.Disposition) {
-		telemetry.CountWake(s.totals, wake, received, d)
-	}
-	if config.Notices != nil {
-		config.Notices = countedNotices{config.Notices, s.totals}
-	}
-}
 
 // countedLog is a log that counts its commits.
 type countedLog struct {

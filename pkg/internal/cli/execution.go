@@ -357,8 +357,8 @@ func (e *execution) serve(ctx, serving context.Context, lists target.Lists) erro
 // again returns the command that continues the execution.
 func (e *execution) again() string {
 	again := "waitless run " + e.file.argument() + " --name " + e.name + e.options.Flags()
-	if e.options.config != "" {
-		again += " --config " + e.options.config
+	if e.command.named {
+		again += " --config " + e.command.path
 	}
 	for _, text := range e.options.source.template.vars {
 		again += " --var '" + text + "'"

@@ -22,9 +22,9 @@ const testFiles = ".test.yaml"
 
 // flowTestCommand runs the tests in a file, or in all files below a folder.
 func flowTestCommand(c Command) *cobra.Command {
-	var junit, config string
+	var junit string
 	cmd := helpOf("test", arguments(0, 1))
-	registerConfig(cmd.Flags(), &config)
+	registerConfig(cmd.Flags())
 	cmd.Flags().StringVar(&junit, "junit", "", "also write the results to this file, as JUnit XML")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path := append(args, ".")[0]

@@ -22,9 +22,9 @@ type jobKind struct {
 }
 
 func jobsListCommand(c Command) *cobra.Command {
-	var config string
+
 	cmd := helpOf("jobs list", arguments(0, 0))
-	registerConfig(cmd.Flags(), &config)
+	registerConfig(cmd.Flags())
 	return c.plain(cmd, func(context.Context, []string) (view.Result, error) {
 		var kinds []jobKind
 		var rows [][]string

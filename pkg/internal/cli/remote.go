@@ -84,14 +84,13 @@ func (c Command) openedBy(
 // placeFlags are the flags that name a place.
 type placeFlags struct {
 	target.Place
-	config string // the file with settings
 }
 
 func (p *placeFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&p.Store, "store", "", "the folder of the store (default: WAITLESS_STORE or .waitless)")
 	flags.StringVar(&p.Endpoint, "endpoint", "", "the URL of a deployed stack's API, instead of a store (default: WAITLESS_ENDPOINT)")
 	flags.StringVar(&p.Stack, "stack", "", "the name of a deployed stack, instead of a store (default: WAITLESS_STACK)")
-	registerConfig(flags, &p.config)
+	registerConfig(flags)
 }
 
 // opener opens the targets of the command.

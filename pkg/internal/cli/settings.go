@@ -33,8 +33,9 @@ import (
 // settingsFile is read from the working directory unless --config names another.
 const settingsFile = "waitless.yaml"
 
-func registerConfig(flags *pflag.FlagSet, to *string) {
-	flags.StringVar(to, "config", "", "a file with settings, which flags and environment go before (default: "+settingsFile+" if it is there)")
+// registerConfig adds the flag that [settings.readSettings] looks up.
+func registerConfig(flags *pflag.FlagSet) {
+	flags.String("config", "", "a file with settings, which flags and environment go before (default: "+settingsFile+" if it is there)")
 }
 
 // settings holds the values of the environment and of waitless.yaml; the environment wins.

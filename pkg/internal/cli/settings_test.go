@@ -400,11 +400,9 @@ func TestTheFileOfTheWorkingDirectory(t *testing.T) {
 func TestHowToGoOnHidesSecrets(t *testing.T) {
 	t.Parallel()
 	e := execution{
-		file: flowFile{path: "flow.yaml"}, name: "one",
-		options: runOptions{
-			remoteOptions: remoteOptions{placeFlags: placeFlags{config: "settings.yaml"}},
-			tasks:         []string{"a=https://me:secret@host/p?key=secret", "b=exec:true"},
-		},
+		command: Command{settings: &settings{path: "settings.yaml", named: true}},
+		file:    flowFile{path: "flow.yaml"}, name: "one",
+		options: runOptions{tasks: []string{"a=https://me:secret@host/p?key=secret", "b=exec:true"}},
 	}
 	const want = "waitless run flow.yaml --name one --config settings.yaml --task 'a=https://...@host/p?...' --task 'b=exec:true'"
 	if got := e.again(); got != want {

@@ -30,7 +30,7 @@ func validateCommand(c Command) *cobra.Command {
 	var format string
 	var strict, asJSON bool
 	var flags templateFlags
-	var config string
+
 	cmd := helpOf("validate", arguments(1, math.MaxInt))
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if asJSON {
@@ -52,7 +52,7 @@ func validateCommand(c Command) *cobra.Command {
 	cmd.Flags().BoolVar(&strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
 	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json, github or sarif")
 	flags.register(cmd.Flags())
-	registerConfig(cmd.Flags(), &config)
+	registerConfig(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output, as --format json (see: waitless help json)")
 	return cmd
 }
