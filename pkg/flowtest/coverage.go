@@ -154,11 +154,6 @@ func (c Coverage) Count() (met, all int) { return len(c.parts) - len(c.Missing()
 
 // Missing returns the parts that were not met: "step Retry", "choice Done: $.ok == true", "retry
 // Call: FnF.ALL", "catch Call: FnF.ALL".
-func (c Coverage) Missing() (missing []string) {
-	for _, part := range c.parts {
-		if !c.met[part] {
-			missing = append(missing, part)
-		}
-	}
-	return missing
+func (c Coverage) Missing() []string {
+	return slices.DeleteFunc(slices.Clone(c.parts), func(part string) bool { return c.met[part] })
 }

@@ -163,23 +163,19 @@ func explained(err error) string {
 	})
 	return wrongKind.ReplaceAllStringFunc(text, func(found string) string {
 		parts := wrongKind.FindStringSubmatch(found)
-		return fmt.Sprintf("%s is not allowed here; allowed: %s", cmp.Or(kinds[parts[1]], parts[1]), kindOf(parts[2]))
+		allowed := "a mapping"
+		switch goType := parts[2]; {
+		case strings.HasPrefix(goType, "[]"):
+			allowed = "a list"
+		case strings.HasPrefix(goType, "float"):
+			allowed = "a number"
+		case goType == "int":
+			allowed = "an integer"
+		case goType == "string":
+			allowed = "a string"
+		}
+		return fmt.Sprintf("%s is not allowed here; allowed: %s", cmp.Or(kinds[parts[1]], parts[1]), allowed)
 	})
-}
-
-// kindOf returns the YAML name of a type of Go.
-func kindOf(goType string) string {
-	switch {
-	case strings.HasPrefix(goType, "[]"):
-		return "a list"
-	case strings.HasPrefix(goType, "float"):
-		return "a number"
-	case goType == "int":
-		return "an integer"
-	case goType == "string":
-		return "a string"
-	}
-	return "a mapping"
 }
 
 func (file fileFields) caseOf(path string, files folder, fields caseFields) (c Case, err error) {

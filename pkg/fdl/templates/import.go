@@ -37,7 +37,17 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, flow.Problems
 	by := rules{pattern: never(), ref: i.ref}
 	switch {
 	case replaces != nil:
-		by.pattern, by.replace = i.replacing(replaces)
+		pattern, values := i.template.replaced(replaces)
+		by.pattern, by.replace = pattern, func(found string) (value, problem string) {
+			name, _, function := call(child(replaces, found))
+			if function == "Ref" {
+				i.names = append(i.names, name)
+			}
+			if values[found] == "" {
+				return found, i.noValue(found, name)
+			}
+			return values[found], ""
+		}
 	case i.isFilled:
 		by.pattern, by.replace = placeholder(), i.fill
 	}
@@ -135,21 +145,6 @@ func (t *template) replaced(mapping *yaml.Node) (*regexp.Regexp, map[string]stri
 		})
 	}
 	return pattern, values
-}
-
-// replacing returns the rules of Fn::Replace.
-func (i *importing) replacing(mapping *yaml.Node) (*regexp.Regexp, func(string) (string, string)) {
-	pattern, values := i.template.replaced(mapping)
-	return pattern, func(found string) (value, problem string) {
-		name, _, function := call(child(mapping, found))
-		if function == "Ref" {
-			i.names = append(i.names, name)
-		}
-		if values[found] == "" {
-			return found, i.noValue(found, name)
-		}
-		return values[found], ""
-	}
 }
 
 // ref returns the resource, or the value, that a tag names.

@@ -105,7 +105,18 @@ func loops(steps []*flow.Step, before, depth int) []loop {
 				found = append(found, l)
 			}
 		}
-		if l, ok := loopOf(steps, i); ok {
+		// The nearest of the ways back of a choice that polls, and further ones without another
+		// call on the way: an earlier call is to be made again, so it is not part of the loop.
+		var l loop
+		for first := i; is[*flow.Choice](step) && first >= 0 && (l.task == nil || !is[*flow.Task](steps[first])); first-- {
+			if !slices.Contains(gotos(step), steps[first]) {
+				continue
+			}
+			if wider := loopFrom(steps, first, i); wider.findTask() && len(wider.waits()) > 0 {
+				l = wider
+			}
+		}
+		if l.task != nil {
 			l.depth, l.before = depth, before+eventsOf(l.earlier...)
 			found = append(found, l)
 		}
@@ -132,27 +143,6 @@ func lanes(step *flow.Step) [][]*flow.Step {
 	case *flow.Task, *flow.Pass, *flow.Wait, *flow.Choice, *flow.Succeed, *flow.Fail:
 	}
 	return nil
-}
-
-// loopOf returns the loop that the step at i closes: the nearest of its ways back that polls, and
-// further ones without another call on the way. A way back to an earlier call is not part of the
-// loop, because that call is to be made again.
-func loopOf(steps []*flow.Step, i int) (l loop, ok bool) {
-	if !is[*flow.Choice](steps[i]) {
-		return loop{}, false
-	}
-	for first := i; first >= 0; first-- {
-		if ok && is[*flow.Task](steps[first]) {
-			break
-		}
-		if !slices.Contains(gotos(steps[i]), steps[first]) {
-			continue
-		}
-		if wider := loopFrom(steps, first, i); wider.findTask() && len(wider.waits()) > 0 {
-			l, ok = wider, true
-		}
-	}
-	return l, ok
 }
 
 // loopFrom returns the loop from the step at first to the choice at last.

@@ -51,9 +51,17 @@ func asPoll(l *loop) polled {
 // read takes a branch into account, after the branches behind it.
 func (p *polled) read(b *flow.Branch) {
 	back := slices.Contains(p.back, b)
-	condition, ok := p.withoutCounter(b, back)
-	if !ok {
+	terms := []expr.Condition{conditionOf(b)}
+	if back {
+		terms = conditionOf(b).Terms()
+	}
+	terms = slices.DeleteFunc(terms, func(term expr.Condition) bool { return p.counts(term, b, back) })
+	if len(terms) == 0 {
 		return
+	}
+	condition := expr.Constant(true)
+	for _, term := range terms {
+		condition = condition.And(term)
 	}
 	if !back {
 		p.rest = append(p.rest, b)
@@ -68,22 +76,6 @@ func (p *polled) read(b *flow.Branch) {
 	} else {
 		p.until = condition.Or(p.until)
 	}
-}
-
-// withoutCounter is the condition of a branch without the count of the polls in it. It returns
-// false if nothing else is in it.
-func (p *polled) withoutCounter(b *flow.Branch, back bool) (condition expr.Condition, ok bool) {
-	terms := []expr.Condition{conditionOf(b)}
-	if back {
-		terms = conditionOf(b).Terms()
-	}
-	condition = expr.Constant(true)
-	for _, term := range terms {
-		if !p.counts(term, b, back) {
-			condition, ok = condition.And(term), true
-		}
-	}
-	return condition, ok
 }
 
 // counts reports whether a term compares the number of polls with a limit, and notes the limit and

@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/diagram"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
@@ -122,7 +124,10 @@ func Handler(config Config) http.Handler {
 		http.Redirect(w, r, "/executions", http.StatusSeeOther)
 	})
 	c.pages.Handle("GET /assets/", http.FileServerFS(assets))
-	c.pages.HandleFunc("GET /assets/graph.css", graphStyle)
+	c.pages.HandleFunc("GET /assets/graph.css", func(w http.ResponseWriter, _ *http.Request) { // a page may not have a style in itself
+		w.Header().Set("Content-Type", "text/css; charset=utf-8")
+		_, _ = io.WriteString(w, diagram.Style)
+	})
 	c.pages.HandleFunc("GET /live", c.follow)
 	c.pages.HandleFunc("GET /executions/{flow}/{name}/live", c.followExecution)
 	repeatForm := func(r *http.Request) (page, error) { return c.repeatPage(r, repeatData{}, http.StatusOK) }

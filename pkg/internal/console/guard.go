@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -77,12 +78,9 @@ var forwarding = []string{
 // IsForwarded reports whether a proxy or a tunnel on this machine sent the request with these
 // headers.
 func IsForwarded(header http.Header) bool {
-	for name := range header {
-		if slices.ContainsFunc(forwarding, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Keys(header)), func(name string) bool {
+		return slices.ContainsFunc(forwarding, func(begin string) bool { return strings.HasPrefix(name, begin) })
+	})
 }
 
 func refusing(status int, message string) http.Handler {

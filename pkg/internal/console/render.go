@@ -4,13 +4,10 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/waitless/waitless/pkg/internal/diagram"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -62,12 +59,6 @@ type shown struct {
 	Section  string // the path of the section in the navigation
 	Sections any
 	Now      time.Time
-}
-
-// graphStyle serves the style of the drawings, which a page may not have in itself.
-func graphStyle(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = io.WriteString(w, diagram.Style)
 }
 
 // instantOf reads an instant of the API. It returns the zero instant for any other text.

@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"strings"
@@ -89,7 +90,7 @@ func (e Edge) svg() string {
 func towards(p, other Point, distance int) Point {
 	dx, dy := other.X-p.X, other.Y-p.Y
 	distance = min(distance, max(dx, -dx, dy, -dy)/2) //nolint:mnd // the middle
-	return Point{p.X + sign(dx)*distance, p.Y + sign(dy)*distance}
+	return Point{p.X + cmp.Compare(dx, 0)*distance, p.Y + cmp.Compare(dy, 0)*distance}
 }
 
 func (b Box) svg() string {

@@ -1,6 +1,7 @@
 package diagram
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/mattn/go-runewidth"
@@ -16,7 +17,7 @@ func (p Picture) Terminal(paint func(Status, string) string) string {
 	for _, e := range p.Edges {
 		for i, to := range e.Points[1:] { // along a column or a row
 			from := e.Points[i]
-			dx, dy := sign(to.X-from.X), sign(to.Y-from.Y)
+			dx, dy := cmp.Compare(to.X-from.X, 0), cmp.Compare(to.Y-from.Y, 0)
 			for from != to {
 				next := Point{from.X + dx, from.Y + dy}
 				c[from.Y][from.X].lines |= direction(dx, dy)
@@ -30,7 +31,7 @@ func (p Picture) Terminal(paint func(Status, string) string) string {
 	}
 	for _, e := range p.Edges {
 		from, next, to := e.Points[0], e.Points[1], e.Points[len(e.Points)-1]
-		c[from.Y][from.X].lines |= direction(sign(next.X-from.X), sign(next.Y-from.Y))
+		c[from.Y][from.X].lines |= direction(cmp.Compare(next.X-from.X, 0), cmp.Compare(next.Y-from.Y, 0))
 		c[to.Y-1][to.X] = cell{char: '▼'}
 	}
 	for _, l := range p.Labels {
@@ -62,16 +63,6 @@ type cell struct {
 }
 
 type canvas [][]cell
-
-func sign(n int) int {
-	switch {
-	case n < 0:
-		return -1
-	case n > 0:
-		return 1
-	}
-	return 0
-}
 
 func direction(dx, dy int) int {
 	switch {

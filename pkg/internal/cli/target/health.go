@@ -2,6 +2,7 @@ package target
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -45,13 +46,8 @@ type Stack struct {
 type Resource struct{ Name, Type, ID string }
 
 // Of returns the resources of a type.
-func (s *Stack) Of(kind string) (found []Resource) {
-	for _, r := range s.Resources {
-		if r.Type == kind {
-			found = append(found, r)
-		}
-	}
-	return found
+func (s *Stack) Of(kind string) []Resource {
+	return slices.DeleteFunc(slices.Clone(s.Resources), func(r Resource) bool { return r.Type != kind })
 }
 
 // Types of resources, as CloudFormation names them.
