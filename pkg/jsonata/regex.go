@@ -22,19 +22,23 @@ func (l *lexer) compile(pos int, pattern, flags string) *function {
 	if flags != "" {
 		pattern = "(?" + flags + ")" + pattern
 	}
+	invalid := func(err error) {
+		if err != nil {
+			fail(pos, "S0303", err.Error())
+		}
+	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		fail(pos, "S0303", err.Error())
-	}
+	invalid(err)
 	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		fail(pos, "S0303", err.Error())
-	}
+	invalid(err)
 	if l.instructions += len(program.Inst); l.instructions > maxInstructions {
 		fail(pos, "U1001", "the regular expressions are too large")
 	}
-	f := &function{name: "regex", arity: 1, regex: regexp.MustCompile(pattern), instructions: len(program.Inst)}
-	f.later = regexp.MustCompile(`^(?s:.)(?s:.*?)(` + pattern + `)`)
+	f := &function{name: "regex", arity: 1, instructions: len(program.Inst)}
+	f.regex, err = regexp.Compile(pattern)
+	invalid(err)
+	f.later, err = regexp.Compile(`^(?s:.)(?s:.*?)(` + parsed.String() + `)`)
+	invalid(err)
 	f.native = func(r *run, args []item) item {
 		s, ok := textOf(args[0])
 		if !ok {
