@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -31,9 +32,9 @@ var errorNames = []string{
 
 // checkErrorName warns of a name that matches no error, or hardly any. The flow of a sub-flow may
 // fail with any name.
-func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
+func (p *parser) checkErrorName(n *document.Node, name string, resource flow.Resource) {
 	if name != ErrorAll && (strings.EqualFold(name, ErrorAll) || slices.Contains([]string{"*", "ALL", "all"}, name)) {
-		p.warn(n.pos, "error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll)
+		p.warn(n.Pos, "error name %q matches no other name; did you mean %q, which matches every error?", name, ErrorAll)
 		return
 	}
 	prefix, rest, hasPrefix := strings.Cut(name, ".")
@@ -44,7 +45,7 @@ func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 	all := slices.Concat(alike, errorNames)
 	if prefix == "FnF" || prefix == "Token" {
 		meant := ""
-		if len(p.problems) < flow.MaxProblems { // comparing many names takes long
+		if len(p.Problems) < flow.MaxProblems { // comparing many names takes long
 			meant = similar.DidYouMean(name, all)
 			lacksPrefix := func(known string) bool { return rest != "" && strings.HasSuffix(known, rest) } // FnF.Timeout
 			if i := slices.IndexFunc(all, lacksPrefix); meant == "" && i >= 0 {
@@ -52,12 +53,12 @@ func (p *parser) checkErrorName(n *node, name string, resource flow.Resource) {
 			}
 		}
 		if meant != "" || !resource.Subflow {
-			p.warn(n.pos, "error name %q is unknown%s (errors of Waitless: %s)", shortened(name), meant, strings.Join(alike, ", "))
+			p.warn(n.Pos, "error name %q is unknown%s (errors of Waitless: %s)", document.Shortened(name), meant, strings.Join(alike, ", "))
 		}
 		return
 	}
 	const typos = 2
 	if meant := similar.Within(typos, name, all); meant != "" {
-		p.warn(n.pos, "error name %q is unknown; did you mean %q?", name, meant)
+		p.warn(n.Pos, "error name %q is unknown; did you mean %q?", name, meant)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -18,8 +19,8 @@ type fields struct {
 	element
 
 	parser *parser
-	node   *node
-	values []entry
+	node   *document.Node
+	values []document.Entry
 	// sources are the paths in its mappings.
 	sources []pathSource
 }
@@ -34,17 +35,17 @@ type pathSource struct {
 
 // fields reads an element. It reports fields that are not allowed or missing. It returns nil if n
 // is not a mapping.
-func (p *parser) fields(n *node, name string) *fields {
+func (p *parser) fields(n *document.Node, name string) *fields {
 	f := &fields{element: findElement(name), parser: p, node: n}
-	if n.kind != nodeMapping {
+	if n.Kind != document.Mapping {
 		p.unfit(n, f.title, "a mapping with the fields "+strings.Join(f.keys, ", "))
 		return nil
 	}
-	f.values = slices.Clip(n.entries)
-	for _, e := range n.entries {
-		if f.schemas[e.key] != nil {
-			if why := f.schemas[e.key].get("x-extension"); why != nil {
-				f.parser.strict(e.value.pos, "%s is an extension: %s", e.key, why.scalar.Text())
+	f.values = slices.Clip(n.Entries)
+	for _, e := range n.Entries {
+		if f.schemas[e.Key] != nil {
+			if why := f.schemas[e.Key].Get("x-extension"); why != nil {
+				f.parser.strict(e.Value.Pos, "%s is an extension: %s", e.Key, why.Scalar.Text())
 			}
 		} else {
 			f.unknownField(e)
@@ -57,26 +58,26 @@ func (p *parser) fields(n *node, name string) *fields {
 }
 
 // get returns the value of a field, nil for none.
-func (f *fields) get(name string) *node { return find(f.values, name) }
+func (f *fields) get(name string) *document.Node { return document.Find(f.values, name) }
 
 // unknownField reports a field. A misspelt field is used under the name that it resembles: its
 // problems are reported, too, and the field is not reported as missing.
-func (f *fields) unknownField(e entry) {
-	meant := f.parser.closest(e.key, f.keys)
-	if other := otherWords[e.key]; slices.Contains(f.keys, other) {
+func (f *fields) unknownField(e document.Entry) {
+	meant := f.parser.closest(e.Key, f.keys)
+	if other := otherWords[e.Key]; slices.Contains(f.keys, other) {
 		meant = other
 	}
 	hint := ""
 	if meant != "" {
 		hint = "; did you mean " + strconv.Quote(meant) + "?"
 	}
-	if inSeconds := e.key + "Seconds"; slices.Contains(f.keys, inSeconds) { // as timeout, of other languages
+	if inSeconds := e.Key + "Seconds"; slices.Contains(f.keys, inSeconds) { // as timeout, of other languages
 		hint = "; did you mean " + strconv.Quote(inSeconds) + ", a number of seconds?"
 	}
 	if hint == "" {
 		var titles []string // of the elements that have the field
 		for _, of := range elements() {
-			if of.schemas[e.key] != nil {
+			if of.schemas[e.Key] != nil {
 				titles = append(titles, of.title)
 			}
 		}
@@ -85,9 +86,9 @@ func (f *fields) unknownField(e entry) {
 			hint = "; it belongs to " + strings.Join(titles, " or ")
 		}
 	}
-	f.parser.problem(e.pos, "field %q is unknown in %s%s (allowed: %s)", shortened(e.key), f.title, hint, strings.Join(f.keys, ", "))
+	f.parser.Problem(e.Pos, "field %q is unknown in %s%s (allowed: %s)", document.Shortened(e.Key), f.title, hint, strings.Join(f.keys, ", "))
 	if meant != "" && f.get(meant) == nil {
-		f.values = append(f.values, entry{meant, e.pos, e.value})
+		f.values = append(f.values, document.Entry{Key: meant, Pos: e.Pos, Value: e.Value})
 	}
 }
 
@@ -102,18 +103,18 @@ func (f *fields) require(name string) {
 
 // missing reports a missing field, if all fields were read.
 func (f *fields) missing(format string, args ...any) {
-	if !f.node.partial {
-		f.parser.problem(f.node.pos, format, args...)
+	if !f.node.Partial {
+		f.parser.Problem(f.node.Pos, format, args...)
 	}
 }
 
 // either returns the one of two fields that is set. It reports both and neither, and returns nil
 // twice.
-func (f *fields) either(first, second string) (a, b *node) {
+func (f *fields) either(first, second string) (a, b *document.Node) {
 	a, b = f.get(first), f.get(second)
 	switch {
 	case a != nil && b != nil:
-		f.parser.problem(slices.MaxFunc([]flow.Position{a.pos, b.pos}, flow.Position.Compare), `%s has both %q and %q; write one of them`, f.title, first, second)
+		f.parser.Problem(slices.MaxFunc([]flow.Position{a.Pos, b.Pos}, flow.Position.Compare), `%s has both %q and %q; write one of them`, f.title, first, second)
 		return nil, nil
 	case a == nil && b == nil:
 		f.missing(`%s has neither %q nor %q; write one of them`, f.title, first, second)
@@ -135,7 +136,7 @@ func read[T any](f *fields, name string, otherwise T, as func(value.Value) (T, b
 	if n == nil {
 		return otherwise
 	}
-	v, ok := as(n.value())
+	v, ok := as(n.Value())
 	if !ok {
 		f.unfit(name)
 		return otherwise
@@ -146,7 +147,7 @@ func read[T any](f *fields, name string, otherwise T, as func(value.Value) (T, b
 // text returns a text that is not empty, unless the schema allows that.
 func (f *fields) text(name string) string {
 	return read(f, name, "", func(v value.Value) (string, bool) {
-		return v.Text(), v.Kind() == value.KindString && (v.Text() != "" || f.schemas[name].get("minLength") == nil)
+		return v.Text(), v.Kind() == value.KindString && (v.Text() != "" || f.schemas[name].Get("minLength") == nil)
 	})
 }
 
@@ -159,9 +160,9 @@ func (f *fields) key(name string) string {
 			rest = strings.TrimPrefix(rest, root)
 		}
 		if rest != "" {
-			hint = "; did you mean " + strconv.Quote(shortened(rest)) + "?"
+			hint = "; did you mean " + strconv.Quote(document.Shortened(rest)) + "?"
 		}
-		f.parser.warn(f.get(name).pos, "%s %q is a key and not a path%s", name, shortened(key), hint)
+		f.parser.warn(f.get(name).Pos, "%s %q is a key and not a path%s", name, document.Shortened(key), hint)
 	}
 	return key
 }
@@ -196,10 +197,10 @@ func (f *fields) nameOf(what string) string {
 	if n == nil {
 		return ""
 	}
-	name, ok := n.text()
+	name, ok := n.Text()
 	switch {
 	case len(name) > flow.MaxName:
-		f.parser.problem(n.pos, "%s %q has %d bytes and the limit is %d; shorten it", what, shortened(name), len(name), flow.MaxName)
+		f.parser.Problem(n.Pos, "%s %q has %d bytes and the limit is %d; shorten it", what, document.Shortened(name), len(name), flow.MaxName)
 	case !ok || !flow.ValidName(name):
 		f.parser.unfit(n, what, f.allowed("name"))
 	}
@@ -219,24 +220,24 @@ func (f *fields) condition(name string) (condition flow.Condition, text string) 
 }
 
 // items returns the elements of a list, which may be empty only if the schema allows that.
-func (f *fields) items(name string) []*node {
+func (f *fields) items(name string) []*document.Node {
 	n := f.get(name)
 	switch {
 	case n == nil:
 		return nil
-	case n.kind != nodeSequence:
+	case n.Kind != document.Sequence:
 		f.unfit(name)
-	case len(n.items) == 0 && f.schemas[name].get("minItems") != nil:
-		f.parser.problem(n.pos, "%s is an empty list; allowed: %s, at least one", name, f.allowed(name))
+	case len(n.Items) == 0 && f.schemas[name].Get("minItems") != nil:
+		f.parser.Problem(n.Pos, "%s is an empty list; allowed: %s, at least one", name, f.allowed(name))
 	}
-	return n.items
+	return n.Items
 }
 
 // errorNames reads the errors of a policy or an entry of a task that calls the resource.
 func (f *fields) errorNames(resource flow.Resource) []string {
 	var names []string
 	for _, item := range f.items("errors") {
-		name, ok := item.text()
+		name, ok := item.Text()
 		if !ok {
 			f.parser.unfit(item, "an error name", "text, like FnF.TaskTimeout, or FnF.ALL for every error")
 			continue
@@ -262,26 +263,26 @@ func (f *fields) mappings(name string) expr.Mappings {
 		source := f.source(name, m.get("source"))
 		target := m.key("target")
 		n := m.get("target")
-		if n == nil || n.scalar.Kind() != value.KindString {
+		if n == nil || n.Scalar.Kind() != value.KindString {
 			continue // was reported
 		}
 		if first, repeated := seen[target]; repeated {
-			f.parser.problem(n.pos, "target %q is mapped twice; it stands first at %s", shortened(target), first)
+			f.parser.Problem(n.Pos, "target %q is mapped twice; it stands first at %s", document.Shortened(target), first)
 		}
-		seen[target] = n.pos
+		seen[target] = n.Pos
 		list = append(list, expr.Mapping{Target: target, Source: source})
 	}
 	return expr.NewMappings(list...)
 }
 
 // source reads the source of a mapping in that list.
-func (f *fields) source(list string, n *node) expr.Template {
+func (f *fields) source(list string, n *document.Node) expr.Template {
 	if n == nil {
 		return expr.Template{}
 	}
-	p, v := f.parser, n.value()
+	p, v := f.parser, n.Value()
 	source, err := expr.ParseSource(v)
-	text, isText := n.text()
+	text, isText := n.Text()
 	path, isPath := source.Path()
 	switch {
 	case err != nil:
@@ -289,9 +290,9 @@ func (f *fields) source(list string, n *node) expr.Template {
 	case v.TooDeep():
 		p.tooDeep(n, "source", v)
 	case isPath:
-		f.sources = append(f.sources, pathSource{list, n.pos, path.Root(), path.String()})
+		f.sources = append(f.sources, pathSource{list, n.Pos, path.Root(), path.String()})
 	case isText && (strings.HasPrefix(text, "$") || pathMeant(text) != ""):
-		p.warn(n.pos, "source %s is a constant, because it does not begin with $input, $local or $context%s", n.describe(), rootMeant(text))
+		p.warn(n.Pos, "source %s is a constant, because it does not begin with $input, $local or $context%s", n.Describe(), rootMeant(text))
 	default:
 		p.pathsInside(n)
 	}

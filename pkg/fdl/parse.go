@@ -11,6 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -20,24 +21,24 @@ import (
 // panic.
 func Parse(text []byte) (*flow.Flow, flow.Problems) {
 	p := &parser{flow: flow.Flow{Matches: matches}, names: map[string]named{}, functions: map[string]calledFunction{}}
-	if root := p.read(text); root != nil {
+	if root := p.Read(text); root != nil {
 		p.flowFrom(root)
 		p.resolveJumps()
 		p.firstSteps()
-		if len(p.problems.Errors()) == 0 { // else its gotos may be incomplete
+		if len(p.Problems.Errors()) == 0 { // else its gotos may be incomplete
 			p.completes(p.flow.Steps)
 		}
 	}
 	p.flow.Extensions = p.flow.Extensions.Reported()
-	if problems := p.problems.Reported(); len(problems.Errors()) > 0 {
+	if problems := p.Problems.Reported(); len(problems.Errors()) > 0 {
 		return nil, problems
 	}
-	return &p.flow, p.problems.Reported()
+	return &p.flow, p.Problems.Reported()
 }
 
 // parser builds a flow from nodes and collects problems.
 type parser struct {
-	reader
+	document.Reader
 	flow  flow.Flow
 	names map[string]named
 	jumps []jump
@@ -51,7 +52,7 @@ type parser struct {
 	suggested int
 }
 
-func (p *parser) flowFrom(root *node) {
+func (p *parser) flowFrom(root *document.Node) {
 	if p.isOtherLanguage(root) || p.isNoFlow(root) {
 		return
 	}
@@ -85,14 +86,14 @@ var otherLanguages = []struct {
 
 // isOtherLanguage reports a document in another language once, in place of everything that FDL does
 // not know in it.
-func (p *parser) isOtherLanguage(root *node) bool {
-	if root.get("steps") != nil {
+func (p *parser) isOtherLanguage(root *document.Node) bool {
+	if root.Get("steps") != nil {
 		return false
 	}
 	for _, other := range otherLanguages {
-		if slices.ContainsFunc(other.signs, func(field string) bool { return root.get(field) != nil }) {
-			p.problems = nil
-			p.problem(root.pos, "%s; Waitless runs FDL v1, which begins with \"version: v1\" and \"type: flow\": see waitless docs language", other.what)
+		if slices.ContainsFunc(other.signs, func(field string) bool { return root.Get(field) != nil }) {
+			p.Problems = nil
+			p.Problem(root.Pos, "%s; Waitless runs FDL v1, which begins with \"version: v1\" and \"type: flow\": see waitless docs language", other.what)
 			return true
 		}
 	}
@@ -101,21 +102,21 @@ func (p *parser) isOtherLanguage(root *node) bool {
 
 // isNoFlow reports a document without any field that flows must have. Settings and links name files
 // by path, so the document may be a secret: the only problem has no excerpt of it.
-func (p *parser) isNoFlow(root *node) bool {
+func (p *parser) isNoFlow(root *document.Node) bool {
 	flow := findElement("flow")
-	isRequired := func(e entry) bool {
-		return slices.Contains(flow.required, cmp.Or(similar.Closest(e.key, flow.keys), e.key))
+	isRequired := func(e document.Entry) bool {
+		return slices.Contains(flow.required, cmp.Or(similar.Closest(e.Key, flow.keys), e.Key))
 	}
-	if root.kind == nodeUnreadable || root.partial || slices.ContainsFunc(root.entries, isRequired) {
+	if root.Kind == document.Unreadable || root.Partial || slices.ContainsFunc(root.Entries, isRequired) {
 		return false
 	}
-	p.problems = nil
+	p.Problems = nil
 	allowed := "a mapping with the fields " + strings.Join(flow.keys, ", ")
 	switch {
-	case root.kind == nodeMapping:
-		p.problem(root.pos, "a flow has none of the fields %s, which are required", strings.Join(flow.required, ", "))
-	case root.kind == nodeScalar && root.scalar.Kind() != value.KindNull:
-		p.problem(root.pos, "a flow is a text; allowed: %s", allowed)
+	case root.Kind == document.Mapping:
+		p.Problem(root.Pos, "a flow has none of the fields %s, which are required", strings.Join(flow.required, ", "))
+	case root.Kind == document.Scalar && root.Scalar.Kind() != value.KindNull:
+		p.Problem(root.Pos, "a flow is a text; allowed: %s", allowed)
 	default:
 		p.unfit(root, flow.title, allowed)
 	}
@@ -123,14 +124,14 @@ func (p *parser) isNoFlow(root *node) bool {
 }
 
 // unfit reports a value that is not allowed.
-func (p *parser) unfit(n *node, what, allowed string) {
-	if n.kind != nodeUnreadable {
-		p.problem(n.pos, "%s is %s; allowed: %s", what, n.describe(), allowed)
+func (p *parser) unfit(n *document.Node, what, allowed string) {
+	if n.Kind != document.Unreadable {
+		p.Problem(n.Pos, "%s is %s; allowed: %s", what, n.Describe(), allowed)
 	}
 }
 
-func (p *parser) tooDeep(n *node, what string, v value.Value) {
-	p.problem(n.pos, "%s has %d levels of arrays and objects and the limit is %d; write what is inside as a text", what, v.Levels(), value.MaxLevels)
+func (p *parser) tooDeep(n *document.Node, what string, v value.Value) {
+	p.Problem(n.Pos, "%s has %d levels of arrays and objects and the limit is %d; write what is inside as a text", what, v.Levels(), value.MaxLevels)
 }
 
 // namesOf lists the allowed names. Only the actions are too many for a line.
@@ -144,16 +145,16 @@ func namesOf(allowed []string) string {
 
 // oneOf returns the text of n if it is allowed, or the allowed text that a misspelt one means. A
 // missing n was reported before.
-func (p *parser) oneOf(n *node, what string, allowed []string) string {
+func (p *parser) oneOf(n *document.Node, what string, allowed []string) string {
 	if n == nil {
 		return ""
 	}
-	text, ok := n.text()
+	text, ok := n.Text()
 	switch {
 	case !ok:
 		p.unfit(n, what, namesOf(allowed))
 	case !slices.Contains(allowed, text):
-		p.problem(n.pos, "%s %q is unknown%s (allowed: %s)", what, shortened(text), p.didYouMean(text, allowed), namesOf(allowed))
+		p.Problem(n.Pos, "%s %q is unknown%s (allowed: %s)", what, document.Shortened(text), p.didYouMean(text, allowed), namesOf(allowed))
 		return p.closest(text, allowed)
 	}
 	return text
@@ -177,14 +178,6 @@ func (p *parser) closest(found string, names []string) string {
 	return similar.Closest(found, names)
 }
 
-// text returns the text of n, and false if n is not a text.
-func (n *node) text() (text string, ok bool) {
-	if n.kind != nodeScalar || n.scalar.Kind() != value.KindString {
-		return "", false
-	}
-	return n.scalar.Text(), true
-}
-
 var notInName = compiled(`[^A-Za-z0-9_-]+`)
 
 // AsName returns a valid name that is made of any text: other characters become "-".
@@ -204,7 +197,7 @@ func compiled(pattern string) func() *regexp.Regexp {
 
 // warn reports a problem that does not keep the flow from running.
 func (p *parser) warn(at flow.Position, format string, args ...any) {
-	p.problems = append(p.problems, flow.NewProblem(flow.SeverityWarning, at, format, args...))
+	p.Problems = append(p.Problems, flow.NewProblem(flow.SeverityWarning, at, format, args...))
 }
 
 // strict adds a problem that only strict mode reports.
@@ -217,18 +210,18 @@ func (p *parser) strict(at flow.Position, format string, args ...any) {
 var rootInText = compiled(`\$(?:input|local|context)\b|\$\.[A-Za-z_]|[{$]\{\s*(?:input|local|context)\.[A-Za-z_]`)
 
 // pathsInside warns of a constant with a path inside, which is not replaced by its value.
-func (p *parser) pathsInside(n *node) {
-	for _, inside := range n.inside() {
+func (p *parser) pathsInside(n *document.Node) {
+	for _, inside := range n.Inside() {
 		p.pathsInside(inside)
 	}
-	text, ok := n.text()
+	text, ok := n.Text()
 	place := rootInText().FindStringIndex(text)
 	if !ok || place == nil {
 		return
 	}
-	p.warn(p.placeIn(n, utf8.RuneCountInString(text[:place[0]])),
+	p.warn(p.PlaceIn(n, utf8.RuneCountInString(text[:place[0]])),
 		"text %q is a constant: no path is replaced inside of a text, a list or an object; map the path to a target of its own, and join the values in a function",
-		shortened(text))
+		document.Shortened(text))
 }
 
 // fileEndings are the endings of names like input.json, which are not paths.
@@ -262,11 +255,11 @@ var inBraces = compiled(`^[{$]\{\s*\$?([^{}]*?)\s*\}\}?$`)
 // rootMeant suggests a path for a source like "$locla.x", "$.x" or "input.x".
 func rootMeant(text string) string {
 	if meant := pathMeant(text); meant != "" {
-		return fmt.Sprintf("; did you mean %q?", shortened(meant))
+		return fmt.Sprintf("; did you mean %q?", document.Shortened(meant))
 	}
 	root, rest := text, ""
 	if i := strings.IndexAny(text, ".["); i >= 0 {
-		root, rest = text[:i], shortened(text[i:])
+		root, rest = text[:i], document.Shortened(text[i:])
 	}
 	roots := []string{"$input", "$local", "$context"}
 	switch {
@@ -279,10 +272,10 @@ func rootMeant(text string) string {
 }
 
 // syntaxProblem reports an error in a path or a condition at its position.
-func (p *parser) syntaxProblem(n *node, err error, hint string) {
-	at := n.pos
+func (p *parser) syntaxProblem(n *document.Node, err error, hint string) {
+	at := n.Pos
 	if syntax, ok := err.(*expr.SyntaxError); ok { //nolint:errorlint // expr returns it unwrapped
-		at = p.placeIn(n, syntax.Offset)
+		at = p.PlaceIn(n, syntax.Offset)
 	}
-	p.problem(at, "%s%s", err, hint)
+	p.Problem(at, "%s%s", err, hint)
 }

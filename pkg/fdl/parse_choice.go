@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/internal/similar"
 )
 
@@ -24,7 +25,7 @@ func (p *parser) choice(step *flow.Step, f *fields) *flow.Choice {
 	return choice
 }
 
-func (p *parser) branch(branch *flow.Branch, n *node, element string, choice *flow.Step) {
+func (p *parser) branch(branch *flow.Branch, n *document.Node, element string, choice *flow.Step) {
 	if f := p.fields(n, element); f != nil {
 		branch.Condition, branch.Text = f.condition("condition")
 		branch.Steps = p.steps(f, choice)
@@ -35,7 +36,7 @@ func (p *parser) branch(branch *flow.Branch, n *node, element string, choice *fl
 // jump records a goto, if there is one. Its target is stored in to.
 func (p *parser) jump(f *fields, from *flow.Step, to **flow.Step) {
 	if target := f.text("goto"); target != "" {
-		p.jumps = append(p.jumps, jump{at: f.get("goto").pos, from: from, target: target, to: to})
+		p.jumps = append(p.jumps, jump{at: f.get("goto").Pos, from: from, target: target, to: to})
 	}
 }
 
@@ -78,7 +79,7 @@ func (p *parser) resolveJumps() {
 		if more := len(names[series]) - mostListed; more > 0 {
 			listed += fmt.Sprintf(" and %d more", more)
 		}
-		p.problem(j.at, "goto %q %s (allowed: %s)", shortened(j.target), why, listed)
+		p.Problem(j.at, "goto %q %s (allowed: %s)", document.Shortened(j.target), why, listed)
 	}
 }
 

@@ -38,6 +38,6 @@ func (p *parser) failures(task *flow.Task, step *flow.Step, f *fields) {
 	}
 	DataOf(step).Errors = f.mappings("errorMappings")
 	if n := f.get("errorMappings"); n != nil && f.get("catch") == nil {
-		p.warn(n.pos, "errorMappings has no effect without catch; add catch, or remove errorMappings")
+		p.warn(n.Pos, "errorMappings has no effect without catch; add catch, or remove errorMappings")
 	}
 }

@@ -1,12 +1,15 @@
 package fdl
 
-import "github.com/waitless/waitless/pkg/flow"
+import (
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
+)
 
 func (p *parser) parallel(step *flow.Step, f *fields) *flow.Parallel {
 	defer p.fork(step)()
 	items := f.items("branches")
 	if len(items) > flow.MaxBranches {
-		p.problem(f.get("branches").pos, "branches has %d branches and the limit is %d; use foreach, or put several steps into one branch",
+		p.Problem(f.get("branches").Pos, "branches has %d branches and the limit is %d; use foreach, or put several steps into one branch",
 			len(items), flow.MaxBranches)
 	}
 	parallel := &flow.Parallel{}
@@ -28,7 +31,7 @@ func (f *fields) iterations(foreach *flow.Foreach) {
 	}
 	foreach.Item, foreach.Index = f.key("item"), f.key("index")
 	if foreach.Index != "" && foreach.Index == foreach.Item {
-		f.parser.problem(f.get("index").pos, "index %q is also the key of the item; use another key", shortened(foreach.Index))
+		f.parser.Problem(f.get("index").Pos, "index %q is also the key of the item; use another key", document.Shortened(foreach.Index))
 	}
 }
 
@@ -36,7 +39,7 @@ func (f *fields) iterations(foreach *flow.Foreach) {
 // reports the first step that is nested too deeply.
 func (p *parser) fork(step *flow.Step) (leave func()) {
 	if p.forks++; p.forks == flow.MaxForks+1 {
-		p.problem(step.Position, "parallel and foreach are nested more than %d deep; split the flow", flow.MaxForks)
+		p.Problem(step.Position, "parallel and foreach are nested more than %d deep; split the flow", flow.MaxForks)
 	}
 	return func() { p.forks-- }
 }

@@ -8,7 +8,7 @@ func (p *parser) poll(task *flow.Task, f *fields) *flow.Poll {
 		return nil
 	}
 	if n := f.get("atMostOnce"); task.AtMostOnce {
-		p.problem(n.pos, "atMostOnce does not go with \"pattern: waitForCondition\", which repeats the call; remove atMostOnce")
+		p.Problem(n.Pos, "atMostOnce does not go with \"pattern: waitForCondition\", which repeats the call; remove atMostOnce")
 	}
 	f.title = `a task step with "pattern: waitForCondition"`
 	f.require("condition")

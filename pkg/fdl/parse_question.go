@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 )
 
 // The limits of a callback's question.
@@ -19,11 +20,11 @@ const (
 func (p *parser) question(task *flow.Task, f *fields) {
 	task.Prompt = f.prompt()
 	if n := f.get("prompt"); n != nil && task.Signed {
-		p.warn(n.pos, "prompt is on no page, because signed callbacks have none; tokens list and notices have it")
+		p.warn(n.Pos, "prompt is on no page, because signed callbacks have none; tokens list and notices have it")
 	}
 	items := f.items("choices")
 	if len(items) > MaxChoices {
-		p.problem(f.get("choices").pos, "choices has %d choices and the limit is %d; a page with so many buttons cannot be read", len(items), MaxChoices)
+		p.Problem(f.get("choices").Pos, "choices has %d choices and the limit is %d; a page with so many buttons cannot be read", len(items), MaxChoices)
 	}
 	seen := map[string]flow.Position{}
 	for _, item := range items {
@@ -36,10 +37,10 @@ func (p *parser) question(task *flow.Task, f *fields) {
 		if label == "" && text != "" {
 			choice.unfit("label")
 		} else if label != "" {
-			at := choice.get("label").pos
+			at := choice.get("label").Pos
 			choice.shortEnough("label", label, MaxLabel)
 			if first, repeated := seen[label]; repeated {
-				p.problem(at, "label %q is repeated; it stands first at %s, and the labels of a step differ", shortened(label), first)
+				p.Problem(at, "label %q is repeated; it stands first at %s, and the labels of a step differ", document.Shortened(label), first)
 			} else {
 				seen[label] = at
 			}
@@ -61,8 +62,8 @@ func (f *fields) prompt() expr.Text {
 		return prompt
 	}
 	if place := bareValue().FindStringSubmatchIndex(text); place != nil {
-		path := shortened(text[place[2]:place[3]])
-		p.warn(p.placeIn(n, utf8.RuneCountInString(text[:place[2]])), "prompt has the text %s and not a value; write ${%s} for the value", path, path)
+		path := document.Shortened(text[place[2]:place[3]])
+		p.warn(p.PlaceIn(n, utf8.RuneCountInString(text[:place[2]])), "prompt has the text %s and not a value; write ${%s} for the value", path, path)
 	}
 	return prompt
 }
@@ -72,7 +73,7 @@ var bareValue = compiled(`(?:^|[^{])(\$\.[A-Za-z_][A-Za-z0-9_]*)`)
 
 func (f *fields) shortEnough(name, text string, most int) {
 	if size := utf8.RuneCountInString(text); size > most {
-		f.parser.problem(f.get(name).pos, "%s has %d characters and the limit is %d; shorten it", name, size, most)
+		f.parser.Problem(f.get(name).Pos, "%s has %d characters and the limit is %d; shorten it", name, size, most)
 	}
 }
 
@@ -82,12 +83,12 @@ func (f *fields) output() expr.Template {
 	switch {
 	case n == nil: // was reported
 		return expr.Template{}
-	case n.kind != nodeMapping:
+	case n.Kind != document.Mapping:
 		f.unfit("output")
 		return expr.Template{}
 	}
 	f.parser.paramPaths(n)
-	output := n.value()
+	output := n.Value()
 	if output.TooDeep() {
 		f.parser.tooDeep(n, "output", output)
 	}

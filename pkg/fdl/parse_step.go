@@ -7,6 +7,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -29,17 +30,17 @@ func (p *parser) steps(f *fields, owner *flow.Step) []*flow.Step {
 	return all
 }
 
-func (p *parser) step(n *node, series *flow.Series) *flow.Step {
-	if n.kind != nodeMapping {
+func (p *parser) step(n *document.Node, series *flow.Series) *flow.Step {
+	if n.Kind != document.Mapping {
 		p.unfit(n, "a step", "a mapping with the fields type and name")
 		return nil
 	}
-	step := &flow.Step{Position: n.pos, Index: len(p.flow.All), Series: series}
+	step := &flow.Step{Position: n.Pos, Index: len(p.flow.All), Series: series}
 	p.flow.All = append(p.flow.All, step)
-	types, typeNode := stepTypes(), n.get("type")
-	for i := 0; typeNode == nil && i < len(n.entries); i++ { // a misspelt field is reported with the other fields
-		if similar.Closest(n.entries[i].key, []string{"type"}) != "" {
-			typeNode = n.entries[i].value
+	types, typeNode := stepTypes(), n.Get("type")
+	for i := 0; typeNode == nil && i < len(n.Entries); i++ { // a misspelt field is reported with the other fields
+		if similar.Closest(n.Entries[i].Key, []string{"type"}) != "" {
+			typeNode = n.Entries[i].Value
 		}
 	}
 	stepType := "" // decides the fields
@@ -47,13 +48,13 @@ func (p *parser) step(n *node, series *flow.Series) *flow.Step {
 	case typeNode == nil:
 		f := fields{parser: p, node: n}
 		f.missing(`a step has no field "type", which is required (allowed: %s)`, strings.Join(types, ", "))
-	case typeNode.scalar.Text() == "flow":
-		p.problem(typeNode.pos, `step type "flow" is unknown; a sub-flow is a task with "resourceArn: acs:fnf:::flow/NAME" (allowed: %s)`, strings.Join(types, ", "))
+	case typeNode.Scalar.Text() == "flow":
+		p.Problem(typeNode.Pos, `step type "flow" is unknown; a sub-flow is a task with "resourceArn: acs:fnf:::flow/NAME" (allowed: %s)`, strings.Join(types, ", "))
 	default:
 		stepType = p.oneOf(typeNode, "step type", types)
 	}
 	if stepType == "" {
-		name := &fields{element: findElement("pass"), parser: p, values: []entry{{key: "name", value: n.get("name")}}}
+		name := &fields{element: findElement("pass"), parser: p, values: []document.Entry{{Key: "name", Value: n.Get("name")}}}
 		p.nameStep(step, name) // a goto may well name it
 		return step
 	}
@@ -79,10 +80,10 @@ func (p *parser) nameStep(step *flow.Step, f *fields) {
 	if step.Name == "" {
 		return
 	}
-	at := f.get("name").pos
+	at := f.get("name").Pos
 	if first, repeated := p.names[step.Name]; repeated {
-		p.problem(at, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included",
-			shortened(step.Name), first.at)
+		p.Problem(at, "step name %q is repeated; it stands first at %s, and names are unique in the whole flow, nested steps included",
+			document.Shortened(step.Name), first.at)
 		return
 	}
 	p.names[step.Name] = named{step, at}
@@ -137,8 +138,8 @@ func (p *parser) wait(f *fields) *flow.Wait {
 }
 
 // selfPath returns the path of n and whether n looks like one. A broken path was reported.
-func (p *parser) selfPath(n *node) (expr.Path, bool) {
-	text, ok := n.text()
+func (p *parser) selfPath(n *document.Node) (expr.Path, bool) {
+	text, ok := n.Text()
 	if !ok || !strings.HasPrefix(text, string(expr.RootSelf)) {
 		return expr.Path{}, false
 	}
@@ -153,7 +154,7 @@ func (p *parser) selfPath(n *node) (expr.Path, bool) {
 func selfMeant(text string) string {
 	for _, root := range []expr.Root{expr.RootInput, expr.RootLocal} {
 		if rest, ok := strings.CutPrefix(text, string(root)+"."); ok {
-			return fmt.Sprintf("; did you mean %q?", "$."+shortened(rest))
+			return fmt.Sprintf("; did you mean %q?", "$."+document.Shortened(rest))
 		}
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 )
 
 // checkSources checks the sources of the mappings of a step, or of the flow if step is nil.
@@ -76,7 +77,7 @@ func (p *parser) contextSource(s pathSource, step *flow.Step) {
 	isKnown := slices.ContainsFunc(contextPaths, func(known string) bool { return text == known || strings.HasPrefix(known, text+".") })
 	if !isKnown && !strings.HasPrefix(text, executionInput+".") && !strings.HasPrefix(text, executionInput+"[") {
 		p.warn(s.at, "source %s is missing: $context does not have it, so the target is left out%s (allowed: %s)",
-			shortened(text), p.didYouMean(text, contextPaths), strings.Join(contextPaths, ", "))
+			document.Shortened(text), p.didYouMean(text, contextPaths), strings.Join(contextPaths, ", "))
 		return
 	}
 	if text == callbackURL || text == idempotencyKey {

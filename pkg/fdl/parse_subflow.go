@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -14,23 +15,23 @@ const StartExecution = "fnf:StartExecution"
 
 // subflowParams checks the parameters of a sub-flow's start and returns them with their defaults. n
 // may be nil.
-func (p *parser) subflowParams(n *node, resource flow.Resource) value.Value {
+func (p *parser) subflowParams(n *document.Node, resource flow.Resource) value.Value {
 	params := value.Object(value.Member{Key: flow.ParamInput, Value: value.String("$")})
 	if resource.Flow != "" {
 		params = value.Merge(params, value.Object(value.Member{Key: flow.ParamFlowName, Value: value.String(resource.Flow)}))
 	}
-	if n == nil || n.kind != nodeMapping {
+	if n == nil || n.Kind != document.Mapping {
 		return params
 	}
 	allowed := []string{flow.ParamInput, flow.ParamExecutionName}
 	if resource.Flow == "" {
 		allowed = append(allowed, flow.ParamFlowName)
-		misspelt := func(e entry) bool { return similar.Closest(e.key, allowed) == flow.ParamFlowName }
-		if !slices.ContainsFunc(n.entries, misspelt) {
-			p.problem(n.pos, `serviceParams has no "FlowName", which the action %s starts`, StartExecution)
+		misspelt := func(e document.Entry) bool { return similar.Closest(e.Key, allowed) == flow.ParamFlowName }
+		if !slices.ContainsFunc(n.Entries, misspelt) {
+			p.Problem(n.Pos, `serviceParams has no "FlowName", which the action %s starts`, StartExecution)
 		}
 	}
-	for _, e := range n.entries {
+	for _, e := range n.Entries {
 		p.subflowParam(e, resource, allowed)
 	}
 	return params
@@ -38,24 +39,24 @@ func (p *parser) subflowParams(n *node, resource flow.Resource) value.Value {
 
 // subflowParam checks a parameter. A value that begins with "$" is a path; the selected value is
 // checked when the step runs.
-func (p *parser) subflowParam(e entry, resource flow.Resource, allowed []string) {
-	text, isText := e.value.text()
+func (p *parser) subflowParam(e document.Entry, resource flow.Resource, allowed []string) {
+	text, isText := e.Value.Text()
 	isPath := isText && strings.HasPrefix(text, "$")
 	object, _ := value.ParseJSON([]byte(text))
 	switch {
-	case e.key == flow.ParamFlowName && resource.Flow != "":
-		p.problem(e.pos, `serviceParams has "FlowName", which resourceArn names; remove it, or write "action: %s" instead of resourceArn`, StartExecution)
-	case e.key == "CallbackFnFTaskToken":
-		p.problem(e.pos, `serviceParams has "CallbackFnFTaskToken", which this release does not pass on; write "pattern: sync" to wait for the end of the sub-flow`)
-	case e.key != flow.ParamInput && e.key != flow.ParamExecutionName && e.key != flow.ParamFlowName:
-		p.problem(e.pos, "field %q is unknown in serviceParams of a sub-flow%s (allowed: %s)",
-			shortened(e.key), p.didYouMean(e.key, allowed), strings.Join(allowed, ", "))
+	case e.Key == flow.ParamFlowName && resource.Flow != "":
+		p.Problem(e.Pos, `serviceParams has "FlowName", which resourceArn names; remove it, or write "action: %s" instead of resourceArn`, StartExecution)
+	case e.Key == "CallbackFnFTaskToken":
+		p.Problem(e.Pos, `serviceParams has "CallbackFnFTaskToken", which this release does not pass on; write "pattern: sync" to wait for the end of the sub-flow`)
+	case e.Key != flow.ParamInput && e.Key != flow.ParamExecutionName && e.Key != flow.ParamFlowName:
+		p.Problem(e.Pos, "field %q is unknown in serviceParams of a sub-flow%s (allowed: %s)",
+			document.Shortened(e.Key), p.didYouMean(e.Key, allowed), strings.Join(allowed, ", "))
 	case isPath:
-	case e.key == flow.ParamInput && e.value.kind != nodeMapping && object.Kind() != value.KindObject:
-		p.unfit(e.value, flow.ParamInput, "a mapping, a path like $ or $.key, or an object as JSON text")
-	case e.key != flow.ParamInput && (!isText || !flow.ValidName(text)):
-		p.unfit(e.value, e.key, `a path like $.key, or a name: a letter or "_", then letters, digits, "_" and "-", 128 characters at most`)
-	case e.key == flow.ParamExecutionName:
-		p.warn(e.value.pos, "ExecutionName is always %q, so only one execution can start the sub-flow; map a name that differs, or remove ExecutionName", text)
+	case e.Key == flow.ParamInput && e.Value.Kind != document.Mapping && object.Kind() != value.KindObject:
+		p.unfit(e.Value, flow.ParamInput, "a mapping, a path like $ or $.key, or an object as JSON text")
+	case e.Key != flow.ParamInput && (!isText || !flow.ValidName(text)):
+		p.unfit(e.Value, e.Key, `a path like $.key, or a name: a letter or "_", then letters, digits, "_" and "-", 128 characters at most`)
+	case e.Key == flow.ParamExecutionName:
+		p.warn(e.Value.Pos, "ExecutionName is always %q, so only one execution can start the sub-flow; map a name that differs, or remove ExecutionName", text)
 	}
 }

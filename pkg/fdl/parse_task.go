@@ -8,6 +8,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/value"
@@ -36,31 +37,31 @@ func (p *parser) task(step *flow.Step, f *fields) *flow.Task {
 	task.ParamPlaces = placesIn(f.get("serviceParams"))
 	for _, field := range []string{"action", "resourceArn"} {
 		if n := f.get(field); n != nil {
-			task.At = n.pos
+			task.At = n.Pos
 		}
 	}
 	task.Account = p.account(f, task.Resource)
-	if name := f.get("serviceParams").get(flow.ParamFlowName); task.Resource.Subflow && name != nil { // else the step's input names it
-		if text, _ := name.text(); flow.ValidName(text) {
+	if name := f.get("serviceParams").Get(flow.ParamFlowName); task.Resource.Subflow && name != nil { // else the step's input names it
+		if text, _ := name.Text(); flow.ValidName(text) {
 			task.Resource.Flow = cmp.Or(task.Resource.Flow, text)
 		}
 	}
 	p.pattern(task, f)
 	task.StopJob = p.stopJob(task, f)
 	if n := f.get("atMostOnce"); task.AtMostOnce && task.Resource.Subflow {
-		p.problem(n.pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
+		p.Problem(n.Pos, "atMostOnce does not go with a sub-flow, whose start is never repeated; remove atMostOnce")
 	}
 	task.Poll = p.poll(task, f)
 	p.failures(task, step, f)
 	task.CallbackURL = slices.ContainsFunc(f.sources, func(s pathSource) bool { return s.path == callbackURL })
 	if n := f.get("pattern"); task.Poll != nil && n != nil {
-		p.strict(n.pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
+		p.strict(n.Pos, "pattern \"waitForCondition\" is an extension: FDL polls with a wait, a task and a choice")
 	}
 	if n := f.get("action"); n != nil && task.Resource.OfService() {
-		p.strict(n.pos, "action %s is an extension: FDL has no services of AWS", task.Resource.Text)
+		p.strict(n.Pos, "action %s is an extension: FDL has no services of AWS", task.Resource.Text)
 	}
 	if n := f.get("resourceArn"); n != nil && strings.HasPrefix(task.Resource.Text, "arn:") {
-		p.strict(n.pos, "resource %s is an extension: FDL has no resources of AWS", shortened(task.Resource.Text))
+		p.strict(n.Pos, "resource %s is an extension: FDL has no resources of AWS", document.Shortened(task.Resource.Text))
 	}
 	return task
 }
@@ -78,25 +79,25 @@ func (p *parser) resource(f *fields) flow.Resource {
 	// The flow runs on one machine even with a placeholder, because only the function counts there.
 	for _, part := range []struct{ what, text string }{{"service", parsed.Service}, {"qualifier", parsed.Qualifier}} {
 		if found := placeholder().FindString(part.text); found != "" {
-			p.warn(resource.pos, "resource %q has the placeholder %s in place of a %s; write its name%s",
-				shortened(text), shortened(found), part.what, orGiveValue(found))
+			p.warn(resource.Pos, "resource %q has the placeholder %s in place of a %s; write its name%s",
+				document.Shortened(text), document.Shortened(found), part.what, orGiveValue(found))
 		}
 	}
 	// Without the service, the name of two functions in different services means both.
 	first, isCalled := p.functions[parsed.Function]
 	if !isCalled && parsed.Service != "" {
-		p.functions[parsed.Function] = calledFunction{parsed.Service, resource.pos}
+		p.functions[parsed.Function] = calledFunction{parsed.Service, resource.Pos}
 	} else if parsed.Service != "" && first.service != parsed.Service {
-		p.warn(resource.pos, "function %q of service %q has the name of one of service %q at %s: name each as a task, %s/%s and %s/%s, and map each on AWS",
-			shortened(parsed.Function), shortened(parsed.Service), shortened(first.service), first.at,
-			shortened(first.service), shortened(parsed.Function), shortened(parsed.Service), shortened(parsed.Function))
+		p.warn(resource.Pos, "function %q of service %q has the name of one of service %q at %s: name each as a task, %s/%s and %s/%s, and map each on AWS",
+			document.Shortened(parsed.Function), document.Shortened(parsed.Service), document.Shortened(first.service), first.at,
+			document.Shortened(first.service), document.Shortened(parsed.Function), document.Shortened(parsed.Service), document.Shortened(parsed.Function))
 	}
 	switch {
 	case text == "": // was reported
 	case err != nil:
-		p.problem(resource.pos, "%s", err)
+		p.Problem(resource.Pos, "%s", err)
 	case parsed.IsAction():
-		p.problem(resource.pos, "resource %q is an action; write \"action: %s\" instead", text, text)
+		p.Problem(resource.Pos, "resource %q is an action; write \"action: %s\" instead", text, text)
 	}
 	return parsed
 }
@@ -109,20 +110,20 @@ type calledFunction struct {
 
 // action reads an action. It corrects a misspelt action of a job after reporting it. A text in the
 // form of operations is such a misspelling only if the task has a pattern of jobs.
-func (p *parser) action(n *node, f *fields) flow.Resource {
+func (p *parser) action(n *document.Node, f *fields) flow.Resource {
 	if n == nil {
 		return flow.Resource{}
 	}
-	text, _ := n.text()
+	text, _ := n.Text()
 	if strings.HasPrefix(text, jobs.CustomService+":") && !jobs.IsCustom(text) {
-		p.problem(n.pos, `action %q is not the name of a custom kind; write "custom:" and small letters, digits and "-", such as custom:render-video`,
-			shortened(text))
+		p.Problem(n.Pos, `action %q is not the name of a custom kind; write "custom:" and small letters, digits and "-", such as custom:render-video`,
+			document.Shortened(text))
 		return flow.Resource{}
 	}
 	actions, pattern := f.names("action"), f.get("pattern")
-	isJob := pattern != nil && pattern.scalar.Text() != "requestResponse" && similar.Closest(text, actions) != ""
+	isJob := pattern != nil && pattern.Scalar.Text() != "requestResponse" && similar.Closest(text, actions) != ""
 	if meant := operationMeant(text); similar.Closest(text, actions) == "" && meant != "" {
-		p.problem(n.pos, "action %q is unknown; did you mean %q?", shortened(text), shortened(meant))
+		p.Problem(n.Pos, "action %q is unknown; did you mean %q?", document.Shortened(text), document.Shortened(meant))
 		return flow.Resource{}
 	}
 	if !jobs.IsCustom(text) && (isJob || !operationForm().MatchString(text)) {
@@ -142,9 +143,9 @@ func (p *parser) params(f *fields, resource flow.Resource) expr.Template {
 		f.missing(`%s sends a message and has no field "serviceParams"; write it with MessageBody: a text, or $ for the step's input as JSON`, f.title)
 	case n == nil:
 	case resource.Function != "" && resource.IsFunction():
-		p.problem(n.pos, "serviceParams needs an action or the resourceArn of a job, a message or a sub-flow; "+
+		p.Problem(n.Pos, "serviceParams needs an action or the resourceArn of a job, a message or a sub-flow; "+
 			"a function gets the step's input, which inputMappings make")
-	case n.kind != nodeMapping:
+	case n.Kind != document.Mapping:
 		f.unfit("serviceParams")
 	default:
 		p.paramPaths(n)
@@ -156,17 +157,17 @@ func (p *parser) params(f *fields, resource flow.Resource) expr.Template {
 	}
 	if kind, named, ok := jobs.ForResource(resource.Text); ok {
 		params, _ = value.ParseJSON(named) // is an object
-		for i := 0; n != nil && i < len(n.entries); i++ {
-			e := n.entries[i]
+		for i := 0; n != nil && i < len(n.Entries); i++ {
+			e := n.Entries[i]
 			// Services ignore the case of names, so it would be unclear which one counts.
-			if slices.ContainsFunc(params.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, e.key) }) {
-				p.problem(e.pos, "serviceParams has %q, which resourceArn names; write it in one of them: without it here, or \"action: %s:%s\" instead of resourceArn",
-					e.key, kind.Service, kind.StartOp)
+			if slices.ContainsFunc(params.Members(), func(m value.Member) bool { return strings.EqualFold(m.Key, e.Key) }) {
+				p.Problem(e.Pos, "serviceParams has %q, which resourceArn names; write it in one of them: without it here, or \"action: %s:%s\" instead of resourceArn",
+					e.Key, kind.Service, kind.StartOp)
 			}
 		}
 	}
 	if n != nil {
-		if params = value.Merge(params, n.value()); params.TooDeep() {
+		if params = value.Merge(params, n.Value()); params.TooDeep() {
 			p.tooDeep(n, "serviceParams", params)
 		}
 	}
@@ -183,11 +184,11 @@ func (p *parser) account(f *fields, resource flow.Resource) expr.Template {
 	switch {
 	case resource.Text == "":
 	case resource.Operation != "":
-		p.problem(n.pos, "account does not go with operation %s, which is called in the account of the stack; remove account", resource.Operation)
+		p.Problem(n.Pos, "account does not go with operation %s, which is called in the account of the stack; remove account", resource.Operation)
 	case jobs.IsCustom(resource.Kind):
-		p.problem(n.pos, "account does not go with %s, whose jobs are those of a function; remove account", resource.Kind)
+		p.Problem(n.Pos, "account does not go with %s, whose jobs are those of a function; remove account", resource.Kind)
 	case resource.Kind == "" || isMessage(resource):
-		p.problem(n.pos, "account needs an action or the resourceArn of a job; functions, messages and sub-flows have no account of their own")
+		p.Problem(n.Pos, "account needs an action or the resourceArn of a job; functions, messages and sub-flows have no account of their own")
 	}
 	return read(f, "account", expr.Template{}, func(v value.Value) (expr.Template, bool) {
 		template, err := expr.ParseTemplate(v)
@@ -203,17 +204,17 @@ func (p *parser) stopJob(task *flow.Task, f *fields) bool {
 	if !stop || task.Resource.Text == "" {
 		return stop
 	}
-	pos := f.get("stopJob").pos
+	pos := f.get("stopJob").Pos
 	switch kind, ok := jobs.Find(task.Resource.Kind); {
 	case task.Resource.Operation != "":
-		p.problem(pos, "stopJob does not go with operation %s, which starts no job that Waitless knows; remove stopJob", task.Resource.Operation)
+		p.Problem(pos, "stopJob does not go with operation %s, which starts no job that Waitless knows; remove stopJob", task.Resource.Operation)
 	case !ok || isMessage(task.Resource):
-		p.problem(pos, "stopJob needs an action or the resourceArn of a job; functions, messages and sub-flows have no job to stop")
+		p.Problem(pos, "stopJob needs an action or the resourceArn of a job; functions, messages and sub-flows have no job to stop")
 	case !kind.CanStop():
-		p.problem(pos, "stopJob does not go with %s:%s, whose service has no operation that stops such a job; remove stopJob "+
+		p.Problem(pos, "stopJob does not go with %s:%s, whose service has no operation that stops such a job; remove stopJob "+
 			"(jobs that can be stopped: column \"stopped by\" of waitless docs jobs)", kind.Service, kind.StartOp)
 	case task.Pattern != flow.PatternSync:
-		p.problem(pos, "stopJob needs \"pattern: sync\"; without it the step does not wait for the job")
+		p.Problem(pos, "stopJob needs \"pattern: sync\"; without it the step does not wait for the job")
 	}
 	return stop
 }
@@ -221,12 +222,12 @@ func (p *parser) stopJob(task *flow.Task, f *fields) bool {
 var accountForm = compiled(`^[0-9]{12}$`)
 
 // paramPaths reports the broken paths in service parameters.
-func (p *parser) paramPaths(n *node) {
-	for _, inside := range n.inside() {
+func (p *parser) paramPaths(n *document.Node) {
+	for _, inside := range n.Inside() {
 		p.paramPaths(inside)
 	}
-	if _, err := expr.ParseTemplate(n.scalar); err != nil {
-		text := n.scalar.Text()
+	if _, err := expr.ParseTemplate(n.Scalar); err != nil {
+		text := n.Scalar.Text()
 		meant := selfMeant(text)
 		if meant == "" && text[1:] != "" && !strings.ContainsRune(".[", rune(text[1])) {
 			meant = "; map other texts that begin with \"$\" with inputMappings"
@@ -251,14 +252,14 @@ func (p *parser) pattern(task *flow.Task, f *fields) {
 		what, allowed = "an operation, whose response is its end", allowed[:1]
 	}
 	if pattern != "" && task.Resource.Text != "" && !slices.Contains(allowed, pattern) {
-		p.problem(f.get("pattern").pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
+		p.Problem(f.get("pattern").Pos, "pattern %q does not go with %s (allowed with it: %s)", pattern, what, strings.Join(allowed, ", "))
 	}
 	task.Pattern = patterns[pattern]
 	for _, field := range f.keys {
-		needs := f.schemas[field].get("x-pattern").texts()
+		needs := f.schemas[field].Get("x-pattern").Texts()
 		n := f.get(field)
 		if needs != nil && n != nil && task.Pattern != patterns[needs[0]] && (field != "signed" || task.Signed) {
-			p.problem(n.pos, "%s needs \"pattern: %s\"%s", field, needs[0], needs[1])
+			p.Problem(n.Pos, "%s needs \"pattern: %s\"%s", field, needs[0], needs[1])
 		}
 	}
 }

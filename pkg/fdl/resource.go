@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -85,12 +86,12 @@ func ParseResource(text string) (flow.Resource, error) {
 	if found := placeholder().FindString(resourceHead().ReplaceAllString(text, "")); found != "" {
 		return flow.Resource{}, placeholderError(text, found)
 	}
-	return flow.Resource{}, fmt.Errorf("resource %q names no function, job or flow; allowed: %s", shortened(text), allowedResources())
+	return flow.Resource{}, fmt.Errorf("resource %q names no function, job or flow; allowed: %s", document.Shortened(text), allowedResources())
 }
 
 func placeholderError(resource, found string) error {
 	return fmt.Errorf("resource %q has the placeholder %s, which nothing replaces; write what it stands for%s; allowed: %s",
-		shortened(resource), shortened(found), orGiveValue(found), allowedResources())
+		document.Shortened(resource), document.Shortened(found), orGiveValue(found), allowedResources())
 }
 
 // orGiveValue is the end of a message about a placeholder that may have a value.

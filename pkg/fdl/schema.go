@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/waitless/waitless/pkg/flow/document"
 )
 
 //go:embed schema.json
@@ -23,33 +25,33 @@ type element struct {
 	title    string   // "a task step", for messages
 	keys     []string // of the fields, in the order in which messages list them
 	required []string
-	schemas  map[string]*node // of the fields
+	schemas  map[string]*document.Node // of the fields
 }
 
 // elements are the elements of the schema.
 var elements = sync.OnceValue(func() []element {
-	root := (&reader{}).read(schema)
-	definitions := root.get("definitions")
+	root := (&document.Reader{}).Read(schema)
+	definitions := root.Get("definitions")
 	all := []element{elementFrom("flow", root, definitions)}
-	for _, e := range definitions.entries {
-		if e.value.get("title") != nil {
-			all = append(all, elementFrom(e.key, e.value, definitions))
+	for _, e := range definitions.Entries {
+		if e.Value.Get("title") != nil {
+			all = append(all, elementFrom(e.Key, e.Value, definitions))
 		}
 	}
 	return all
 })
 
-func elementFrom(name string, n, definitions *node) element {
-	e := element{name: name, title: n.get("title").scalar.Text(), required: n.get("required").texts(), schemas: map[string]*node{}}
-	for _, field := range n.get("properties").entries {
-		schema := field.value
-		if shared := schema.get("$ref"); shared != nil {
-			referred := *definitions.get(strings.TrimPrefix(shared.scalar.Text(), "#/definitions/"))
-			referred.entries = slices.Concat(referred.entries, schema.entries)
+func elementFrom(name string, n, definitions *document.Node) element {
+	e := element{name: name, title: n.Get("title").Scalar.Text(), required: n.Get("required").Texts(), schemas: map[string]*document.Node{}}
+	for _, field := range n.Get("properties").Entries {
+		schema := field.Value
+		if shared := schema.Get("$ref"); shared != nil {
+			referred := *definitions.Get(strings.TrimPrefix(shared.Scalar.Text(), "#/definitions/"))
+			referred.Entries = slices.Concat(referred.Entries, schema.Entries)
 			schema = &referred
 		}
-		e.keys = append(e.keys, field.key)
-		e.schemas[field.key] = schema
+		e.keys = append(e.keys, field.Key)
+		e.schemas[field.Key] = schema
 	}
 	return e
 }
@@ -65,36 +67,24 @@ func (e element) allowed(field string) string {
 	if names := e.names(field); names != nil {
 		return strings.Join(names, ", ")
 	}
-	return e.schemas[field].get("description").scalar.Text()
+	return e.schemas[field].Get("description").Scalar.Text()
 }
 
 // names returns the texts that a field may have, nil if the schema does not list them.
 func (e element) names(field string) []string {
-	if only := e.schemas[field].get("const"); only != nil {
-		return []string{only.scalar.Text()}
+	if only := e.schemas[field].Get("const"); only != nil {
+		return []string{only.Scalar.Text()}
 	}
-	if either := e.schemas[field].get("anyOf"); either != nil {
-		return either.items[0].get("enum").texts()
+	if either := e.schemas[field].Get("anyOf"); either != nil {
+		return either.Items[0].Get("enum").Texts()
 	}
-	return e.schemas[field].get("enum").texts()
+	return e.schemas[field].Get("enum").Texts()
 }
 
 // limit returns a number in the schema of a field.
 func (e element) limit(field, name string) int64 {
-	limit, _ := e.schemas[field].get(name).value().Int64()
+	limit, _ := e.schemas[field].Get(name).Value().Int64()
 	return limit
-}
-
-// texts returns the texts of a list, nil for none.
-func (n *node) texts() []string {
-	if n == nil {
-		return nil
-	}
-	texts := make([]string, len(n.items))
-	for i, item := range n.items {
-		texts[i] = item.scalar.Text()
-	}
-	return texts
 }
 
 // stepTypes are the types of steps, which are the names of their elements.

@@ -1,11 +1,13 @@
-package fdl
+package document
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -14,7 +16,7 @@ import (
 )
 
 // readYAML returns the root of a definition in YAML or JSON, nil for none.
-func (r *reader) readYAML(text []byte) *node {
+func (r *Reader) readYAML(text []byte) *Node {
 	if json.Valid(text) {
 		text = escapedPair().ReplaceAllFunc(text, unescaped)
 	}
@@ -25,18 +27,20 @@ func (r *reader) readYAML(text []byte) *node {
 	}
 	switch len(documents) {
 	case 0:
-		r.problem(flow.Position{Line: 1, Column: 1}, `the definition is empty; a flow begins with "version: v1" and "type: flow"`)
+		r.Problem(flow.Position{Line: 1, Column: 1}, `the definition is empty; a flow begins with "version: v1" and "type: flow"`)
 		return nil
 	case 1:
 		r.inside = map[*yaml.Node]bool{}
 		return r.fromYAML(documents[0].Content[0])
 	}
-	r.problem(r.position(documents[1].Content[0]), "the definition has %d documents; write one flow a file", len(documents))
+	r.Problem(r.position(documents[1].Content[0]), "the definition has %d documents; write one flow a file", len(documents))
 	return nil
 }
 
 // escapedPair is a character as JSON writes it and YAML does not.
-var escapedPair = compiled(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+var escapedPair = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}`)
+})
 
 func unescaped(pair []byte) []byte {
 	var character string
@@ -63,7 +67,7 @@ var yamlMeanings = []struct {
 }
 
 // yamlError reports why the text cannot be read.
-func (r *reader) yamlError(err error) {
+func (r *Reader) yamlError(err error) {
 	at, message := flow.Position{Line: 1, Column: 1}, err.Error()
 	if load, ok := errors.AsType[*yaml.LoadError](err); ok {
 		mark := load.Mark
@@ -95,11 +99,11 @@ func (r *reader) yamlError(err error) {
 	case message == "found character that cannot start any token":
 		message = fmt.Sprintf("a text without quotes cannot begin with %q; write it in quotes", string(line[at.Column-1]))
 	}
-	r.problem(at, "the definition is invalid: %s", message)
+	r.Problem(at, "the definition is invalid: %s", message)
 }
 
 // position returns the position of y. An empty value may lie beyond the text.
-func (r *reader) position(y *yaml.Node) flow.Position {
+func (r *Reader) position(y *yaml.Node) flow.Position {
 	if y.Kind == yaml.ScalarNode && y.Value == "" {
 		return r.within(flow.Position{Line: y.Line, Column: y.Column})
 	}
@@ -108,7 +112,7 @@ func (r *reader) position(y *yaml.Node) flow.Position {
 
 // fromYAML returns the node with everything below it. If there are too many nodes, the rest is left
 // out.
-func (r *reader) fromYAML(y *yaml.Node) *node {
+func (r *Reader) fromYAML(y *yaml.Node) *Node {
 	at := r.position(y)
 	isNested := y.Kind == yaml.MappingNode || y.Kind == yaml.SequenceNode
 	if r.nodes++; r.nodes > maxNodes {
@@ -121,7 +125,7 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 		r.stop(at, "the texts of the definition have more than %d bytes, those repeated by aliases included; split the flow", MaxTexts)
 	}
 	if r.stopped {
-		return &node{pos: at, kind: nodeUnreadable}
+		return &Node{Pos: at, Kind: Unreadable}
 	}
 	if isNested {
 		r.levels++
@@ -140,20 +144,20 @@ func (r *reader) fromYAML(y *yaml.Node) *node {
 	case y.Kind == yaml.MappingNode:
 		return r.fromMapping(y)
 	case y.Kind == yaml.SequenceNode:
-		n := &node{pos: r.position(y), kind: nodeSequence}
+		n := &Node{Pos: r.position(y), Kind: Sequence}
 		for _, item := range y.Content {
-			n.items = append(n.items, r.fromYAML(item))
+			n.Items = append(n.Items, r.fromYAML(item))
 		}
 		return n
 	}
-	n := &node{pos: r.position(y), scalar: value.String(y.Value)}
+	n := &Node{Pos: r.position(y), Scalar: value.String(y.Value)}
 	switch {
 	case y.Style == 0:
 		return r.fromPlain(y, n)
 	case y.Style&yaml.DoubleQuotedStyle != 0:
-		n.quote = '"'
+		n.Quote = '"'
 	case y.Style&yaml.SingleQuotedStyle != 0:
-		n.quote = '\''
+		n.Quote = '\''
 	}
 	return n
 }
@@ -175,34 +179,34 @@ func tagMeant(y *yaml.Node) string {
 		return "allowed: none, or !!str for a text"
 	case tag == "!Ref" && function != "" && service != "flow":
 		return fmt.Sprintf("it names a function of a template: write acs:fc:::services/%s/functions/%s, or see: waitless docs templates",
-			shortened(service), shortened(function))
+			Shortened(service), Shortened(function))
 	case slices.Contains(templateTags, tag):
 		return "it belongs to the template of a deployment: write the value that it stands for, or see: waitless docs templates"
 	}
 	return `a text that begins with "!" stands in quotes`
 }
 
-func (r *reader) fromMapping(y *yaml.Node) *node {
-	n := &node{pos: r.position(y), kind: nodeMapping}
+func (r *Reader) fromMapping(y *yaml.Node) *Node {
+	n := &Node{Pos: r.position(y), Kind: Mapping}
 	seen := map[string]flow.Position{}
 	for i := 0; i+1 < len(y.Content) && !r.stopped; i += 2 {
 		key, at := y.Content[i], r.position(y.Content[i])
 		value := r.fromYAML(y.Content[i+1])
 		switch first, repeated := seen[key.Value]; {
 		case key.Kind != yaml.ScalarNode:
-			r.problem(at, "a key is not a text; allowed: text")
-			n.partial = true
+			r.Problem(at, "a key is not a text; allowed: text")
+			n.Partial = true
 		case isTagged(key):
-			r.problem(at, "tag %s is not supported; allowed: none, or !!str for a text", key.ShortTag())
-			n.partial = true
+			r.Problem(at, "tag %s is not supported; allowed: none, or !!str for a text", key.ShortTag())
+			n.Partial = true
 		case key.ShortTag() == "!!merge":
-			r.problem(at, `merge key "<<" is not supported; write the fields out`)
-			n.partial = true
+			r.Problem(at, `merge key "<<" is not supported; write the fields out`)
+			n.Partial = true
 		case repeated:
-			r.problem(at, "key %q is repeated; it stands first at %s", shortened(key.Value), first)
+			r.Problem(at, "key %q is repeated; it stands first at %s", Shortened(key.Value), first)
 		default:
 			seen[key.Value] = at
-			n.entries = append(n.entries, entry{key.Value, at, value})
+			n.Entries = append(n.Entries, Entry{key.Value, at, value})
 		}
 	}
 	return n
@@ -210,18 +214,18 @@ func (r *reader) fromMapping(y *yaml.Node) *node {
 
 // fromPlain reads an unquoted scalar. Numbers keep their text whatever their
 // size; an instant stays a text.
-func (r *reader) fromPlain(y *yaml.Node, n *node) *node {
+func (r *Reader) fromPlain(y *yaml.Node, n *Node) *Node {
 	if number, ok := value.Number(y.Value); ok {
-		n.scalar = number
+		n.Scalar = number
 		return n
 	}
 	switch y.ShortTag() {
 	case "!!null":
-		n.scalar = value.Null()
+		n.Scalar = value.Null()
 	case "!!bool":
-		n.scalar = value.Bool(strings.EqualFold(y.Value, "true"))
+		n.Scalar = value.Bool(strings.EqualFold(y.Value, "true"))
 	case "!!int", "!!float":
-		return r.unreadable(n.pos, "number %s is not written in decimal; allowed: digits like 10, -1, 0.5 or 1e6, or a text in quotes", shortened(y.Value))
+		return r.unreadable(n.Pos, "number %s is not written in decimal; allowed: digits like 10, -1, 0.5 or 1e6, or a text in quotes", Shortened(y.Value))
 	}
 	return n
 }
