@@ -136,7 +136,7 @@ func (r *taskRun) callAndRecord(ctx context.Context) (token.Record, error) {
 		case r.task.Await:
 			closing := token.CloseOp{Outcome: kept, By: token.ClosedByTask, At: r.Now()}
 			if kept.Output.Size() > machine.MaxData {
-				closing.Outcome = machine.ObjectOutcome(r.task.Call.Step, kept)
+				closing.Outcome = machine.ResultOf(r.task.Call.Values, r.task.Call.Step, kept)
 				var err error
 				if closing.Outcome.Output, err = r.keepApart(ctx, r.task.Handle, closing.Outcome.Output); err != nil {
 					return token.Record{}, err

@@ -26,36 +26,42 @@ func DataOf(step *flow.Step) *Data {
 }
 
 // Enter implements [flow.Data].
-func (d *Data) Enter(f *flow.Frame) value.Value {
+func (d *Data) Enter(f *flow.Frame) flow.Entry {
 	switch {
 	case d.Input != nil:
-		return mapped("inputMappings", d.Input, f)
+		return flow.Entry{Input: mapped("inputMappings", d.Input, f)}
 	case f.Local.IsMissing():
-		return f.Input
+		return flow.Entry{Input: f.Input}
 	}
-	return value.Merge(f.Lookup.Open(f.Input), f.Lookup.Open(f.Local)) // loads no more than their keys
+	return flow.Entry{Input: join(f.Lookup, f.Input, flow.Exit{Output: f.Local})}
+}
+
+// join implements [flow.Flow.Join]. It loads no more of both objects than their keys.
+func join(lookup *value.Lookup, local value.Value, exit flow.Exit) value.Value {
+	return value.Merge(lookup.Open(local), lookup.Open(exit.Output))
 }
 
 // Leave implements [flow.Data].
-func (d *Data) Leave(f *flow.Frame) value.Value {
+func (d *Data) Leave(f *flow.Frame) flow.Exit {
+	exit := flow.Exit{Output: f.Local, Local: f.Local}
 	switch {
 	case d.Output != nil:
-		return mapped("outputMappings", d.Output, f)
+		exit.Output = mapped("outputMappings", d.Output, f)
 	case d.isFork:
-		return value.Object()
+		exit.Output = value.Object()
 	}
-	return f.Local
+	return exit
 }
 
 // Caught implements [flow.Data].
-func (d *Data) Caught(f *flow.Frame, failure token.Outcome) value.Value {
+func (d *Data) Caught(f *flow.Frame, _ int, failure token.Outcome) flow.Exit {
 	if d.Errors == nil {
-		return value.Object()
+		return flow.Exit{Output: value.Object()}
 	}
 	f.Local = value.Object(
 		value.Member{Key: "error", Value: value.String(failure.Error)}, value.Member{Key: "cause", Value: value.String(failure.Cause)},
 	)
-	return mapped("errorMappings", d.Errors, f)
+	return flow.Exit{Output: mapped("errorMappings", d.Errors, f)}
 }
 
 // ReadsResult implements [flow.Data].

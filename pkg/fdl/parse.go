@@ -20,7 +20,7 @@ import (
 // positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
 // panic.
 func Parse(text []byte) (*flow.Flow, flow.Problems) {
-	p := &parser{flow: flow.Flow{Matches: matches}, names: map[string]named{}, functions: map[string]calledFunction{}}
+	p := &parser{flow: flow.Flow{Matches: matches, Join: join}, names: map[string]named{}, functions: map[string]calledFunction{}}
 	if root := p.Read(text); root != nil {
 		p.flowFrom(root)
 		p.resolveJumps()

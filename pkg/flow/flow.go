@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/expr"
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Flow is a checked definition. Nothing in it changes after it was parsed,
@@ -16,8 +17,19 @@ type Flow struct {
 	Data    Data
 	// Matches reports whether a name in a retry or a catch names a failure.
 	Matches func(name string, failure token.Outcome) bool
+	// Join returns the local value of a series after the exit of a step.
+	Join func(lookup *value.Lookup, local value.Value, exit Exit) value.Value
+	// Errors has the names that the language has for errors of the machine and of calls, by their
+	// names in package machine. Other errors keep their names.
+	Errors map[string]string
+	// PlainCauses says that causes of failures in forks do not name the step.
+	PlainCauses bool
+	Values      Values
 	// Timeout is how long an execution may take, 0 when the flow sets no limit.
 	Timeout time.Duration
+	// Life is how long an execution may take if the flow sets no limit, 0 for the limit of the
+	// operator. No timer watches it.
+	Life time.Duration
 	// Steps are the steps of the top level in their order.
 	Steps []*Step
 	// All holds the steps of every depth in the order of the text; a step's
@@ -26,6 +38,16 @@ type Flow struct {
 	// Extensions are the places where the flow uses a feature that FDL does not have, or maps a
 	// source that is always missing. They have [SeverityStrict].
 	Extensions Problems
+}
+
+// Values are the rules of a language for the values of steps.
+type Values struct {
+	// Any says that an input, a result and an output may be any JSON value. Otherwise they are
+	// objects.
+	Any bool
+	// Each is the most bytes of one value, unless the operator allows more. If it is 0, a limit of
+	// the operator bounds the values of a step together.
+	Each int
 }
 
 // Tasks returns the steps of the type task, in the order of [Flow.All].
@@ -153,6 +175,8 @@ type (
 		Multiplier            float64
 		// MaxAttempts is the number of retries, without the first attempt.
 		MaxAttempts int
+		// Jitter says that each pause is a random part of the full one.
+		Jitter bool
 	}
 
 	// Catch is where the flow continues after an error. Its steps run first, then its goto is
@@ -198,7 +222,9 @@ type (
 		Index      string    // the key of its number, which counts from 0; "" for none
 		// MaxConcurrency is how many iterations run at once, from 1 to [MaxConcurrency].
 		MaxConcurrency int
-		Steps          []*Step
+		// AtOnce selects a number in place of MaxConcurrency; the zero path selects none.
+		AtOnce expr.Path
+		Steps  []*Step
 	}
 
 	// Succeed ends its series.
@@ -208,6 +234,9 @@ type (
 	Fail struct {
 		Error string // may be empty
 		Cause string // may be empty
+		// Computed says that the error and the cause are the members error and cause of the value
+		// that the step works on.
+		Computed bool
 	}
 )
 

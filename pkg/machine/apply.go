@@ -120,7 +120,7 @@ func (r *run) start() {
 		r.failExecution(nil, noCallbackBase(step.Name, r.env.Limits.Hints.CallbackBase))
 		return
 	}
-	input := r.env.Flow.Data.Enter(r.frame(nil, s.Input, value.Missing(), 0, 0))
+	input := r.env.Flow.Data.Enter(r.frame(nil, s.Input, value.Missing(), 0, 0)).Input
 	if err := r.mayFailForSize(nil); err != nil {
 		r.failExecution(nil, *err)
 		return

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/waitless/waitless/pkg/flow"
@@ -50,6 +51,10 @@ type surroundings struct {
 func (r *run) frame(step *flow.Step, input, local value.Value, event, attempt int) *flow.Frame {
 	r.around = surroundings{r, step, event, attempt}
 	r.framed = flow.Frame{Input: input, Local: local, Lookup: &r.lookup, Surroundings: &r.around}
+	if step != nil {
+		series := r.innermost()
+		r.framed.Outer = flow.Outer{Input: series.Input, Local: series.Local}
+	}
 	return &r.framed
 }
 
@@ -70,13 +75,31 @@ func (a *surroundings) Context() flow.Context {
 	c := flow.Context{
 		Flow: s.Flow.Name, Hash: s.Flow.Hash, Execution: s.Execution, Started: s.Started.UTC().Format(TimeFormat), Input: s.Input,
 	}
+	if s.Redriven != nil {
+		c.Redriven = s.Redriven.Count
+	}
 	if step == nil {
 		return c
 	}
-	c.Step = flow.StepContext{Name: step.Name, Event: a.event}
+	c.Step = a.stepContext()
 	if task := taskOf(step); task != nil {
 		taskRun{r, step, task}.context(&c.Step, a.attempt)
 	}
+	return c
+}
+
+// stepContext returns the part of the context that every step has.
+func (a *surroundings) stepContext() flow.StepContext {
+	s := a.state()
+	c := flow.StepContext{Name: a.step.Name, Event: a.event, Since: a.at.UTC().Format(TimeFormat), Items: s.Items()}
+	retried, number := a.retried, cmp.Or(a.attempt, a.event)
+	if w := a.endedWaiting; w != nil && w.Attempt.Number == a.attempt {
+		c.Since, retried = w.Start().UTC().Format(TimeFormat), w.Retried
+	}
+	for _, n := range retried {
+		c.Retried += n
+	}
+	c.Seed = s.callOf(a.step, Attempt{Number: number}).Key()
 	return c
 }
 

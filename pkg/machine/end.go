@@ -11,7 +11,7 @@ import (
 
 // succeed ends the execution after the series of the flow.
 func (r *run) succeed(flow Series) {
-	output := r.env.Flow.Data.Leave(r.frame(nil, flow.Input, flow.Local, 0, 0))
+	output := r.env.Flow.Data.Leave(r.frame(nil, flow.Input, flow.Local, 0, 0)).Output
 	if err := r.limitsReached(nil, output); err != nil {
 		r.failExecution(nil, *err)
 		return
@@ -81,8 +81,17 @@ func (r *run) end(status Status, name, cause string) {
 
 // fail fails step, and the execution with it. No step is next.
 func (r *run) fail(step *flow.Step, failure token.Outcome) *flow.Step {
+	failure = r.named(failure)
 	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause})
 	return r.failExecution(step, failure)
+}
+
+// named returns the failure with the name that the language of the flow has for its error.
+func (x *tx) named(failure token.Outcome) token.Outcome {
+	if name, ok := x.env.Flow.Errors[failure.Error]; ok {
+		failure.Error = name
+	}
+	return failure
 }
 
 // forkFailed fails a fork because of a lane; the cause of the lane's failure names the step that
@@ -98,8 +107,12 @@ func (r *run) forkFailed(step *flow.Step, failure token.Outcome) {
 // Outside of the item of the step in which the failure began, the cause names that step, once.
 func (r *run) failExecution(began *flow.Step, failure token.Outcome) *flow.Step {
 	s := r.state()
+	failure = r.named(failure)
 	if began != nil {
 		r.failedAt(began)
+	}
+	if r.env.Flow.PlainCauses {
+		began = nil
 	}
 	for i, series := range slices.Backward(s.Series) {
 		if series.Owner.Kind == OwnerItem && began != nil {

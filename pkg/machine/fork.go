@@ -102,7 +102,11 @@ func (i iterations) count(r *run, step *flow.Step, input value.Value) (items, la
 			fmt.Sprintf("step %s: collection %s is %s; allowed: a list", step.Name, i.Collection, value.Shown(collection))))
 		return -1, 0
 	}
-	return collection.Len(), i.MaxConcurrency
+	lanes = i.MaxConcurrency
+	if atOnce, ok := i.AtOnce.Eval(&expr.Scope{Self: input, Lookup: &r.lookup}).Int64(); ok {
+		lanes = int(atOnce)
+	}
+	return collection.Len(), lanes
 }
 
 func (i iterations) item(r *run, input value.Value, index int) (value.Value, []*flow.Step) {

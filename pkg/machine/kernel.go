@@ -18,6 +18,8 @@ type tx struct {
 	err  error
 	// endedWaiting is the waiting that this application ended, nil for none.
 	endedWaiting *Waiting
+	// retried are the retries before the attempt that begins, by policy; nil for the first.
+	retried []int
 	// lookup finds the values that the state holds by reference.
 	lookup value.Lookup
 	// plan makes the item smaller, and checkpoints counts the calls of mayFailForSize.
@@ -132,10 +134,9 @@ func (x *tx) setInput(input value.Value) { x.state().Series[0].Input = input }
 // setLocal sets the local value of the innermost series.
 func (x *tx) setLocal(local value.Value) { x.innermost().Local = local }
 
-// addOutput merges the output of a step into its series. It loads no more of both objects than
-// their keys.
-func (x *tx) addOutput(output value.Value) {
-	x.setLocal(value.Merge(x.lookup.Open(x.innermost().Local), x.lookup.Open(output)))
+// join gives the output of a step to its series.
+func (x *tx) join(exit flow.Exit) {
+	x.setLocal(x.env.Flow.Join(&x.lookup, x.innermost().Local, exit))
 }
 
 // leaveSeries leaves the innermost series.

@@ -84,7 +84,7 @@ func (l Limits) direct() time.Duration { return cmp.Or(l.Direct, DefaultDirect) 
 
 // duration is how long an execution of the flow may take.
 func (l Limits) duration(flow *flow.Flow) time.Duration {
-	return cmp.Or(flow.Timeout, l.Duration, DefaultDuration)
+	return cmp.Or(flow.Timeout, flow.Life, l.Duration, DefaultDuration)
 }
 
 func (l Limits) retention() time.Duration { return cmp.Or(l.Retention, DefaultRetention) }
@@ -102,6 +102,9 @@ func (l Limits) EndsAt(s State, flow *flow.Flow) time.Time {
 		return s.Started.Add(flow.Timeout)
 	}
 	end, retention := s.Started.Add(cmp.Or(l.Duration, DefaultDuration)), l.retention()
+	if flow != nil {
+		end = s.Started.Add(l.duration(flow))
+	}
 	switch latest := s.Expires.Add(-retention); {
 	case !latest.Before(end):
 		return end
@@ -126,29 +129,37 @@ func nameOf(step *flow.Step) string {
 }
 
 // checkData returns a failure if the values of a step, or of the flow if step is nil, exceed the
-// limit together. Nothing larger goes into the next step or outside, so a loop with mappings that
-// double a value ends early.
-func (l Limits) checkData(step string, values ...value.Value) *token.Outcome {
+// limit together, or one of them that of the language. Nothing larger goes into the next step or
+// outside, so a loop with mappings that double a value ends early.
+func (l Limits) checkData(rules flow.Values, step string, values ...value.Value) *token.Outcome {
 	size := 0
 	for _, v := range values {
-		size += v.Size()
+		if rules.Each > 0 {
+			size = max(size, v.Size())
+		} else {
+			size += v.Size()
+		}
 	}
-	if size <= l.data() {
+	limit := max(l.data(), rules.Each)
+	if size <= limit {
 		return nil
 	}
 	what, raise := placeOf(step)+": input, local and output have %d bytes together", ""
+	if rules.Each > 0 {
+		what = placeOf(step) + ": a value has %d bytes"
+	}
 	if step == "" {
 		what = "the output of the flow has %d bytes"
 	}
-	if l.Hints.Data != "" && l.data() < l.MaxData() {
+	if l.Hints.Data != "" && limit < l.MaxData() {
 		raise = fmt.Sprintf(", or %s, up to %d", l.Hints.Data, l.MaxData())
 	}
 	return limitReached(ErrorDataLimit, what+" and the limit is %d; pass on only what later steps need, and store large data elsewhere%s",
-		size, l.data(), raise)
+		size, limit, raise)
 }
 
 func (x *tx) checkData(step *flow.Step, values ...value.Value) *token.Outcome {
-	return x.env.Limits.checkData(nameOf(step), values...)
+	return x.env.Limits.checkData(x.env.Flow.Values, nameOf(step), values...)
 }
 
 // EventsReserve is how many events one step may add at once (task: entered, scheduled, started,
@@ -173,7 +184,7 @@ func (x *tx) checkEvents() *token.Outcome {
 // resulting failure.
 func Kept(limits Limits, call Call, outcome token.Outcome) token.Outcome {
 	outcome = outcome.Cut()
-	if err := limits.checkData(call.Step, call.Input, outcome.Output); err != nil && !outcome.Failed() {
+	if err := limits.checkData(call.Values, call.Step, call.Input, outcome.Output); err != nil && !outcome.Failed() {
 		return *err
 	}
 	return outcome

@@ -15,14 +15,14 @@ func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
 		r.do(WakeChild{*waiting.Child()})
 	}
 	if !outcome.Failed() {
-		outcome = ObjectOutcome(r.step.Name, outcome)
+		outcome = ResultOf(r.env.Flow.Values, r.step.Name, outcome)
 	}
-	outcome = outcome.Cut()
+	outcome = r.named(outcome.Cut())
 	if err := r.checkData(r.step, waiting.Input, outcome.Output); err != nil && waiting.Token() == nil {
 		// Only an attempt without a token fails here. A token was closed with success, and its
 		// closer was told so: the attempt succeeds, and the step fails when the execution leaves
 		// it.
-		outcome = *err
+		outcome = r.named(*err)
 	}
 	if waiting.Polls > 0 {
 		var ended bool
@@ -38,7 +38,7 @@ func (r taskRun) resolve(outcome token.Outcome, by token.Closer) *flow.Step {
 func (r taskRun) conclude(w Waiting, outcome token.Outcome, by token.Closer) *flow.Step {
 	if w.Token() == nil && !outcome.Failed() {
 		if err := r.mayFailForSize(r.step); err != nil {
-			outcome = *err
+			outcome = r.named(*err)
 		}
 	}
 	r.emit(outcomeEvent(&w, outcome, by))
@@ -75,18 +75,21 @@ func failureType(by token.Closer) EventType {
 	return TaskFailed
 }
 
-// ObjectOutcome makes sure that the output of a success of the step is an object. A text that holds
-// one counts: functions written for Function Compute return JSON text, which Lambda wraps into a
-// JSON string.
-func ObjectOutcome(step string, outcome token.Outcome) token.Outcome {
+// ResultOf makes sure that the output of a success of the step follows the rules: that it is an
+// object, unless any value is allowed. A text that holds an object counts as the object: functions
+// written for Function Compute return JSON text, which Lambda wraps into a JSON string.
+func ResultOf(rules flow.Values, step string, outcome token.Outcome) token.Outcome {
 	output := outcome.Output
-	if output.Kind() == value.KindString {
+	if rules.Any && output.IsMissing() {
+		output = value.Null()
+	}
+	if !rules.Any && output.Kind() == value.KindString {
 		if inner, err := value.ParseJSON([]byte(output.Text())); err == nil && inner.Kind() == value.KindObject {
 			output = inner
 		}
 	}
 	switch {
-	case output.Kind() != value.KindObject:
+	case !rules.Any && output.Kind() != value.KindObject:
 		return token.Failure(ErrorInvalidLocal, fmt.Sprintf("step %s: the function returned %s; it must return a JSON object", step, value.Shown(output)))
 	case output.TooDeep():
 		return token.Failure(ErrorDataLimit,

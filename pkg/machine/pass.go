@@ -24,6 +24,10 @@ func (succeedKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step 
 	return r.exitTo(nil, step, input, value.Object(), 0)
 }
 
-func (k failKind) enter(r *run, step *flow.Step, _ value.Value) *flow.Step {
+func (k failKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
+	if k.Computed {
+		input = r.lookup.Complete(input)
+		return r.fail(step, token.Failure(input.Get("error").Text(), input.Get("cause").Text()))
+	}
 	return r.fail(step, token.Failure(k.Error, k.Cause))
 }

@@ -94,7 +94,7 @@ func (r *replay) follow(step *flow.Step, e Event) {
 	case StepEntered:
 		r.entered(step, e.Input)
 	case StepExited:
-		r.exitedStep(step, e.Output)
+		r.exitedStep(step, e)
 	case StepFailed:
 		r.caught = &e
 	}
@@ -106,19 +106,19 @@ func (r *replay) entered(step *flow.Step, input value.Value) {
 	if len(s.Series) == 0 {
 		s.Series = []Series{{Local: value.Object()}}
 	}
-	output := value.Object()
+	output := flow.Exit{Output: value.Object()}
 	if r.caught != nil {
-		output = r.caught.Output
+		output = flow.Exit{Output: r.caught.Output, Local: r.caught.Local}
 	}
 	path := ownersOf(step)
 	if r.caught != nil && path[len(path)-1] != (Owner{OwnerCatch, r.caught.Step, path[len(path)-1].Branch}) {
-		r.addOutput(output) // the entry of the catch has no steps
+		r.join(output) // the entry of the catch has no steps
 	}
 	for len(s.Series) > len(path) || r.innermost().Owner != path[len(s.Series)-1] {
 		r.leaveInner()
 	}
 	for _, owner := range path[len(s.Series):] {
-		s.Series = append(s.Series, Series{Owner: owner, Input: r.inputs[owner.Step], Local: output})
+		s.Series = append(s.Series, Series{Owner: owner, Input: r.inputs[owner.Step], Local: output.Output})
 	}
 	r.inputs[step.Index] = input
 	r.points[step.Index] = RedrivePoint{step, slices.Clone(s.Series)}
@@ -130,11 +130,11 @@ func (r *replay) leaveInner() {
 	ended := *r.innermost()
 	r.leaveSeries()
 	if ended.Owner.Kind == OwnerCatch {
-		r.addOutput(ended.Local)
+		r.join(flow.Exit{Output: ended.Local})
 	}
 }
 
-func (r *replay) exitedStep(step *flow.Step, output value.Value) {
+func (r *replay) exitedStep(step *flow.Step, e Event) {
 	r.taken = nil
 	for depth := len(ownersOf(step)); len(r.state().Series) > depth; {
 		if owner := r.innermost().Owner; owner.Kind == OwnerChoice && owner.Step == step.Index {
@@ -142,7 +142,8 @@ func (r *replay) exitedStep(step *flow.Step, output value.Value) {
 		}
 		r.leaveInner()
 	}
-	r.addOutput(output)
+	r.inputs[step.Index] = e.Input
+	r.join(flow.Exit{Output: e.Output, Local: e.Local})
 	r.last, r.exited, r.caught = step, true, nil
 }
 

@@ -1,7 +1,11 @@
 package machine
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
 	"slices"
+	"time"
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/token"
@@ -37,8 +41,12 @@ func (r taskRun) pauseForRetry(w Waiting, policy int) *flow.Step {
 	retried := make([]int, len(policies))
 	copy(retried, w.Retried)
 	retried[policy]++
+	pause := policies[policy].After(retried[policy])
+	if policies[policy].Jitter {
+		pause = jittered(pause, r.state().callOf(r.step, w.Attempt).Key())
+	}
 	pausing := Waiting{
-		Attempt: w.Attempt, For: WaitingForRetry, Input: w.Input, Due: r.at.Add(policies[policy].After(retried[policy])),
+		Attempt: w.Attempt, For: WaitingForRetry, Input: w.Input, Due: r.at.Add(pause),
 		Entry: r.entry(), Retried: retried, Polls: w.Polls,
 	}
 	if pausing.Due.After(r.at) {
@@ -46,6 +54,12 @@ func (r taskRun) pauseForRetry(w Waiting, policy int) *flow.Step {
 		return nil
 	}
 	return r.tryAgain(pausing)
+}
+
+// jittered returns a part of a pause that looks random and depends on the key of the attempt alone.
+func jittered(pause time.Duration, key string) time.Duration {
+	sum := sha256.Sum256([]byte("jitter\x00" + key))
+	return time.Duration(float64(pause) * (float64(binary.BigEndian.Uint32(sum[:])) / (math.MaxUint32 + 1.0)))
 }
 
 // tryAgain begins a new attempt.
@@ -56,7 +70,12 @@ func (r taskRun) tryAgain(w Waiting) *flow.Step {
 	input := w.Input
 	if r.step.Data.ReadsAttempt() { // the new attempt has another token
 		last := r.state().Events
-		input = r.inputOf(r.step, last, last+1)
+		r.retried = w.Retried
+		begun := r.beginningOf(r.step, last, last+1)
+		if begun.Failure.Failed() {
+			return r.failed(w, r.named(begun.Failure))
+		}
+		input = begun.Value()
 	}
 	if err := r.checkData(r.step, input); err != nil {
 		return r.fail(r.step, *err)
@@ -67,17 +86,20 @@ func (r taskRun) tryAgain(w Waiting) *flow.Step {
 // caught continues with an entry of the catch. The step has failed, and may have an output.
 func (r taskRun) caught(w Waiting, index int, failure token.Outcome) *flow.Step {
 	step := r.step
-	output := step.Data.Caught(r.frame(step, w.Input, value.Missing(), r.state().Events+1, w.Attempt.Number), failure)
-	if err := r.limitsReached(step, w.Input, output); err != nil {
+	exit := step.Data.Caught(r.frame(step, w.Input, value.Missing(), r.state().Events+1, w.Attempt.Number), index, failure)
+	if exit.Failure.Failed() {
+		return r.fail(step, exit.Failure)
+	}
+	if err := r.limitsReached(step, w.Input, exit.Output); err != nil {
 		return r.fail(step, *err)
 	}
-	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause, Output: output})
+	r.emit(Event{Type: StepFailed, Step: step.Index, Error: failure.Error, Cause: failure.Cause, Local: exit.Local, Output: exit.Output})
 	entry := &r.task.Catch[index]
 	if len(entry.Steps) == 0 {
-		r.addOutput(output)
+		r.join(exit)
 		return afterCatch(step, entry)
 	}
-	r.open(Series{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: output})
+	r.open(Series{Owner: Owner{OwnerCatch, step.Index, index}, Input: w.Input, Local: exit.Output})
 	return entry.Steps[0]
 }
 
@@ -95,6 +117,6 @@ func (r taskRun) endCatch(ended Series) *flow.Step {
 	if err := r.limitsReached(r.step, ended.Input, ended.Local); err != nil {
 		return r.failExecution(r.step, *err)
 	}
-	r.addOutput(ended.Local)
+	r.join(flow.Exit{Output: ended.Local})
 	return afterCatch(r.step, &r.task.Catch[ended.Owner.Branch])
 }

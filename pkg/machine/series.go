@@ -2,6 +2,7 @@ package machine
 
 import (
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -29,18 +30,31 @@ func (r *run) advance(step *flow.Step) {
 // the state waits or is final.
 func (r *run) enter(step *flow.Step) *flow.Step {
 	events := r.state().Events
-	input := r.inputOf(step, events+1, events+2)
-	if err := r.limitsReached(step, input); err != nil {
+	r.retried = nil
+	begun := r.beginningOf(step, events+1, events+2)
+	if err := r.limitsReached(step, begun.Input, begun.Work); err != nil {
 		r.emit(Event{Type: StepEntered, Step: step.Index}) // the input is not kept
 		return r.fail(step, *err)
 	}
-	r.emit(Event{Type: StepEntered, Step: step.Index, Input: input})
-	return kindOf(step).enter(r, step, input)
+	number := r.emit(Event{Type: StepEntered, Step: step.Index, Input: begun.Input})
+	if begun.Failure.Failed() {
+		return r.dataFailed(step, Waiting{Attempt: Attempt{Step: step.Index, Number: number}}, begun.Failure)
+	}
+	return kindOf(step).enter(r, step, begun.Value())
 }
 
-// inputOf returns the input of a step. The event enters the step, and the attempt is set for a
-// task.
-func (r *run) inputOf(step *flow.Step, event, attempt int) value.Value {
+// dataFailed continues after a step whose data cannot be computed: a task handles it as the failure
+// of an attempt.
+func (r *run) dataFailed(step *flow.Step, w Waiting, failure token.Outcome) *flow.Step {
+	if task := taskOf(step); task != nil {
+		return taskRun{r, step, task}.failed(w, r.named(failure))
+	}
+	return r.fail(step, failure)
+}
+
+// beginningOf returns the beginning of a step. The event enters the step, and the attempt is set
+// for a task.
+func (r *run) beginningOf(step *flow.Step, event, attempt int) flow.Entry {
 	series := r.innermost()
 	return step.Data.Enter(r.frame(step, series.Input, series.Local, event, attempt))
 }
@@ -53,12 +67,19 @@ func (r *run) exit(step *flow.Step, input, local value.Value, attempt int) *flow
 
 // exitTo is exit with another step to go to.
 func (r *run) exitTo(next, step *flow.Step, input, local value.Value, attempt int) *flow.Step {
-	output := step.Data.Leave(r.frame(step, input, local, r.state().Events+1, attempt))
-	if err := r.limitsReached(step, input, local, output); err != nil {
+	exit := step.Data.Leave(r.frame(step, input, local, r.state().Events+1, attempt))
+	if exit.Failure.Failed() {
+		w := Waiting{Attempt: Attempt{Step: step.Index, Number: attempt}, Input: input}
+		if r.endedWaiting != nil {
+			w.Retried = r.endedWaiting.Retried
+		}
+		return r.dataFailed(step, w, exit.Failure)
+	}
+	if err := r.limitsReached(step, input, exit.Local, exit.Output); err != nil {
 		return r.fail(step, *err)
 	}
-	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: local, Output: output})
-	r.addOutput(output)
+	r.emit(Event{Type: StepExited, Step: step.Index, Input: input, Local: exit.Local, Output: exit.Output})
+	r.join(exit)
 	return next
 }
 

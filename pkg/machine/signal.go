@@ -186,6 +186,7 @@ type (
 		// them.
 		Iteration string
 		Resource  flow.Resource
+		Values    flow.Values // the rules for its result
 		Input     value.Value
 		// StepInput is the step's input, from which Input was made. Parts of it may be references.
 		StepInput value.Value

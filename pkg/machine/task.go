@@ -247,7 +247,7 @@ func (r taskRun) command(waiting *Waiting) Command {
 	call := s.callOf(r.step, waiting.Attempt)
 	s.Trace.describe(&call)
 	call.Place, call.Iteration = s.WaitingPlace(), IterationPath(Iterations(r.step, s.Items()))
-	call.Resource, call.StepInput, call.Limit = task.Resource, waiting.Input, task.Timeout
+	call.Resource, call.Values, call.StepInput, call.Limit = task.Resource, r.env.Flow.Values, waiting.Input, task.Timeout
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)
 	}

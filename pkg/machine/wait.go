@@ -26,16 +26,16 @@ func (k waitKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
 		r.wait(&Waiting{Attempt: Attempt{Step: step.Index, Number: number}, For: WaitingForInstant, Input: input, Due: until, Entry: r.entry()})
 		return nil
 	}
-	return k.end(r, step, input)
+	return k.end(r, step, input, number)
 }
 
 // signal ends the wait: only its timer concerns it.
 func (k waitKind) signal(r *run, step *flow.Step, _ Signal) *flow.Step {
 	_, waiting := r.leaveWaiting()
-	return k.end(r, step, waiting.Input)
+	return k.end(r, step, waiting.Input, waiting.Attempt.Number)
 }
 
-func (waitKind) end(r *run, step *flow.Step, input value.Value) *flow.Step {
+func (waitKind) end(r *run, step *flow.Step, input value.Value, number int) *flow.Step {
 	r.emit(Event{Type: StepSucceeded, Step: step.Index})
-	return r.exit(step, input, value.Object(), 0)
+	return r.exit(step, input, value.Object(), number)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -38,6 +39,8 @@ type taskPayload struct {
 	Await      bool            `json:"await,omitempty"`
 	AtMostOnce bool            `json:"atMostOnce,omitempty"`
 	MAC        string          `json:"mac,omitempty"`
+	AnyValue   bool            `json:"anyValue,omitempty"` // the rules for the result, as MaxValue
+	MaxValue   int             `json:"maxValue,omitempty"`
 	Input      json.RawMessage `json:"input,omitempty"`
 	LargeInput []byte          `json:"largeInput,omitempty"` // in place of Input
 	// Traceparent and Tracestate are headers for the function.
@@ -55,6 +58,7 @@ func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Place: call.Place, Step: call.Step, Iteration: call.Iteration,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
+		AnyValue: call.Values.Any, MaxValue: call.Values.Each,
 		Input: json.RawMessage(call.Input.JSON()), LargeInput: []byte(task.LargeInput),
 		Traceparent: call.Traceparent, Tracestate: call.Tracestate,
 	})
@@ -91,6 +95,7 @@ func (p taskPayload) task() (engine.Task, error) {
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
 			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Iteration: p.Iteration, Resource: resource, Input: input, Limit: p.Limit,
+			Values: flow.Values{Any: p.AnyValue, Each: p.MaxValue},
 			Traceparent: p.Traceparent, Tracestate: p.Tracestate,
 		},
 	}, nil

@@ -1,0 +1,372 @@
+package asl
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// The members of the local value of a series, and of the value that a fork gives to its items.
+const (
+	keyData  = "data"  // the current value
+	keyVars  = "vars"  // the variables, left out if there are none
+	keyItems = "items" // of a Map
+	keyItem  = "item"  // of an iteration, or the Item of the context object
+	keyIndex = "index" // of an iteration
+)
+
+// around says which series a state is in.
+type around uint8
+
+const (
+	inMachine around = iota
+	inBranch
+	inIteration
+)
+
+// data is the data flow of a state. It implements [flow.Data].
+type data struct {
+	state  string
+	around around
+	// numbered says that each item of a Map has its Item of the context object beside it.
+	numbered *bool
+	isTask   bool
+
+	input     pathField
+	params    *template
+	work      func(e *evaluation, v value.Value) (value.Value, error) // of the effective input; nil for v
+	result    func(f *flow.Frame) value.Value                         // nil if the state has no result but its input
+	selector  *template
+	placed    resultPath
+	output    pathField
+	assign    *template
+	choices   []*template // of the rules of a Choice: their Assign
+	catches   []catchData
+	reads     bool // Enter reads the context object
+	keepsNone bool // the result is not used
+}
+
+type catchData struct {
+	placed resultPath
+	assign *template
+}
+
+// pathField is the value of InputPath or OutputPath.
+type pathField struct {
+	*path
+	null bool
+}
+
+// of returns the selected value. Without a path that is v, and for null an empty object.
+func (p pathField) of(e *evaluation, v value.Value) (value.Value, error) {
+	switch {
+	case p.null:
+		return value.Object(), nil
+	case p.path == nil:
+		return v, nil
+	}
+	return p.eval(e.with(v))
+}
+
+// evaluation returns the values that expressions of the state read.
+func (d *data) evaluation(f *flow.Frame, source string) *evaluation {
+	e := &evaluation{frame: f, lookup: f.Lookup, task: d.isTask, source: source, drawn: new(int)}
+	local, input := f.Lookup.Open(f.Outer.Local), f.Outer.Input
+	if d.around != inMachine {
+		input = f.Lookup.Open(input)
+		e.vars, e.item = input.Get(keyVars), input.Get(keyItem)
+	}
+	switch d.around {
+	case inMachine:
+		e.data = input
+	case inBranch:
+		e.data = input.Get(keyData)
+	case inIteration:
+		e.data, e.item = e.item, value.Missing()
+		if *d.numbered {
+			element := f.Lookup.Open(e.data)
+			e.data, e.item = element.Get(keyData), element.Get(keyItem)
+		}
+	}
+	if current := local.Get(keyData); !current.IsMissing() {
+		e.data = current
+	}
+	if own := local.Get(keyVars); !own.IsMissing() {
+		e.vars = value.Merge(f.Lookup.Open(e.vars), f.Lookup.Open(own))
+	}
+	return e
+}
+
+// Enter implements [flow.Data].
+func (d *data) Enter(f *flow.Frame) flow.Entry {
+	e := d.evaluation(f, "enter")
+	entry := flow.Entry{Input: e.data}
+	var err error
+	if entry.Work, err = d.begin(e); err != nil {
+		entry.Failure = failureOf(d.state, err)
+	}
+	return entry
+}
+
+func (d *data) begin(e *evaluation) (value.Value, error) {
+	v, err := d.input.of(e, e.data)
+	if err == nil && d.params != nil {
+		v, err = d.params.eval(e.with(v))
+	}
+	if err == nil && d.work != nil {
+		return d.work(e.with(v), v)
+	}
+	return v, err
+}
+
+// Leave implements [flow.Data].
+func (d *data) Leave(f *flow.Frame) flow.Exit {
+	e := d.evaluation(f, "leave")
+	exit, err := d.end(e)
+	if err != nil {
+		exit.Failure = failureOf(d.state, err)
+	}
+	return exit
+}
+
+func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
+	if d.result == nil {
+		if exit.Output, err = d.input.of(e, e.data); err != nil {
+			return exit, err
+		}
+		if exit.Local, err = assigned(d.assignOf(e.frame.Input), e.with(exit.Output)); err != nil {
+			return exit, err
+		}
+		exit.Output, err = d.output.of(e, exit.Output)
+		return exit, err
+	}
+	result := d.result(e.frame)
+	if exit.Local, err = assigned(d.assign, e.with(result)); err != nil {
+		return exit, err
+	}
+	if d.selector != nil {
+		if result, err = d.selector.eval(e.with(result)); err != nil {
+			return exit, err
+		}
+	}
+	if exit.Output, err = d.placed.place(e, result); err == nil {
+		exit.Output, err = d.output.of(e, exit.Output)
+	}
+	return exit, err
+}
+
+// assignOf returns the Assign of the state, or of the rule of a Choice that its work names.
+func (d *data) assignOf(work value.Value) *template {
+	if rule, ok := work.Get(keyIndex).Int64(); ok && d.choices != nil && rule < int64(len(d.choices)) {
+		return d.choices[rule]
+	}
+	return d.assign
+}
+
+// assigned returns the variables that the template assigns, missing for none.
+func assigned(t *template, e *evaluation) (value.Value, error) {
+	if t == nil {
+		return value.Missing(), nil
+	}
+	return t.eval(e)
+}
+
+// Caught implements [flow.Data].
+func (d *data) Caught(f *flow.Frame, entry int, failure token.Outcome) (exit flow.Exit) {
+	e, c := d.evaluation(f, "caught"), d.catches[entry]
+	output := value.Object(
+		value.Member{Key: "Error", Value: value.String(failure.Error)}, value.Member{Key: "Cause", Value: value.String(failure.Cause)},
+	)
+	var err error
+	if exit.Local, err = assigned(c.assign, e.with(output)); err == nil {
+		exit.Output, err = c.placed.place(e, output)
+	}
+	if err != nil {
+		exit.Failure = failureOf(d.state, err)
+	}
+	return exit
+}
+
+// ReadsResult implements [flow.Data].
+func (d *data) ReadsResult() bool { return !d.keepsNone }
+
+// ReadsAttempt implements [flow.Data].
+func (d *data) ReadsAttempt() bool { return d.reads }
+
+// machineData is the data flow of a machine. It implements [flow.Data].
+type machineData struct{}
+
+func (machineData) Enter(f *flow.Frame) flow.Entry { return flow.Entry{Input: f.Input} }
+
+func (machineData) Leave(f *flow.Frame) flow.Exit {
+	current := f.Lookup.Open(f.Local).Get(keyData)
+	if current.IsMissing() {
+		current = f.Input
+	}
+	return flow.Exit{Output: current}
+}
+
+func (machineData) Caught(*flow.Frame, int, token.Outcome) flow.Exit { return flow.Exit{} }
+func (machineData) ReadsResult() bool                                { return true }
+func (machineData) ReadsAttempt() bool                               { return false }
+
+// join implements [flow.Flow.Join].
+func join(lookup *value.Lookup, local value.Value, exit flow.Exit) value.Value {
+	vars := lookup.Open(local).Get(keyVars)
+	if !exit.Local.IsMissing() {
+		vars = value.Merge(lookup.Open(vars), lookup.Open(exit.Local))
+	}
+	return value.Object(value.Member{Key: keyData, Value: exit.Output}, value.Member{Key: keyVars, Value: vars})
+}
+
+// resultPath is where a result goes in the input of a state.
+type resultPath struct {
+	text    string
+	discard bool
+	keys    []refKey // none for the whole
+}
+
+type refKey struct {
+	key   string
+	index int // -1 for a key
+}
+
+// place returns the input of the state with the result in it.
+func (p resultPath) place(e *evaluation, result value.Value) (value.Value, error) {
+	if p.discard {
+		return e.data, nil
+	}
+	return p.set(e, e.data, p.keys, result)
+}
+
+func (p resultPath) set(e *evaluation, in value.Value, keys []refKey, result value.Value) (value.Value, error) {
+	if len(keys) == 0 {
+		return result, nil
+	}
+	in = e.lookup.Open(in)
+	next, at := keys[0], in.Get(keys[0].key)
+	if next.index >= 0 {
+		at = in.At(next.index)
+	}
+	missing := at.IsMissing() || at.Kind() == value.KindNull
+	if missing && len(keys) > 1 {
+		at = value.Object()
+	}
+	inner, err := p.set(e, at, keys[1:], result)
+	switch {
+	case err != nil || len(e.lookup.Load) > 0:
+		return value.Null(), err
+	case next.index < 0 && in.Kind() == value.KindObject:
+		return value.Merge(in, value.Object(value.Member{Key: next.key, Value: inner})), nil
+	case next.index >= 0 && in.Kind() == value.KindArray && next.index < in.Len():
+		list := slices.Clone(in.Members())
+		list[next.index].Value = inner
+		return value.ArrayFrom(list), nil
+	}
+	return value.Value{}, &stateError{errorResultPath, "ResultPath " + p.text + " does not fit into the input, which is " + value.Shown(e.data)}
+}
+
+// sharedWith returns the members of a fork's work that each of its items reads.
+func sharedWith(e *evaluation, members ...value.Member) value.Value {
+	if e.lookup.Open(e.vars).Len() > 0 {
+		members = append(members, value.Member{Key: keyVars, Value: e.vars})
+	}
+	return value.Object(members...)
+}
+
+// branchWork is the work of a Parallel.
+func branchWork(e *evaluation, v value.Value) (value.Value, error) {
+	return sharedWith(e, value.Member{Key: keyData, Value: v}, value.Member{Key: keyItem, Value: e.item}), nil
+}
+
+// itemOutputs returns the outputs of the items of a fork.
+func itemOutputs(f *flow.Frame) value.Value {
+	list := f.Lookup.Open(f.Local)
+	outputs := make([]value.Value, list.Len())
+	for i := range outputs {
+		outputs[i] = cmp.Or(f.Lookup.Open(list.At(i)).Get(keyData), value.Null())
+	}
+	return value.Array(outputs...)
+}
+
+// mapData are the fields of a Map.
+type mapData struct {
+	items    pathField
+	selector *template
+	numbered *bool
+	atOnce   *path
+}
+
+// work returns the work of a Map: its items, each with its Item of the context object if a state
+// inside reads that.
+func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
+	list, err := m.items.of(e, v)
+	if err != nil {
+		return list, err
+	}
+	list = e.lookup.Open(list)
+	if list.Kind() != value.KindArray && len(e.lookup.Load) == 0 {
+		return list, runtimeError("the items are %s; allowed: an array", value.Shown(list))
+	}
+	if m.selector != nil || *m.numbered {
+		if list, err = m.selected(e, list); err != nil {
+			return list, err
+		}
+	}
+	members := []value.Member{{Key: keyItems, Value: list}}
+	if m.atOnce != nil {
+		atOnce, err := m.concurrency(e)
+		if err != nil {
+			return list, err
+		}
+		members = append(members, value.Member{Key: keyAtOnce, Value: value.Int(atOnce)})
+	}
+	return sharedWith(e, members...), nil
+}
+
+// selected returns the inputs of the iterations.
+func (m *mapData) selected(e *evaluation, list value.Value) (value.Value, error) {
+	elements := make([]value.Member, list.Len())
+	for i := range elements {
+		inner := e.with(e.data)
+		inner.context = value.Missing()
+		inner.item = value.Object(value.Member{Key: "Index", Value: value.Int(int64(i))}, value.Member{Key: "Value", Value: list.At(i)})
+		v := list.At(i)
+		if m.selector != nil {
+			var err error
+			if v, err = m.selector.eval(inner); err != nil {
+				return v, err
+			}
+		}
+		if *m.numbered {
+			v = value.Object(value.Member{Key: keyData, Value: v}, value.Member{Key: keyItem, Value: inner.item})
+		}
+		elements[i].Value = v
+	}
+	return value.ArrayFrom(elements), nil
+}
+
+// keyAtOnce is the member of a Map's work with the number of iterations that run at once.
+const keyAtOnce = "atOnce"
+
+func (m *mapData) concurrency(e *evaluation) (int64, error) {
+	v, err := m.atOnce.eval(e)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := e.lookup.Complete(v).Int64()
+	if !ok || n < 0 {
+		return 0, runtimeError("MaxConcurrencyPath %s is %s; allowed: a whole number from 0", m.atOnce.text, value.Shown(v))
+	}
+	return int64(lanes(int(min(n, flow.MaxConcurrency)))), nil
+}
+
+// defaultLanes is how many iterations of a Map run at once if it sets no limit.
+const defaultLanes = 40
+
+func lanes(maxConcurrency int) int {
+	return min(cmp.Or(maxConcurrency, defaultLanes), flow.MaxConcurrency)
+}

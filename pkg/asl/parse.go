@@ -1,0 +1,415 @@
+package asl
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
+	"github.com/waitless/waitless/pkg/internal/similar"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// The limits of the language.
+const (
+	maxValue    = 256 << 10 // bytes of a value
+	maxName     = 80        // characters of the name of a state
+	maxSeconds  = 99_999_999
+	maxDelay    = 31_622_400 // seconds, of MaxDelaySeconds
+	maxAttempts = 99_999_999
+	// life is how long an execution may take if its machine has no TimeoutSeconds: a year.
+	life = 366 * 24 * time.Hour
+	// maxWait is the longest wait: as many seconds as 32 bits have.
+	maxWait  = (1<<31 - 1) * time.Second
+	maxPause = maxWait // between attempts
+)
+
+// Is reports whether a text is meant to be in this language: whether it has a field that only its
+// machines have. Other texts are cheap to tell.
+func Is(text []byte) bool {
+	if !strings.Contains(string(text), "StartAt") && !strings.Contains(string(text), "States") {
+		return false
+	}
+	root := (&document.Reader{}).Read(text)
+	if root == nil || root.Get("steps") != nil || root.Get("SpecVersion") != nil || root.Get("Resources") != nil {
+		return false
+	}
+	return root.Get("StartAt") != nil || root.Get("States") != nil
+}
+
+// Parse reads a machine in JSON or YAML and reports all its problems, in the order of their
+// positions. The flow is nil if one of them is an error; the others are warnings. Parse does not
+// panic.
+func Parse(text []byte) (*flow.Flow, flow.Problems) {
+	p := &parser{names: map[string]flow.Position{}, assigned: map[string]bool{}, contextRead: new(bool)}
+	p.flow = flow.Flow{
+		Data: machineData{}, Matches: matches, Join: join, Errors: errorsOf, PlainCauses: true, Life: life,
+		Values: flow.Values{Any: true, Each: maxValue},
+	}
+	if root := p.Read(text); root != nil {
+		p.machine(root)
+		p.checkVariables()
+	}
+	problems := append(p.Problems, p.warnings...).Reported()
+	if len(problems.Errors()) > 0 {
+		return nil, problems
+	}
+	return &p.flow, problems
+}
+
+// parser builds a flow from nodes and collects problems.
+type parser struct {
+	document.Reader
+
+	flow     flow.Flow
+	warnings flow.Problems
+	names    map[string]flow.Position // of all states
+	state    string                   // the state that is read, "" outside
+	around   around                   // of its series
+	forks    int                      // around it
+	// read are the variables that states read, assigned those that states assign.
+	read     []variableRead
+	assigned map[string]bool
+	assigns  []assignment
+	// scope has the number of each fork and branch around the state, the outermost first; a state
+	// does not assign variables of an outer one.
+	scope     []int
+	lastScope int
+	// contextRead is set once an expression reads the context object, at the latest when the whole
+	// machine was read.
+	contextRead *bool
+}
+
+type variableRead struct {
+	at          flow.Position
+	state, name string
+}
+
+// place names the state that is read, for messages.
+func (p *parser) place() string {
+	if p.state == "" {
+		return "the machine"
+	}
+	return "state " + strconv.Quote(document.Shortened(p.state))
+}
+
+// unfit reports a value that is not allowed.
+func (p *parser) unfit(n *document.Node, what, allowed string) {
+	if n.Kind != document.Unreadable {
+		p.Problem(n.Pos, "%s: %s is %s; allowed: %s", p.place(), what, described(n), allowed)
+	}
+}
+
+// described is [document.Node.Describe] in the words of JSON.
+func described(n *document.Node) string {
+	return strings.NewReplacer("a mapping", "an object", "a list", "an array").Replace(n.Describe())
+}
+
+func (p *parser) warn(at flow.Position, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	p.warnings = append(p.warnings, flow.NewProblem(flow.SeverityWarning, at, "%s: %s", p.place(), message))
+}
+
+func (p *parser) noteReads(n *document.Node, r reads) {
+	*p.contextRead = *p.contextRead || r.context
+	for _, name := range r.variables {
+		p.read = append(p.read, variableRead{n.Pos, p.state, name})
+	}
+}
+
+// assignment is a variable that a state assigns in a scope.
+type assignment struct {
+	at          flow.Position
+	state, name string
+	scope       []int
+}
+
+// checkVariables reports variables that no state assigns, and those that a state assigns although
+// they belong to a scope around it.
+func (p *parser) checkVariables() {
+	names := sortedKeys(p.assigned)
+	for _, a := range p.assigns {
+		isOuter := func(b assignment) bool {
+			return b.name == a.name && len(b.scope) < len(a.scope) && slices.Equal(b.scope, a.scope[:len(b.scope)])
+		}
+		if i := slices.IndexFunc(p.assigns, isOuter); i >= 0 {
+			p.state = a.state
+			p.Problem(a.at, "%s: variable %q belongs to the states around, where state %q assigns it; use another name", p.place(), a.name, p.assigns[i].state)
+		}
+	}
+	for _, r := range p.read {
+		if p.assigned[r.name] {
+			continue
+		}
+		if p.state = r.state; r.name == "states" {
+			p.Problem(r.at, "%s: $states belongs to JSONata; with JSONPath write \"$\" for the input and \"$$\" for the context object", p.place())
+			continue
+		}
+		p.Problem(r.at, "%s: no state assigns variable $%s%s", p.place(), r.name, similar.DidYouMean(r.name, names))
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	var keys []string
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+func (p *parser) machine(root *document.Node) {
+	if root.Kind != document.Mapping {
+		p.unfit(root, "the definition", "an object with the fields StartAt and States")
+		return
+	}
+	p.fields(root, "a machine", "Comment", "StartAt", "States", "TimeoutSeconds", "Version", "QueryLanguage")
+	if n := root.Get("Version"); n != nil && n.Scalar.Text() != "1.0" {
+		p.unfit(n, "Version", `"1.0"`)
+	}
+	p.flow.Timeout = p.seconds(root, "TimeoutSeconds", 1)
+	p.queryLanguage(root)
+	p.flow.Steps = p.states(root, nil, inMachine)
+}
+
+// queryLanguage reports a language of expressions that is not served.
+func (p *parser) queryLanguage(n *document.Node) {
+	if language := n.Get("QueryLanguage"); language != nil && language.Scalar.Text() != "JSONPath" {
+		if language.Scalar.Text() == "JSONata" {
+			p.Problem(language.Pos, "%s: QueryLanguage JSONata is not served yet; write the state with JSONPath", p.place())
+			return
+		}
+		p.unfit(language, "QueryLanguage", `"JSONPath"`)
+	}
+}
+
+// fields reports fields that a mapping must not have.
+func (p *parser) fields(n *document.Node, title string, allowed ...string) {
+	for _, e := range n.Entries {
+		if slices.Contains(allowed, e.Key) {
+			continue
+		}
+		hint := similar.DidYouMean(e.Key, allowed)
+		if why := elsewhere[e.Key]; why != "" && hint == "" {
+			hint = "; " + why
+		}
+		p.Problem(e.Pos, "%s: field %q is unknown in %s%s (allowed: %s)", p.place(), document.Shortened(e.Key), title, hint, strings.Join(allowed, ", "))
+	}
+}
+
+// elsewhere says where a field belongs.
+var elsewhere = map[string]string{
+	"Arguments": "it belongs to JSONata; with JSONPath write Parameters", "Output": "it belongs to JSONata; with JSONPath write ResultSelector and ResultPath",
+	"Condition": "it belongs to JSONata; with JSONPath write Variable and an operator", "Items": "it belongs to JSONata; with JSONPath write ItemsPath",
+}
+
+// states reads the states of a machine, a branch or the iterations of a Map, and returns the first
+// one before the others, which stand in the order of the text.
+func (p *parser) states(n *document.Node, owner *flow.Step, in around) []*flow.Step {
+	outer := p.around
+	defer func() { p.around = outer }()
+	p.around = in
+	first, mapping := p.required(n, "StartAt"), p.required(n, "States")
+	if mapping == nil {
+		return nil
+	}
+	if mapping.Kind != document.Mapping || len(mapping.Entries) == 0 {
+		p.unfit(mapping, "States", "an object with a state, like {\"Wait\": {\"Type\": \"Wait\", ...}}")
+		return nil
+	}
+	entries := slices.Clone(mapping.Entries)
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Key
+	}
+	if first != nil {
+		i := slices.Index(names, first.Scalar.Text())
+		if i < 0 {
+			p.Problem(first.Pos, "%s: StartAt is %s, which is no state of this object%s", p.place(), described(first), similar.MeantOrKnown(first.Scalar.Text(), names))
+		} else {
+			start := entries[i]
+			entries = slices.Insert(slices.Delete(entries, i, i+1), 0, start)
+		}
+	}
+	s := &seriesParser{parser: p, series: &flow.Series{Owner: owner}, names: names, steps: map[string]*flow.Step{}}
+	for _, e := range entries {
+		s.read(e)
+	}
+	s.connect()
+	return s.series.Steps
+}
+
+// required returns a field, and reports that it is missing.
+func (p *parser) required(n *document.Node, name string) *document.Node {
+	field := n.Get(name)
+	if field == nil && !n.Partial {
+		p.Problem(n.Pos, "%s: field %q is missing, which is required", p.place(), name)
+	}
+	return field
+}
+
+// seriesParser reads the states of one States object.
+type seriesParser struct {
+	*parser
+
+	series *flow.Series
+	names  []string
+	steps  map[string]*flow.Step
+	jumps  []jump
+}
+
+// jump is a name of a state to go to. The state is stored in to.
+type jump struct {
+	at    *document.Node
+	state string // that has it
+	field string
+	to    **flow.Step
+}
+
+func (s *seriesParser) read(e document.Entry) {
+	outer := s.state
+	defer func() { s.state = outer }()
+	s.state = e.Key
+	if size := utf8.RuneCountInString(e.Key); size == 0 || size > maxName {
+		s.Problem(e.Pos, "%s: the name has %d characters; allowed: 1 to %d", s.place(), size, maxName)
+	}
+	if first, repeated := s.names0(e); repeated {
+		s.Problem(e.Pos, "%s: the name is repeated; it stands first at %s, and names are unique in the whole machine", s.place(), first)
+	}
+	if e.Value.Kind != document.Mapping {
+		s.unfit(e.Value, "a state", "an object with the field Type")
+		return
+	}
+	step := &flow.Step{Position: e.Pos, Index: len(s.flow.All), Name: e.Key, Series: s.series}
+	s.flow.All = append(s.flow.All, step)
+	s.series.Steps = append(s.series.Steps, step)
+	s.steps[e.Key] = step
+	s.stateOf(step, e.Value)
+}
+
+// names0 notes the name of a state and returns where it stood before.
+func (p *parser) names0(e document.Entry) (first flow.Position, repeated bool) {
+	if first, repeated = p.names[e.Key]; !repeated {
+		p.names[e.Key] = e.Pos
+	}
+	return first, repeated
+}
+
+// connect looks the names of states up, and warns of states that none leads to.
+func (s *seriesParser) connect() {
+	reached := map[string]bool{}
+	if len(s.series.Steps) > 0 {
+		reached[s.series.Steps[0].Name] = true
+	}
+	for _, j := range s.jumps {
+		name, _ := j.at.Text()
+		if name != j.state {
+			reached[name] = true
+		}
+		if *j.to = s.steps[name]; *j.to == nil {
+			outer := s.state
+			s.state = j.state
+			s.lost(j, name)
+			s.state = outer
+		}
+	}
+	for _, step := range s.series.Steps {
+		if !reached[step.Name] {
+			outer := s.state
+			s.state = step.Name
+			s.warn(step.Position, "no state leads to it, so it never runs")
+			s.state = outer
+		}
+	}
+}
+
+func (s *seriesParser) lost(j jump, name string) {
+	if _, exists := s.parser.names[name]; exists && !slices.Contains(s.names, name) {
+		s.Problem(j.at.Pos, "%s: %s is %q, which is in another States object; allowed: %s", s.place(), j.field, name, strings.Join(s.names, ", "))
+		return
+	}
+	if !slices.Contains(s.names, name) {
+		s.Problem(j.at.Pos, "%s: %s is %s, which is no state%s", s.place(), j.field, described(j.at), similar.MeantOrKnown(name, s.names))
+	}
+}
+
+// list returns the items of an array that is not empty.
+func (p *parser) list(n *document.Node, what, of string) []*document.Node {
+	if n.Kind != document.Sequence || len(n.Items) == 0 {
+		p.unfit(n, what, "an array of "+of+", at least one")
+	}
+	return n.Items
+}
+
+// whole returns a whole number from least to most, or otherwise for a missing one.
+func (p *parser) whole(n *document.Node, name string, least, most, otherwise int64) int64 {
+	field := n.Get(name)
+	if field == nil {
+		return otherwise
+	}
+	number, ok := field.Scalar.Int64()
+	if !ok || number < least || number > most || field.Kind != document.Scalar {
+		p.unfit(field, name, "a whole number from "+strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10))
+		return otherwise
+	}
+	return number
+}
+
+func (p *parser) seconds(n *document.Node, name string, least int64) time.Duration {
+	return time.Duration(p.whole(n, name, least, maxSeconds, 0)) * time.Second
+}
+
+// text returns a text, "" for a missing one.
+func (p *parser) text(n *document.Node, name string) string {
+	field := n.Get(name)
+	if field == nil {
+		return ""
+	}
+	text, ok := field.Text()
+	if !ok {
+		p.unfit(field, name, "a text")
+	}
+	return text
+}
+
+// pathOf reads a path, nil for none.
+func (p *parser) pathOf(n *document.Node, what string) *path {
+	if n == nil {
+		return nil
+	}
+	text, ok := n.Text()
+	if !ok {
+		p.unfit(n, what, `a path like "$.order.id"`)
+		return &path{}
+	}
+	parsed, reads, err := parsePath(text)
+	if err != nil {
+		p.Problem(n.Pos, "%s: %s: %s; allowed: a path like \"$.order.id\"", p.place(), what, err)
+		return &path{}
+	}
+	p.noteReads(n, reads)
+	return parsed
+}
+
+// pathField reads InputPath, OutputPath or ItemsPath.
+func (p *parser) pathField(n *document.Node, name string) pathField {
+	field := n.Get(name)
+	if field != nil && field.Kind == document.Scalar && field.Scalar.Kind() == value.KindNull {
+		return pathField{null: true}
+	}
+	return pathField{path: p.pathOf(field, name)}
+}
+
+// templateOf reads a template, nil for none.
+func (p *parser) templateOf(n *document.Node, name string) *template {
+	field := n.Get(name)
+	if field == nil {
+		return nil
+	}
+	t := p.template(field, name)
+	return &t
+}

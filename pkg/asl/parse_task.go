@@ -1,0 +1,278 @@
+package asl
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
+	"github.com/waitless/waitless/pkg/internal/similar"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+func (s *seriesParser) task(step *flow.Step, d *data, n *document.Node) *flow.Task {
+	d.isTask = true
+	d.result = func(f *flow.Frame) value.Value { return f.Local }
+	task := &flow.Task{At: step.Position}
+	if field := n.Get("Credentials"); field != nil {
+		s.Problem(field.Pos, "%s: Credentials is not served; give the role of the stack the right to call the function", s.place())
+	}
+	if field := s.required(n, "Resource"); field != nil {
+		task.At = field.Pos
+		s.resource(task, d, field, n)
+	}
+	s.limits(task, n)
+	task.Retry = s.retry(n)
+	s.catch(task, d, n)
+	return task
+}
+
+// lambdaARN returns the function of an ARN, or of a placeholder that a deployment replaces with
+// one.
+func lambdaARN(text string) (resource flow.Resource, ok bool) {
+	if name, isPlaceholder := placeholder(text); isPlaceholder {
+		return flow.Resource{Text: "arn:aws:lambda:::function:" + name, Function: name}, true
+	}
+	parts := strings.Split(text, ":")
+	const least, most, function, qualifier = 7, 8, 6, 7
+	if len(parts) < least || len(parts) > most || parts[0] != "arn" || parts[2] != "lambda" || parts[5] != "function" || !isFunctionName(parts[function]) {
+		return flow.Resource{}, false
+	}
+	resource = flow.Resource{Text: text, Function: parts[function]}
+	if len(parts) == most {
+		resource.Qualifier = parts[qualifier]
+	}
+	return resource, true
+}
+
+// placeholder returns the name in "${name}". A function has the name of its placeholder.
+func placeholder(text string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(text, "${")
+	if !ok || !strings.HasSuffix(name, "}") {
+		return "", false
+	}
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), ".Arn")
+	return name, isFunctionName(name)
+}
+
+func isFunctionName(name string) bool {
+	return name != "" && strings.IndexFunc(name, func(c rune) bool { return !isNameRune(c) && c != '-' }) < 0
+}
+
+// resource reads the Resource of a Task.
+func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
+	text, ok := field.Text()
+	if !ok {
+		p.unfit(field, "Resource", allowedResources)
+		return
+	}
+	if task.Resource, ok = lambdaARN(text); ok {
+		return
+	}
+	_, service, isService := strings.Cut(text, ":states:::")
+	if !isService || !strings.HasPrefix(text, "arn:") {
+		if strings.Contains(text, ":activity:") {
+			p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
+			return
+		}
+		p.Problem(field.Pos, "%s: Resource %q names no function; allowed: %s", p.place(), document.Shortened(text), allowedResources)
+		return
+	}
+	base, pattern, _ := strings.Cut(service, ".")
+	switch {
+	case pattern != "":
+		p.Problem(field.Pos, "%s: %s with .%s is not served yet; write the task in FDL: waitless docs from-step-functions", p.place(), base, pattern)
+	case base == "lambda:invoke":
+		p.invoke(task, d, n)
+	default:
+		p.Problem(field.Pos, "%s: operation %s is not served yet; call it in a function: arn:aws:states:::lambda:invoke", p.place(), base)
+	}
+}
+
+const allowedResources = `the ARN of a Lambda function, or arn:aws:states:::lambda:invoke`
+
+// The members that lambda:invoke has beside FunctionName and Payload.
+var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier", "LogType", "ClientContext"}
+
+// invoke reads the parameters of lambda:invoke. The function gets the Payload.
+func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
+	params := p.required(n, "Parameters")
+	if params == nil {
+		return
+	}
+	p.fields(params, "the Parameters of lambda:invoke", invokeFields...)
+	name := params.Get("FunctionName")
+	text, ok := "", false
+	if name != nil {
+		text, _ = name.Text()
+	}
+	switch {
+	case params.Get("FunctionName.$") != nil:
+		p.Problem(params.Get("FunctionName.$").Pos, "%s: the name of the function is computed; write it as FunctionName, and choose between functions in a Choice",
+			p.place())
+		return
+	case name == nil:
+		p.required(params, "FunctionName")
+		return
+	}
+	if kind := params.Get("InvocationType"); kind != nil && kind.Scalar.Text() != "RequestResponse" {
+		p.unfit(kind, "InvocationType", `"RequestResponse"`)
+	}
+	if task.Resource, ok = functionNamed(text); !ok {
+		p.unfit(name, "FunctionName", "the name or the ARN of a function")
+	}
+	if qualifier := p.text(params, "Qualifier"); qualifier != "" && task.Resource.Qualifier == "" {
+		task.Resource.Qualifier = qualifier
+		task.Resource.Text += ":" + qualifier
+	}
+	payload := &template{constant: value.Object()}
+	if field := params.Get("Payload"); field != nil {
+		t := p.template(field, "Payload")
+		payload = &t
+	} else if field = params.Get("Payload.$"); field != nil {
+		payload = &template{computed: p.expression(field, "Payload.$")}
+	}
+	d.params = payload
+	version := value.String("$LATEST")
+	if task.Resource.Qualifier != "" {
+		version = value.String(task.Resource.Qualifier)
+	}
+	d.result = func(f *flow.Frame) value.Value {
+		return value.Object(
+			value.Member{Key: "ExecutedVersion", Value: version}, value.Member{Key: "Payload", Value: f.Local},
+			value.Member{Key: "StatusCode", Value: value.Int(200)}, //nolint:mnd // of a call that succeeded
+		)
+	}
+}
+
+// functionNamed returns the function of a name, an ARN, or a part of one: "account:function:name".
+func functionNamed(text string) (resource flow.Resource, ok bool) {
+	if resource, ok = lambdaARN(text); ok {
+		return resource, true
+	}
+	if account, rest, found := strings.Cut(text, ":function:"); found && !strings.Contains(account, ":") {
+		text = rest
+	}
+	return lambdaARN("arn:aws:lambda:::function:" + text)
+}
+
+// limits reads the limits of a Task.
+func (p *parser) limits(task *flow.Task, n *document.Node) {
+	paths := map[string]*path{}
+	for name, to := range map[string]*time.Duration{"TimeoutSeconds": &task.Timeout, "HeartbeatSeconds": &task.Heartbeat} {
+		found := p.onlyOne(n, false, name, name+"Path")
+		if found != nil && found.Key != name {
+			paths[found.Key] = p.pathOf(found.Value, found.Key)
+			continue
+		}
+		*to = p.seconds(n, name, 1)
+	}
+	if task.Timeout > 0 && task.Heartbeat >= task.Timeout {
+		p.Problem(n.Get("HeartbeatSeconds").Pos, "%s: HeartbeatSeconds %d is not below TimeoutSeconds, which is %d", p.place(),
+			task.Heartbeat/time.Second, task.Timeout/time.Second)
+	}
+	task.Heartbeat = 0 // only a task that waits for a token has heartbeats
+	if limit := paths["TimeoutSecondsPath"]; limit != nil {
+		p.Problem(n.Get("TimeoutSecondsPath").Pos, "%s: TimeoutSecondsPath is not served yet; write TimeoutSeconds", p.place())
+	}
+}
+
+// errorEquals reads the names of errors of an entry of Retry or Catch.
+func (p *parser) errorEquals(n *document.Node, last bool) []string {
+	field := p.required(n, "ErrorEquals")
+	if field == nil {
+		return nil
+	}
+	var names []string
+	items := p.list(field, "ErrorEquals", "names of errors")
+	for _, item := range items {
+		name, ok := item.Text()
+		if !ok {
+			p.unfit(item, "ErrorEquals", `texts like "States.Timeout"`)
+			continue
+		}
+		names = append(names, name)
+		if name == errorAll && (!last || len(items) > 1) {
+			p.Problem(item.Pos, "%s: %s stands alone, and in the last entry; move it to an entry behind the others", p.place(), errorAll)
+		}
+		if strings.HasPrefix(name, "States.") && !slices.Contains(errorNames, name) {
+			p.Problem(item.Pos, "%s: error %q is unknown%s", p.place(), document.Shortened(name), similar.MeantOrKnown(name, errorNames))
+		}
+		if name == errorRuntime || name == errorDataLimit {
+			continue
+		}
+		if strings.EqualFold(name, "ALL") || name == "*" {
+			p.warn(item.Pos, "error %q matches no other name; write %q for every error", name, errorAll)
+		}
+	}
+	return names
+}
+
+func (p *parser) retry(n *document.Node) (policies []flow.Retry) {
+	field := n.Get("Retry")
+	if field == nil {
+		return nil
+	}
+	if field.Kind != document.Sequence {
+		p.unfit(field, "Retry", "an array of objects with ErrorEquals")
+	}
+	for i, item := range field.Items {
+		if item.Kind != document.Mapping {
+			p.unfit(item, "an entry of Retry", "an object with ErrorEquals")
+			continue
+		}
+		p.fields(item, "an entry of Retry", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy", "Comment")
+		policy := flow.Retry{
+			Errors:      p.errorEquals(item, i == len(field.Items)-1),
+			Interval:    time.Duration(p.whole(item, "IntervalSeconds", 1, maxSeconds, 1)) * time.Second,
+			MaxAttempts: int(p.whole(item, "MaxAttempts", 0, maxAttempts, 3)), //nolint:mnd // the default
+			MaxInterval: maxPause, Multiplier: 2,
+		}
+		if delay := p.whole(item, "MaxDelaySeconds", 1, maxDelay, 0); delay > 0 {
+			policy.MaxInterval = time.Duration(delay) * time.Second
+			if policy.MaxInterval < policy.Interval {
+				p.unfit(item.Get("MaxDelaySeconds"), "MaxDelaySeconds", "more than IntervalSeconds")
+			}
+		}
+		if rate := item.Get("BackoffRate"); rate != nil {
+			factor, err := strconv.ParseFloat(rate.Scalar.Text(), 64)
+			if rate.Scalar.Kind() != value.KindNumber || err != nil || factor < 1 {
+				p.unfit(rate, "BackoffRate", "a number from 1.0")
+			}
+			policy.Multiplier = factor
+		}
+		if jitter := item.Get("JitterStrategy"); jitter != nil {
+			if policy.Jitter = jitter.Scalar.Text() == "FULL"; !policy.Jitter && jitter.Scalar.Text() != "NONE" {
+				p.unfit(jitter, "JitterStrategy", `"FULL" or "NONE"`)
+			}
+		}
+		policies = append(policies, policy)
+	}
+	return policies
+}
+
+func (s *seriesParser) catch(task *flow.Task, d *data, n *document.Node) {
+	field := n.Get("Catch")
+	if field == nil {
+		return
+	}
+	if field.Kind != document.Sequence {
+		s.unfit(field, "Catch", "an array of objects with ErrorEquals and Next")
+	}
+	task.Catch = make([]flow.Catch, len(field.Items))
+	d.catches = make([]catchData, len(field.Items))
+	for i, item := range field.Items {
+		if item.Kind != document.Mapping {
+			s.unfit(item, "an entry of Catch", "an object with ErrorEquals and Next")
+			continue
+		}
+		s.fields(item, "an entry of Catch", "ErrorEquals", "Next", "ResultPath", "Assign", "Comment")
+		task.Catch[i].Errors = s.errorEquals(item, i == len(field.Items)-1)
+		d.catches[i] = catchData{s.resultPath(item), s.assign(item)}
+		if next := s.required(item, "Next"); next != nil {
+			s.jumps = append(s.jumps, jump{next, s.state, "Next", &task.Catch[i].Goto})
+		}
+	}
+}
