@@ -357,7 +357,11 @@ func (m *mapData) concurrency(e *evaluation) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, ok := e.lookup.Complete(v).Int64()
+	v = e.lookup.Complete(v)
+	if number, isNumber := value.Number(v.Text()); isNumber { // a text counts, too
+		v = number
+	}
+	n, ok := v.Int64()
 	if !ok || n < 0 {
 		return 0, runtimeError("MaxConcurrencyPath %s is %s; allowed: a whole number from 0", m.atOnce.text, value.Shown(v))
 	}

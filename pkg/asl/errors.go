@@ -42,13 +42,13 @@ var errorsOf = map[string]string{
 	"FC.FunctionNotFound": errorLambdaNotFound, "FC.AccessDenied": "Lambda.AWSLambdaException", "FC.InvalidArgument": "Lambda.InvalidParameterValueException",
 }
 
-// matches implements [flow.Flow.Matches].
+// matches implements [flow.Flow.Matches]. No entry handles an error in the expressions of a state.
 func matches(name string, failure token.Outcome) bool {
-	switch name {
-	case errorAll:
-		return failure.Error != errorRuntime && failure.Error != errorDataLimit
-	case errorTaskFailed:
-		return failure.Error != errorTimeout && failure.Error != errorRuntime && failure.Error != errorDataLimit
+	switch {
+	case failure.Error == errorRuntime:
+		return false
+	case name == errorTaskFailed:
+		return failure.Error != errorTimeout
 	}
-	return name == failure.Error
+	return name == errorAll || name == failure.Error
 }

@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -94,7 +95,7 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 const allowedResources = `the ARN of a Lambda function, or arn:aws:states:::lambda:invoke`
 
 // The members that lambda:invoke has beside FunctionName and Payload.
-var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier", "LogType", "ClientContext"}
+var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier"}
 
 // invoke reads the parameters of lambda:invoke. The function gets the Payload.
 func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
@@ -103,59 +104,60 @@ func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
 		return
 	}
 	p.fields(params, "the Parameters of lambda:invoke", invokeFields...)
+	task.Integration = "lambda:invoke"
 	name := params.Get("FunctionName")
-	text, ok := "", false
-	if name != nil {
-		text, _ = name.Text()
-	}
-	switch {
-	case params.Get("FunctionName.$") != nil:
-		p.Problem(params.Get("FunctionName.$").Pos, "%s: the name of the function is computed; write it as FunctionName, and choose between functions in a Choice",
-			p.place())
-		return
-	case name == nil:
-		p.required(params, "FunctionName")
-		return
-	}
 	if kind := params.Get("InvocationType"); kind != nil && kind.Scalar.Text() != "RequestResponse" {
 		p.unfit(kind, "InvocationType", `"RequestResponse"`)
 	}
-	if task.Resource, ok = functionNamed(text); !ok {
-		p.unfit(name, "FunctionName", "the name or the ARN of a function")
+	if name != nil {
+		text, _ := name.Text()
+		var ok bool
+		if task.Resource, ok = functionNamed(text, p.text(params, "Qualifier")); !ok {
+			p.unfit(name, "FunctionName", "the name or the ARN of a function")
+		}
+	} else if params.Get("FunctionName.$") == nil {
+		p.required(params, "FunctionName")
 	}
-	if qualifier := p.text(params, "Qualifier"); qualifier != "" && task.Resource.Qualifier == "" {
-		task.Resource.Qualifier = qualifier
-		task.Resource.Text += ":" + qualifier
-	}
-	payload := &template{constant: value.Object()}
-	if field := params.Get("Payload"); field != nil {
-		t := p.template(field, "Payload")
-		payload = &t
-	} else if field = params.Get("Payload.$"); field != nil {
-		payload = &template{computed: p.expression(field, "Payload.$")}
-	}
-	d.params = payload
-	version := value.String("$LATEST")
-	if task.Resource.Qualifier != "" {
-		version = value.String(task.Resource.Qualifier)
-	}
+	task.Called = invoked
+	d.work = invokeWork
 	d.result = func(f *flow.Frame) value.Value {
+		resource, _ := invoked(f.Lookup.Complete(f.Input))
 		return value.Object(
-			value.Member{Key: "ExecutedVersion", Value: version}, value.Member{Key: "Payload", Value: f.Local},
-			value.Member{Key: "StatusCode", Value: value.Int(200)}, //nolint:mnd // of a call that succeeded
+			value.Member{Key: "ExecutedVersion", Value: value.String(cmp.Or(resource.Qualifier, "$LATEST"))},
+			value.Member{Key: "Payload", Value: f.Local}, value.Member{Key: "StatusCode", Value: value.Int(200)}, //nolint:mnd // of a call that succeeded
 		)
 	}
 }
 
+// invokeWork checks the parameters of lambda:invoke.
+func invokeWork(e *evaluation, v value.Value) (value.Value, error) {
+	name := e.lookup.Complete(e.lookup.Open(v).Get("FunctionName"))
+	if _, ok := functionNamed(name.Text(), ""); len(e.lookup.Load) == 0 && (!ok || name.Kind() != value.KindString) {
+		return v, runtimeError("FunctionName is %s; allowed: the name or the ARN of a function", value.Shown(name))
+	}
+	return v, nil
+}
+
+// invoked returns the function and its input for the parameters of lambda:invoke.
+func invoked(params value.Value) (flow.Resource, value.Value) {
+	resource, _ := functionNamed(params.Get("FunctionName").Text(), params.Get("Qualifier").Text()) // was checked
+	return resource, cmp.Or(params.Get("Payload"), value.Object())
+}
+
 // functionNamed returns the function of a name, an ARN, or a part of one: "account:function:name".
-func functionNamed(text string) (resource flow.Resource, ok bool) {
-	if resource, ok = lambdaARN(text); ok {
-		return resource, true
+// The qualifier is that of the parameters, "" for none.
+func functionNamed(text, qualifier string) (resource flow.Resource, ok bool) {
+	if resource, ok = lambdaARN(text); !ok {
+		if account, rest, found := strings.Cut(text, ":function:"); found && !strings.Contains(account, ":") {
+			text = rest
+		}
+		resource, ok = lambdaARN("arn:aws:lambda:::function:" + text)
 	}
-	if account, rest, found := strings.Cut(text, ":function:"); found && !strings.Contains(account, ":") {
-		text = rest
+	if ok && qualifier != "" && resource.Qualifier == "" {
+		resource.Qualifier = qualifier
+		resource.Text += ":" + qualifier
 	}
-	return lambdaARN("arn:aws:lambda:::function:" + text)
+	return resource, ok
 }
 
 // limits reads the limits of a Task.

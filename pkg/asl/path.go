@@ -371,7 +371,8 @@ func (s *scanner) number() *int {
 	return &index
 }
 
-// quoted reads a text in quotes, in which a backslash stands before a quote or a backslash.
+// quoted reads a text in quotes. A backslash stands for itself unless the quote or a backslash
+// follows it.
 func (s *scanner) quoted() string {
 	if s.rest() == "" || s.rest()[0] != '\'' && s.rest()[0] != '"' {
 		s.fail("a name in quotes is missing")
@@ -384,7 +385,7 @@ func (s *scanner) quoted() string {
 		case c == quote:
 			s.at++
 			return text.String()
-		case c == '\\' && s.at+1 < len(s.text):
+		case c == '\\' && s.at+1 < len(s.text) && (s.text[s.at+1] == quote || s.text[s.at+1] == '\\'):
 			s.at++
 			text.WriteByte(s.text[s.at])
 		default:

@@ -104,6 +104,9 @@ func (c *core) accept(ctx context.Context, request StartRequest, parent *machine
 	if err != nil {
 		return machine.State{}, err
 	}
+	if !flow.Values.Any && request.Input.Kind() != value.KindObject {
+		return machine.State{}, &Error{CodeInvalid, "", fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())}
+	}
 	now := c.Now()
 	id := NewID(request.Flow.Name, request.Execution)
 	state, events := machine.New(request.Flow, flow, request.Execution, request.Input, now, c.Limits)
@@ -151,9 +154,6 @@ func NewName() string {
 func check(request StartRequest) error {
 	if err := CheckName(request.Execution); err != nil {
 		return err
-	}
-	if request.Input.Kind() != value.KindObject {
-		return fmt.Errorf("the input is %s; allowed: an object", request.Input.Kind())
 	}
 	if request.Input.TooDeep() {
 		return fmt.Errorf("the input has %d levels of arrays and objects and the limit is %d; pass what is inside as a text",

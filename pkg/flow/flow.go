@@ -12,9 +12,12 @@ import (
 // Flow is a checked definition. Nothing in it changes after it was parsed,
 // so it may be shared.
 type Flow struct {
-	Version string // as written: "v1", "v1beta1" or "v1.0", which mean the same
-	Name    string // empty when the definition gives none
-	Data    Data
+	// IsMachine says that the flow is in the Amazon States Language, for views: the machine does
+	// not ask.
+	IsMachine bool
+	Version   string // as written: "v1", "v1beta1" or "v1.0", which mean the same
+	Name      string // empty when the definition gives none
+	Data      Data
 	// Matches reports whether a name in a retry or a catch names a failure.
 	Matches func(name string, failure token.Outcome) bool
 	// Join returns the local value of a series after the exit of a step.
@@ -106,7 +109,12 @@ type (
 	// the step's local value.
 	Task struct {
 		Resource Resource
-		At       Position // where the definition has the resource or the action
+		// Called returns the function that a call calls and its input, from the value that the step
+		// works on. It is nil if these are the Resource and that value.
+		Called func(work value.Value) (Resource, value.Value)
+		// Integration is how the task reaches its function: "lambda:invoke", or "" for a call.
+		Integration string
+		At          Position // where the definition has the resource or the action
 		// ParamPlaces returns a function that finds the position in Params of a path of keys and
 		// numbers. It is nil without Params.
 		ParamPlaces func() func(path []string) Position

@@ -224,7 +224,7 @@ func (t *Tasks) Resolve(flow *flow.Flow) []error {
 	var missing []error
 	seen := map[string]bool{}
 	for step, task := range flow.Tasks() {
-		if task.Resource.Subflow || t.knows(task.Resource) {
+		if task.Resource.Subflow || task.Resource.Text == "" || t.knows(task.Resource) { // or the call computes its function
 			continue
 		}
 		if names := TaskNames(task.Resource); !seen[names[0]] {

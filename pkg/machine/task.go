@@ -256,6 +256,9 @@ func (r taskRun) command(waiting *Waiting) Command {
 	} else {
 		call.Input = r.callInput(waiting, call)
 	}
+	if task.Called != nil {
+		call.Resource, call.Input = task.Called(call.Input)
+	}
 	switch token := waiting.Token(); {
 	case token != nil && token.Phase != TokenToSubmit && call.Start == nil:
 		return QueueTask{Call: call, Handle: token.Handle, Await: isAwaited(task), AtMostOnce: task.AtMostOnce}

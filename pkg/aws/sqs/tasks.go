@@ -95,7 +95,7 @@ func (p taskPayload) task() (engine.Task, error) {
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
 			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Iteration: p.Iteration, Resource: resource, Input: input, Limit: p.Limit,
-			Values: flow.Values{Any: p.AnyValue, Each: p.MaxValue},
+			Values:      flow.Values{Any: p.AnyValue, Each: p.MaxValue},
 			Traceparent: p.Traceparent, Tracestate: p.Tracestate,
 		},
 	}, nil

@@ -2,6 +2,7 @@ package sfn
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
@@ -31,25 +32,75 @@ type history struct {
 	size      int // of all events
 	// skipped are the events without a type, and what came before them.
 	skipped map[int]int
+	machineHistory
+}
+
+// newHistory returns a history without events.
+func newHistory(def *flow.Flow, region string, withoutIO bool, largest int) history {
+	h := history{flow: def, region: region, withoutIO: withoutIO, largest: largest, events: []object{}, skipped: map[int]int{}}
+	h.forks = slices.ContainsFunc(def.All, (*flow.Step).IsFork)
+	return h
+}
+
+// Render returns events of an execution as GetExecutionHistory does.
+func Render(def *flow.Flow, region string, events []machine.Event) ([]json.RawMessage, error) {
+	h := newHistory(def, region, false, math.MaxInt)
+	var rendered []json.RawMessage
+	for _, e := range events {
+		h.add(e)
+	}
+	for _, shown := range h.events {
+		text, err := json.Marshal(shown)
+		if err != nil {
+			return nil, err
+		}
+		rendered = append(rendered, text)
+	}
+	return rendered, nil
 }
 
 // add adds an event, and reports whether the API has a type for it.
 func (h *history) add(e machine.Event) bool {
+	if h.flow.IsMachine {
+		return h.addOfMachine(e)
+	}
 	if before, ok := h.skipped[e.By]; ok {
 		e.By = before
 	}
+	if !h.addOne(e) {
+		h.skipped[e.ID] = e.By
+		return false
+	}
+	return true
+}
+
+// addOne adds an event with its ids, if the API has a type for it.
+func (h *history) addOne(e machine.Event) bool {
 	if h.withoutIO {
 		e.Input, e.Output = value.Value{}, value.Value{}
 	}
 	shown := object{"id": e.ID, "previousEventId": e.By, "timestamp": seconds(e.At)}
 	if !h.describe(shown, e) {
-		h.skipped[e.ID] = e.By
 		return false
 	}
-	size := shown.size()
-	h.events, h.ids, h.sizes = append(h.events, shown), append(h.ids, e.ID), append(h.sizes, size)
-	h.size += size
+	h.append(shown, e.ID)
 	return true
+}
+
+func (h *history) append(shown object, id int) {
+	size := shown.size()
+	h.events, h.ids, h.sizes = append(h.events, shown), append(h.ids, id), append(h.sizes, size)
+	h.size += size
+}
+
+// drop forgets the events before a page.
+func (h *history) drop(before int) {
+	n := 0
+	for n < len(h.ids) && h.ids[n] < before {
+		h.size -= h.sizes[n]
+		n++
+	}
+	h.events, h.ids, h.sizes = h.events[n:], h.ids[n:], h.sizes[n:]
 }
 
 // eventTypes maps events to the API's event types. The types of state events are prefixed with the
@@ -70,7 +121,9 @@ func (h *history) describe(shown object, e machine.Event) bool {
 	details := object{}
 	addValue(details, "input", machine.Within(e.Input, h.largest))
 	addValue(details, "output", machine.Within(e.Output, h.largest))
-	if e.Error != "" || e.Cause != "" {
+	if h.flow.IsMachine {
+		addFailure(details, e)
+	} else if e.Error != "" || e.Cause != "" {
 		details["error"], details["cause"] = e.Error, token.MaskAll(e.Cause)
 	}
 	name, kind := eventTypes[e.Type], ""
@@ -91,6 +144,11 @@ func (h *history) describe(shown object, e machine.Event) bool {
 // describeStep adds the details of an event of a step, and returns its type, "" for none.
 func (h *history) describeStep(details object, e machine.Event, step *flow.Step) string {
 	name := eventTypes[e.Type]
+	if h.flow.IsMachine {
+		if name, ok := h.describeState(details, e, step); ok {
+			return name
+		}
+	}
 	switch {
 	case e.Type == machine.StepFailed && (step.Kind.Type() == "task" || step.Kind.Type() == "fail"):
 		return "" // a task's failure has an event of its own; a fail step's failure is in the event of the execution
@@ -138,15 +196,20 @@ func (h handler) executionHistory(ctx context.Context, r request) (object, error
 	if err != nil {
 		return nil, err
 	}
-	collected := history{
-		flow: flow, region: h.Region, withoutIO: r.IncludeExecutionData != nil && !*r.IncludeExecutionData, largest: h.largestValue(),
-		events: []object{}, skipped: map[int]int{},
-	}
+	collected := newHistory(flow, h.Region, r.IncludeExecutionData != nil && !*r.IncludeExecutionData, h.largestValue())
 	if r.ReverseOrder {
 		return h.lastEvents(ctx, id, &collected, bound, limit)
 	}
-	page, err := h.Executions.HistoryFrom(ctx, id, max(bound, 1), func(e machine.Event) bool {
-		return collected.add(e) && (len(collected.ids) == limit || collected.size >= h.fullPage())
+	from := max(bound, 1)
+	if flow.IsMachine { // its ids count from the beginning
+		from = 1
+	}
+	page, err := h.Executions.HistoryFrom(ctx, id, from, func(e machine.Event) bool {
+		if !collected.add(e) {
+			return false
+		}
+		collected.drop(bound)
+		return len(collected.ids) >= limit || collected.size >= h.fullPage()
 	})
 	response := object{"events": collected.events}
 	if page.More {

@@ -1,0 +1,196 @@
+package sfn
+
+import (
+	"strings"
+	"time"
+
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// machineHistory is the state of a history of a machine in the Amazon States Language. Without
+// forks the ids are 1, 2, 3, ...; with forks they are derived from the ids of the engine, so that
+// they are the same while lanes run.
+type machineHistory struct {
+	forks bool
+	// shown has the id of each event in the history, or of the one before an event that the API has
+	// no type for.
+	shown map[int]int
+	last  int // of the ids without forks
+	// entered is a fork that was entered and has no event of its start yet, nil for none.
+	entered *machine.Event
+}
+
+// A history with forks has room for an event before and one behind each event of the engine.
+const idsOfEvent = 3
+
+// addOfMachine adds an event and those events that only the API has, and reports whether there is
+// any.
+func (h *history) addOfMachine(e machine.Event) bool {
+	if h.shown == nil {
+		h.shown = map[int]int{}
+	}
+	added := false
+	if fork := h.entered; fork != nil {
+		h.entered = nil
+		if e.Type == machine.StepFailed && e.By == fork.ID && e.Step == fork.Step && fork.Lanes == 0 { // its data failed
+			h.shown[e.ID] = h.shown[fork.ID]
+			return false
+		}
+		h.extra(*fork, "StateStarted", h.shown[fork.ID], 1, object{})
+		added = true
+	}
+	step := h.stepOf(e)
+	if e.Type == machine.StepExited && stateName(step) == "Map" {
+		h.extra(e, "StateSucceeded", h.shown[e.By], -1, object{"name": step.Name})
+		added, h.shown[e.By] = true, h.last
+	}
+	numbered := e
+	numbered.ID, numbered.By = h.next(e.ID, 0), h.shown[e.By]
+	if e.Type == machine.StepEntered && e.By == 1 {
+		numbered.By = 0 // the first state has no event before it
+	}
+	if h.shown[e.ID] = numbered.By; h.addOne(numbered) {
+		added = true
+		h.shown[e.ID], h.last = numbered.ID, numbered.ID
+	}
+	switch {
+	case e.Type == machine.StepEntered && step.IsFork():
+		h.entered = &e
+	case e.Type == machine.StepFailed && e.Output.IsMissing():
+		if fork := innermostFork(step); fork != nil && stateName(fork) == "Map" && len(e.Items) > 0 {
+			failed := e
+			failed.Step = fork.Index
+			h.extra(failed, "MapIterationFailed", h.shown[e.ID], 1, object{"name": fork.Name, "index": e.Items[len(e.Items)-1]})
+			added = true
+		}
+	}
+	return added
+}
+
+// next returns the id for an event of the engine, or for an event beside it.
+func (h *history) next(id, beside int) int {
+	if h.forks {
+		return id*idsOfEvent + beside
+	}
+	return h.last + 1
+}
+
+// extra adds an event beside an event of the engine.
+func (h *history) extra(e machine.Event, name string, by, beside int, details object) {
+	if strings.HasPrefix(name, "State") {
+		name = stateName(h.stepOf(e)) + name
+	}
+	id := h.next(e.ID, beside)
+	h.append(object{
+		"id": id, "previousEventId": by, "timestamp": seconds(e.At), "type": name, strings.ToLower(name[:1]) + name[1:] + "EventDetails": details,
+	}, id)
+	h.last, h.shown[e.ID] = id, id
+}
+
+func (h *history) stepOf(e machine.Event) *flow.Step {
+	if e.Step < 0 || e.Step >= len(h.flow.All) {
+		return nil
+	}
+	return h.flow.All[e.Step]
+}
+
+func stateName(step *flow.Step) string {
+	if step == nil {
+		return ""
+	}
+	return stateNames[step.Kind.Type()]
+}
+
+// innermostFork returns the fork around a step, nil for none.
+func innermostFork(step *flow.Step) *flow.Step {
+	forks := machine.ForksAround(step)
+	if len(forks) == 0 {
+		return nil
+	}
+	return forks[len(forks)-1]
+}
+
+// describeState adds the details of an event of a machine, if they differ from those of another
+// flow, and returns the type of the event.
+func (h *history) describeState(details object, e machine.Event, step *flow.Step) (name string, ok bool) {
+	delete(details, "error")
+	delete(details, "cause")
+	name = eventTypes[e.Type]
+	task, isTask := step.Kind.(*flow.Task)
+	switch {
+	case e.Type == machine.StepExited, e.Type == machine.StepFailed && !e.Output.IsMissing():
+		delete(details, "input")
+		h.describeExit(details, e, step)
+		return "StateExited", true
+	case e.Type == machine.StepFailed && !step.IsFork():
+		return "", true // the failure is in the event of the execution
+	case e.Type == machine.StepFailed:
+		return "StateFailed", true
+	case !strings.HasPrefix(name, "Task") || !isTask:
+		return "", false
+	}
+	if e.Type == machine.TaskFailed && e.Error == "States.Timeout" {
+		name = "TaskTimedOut"
+	}
+	addFailure(details, e)
+	if task.Integration == "" {
+		return describeFunction(details, e, task, name), true
+	}
+	h.describeTask(details, e, task)
+	return name, true
+}
+
+func addFailure(details object, e machine.Event) {
+	if e.Error != "" {
+		details["error"] = e.Error
+	}
+	if e.Cause != "" {
+		details["cause"] = token.MaskAll(e.Cause)
+	}
+}
+
+func (h *history) describeExit(details object, e machine.Event, step *flow.Step) {
+	details["name"] = step.Name
+	if e.Local.Len() == 0 {
+		return
+	}
+	assigned := object{}
+	for _, m := range e.Local.Members() {
+		assigned[m.Key] = token.MaskJSON(m.Value.JSON())
+	}
+	details["assignedVariables"], details["assignedVariablesDetails"] = assigned, object{"truncated": false}
+}
+
+// describeTask describes an event of a task with an integration: "lambda:invoke".
+func (h *history) describeTask(details object, e machine.Event, task *flow.Task) {
+	details["resourceType"], details["resource"], _ = strings.Cut(task.Integration, ":")
+	switch {
+	case e.Type == machine.TaskScheduled:
+		details["parameters"], details["region"] = details["input"], h.region
+		delete(details, "input")
+		addLimit(details, task)
+	case e.Type == machine.TaskSucceeded && task.Integration == "lambda:invoke":
+		addValue(details, "output", machine.Within(value.Object(
+			value.Member{Key: "ExecutedVersion", Value: value.String("$LATEST")}, value.Member{Key: "Payload", Value: e.Output},
+			value.Member{Key: "StatusCode", Value: value.Int(200)}, //nolint:mnd // of a call that succeeded
+		), h.largest))
+	}
+}
+
+// describeFunction describes an event of a task whose Resource is a function.
+func describeFunction(details object, e machine.Event, task *flow.Task, name string) string {
+	if e.Type == machine.TaskScheduled {
+		details["resource"] = task.Resource.Text
+		addLimit(details, task)
+	}
+	return "LambdaFunction" + strings.TrimPrefix(name, "Task")
+}
+
+func addLimit(details object, task *flow.Task) {
+	if task.Timeout > 0 {
+		details["timeoutInSeconds"] = int(task.Timeout / time.Second)
+	}
+}
