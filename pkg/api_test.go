@@ -13,7 +13,8 @@ import (
 // published lists the packages for those who build on Waitless in Go: languages, machine, engine,
 // and one process with its stores.
 var published = []string{
-	"pkg/value", "pkg/expr", "pkg/jsonata", "pkg/flow", "pkg/fdl", "pkg/language", "pkg/token", "pkg/jobs", "pkg/machine", "pkg/engine", "pkg/resume",
+	"pkg/value", "pkg/expr", "pkg/jsonata", "pkg/flow", "pkg/fdl", "pkg/asl", "pkg/language", "pkg/token", "pkg/jobs", "pkg/machine", "pkg/engine",
+	"pkg/resume",
 	"pkg/local", "pkg/local/store", "pkg/local/disk", "pkg/flowtest",
 }
 

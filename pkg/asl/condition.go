@@ -62,7 +62,7 @@ var typeTests = map[string]func(v value.Value) bool{
 	},
 }
 
-// isOperand reports whether a value may stand beside an operator of that type.
+// isOperand reports whether a value may stand beside an operator, by the type of the operator.
 var isOperand = map[string]func(v value.Value) bool{
 	"String": typeTests["IsString"], "Numeric": typeTests["IsNumeric"], "Boolean": typeTests["IsBoolean"], "Timestamp": typeTests["IsTimestamp"],
 }

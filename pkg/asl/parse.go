@@ -71,7 +71,7 @@ type parser struct {
 	state    string                   // the state that is read, "" outside
 	around   around                   // of its series
 	forks    int                      // around it
-	// read are the variables that states read, assigned those that states assign.
+	// read and assigned are the variables that states read and assign.
 	read     []variableRead
 	assigned map[string]bool
 	assigns  []assignment
@@ -128,8 +128,8 @@ type assignment struct {
 	scope       []int
 }
 
-// checkVariables reports variables that no state assigns, and those that a state assigns although
-// they belong to a scope around it.
+// checkVariables reports reads of variables that no state assigns, and assignments to variables of
+// a scope around the state.
 func (p *parser) checkVariables() {
 	names := sortedKeys(p.assigned)
 	for _, a := range p.assigns {

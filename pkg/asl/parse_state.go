@@ -12,8 +12,8 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// The fields of states, by their types. Those of every state are not repeated.
-var stateFields = map[string]string{
+// The fields of states, by their types, without the commonFields.
+var stateFields = map[string]string{ //nolint:gosec // Credentials is a field
 	"Pass":     "Next End InputPath OutputPath Parameters Result ResultPath Assign",
 	"Task":     "Next End InputPath OutputPath Parameters ResultSelector ResultPath Assign Resource Retry Catch Credentials " + limitFields,
 	"Choice":   "InputPath OutputPath Choices Default Assign",
@@ -268,6 +268,7 @@ func (p *parser) wait(d *data, n *document.Node) *flow.Wait {
 	if found == nil {
 		return wait
 	}
+	wait.Text, _ = found.Value.Text()
 	switch found.Key {
 	case "Seconds":
 		wait.Duration = p.seconds(n, "Seconds", 0)
@@ -302,7 +303,7 @@ func memberPath(key string) expr.Path {
 	return p
 }
 
-// waitWork returns the work of a Wait whose end a path selects.
+// waitWork returns the work of a Wait with a path to its end.
 func waitWork(selected *path, field, allowed string, fits func(v value.Value) bool) func(e *evaluation, v value.Value) (value.Value, error) {
 	return func(e *evaluation, _ value.Value) (value.Value, error) {
 		v, err := selected.eval(e)
@@ -422,12 +423,15 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 		}
 	}
 	foreach := &flow.Foreach{
-		Collection: memberPath(keyItems), Item: keyItem, Index: keyIndex,
+		Collection: memberPath(keyItems), Text: "$", Item: keyItem, Index: keyIndex,
 		MaxConcurrency: lanes(int(min(s.whole(n, "MaxConcurrency", 0, maxAttempts, 0), flow.MaxConcurrency))),
 	}
 	if at := s.onlyOne(n, false, "MaxConcurrency", "MaxConcurrencyPath"); at != nil && at.Key == "MaxConcurrencyPath" {
 		m.atOnce = s.pathOf(at.Value, at.Key)
 		foreach.AtOnce = memberPath(keyAtOnce)
+	}
+	if m.items.path != nil {
+		foreach.Text = m.items.text
 	}
 	if processor := s.onlyOne(n, true, "ItemProcessor", "Iterator"); processor != nil {
 		foreach.Steps = s.processor(processor, step)

@@ -145,7 +145,7 @@ func invoked(params value.Value) (flow.Resource, value.Value) {
 }
 
 // functionNamed returns the function of a name, an ARN, or a part of one: "account:function:name".
-// The qualifier is that of the parameters, "" for none.
+// The parameter Qualifier may be "".
 func functionNamed(text, qualifier string) (resource flow.Resource, ok bool) {
 	if resource, ok = lambdaARN(text); !ok {
 		if account, rest, found := strings.Cut(text, ":function:"); found && !strings.Contains(account, ":") {

@@ -179,7 +179,7 @@ type scanner struct {
 	reads reads
 }
 
-// reads are the values beside the current one that expressions read.
+// reads are the values that expressions read beside the current value.
 type reads struct {
 	context   bool
 	variables []string

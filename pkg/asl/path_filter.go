@@ -101,7 +101,7 @@ func compares(operator string, a, b value.Value) bool {
 	return ok && inOrder(operator, order)
 }
 
-// inOrder reports whether an order of two values is the one that the operator asks for.
+// inOrder reports whether the operator holds between two values with this order.
 func inOrder(operator string, order int) bool {
 	switch operator {
 	case "==":

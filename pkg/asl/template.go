@@ -7,7 +7,7 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// template is a value in which members whose name ends in ".$" are computed.
+// template is a value that computes its members with names like "total.$".
 type template struct {
 	constant value.Value // if nothing inside is computed
 	computed expression  // of a member, or else

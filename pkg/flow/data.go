@@ -31,7 +31,8 @@ type Entry struct {
 	// Work is the value that the step works on: the input of a function, the values that the items
 	// of a fork share, the end of a wait. It is missing if that is the Input.
 	Work value.Value
-	// Failure is the failure of the step if its data cannot be computed, the zero Outcome otherwise.
+	// Failure is the failure of the step if its data cannot be computed, the zero Outcome
+	// otherwise.
 	Failure token.Outcome
 }
 
@@ -48,7 +49,8 @@ type Exit struct {
 	Output value.Value
 	// Local is the value that the history shows as local, and [Flow.Join] gets.
 	Local value.Value
-	// Failure is the failure of the step if its data cannot be computed, the zero Outcome otherwise.
+	// Failure is the failure of the step if its data cannot be computed, the zero Outcome
+	// otherwise.
 	Failure token.Outcome
 }
 

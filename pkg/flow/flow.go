@@ -207,8 +207,10 @@ type (
 		Most time.Duration
 		// Timestamp may lie in the past; the wait then ends at once.
 		Timestamp time.Time
-		// Path selects the seconds or the RFC 3339 instant from the step's input.
+		// Path selects the seconds or the RFC 3339 instant from the step's input. Text is how the
+		// definition writes it.
 		Path expr.Path
+		Text string
 	}
 
 	// Choice runs the first branch with a condition that holds.
@@ -226,6 +228,7 @@ type (
 	// iterations' local values.
 	Foreach struct {
 		Collection expr.Path // selects the list from the step's input
+		Text       string    // of the collection, as the definition writes it
 		Item       string    // the key of the element in the input of its iteration
 		Index      string    // the key of its number, which counts from 0; "" for none
 		// MaxConcurrency is how many iterations run at once, from 1 to [MaxConcurrency].

@@ -191,10 +191,10 @@ func (file fileFields) caseOf(path string, files folder, fields caseFields) (c C
 		}
 		c.SubflowFiles[name] = filepath.Join(string(files), subflow)
 	}
-	// Without a name in its definition, a flow has the name of its file, or for flow.yaml the
-	// name of the folder.
-	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(c.FlowFile), filepath.Ext(c.FlowFile)), ".flow")
-	if folder, err := filepath.Abs(filepath.Dir(c.FlowFile)); name == "flow" && err == nil {
+	// Without a name in its definition, a flow has the name of its file, or for flow.yaml and
+	// machine.asl.json the name of the folder.
+	name := language.NameOf(filepath.Base(c.FlowFile))
+	if folder, err := filepath.Abs(filepath.Dir(c.FlowFile)); name == language.NoName && err == nil {
 		name = filepath.Base(folder)
 	}
 	c.Name = fdl.AsName(name)

@@ -3,10 +3,29 @@
 package language
 
 import (
+	"path"
+	"strings"
+
 	"github.com/waitless/waitless/pkg/asl"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 )
+
+// NoName is the name of a file that says nothing about its flow: the flow has the name of the folder.
+const NoName = "flow"
+
+// NameOf returns the name that a file gives to a flow: its own without the extension, and without
+// the word before it that files of flows have, ".flow" of Funcraft and ".asl" of AWS.
+func NameOf(file string) string {
+	name := strings.TrimSuffix(file, path.Ext(file))
+	if machine, ok := strings.CutSuffix(name, ".asl"); ok {
+		if machine == "machine" || machine == "statemachine" {
+			return NoName
+		}
+		return machine
+	}
+	return strings.TrimSuffix(name, ".flow")
+}
 
 // Parse reads a definition, chooses its language by the text, and reports all its problems in the
 // order of their positions. The flow is nil if one of them is an error. Parse does not panic.

@@ -129,8 +129,8 @@ func nameOf(step *flow.Step) string {
 }
 
 // checkData returns a failure if the values of a step, or of the flow if step is nil, exceed the
-// limit together, or one of them that of the language. Nothing larger goes into the next step or
-// outside, so a loop with mappings that double a value ends early.
+// limit together, or one value exceeds the limit of the language. Nothing larger goes into the
+// next step or outside, so a loop with mappings that double a value ends early.
 func (l Limits) checkData(rules flow.Values, step string, values ...value.Value) *token.Outcome {
 	size := 0
 	for _, v := range values {

@@ -43,8 +43,8 @@ func (r *run) enter(step *flow.Step) *flow.Step {
 	return kindOf(step).enter(r, step, begun.Value())
 }
 
-// dataFailed continues after a step whose data cannot be computed: a task handles it as the failure
-// of an attempt.
+// dataFailed continues after a failure of the data of a step: a task handles it as the failure of
+// an attempt.
 func (r *run) dataFailed(step *flow.Step, w Waiting, failure token.Outcome) *flow.Step {
 	if task := taskOf(step); task != nil {
 		return taskRun{r, step, task}.failed(w, r.named(failure))

@@ -28,7 +28,11 @@ func (h handler) startExecution(ctx context.Context, r request) (object, error) 
 	if err != nil {
 		return nil, invalid("InvalidExecutionInput", "the input cannot be read: "+err.Error())
 	}
-	if start.Input.Kind() != value.KindObject {
+	def, err := h.Executions.Flow(ctx, start.Flow)
+	if err != nil {
+		return nil, err
+	}
+	if !def.Values.Any && start.Input.Kind() != value.KindObject {
 		return nil, invalid("InvalidExecutionInput", fmt.Sprintf("the input is %s; allowed: an object", start.Input.Kind()))
 	}
 	result, err := h.Executions.Start(ctx, start)

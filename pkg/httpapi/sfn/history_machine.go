@@ -113,8 +113,8 @@ func innermostFork(step *flow.Step) *flow.Step {
 	return forks[len(forks)-1]
 }
 
-// describeState adds the details of an event of a machine, if they differ from those of another
-// flow, and returns the type of the event.
+// describeState adds the details of an event of a machine and returns its type. It returns false
+// for an event with the same details in every language.
 func (h *history) describeState(details object, e machine.Event, step *flow.Step) (name string, ok bool) {
 	delete(details, "error")
 	delete(details, "cause")
@@ -180,7 +180,7 @@ func (h *history) describeTask(details object, e machine.Event, task *flow.Task)
 	}
 }
 
-// describeFunction describes an event of a task whose Resource is a function.
+// describeFunction describes an event of a task with a function as its Resource.
 func describeFunction(details object, e machine.Event, task *flow.Task, name string) string {
 	if e.Type == machine.TaskScheduled {
 		details["resource"] = task.Resource.Text

@@ -96,7 +96,7 @@ func (e *execution) start(ctx context.Context) (begun rest.Execution, isNew bool
 		known, err := e.api.Execution(ctx, flow.Name, e.name, e.system != nil)
 		switch { // a name alone stands for the existing execution
 		case err != nil:
-		case known.Input.Kind() == value.KindObject:
+		case known.Input.Kind() == value.KindObject || e.file.flow != nil && e.file.flow.Values.Any && !known.Input.IsMissing():
 			e.input = known.Input
 		case known.Hash == flow.Hash: // the input is missing, or too large for the response
 			begun = known

@@ -275,7 +275,7 @@ func (f flowFile) checkName() error {
 	if strings.Trim(meant, "_-") == "" {
 		meant = "my-flow"
 	}
-	if f.isNamed() || base == defaultBaseName || meant == fdl.AsName(base) && len(base) <= flow.MaxName {
+	if f.isNamed() || base == language.NoName || meant == fdl.AsName(base) && len(base) <= flow.MaxName {
 		return nil
 	}
 	return view.Usage(fmt.Sprintf(
@@ -286,7 +286,7 @@ func (f flowFile) checkName() error {
 // checkNeighbors rejects a flow with a name that is made of its file's name and is also the name of
 // another flow in the folder: the two files would become one flow.
 func (f flowFile) checkNeighbors() error {
-	if base := f.base(); f.isNamed() || base == defaultBaseName || flow.ValidName(base) {
+	if base := f.base(); f.isNamed() || base == language.NoName || flow.ValidName(base) {
 		return nil
 	}
 	entries, _ := os.ReadDir(filepath.Dir(f.path)) // the file was read there
@@ -349,7 +349,7 @@ func (f flowFile) name() string {
 		return fdl.AsName(f.named)
 	}
 	base := f.base()
-	if base == defaultBaseName {
+	if base == language.NoName {
 		if absolute, err := filepath.Abs(f.path); err == nil {
 			base = filepath.Base(filepath.Dir(absolute))
 		}
@@ -357,14 +357,8 @@ func (f flowFile) name() string {
 	return fdl.AsName(base)
 }
 
-// defaultBaseName is the base of the file's name that says nothing about the flow.
-const defaultBaseName = "flow"
-
-// base is the name of the file without its extension, and without the ".flow" before it, as
-// Funcraft names files of flows.
-func (f flowFile) base() string {
-	return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(f.path), filepath.Ext(f.path)), ".flow")
-}
+// base is the name that the file gives to the flow.
+func (f flowFile) base() string { return language.NameOf(filepath.Base(f.path)) }
 
 // scriptPath returns the file with the outcomes of a flow's callbacks: script.yaml beside it.
 func (f flowFile) scriptPath() string { return filepath.Join(filepath.Dir(f.path), scriptFile) }

@@ -26,7 +26,7 @@ func (c *console) startPage(r *http.Request, d startData, status int) (p page, e
 func (c *console) start(r *http.Request) (page, error) {
 
 	d := startData{Flow: r.PostFormValue("flow"), Name: strings.TrimSpace(r.PostFormValue("name")), Input: r.PostFormValue("input")}
-	input, problem := readObject(d.Input)
+	input, problem := readValue(d.Input)
 	if problem != "" {
 		d.InputError = problem
 		return c.startPage(r, d, http.StatusUnprocessableEntity)
@@ -60,6 +60,15 @@ func parseForm(r *http.Request) error {
 		return &rest.Error{Status: http.StatusBadRequest, Message: "the form cannot be read: " + err.Error()}
 	}
 	return nil
+}
+
+// readValue reads JSON of a form. The engine knows whether the flow takes other values than
+// objects.
+func readValue(text string) (v value.Value, problem string) {
+	if v, err := value.ParseJSON([]byte(text)); err == nil {
+		return v, ""
+	}
+	return readObject(text)
 }
 
 // readObject reads a JSON object of a form. The problem is for the user, "" for none.

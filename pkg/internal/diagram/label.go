@@ -37,12 +37,12 @@ func detail(step *flow.Step) string {
 		case flow.WaitTimestamp:
 			return "wait until " + kind.Timestamp.Format(time.RFC3339)
 		case flow.WaitTimestampPath:
-			return "wait until " + kind.Path.String()
+			return "wait until " + cmp.Or(kind.Text, kind.Path.String())
 		case flow.WaitDurationPath:
-			return "wait " + kind.Path.String() + " s"
+			return "wait " + cmp.Or(kind.Text, kind.Path.String()) + " s"
 		}
 	case *flow.Foreach:
-		return "for each of " + kind.Collection.String()
+		return "for each of " + cmp.Or(kind.Text, kind.Collection.String())
 	case *flow.Fail:
 		return "fail " + kind.Error
 	case *flow.Pass, *flow.Choice, *flow.Parallel, *flow.Succeed:

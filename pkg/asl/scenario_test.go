@@ -1,0 +1,122 @@
+package asl_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/waitless/waitless/pkg/flowtest"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// scenario is a file of testdata/scenarios: a machine with one execution or several.
+type scenario struct {
+	Machine yaml.Node
+	Runs    []struct {
+		Input   any
+		Replies map[string][]reply // of functions, by state or function
+		Want    struct {
+			Output  any
+			Error   string
+			Cause   string
+			Seconds float64
+			Calls   []any // the inputs of calls
+		}
+	}
+}
+
+type reply struct {
+	Output any
+	Error  string
+	Cause  string
+}
+
+// TestScenarios runs the machines of the files, whose rules the page about the language numbers.
+func TestScenarios(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/scenarios/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scenarios: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s scenario
+			if err := yaml.Load(text, &s, yaml.WithKnownFields()); err != nil {
+				t.Fatal(err)
+			}
+			definition, err := yaml.Dump(&s.Machine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range s.Runs {
+				s.run(t, definition, i)
+			}
+		})
+	}
+}
+
+func (s *scenario) run(t *testing.T, definition []byte, i int) {
+	t.Helper()
+	run := s.Runs[i]
+	functions, called := map[string]flowtest.Function{}, map[string]int{}
+	for name, replies := range run.Replies {
+		functions[name] = func(flowtest.Call) (any, error) {
+			n := called[name]
+			if called[name]++; n >= len(replies) {
+				return nil, fmt.Errorf("%s is called %d times", name, n+1)
+			}
+			if r := replies[n]; r.Error != "" {
+				return nil, &flowtest.Error{Name: r.Error, Cause: r.Cause}
+			}
+			return replies[n].Output, nil
+		}
+	}
+	result, err := flowtest.Test{Flow: definition, Input: run.Input, Functions: functions}.Run(t.Context())
+	if err != nil {
+		t.Errorf("run %d: %v", i+1, err)
+		return
+	}
+	if result.Error != run.Want.Error || run.Want.Cause != "" && !strings.Contains(result.Cause, run.Want.Cause) {
+		t.Errorf("run %d: failed with %q (%s), want %q (%s)", i+1, result.Error, result.Cause, run.Want.Error, run.Want.Cause)
+	}
+	if run.Want.Error == "" && !same(t, result.Output, run.Want.Output) {
+		t.Errorf("run %d: output %s, want %v", i+1, result.Output, run.Want.Output)
+	}
+	if want := time.Duration(run.Want.Seconds * float64(time.Second)); result.Elapsed != want {
+		t.Errorf("run %d: took %s, want %s", i+1, result.Elapsed, want)
+	}
+	for n, call := range result.Calls {
+		if n < len(run.Want.Calls) && !same(t, call.Input, run.Want.Calls[n]) {
+			t.Errorf("run %d: call %d has %s, want %v", i+1, n+1, call.Input, run.Want.Calls[n])
+		}
+	}
+}
+
+// same compares JSON with a value of YAML.
+func same(t *testing.T, got json.RawMessage, want any) bool {
+	t.Helper()
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := value.ParseJSON(got)
+	if err != nil {
+		t.Fatalf("%s: %v", got, err)
+	}
+	b, err := value.ParseJSON(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value.Equal(a, b)
+}
