@@ -85,6 +85,11 @@ tools:
 # Each store runs the same suites. A store that fails a case, or does not run it, fails the target.
 STORES := $(addprefix ./pkg/,local/store local/disk aws/dynamo)
 
+# CASES and SAMPLES are files of recorded cases and of sample machines, which are not part of the project.
+.PHONY: recorded
+recorded: ## Run recorded cases of the Amazon States Language: CASES=FILE, or SAMPLES=FILE
+	@$(TOOLS) run ./recorded $(if $(CASES),-cases $(abspath $(CASES)),-samples $(abspath $(SAMPLES)))
+
 .PHONY: conformance
 conformance: $(EMULATOR) ## Run the tests of all stores and print their cases side by side
 	go test -timeout 10m -json $(STORES) | $(TOOLS) run ./conformance

@@ -27,7 +27,7 @@ type Topic struct {
 type Rule struct {
 	Number string `json:"number"` // letters for the topic, and a number: "W-3"
 	Topic  string `json:"topic"`  // the name of its topic
-	Origin string `json:"origin"` // FDL, or Waitless where the vendor's documents are silent
+	Origin string `json:"origin"` // FDL or ASL, or Waitless where the vendor's documents are silent
 	Text   string `json:"text"`
 }
 
@@ -62,7 +62,7 @@ func Find(name string) (Topic, bool) {
 
 // ruleForm matches a rule: a row of a table with number, statement and origin.
 var ruleForm = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^\| ([A-Z]+-[0-9]+) \| (.+) \| (FDL|Waitless) \|$`)
+	return regexp.MustCompile(`(?m)^\| ([A-Z]+-[0-9]+) \| (.+) \| (FDL|ASL|Waitless) \|$`)
 })
 
 // Rules returns the rules of all topics, in the order of the topics.

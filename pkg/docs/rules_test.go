@@ -133,7 +133,8 @@ func TestRuleChecksCanFail(t *testing.T) {
 func scenarios(t *testing.T) map[string][]string {
 	t.Helper()
 	files, err := filepath.Glob("../machine/testdata/scenarios/*.txt")
-	if err != nil || len(files) == 0 {
+	machines, errMachines := filepath.Glob("../asl/testdata/scenarios/*.yaml")
+	if files = append(files, machines...); err != nil || errMachines != nil || len(files) == 0 || len(machines) == 0 {
 		t.Fatalf("no scenarios: %v", err)
 	}
 	named := map[string][]string{}

@@ -11,7 +11,8 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// NoName is the name of a file that says nothing about its flow: the flow has the name of the folder.
+// NoName is the name of a file that says nothing about its flow: the flow has the name of the
+// folder.
 const NoName = "flow"
 
 // NameOf returns the name that a file gives to a flow: its own without the extension, and without

@@ -446,7 +446,7 @@ var mutants = []mutant{
 	},
 	{
 		name: "retry: without its pause", from: olderSeeds + 1,
-		caught: sim.Early, edits: one("machine/retry.go", `Due: r.at.Add(policies[policy].After(retried[policy])),`, `Due: r.at,`),
+		caught: sim.Early, edits: one("machine/retry.go", `Due: r.at.Add(pause),`, `Due: r.at,`),
 	},
 	{
 		name: "retry: a catch comes first", from: olderSeeds + 1,
