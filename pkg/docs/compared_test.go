@@ -19,6 +19,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -159,10 +160,10 @@ func TestLimitsMatchTheCode(t *testing.T) {
 		"item of the log":        fmt.Sprintf("%d KiB", machine.MaxItem>>10),
 		"events of an execution": strconv.Itoa(machine.DefaultEvents),
 		"levels of a value":      strconv.Itoa(value.MaxLevels),
-		"size of a definition":   fmt.Sprintf("%d KiB", fdl.MaxSize>>10),
-		"levels of a definition": constantIn(t, "../fdl/document.go", "maxLevels"),
-		"values of a definition": constantIn(t, "../fdl/document.go", "maxNodes"),
-		"texts of a definition, those repeated by aliases included": fmt.Sprintf("%d KiB", fdl.MaxTexts>>10),
+		"size of a definition":   fmt.Sprintf("%d KiB", document.MaxSize>>10),
+		"levels of a definition": constantIn(t, "../flow/document/document.go", "maxLevels"),
+		"values of a definition": constantIn(t, "../flow/document/document.go", "maxNodes"),
+		"texts of a definition, those repeated by aliases included": fmt.Sprintf("%d KiB", document.MaxTexts>>10),
 		"depth of a condition":                     constantIn(t, "../expr/condition_parse.go", "maxNesting"),
 		"name":                                     strconv.Itoa(flow.MaxName) + " characters",
 		"prompt of a callback":                     strconv.Itoa(fdl.MaxPrompt) + " characters",
