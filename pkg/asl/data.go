@@ -45,8 +45,9 @@ type data struct {
 	assign    *template
 	choices   []*template // of the rules of a Choice: their Assign
 	catches   []catchData
-	reads     bool // Enter reads the context object
-	keepsNone bool // the result is not used
+	limit     *path // of a Task: TimeoutSecondsPath
+	reads     bool  // Enter reads the context object
+	keepsNone bool  // the result is not used
 }
 
 type catchData struct {
@@ -113,6 +114,9 @@ func (d *data) Enter(f *flow.Frame) flow.Entry {
 
 func (d *data) begin(e *evaluation) (value.Value, error) {
 	v, err := d.input.of(e, e.data)
+	if err == nil && d.limit != nil {
+		_, err = d.timeout(e)
+	}
 	if err == nil && d.params != nil {
 		v, err = d.params.eval(e.with(v))
 	}

@@ -24,7 +24,7 @@ func (s *seriesParser) task(step *flow.Step, d *data, n *document.Node) *flow.Ta
 		task.At = field.Pos
 		s.resource(task, d, field, n)
 	}
-	s.limits(task, n)
+	s.limits(task, d, n)
 	task.Retry = s.retry(n)
 	s.catch(task, d, n)
 	return task
@@ -161,7 +161,7 @@ func functionNamed(text, qualifier string) (resource flow.Resource, ok bool) {
 }
 
 // limits reads the limits of a Task.
-func (p *parser) limits(task *flow.Task, n *document.Node) {
+func (p *parser) limits(task *flow.Task, d *data, n *document.Node) {
 	paths := map[string]*path{}
 	for name, to := range map[string]*time.Duration{"TimeoutSeconds": &task.Timeout, "HeartbeatSeconds": &task.Heartbeat} {
 		found := p.onlyOne(n, false, name, name+"Path")
@@ -177,8 +177,26 @@ func (p *parser) limits(task *flow.Task, n *document.Node) {
 	}
 	task.Heartbeat = 0 // only a task that waits for a token has heartbeats
 	if limit := paths["TimeoutSecondsPath"]; limit != nil {
-		p.Problem(n.Get("TimeoutSecondsPath").Pos, "%s: TimeoutSecondsPath is not served yet; write TimeoutSeconds", p.place())
+		d.limit = limit
+		task.Limit = func(f *flow.Frame) time.Duration {
+			limit, _ := d.timeout(d.evaluation(f, "limit")) // Enter reports an error
+			return limit
+		}
 	}
+}
+
+// timeout returns the time limit that TimeoutSecondsPath selects.
+func (d *data) timeout(e *evaluation) (time.Duration, error) {
+	v, err := d.limit.eval(e)
+	if err != nil {
+		return 0, err
+	}
+	v = e.lookup.Complete(v)
+	limit, ok := flow.ParseDuration(v, maxSeconds*time.Second)
+	if (!ok || limit == 0) && len(e.lookup.Load) == 0 {
+		return 0, runtimeError("TimeoutSecondsPath %s is %s; allowed: a whole number of seconds from 1", d.limit.text, value.Shown(v))
+	}
+	return limit, nil
 }
 
 // errorEquals reads the names of errors of an entry of Retry or Catch.

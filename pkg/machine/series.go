@@ -47,7 +47,7 @@ func (r *run) enter(step *flow.Step) *flow.Step {
 // an attempt.
 func (r *run) dataFailed(step *flow.Step, w Waiting, failure token.Outcome) *flow.Step {
 	if task := taskOf(step); task != nil {
-		return taskRun{r, step, task}.failed(w, r.named(failure))
+		return taskKind{plain{}, task}.in(r, step).failed(w, r.named(failure))
 	}
 	return r.fail(step, failure)
 }

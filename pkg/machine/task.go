@@ -23,19 +23,31 @@ type taskKind struct {
 }
 
 func (k taskKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
-	return taskRun{r, step, k.Task}.begin(input, nil)
+	return k.in(r, step).begin(input, nil)
 }
 
 func (k taskKind) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
-	return taskRun{r, step, k.Task}.signal(sig)
+	return k.in(r, step).signal(sig)
 }
 
 func (k taskKind) resume(r *run, step *flow.Step, ended Series) *flow.Step {
-	return taskRun{r, step, k.Task}.endCatch(ended)
+	return k.in(r, step).endCatch(ended)
 }
 
 func (k taskKind) pending(r *run, step *flow.Step, executed Executed) Command {
-	return taskRun{r, step, k.Task}.pending(executed)
+	return k.in(r, step).pending(executed)
+}
+
+// in returns the task in an application. The attempt keeps its time limit, because the values of the
+// series around it do not change.
+func (k taskKind) in(r *run, step *flow.Step) taskRun {
+	task := k.Task
+	if task.Limit != nil {
+		limited := *task
+		limited.Timeout = task.Limit(r.frame(step, value.Missing(), value.Missing(), 0, 0))
+		task = &limited
+	}
+	return taskRun{r, step, task}
 }
 
 func (k taskKind) owns(o Owner) bool {

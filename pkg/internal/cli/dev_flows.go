@@ -248,5 +248,5 @@ func isFlow(path string) bool {
 
 var typeFlow = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^type:\s*["']?flow["']?\s*(#.*)?\r?$|^\s*\{?\s*"type"\s*:\s*"flow"` +
-		`|^\s*\{?\s*["']?StartAt["']?\s*:|^version:\s*["']?v1(?:\.0|beta1)?["']?\s*(?s:.*)^steps:`)
+		`|^[ \t]{0,4}(?:\{\s*)?["']?StartAt["']?\s*:|^version:\s*["']?v1(?:\.0|beta1)?["']?\s*(?s:.*)^steps:`)
 })
