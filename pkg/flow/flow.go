@@ -126,7 +126,8 @@ type (
 		Pattern Pattern
 		// Timeout is how long an attempt may take, 0 when the flow sets no limit.
 		Timeout time.Duration
-		// Limit returns the Timeout of an attempt whose definition computes it. It is nil for others.
+		// Limit returns the Timeout of an attempt whose definition computes it. It is nil for
+		// others.
 		Limit func(f *Frame) time.Duration
 		// Heartbeat is how long an attempt that waits for a callback may go
 		// without a heartbeat, 0 when it needs none.

@@ -38,8 +38,8 @@ func (k taskKind) pending(r *run, step *flow.Step, executed Executed) Command {
 	return k.in(r, step).pending(executed)
 }
 
-// in returns the task in an application. The attempt keeps its time limit, because the values of the
-// series around it do not change.
+// in returns the task in an application. The attempt keeps its time limit, because the values of
+// the series around it do not change.
 func (k taskKind) in(r *run, step *flow.Step) taskRun {
 	task := k.Task
 	if task.Limit != nil {
