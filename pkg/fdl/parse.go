@@ -76,6 +76,7 @@ var otherLanguages = []struct {
 	what  string
 }{
 	{[]string{"SpecVersion"}, "this flow is written in the newer language of CloudFlow (SpecVersion, States)"},
+	{[]string{"StartAt", "States"}, "this flow is written in the Amazon States Language (StartAt, States)"},
 	{
 		[]string{"ROSTemplateFormatVersion", "AWSTemplateFormatVersion", "Resources"},
 		"this is a template of a deployment (Resources); read its flow with --import",
