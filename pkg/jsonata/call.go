@@ -82,7 +82,10 @@ func (r *run) apply(fn item, args []item, in item) item {
 
 func (r *run) applyOnce(f *function, args []item, in item) item {
 	if f.sig != nil {
-		args = f.sig.bind(r, args, contextOf(in))
+		if a, ok := in.(*array); ok && a.outer {
+			in = a.items[0]
+		}
+		args = f.sig.bind(r, args, in)
 	}
 	if f.native != nil {
 		for len(args) < f.arity {
@@ -99,14 +102,6 @@ func (r *run) applyOnce(f *function, args []item, in item) item {
 	}
 	env := &frame{parent: f.env, names: f.params[:len(f.params):len(f.params)], values: args[:len(f.params):len(f.params)], owned: true}
 	return r.eval(f.body, f.in, env)
-}
-
-// contextOf returns the context that a function sees.
-func contextOf(in item) item {
-	if a, ok := in.(*array); ok && a.outer {
-		return a.items[0]
-	}
-	return in
 }
 
 // partial evaluates a partial application.

@@ -1,6 +1,7 @@
 package jsonata
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/waitless/waitless/pkg/value"
@@ -315,21 +316,11 @@ func (r *run) comparison(n *node, in item, env *frame) item {
 func compare(a, b item) int {
 	if x, ok := numberOf(a); ok {
 		y, _ := numberOf(b)
-		return compareOrdered(x, y)
+		return cmp.Compare(x, y)
 	}
 	x, _ := textOf(a)
 	y, _ := textOf(b)
-	return compareOrdered(x, y)
-}
-
-func compareOrdered[T float64 | string](x, y T) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return cmp.Compare(x, y)
 }
 
 func (r *run) logic(n *node, in item, env *frame) item {

@@ -132,7 +132,7 @@ func (f *integerFormat) format(r *run, n float64) string {
 		r.spend(whole(size / 1000))
 		text = roman(size)
 	case wordStyle:
-		text = words(size, f.ordinal)
+		text = words(size, f.ordinal, "", "")
 	case decimalStyle:
 		r.write(f.mandatory)
 		text = f.decimal(size)
@@ -247,15 +247,13 @@ var (
 	magnitudes = strings.Fields("thousand million billion trillion")
 )
 
-func words(n float64, ordinal bool) string { return wordsAfter(n, ordinal, "", "") }
-
-// wordsAfter writes a number behind larger parts. The separators are empty at the beginning.
-func wordsAfter(n float64, ordinal bool, and, comma string) string {
+// words writes a number behind larger parts. The separators are empty at the beginning.
+func words(n float64, ordinal bool, and, comma string) string {
 	const hundred, thousand, twenty = 100, 1000, 20
 	rest := func(n, unit float64) string {
 		switch remainder := n - math.Floor(n/unit)*unit; { // as the reference rounds
 		case remainder > 0:
-			return wordsAfter(remainder, ordinal, " and ", ", ")
+			return words(remainder, ordinal, " and ", ", ")
 		case ordinal:
 			return "th"
 		}
@@ -269,7 +267,7 @@ func wordsAfter(n float64, ordinal bool, and, comma string) string {
 	case n < hundred:
 		word, unit := tens[int(n)/10-2], math.Mod(n, 10)
 		if unit > 0 {
-			return and + word + "-" + wordsAfter(unit, ordinal, "", "")
+			return and + word + "-" + words(unit, ordinal, "", "")
 		}
 		if ordinal {
 			word = strings.TrimSuffix(word, "y") + "ieth"
@@ -280,7 +278,7 @@ func wordsAfter(n float64, ordinal bool, and, comma string) string {
 	}
 	power := min(len(strconv.FormatFloat(n, 'f', 0, 64))-1, 3*len(magnitudes)+2) / 3
 	unit := math.Pow10(3 * power)
-	return comma + wordsAfter(math.Floor(n/unit), false, "", "") + " " + magnitudes[power-1] + rest(n, unit)
+	return comma + words(math.Floor(n/unit), false, "", "") + " " + magnitudes[power-1] + rest(n, unit)
 }
 
 // wordValues has the value of each word of a number.

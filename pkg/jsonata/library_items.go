@@ -2,6 +2,7 @@ package jsonata
 
 import (
 	"math"
+	"slices"
 )
 
 // numbersOf calls visit with the numbers of an array that the signature has checked.
@@ -211,7 +212,7 @@ func libDistinct(r *run, args []item) item {
 			}
 			seen[key] = true
 		} else {
-			if r.holds(others, x) {
+			if slices.ContainsFunc(others, func(other item) bool { return r.equal(other, x) }) {
 				continue
 			}
 			others = append(others, x)
@@ -230,15 +231,6 @@ func scalarKey(x item) any {
 		return s
 	}
 	return nil
-}
-
-func (r *run) holds(items []item, x item) bool {
-	for _, other := range items {
-		if r.equal(other, x) {
-			return true
-		}
-	}
-	return false
 }
 
 func libZip(r *run, args []item) item {

@@ -3,6 +3,7 @@ package jsonata
 import (
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -281,20 +282,11 @@ func regularGroup(positions []int) int {
 		}
 	}
 	for i := range positions {
-		if !contains(positions, (i+1)*size) {
+		if !slices.Contains(positions, (i+1)*size) {
 			return 0
 		}
 	}
 	return size
-}
-
-func contains(positions []int, p int) bool {
-	for _, q := range positions {
-		if p == q {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *picture) format(f float64, s pictureSymbols) string {
@@ -315,10 +307,10 @@ func (p *picture) format(f float64, s pictureSymbols) string {
 	fraction += strings.Repeat("0", max(p.minFraction-len(fraction), 0))
 	out := s.digits(integer, func(i int) bool {
 		behind := len(integer) - i
-		return i > 0 && (p.regular > 0 && behind%p.regular == 0 || p.regular == 0 && contains(p.integerGroups, behind))
+		return i > 0 && (p.regular > 0 && behind%p.regular == 0 || p.regular == 0 && slices.Contains(p.integerGroups, behind))
 	})
 	if p.hasPoint && fraction != "" {
-		out += s.point + s.digits(fraction, func(i int) bool { return contains(p.fractionGroups, i) })
+		out += s.point + s.digits(fraction, func(i int) bool { return slices.Contains(p.fractionGroups, i) })
 	}
 	if p.minExponent > 0 {
 		out += s.exponent
