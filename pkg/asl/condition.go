@@ -20,7 +20,7 @@ type chosen int64
 
 // Holds implements [flow.Condition].
 func (c chosen) Holds(scope *expr.Scope) bool {
-	rule, ok := scope.Self.Get(keyIndex).Int64()
+	rule, ok := scope.Lookup.Complete(scope.Self).Get(keyIndex).Int64()
 	return ok && rule == int64(c)
 }
 

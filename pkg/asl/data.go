@@ -141,7 +141,7 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 		if exit.Output, err = d.input.of(e, e.data); err != nil {
 			return exit, err
 		}
-		if exit.Local, err = assigned(d.assignOf(e.frame.Input), e.with(exit.Output)); err != nil {
+		if exit.Local, err = assigned(d.assignOf(e), e.with(exit.Output)); err != nil {
 			return exit, err
 		}
 		exit.Output, err = d.output.of(e, exit.Output)
@@ -163,8 +163,11 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 }
 
 // assignOf returns the Assign of the state, or of the rule of a Choice that its work names.
-func (d *data) assignOf(work value.Value) *template {
-	if rule, ok := work.Get(keyIndex).Int64(); ok && d.choices != nil && rule < int64(len(d.choices)) {
+func (d *data) assignOf(e *evaluation) *template {
+	if d.choices == nil {
+		return d.assign
+	}
+	if rule, ok := e.lookup.Complete(e.frame.Input).Get(keyIndex).Int64(); ok && rule < int64(len(d.choices)) {
 		return d.choices[rule]
 	}
 	return d.assign
@@ -270,7 +273,7 @@ func (p resultPath) set(e *evaluation, in value.Value, keys []refKey, result val
 		list[next.index].Value = inner
 		return value.ArrayFrom(list), nil
 	}
-	return value.Value{}, &stateError{errorResultPath, "ResultPath " + p.text + " does not fit into the input, which is " + value.Shown(e.data)}
+	return value.Value{}, &stateError{errorResultPath, "ResultPath " + p.text + " does not fit into the input, which is " + value.Shown(e.lookup.Complete(e.data))}
 }
 
 // sharedWith returns the members of a fork's work that each of its items reads.

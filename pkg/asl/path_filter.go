@@ -61,7 +61,7 @@ func (s *scanner) operand() func(e *evaluation) value.Value {
 			if err != nil {
 				return value.Missing()
 			}
-			return v
+			return e.lookup.Complete(v)
 		}
 	}
 	constant := s.constant()
