@@ -203,23 +203,19 @@ func (c *component) format(r *run, t time.Time, offset int) string {
 		if c.maxWidth > 0 && len(text) > c.maxWidth {
 			text = text[:c.maxWidth]
 		}
-		return c.spell(text)
+		switch c.letters {
+		case upperCase:
+			return strings.ToUpper(text)
+		case lowerCase:
+			return strings.ToLower(text)
+		case titleCase:
+		}
+		return text
 	}
 	if c.name == 'Y' && c.maxWidth > 0 {
 		n %= int(math.Pow10(min(c.maxWidth, 9)))
 	}
 	return c.integer.format(r, float64(n))
-}
-
-func (c *component) spell(text string) string {
-	switch c.letters {
-	case upperCase:
-		return strings.ToUpper(text)
-	case lowerCase:
-		return strings.ToLower(text)
-	case titleCase:
-	}
-	return text
 }
 
 // names returns the names of a component. The number of a name is its index, modulo their count.

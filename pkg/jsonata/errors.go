@@ -22,13 +22,6 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s (%s)", e.Line, e.Column, e.Message, e.Code)
 }
 
-// locate sets line and column from the position.
-func (e *Error) locate(text string) {
-	before := text[:min(e.pos, len(text))]
-	e.Line = 1 + strings.Count(before, "\n")
-	e.Column = 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
-}
-
 // fail ends the compilation or the evaluation with an error, which the exported functions return.
 // In the message, %v stands for the detail.
 func fail(pos int, code string, detail any) {
@@ -45,7 +38,9 @@ func recovered(text string, err *error) {
 	switch failure := recover().(type) {
 	case nil:
 	case *Error:
-		failure.locate(text)
+		before := text[:min(failure.pos, len(text))]
+		failure.Line = 1 + strings.Count(before, "\n")
+		failure.Column = 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 		*err = failure
 	default:
 		panic(failure)

@@ -66,13 +66,6 @@ func (o *object) find(key string) int {
 	return -1
 }
 
-func (o *object) get(key string) item {
-	if i := o.find(key); i >= 0 {
-		return o.values[i]
-	}
-	return nil
-}
-
 func (o *object) set(key string, x item) {
 	if i := o.find(key); i >= 0 {
 		o.values[i] = x
@@ -163,7 +156,9 @@ func textOf(x item) (string, bool) {
 func member(x item, key string) item {
 	switch x := x.(type) {
 	case *object:
-		return x.get(key)
+		if i := x.find(key); i >= 0 {
+			return x.values[i]
+		}
 	case value.Value:
 		if v := x.Get(key); !v.IsMissing() {
 			return v
@@ -366,7 +361,13 @@ func (r *run) export(x item) value.Value {
 		r.grow(len(x))
 		return value.String(x)
 	case *array:
-		return r.exportArray(x)
+		l := itemsOf(x)
+		r.grow(l.len())
+		elements := make([]value.Value, l.len())
+		for i := range elements {
+			elements[i] = r.export(l.at(i))
+		}
+		return value.Array(elements...)
 	case *object:
 		members := make([]value.Member, 0, len(x.keys))
 		for i, key := range x.keys {
@@ -376,16 +377,6 @@ func (r *run) export(x item) value.Value {
 		return value.Object(members...)
 	}
 	return value.Missing()
-}
-
-func (r *run) exportArray(x *array) value.Value {
-	l, _ := listOf(x)
-	r.grow(l.len())
-	elements := make([]value.Value, l.len())
-	for i := range elements {
-		elements[i] = r.export(l.at(i))
-	}
-	return value.Array(elements...)
 }
 
 // numberText writes a number as JSON and JavaScript do.

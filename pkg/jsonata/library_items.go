@@ -206,7 +206,13 @@ func libDistinct(r *run, args []item) item {
 	for i := range l.len() {
 		r.spend(1)
 		x := l.at(i)
-		if key := scalarKey(x); key != nil {
+		var key any
+		if f, ok := numberOf(x); ok {
+			key = f
+		} else if s, ok := textOf(x); ok {
+			key = s
+		}
+		if key != nil {
 			if seen[key] {
 				continue
 			}
@@ -220,17 +226,6 @@ func libDistinct(r *run, args []item) item {
 		made.items = append(made.items, x)
 	}
 	return made
-}
-
-// scalarKey returns a number or a text as the key of a map, and nil for other kinds.
-func scalarKey(x item) any {
-	if f, ok := numberOf(x); ok {
-		return f
-	}
-	if s, ok := textOf(x); ok {
-		return s
-	}
-	return nil
 }
 
 func libZip(r *run, args []item) item {

@@ -62,7 +62,9 @@ func (w *writer) value(x item, level int) {
 		if math.IsInf(f, 0) || math.IsNaN(f) {
 			w.r.fail("D1001", f)
 		}
-		w.out = append(w.out, numberText(rounded15(f))...)
+		const digits = 15                                                               // of the texts of numbers
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'e', digits-1, 64), 64) // is a number
+		w.out = append(w.out, numberText(rounded)...)
 	case text:
 		s, _ := textOf(x)
 		w.out = value.String(s).AppendJSON(w.out)
@@ -117,13 +119,6 @@ func (w *writer) enclosed(open, end byte, count, level int, parts func(next func
 	})
 	line(level - 1)
 	w.out = append(w.out, end)
-}
-
-// rounded15 rounds a number to 15 significant digits.
-func rounded15(f float64) float64 {
-	const digits = 15
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'e', digits-1, 64), 64) // is a number
-	return rounded
 }
 
 // whole returns a number as an int that positions and lengths can have.
