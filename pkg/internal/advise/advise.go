@@ -67,8 +67,12 @@ type Loop struct {
 }
 
 // Flow returns what there is to advise about a flow: a finding for each loop, and one for each
-// other rule.
+// other rule. There is nothing to advise about a machine in the Amazon States Language, because the
+// findings suggest FDL.
 func Flow(def *flow.Flow) []Finding {
+	if def.IsMachine {
+		return nil
+	}
 	var findings []Finding
 	endless := map[*flow.Step]bool{}
 	for _, l := range loops(def.Steps, started, 1) {
