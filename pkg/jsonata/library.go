@@ -1,6 +1,7 @@
 package jsonata
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"sync"
@@ -149,11 +150,8 @@ func libType(_ *run, args []item) item {
 }
 
 func libError(r *run, args []item) item {
-	message, ok := textOf(args[0])
-	if !ok {
-		message = "$error() function evaluated"
-	}
-	r.fail("D3137", message)
+	message, _ := textOf(args[0])
+	r.fail("D3137", cmp.Or(message, "$error() function evaluated"))
 	return nil
 }
 
@@ -161,11 +159,8 @@ func libAssert(r *run, args []item) item {
 	if r.truth(args[0]) {
 		return nil
 	}
-	message, ok := textOf(args[1])
-	if !ok {
-		message = "$assert() statement failed"
-	}
-	r.fail("D3141", message)
+	message, _ := textOf(args[1])
+	r.fail("D3141", cmp.Or(message, "$assert() statement failed"))
 	return nil
 }
 
