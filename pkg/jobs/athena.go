@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&athenaQuery)
+func init() { add(&athenaQuery) }
 
 var athenaQuery = Kind{
 	Name: "athena-query", Service: "athena", StartOp: "StartQueryExecution", DescribeOp: "GetQueryExecution", StopOp: "StopQueryExecution",

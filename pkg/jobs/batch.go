@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&batchJob)
+func init() { add(&batchJob) }
 
 var batchJob = Kind{
 	Name: "batch-job", Service: "batch", StartOp: "SubmitJob", DescribeOp: "DescribeJobs", StopOp: "TerminateJob", Scope: ScopeRun,

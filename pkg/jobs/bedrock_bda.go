@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&bedrockBDA)
+func init() { add(&bedrockBDA) }
 
 var bedrockBDA = Kind{
 	Name: "bedrock-bda", Service: "bedrock-data-automation-runtime",

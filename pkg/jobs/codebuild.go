@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&codeBuild)
+func init() { add(&codeBuild) }
 
 var codeBuild = Kind{
 	Name: "codebuild", Service: "codebuild", StartOp: "StartBuild", DescribeOp: "BatchGetBuilds", StopOp: "StopBuild", Scope: ScopeRun,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&codeDeployment)
+func init() { add(&codeDeployment) }
 
 var codeDeployment = Kind{
 	Name: "codedeploy", Service: "codedeploy", StartOp: "CreateDeployment", DescribeOp: "GetDeployment", StopOp: "StopDeployment", Scope: ScopeRun,

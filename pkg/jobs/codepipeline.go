@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&codePipeline)
+func init() { add(&codePipeline) }
 
 var codePipeline = Kind{
 	Name: "codepipeline", Service: "codepipeline", StartOp: "StartPipelineExecution", DescribeOp: "GetPipelineExecution",

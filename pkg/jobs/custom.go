@@ -251,7 +251,7 @@ func (t Table) customFor(source, detailType string) (kind Kind, ok bool) {
 
 // Kinds returns all kinds, in the order of their names.
 func (t Table) Kinds() []Kind {
-	return slices.SortedFunc(slices.Values(slices.Concat(kinds, t.custom)), func(a, b Kind) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(slices.Values(slices.Concat(kinds(), t.custom)), func(a, b Kind) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Custom returns the declared kinds, in the order of their names.

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&dataBrewRun)
+func init() { add(&dataBrewRun) }
 
 var dataBrewRun = Kind{
 	Name: "databrew", Service: "databrew", StartOp: "StartJobRun", DescribeOp: "DescribeJobRun", StopOp: "StopJobRun", Scope: ScopeRun,

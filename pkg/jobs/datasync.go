@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&dataSync)
+func init() { add(&dataSync) }
 
 var dataSync = Kind{
 	Name: "datasync", Service: "datasync", StartOp: "StartTaskExecution", DescribeOp: "DescribeTaskExecution", StopOp: "CancelTaskExecution",

@@ -2,7 +2,7 @@ package jobs
 
 import "time"
 
-var _ = add(&dmsTask)
+func init() { add(&dmsTask) }
 
 var dmsTask = Kind{
 	Name: "dms-task", Service: "dms",

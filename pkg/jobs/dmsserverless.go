@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&dmsReplication)
+func init() { add(&dmsReplication) }
 
 var dmsReplication = Kind{
 	Name: "dms-serverless", Service: "dms", StartOp: "StartReplication", DescribeOp: "DescribeReplications", StopOp: "StopReplication",

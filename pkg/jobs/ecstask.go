@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-var _ = add(&ecsTask)
+func init() { add(&ecsTask) }
 
 var ecsTask = Kind{
 	Name: "ecs-task", Service: "ecs", StartOp: "RunTask", DescribeOp: "DescribeTasks", StopOp: "StopTask", Scope: ScopeRun,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&emrCluster)
+func init() { add(&emrCluster) }
 
 // A cluster that terminates by itself after its steps. A cluster that keeps running has no end:
 // wait for its steps.

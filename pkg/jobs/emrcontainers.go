@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&emrContainersRun)
+func init() { add(&emrContainersRun) }
 
 var emrContainersRun = Kind{
 	Name: "emr-containers", Service: "emr-containers", StartOp: "StartJobRun", DescribeOp: "DescribeJobRun", StopOp: "CancelJobRun", Scope: ScopeRun,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&emrServerlessRun)
+func init() { add(&emrServerlessRun) }
 
 var emrServerlessRun = Kind{
 	Name: "emr-serverless", Service: "emr-serverless", StartOp: "StartJobRun", DescribeOp: "GetJobRun", StopOp: "CancelJobRun", Scope: ScopeRun,

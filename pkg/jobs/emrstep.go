@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&emrStep)
+func init() { add(&emrStep) }
 
 var emrStep = Kind{
 	Name: "emr-step", Service: "emr", StartOp: "AddJobFlowSteps", DescribeOp: "DescribeStep", StopOp: "CancelSteps", Scope: ScopeRun,

@@ -108,7 +108,7 @@ func CheckEvent(text []byte) error {
 	}
 	source, detailType := path("source").text(document), path("detail-type").text(document)
 	var sources, types []string
-	for _, k := range kinds {
+	for _, k := range kinds() {
 		sources = append(sources, k.Source)
 		if k.Source != source {
 			continue

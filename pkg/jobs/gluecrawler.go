@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&glueCrawler)
+func init() { add(&glueCrawler) }
 
 var glueCrawler = Kind{
 	Name: "glue-crawler", Service: "glue", StartOp: "StartCrawler", DescribeOp: "GetCrawler", StopOp: "StopCrawler", Scope: ScopeResource,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&glueJob)
+func init() { add(&glueJob) }
 
 var glueJob = Kind{
 	Name: "glue-job", Service: "glue", StartOp: "StartJobRun", DescribeOp: "GetJobRun", StopOp: "BatchStopJobRun", Scope: ScopeRun,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&imageBuild)
+func init() { add(&imageBuild) }
 
 var imageBuild = Kind{
 	Name: "imagebuilder", Service: "imagebuilder", StartOp: "StartImagePipelineExecution", DescribeOp: "GetImage", StopOp: "CancelImageCreation",

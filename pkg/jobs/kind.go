@@ -3,6 +3,7 @@ package jobs
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Kind is a row of the table.
@@ -44,24 +45,40 @@ const (
 	KindCallback  = "callback"  // nothing is started: the job is that a callback arrives
 )
 
-var _, _ = add(&callbackKind), add(&simulatedKind)
+func init() {
+	add(&callbackKind)
+	add(&simulatedKind)
+}
 
 var (
 	callbackKind  = Kind{Name: KindCallback, Once: OnceNot, parts: &parts{}}
 	simulatedKind = Kind{Name: KindSimulated, Once: OnceNot, parts: &parts{}}
 )
 
-// kinds is the table, in the order of names. The file of a kind adds it when the program starts, so
-// that a new kind is a new file and changes no other. Nothing else writes the table.
-var kinds []Kind
+// kinds returns the table, in the order of names. It is made when it is first used, because many
+// processes start without a job.
+var kinds = sync.OnceValue(func() []Kind {
+	table := slices.Clone(rows)
+	for _, row := range made {
+		table = append(table, row())
+	}
+	slices.SortFunc(table, func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
+	return table
+})
 
-// add puts the kind at its place in the table, and returns that. A kind is a variable of its own
-// because the program then holds it as data: a literal here would be built at each start.
-func add(kind *Kind) int {
-	at, _ := slices.BinarySearchFunc(kinds, kind.Name, func(k Kind, name string) int { return strings.Compare(k.Name, name) })
-	kinds = slices.Insert(kinds, at, *kind)
-	return at
-}
+// rows are kinds, and made are kinds of services with several alike. The file of a kind adds it when
+// the program starts, so that a new kind is a new file and changes no other. Nothing else writes
+// them.
+var (
+	rows []Kind
+	made []func() Kind
+)
+
+// add adds the kind. A kind is a variable of its own because the program then holds it as data: a
+// literal here would be built at each start.
+func add(kind *Kind) { rows = append(rows, *kind) }
+
+func addMade(row func() Kind) { made = append(made, row) }
 
 // Scope says which runs have the same key.
 type Scope uint8
@@ -102,7 +119,7 @@ const (
 )
 
 // Kinds returns all kinds, in the order of their names.
-func Kinds() []Kind { return slices.Clone(kinds) }
+func Kinds() []Kind { return slices.Clone(kinds()) }
 
 // Find returns the kind with the name. Every custom kind is found, without the declaration that a
 // [Table] may have.
@@ -150,11 +167,11 @@ func MessagePlace(resource string) (name string, ok bool) {
 }
 
 func first(is func(Kind) bool) (Kind, bool) {
-	i := slices.IndexFunc(kinds, is)
+	i := slices.IndexFunc(kinds(), is)
 	if i < 0 {
 		return Kind{}, false
 	}
-	return kinds[i], true
+	return kinds()[i], true
 }
 
 // HasEvents reports whether events may tell that jobs of this kind ended. A custom kind has events

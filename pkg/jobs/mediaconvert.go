@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&mediaConvertJob)
+func init() { add(&mediaConvertJob) }
 
 var mediaConvertJob = Kind{
 	Name: "mediaconvert", Service: "mediaconvert", StartOp: "CreateJob", DescribeOp: "GetJob", StopOp: "CancelJob", Scope: ScopeRun,

@@ -12,7 +12,10 @@ import (
 
 // A message has a start and no end. The vendor's topics are topics of SNS here, and its queues are
 // queues of SQS.
-var _, _ = add(&snsMessage), add(&sqsMessage)
+func init() {
+	add(&snsMessage)
+	add(&sqsMessage)
+}
 
 var (
 	snsMessage = Kind{

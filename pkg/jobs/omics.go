@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&omicsRun)
+func init() { add(&omicsRun) }
 
 var omicsRun = Kind{
 	Name: "omics-run", Service: "omics", StartOp: "StartRun", DescribeOp: "GetRun", StopOp: "CancelRun", Scope: ScopeRun,

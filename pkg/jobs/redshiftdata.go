@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&redshiftStatement)
+func init() { add(&redshiftStatement) }
 
 var redshiftStatement = Kind{
 	Name: "redshift-data", Service: "redshift-data", StartOp: "ExecuteStatement", DescribeOp: "DescribeStatement", StopOp: "CancelStatement",

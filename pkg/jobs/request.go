@@ -147,7 +147,7 @@ func CheckWithoutKind(names []string) error {
 // jobParams are the params that only jobs of services have, in lower case.
 var jobParams = sync.OnceValue(func() map[string]bool {
 	params := map[string]bool{"params": true}
-	for _, kind := range kinds {
+	for _, kind := range kinds() {
 		for _, param := range kind.start.required {
 			// The input of the tutorial's function may have a name of one word, too, such as Name.
 			if strings.ContainsFunc(param[1:], unicode.IsUpper) {
@@ -195,8 +195,8 @@ func readKind(input []byte) (members map[string]json.RawMessage, kind Kind, err 
 func kindNames() string { return strings.Join(namesOfKinds(), ", ") }
 
 func namesOfKinds() []string {
-	names := make([]string, len(kinds))
-	for i, kind := range kinds {
+	names := make([]string, len(kinds()))
+	for i, kind := range kinds() {
 		names[i] = kind.Name
 	}
 	return names

@@ -16,7 +16,7 @@ const orLimit = 1000
 // Sources returns the sources of the events of all kinds, sorted.
 func Sources() []string {
 	var sources []string
-	for _, k := range kinds {
+	for _, k := range kinds() {
 		if k.HasEvents() && !k.ByTopic() {
 			sources = append(sources, k.Source)
 		}
@@ -53,7 +53,7 @@ type alternative struct {
 // alternatives returns the alternatives of all kinds, in the order of their details.
 func alternatives() []alternative {
 	types := map[string][]string{}
-	for _, k := range kinds {
+	for _, k := range kinds() {
 		if k.HasEvents() && !k.ByTopic() {
 			detail := string(encode(k.finalDetail()))
 			types[detail] = append(types[detail], k.DetailTypes()...)

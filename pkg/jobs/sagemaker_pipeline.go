@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&smPipeline)
+func init() { add(&smPipeline) }
 
 var smPipeline = Kind{
 	Name: "sm-pipeline", Service: "sagemaker",

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&ssmAutomation)
+func init() { add(&ssmAutomation) }
 
 var ssmAutomation = Kind{
 	Name: "ssm-automation", Service: "ssm",

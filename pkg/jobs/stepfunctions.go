@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&sfnExecution)
+func init() { add(&sfnExecution) }
 
 var sfnExecution = Kind{
 	Name: "sfn-execution", Service: "sfn", StartOp: "StartExecution", DescribeOp: "DescribeExecution", StopOp: "StopExecution", Scope: ScopeRun,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&transcribeJob)
+func init() { add(&transcribeJob) }
 
 var transcribeJob = Kind{
 	Name: "transcribe-job", Service: "transcribe", StartOp: "StartTranscriptionJob", DescribeOp: "GetTranscriptionJob", Scope: ScopeResource,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&transcribeAnalytics)
+func init() { add(&transcribeAnalytics) }
 
 var transcribeAnalytics = Kind{
 	Name: "transcribe-analytics", Service: "transcribe", StartOp: "StartCallAnalyticsJob", DescribeOp: "GetCallAnalyticsJob", Scope: ScopeResource,

@@ -1,6 +1,6 @@
 package jobs
 
-var _ = add(&translateJob)
+func init() { add(&translateJob) }
 
 var translateJob = Kind{
 	Name: "translate-job", Service: "translate",
