@@ -62,7 +62,7 @@ var requests = []struct{ operation, params string }{
 // operationOf returns the row of an operation, or one that is made of its model.
 func operationOf(t *testing.T, name string) (o Operation, folder string) {
 	t.Helper()
-	for _, row := range Rows() {
+	for _, row := range samples() {
 		if row.Name == name {
 			return row, folders[row.Service.ID]
 		}
@@ -249,7 +249,7 @@ func TestEndpoints(t *testing.T) {
 	seen := map[string]Service{}
 	var ids []string
 	var cases []map[string]any
-	for _, row := range Rows() {
+	for _, row := range samples() {
 		if _, again := seen[row.Service.ID]; !again {
 			seen[row.Service.ID] = row.Service
 			ids = append(ids, row.Service.ID)
@@ -276,7 +276,7 @@ func FuzzResults(f *testing.F) {
 	for i, tt := range responses {
 		f.Add(uint(i), []byte(tt.body), tt.headers["X-Amzn-Errortype"])
 	}
-	rows := Rows()
+	rows := samples()
 	f.Fuzz(func(t *testing.T, i uint, body []byte, errorType string) {
 		o := rows[i%uint(len(rows))]
 		if err := refusal(o.Service.Protocol, http.StatusBadRequest, http.Header{"X-Amzn-Errortype": {errorType}}, body); err == nil {

@@ -109,12 +109,12 @@ func TestEndpointOfTheConfiguration(t *testing.T) {
 			Region: "us-east-1", ConfigSources: []any{sources{fips: aws.FIPSEndpointStateEnabled, dual: aws.DualStackEndpointStateEnabled}},
 		},
 	} {
-		if got, err := New(config).endpoint(t.Context(), DMS, ""); err != nil || got != want {
+		if got, err := New(config).endpoint(t.Context(), dms, ""); err != nil || got != want {
 			t.Errorf("%s, want %s; error %v", got, want, err)
 		}
 	}
 	for _, region := range []string{"", "us-east-1.evil.com/", "us_east", "-", "US-EAST-1", strings.Repeat("a", 64), "us-east-1\n"} {
-		if _, err := New(aws.Config{Region: region, BaseEndpoint: aws.String("http://all")}).endpoint(t.Context(), DMS, ""); err == nil {
+		if _, err := New(aws.Config{Region: region, BaseEndpoint: aws.String("http://all")}).endpoint(t.Context(), dms, ""); err == nil {
 			t.Errorf("region %q is accepted", region)
 		}
 	}
@@ -143,7 +143,7 @@ func TestCall(t *testing.T) {
 		}),
 		Retryer: func() aws.Retryer { return retry.AddWithMaxBackoffDelay(retry.NewStandard(), 1) },
 	})
-	got, err := c.Call(t.Context(), DescribeExecution, []byte(`{"ExecutionArn":"arn"}`))
+	got, err := c.Call(t.Context(), describeExecution, []byte(`{"ExecutionArn":"arn"}`))
 	if err != nil || string(got.Body) != `{"executionArn":"arn"}` || got.RequestID != "r" {
 		t.Errorf("%s %s, error %v", got.Body, got.RequestID, err)
 	}
@@ -155,7 +155,7 @@ func TestCall(t *testing.T) {
 // What is no error of a service, as that of a proxy, is still an error with its status.
 func TestErrorsWithoutCodes(t *testing.T) {
 	t.Parallel()
-	for params, o := range map[string]Operation{`{"jobs":[]}`: DescribeJobs, `{"Message":"m"}`: Publish} {
+	for params, o := range map[string]Operation{`{"jobs":[]}`: describeJobs, `{"Message":"m"}`: Publish} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", http.StatusForbidden) }))
 		t.Cleanup(server.Close)
 		c := New(aws.Config{Region: "us-east-1", BaseEndpoint: &server.URL, Credentials: aws.AnonymousCredentials{}})

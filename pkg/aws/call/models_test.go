@@ -66,7 +66,7 @@ func serviceOf(m botocore.Model, hosts map[string]string) Service {
 func TestRows(t *testing.T) {
 	t.Parallel()
 	models := map[string]botocore.Model{}
-	for _, row := range Rows() {
+	for _, row := range samples() {
 		m, ok := models[row.Service.ID]
 		if !ok {
 			m = readModel(t, folders[row.Service.ID])

@@ -131,11 +131,11 @@ func TestEndpointOfTheEnvironment(t *testing.T) {
 		Region: "us-east-1", BaseEndpoint: aws.String("http://all"),
 		ConfigSources: []any{sources{endpoints: map[string]string{"Database Migration Service": "http://own"}}},
 	}
-	if got, err := New(config).endpoint(t.Context(), DMS, ""); err != nil || got != "http://all" {
+	if got, err := New(config).endpoint(t.Context(), dms, ""); err != nil || got != "http://all" {
 		t.Errorf("%s, error %v", got, err)
 	}
 	t.Setenv("AWS_ENDPOINT_URL_DATABASE_MIGRATION_SERVICE", "http://own")
-	if got, err := New(config).endpoint(t.Context(), DMS, ""); err != nil || got != "http://own" {
+	if got, err := New(config).endpoint(t.Context(), dms, ""); err != nil || got != "http://own" {
 		t.Errorf("%s, error %v", got, err)
 	}
 }

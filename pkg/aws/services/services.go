@@ -17,8 +17,8 @@ import (
 // Services are the clients of all services that run jobs. It implements
 // [resume.Services].
 type Services struct {
-	operations        Operations
-	starts, describes *call.Client // of the operations that are in the catalogue only
+	operations        Operations   // that were passed to New
+	starts, describes *call.Client // of the operations in the catalogue
 	kinds             jobs.Table
 }
 
@@ -31,8 +31,7 @@ type Operation func(ctx context.Context, service string, params []byte) ([]byte,
 
 // New makes the clients, which have more operations than their own.
 func New(config aws.Config, more ...Operations) *Services {
-	s := &Services{starts: call.New(Starts(config)), describes: call.New(config)}
-	s.operations = own(s.starts, s.describes)
+	s := &Services{starts: call.New(Starts(config)), describes: call.New(config), operations: Operations{}}
 	for _, operations := range more {
 		maps.Copy(s.operations, operations)
 	}
@@ -60,22 +59,6 @@ func Starts(config aws.Config) aws.Config {
 		starts.HTTPClient = buildable.WithTransportOptions(func(t *http.Transport) { t.DisableKeepAlives = true })
 	}
 	return starts
-}
-
-func own(starts, describes *call.Client) Operations {
-	return Operations{
-		"batch:SubmitJob":    through(starts, call.SubmitJob),
-		"batch:DescribeJobs": through(describes, call.DescribeJobs),
-
-		"dms:StartReplicationTask":     through(starts, call.StartReplicationTask),
-		"dms:DescribeReplicationTasks": through(describes, call.DescribeReplicationTasks),
-
-		"transcribe:StartTranscriptionJob": through(starts, call.StartTranscriptionJob),
-		"transcribe:GetTranscriptionJob":   through(describes, call.GetTranscriptionJob),
-
-		"sfn:StartExecution":    through(starts, call.StartExecution),
-		"sfn:DescribeExecution": through(describes, call.DescribeExecution),
-	}
 }
 
 // Start implements [resume.Services].
