@@ -32,7 +32,16 @@ func (n notifier) send(ctx context.Context, notice engine.Notice) error {
 	target, err := arn.Parse(notice.Target)
 	switch {
 	case err == nil && target.Service != "secretsmanager":
-		return n.sendTo(ctx, target, notice)
+		n.config.Region = target.Region
+		switch target.Service {
+		case "sqs":
+			return n.sendToQueue(ctx, target, notice)
+		case "sns":
+			return n.publish(ctx, target, notice)
+		case "events":
+			return n.putEvent(ctx, notice)
+		}
+		return fmt.Errorf("notices cannot be sent to %s; allowed: the ARN of a queue, a topic or an event bus", notice.Target)
 	case err == nil && (n.preset == nil || notice.Target != n.preset.Secret):
 		return fmt.Errorf("the target of notify is secret %s; set the parameter Notify of the stack to it", notice.Target)
 	case err == nil:

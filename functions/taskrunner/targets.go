@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 
@@ -20,20 +19,6 @@ import (
 // idAttribute is the attribute of a message with the id of the notice, named as the header of a
 // request to a URL is.
 const idAttribute = "webhook-id"
-
-// sendTo sends a notice to a queue, a topic or an event bus, in the region of its ARN.
-func (n notifier) sendTo(ctx context.Context, target arn.ARN, notice engine.Notice) error {
-	n.config.Region = target.Region
-	switch target.Service {
-	case "sqs":
-		return n.sendToQueue(ctx, target, notice)
-	case "sns":
-		return n.publish(ctx, target, notice)
-	case "events":
-		return n.putEvent(ctx, notice)
-	}
-	return fmt.Errorf("notices cannot be sent to %s; allowed: the ARN of a queue, a topic or an event bus", notice.Target)
-}
 
 // isFIFO reports whether messages of the target have groups. The notices of one execution are a
 // group.

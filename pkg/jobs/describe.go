@@ -67,13 +67,6 @@ type report struct {
 
 func (d *describeSpec) finals() []string { return slices.Concat(d.success, d.failure, d.stopped) }
 
-// lacksOutput reports whether the event of a success left out an output that is too large for
-// events.
-func (d *describeSpec) lacksOutput(detail any, word string) bool {
-	i := slices.IndexFunc(d.output, func(f field) bool { return f.name == d.jsonText })
-	return i >= 0 && slices.Contains(d.success, word) && d.output[i].path.in(detail) == nil
-}
-
 // Unknown reports whether the service's error code means that it knows no such job.
 func (k Kind) Unknown(code string) bool { return slices.Contains(k.describe.unknown, code) }
 

@@ -162,7 +162,10 @@ func (k Kind) readEvent(document any, fromService bool) (Key, Sighting, error) {
 		}
 	}
 	seen := Sighting{At: occurred, Word: word, Status: StatusRunning} // a hint
-	if fromService && !k.event.hint && !k.describe.lacksOutput(detail, word) {
+	// An output that is too large for events is left out of the event of a success.
+	text := slices.IndexFunc(k.describe.output, func(f field) bool { return f.name == k.describe.jsonText })
+	lacksOutput := text >= 0 && slices.Contains(k.describe.success, word) && k.describe.output[text].path.in(detail) == nil
+	if fromService && !k.event.hint && !lacksOutput {
 		k.read(&seen, key, id, report{detail, true})
 	}
 	return key, seen, nil

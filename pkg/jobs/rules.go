@@ -54,10 +54,20 @@ type alternative struct {
 func alternatives() []alternative {
 	types := map[string][]string{}
 	for _, k := range kinds() {
-		if k.HasEvents() && !k.ByTopic() {
-			detail := string(encode(k.finalDetail()))
-			types[detail] = append(types[detail], k.DetailTypes()...)
+		if !k.HasEvents() || k.ByTopic() {
+			continue
 		}
+		detail := "null" // the detail-type tells the end
+		if k.event.status != "" {
+			words := k.describe.finals()
+			if k.event.words != nil {
+				words = slices.Collect(maps.Keys(k.event.words))
+			}
+			pattern := map[string]any{}
+			k.event.status.put(pattern, slices.Sorted(slices.Values(words)))
+			detail = string(encode(pattern))
+		}
+		types[detail] = append(types[detail], k.DetailTypes()...)
 	}
 	var all []alternative
 	for _, detail := range slices.Sorted(maps.Keys(types)) {
@@ -65,20 +75,6 @@ func alternatives() []alternative {
 		all = append(all, alternative{is, slices.Compact(slices.Sorted(slices.Values(types[detail])))})
 	}
 	return all
-}
-
-// finalDetail returns the pattern of the details of ends, nil if the detail-type tells them.
-func (k Kind) finalDetail() any {
-	if k.event.status == "" {
-		return nil
-	}
-	words := k.describe.finals()
-	if k.event.words != nil {
-		words = slices.Collect(maps.Keys(k.event.words))
-	}
-	detail := map[string]any{}
-	k.event.status.put(detail, slices.Sorted(slices.Values(words)))
-	return detail
 }
 
 func ruleOf(or []alternative) json.RawMessage { return encode(map[string]any{"$or": or}) }

@@ -65,8 +65,12 @@ func (k Kind) StartParams(params []byte, unique string) ([]byte, error) {
 	if name, ok := findMember(members, k.start.textParam); ok && members[name][0] != '"' {
 		members[name] = quote(string(members[name]))
 	}
-	if name, ok := findMember(members, k.start.single); ok && !isOne(members[name]) {
-		return nil, invalid("params.%s is %s: want one job for each start", name, Found(members[name]))
+	if name, ok := findMember(members, k.start.single); ok {
+		var list []json.RawMessage
+		isList := json.Unmarshal(members[name], &list) == nil
+		if isList && len(list) != 1 || !isList && string(members[name]) != "1" {
+			return nil, invalid("params.%s is %s: want one job for each start", name, Found(members[name]))
+		}
 	}
 	for _, name := range k.start.required {
 		if _, ok := findMember(members, name); !ok {
@@ -106,15 +110,6 @@ func (k Kind) checkID(members map[string]json.RawMessage) error {
 		return invalid("params.%s is %s: want %s", name, Found(members[name]), k.describe.idMeans)
 	}
 	return nil
-}
-
-// isOne reports whether the value is the number 1, or a list of one element.
-func isOne(value json.RawMessage) bool {
-	var list []json.RawMessage
-	if json.Unmarshal(value, &list) == nil {
-		return len(list) == 1
-	}
-	return string(value) == "1"
 }
 
 // NamedByUs reports whether the job with that job_id has the name that [Kind.StartParams] gives to

@@ -10,14 +10,6 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// withFunction returns the kind with the function that its declaration names.
-func (s services) withFunction(kind jobs.Kind) jobs.Kind {
-	if declared, ok := s.kinds.Find(kind.Name); ok && kind.Custom() {
-		return declared
-	}
-	return kind
-}
-
 // run sends a request to the runner of a custom kind. A failure of the runner is a
 // [*resume.ServiceError] with the exception, or the last part of the error of the call, as its
 // code.

@@ -90,7 +90,10 @@ func (s services) carryOut(
 		return nil, &resume.ServiceError{Name: kind.Service + ".NotProvided", Message: fmt.Sprintf(
 			"a job of account %s is not that of your credentials; use credentials of that account, or --task '%s=simulated'", s.other, action(kind))}
 	case provider == providerAWS && s.aws != nil:
-		return onAWS(s.withFunction(kind))
+		if declared, ok := s.kinds.Find(kind.Name); ok && kind.Custom() { // with its function
+			kind = declared
+		}
+		return onAWS(kind)
 	case provider == providerRunner:
 		return s.run(ctx, kind, request)
 	}

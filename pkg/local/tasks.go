@@ -283,34 +283,18 @@ type UnknownFunctionError struct {
 }
 
 func (e *UnknownFunctionError) Error() string {
-	if e.Place != "" {
+	switch {
+	case e.Place != "":
 		return fmt.Sprintf("step %s: no runner for %q (%s=exec:COMMAND, http(s)://... or lambda:..., or %s=simulated or aws)",
 			e.Step, e.Place, e.Place, e.Function)
-	}
-	if e.IsAction && jobs.IsCustom(e.Function) {
+	case e.IsAction && jobs.IsCustom(e.Function):
 		return fmt.Sprintf("step %s: no runner for action %q (simulated, aws, exec:COMMAND, http(s)://... or lambda:...)", e.Step, e.Function)
-	}
-	if e.IsAction {
+	case e.IsAction:
 		return fmt.Sprintf("step %s: no runner for action %q (simulated or aws)", e.Step, e.Function)
-	}
-	if e.IsOperation {
+	case e.IsOperation:
 		return fmt.Sprintf("step %s: no runner for operation %q (aws, exec:COMMAND, http(s)://... or lambda:...)", e.Step, e.Function)
 	}
 	return fmt.Sprintf("step %s: no runner for function %q%s", e.Step, e.Function, similar.MeantOrKnown(e.Function, e.Known))
-}
-
-// checkWithoutKind rejects a start that has params of a job and no kind, as [jobs.ParseStart] does.
-func checkWithoutKind(call machine.Call) error {
-	if call.Resource.Function != functionStart && call.Resource.Function != functionSubmit {
-		return nil
-	}
-	var names []string
-	for _, m := range call.Input.Members() {
-		if m.Value.Kind() != value.KindNull {
-			names = append(names, m.Key)
-		}
-	}
-	return jobs.CheckWithoutKind(names)
 }
 
 // operationOnAWS is the runner of an operation that AWS carries out. [Tasks.Call] knows how.
@@ -414,8 +398,16 @@ func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, err
 			return outcome, err
 		}
 	}
-	if err := checkWithoutKind(call); err != nil {
-		return failedJob(call, err), nil
+	if call.Resource.Function == functionStart || call.Resource.Function == functionSubmit {
+		var names []string
+		for _, m := range call.Input.Members() {
+			if m.Value.Kind() != value.KindNull {
+				names = append(names, m.Key)
+			}
+		}
+		if err := jobs.CheckWithoutKind(names); err != nil { // as [jobs.ParseStart] does
+			return failedJob(call, err), nil
+		}
 	}
 	var random [10]byte
 	_, _ = rand.Read(random[:]) // never fails

@@ -125,7 +125,14 @@ func (e *Exporter) Flush(ctx context.Context) {
 func (e *Exporter) send(ctx context.Context, spans []Span) (rejected int, retry bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	body := encode(e.Service, spans)
+	list := make([]otlpSpan, len(spans))
+	for i, s := range spans {
+		list[i] = s.otlp()
+	}
+	body, _ := json.Marshal(object{"resourceSpans": []object{{ // texts and numbers have a JSON text
+		"resource":   object{"attributes": []keyValue{Attribute{Key: "service.name", Text: e.Service}.otlp()}},
+		"scopeSpans": []object{{"scope": object{"name": "waitless"}, "spans": list}},
+	}}})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))
 	if err != nil {
 		return len(spans), false, fmt.Errorf("send spans: %w", err)

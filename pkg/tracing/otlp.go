@@ -1,7 +1,6 @@
 package tracing
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -44,19 +43,6 @@ const (
 	kindClient   = 3
 	statusError  = 2
 )
-
-// encode returns the request with these spans of a service.
-func encode(service string, spans []Span) []byte {
-	list := make([]otlpSpan, len(spans))
-	for i, s := range spans {
-		list[i] = s.otlp()
-	}
-	text, _ := json.Marshal(object{"resourceSpans": []object{{ // texts and numbers have a JSON text
-		"resource":   object{"attributes": []keyValue{Attribute{Key: "service.name", Text: service}.otlp()}},
-		"scopeSpans": []object{{"scope": object{"name": "waitless"}, "spans": list}},
-	}}})
-	return text
-}
 
 func (s Span) otlp() otlpSpan {
 	span := otlpSpan{

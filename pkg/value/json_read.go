@@ -16,8 +16,12 @@ import (
 // bytes that are not UTF-8 and halves of surrogate pairs with [ErrAmbiguous], because JSON readers
 // differ on them. An error names the byte, counted from 1.
 func ParseJSON(data []byte) (Value, error) {
-	if at := invalidUTF8(data); at >= 0 {
-		return Value{}, ambiguous("bytes that are not UTF-8", at)
+	if !utf8.Valid(data) {
+		for at, r := range string(data) {
+			if r == utf8.RuneError && !bytes.HasPrefix(data[at:], []byte("\uFFFD")) {
+				return Value{}, ambiguous("bytes that are not UTF-8", at)
+			}
+		}
 	}
 	if !json.Valid(data) {
 		return Value{}, syntaxError(data)
@@ -35,19 +39,6 @@ var ErrAmbiguous = errors.New("ambiguous JSON")
 
 func ambiguous(what string, at int) error {
 	return fmt.Errorf("%w: %s, at byte %d", ErrAmbiguous, what, at+1)
-}
-
-// invalidUTF8 returns the offset of the first byte that is not UTF-8, -1 for none.
-func invalidUTF8(data []byte) int {
-	if utf8.Valid(data) {
-		return -1
-	}
-	for at, r := range string(data) {
-		if r == utf8.RuneError && !bytes.HasPrefix(data[at:], []byte("\uFFFD")) {
-			return at
-		}
-	}
-	return -1
 }
 
 // syntaxError returns the error for a text that is not JSON.

@@ -75,9 +75,18 @@ func (c *comparison) value(s *shape, v value.Value, path []string) {
 	decoder := json.NewDecoder(strings.NewReader(v.JSON()))
 	decoder.UseNumber()
 	token, _ := decoder.Token() // the JSON of a value has one; a missing value is null
+	var fits bool
+	switch token {
+	case json.Delim('{'):
+		fits = s.kind == '{' || s.kind == '(' || s.kind == '<'
+	case json.Delim('['):
+		fits = s.kind == '['
+	default:
+		_, fits = scalar(s.kind, token)
+	}
 	switch {
 	case s.kind == '*' || token == nil || v.Kind() == value.KindString && strings.HasPrefix(v.Text(), "$"):
-	case !fits(s.kind, token):
+	case !fits:
 		c.add(path, Mistake{Wrong: "found " + nameOf(token) + ", want " + kinds[s.kind]})
 	case s.kind == '{' || s.kind == '(':
 		c.structure(s, v, path)
@@ -90,16 +99,4 @@ func (c *comparison) value(s *shape, v value.Value, path []string) {
 			c.value(s.item, each.Value, append(slices.Clip(path), key))
 		}
 	}
-}
-
-// fits reports whether a value with that first token has the type of a shape.
-func fits(kind byte, token any) bool {
-	switch token {
-	case json.Delim('{'):
-		return kind == '{' || kind == '(' || kind == '<'
-	case json.Delim('['):
-		return kind == '['
-	}
-	_, ok := scalar(kind, token)
-	return ok
 }

@@ -67,16 +67,8 @@ func (c *Client) endpoint(ctx context.Context, s Service, prefix string) (string
 	if found := c.configured(ctx, s.ID); found != "" {
 		return found, nil
 	}
-	fips := first(c.config.ConfigSources, func(p interface {
-		GetUseFIPSEndpoint(ctx context.Context) (aws.FIPSEndpointState, bool, error)
-	}) (aws.FIPSEndpointState, bool, error) {
-		return p.GetUseFIPSEndpoint(ctx)
-	})
-	dual := first(c.config.ConfigSources, func(p interface {
-		GetUseDualStackEndpoint(ctx context.Context) (aws.DualStackEndpointState, bool, error)
-	}) (aws.DualStackEndpointState, bool, error) {
-		return p.GetUseDualStackEndpoint(ctx)
-	})
+	fips := first(ctx, c.config.ConfigSources, fipsSource.GetUseFIPSEndpoint)
+	dual := first(ctx, c.config.ConfigSources, dualStackSource.GetUseDualStackEndpoint)
 	found, ok := s.URL(c.config.Region, fips == aws.FIPSEndpointStateEnabled, dual == aws.DualStackEndpointStateEnabled)
 	if !ok {
 		return "", fmt.Errorf("service %s has no such endpoint in region %s; set AWS_REGION, or AWS_ENDPOINT_URL_%s", s.ID, c.config.Region, variable(s.ID))
@@ -92,16 +84,9 @@ func variable(id string) string { return strings.ToUpper(strings.ReplaceAll(id, 
 func (c *Client) configured(ctx context.Context, id string) string {
 	_, forAll := os.LookupEnv("AWS_ENDPOINT_URL")
 	_, forService := os.LookupEnv("AWS_ENDPOINT_URL_" + variable(id))
-	ignored := first(c.config.ConfigSources, func(p interface {
-		GetIgnoreConfiguredEndpoints(ctx context.Context) (bool, bool, error)
-	}) (bool, bool, error) {
-		return p.GetIgnoreConfiguredEndpoints(ctx)
-	})
-	if !ignored && (forService || !forAll) {
-		own := first(c.config.ConfigSources, func(p interface {
-			GetServiceBaseEndpoint(ctx context.Context, sdkID string) (string, bool, error)
-		}) (string, bool, error) {
-			return p.GetServiceBaseEndpoint(ctx, id)
+	if ignored := first(ctx, c.config.ConfigSources, ignoringSource.GetIgnoreConfiguredEndpoints); !ignored && (forService || !forAll) {
+		own := first(ctx, c.config.ConfigSources, func(s endpointSource, ctx context.Context) (string, bool, error) {
+			return s.GetServiceBaseEndpoint(ctx, id)
 		})
 		if own != "" {
 			return own
@@ -110,11 +95,27 @@ func (c *Client) configured(ctx context.Context, id string) string {
 	return aws.ToString(c.config.BaseEndpoint)
 }
 
+// Sources of a configuration, as the SDK has them.
+type (
+	fipsSource interface {
+		GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error)
+	}
+	dualStackSource interface {
+		GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error)
+	}
+	ignoringSource interface {
+		GetIgnoreConfiguredEndpoints(context.Context) (bool, bool, error)
+	}
+	endpointSource interface {
+		GetServiceBaseEndpoint(ctx context.Context, sdkID string) (string, bool, error)
+	}
+)
+
 // first returns the value of the first source that has one, the zero value if none has.
-func first[P, V any](sources []any, get func(P) (V, bool, error)) (value V) {
+func first[S, V any](ctx context.Context, sources []any, get func(S, context.Context) (V, bool, error)) (value V) {
 	for _, source := range sources {
-		if p, ok := source.(P); ok {
-			if found, ok, err := get(p); ok && err == nil {
+		if s, ok := source.(S); ok {
+			if found, ok, err := get(s, ctx); ok && err == nil {
 				return found
 			}
 		}

@@ -106,7 +106,13 @@ func (n Names) byARN(r flow.Resource) (target, error) {
 	short, isOld := strings.CutPrefix(r.Function, n.Stack+"-")
 	isOld = isOld && !isReserved(short) && n.separator(short) == "-"
 	own := n.Stack != "" && (isOld || strings.HasPrefix(r.Function, n.Stack+"_")) // flows may call these by default
-	named := slices.ContainsFunc(n.Callable, func(callable string) bool { return covers(callable, arn, r.Function) })
+	const parts = 7                                                               // arn:aws:lambda:region:account:function:name
+	named := slices.ContainsFunc(n.Callable, func(callable string) bool {
+		if !strings.ContainsAny(callable, "*?") {
+			return callable == arn
+		}
+		return !isReserved(r.Function) && slices.EqualFunc(strings.SplitN(callable, ":", parts), strings.SplitN(arn, ":", parts), glob)
+	})
 	for _, name := range n.Functions {
 		named = named || name == arn || name == r.Function
 	}
@@ -117,17 +123,6 @@ func (n Names) byARN(r flow.Resource) (target, error) {
 		return target{r.Function, r.Qualifier}, nil
 	}
 	return target{arn, r.Qualifier}, nil
-}
-
-// covers reports whether callable, an ARN that may have wildcards, covers the ARN
-// of the function with that name.
-func covers(callable, arn, function string) bool {
-	if !strings.ContainsAny(callable, "*?") {
-		return callable == arn
-	}
-	const parts = 7 // arn:aws:lambda:region:account:function:name
-	patterns, texts := strings.SplitN(callable, ":", parts), strings.SplitN(arn, ":", parts)
-	return !isReserved(function) && slices.EqualFunc(patterns, texts, glob)
 }
 
 // glob reports whether the pattern, with * and ?, matches all of the text.

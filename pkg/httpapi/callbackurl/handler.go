@@ -75,8 +75,11 @@ func (h handler) serve(suffix string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		inPath := r.PathValue("token") != ""
 		hasPage := inPath && suffix == suffixSuccess
+		// Other programs than browsers get JSON, also if they call their body a form, as curl does.
+		accept := r.Header.Get("Accept")
+		fromBrowser := isForm(r) && strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
 		switch {
-		case r.Method == http.MethodPost && inPath && suffix != suffixHeartbeat && fromBrowser(r):
+		case r.Method == http.MethodPost && inPath && suffix != suffixHeartbeat && fromBrowser:
 			h.postReport(r, suffix).writePage(w)
 		case r.Method == http.MethodPost:
 			h.postReport(r, suffix).writeJSON(w)
@@ -90,13 +93,6 @@ func (h handler) serve(suffix string) http.HandlerFunc {
 			notAllowed(http.MethodPost).writeJSON(w)
 		}
 	}
-}
-
-// fromBrowser reports whether a browser sent the form of a page. Other programs get JSON, also if
-// they call their body a form, as curl does.
-func fromBrowser(r *http.Request) bool {
-	accept := r.Header.Get("Accept")
-	return isForm(r) && strings.Contains(accept, "text/html") && !strings.Contains(accept, "application/json")
 }
 
 func notAllowed(methods string) response {

@@ -291,27 +291,22 @@ func (h handler) listFlows(ctx context.Context, given parameters) (object, error
 		if len(list) == limit || size >= fullPage {
 			return object{"Flows": list, "NextToken": last}, nil
 		}
-		shown, err := h.listed(ctx, definitions, given["ResourceGroupId"])
-		if err != nil {
+		last = name
+		f, err := flowOf(definitions)
+		if group := given["ResourceGroupId"]; err == nil && group != "" && f.text("ResourceGroupId") != group {
+			continue
+		}
+		var shown object
+		if err == nil {
+			shown, err = h.shown(ctx, f)
+		}
+		switch {
+		case errors.Is(err, engine.ErrNotFound): // it was deleted meanwhile
+			continue
+		case err != nil:
 			return nil, err
 		}
-		if last = name; shown != nil {
-			list, size = append(list, shown), size+shown.size()
-		}
+		list, size = append(list, shown), size+shown.size()
 	}
 	return object{"Flows": list}, nil
-}
-
-// listed returns a flow as it is shown, nil if it belongs to another group or was deleted
-// meanwhile.
-func (h handler) listed(ctx context.Context, definitions []engine.Definition, group string) (object, error) {
-	f, err := flowOf(definitions)
-	if err != nil || group != "" && f.text("ResourceGroupId") != group {
-		return nil, err
-	}
-	shown, err := h.shown(ctx, f)
-	if errors.Is(err, engine.ErrNotFound) {
-		return nil, nil
-	}
-	return shown, err
 }

@@ -98,13 +98,11 @@ func StartJob(input []byte, now time.Time, random [10]byte) ([]byte, error) {
 	if _, err := jobs.ObjectMembers("input", input); err != nil {
 		return nil, err
 	}
-	id, err := newJobID(now, random)
+	output, err := startJob(value.Null(), now, random)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(struct {
-		JobID string `json:"job_id"`
-	}{id})
+	return []byte(output.JSON()), nil
 }
 
 const errorNotReady = "NotReady"
