@@ -73,11 +73,7 @@ var invokeFunction = right{"lambda:InvokeFunction", []string{"lambda:REGION:ACCO
 // CustomStart returns the request with which the function of a custom kind starts a job with these
 // params.
 func (k Kind) CustomStart(params []byte) []byte {
-	return encode(struct {
-		Action string          `json:"action"`
-		Kind   string          `json:"kind"`
-		Params json.RawMessage `json:"params"`
-	}{"start", k.Name, params})
+	return encode(map[string]any{"action": "start", "kind": k.Name, "params": json.RawMessage(params)})
 }
 
 // Declaration declares a custom kind.

@@ -66,9 +66,9 @@ var kinds = sync.OnceValue(func() []Kind {
 	return table
 })
 
-// rows are kinds, and made are kinds of services with several alike. The file of a kind adds it when
-// the program starts, so that a new kind is a new file and changes no other. Nothing else writes
-// them.
+// rows are kinds, and made are kinds of services with several alike. The file of a kind adds it
+// when the program starts, so that a new kind is a new file and changes no other. Nothing else
+// writes them.
 var (
 	rows []Kind
 	made []func() Kind

@@ -35,8 +35,8 @@ func readMessage(text []byte) (any, error) {
 // topicForm is the form of the ids of jobs that tell their end to a topic, and of their tokens.
 var topicForm = formOf(`^[0-9A-Za-z_-]+$`, 64)
 
-// topicJob returns the kind of a job that reads a file in S3 and tells its end to a topic. Operation
-// is the service's operation without "Start" and "Get".
+// topicJob returns the kind of a job that reads a file in S3 and tells its end to a topic.
+// Operation is the service's operation without "Start" and "Get".
 func topicJob(name, service, operation string, required ...string) Kind {
 	start, describe := "Start"+operation, "Get"+operation
 	return Kind{
@@ -51,8 +51,8 @@ func topicJob(name, service, operation string, required ...string) Kind {
 				status: "JobStatus", success: []string{"SUCCEEDED"}, failure: []string{"FAILED"}, causes: []field{{"", "StatusMessage"}},
 			},
 			rights: rights{
-				// The service reads the file with the rights of its caller, and publishes the end of the
-				// job with the role.
+				// The service reads the file with the rights of its caller, and publishes the end
+				// of the job with the role.
 				start:    []right{{service + ":" + start, nil}, {"s3:GetObject", []string{"s3:::*/*"}}},
 				roleTo:   service + ".amazonaws.com",
 				describe: []right{{service + ":" + describe, nil}},

@@ -38,7 +38,10 @@ type Account struct{ ID, Region string }
 // Observe handles a job event; see [resume.JobObserver.Observe]. It returns the job, and the
 // handles of the open tokens that waited for it. A simulated job then ends as its event says.
 func (s *System) Observe(ctx context.Context, event []byte) (job jobs.Key, handles []string, err error) {
-	s.services.simulated.observe(event)
+	simulation := s.services.simulated
+	simulation.mu.Lock()
+	simulation.played.Observe(event, s.config.Clock.Now())
+	simulation.mu.Unlock()
 	config := s.jobs
 	config.Noted = func(key jobs.Key, record resume.JobRecord) {
 		job = key

@@ -118,12 +118,6 @@ type simulatedServices struct {
 	played simulated.Services
 }
 
-func (s *simulatedServices) observe(event []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.played.Observe(event, s.clock.Now())
-}
-
 // remember restores the simulated job of a poll of an earlier process.
 func (s services) remember(poll resume.Poll, params func() []byte) {
 	if s.own.provider(poll.Key.Kind) != providerSimulated {

@@ -106,17 +106,24 @@ func (d JobDescriber) GetJobStatus(ctx context.Context, input []byte) ([]byte, e
 	if request.Kind == jobs.KindSimulated {
 		return simulated.GetJobStatus(input, d.Now())
 	}
-	d, err = d.in(request.Account)
-	if err != nil {
-		return nil, err
-	}
 	kind, _ := jobs.Find(request.Kind)
-	seen, err := d.describe(ctx, kind, request.ID)
+	_, seen, err := d.describeIn(ctx, request.Account, kind, request.ID)
 	if err != nil {
 		return nil, err
 	}
 	seen.Cause = token.MaskAll(seen.Cause)
 	return json.Marshal(seen.Result(request.ID))
+}
+
+// describeIn is describe for a job of the account; empty means Account. It returns the describer,
+// too.
+func (d JobDescriber) describeIn(ctx context.Context, account string, kind jobs.Kind, id string) (JobDescriber, jobs.Sighting, error) {
+	there, err := d.in(account)
+	if err != nil {
+		return there, jobs.Sighting{}, err
+	}
+	seen, err := there.describe(ctx, kind, id)
+	return there, seen, err
 }
 
 // describe asks the service how the job is. The error is a [*jobs.RequestError] if

@@ -107,9 +107,6 @@ func (c JobsConfig) decidingSighting(ctx context.Context, kind jobs.Kind, key jo
 	if kind.Scope == jobs.ScopeRun && !end.IsHint() {
 		return end, nil
 	}
-	there, err := c.in(key.Account)
-	if err != nil {
-		return jobs.Sighting{}, err
-	}
-	return there.describe(ctx, kind, key.Name)
+	_, seen, err := c.describeIn(ctx, key.Account, kind, key.Name)
+	return seen, err
 }

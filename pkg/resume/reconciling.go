@@ -183,11 +183,7 @@ func (o *JobObserver) look(ctx context.Context, poll Poll) (outcome token.Outcom
 	case kind.Name == jobs.KindCallback: // which no service describes
 		return outcome, false, nil
 	}
-	there, err := o.config.in(poll.Key.Account)
-	if err != nil {
-		return outcome, false, err
-	}
-	seen, err := there.describe(ctx, kind, poll.Waiter.JobID)
+	_, seen, err := o.config.describeIn(ctx, poll.Key.Account, kind, poll.Waiter.JobID)
 	if err != nil {
 		return outcome, false, err
 	}

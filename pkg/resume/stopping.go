@@ -39,11 +39,7 @@ func (o *JobObserver) tryStop(ctx context.Context, poll Poll) (stopped bool, err
 	if !ok {
 		return false, fmt.Errorf("this release does not know kind %q", poll.Key.Kind)
 	}
-	there, err := o.config.in(poll.Key.Account)
-	if err != nil {
-		return false, err
-	}
-	seen, err := there.describe(ctx, kind, poll.Waiter.JobID)
+	there, seen, err := o.config.describeIn(ctx, poll.Key.Account, kind, poll.Waiter.JobID)
 	switch {
 	case isNotFound(err) && poll.Number >= firstBelievedPoll:
 		return true, nil

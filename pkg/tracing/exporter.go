@@ -130,7 +130,7 @@ func (e *Exporter) send(ctx context.Context, spans []Span) (rejected int, retry 
 		list[i] = s.otlp()
 	}
 	body, _ := json.Marshal(object{"resourceSpans": []object{{ // texts and numbers have a JSON text
-		"resource":   object{"attributes": []keyValue{Attribute{Key: "service.name", Text: e.Service}.otlp()}},
+		"resource":   object{"attributes": []object{Attribute{Key: "service.name", Text: e.Service}.otlp()}},
 		"scopeSpans": []object{{"scope": object{"name": "waitless"}, "spans": list}},
 	}}})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL, bytes.NewReader(body))

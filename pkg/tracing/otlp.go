@@ -12,28 +12,16 @@ import (
 type (
 	object   map[string]any
 	otlpSpan struct {
-		TraceID      string     `json:"traceId"`
-		SpanID       string     `json:"spanId"`
-		ParentSpanID string     `json:"parentSpanId,omitempty"`
-		TraceState   string     `json:"traceState,omitempty"`
-		Name         string     `json:"name"`
-		Kind         int        `json:"kind"`
-		Start        string     `json:"startTimeUnixNano"`
-		End          string     `json:"endTimeUnixNano"`
-		Attributes   []keyValue `json:"attributes,omitempty"`
-		Status       *status    `json:"status,omitempty"`
-	}
-	keyValue struct {
-		Key   string   `json:"key"`
-		Value anyValue `json:"value"`
-	}
-	anyValue struct {
-		Text *string `json:"stringValue,omitempty"`
-		Int  *string `json:"intValue,omitempty"` // 64-bit integers are texts
-	}
-	status struct {
-		Code    int    `json:"code"`
-		Message string `json:"message,omitempty"`
+		TraceID      string   `json:"traceId"`
+		SpanID       string   `json:"spanId"`
+		ParentSpanID string   `json:"parentSpanId,omitempty"`
+		TraceState   string   `json:"traceState,omitempty"`
+		Name         string   `json:"name"`
+		Kind         int      `json:"kind"`
+		Start        string   `json:"startTimeUnixNano"`
+		End          string   `json:"endTimeUnixNano"`
+		Attributes   []object `json:"attributes,omitempty"`
+		Status       object   `json:"status,omitempty"`
 	}
 )
 
@@ -47,7 +35,7 @@ const (
 func (s Span) otlp() otlpSpan {
 	span := otlpSpan{
 		TraceID: s.Trace.String(), SpanID: s.ID.String(), TraceState: s.Vendor, Name: s.Name, Kind: kindInternal,
-		Start: nanoseconds(s.Start), End: nanoseconds(s.End), Attributes: make([]keyValue, len(s.Attributes)),
+		Start: nanoseconds(s.Start), End: nanoseconds(s.End), Attributes: make([]object, len(s.Attributes)),
 	}
 	if s.Parent != (machine.SpanID{}) {
 		span.ParentSpanID = s.Parent.String()
@@ -56,7 +44,7 @@ func (s Span) otlp() otlpSpan {
 		span.Kind = kindClient
 	}
 	if s.Error != "" {
-		span.Status = &status{statusError, s.Error}
+		span.Status = object{"code": statusError, "message": s.Error}
 	}
 	for i, a := range s.Attributes {
 		span.Attributes[i] = a.otlp()
@@ -64,12 +52,12 @@ func (s Span) otlp() otlpSpan {
 	return span
 }
 
-func (a Attribute) otlp() keyValue {
-	if a.Text != "" {
-		return keyValue{a.Key, anyValue{Text: &a.Text}}
+func (a Attribute) otlp() object {
+	value := object{"stringValue": a.Text}
+	if a.Text == "" {
+		value = object{"intValue": strconv.FormatInt(a.Int, 10)} // 64-bit integers are texts
 	}
-	number := strconv.FormatInt(a.Int, 10)
-	return keyValue{a.Key, anyValue{Int: &number}}
+	return object{"key": a.Key, "value": value}
 }
 
 func nanoseconds(t time.Time) string { return strconv.FormatInt(t.UnixNano(), 10) }

@@ -135,8 +135,13 @@ func Object(members ...Member) Value {
 			kept = append(kept, Member{validText(m.Key), m.Value})
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
-	return ObjectFrom(slices.CompactFunc(kept, func(a, b Member) bool { return a.Key == b.Key }))
+	return sorted(kept)
+}
+
+// sorted returns the object with these members, in place. The first of equal keys stays.
+func sorted(members []Member) Value {
+	slices.SortStableFunc(members, func(a, b Member) int { return strings.Compare(a.Key, b.Key) })
+	return ObjectFrom(slices.CompactFunc(members, func(a, b Member) bool { return a.Key == b.Key }))
 }
 
 // ObjectFrom is [Object] without a copy: it takes ownership of members, which are sorted by key,
@@ -264,22 +269,7 @@ func Merge(under, over Value) Value {
 	case len(b) == 0:
 		return under
 	}
-	return ObjectFrom(mergeMembers(a, b))
-}
-
-func mergeMembers(a, b []Member) []Member {
-	merged := make([]Member, 0, len(a)+len(b))
-	for len(a) > 0 && len(b) > 0 {
-		switch c := strings.Compare(a[0].Key, b[0].Key); {
-		case c < 0:
-			merged, a = append(merged, a[0]), a[1:]
-		case c > 0:
-			merged, b = append(merged, b[0]), b[1:]
-		default:
-			merged, a, b = append(merged, b[0]), a[1:], b[1:]
-		}
-	}
-	return append(append(merged, a...), b...)
+	return sorted(slices.Concat(b, a))
 }
 
 func objectMembers(v Value) []Member {

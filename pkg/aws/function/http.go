@@ -160,12 +160,7 @@ func acceptsGzip(header string) bool {
 func tooLarge(size int) (response events.APIGatewayV2HTTPResponse, err error) {
 	message := fmt.Sprintf("the response has %d bytes and Lambda accepts %d; accept the encoding gzip, or keep less in the input and output "+
 		"of the execution, and store large data elsewhere", size, MaxResponse)
-	body, err := json.Marshal(struct {
-		Code    string
-		Message string
-		Own     string `json:"code"`
-		Text    string `json:"message"`
-	}{"ResponseTooLarge", message, "Invalid", message})
+	body, err := json.Marshal(map[string]string{"Code": "ResponseTooLarge", "Message": message, "code": "Invalid", "message": message})
 	return events.APIGatewayV2HTTPResponse{
 		StatusCode: http.StatusRequestEntityTooLarge, Body: string(body),
 		Headers: map[string]string{"Content-Type": "application/json", "Cache-Control": "no-store"},

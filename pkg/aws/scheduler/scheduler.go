@@ -77,19 +77,16 @@ func (r Repeater) Set(ctx context.Context, name string, m Repeated) error {
 	if !m.From.IsZero() {
 		from = &m.From
 	}
-	window := &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}
-	target := r.Group.target(m.Body)
-	_, err := r.Client.CreateSchedule(ctx, &scheduler.CreateScheduleInput{
+	input := scheduler.CreateScheduleInput{
 		Name: &name, GroupName: &r.Group.Name, ScheduleExpression: &m.Expression, ScheduleExpressionTimezone: &m.Zone, StartDate: from,
-		FlexibleTimeWindow: window, Target: target,
-	})
+		FlexibleTimeWindow: &types.FlexibleTimeWindow{Mode: types.FlexibleTimeWindowModeOff}, Target: r.Group.target(m.Body),
+	}
+	_, err := r.Client.CreateSchedule(ctx, &input)
 	if _, exists := errors.AsType[*types.ConflictException](err); !exists {
 		return err
 	}
-	_, err = r.Client.UpdateSchedule(ctx, &scheduler.UpdateScheduleInput{
-		Name: &name, GroupName: &r.Group.Name, ScheduleExpression: &m.Expression, ScheduleExpressionTimezone: &m.Zone, StartDate: from,
-		FlexibleTimeWindow: window, Target: target,
-	})
+	update := scheduler.UpdateScheduleInput(input)
+	_, err = r.Client.UpdateSchedule(ctx, &update)
 	return err
 }
 

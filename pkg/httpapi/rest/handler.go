@@ -165,8 +165,8 @@ func (h handler) masking() []route {
 		{pattern: "GET " + execution + "/history", respond: h.history, parameters: []string{"after", "wait"}, large: true, reveals: true},
 		{pattern: "GET " + execution + "/history/stream"},
 		{pattern: "POST " + execution + "/stop", respond: h.stop},
-		{pattern: "POST " + execution + "/redrive", respond: h.redrive, parameters: wait, starts: true},
-		{pattern: "POST " + execution + "/rerun", respond: h.rerun, parameters: wait, starts: true},
+		{pattern: "POST " + execution + "/redrive", respond: h.repeat(true), parameters: wait, starts: true},
+		{pattern: "POST " + execution + "/rerun", respond: h.repeat(false), parameters: wait, starts: true},
 		{pattern: "POST " + execution + "/token/success", respond: h.report(h.tokenOfExecution, resume.Limits.Success), parameters: choice},
 		{pattern: "POST " + execution + "/token/failure", respond: h.report(h.tokenOfExecution, resume.Limits.Failure), parameters: step},
 		{pattern: "POST " + execution + "/token/heartbeat", respond: h.report(h.tokenOfExecution, nil), parameters: step},
@@ -528,30 +528,35 @@ func (h handler) started(r *http.Request, request engine.StartRequest) (int, any
 	return status, execution, err
 }
 
-func (h handler) redrive(r *http.Request) (int, any, error) {
-	var form Redrive
-	if err := h.readJSON(r, &form, "name", "from", "newest"); err != nil {
-		return 0, nil, err
+// repeat returns what redrives an execution, or reruns it from the start.
+func (h handler) repeat(redrives bool) responder {
+	members := []string{"name", "newest"}
+	if redrives {
+		members = []string{"name", "from", "newest"}
 	}
-	flow, name := named(r)
-	request, err := h.Engine.Redrive(r.Context(), engine.NewID(flow, name), engine.RedriveRequest{Execution: form.Name, From: form.From, Newest: form.Newest})
-	if err != nil {
-		return 0, nil, notRepeatable(flow, name, err)
+	return func(r *http.Request) (int, any, error) {
+		var form Redrive
+		if err := h.readJSON(r, &form, members...); err != nil {
+			return 0, nil, err
+		}
+		flow, name := named(r)
+		id := engine.NewID(flow, name)
+		var request engine.StartRequest
+		var err error
+		if redrives {
+			request, err = h.Engine.Redrive(r.Context(), id, engine.RedriveRequest{Execution: form.Name, From: form.From, Newest: form.Newest})
+		} else {
+			request, err = h.Engine.Rerun(r.Context(), id, form.Name, form.Newest)
+		}
+		switch {
+		case engine.CodeOf(err) == engine.CodeDefect: // an unreadable value of the execution is not an internal error of this API
+			return 0, nil, &Error{http.StatusConflict, engine.CodeDefect,
+				fmt.Sprintf("execution %s/%s cannot be repeated: %s; or start one with the same input", flow, name, err)}
+		case err != nil:
+			return 0, nil, orNoExecution(flow, name, err)
+		}
+		return h.started(r, request)
 	}
-	return h.started(r, request)
-}
-
-func (h handler) rerun(r *http.Request) (int, any, error) {
-	var form Redrive
-	if err := h.readJSON(r, &form, "name", "newest"); err != nil {
-		return 0, nil, err
-	}
-	flow, name := named(r)
-	request, err := h.Engine.Rerun(r.Context(), engine.NewID(flow, name), form.Name, form.Newest)
-	if err != nil {
-		return 0, nil, notRepeatable(flow, name, err)
-	}
-	return h.started(r, request)
 }
 
 // definitionOf returns the definition with the hash, listed or not, or without a hash the latest
@@ -575,16 +580,6 @@ func orNoExecution(flow, execution string, err error) error {
 		return notFound("there is no execution %s/%s", flow, execution)
 	}
 	return err
-}
-
-// notRepeatable is orNoExecution for an execution to repeat. An unreadable value of the execution
-// is not an internal error of this API.
-func notRepeatable(flow, execution string, err error) error {
-	if engine.CodeOf(err) == engine.CodeDefect {
-		return &Error{http.StatusConflict, engine.CodeDefect,
-			fmt.Sprintf("execution %s/%s cannot be repeated: %s; or start one with the same input", flow, execution, err)}
-	}
-	return orNoExecution(flow, execution, err)
 }
 
 func (h handler) execution(ctx context.Context, flow, name string) (Execution, error) {

@@ -136,7 +136,16 @@ func invalid(format string, args ...any) error {
 
 // openLocked opens a store under its lock, which the caller holds.
 func openLocked(path string) (*Store, error) {
-	if err := checkFormat(path); err != nil {
+	// A store of a newer release is rejected before it is opened, and a new one is numbered.
+	format := filepath.Join(path, formatFile)
+	_, err := readFormat(format)
+	if errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(path, dataDir)); err == nil {
+			return nil, invalid("file %s is missing; restore it, or use another directory", format)
+		}
+		err = writePrivate(format, fmt.Appendf(nil, "%d\n", storeFormat))
+	}
+	if err != nil {
 		return nil, err
 	}
 	file := filepath.Join(path, keysFile)
@@ -229,19 +238,6 @@ func (s *Store) Shut() error {
 
 // Keys returns the keys that sign the tokens of the store's executions.
 func (s *Store) Keys() token.Keys { return s.keys }
-
-// checkFormat rejects a store of a newer release before it is opened, and numbers a new one.
-func checkFormat(path string) error {
-	file := filepath.Join(path, formatFile)
-	_, err := readFormat(file)
-	if errors.Is(err, os.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(path, dataDir)); err == nil {
-			return invalid("file %s is missing; restore it, or use another directory", file)
-		}
-		return writePrivate(file, fmt.Appendf(nil, "%d\n", storeFormat))
-	}
-	return err
-}
 
 // readFormat reads the format of a store, and rejects the format of a newer release.
 func readFormat(file string) (int, error) {
