@@ -68,7 +68,7 @@ type taskOutcome struct {
 type parameters struct{ FunctionName string }
 
 // UnmarshalJSON ignores parameters that are no object.
-func (p *parameters) UnmarshalJSON(text []byte) error {
+func (p *parameters) UnmarshalJSON(text []byte) error { //nolint:unparam // an interface asks for the result
 	var known struct{ FunctionName any }
 	if json.Unmarshal(text, &known) == nil {
 		p.FunctionName, _ = known.FunctionName.(string)
@@ -128,7 +128,7 @@ func refusal(text []byte) string {
 		return ""
 	}
 	first := problems.Errors()[0]
-	if why := first.Position.String() + ": " + first.Message; stateName.MatchString(why) {
+	if why := first.String() + ": " + first.Message; stateName.MatchString(why) {
 		return why
 	}
 	panic("a refusal without a name: " + first.Message)
