@@ -45,7 +45,9 @@ func (d *draft) carryOut(ctx context.Context, command machine.Command) (machine.
 	case machine.StartLanes:
 		return nil, lanes.start(ctx, d.base.Execution, c)
 	case machine.StopLanes:
-		return lanes.stop(ctx, d.base.Execution, d.state)
+		return nil, lanes.stop(ctx, d.base.Execution, d.state)
+	case machine.ClaimItems:
+		return lanes.claim(ctx, d.base, d.state, c)
 	case machine.WakeChild:
 		return nil, d.sendWake(ctx, c.Child.ID(), machine.CauseParent)
 	}

@@ -34,6 +34,8 @@ type draft struct {
 	// hasResult: a call's result, a token's outcome or the ends of lanes are in the draft, so
 	// nothing that depends on it may be called before the commit (rule 2).
 	hasResult bool
+	// hasClaim: a claim of items is in the draft. The next one comes after the commit (rule 27).
+	hasClaim bool
 	// sharing counts the results of calls since firstResult that the draft has, and resultBytes
 	// their bytes.
 	sharing, resultBytes int
@@ -57,6 +59,7 @@ func (h *handler) loadDraft(ctx context.Context, cause string, base Item, state 
 	}
 	env := machine.Env{
 		Flow: flow, Limits: h.Limits, Keys: keys, CallbackBase: h.CallbackBase, TimeLimits: limits, Cause: cause, Generation: h.Generation,
+		WriteFormat: h.WriteFormat,
 	}
 	return &draft{
 		session: h.session, before: h.traced(state),
@@ -99,7 +102,8 @@ func (d *draft) apply(ctx context.Context, signal machine.Signal) error {
 	}
 	_, closed := signal.(machine.TokenClosed)
 	_, joined := signal.(machine.LanesJoined)
-	d.hasResult = d.hasResult || closed || joined
+	_, claimed := signal.(machine.ItemsClaimed)
+	d.hasResult, d.hasClaim = d.hasResult || closed || joined, d.hasClaim || claimed
 	d.state = next.State
 	d.events = append(d.events, next.Events...)
 	d.changed = d.changed || next.Changed
@@ -165,7 +169,9 @@ func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) b
 	switch c := command.(type) {
 	case machine.CallTask:
 		_, isKnown := d.madeBefore(c.Call)
-		return c.Claimed || d.hasResult && !d.sharesCommit(ctx, c) && !isKnown
+		return c.Claimed || !isKnown && (d.hasResult && !d.sharesCommit(ctx, c) || d.hasClaim && d.tooLate(ctx))
+	case machine.ClaimItems:
+		return d.hasClaim
 	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:
 		return true
 	case machine.CloseToken:
@@ -215,7 +221,7 @@ func (d *draft) commit(ctx context.Context) error {
 		}
 	}
 	d.base, d.liveTag, d.sources, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
-	d.sharing, d.items, d.expires = 0, d.state.Items(), d.state.Expires
+	d.sharing, d.hasClaim, d.items, d.expires = 0, false, d.state.Items(), d.state.Expires
 	clear(d.events) // what they refer to may be collected
 	d.events = d.events[:0]
 	*d.room = d.events

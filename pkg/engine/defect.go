@@ -69,12 +69,13 @@ func (a *abandonment) endAt(ctx context.Context, base Item, state machine.State)
 		}
 	}
 	if stopsLanes(state) {
-		_, err = forks{a.session}.stop(ctx, base.Execution, state)
+		err = forks{a.session}.stop(ctx, base.Execution, state)
 	}
 	return err
 }
 
-// endWaiting closes the token that the state waits for, or reports whether all lanes have joined.
+// endWaiting closes the token that the state waits for, or reports whether the wake says that all
+// lanes have joined.
 func (a *abandonment) endWaiting(ctx context.Context, state machine.State) (record token.Record, joined bool, err error) {
 	switch waiting := state.Waiting; {
 	case waiting == nil:
@@ -89,6 +90,7 @@ func (a *abandonment) endWaiting(ctx context.Context, state machine.State) (reco
 		}
 	case waiting.Fork() != nil:
 		_, joined, err = a.joined(ctx, a.wake.Execution, waiting)
+		joined = joined && machine.IsJoined(a.wake.Cause) // rule 18
 	}
 	return record, joined, err
 }

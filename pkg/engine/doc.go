@@ -54,22 +54,24 @@
 // Rules 14 to 23 are those of forks:
 //
 //  14. A parallel has a lane for each branch. A foreach over n items, k at once, has min(n, k)
-//     lanes, and
-//     lane j runs the items j, j+k, j+2k and so on. A lane is a log of its own, to which all rules apply. It
-//     waits for one thing at a time, it may fork, and it expires with its execution. Nothing is written for a
-//     lane before it has something to record. One lane is no fork: its series runs in the log itself.
+//     lanes. The fork gives each lane its first items, and a lane that has run its items claims
+//     more (rule 27). In a fork of format 1 lane j runs the items j, j+k, j+2k and so on. A lane is
+//     a log of its own, to which all rules apply. It waits for one thing at a time, it may fork, and
+//     it expires with its execution. Nothing is written for a lane before it has something to
+//     record. One lane is no fork: its series runs in the log itself.
 //  15. The log commits that it waits for its lanes, then sends each lane a start wake, and the last
 //     lane's after the others were accepted. If the last lane has a log, all were sent.
 //  16. A lane without a log starts if the latest item of its parent waits for it and is not ending.
 //     Its first item is what it waits for after its first call, or its end.
-//  17. The terminal item of a lane is followed by its join, then by a wake to the parent if all
-//     have
-//     joined, or if this lane failed first. A redelivered wake repeats both at once.
-//  18. The wake of a join reads the join record. When all have joined the step goes on or fails. A
-//     failure before that makes the log ending.
-//  19. An ending log with lanes sends a stop wake to each lane that has not joined, and ends when
-//     all
-//     have. The wake that ended it repeats that at once.
+//  17. The terminal item of a lane is followed by its join, then by a wake to the parent: joined if
+//     all have joined, or else failed if this lane failed first. A redelivered wake repeats both at
+//     once. In format 2 each wake of a join has a nonce in its cause.
+//  18. The wake of a join reads the join record. Only the wake joined acts on a full record: the
+//     step goes on or fails, and fails too if no lane has the last items. A worker that finds the
+//     record full on another wake sends joined, because a twin may have deleted the message of
+//     both. A failure before that makes the log ending.
+//  19. An ending log with lanes sends a stop wake to each lane that has not joined, or joined if all
+//     have, and ends on joined. The wake that ended it repeats that at once.
 //  20. The parent's ending state is the request to stop a lane. A lane without a log is put as
 //     stopped, and one that has ended joins again.
 //  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for
@@ -78,7 +80,8 @@
 //  22. A direct call follows a commit in the same worker only if its time limit fits into the rest
 //     of the
 //     worker's life. Otherwise the commit waits for a timer that is due at once. The items of one lane do not
-//     depend on each other, so their results may share a commit: at the latest after 10 results, 5 s or 64 KB.
+//     depend on each other, so their results may share a commit: at the latest after 10 results,
+//     5 s or 64 KB, and before a second claim.
 //  23. Only the execution checks its time limit, and each log counts its own events.
 //
 // Rules 24 to 26 are those of sub-flows that a step waits for:
@@ -95,6 +98,25 @@
 //     a wake, then
 //     commits. The closed token is the request to stop. The sub-flow reads it on that wake, and when its start is
 //     applied. The step does not wait for the sub-flow to end.
+//
+// Rules 27 to 29 are those of lanes that claim their items:
+//
+//  27. The join record has the cursor, the first item that no lane has. A lane claims the next
+//     items with one conditional update of the cursor and of its last claim, which has a number and
+//     a size. It is refused if the lane made that claim before, if no item is left or if a lane
+//     failed. The worker looks at the lane's own claim first: the items in it are the lane's for
+//     ever. Without it nothing is left, and the lane ends. A lane claims again only when its log has
+//     the last claim. The size is any number: one item if its steps may wait, otherwise the items of
+//     a second at the lane's pace, at most half of an equal part of the items left.
+//  28. A lane with over four fifths of the events that its log may have makes a claim of size 0 and
+//     ends. The record keeps that claim.
+//  29. A commit between two items has its cause and is unresolved as a pending call is (rule 7).
+//     A worker with results that the log lacks goes on at once.
+//
+// Rule 33 is that of restored backups:
+//
+//  33. Before a worker rearms lanes, it raises the join record to the claims in their logs: a
+//     restored backup is not consistent across items.
 //
 // Sub-flows, and what descends from an execution:
 //

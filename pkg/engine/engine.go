@@ -65,6 +65,9 @@ type Config struct {
 	Now func() time.Time
 	// Limits bound each execution; zero values mean the defaults.
 	Limits machine.Limits
+	// WriteFormat is the newest format that is written, 0 for the oldest that this release reads.
+	// While a release that reads only an older format may work on the same tables, it is that one.
+	WriteFormat int
 	// Observer sees calls and commits; nil discards them.
 	Observer Observer
 	// Tracer sees the commits of sampled executions; nil discards them.

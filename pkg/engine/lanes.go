@@ -7,7 +7,6 @@ import (
 
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
-	"github.com/waitless/waitless/pkg/value"
 )
 
 // beforeFirst is the Seq of the item before item 0, from which a lane's first draft starts.
@@ -94,17 +93,38 @@ func (c *core) putState(ctx context.Context, at ItemKey, state machine.State, ev
 // was the first that failed (rule 17).
 func (c reporter) join(ctx context.Context, seq uint64, state machine.State) error {
 	lane := *state.Lane
-	end := LaneEnd{Lane: lane.Index, Seq: seq, Failed: state.Status == machine.StatusFailed, Expires: state.Expires}
+	end := LaneEnd{
+		Lane: lane.Index, Seq: seq, Failed: state.Status == machine.StatusFailed, Retired: state.Share != nil && state.Share.Retired,
+		Expires: state.Expires,
+	}
 	record, err := c.Joins.Join(ctx, ForkID{lane.Parent, lane.Attempt}, end)
 	switch {
 	case err != nil:
 		return err
 	case len(record.Joined) >= lane.Count:
-		return c.sendWake(ctx, lane.Parent, machine.CauseJoined(lane.Attempt))
+		return c.sendJoined(ctx, lane.Parent, lane.Attempt)
 	case record.Failed == lane.Index:
-		return c.sendWake(ctx, lane.Parent, machine.CauseLaneFailed(lane.Attempt))
+		return c.sendLaneFailed(ctx, lane.Parent, lane.Attempt)
 	}
 	return nil
+}
+
+// sendJoined tells a log that all lanes of an attempt have joined.
+func (c *core) sendJoined(ctx context.Context, id ID, attempt int) error {
+	return c.sendWake(ctx, id, machine.CauseJoined(attempt, c.joinNonce()))
+}
+
+func (c *core) sendLaneFailed(ctx context.Context, id ID, attempt int) error {
+	return c.sendWake(ctx, id, machine.CauseLaneFailed(attempt, c.joinNonce()))
+}
+
+// joinNonce returns what tells the wakes of a join apart (rule 17). A worker of release 0.1.0
+// ignores a wake that has it.
+func (c *core) joinNonce() string {
+	if c.WriteFormat <= 1 {
+		return ""
+	}
+	return c.NewNonce()
 }
 
 // sendWake sends a wake that is due now.
@@ -126,12 +146,16 @@ func (c *core) joined(ctx context.Context, id ID, waiting *machine.Waiting) (rec
 	return record, len(record.Joined) >= waiting.Fork().Lanes, err
 }
 
-// ended reads the join record and returns the signal for it, nil for none (rule 18).
-func (f forks) ended(ctx context.Context, id ID, state machine.State) (machine.Signal, error) {
+// ended reads the join record and returns the signal for it, nil for none. If all lanes have
+// joined, only the wake that says so continues the log. Another wake sends that one: its own
+// message may be gone already, and then no delivery would repeat the next effects (rule 18).
+func (f forks) ended(ctx context.Context, id ID, state machine.State, cause string) (machine.Signal, error) {
 	record, all, err := f.joined(ctx, id, state.Waiting)
 	switch {
 	case err != nil:
 		return nil, err
+	case all && !machine.IsJoined(cause):
+		return nil, f.sendJoined(ctx, id, state.Waiting.Attempt.Number)
 	case all:
 		return f.allJoined(ctx, id, state, record)
 	case record.Failed == NoLane, state.Ending != nil:
@@ -149,7 +173,10 @@ func (f forks) allJoined(ctx context.Context, id ID, state machine.State, record
 	case record.Failed != NoLane:
 		signal.Failure, err = f.failureOf(ctx, id, state.Waiting, record)
 	default:
-		signal.Outputs, err = f.outputsOf(ctx, id, state, record)
+		if fork := state.Waiting.Fork(); fork.First > 0 {
+			signal.Left = max(0, fork.Items-max(record.Cursor, fork.First*fork.Lanes))
+		}
+		err = f.addOutputs(ctx, id, state, record, &signal)
 	}
 	return signal, err
 }
@@ -163,18 +190,53 @@ func (f forks) failureOf(ctx context.Context, id ID, waiting *machine.Waiting, r
 	return token.Failure(ends[0].Error, ends[0].Cause), nil
 }
 
-// outputsOf returns the outputs of the lanes, nil if the step does not need them.
-func (f forks) outputsOf(ctx context.Context, id ID, state machine.State, record JoinRecord) ([]value.Value, error) {
+// addOutputs adds the outputs of the lanes to the signal, unless the step does not need them.
+func (f forks) addOutputs(ctx context.Context, id ID, state machine.State, record JoinRecord, to *machine.LanesJoined) error {
 	flow, err := f.definition(ctx, state)
-	if err != nil || !machine.NeedsOutputs(flow, state.Waiting.Attempt) {
-		return nil, err
+	if err != nil || !machine.NeedsOutputs(flow, state.Waiting.Attempt) || to.Left > 0 {
+		return err
 	}
 	ends, err := f.endsOf(ctx, lanesOf(id, state.Waiting.Attempt.Number, state.Waiting.Fork().Lanes), record)
-	outputs := make([]value.Value, len(ends))
-	for i, end := range ends {
-		outputs[i] = end.Output
+	for _, end := range ends {
+		to.Outputs = append(to.Outputs, end.Output)
+		if end.Share != nil {
+			to.Ranges = append(to.Ranges, end.Share.Ranges)
+		}
 	}
-	return outputs, err
+	return err
+}
+
+// claim claims the next items for a lane. The answer is in the record also if the claim was made
+// before, or refused (rule 27).
+func (f forks) claim(ctx context.Context, base Item, state machine.State, c machine.ClaimItems) (machine.Signal, error) {
+	lane := *state.Lane
+	record, err := f.Joins.Claim(ctx, ForkID{lane.Parent, lane.Attempt}, ClaimRequest{
+		Lane: lane.Index, Number: c.Number, Size: c.Size, First: c.First, Items: c.Items, Expires: state.Expires,
+	})
+	own := record.Claims[lane.Index]
+	switch {
+	case err != nil:
+		return nil, err
+	case own.Number > c.Number:
+		return nil, f.claimedSince(ctx, base)
+	case own.Number < c.Number: // nothing is left
+		return machine.ItemsClaimed{At: f.Now(), Attempt: c.Attempt}, nil
+	}
+	own.To = min(own.To, c.Items)
+	return machine.ItemsClaimed{At: f.Now(), Attempt: c.Attempt, Range: own.Range, Retires: own.Len() == 0}, nil
+}
+
+// claimedSince returns the error of a claim after which the lane has made another one: the log has
+// gone on meanwhile, or it is damaged.
+func (f forks) claimedSince(ctx context.Context, base Item) error {
+	latest, err := f.Log.Latest(ctx, base.Execution)
+	switch {
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return err
+	case err != nil || latest.Seq == base.Seq:
+		return defect("claim items", errors.New("the join record has a later claim than the log"))
+	}
+	return ErrConflict
 }
 
 // endsOf returns the terminal states of lanes that have joined. Their large values are at hand.
@@ -254,16 +316,15 @@ func (c *core) sendLanes(ctx context.Context, lanes []machine.Lane, cause string
 	return c.Wakes.Send(ctx, wakes[last])
 }
 
-// stop sends a stop wake to each lane that has not joined, or returns the signal that all have
+// stop sends a stop wake to each lane that has not joined, or the wake of the join if all have
 // (rule 19).
-func (f forks) stop(ctx context.Context, id ID, state machine.State) (machine.Signal, error) {
+func (f forks) stop(ctx context.Context, id ID, state machine.State) error {
 	record, all, err := f.joined(ctx, id, state.Waiting)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if all {
-		return f.allJoined(ctx, id, state, record)
+		return f.sendJoined(ctx, id, state.Waiting.Attempt.Number)
 	}
-	lanes := record.missing(id, state.Waiting)
-	return nil, f.sendLanes(ctx, lanes, machine.CauseStop)
+	return f.sendLanes(ctx, record.missing(id, state.Waiting), machine.CauseStop)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -238,17 +239,41 @@ func (h *handler) rearmLanes(ctx context.Context, wake Wake, base Item, state ma
 	case err != nil:
 		return Disposition{}, err
 	case all:
-		return done, h.sendWake(ctx, base.Execution, machine.CauseJoined(waiting.Attempt.Number))
+		return done, h.sendJoined(ctx, base.Execution, waiting.Attempt.Number)
 	case record.Failed != NoLane:
-		err = h.sendWake(ctx, base.Execution, machine.CauseLaneFailed(waiting.Attempt.Number))
+		err = h.sendLaneFailed(ctx, base.Execution, waiting.Attempt.Number)
+	}
+	missing := record.missing(base.Execution, waiting)
+	if err == nil && waiting.Fork().First > 0 {
+		err = h.raise(ctx, record, missing, state.Expires)
 	}
 	if err == nil {
-		err = h.sendLanes(ctx, record.missing(base.Execution, waiting), wake.Cause)
+		err = h.sendLanes(ctx, missing, wake.Cause)
 	}
 	if err == nil {
 		err = h.endIfOvertime(ctx, wake, base, state)
 	}
 	return done, err
+}
+
+// raise raises the join record to the claims in the logs of lanes (rule 33).
+func (h *handler) raise(ctx context.Context, record JoinRecord, lanes []machine.Lane, expires time.Time) error {
+	var states []machine.State
+	for _, lane := range lanes {
+		state, err := h.latestState(ctx, lane.ID())
+		switch {
+		case errors.Is(err, ErrNotFound), CodeOf(err) == CodeDefect, CodeOf(err) == CodeTooNew:
+		case err != nil:
+			return err
+		default:
+			states = append(states, state)
+		}
+	}
+	raised := record.RaisedTo(states)
+	if len(lanes) == 0 || raised.Cursor == record.Cursor && maps.Equal(raised.Claims, record.Claims) {
+		return nil
+	}
+	return h.Joins.Raise(ctx, ForkID{lanes[0].Parent, lanes[0].Attempt}, record, raised, expires)
 }
 
 // missing returns the lanes that have not joined.

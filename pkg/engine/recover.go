@@ -60,9 +60,9 @@ func (w *Worker) recoverLanes(ctx context.Context, id ID, waiting *machine.Waiti
 	case err != nil:
 		return err
 	case all:
-		return w.core.sendWake(ctx, id, machine.CauseJoined(attempt))
+		return w.core.sendJoined(ctx, id, attempt)
 	case record.Failed != NoLane:
-		err = w.core.sendWake(ctx, id, machine.CauseLaneFailed(attempt))
+		err = w.core.sendLaneFailed(ctx, id, attempt)
 	}
 	for _, lane := range lanesOf(id, attempt, waiting.Fork().Lanes) {
 		if _, joined := record.Joined[lane.Index]; err == nil && !joined {

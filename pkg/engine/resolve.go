@@ -42,7 +42,7 @@ func (r *resolver) signal(ctx context.Context, wake Wake, base Item, state machi
 	case wake.Cause == machine.CauseStop:
 		return r.stopRequest(ctx, wake, state)
 	case wake.isOfJoin(state.Waiting):
-		return forks{r.session}.ended(ctx, base.Execution, state)
+		return forks{r.session}.ended(ctx, base.Execution, state, wake.Cause)
 	case state.Waiting.Token() == nil: // no token: only the timer can be due
 	case wake.Cause == state.Waiting.Handle():
 		return r.tokenClosed(ctx, wake, state.Waiting)

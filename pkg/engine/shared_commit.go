@@ -36,7 +36,7 @@ func (d *draft) sharesCommit(ctx context.Context, call machine.CallTask) bool {
 // worker's time does not last for it: a redelivery of the worker's own wake would wait until the
 // worker is dead.
 func (d *draft) postponeIfLate(ctx context.Context, command machine.Command) bool {
-	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult || !d.tooLate(ctx) {
+	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult && !d.hasClaim || !d.tooLate(ctx) {
 		return false
 	}
 	d.env.Tag = d.NewNonce()

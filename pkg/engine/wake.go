@@ -29,8 +29,7 @@ func (w Wake) isOfJoin(waiting *machine.Waiting) bool {
 	if waiting.Fork() == nil {
 		return false
 	}
-	number := waiting.Attempt.Number
-	return w.Cause == machine.CauseJoined(number) || w.Cause == machine.CauseLaneFailed(number)
+	return machine.IsJoinOf(w.Cause, waiting.Attempt.Number)
 }
 
 // isRearm reports whether the wake is sent by [Client.Rearm].
@@ -44,19 +43,19 @@ func (w Wake) repeatsEnding(state machine.State) bool {
 	return w.Cause == machine.CauseStop && state.Lane != nil && state.Ending != nil
 }
 
-// bringsResult reports whether the wake announces ended lanes or a closed token, and the result can
-// have ended the execution. Another wake that was delivered twice may have found the result first.
+// bringsResult reports whether the wake announces a closed token, and the result can have ended the
+// execution. Another wake that was delivered twice may have found the result first.
 // If its other delivery deleted the message meanwhile, and the worker died, the wake of the result
 // is all that is left.
 func (w Wake) bringsResult(state machine.State) bool {
 	cause := w.Cause
 	switch {
-	case w.Seq > 0, strings.HasPrefix(cause, machine.CauseReply("")): // a timer, a reply
+	case w.Seq > 0, strings.HasPrefix(cause, machine.CauseReply("")), machine.IsJoin(cause): // a timer, a reply, or lanes (rule 18)
 		return false
 	case slices.Contains([]string{machine.CauseStart, machine.CauseStop, machine.CauseLimit, machine.CauseParent}, cause):
 		return false
 	}
-	return machine.IsJoin(cause) || state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed
+	return state.Status == machine.StatusSucceeded || state.Status == machine.StatusFailed
 }
 
 // executedBefore says whether the commands of a state may have been executed, for a wake that is

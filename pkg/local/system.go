@@ -174,6 +174,9 @@ func New(config Config) *System {
 	return s
 }
 
+// claimTime is short, because a claim costs less than on a stack.
+const claimTime = 10 * time.Millisecond
+
 func (c *Config) setDefaults() {
 	if c.Clock == nil {
 		c.Clock = &Clock{}
@@ -196,6 +199,7 @@ func (c *Config) setDefaults() {
 	c.Workers = cmp.Or(max(c.Workers, 0), DefaultWorkers)
 	c.Limits.Retention = cmp.Or(time.Duration(c.RetentionDays)*day, c.Limits.Retention, machine.DefaultRetention)
 	c.Limits.QueueTimesCalls, c.Limits.Apart = true, true
+	c.Limits.ClaimTime = cmp.Or(c.Limits.ClaimTime, claimTime)
 }
 
 // compose makes the parts of the system that work on its ports.
@@ -217,7 +221,9 @@ func (s *System) compose() {
 			Keys: config.Store.Keys(), CallbackBase: config.CallbackBase, Generation: config.Store.Generation(), Now: config.Clock.Now,
 			CannotContinue: s.cannotContinue.has, Limits: config.Limits, Tracer: config.Tracer,
 			Observer: queueObserver{config.Observer, s.queue, s.stops, s.changes},
-			Notify:   config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces, Check: config.Check,
+			// No other process works on the store, so it is written in the newest format.
+			WriteFormat: machine.Format,
+			Notify:      config.Notify, CheckTarget: config.CheckTarget, Traces: config.Traces, Check: config.Check,
 		}
 	}
 	worker, store := on(config.Store), roles.Store(config.Store)

@@ -68,7 +68,7 @@ func (r *run) apply(sig Signal) {
 		default:
 			r.signal(w, sig)
 		}
-	case Returned, Submitted, Queued, TokenClosed, BeatSeen, LanesJoined, LaneFailed:
+	case Returned, Submitted, Queued, TokenClosed, BeatSeen, LanesJoined, LaneFailed, ItemsClaimed:
 		r.signal(w, sig)
 	}
 }
@@ -90,7 +90,7 @@ func (r *run) concerns(sig Signal) bool {
 	case Started:
 		return s.Status == StatusStarting
 	case Returned:
-		return w != nil && w.Attempt == sig.Attempt && (w.For == WaitingForCall || w.For == WaitingForClaim)
+		return w.isForCall() && w.Attempt == sig.Attempt
 	case Submitted:
 		return forToken(sig.Attempt)
 	case Queued:
@@ -103,6 +103,8 @@ func (r *run) concerns(sig Signal) bool {
 		return forLanes(sig.Attempt)
 	case LaneFailed:
 		return forLanes(sig.Attempt) && s.Ending == nil
+	case ItemsClaimed:
+		return s.waitsForItems() && w.Attempt == sig.Attempt
 	case TimerDue, StopRequested:
 	}
 	return !s.Status.Final() && s.Ending == nil
@@ -113,7 +115,11 @@ func (r *run) start() {
 	s := r.begin()
 	if s.isLane() {
 		fork := r.env.Flow.All[s.Series[0].Owner.Step]
-		r.advance(kindOf(fork).enterItem(r, fork, s.Lane.Index))
+		first := s.Lane.Index
+		if s.Share != nil {
+			first = s.Share.last().From
+		}
+		r.advance(kindOf(fork).enterItem(r, fork, first))
 		return
 	}
 	if step := r.needsCallbackBase(); step != nil {

@@ -24,7 +24,7 @@ func check(env Env, s State) error {
 				s.Execution, series.Owner.Branch, series.Owner.Step, s.Flow.Name)
 		}
 	}
-	if s.Waiting != nil && !canWait(env.Flow, s.Waiting) {
+	if s.Waiting != nil && !s.canWait(env.Flow) {
 		return fmt.Errorf("machine: execution %q waits in step %d, which flow %q does not have or which does not wait so",
 			s.Execution, s.Waiting.Attempt.Step, s.Flow.Name)
 	}
@@ -41,7 +41,7 @@ func (s *State) mayOpen(flow *flow.Flow, i int) bool {
 	if i == 0 && !s.isLane() {
 		return owner.Kind == OwnerFlow
 	}
-	if last := i == len(s.Series)-1; owner.Kind == OwnerFork && last && s.Status == StatusRunning {
+	if last := i == len(s.Series)-1; owner.Kind == OwnerFork && last && s.Status == StatusRunning && !s.waitsForItems() {
 		return false
 	}
 	inFork := i > 0 && s.Series[i-1].Owner.Kind == OwnerFork
@@ -50,6 +50,12 @@ func (s *State) mayOpen(flow *flow.Flow, i int) bool {
 		return false
 	}
 	return owner.Step >= 0 && owner.Step < len(flow.All) && kindOf(flow.All[owner.Step]).owns(owner)
+}
+
+// canWait reports whether the state can wait as it does. Only a lane that claims its items waits
+// for more.
+func (s *State) canWait(flow *flow.Flow) bool {
+	return canWait(flow, s.Waiting) && (!s.waitsForItems() || s.Share != nil && len(s.Series) == 1)
 }
 
 // canWait reports whether the waiting step can wait for this.

@@ -12,8 +12,20 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Format is the format number that [Encode] writes and [Decode] reads.
-const Format = 1
+// Format is the newest format number that [Encode] writes and [Decode] reads. It writes format 1
+// unless a state has something that release 0.1.0 does not know.
+const Format = 2
+
+// formatOfShares is the first format with lanes that claim their items.
+const formatOfShares = 2
+
+// format returns the oldest format that has all of the state.
+func (s *State) format() uint64 {
+	if fork := s.Waiting.Fork(); s.Share != nil || fork != nil && fork.First > 0 {
+		return formatOfShares
+	}
+	return 1
+}
 
 // ErrDamaged reports that a log item is not what [Encode] wrote.
 var ErrDamaged = errors.New("machine: log item is damaged")
@@ -23,7 +35,7 @@ var ErrDamaged = errors.New("machine: log item is damaged")
 type FormatError struct{ Found uint64 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("machine: log item has format %d and this release reads format %d; upgrade waitless", e.Found, Format)
+	return fmt.Sprintf("machine: log item has format %d and this release reads formats up to %d; upgrade waitless", e.Found, Format)
 }
 
 // NeedsNewerRelease reports whether only a newer release reads an item.
@@ -48,8 +60,8 @@ func Encode(origin value.Origin, s State, events []Event) (item []byte, large bo
 // EncodeWith is [Encode] with an encoder that has the origin and has written nothing. If it keeps
 // the largest values apart from the item, their parts must be stored before the item.
 func EncodeWith(enc *value.Encoder, s State, events []Event) (item []byte, large bool) {
-	c := &coder{enc: enc}
-	enc.Uint(Format)
+	c := &coder{enc: enc, format: s.format()}
+	enc.Uint(c.format)
 	c.state(&s)
 	c.events(&events, s.At)
 	return sealed(enc.Bytes()), enc.WroteLarge()
@@ -112,7 +124,7 @@ func DecodeValues(origin value.Origin, data []byte) (s State, numbered func(uint
 // open reads the state of an item. The format is checked first, because another one may have its
 // checksum elsewhere.
 func open(origin value.Origin, data []byte) (*coder, State, error) {
-	size, err := formatSize(data)
+	format, size, err := formatOf(data)
 	if err != nil {
 		return nil, State{}, err
 	}
@@ -120,7 +132,7 @@ func open(origin value.Origin, data []byte) (*coder, State, error) {
 	if !ok || size > len(item) {
 		return nil, State{}, ErrDamaged
 	}
-	c := &coder{dec: value.NewDecoderAt(origin, item[size:])}
+	c := &coder{dec: value.NewDecoderAt(origin, item[size:]), format: format}
 	var s State
 	if c.state(&s); c.damaged() {
 		return nil, State{}, ErrDamaged
@@ -128,16 +140,16 @@ func open(origin value.Origin, data []byte) (*coder, State, error) {
 	return c, s, nil
 }
 
-// formatSize checks the format and returns the number of its bytes.
-func formatSize(item []byte) (int, error) {
-	found, size := binary.Uvarint(item)
+// formatOf checks the format and returns it and the number of its bytes.
+func formatOf(item []byte) (format uint64, size int, err error) {
+	format, size = binary.Uvarint(item)
 	switch {
 	case size <= 0:
-		return 0, ErrDamaged
-	case found != Format:
-		return 0, &FormatError{found}
+		return 0, 0, ErrDamaged
+	case format == 0 || format > Format:
+		return 0, 0, &FormatError{format}
 	}
-	return size, nil
+	return format, size, nil
 }
 
 // StatusOf returns the head of what [Encode] wrote with no more than Status, Lane and Notified. It
@@ -160,7 +172,7 @@ type Head struct {
 func HeadOf(data []byte) (Head, error) { return decodeHead(data, true) }
 
 func decodeHead(data []byte, whole bool) (Head, error) {
-	size, err := formatSize(data)
+	_, size, err := formatOf(data)
 	if err != nil {
 		return Head{}, err
 	}
@@ -180,7 +192,7 @@ func decodeHead(data []byte, whole bool) (Head, error) {
 // EndedAt returns the instant of the item that ended an execution. It reads no more than that, so
 // it finds no damage behind it.
 func EndedAt(data []byte) (time.Time, error) {
-	size, err := formatSize(data)
+	_, size, err := formatOf(data)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -200,7 +212,7 @@ func EndedAt(data []byte) (time.Time, error) {
 // and the execution's Notify, as far as the item has them. It reads nothing else, so it finds no
 // damage behind them.
 func OwnersOf(log ID, data []byte) (owners State, ok bool) {
-	size, err := formatSize(data)
+	_, size, err := formatOf(data)
 	if err != nil {
 		return State{}, false
 	}
@@ -223,6 +235,7 @@ func OwnersOf(log ID, data []byte) (owners State, ok bool) {
 type coder struct {
 	enc     *value.Encoder // nil to decode
 	dec     *value.Decoder
+	format  uint64
 	strange bool // the decoder met a value that no encoder writes
 	forked  bool // ids are reserved
 	child   bool // the execution is a sub-flow
@@ -368,6 +381,9 @@ func (c *coder) state(s *State) {
 		for i := range s.Around {
 			c.count(&s.Around[i])
 		}
+		if c.format >= formatOfShares && optional(c, &s.Share) {
+			c.share(s.Share)
+		}
 	}
 	c.parents(s)
 	c.time(&s.At)
@@ -414,6 +430,36 @@ func (c *coder) lane(lane **Lane) {
 	c.count(&l.Count)
 }
 
+// share codes each range by its distance from the one before, which is never negative.
+func (c *coder) share(s *Share) {
+	c.count(&s.Items)
+	length(c, &s.Ranges)
+	c.strange = c.strange || len(s.Ranges) == 0
+	end := 0
+	for i := range s.Ranges {
+		r := s.Ranges[i]
+		gap, size := r.From-end, r.Len()
+		c.count(&gap)
+		c.count(&size)
+		if c.enc == nil {
+			s.Ranges[i] = Range{end + gap, end + gap + size}
+		}
+		end = s.Ranges[i].To
+	}
+	c.time(&s.Since)
+	c.flag(&s.Retired)
+}
+
+func (c *coder) flag(is *bool) {
+	code := 0
+	if *is {
+		code = 1
+	}
+	if number(c, &code, 1); c.enc == nil {
+		*is = code == 1
+	}
+}
+
 func (c *coder) id(id *ID) {
 	text := string(id[:])
 	c.text(&text)
@@ -454,12 +500,8 @@ func (c *coder) redriven(redriven **Redriven) {
 
 func (c *coder) notify(n *Notify) {
 	c.text(&n.Target)
-	waits := 0
-	if n.Waits {
-		waits = 1
-	}
-	number(c, &waits, 1)
-	n.Waits, c.strange = waits == 1, c.strange || n.Target == ""
+	c.flag(&n.Waits)
+	c.strange = c.strange || n.Target == ""
 }
 
 func (c *coder) parent(parent **Parent) {
@@ -560,9 +602,13 @@ func (c *coder) waiting(waiting **Waiting) {
 		c.count(&fork.Lanes)
 		number(c, &fork.FirstID, math.MaxInt)
 		number(c, &fork.Block, math.MaxInt)
-		if code == waitingForItems {
+		if code != waitingForLanes {
 			c.count(&fork.Items)
 			c.strange = c.strange || fork.Items == 0
+		}
+		if code == waitingForShares {
+			c.count(&fork.First)
+			c.strange = c.strange || fork.First == 0
 		}
 	}
 	if c.sampled {
@@ -573,10 +619,11 @@ func (c *coder) waiting(waiting **Waiting) {
 // The numbers in the place of a [SimpleWait] for other waits. Items of earlier releases do not have
 // the number of a fork's items.
 const (
-	waitingForToken = 3
-	waitingForLanes = 7
-	waitingForChild = 8 // a token that the end of a sub-flow closes
-	waitingForItems = 9 // lanes, with the number of items
+	waitingForToken  = 3
+	waitingForLanes  = 7
+	waitingForChild  = 8  // a token that the end of a sub-flow closes
+	waitingForParts  = 9  // lanes, with the number of items
+	waitingForShares = 11 // lanes that claim their items
 )
 
 // waitingFor codes the wait of the step, and makes the value to decode into.
@@ -592,10 +639,17 @@ func (c *coder) waitingFor(w *Waiting) (code uint8) {
 	case *ForkWait:
 		code = waitingForLanes
 		if wait.Items > 0 {
-			code = waitingForItems
+			code = waitingForParts
+		}
+		if wait.First > 0 {
+			code = waitingForShares
 		}
 	}
-	number(c, &code, waitingForItems)
+	most := uint8(waitingForParts)
+	if c.format >= formatOfShares {
+		most = waitingForShares
+	}
+	number(c, &code, most)
 	if c.enc != nil {
 		return code
 	}
@@ -604,7 +658,7 @@ func (c *coder) waitingFor(w *Waiting) (code uint8) {
 		w.For = &TokenWait{}
 	case waitingForChild:
 		w.For = &TokenWait{Child: &ExecutionRef{}}
-	case waitingForLanes, waitingForItems:
+	case waitingForLanes, waitingForParts, waitingForShares:
 		w.For = &ForkWait{}
 	}
 	return code

@@ -204,7 +204,7 @@ func TestCodecRejectsOtherFormats(t *testing.T) {
 	if _, err := machine.HeadOf(item); !errors.As(err, new(*machine.FormatError)) {
 		t.Errorf("its head: error %v", err)
 	}
-	if want := "format 2 and this release reads format 1"; !strings.Contains(err.Error(), want) {
+	if want := "format 3 and this release reads formats up to 2"; !strings.Contains(err.Error(), want) {
 		t.Errorf("%q does not say %q", err, want)
 	}
 }

@@ -45,6 +45,8 @@ func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
 	switch sig := sig.(type) {
 	case LanesJoined:
 		return forkRun{r, step, k.items}.joined(sig)
+	case ItemsClaimed:
+		return forkRun{r, step, k.items}.claimed(sig)
 	case LaneFailed: // ends this log, and stops the other lanes first (rule 19)
 		r.decide(StatusFailed, sig.Failure.Cut())
 		r.endOrClose()
@@ -57,9 +59,14 @@ func (k forkKind[I]) resume(r *run, step *flow.Step, ended Series) *flow.Step {
 	return forkRun{r, step, k.items}.endItem(ended)
 }
 
-func (forkKind[I]) pending(r *run, _ *flow.Step, executed Executed) Command {
+func (k forkKind[I]) pending(r *run, step *flow.Step, executed Executed) Command {
 	s := r.state()
-	if s.Ending != nil {
+	switch {
+	case s.waitsForItems() && s.Ending != nil:
+		return nil
+	case s.waitsForItems():
+		return forkRun{r, step, k.items}.claim()
+	case s.Ending != nil:
 		return StopLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Fork().Lanes}
 	}
 	return StartLanes{Attempt: s.Waiting.Attempt, Count: s.Waiting.Fork().Lanes, Executed: executed}
@@ -67,7 +74,7 @@ func (forkKind[I]) pending(r *run, _ *flow.Step, executed Executed) Command {
 
 func (forkKind[I]) canWait(w *Waiting) bool {
 	fork := w.Fork()
-	return fork != nil && fork.Lanes > 1 && fork.Lanes <= MaxLanes
+	return w.For == WaitingForItems || fork != nil && fork.Lanes > 1 && fork.Lanes <= MaxLanes
 }
 
 func (k forkKind[I]) owns(o Owner) bool {
@@ -154,8 +161,11 @@ func (r forkRun) waitForLanes(input value.Value, items, lanes int) *flow.Step {
 			"work into several executions", r.step.Name)))
 	}
 	r.reserve(lanes, block)
-	attempt := Attempt{Step: r.step.Index, Number: s.Events}
-	r.wait(&Waiting{Attempt: attempt, For: &ForkWait{lanes, first, block, items}, Input: input, Entry: r.entry()})
+	attempt, fork := Attempt{Step: r.step.Index, Number: s.Events}, &ForkWait{Lanes: lanes, FirstID: first, Block: block, Items: items}
+	if items > lanes && items < mostShared && r.env.WriteFormat >= formatOfShares {
+		fork.First = 1
+	}
+	r.wait(&Waiting{Attempt: attempt, For: fork, Input: input, Entry: r.entry()})
 	r.do(StartLanes{Attempt: attempt, Count: lanes})
 	return nil
 }
@@ -226,11 +236,14 @@ func (r forkRun) endItem(ended Series) *flow.Step {
 		return r.failExecution(r.step, *err)
 	}
 	r.independent = r.independent || len(s.Series) <= r.kept
-	distance := 1
-	if s.isLane() && len(s.Series) == 1 {
-		distance = s.Lane.Count
+	next := ended.Owner.Branch + 1
+	switch own := s.isLane() && len(s.Series) == 1; {
+	case own && s.Share == nil:
+		next = ended.Owner.Branch + s.Lane.Count
+	case own && next == s.Share.last().To:
+		return r.nextItems()
 	}
-	return r.enterItem(ended.Owner.Branch + distance)
+	return r.enterItem(next)
 }
 
 // WaitingPlace returns the [Call.Place] of the attempt or the poll that the state waits for.
@@ -330,13 +343,18 @@ func (r forkRun) joined(sig LanesJoined) *flow.Step {
 		r.endAsDecided()
 	case sig.Failure.Failed():
 		r.forkFailed(r.step, sig.Failure.Cut())
+	case sig.Left > 0:
+		return r.fail(r.step, noRoom(r.step, sig.Left, w.Fork().Items))
 	case !needsOutputs(r.step):
 		return r.exit(w.Input, value.Missing())
-	case len(sig.Outputs) != w.Fork().Lanes:
+	case len(sig.Outputs) != w.Fork().Lanes, w.Fork().First > 0 && len(sig.Ranges) != w.Fork().Lanes:
 		r.err = fmt.Errorf("machine: %d outputs of %d lanes", len(sig.Outputs), w.Fork().Lanes)
 	default:
 		if err := r.checkData(r.step, append([]value.Value{w.Input}, sig.Outputs...)...); err != nil {
 			return r.fail(r.step, *err)
+		}
+		if w.Fork().First > 0 {
+			return r.exit(w.Input, r.inOrder(sig, w.Fork().Items))
 		}
 		return r.exit(w.Input, r.interleaved(sig.Outputs))
 	}

@@ -96,6 +96,7 @@ func (x *tx) fits() bool {
 // small members is written anew with each change.
 func (x *tx) itemSize() int {
 	m := x.newMeasure()
+	m.format = x.state().format()
 	m.state(x.state())
 	m.events(&x.env.Before, x.at)
 	return m.size(x.next.Events, x.at)

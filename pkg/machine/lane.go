@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,8 +12,9 @@ import (
 )
 
 // A parallel or a foreach is a fork: each of its lanes is a log of its own, with a state of its own
-// (rule 14). Lane 0 of L lanes runs the items 0, L, 2L, ... of the fork, lane 1 the items 1, L+1,
-// ... and so on. The items are the branches of a parallel or the iterations of a foreach.
+// (rule 14). The items are the branches of a parallel or the iterations of a foreach. A lane that
+// has run its items claims the next ones (rule 27). In a fork of format 1 lane 0 of L lanes runs
+// the items 0, L, 2L, ..., lane 1 the items 1, L+1, ... and so on.
 
 // MaxLanes is the maximum number of lanes of a fork.
 const MaxLanes = 100
@@ -34,11 +36,43 @@ func (l Lane) ID() ID {
 	return ID(sum[:12])
 }
 
+// Range is the items From, From+1, ... before To.
+type Range struct{ From, To int }
+
+// Len returns the number of items.
+func (r Range) Len() int { return r.To - r.From }
+
+// Share is the items of a lane that claims them.
+type Share struct {
+	Items int // of all lanes
+	// Ranges are the items that the lane began with, and after that its claims. Claim n is the
+	// element n.
+	Ranges []Range
+	Since  time.Time // of the last range
+	// Retired says that the lane ended because its log has no room for more items.
+	Retired bool
+}
+
+// last returns the range that the lane runs.
+func (s *Share) last() Range { return s.Ranges[len(s.Ranges)-1] }
+
+// count returns the number of items in the ranges.
+func (s *Share) count() (n int) {
+	for _, r := range s.Ranges {
+		n += r.Len()
+	}
+	return n
+}
+
 // ItemsDone returns how many items the lane has left behind in a state, and whether it runs one.
 // Items is the number of items of all lanes. A lane that failed or was stopped does not say how
 // many it left.
 func (l Lane) ItemsDone(s State, items int) (done int, running bool) {
 	switch {
+	case s.Share != nil && len(s.Series) > 1:
+		return s.Share.count() - s.Share.last().To + s.Series[1].Owner.Branch, true
+	case s.Share != nil && (s.Status == StatusSucceeded || len(s.Series) == 1):
+		return s.Share.count(), false
 	case s.Status == StatusSucceeded:
 		return (items - l.Index + l.Count - 1) / l.Count, false
 	case len(s.Series) > 1:
@@ -47,15 +81,35 @@ func (l Lane) ItemsDone(s State, items int) (done int, running bool) {
 	return 0, false
 }
 
+const joinedPrefix, laneFailedPrefix = "joined-", "lane-failed-"
+
 // CauseJoined returns the cause of the wake that tells a log that all lanes of an attempt joined.
-func CauseJoined(attempt int) string { return fmt.Sprintf("joined-%d", attempt) }
+// Each wake has another nonce, so that no wake of an attempt seems to have entered the next one
+// (rule 17). Release 0.1.0 reads causes without a nonce.
+func CauseJoined(attempt int, nonce string) string { return joinCause(joinedPrefix, attempt, nonce) }
 
 // CauseLaneFailed returns the cause of the wake that tells a log that a lane of an attempt failed.
-func CauseLaneFailed(attempt int) string { return fmt.Sprintf("lane-failed-%d", attempt) }
+// The nonce has the purpose that it has in [CauseJoined].
+func CauseLaneFailed(attempt int, nonce string) string {
+	return joinCause(laneFailedPrefix, attempt, nonce)
+}
+
+func joinCause(prefix string, attempt int, nonce string) string {
+	return strings.TrimSuffix(fmt.Sprintf("%s%d-%s", prefix, attempt, nonce), "-")
+}
 
 // IsJoin reports whether a cause belongs to a wake about lanes that ended.
 func IsJoin(cause string) bool {
-	return strings.HasPrefix(cause, "joined-") || strings.HasPrefix(cause, "lane-failed-")
+	return IsJoined(cause) || strings.HasPrefix(cause, laneFailedPrefix)
+}
+
+// IsJoined reports whether a cause belongs to a wake that says that all lanes joined.
+func IsJoined(cause string) bool { return strings.HasPrefix(cause, joinedPrefix) }
+
+// IsJoinOf reports whether a cause belongs to a wake about lanes of an attempt that ended.
+func IsJoinOf(cause string, attempt int) bool {
+	number, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(cause, joinedPrefix), laneFailedPrefix), "-")
+	return IsJoin(cause) && number == strconv.Itoa(attempt)
 }
 
 func (s *State) isLane() bool { return s.Lane != nil }
@@ -95,8 +149,12 @@ func (s State) lane(lane Lane, at time.Time) State {
 	if at.Before(s.At) {
 		at = s.At
 	}
+	var share *Share
+	if first := w.Fork().First; first > 0 {
+		share = &Share{Items: w.Fork().Items, Ranges: []Range{{lane.Index * first, (lane.Index + 1) * first}}, Since: at}
+	}
 	return State{
-		Lane: &lane, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.Items(),
+		Lane: &lane, Share: share, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.Items(),
 		Flow: s.Flow, Execution: s.Execution, Status: StatusStarting, Started: s.Started, Expires: s.Expires, At: at, Input: s.Input, By: CauseStart,
 		Series: []Series{{Owner: Owner{Kind: OwnerFork, Step: w.Attempt.Step}, Input: w.Input, Local: value.Array()}},
 	}

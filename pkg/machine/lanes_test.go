@@ -203,6 +203,7 @@ func (p *player) carryOut(s *script, command machine.Command) {
 			}
 		}
 	case machine.WakeChild: // the flows here have no sub-flows
+	case machine.ClaimItems: // nor lanes of format 2
 	case machine.StopLanes:
 		p.stopLanes(s, c)
 	}

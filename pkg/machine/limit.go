@@ -35,6 +35,9 @@ type Limits struct {
 	// deadline. A call that must not be repeated is queued instead of claimed if its function has a
 	// time limit: a claim would lapse while the call waits for its turn.
 	QueueTimesCalls bool
+	// ClaimTime is how long the items of a claim are to take, at the pace of the lane's last ones;
+	// default [DefaultClaimTime] (rule 27).
+	ClaimTime time.Duration
 	// Hints end the messages about limits.
 	Hints Hints
 }
@@ -53,6 +56,7 @@ const (
 	DefaultDuration  = 90 * 24 * time.Hour
 	DefaultRetention = 30 * 24 * time.Hour
 	DefaultDirect    = 10 * time.Second
+	DefaultClaimTime = time.Second
 )
 
 // MaxData is the highest limit of a step's data without a store for large values. The data kept for
@@ -212,7 +216,7 @@ func (r *run) timeOut(sig Signal) (done bool) {
 	switch sig.(type) {
 	case Returned, TokenClosed, LanesJoined:
 		return false
-	case Started, Submitted, Queued, BeatSeen, LaneFailed, TimerDue, StopRequested:
+	case Started, Submitted, Queued, BeatSeen, LaneFailed, ItemsClaimed, TimerDue, StopRequested:
 	}
 	r.endOrClose()
 	return true

@@ -56,6 +56,11 @@ func (w *Waiting) forTimer() bool {
 	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForNextItem || w.postponed()
 }
 
+// isForCall reports whether the wait is for the result of a call of a worker.
+func (w *Waiting) isForCall() bool {
+	return w != nil && (w.For == WaitingForCall || w.For == WaitingForClaim)
+}
+
 // postponed reports whether a direct call waits for its timer.
 func (w *Waiting) postponed() bool { return w.For == WaitingForCall && !w.Due.IsZero() }
 

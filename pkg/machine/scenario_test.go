@@ -402,6 +402,8 @@ func (s *script) render(t *testing.T, events []machine.Event, commands []machine
 			fmt.Fprintf(&out, "=> start lanes attempt=%d count=%d\n", c.Attempt.Number, c.Count)
 		case machine.StopLanes:
 			fmt.Fprintf(&out, "=> stop lanes attempt=%d count=%d\n", c.Attempt.Number, c.Count)
+		case machine.ClaimItems:
+			fmt.Fprintf(&out, "=> claim %d: %d from %d of %d\n", c.Number, c.Size, c.First, c.Items)
 		case machine.WakeChild:
 			fmt.Fprintf(&out, "=> wake sub-flow %s/%s\n", c.Child.Flow, c.Child.Execution)
 		}

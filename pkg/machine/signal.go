@@ -14,8 +14,8 @@ import (
 )
 
 // Signal is an input of the machine: one of [Started], [Returned], [Submitted], [Queued],
-// [TokenClosed], [BeatSeen], [LanesJoined], [LaneFailed], [TimerDue] and [StopRequested]. Each has
-// its instant.
+// [TokenClosed], [BeatSeen], [LanesJoined], [LaneFailed], [ItemsClaimed], [TimerDue] and
+// [StopRequested]. Each has its instant.
 //
 //sumtype:decl
 type Signal interface{ instant() time.Time }
@@ -69,8 +69,22 @@ type (
 		Attempt Attempt
 		// Outputs are the [State.Output] of the lanes in their order, if [NeedsOutputs].
 		Outputs []value.Value
+		// Ranges are the [Share.Ranges] of the lanes, if they claim their items and [NeedsOutputs].
+		Ranges [][]Range
 		// Failure is the failure of the lane that failed first, the zero Outcome if none did.
 		Failure token.Outcome
+		// Left is how many items no lane claimed, because all lanes retired (rule 28).
+		Left int
+	}
+
+	// ItemsClaimed is the answer to [ClaimItems].
+	ItemsClaimed struct {
+		At      time.Time
+		Attempt Attempt
+		// Range has no items if none was left, or if the lane retires.
+		Range Range
+		// Retires says that the join record has the retirement of the lane.
+		Retires bool
 	}
 
 	// LaneFailed reports that a lane failed before all had joined. The execution is going to fail
@@ -101,11 +115,12 @@ func (s TokenClosed) instant() time.Time   { return s.At }
 func (s BeatSeen) instant() time.Time      { return s.At }
 func (s LanesJoined) instant() time.Time   { return s.At }
 func (s LaneFailed) instant() time.Time    { return s.At }
+func (s ItemsClaimed) instant() time.Time  { return s.At }
 func (s StopRequested) instant() time.Time { return s.At }
 
 // Command is an instruction to the engine: one of [CallTask], [SubmitTask], [QueueTask],
-// [CloseToken], [StartLanes], [StopLanes] and [WakeChild]. Timers are no commands: the engine
-// starts the [State.Timer] of the state that it commits.
+// [CloseToken], [StartLanes], [StopLanes], [ClaimItems] and [WakeChild]. Timers are no commands:
+// the engine starts the [State.Timer] of the state that it commits.
 //
 //sumtype:decl
 type Command interface{ command() }
@@ -168,6 +183,17 @@ type (
 		Count   int
 	}
 
+	// ClaimItems claims the next items of the fork for a lane. The range comes back as
+	// [ItemsClaimed]. It stays with the lane, so its calls may come before a commit. A second
+	// claim comes after the commit of the first (rule 27).
+	ClaimItems struct {
+		Attempt Attempt
+		Number  int // of the lane's claims, from 1 on
+		Size    int // how many items at most; 0 retires the lane (rule 28)
+		// First is the first item that is to be claimed, and Items the number of all items.
+		First, Items int
+	}
+
 	// WakeChild sends a sub-flow the wake [CauseParent] before the state is committed: its parent
 	// no longer waits for it (rule 26).
 	WakeChild struct{ Child ExecutionRef }
@@ -207,6 +233,7 @@ func (QueueTask) command()  {}
 func (CloseToken) command() {}
 func (StartLanes) command() {}
 func (StopLanes) command()  {}
+func (ClaimItems) command() {}
 func (WakeChild) command()  {}
 
 // callOf returns the call of an attempt as far as its key depends on it.

@@ -76,8 +76,10 @@ type State struct {
 	FirstID, Reserved int
 	// Around, of a lane, is [State.Items] of its parent.
 	Around []int
-	Polls  int         // polls so far, and the Poll of the last one
-	Input  value.Value // of the execution
+	// Share has the items of a lane that claims them. It is nil for other logs.
+	Share *Share
+	Polls int         // polls so far, and the Poll of the last one
+	Input value.Value // of the execution
 	// Series are the open series, the flow's own first. There are none before the first step and
 	// after the last.
 	Series []Series
@@ -227,12 +229,13 @@ type SimpleWait uint8
 
 // The simple waits. The numbers are stored.
 const (
-	WaitingForCall     SimpleWait = 0 // the result of a direct call
-	WaitingForInstant  SimpleWait = 1 // the end of a wait
-	WaitingForClaim    SimpleWait = 2 // the result of a claimed call
-	WaitingForRetry    SimpleWait = 4 // the next attempt of a task that failed
-	WaitingForPoll     SimpleWait = 5 // the next poll of a task that waits for a condition
-	WaitingForNextItem SimpleWait = 6 // the next item of the log, because the current one is full
+	WaitingForCall     SimpleWait = 0  // the result of a direct call
+	WaitingForInstant  SimpleWait = 1  // the end of a wait
+	WaitingForClaim    SimpleWait = 2  // the result of a claimed call
+	WaitingForRetry    SimpleWait = 4  // the next attempt of a task that failed
+	WaitingForPoll     SimpleWait = 5  // the next poll of a task that waits for a condition
+	WaitingForNextItem SimpleWait = 6  // the next item of the log, because the current one is full
+	WaitingForItems    SimpleWait = 10 // the next items of the fork, which the lane claims
 )
 
 // TokenWait is the token that a step waits for.
@@ -253,6 +256,9 @@ type ForkWait struct {
 	// Items is the number of branches or iterations that the lanes run. It is 0 for a fork that an
 	// earlier release began.
 	Items int
+	// First is how many items each lane begins with if lanes claim the others (rule 27). It is 0 if
+	// each lane has a fixed part of the items.
+	First int
 }
 
 func (SimpleWait) waitingFor() {}
@@ -302,6 +308,9 @@ type Env struct {
 	// Generation counts the processes that opened a store one after the other. It is 0 for a store
 	// that several share.
 	Generation uint64
+	// WriteFormat is the newest format of items that may be written, 0 for the oldest that this
+	// release reads. Lanes claim their items in format 2.
+	WriteFormat int
 	// Tag is the tag of a timer that this application starts. It must be new.
 	Tag string
 	// Loaded are the values of references in the state, as [Next.Load] asked for.

@@ -104,7 +104,7 @@ func (r taskRun) signal(sig Signal) *flow.Step {
 		w.Due = w.overdueAt(r.task)
 	case TimerDue:
 		return r.due()
-	case Started, LanesJoined, LaneFailed, StopRequested:
+	case Started, LanesJoined, LaneFailed, ItemsClaimed, StopRequested:
 	}
 	return nil
 }

@@ -230,6 +230,8 @@ type flowRun struct {
 	sum    capacity // since the start, of the steps
 	config engine.Config
 	notify machine.Notify
+	// writeFormat is that of the worker.
+	writeFormat int
 }
 
 // Notify implements [engine.Notices].
@@ -344,7 +346,7 @@ func (r *flowRun) start(name, text string, input value.Value) *flowRun {
 	var err error
 	r.config = engine.Config{
 		Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Joins: r.store, Wakes: r, Caller: r, TaskQueue: noTasks{}, Keys: testKeys, Now: now,
-		Notices: r,
+		Notices: r, WriteFormat: r.writeFormat,
 	}
 	client := engine.Config{Log: r.store, Flows: r.store, TokenStore: r.store, Stops: r.store, Wakes: r, Keys: testKeys, Now: now}
 	client.CheckTarget = func(string) error { return nil }

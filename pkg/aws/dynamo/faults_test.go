@@ -102,6 +102,11 @@ func enter(ctx context.Context, to tables) error {
 
 func pause(ctx context.Context, to tables) error { return to.SetPaused(ctx, "flow", true) }
 
+func claim(ctx context.Context, to tables) error {
+	_, err := to.Claim(ctx, faultyFork, engine.ClaimRequest{Lane: 1, Number: 1, Size: 1, First: 2, Items: 9, Expires: epoch.Add(time.Hour)})
+	return err
+}
+
 func join(ctx context.Context, to tables) error {
 	_, err := to.Join(ctx, faultyFork, engine.LaneEnd{Lane: 2, Seq: 5, Expires: epoch.Add(time.Hour)})
 	return err
@@ -168,6 +173,14 @@ var faulty = []faultsOf{
 		return err
 	}},
 	{name: "Log.Join", call: join},
+	{name: "Log.Claim", call: claim},
+	{name: "Log.Raise", before: claim, call: func(ctx context.Context, to tables) error {
+		before, err := to.Joined(ctx, faultyFork)
+		if err != nil || before.Cursor > 3 {
+			return err
+		}
+		return to.Raise(ctx, faultyFork, before, engine.JoinRecord{Cursor: 4, Claims: before.Claims}, epoch.Add(time.Hour))
+	}},
 	{name: "Log.Joined", reads: true, before: join, call: func(ctx context.Context, to tables) error {
 		_, err := to.Joined(ctx, faultyFork)
 		return err

@@ -3,39 +3,126 @@ package dynamo
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
+	"maps"
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Attributes of a join record. With 100 lanes it is under 1 KB, so an update is one write unit.
+// Attributes of a join record. With 99 lanes it is under 1 KB, so an update is one write unit.
 const (
 	attrEnds   = "j" // the lanes that ended: lane * laneUnit + the number of the lane's last item
 	attrFailed = "l" // the lane that failed first
+	attrCursor = "c" // the first item that no lane has
+)
+
+// Units of a claim, which is number * claimUnit + size * itemUnit + the first item. Only the first
+// item comes from the record, so one update claims. A record has up to a hundred, so the name of
+// the attribute is no more than the number of the lane.
+const (
+	itemUnit  = 1_000_000
+	claimUnit = (machine.MostClaimed + 1) * itemUnit
 )
 
 // laneUnit is more than the items that a log can have.
 const laneUnit = 1_000_000_000
 
-// Join implements [engine.Joins]. It takes a second write if the record is one of an execution that
-// had the same name and has expired, and DynamoDB has not deleted it.
+// Join implements [engine.Joins].
 func (l *Log) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) (engine.JoinRecord, error) {
 	one := strconv.FormatUint(uint64(end.Lane)*laneUnit+end.Seq, 10) //nolint:gosec // never negative
-	change := update{op: "join a lane of execution " + fork.Log.String(), values: item{
-		":end": &types.AttributeValueMemberNS{Value: []string{one}}, ":expires": expiryOf(end.Expires), ":now": secondOf(l.now()),
-	}}
-	kept, expired := change, change
-	kept.expression, kept.condition = "ADD j :end SET expires = :expires", notExpired
-	expired.expression, expired.condition = "SET j = :end, expires = :expires REMOVE l", "expires <= :now"
-	if end.Failed {
-		change.values[":lane"] = numberValue(int64(end.Lane))
-		kept.expression += ", l = if_not_exists(l, :lane)"
-		expired.expression = "SET j = :end, expires = :expires, l = :lane"
+	ends := &types.AttributeValueMemberNS{Value: []string{one}}
+	change := update{
+		op: "join a lane of execution " + fork.Log.String(), expression: "ADD j :end SET expires = :expires", condition: notExpired,
+		values: item{":end": ends, ":expires": expiryOf(end.Expires)},
 	}
-	after, err := l.updateFirst(ctx, joinKey(fork), kept, expired)
-	return l.joinRecord(after), err
+	begun := item{attrEnds: ends}
+	if end.Failed {
+		begun[attrFailed] = numberValue(int64(end.Lane))
+		change.values[":lane"] = begun[attrFailed]
+		change.expression += ", l = if_not_exists(l, :lane)"
+	}
+	if !end.Retired {
+		change.expression += " REMOVE #claim"
+		change.names = map[string]string{"#claim": claimOf(end.Lane)}
+	}
+	return l.changeJoins(ctx, fork, change, begun)
+}
+
+// Claim implements [engine.Joins]. DynamoDB returns the record of a refused claim.
+func (l *Log) Claim(ctx context.Context, fork engine.ForkID, claim engine.ClaimRequest) (engine.JoinRecord, error) {
+	number := int64(claim.Number) * claimUnit
+	base := number + int64(claim.Size)*itemUnit
+	return l.changeJoins(ctx, fork, update{
+		op:         "claim items of execution " + fork.Log.String(),
+		expression: "SET #claim = if_not_exists(c, :first) + :base, c = if_not_exists(c, :first) + :size, expires = :expires",
+		condition: "(" + notExpired + ") AND (attribute_not_exists(#claim) OR #claim < :number) AND (attribute_not_exists(c) OR c < :items) " +
+			"AND attribute_not_exists(l)",
+		names: map[string]string{"#claim": claimOf(claim.Lane)},
+		values: item{
+			":first": numberValue(int64(claim.First)), ":base": numberValue(base), ":size": numberValue(int64(claim.Size)),
+			":number": numberValue(number), ":items": numberValue(int64(claim.Items)), ":expires": expiryOf(claim.Expires),
+		},
+	}, item{
+		attrCursor: numberValue(int64(claim.First + claim.Size)), claimOf(claim.Lane): numberValue(base + int64(claim.First)),
+	})
+}
+
+// changeJoins changes a record, unless the condition refuses that, and returns the record then. It
+// takes a second write if the record is one of an execution that had the same name and has expired,
+// and DynamoDB has not deleted it: then begun is the record.
+func (l *Log) changeJoins(ctx context.Context, fork engine.ForkID, change update, begun item) (engine.JoinRecord, error) {
+	maps.Copy(begun, joinKey(fork))
+	begun[attrExpires] = change.values[":expires"]
+	for {
+		change.values[":now"] = secondOf(l.now())
+		after, ok, err := l.update(ctx, joinKey(fork), change)
+		if err != nil || ok || !l.expired(after) {
+			return l.joinRecord(after), err
+		}
+		if _, ok, err = l.put(ctx, change.op, begun, "expires <= :now", item{":now": change.values[":now"]}); err != nil || ok {
+			return l.joinRecord(begun), err
+		}
+	}
+}
+
+// Raise implements [engine.Joins].
+func (l *Log) Raise(ctx context.Context, fork engine.ForkID, before, after engine.JoinRecord, expires time.Time) error {
+	change := update{
+		op: "raise the joins of execution " + fork.Log.String(), expression: "SET c = :cursor, expires = :expires",
+		condition: "(" + notExpired + ")", names: map[string]string{},
+		values: item{":cursor": numberValue(int64(after.Cursor)), ":expires": expiryOf(expires), ":now": secondOf(l.now())},
+	}
+	require := func(attribute, value string, number int64) {
+		if number == 0 {
+			change.condition += " AND attribute_not_exists(" + attribute + ")"
+			return
+		}
+		change.condition += " AND " + attribute + " = " + value
+		change.values[value] = numberValue(number)
+	}
+	require(attrCursor, ":before", int64(before.Cursor))
+	for lane, claim := range after.Claims {
+		if claim == before.Claims[lane] {
+			continue
+		}
+		name := claimOf(lane)
+		require("#"+name, ":was"+name, numberOfClaim(before.Claims[lane]))
+		change.expression += fmt.Sprintf(", #%s = :%s", name, name)
+		change.names["#"+name], change.values[":"+name] = name, numberValue(numberOfClaim(claim))
+	}
+	if len(change.names) == 0 {
+		change.names = nil
+	}
+	_, ok, err := l.update(ctx, joinKey(fork), change)
+	if err == nil && !ok {
+		err = engine.ErrConflict
+	}
+	return err
 }
 
 // Joined implements [engine.Joins].
@@ -44,23 +131,49 @@ func (l *Log) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord
 	return l.joinRecord(found), err
 }
 
+func (l *Log) expired(record item) bool {
+	expires, ok := numberOf(record[attrExpires])
+	return ok && expires <= l.now().Unix()
+}
+
 // joinRecord reads a record, which is empty if it has expired.
 func (l *Log) joinRecord(attributes item) engine.JoinRecord {
 	record := engine.NewJoinRecord()
-	ends, ok := attributes[attrEnds].(*types.AttributeValueMemberNS)
-	if expires, _ := numberOf(attributes[attrExpires]); !ok || expires <= l.now().Unix() {
+	if expires, _ := numberOf(attributes[attrExpires]); expires <= l.now().Unix() {
 		return record
 	}
-	record.Joined = make(map[int]uint64, len(ends.Value))
-	for _, text := range ends.Value {
-		if end, err := strconv.ParseUint(text, 10, 64); err == nil {
-			record.Joined[int(end/laneUnit)] = end % laneUnit
+	record.Joined = map[int]uint64{}
+	if ends, ok := attributes[attrEnds].(*types.AttributeValueMemberNS); ok {
+		for _, text := range ends.Value {
+			if end, err := strconv.ParseUint(text, 10, 64); err == nil {
+				record.Joined[int(end/laneUnit)] = end % laneUnit
+			}
 		}
 	}
 	if failed, ok := numberOf(attributes[attrFailed]); ok {
 		record.Failed = int(failed)
 	}
+	if cursor, ok := numberOf(attributes[attrCursor]); ok {
+		record.Cursor = int(cursor)
+	}
+	for name, value := range attributes {
+		lane, err := strconv.Atoi(name)
+		if number, ok := numberOf(value); ok && err == nil {
+			if record.Claims == nil {
+				record.Claims = map[int]engine.Claim{}
+			}
+			from, size := int(number%itemUnit), int(number%claimUnit/itemUnit)
+			record.Claims[lane] = engine.Claim{Number: int(number / claimUnit), Range: machine.Range{From: from, To: from + size}}
+		}
+	}
 	return record
+}
+
+// claimOf returns the name of the attribute for the claim of a lane.
+func claimOf(lane int) string { return strconv.Itoa(lane) }
+
+func numberOfClaim(c engine.Claim) int64 {
+	return int64(c.Number)*claimUnit + int64(c.Len())*itemUnit + int64(c.From)
 }
 
 // joinKey returns a key with a partition of its own, because the partition of a log has only items

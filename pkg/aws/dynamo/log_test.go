@@ -211,4 +211,13 @@ func TestAnExpiredJoinRecordIsReplaced(t *testing.T) {
 	later := epoch.Add(3 * kept)
 	join(over, engine.JoinRecord{Joined: map[int]uint64{0: 1}, Failed: engine.NoLane}, engine.LaneEnd{Lane: 0, Seq: 1, Expires: later})
 	join(over, engine.JoinRecord{Joined: map[int]uint64{0: 1, 1: 2}, Failed: 1}, engine.LaneEnd{Lane: 1, Seq: 2, Failed: true, Expires: later})
+	last := dynamo.NewLog(store.client, store.log, func() time.Time { return later.Add(time.Second) })
+	request := engine.ClaimRequest{Lane: 2, Number: 1, Size: 2, First: 3, Items: 9, Expires: later.Add(kept)}
+	want := engine.JoinRecord{
+		Joined: map[int]uint64{}, Failed: engine.NoLane, Cursor: 5,
+		Claims: map[int]engine.Claim{2: {Number: 1, Range: machine.Range{From: 3, To: 5}}},
+	}
+	if got, err := last.Claim(t.Context(), fork, request); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("claimed %+v, error %v; want %+v", got, err, want)
+	}
 }

@@ -270,6 +270,7 @@ func stateName(s machine.State) string {
 var waitingNames = map[machine.WaitingFor]string{
 	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim",
 	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForNextItem: "room",
+	machine.WaitingForItems: "items",
 }
 
 type wakes struct {
@@ -357,6 +358,12 @@ func (q taskQueue) Queue(ctx context.Context, task engine.Task) error {
 type joins struct {
 	engine.Joins
 	trail *trail
+}
+
+// Claim reports the gap before a lane claims items.
+func (j joins) Claim(ctx context.Context, fork engine.ForkID, claim engine.ClaimRequest) (engine.JoinRecord, error) {
+	j.trail.next("claim")
+	return j.Joins.Claim(ctx, fork, claim)
 }
 
 // Join reports the gap before a lane joins.

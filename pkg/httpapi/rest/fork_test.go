@@ -62,7 +62,7 @@ func TestShowSaysWhatIterationsWaitFor(t *testing.T) {
 	}
 }
 
-// Two lanes run five iterations: lane 0 those with even numbers.
+// Two lanes run five iterations, and the lane that becomes free takes the next one.
 func TestShowSaysHowFarAForeachIs(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
@@ -85,7 +85,7 @@ steps:
 		{"", rest.Progress{Items: 5, Done: 0, Running: 2}},
 		{"Ask[0]", rest.Progress{Items: 5, Done: 1, Running: 2}},
 		{"Ask[2]", rest.Progress{Items: 5, Done: 2, Running: 2}},
-		{"Ask[4]", rest.Progress{Items: 5, Done: 3, Running: 1}},
+		{"Ask[3]", rest.Progress{Items: 5, Done: 3, Running: 2}},
 		{"Ask[1]", rest.Progress{Items: 5, Done: 4, Running: 1}},
 	} {
 		if step.ends != "" {

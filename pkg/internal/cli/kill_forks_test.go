@@ -53,6 +53,10 @@ var forkGaps = []killGap{
 
 	{rule: "19", gap: "commit ending > send lanes", story: forksStopped},
 
+	{rule: "27", gap: "receive > claim", story: forks},
+	{rule: "27", gap: "claim > commit call", story: forks},
+	{rule: "27", gap: "claim > commit end", story: forks},
+
 	{rule: "24", gap: "commit token > hold back", story: forks},
 	{rule: "24", gap: "hold back > send sub-flow", story: forks},
 	{rule: "24", gap: "send sub-flow > commit sub-flow", story: forks},

@@ -57,6 +57,14 @@ const (
 	// Join: a join record has the ends of lanes as they are, and a log goes on after its lanes as
 	// they ended.
 	Join Invariant = "join"
+	// ItemLost: a fork goes on only when each of its items has run, or when it fails.
+	ItemLost Invariant = "item lost"
+	// ItemTwice: no two lanes of an attempt run the same item.
+	ItemTwice Invariant = "item twice"
+	// Idle: a lane ends only when no item is left to begin, unless its log is full.
+	Idle Invariant = "idle"
+	// Claimed: a lane claims again only when its log has its last claim.
+	Claimed Invariant = "claimed"
 	// Child: a step that says that it started a sub-flow did, it starts the same one again, and
 	// only a step that waits for the end of its sub-flow ends with it.
 	Child Invariant = "child"

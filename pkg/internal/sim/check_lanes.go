@@ -39,9 +39,26 @@ func (a *actor) checkJoins(fork engine.ForkID, end engine.LaneEnd) *log {
 	return l
 }
 
+// checkClaims: a worker claims only for the lane of its wake, and no claim but the next one.
+func (a *actor) checkClaims(fork engine.ForkID, claim engine.ClaimRequest) *log {
+	l := a.world.store.logs[machine.Lane{Parent: fork.Log, Attempt: fork.Attempt, Index: claim.Lane}.ID()]
+	if l == nil || l != a.log {
+		a.world.violate(Astray, "%s claims items for lane %d of %d", a.name, claim.Lane, fork.Attempt)
+		return a.log
+	}
+	has := 0
+	if share := l.last().Share; share != nil {
+		has = len(share.Ranges) - 1
+	}
+	if claim.Number > has+1 {
+		a.world.violate(Claimed, "%s makes claim %d of %s, whose log has %d", a.name, claim.Number, l.name, has)
+	}
+	return l
+}
+
 // checkStops: a lane that has joined is not stopped, for it would join again and wake its parent.
 func (a *actor) checkStops(l *log, wake engine.Wake) {
-	if wake.Cause == machine.CauseStop && l.joined < a.began && a.kind == kindWorker && !slices.Contains(a.causes, l.causeOf(wake)) {
+	if wake.Cause == machine.CauseStop && a.world.restores == 0 && l.joined < a.began && a.kind == kindWorker && !slices.Contains(a.causes, l.causeOf(wake)) {
 		a.world.violate(TooManyMessages, "%s began %s after %s had joined and stops it", a.name, a.began-l.joined, l.name)
 	}
 }
@@ -96,8 +113,47 @@ func (l *log) checkJoined(before, after machine.State, events []machine.Event) {
 			l.violate(Join, "%s joined as ended at item %d", lane.name, seq)
 		}
 	}
+	l.checkItems(before, events)
 	if why := l.wrongVerdict(record, before, after, events); why != "" && !l.violated(Orphan) {
 		l.violate(Join, "after its lanes the log is %s %s, and %s", after.Status, after.Error, why)
+	}
+}
+
+// checkIdle: a lane of a foreach whose lanes claim ends with success when each item has a lane.
+func (l *log) checkIdle(after machine.State) {
+	if !l.claims || l.lane == nil || after.Status != machine.StatusSucceeded || after.Share != nil && after.Share.Retired {
+		return
+	}
+	waiting := l.parent.last().Waiting
+	if waiting.Fork() == nil || l.flow.parsed.All[waiting.Attempt.Step].Series.Owner != nil || waiting.Fork().Items == waiting.Fork().Lanes {
+		return
+	}
+	record := l.store.joined(engine.ForkID{Log: l.parent.id, Attempt: waiting.Attempt.Number})
+	if record.Failed == engine.NoLane && record.Cursor < waiting.Fork().Items {
+		l.violate(Idle, "%s ends, and the items from %d on have no lane", l.name, record.Cursor)
+	}
+}
+
+// checkItems: each item of the fork ran in one lane, and in one at most if the fork failed.
+func (l *log) checkItems(before machine.State, events []machine.Event) {
+	fork := before.Waiting
+	runs := make([]int, fork.Fork().Items)
+	for _, lane := range l.lanes(before) {
+		for _, e := range lane.history() {
+			isItem := e.Type == machine.BranchEntered || e.Type == machine.IterationEntered
+			if isItem && e.Step == fork.Attempt.Step {
+				runs[e.Index]++
+			}
+		}
+	}
+	exited := slices.ContainsFunc(events, func(e machine.Event) bool { return e.Type == machine.StepExited && e.Step == fork.Attempt.Step })
+	for item, n := range runs {
+		switch {
+		case n > 1:
+			l.violate(ItemTwice, "item %d of attempt %d ran in %d lanes", item, fork.Attempt.Number, n)
+		case n == 0 && exited:
+			l.violate(ItemLost, "attempt %d went on, and item %d did not run", fork.Attempt.Number, item)
+		}
 	}
 }
 
@@ -119,7 +175,7 @@ func (l *log) wrongVerdict(record engine.JoinRecord, before, after machine.State
 		return ""
 	case failed >= 0 && (after.Status != machine.StatusFailed || after.Error != lanes[record.Failed].last().Error):
 		return "a lane failed"
-	case failed < 0 && !exited && after.Error != machine.ErrorDataLimit:
+	case failed < 0 && !exited && after.Error != machine.ErrorDataLimit && (l.limits.Events == 0 || after.Error != machine.ErrorEventLimit):
 		return "no lane failed"
 	}
 	return ""

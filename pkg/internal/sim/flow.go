@@ -54,12 +54,18 @@ type flowDraft struct {
 func (w *world) drawFlow(depth int) flowDraft {
 	f := flowDraft{text: "version: v1\ntype: flow\n" + w.drawTimeLimit() + "steps:\n", indent: "  ", times: 1, depth: depth}
 	switch {
+	case w.claims && depth == 0:
+		w.drawClaims(&f)
 	case w.forks && depth == 0 && w.chance(2):
 		w.drawAnyFork(&f)
 	case w.forks && depth == 0:
 		w.drawSub(&f)
 	}
-	for range 1 + min(w.rand.IntN(4), w.rand.IntN(4)) {
+	parts := 1 + min(w.rand.IntN(4), w.rand.IntN(4))
+	if w.claims && depth == 0 {
+		parts /= 2
+	}
+	for range parts {
 		w.drawPart(&f)
 	}
 	parsed, problems := fdl.Parse([]byte(f.text))

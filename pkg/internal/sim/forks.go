@@ -16,12 +16,27 @@ import (
 const (
 	forklessSeeds = 14_000
 	forkedSeeds   = 20_000
+	// staticSeeds are the fixed ones from before lanes claimed their items, and claimedSeeds the last
+	// of those in which all do.
+	staticSeeds  = 20_450
+	claimedSeeds = 21_650
 )
+
+// drawsClaims reports whether lanes claim their items in a seed's run.
+func drawsClaims(seed uint64) bool {
+	return seed > staticSeeds && (seed <= claimedSeeds || seed&(1<<4) != 0)
+}
+
+// drawsForeach reports whether the flow of a seed's run begins with a foreach whose lanes claim.
+func drawsForeach(seed uint64) bool {
+	return seed > staticSeeds && seed <= claimedSeeds && !drawsShortLife(seed)
+}
 
 // drawsForks reports whether the flow of a seed's run may have forks: half of them, without those
 // that were found before.
 func drawsForks(seed uint64) bool {
-	return seed > forklessSeeds && !drawsShortLife(seed) && (seed <= forkedSeeds || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16))
+	drawn := seed <= forkedSeeds || drawsForeach(seed) || slices.Contains([]uint64{1, 2, 5, 6, 7, 11, 14}, seed%16)
+	return seed > forklessSeeds && !drawsShortLife(seed) && drawn
 }
 
 // mostItems is how many items all forks of a flow may have together, each as often as it may run.
@@ -62,12 +77,55 @@ func (w *world) drawParallel(f *flowDraft, branches int) {
 	f.times /= branches
 }
 
-func (w *world) drawForeach(f *flowDraft, items int) {
+// drawClaims adds a foreach with more items than lanes, or a fork in a lane of a fork.
+func (w *world) drawClaims(f *flowDraft) {
+	if !w.restored && w.chance(4) {
+		w.drawNested(f)
+		return
+	}
+	f.forks++
+	items := []int{3, 4, 5, mostShared}[w.rand.IntN(4)]
+	w.drawForeachOf(f, items, 2+w.rand.IntN(2))
+	f.forks--
+}
+
+// drawNested adds a fork of calls, of which some fail, in a lane of a fork.
+func (w *world) drawNested(f *flowDraft) {
+	branch := func(indent string, draw func()) {
+		f.text += f.indent + "    - steps:\n"
+		f.indent += indent
+		draw()
+		f.indent = strings.TrimSuffix(f.indent, indent)
+	}
+	call := func() { f.task(functionCall) }
+	f.step("parallel", "branches:")
+	branch("      ", func() {
+		f.step("parallel", "branches:")
+		branch("      ", call)
+		branch("      ", call)
+	})
+	branch("      ", call)
+	w.failing, w.nested = 2, true
+}
+
+func (w *world) drawForeach(f *flowDraft, items int) { w.drawForeachOf(f, items, 0) }
+
+// drawForeachOf adds a foreach that runs so many items at once, any number for 0.
+func (w *world) drawForeachOf(f *flowDraft, items, atOnce int) {
 	lines := append(w.drawOutputs(), fmt.Sprintf("iterationMapping: {collection: %s, item: x, index: i}", collected(items)))
-	if w.chance(2) {
+	switch {
+	case atOnce > 0:
+		lines = append(lines, fmt.Sprintf("maxConcurrency: %d", atOnce))
+	case w.chance(2):
 		lines = append(lines, fmt.Sprintf("maxConcurrency: %d", 1+w.rand.IntN(4)))
 	}
 	f.step("foreach", append(lines, "steps:")...)
+	if atOnce > 0 && (w.restored || w.chance(2)) { // short calls, which lanes claim several at once
+		f.indent += "  "
+		f.task(functionCall)
+		f.indent = strings.TrimSuffix(f.indent, "  ")
+		return
+	}
 	f.times *= max(items, 1)
 	w.drawInside(f, "  ")
 	f.times /= max(items, 1)
@@ -104,8 +162,9 @@ func (w *world) drawForkInside(f *flowDraft) {
 	f.indent = strings.TrimSuffix(f.indent, "      ")
 }
 
-// mostCollected is the most items of a collection.
-const mostCollected = 7
+// mostCollected is the most items of a collection, but for that of lanes that claim several items at
+// once.
+const mostCollected, mostShared = 7, 14
 
 func collected(items int) string { return fmt.Sprintf("$.i%d", items) }
 
@@ -115,7 +174,11 @@ func (w *world) input() value.Value {
 		return value.Object()
 	}
 	var members []value.Member
-	for size := range mostCollected + 1 {
+	sizes := []int{0, 1, 2, 3, 4, 5, 6, mostCollected}
+	if w.claims {
+		sizes = append(sizes, mostShared)
+	}
+	for _, size := range sizes {
 		items := make([]value.Value, size)
 		for i := range items {
 			items[i] = value.Int(int64(i))

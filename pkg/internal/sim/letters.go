@@ -125,7 +125,7 @@ func (*actor) isFault(err error) bool {
 func (a *actor) janitor() *engine.Janitor {
 	return must(engine.NewJanitor(engine.Config{
 		Log: logs{a}, Wakes: a.wakes(), Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a}, Joins: joins{a}, Descendants: roots{a}, Notices: notices{a},
-		Now: a.clock, NewNonce: a.world.freshText, Limits: a.world.limits, Observer: observer{a},
+		Now: a.clock, NewNonce: a.world.freshText, Limits: a.world.limits, Observer: observer{a}, WriteFormat: a.world.writeFormat,
 	}))
 }
 

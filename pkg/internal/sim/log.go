@@ -118,6 +118,7 @@ func (l *log) append(next engine.Item) error {
 	l.addParent(state)
 	l.addSub(state.Waiting)
 	l.checkJoined(before, state, events)
+	l.checkIdle(state)
 	l.checkExpiry()
 	l.checkCounted()
 	return nil

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"maps"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -36,6 +37,31 @@ func (w *world) lose() {
 	for _, each := range w.worlds {
 		each.failed += 2 // their messages come again later, and then wait for the workers that may live
 	}
+}
+
+// drawsRestore reports whether the tables are restored from a backup once in a seed's run, in which
+// the join records are one change older than the logs.
+func drawsRestore(seed uint64) bool { return drawsForeach(seed) && seed%8 == 2 }
+
+// beginRestore has the tables be restored. Nothing runs and no message is under way then, and
+// clients rearm all executions.
+func (w *world) beginRestore() {
+	w.claimsLeft = 1 + w.rand.IntN(6)
+}
+
+// countClaim begins the restore soon after a claim.
+func (w *world) countClaim() {
+	if w.claimsLeft--; w.claimsLeft != 0 {
+		return
+	}
+	w.after(w.between(0, 300*time.Millisecond), func() {
+		w.lose()
+		w.restores++
+		for _, each := range w.worlds {
+			maps.Copy(each.store.joins, each.store.older)
+			each.rearm()
+		}
+	})
 }
 
 // rearm has a client rearm the execution, and again after an error.

@@ -179,7 +179,8 @@ func (l *log) forgedCause() string {
 		return machine.CauseParent
 	}
 	if l.forks && l.chance(3) && forLanes(state) {
-		return []string{machine.CauseJoined(state.Waiting.Attempt.Number), machine.CauseLaneFailed(state.Waiting.Attempt.Number)}[l.rand.IntN(2)]
+		attempt, nonce := state.Waiting.Attempt.Number, []string{"", "forged"}[l.rand.IntN(2)]
+		return []string{machine.CauseJoined(attempt, nonce), machine.CauseLaneFailed(attempt, nonce)}[l.rand.IntN(2)]
 	}
 	switch l.rand.IntN(7) {
 	case 0:

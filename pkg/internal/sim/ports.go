@@ -24,7 +24,7 @@ func (a *actor) worker() *engine.Worker {
 	return must(engine.NewWorker(engine.Config{
 		Log: logs{a}, Wakes: a.wakes(), Caller: tasks{a}, TaskQueue: taskQueue{a}, Flows: flows{a}, TokenStore: outcomes{a}, Stops: stops{a},
 		Joins: joins{a}, Descendants: roots{a}, Keys: keys, Generation: a.worksIn(), Now: a.clock, NewNonce: a.world.freshText, Sleep: a.wait,
-		Limits: a.world.limits, Observer: observer{a}, Notices: notices{a},
+		Limits: a.world.limits, Observer: observer{a}, Notices: notices{a}, WriteFormat: a.world.writeFormat,
 	}))
 }
 
@@ -264,15 +264,45 @@ func (j joins) Join(_ context.Context, fork engine.ForkID, end engine.LaneEnd) (
 	l := j.a.checkJoins(fork, end)
 	err = j.a.effect("join "+l.name, func() error {
 		l.joined = min(l.joined, l.now)
-		record = j.a.world.store.joined(fork).With(end)
-		j.a.world.store.joins[fork] = record
+		record = j.a.world.store.changeJoin(fork, func(r engine.JoinRecord) engine.JoinRecord { return r.With(end) })
 		return nil
 	})
 	return record, err
 }
 
+func (j joins) Claim(_ context.Context, fork engine.ForkID, claim engine.ClaimRequest) (record engine.JoinRecord, err error) {
+	j.stall()
+	l := j.a.checkClaims(fork, claim)
+	err = j.a.effect(fmt.Sprintf("claim %d of %s", claim.Number, l.name), func() error {
+		record = j.a.world.store.changeJoin(fork, func(r engine.JoinRecord) engine.JoinRecord { return r.WithClaim(claim) })
+		j.a.world.countClaim()
+		return nil
+	})
+	return record, err
+}
+
+// stall has others go on meanwhile.
+func (j joins) stall() {
+	if j.a.world.claims && j.a.world.chance(4) {
+		j.a.sleep(j.a.world.between(0, 3*time.Second))
+	}
+}
+
+func (j joins) Raise(_ context.Context, fork engine.ForkID, before, after engine.JoinRecord, _ time.Time) error {
+	return j.a.effect("raise a join record", func() error {
+		record := j.a.world.store.joined(fork)
+		if !bytes.Equal(record.Encode(), before.Encode()) {
+			return engine.ErrConflict
+		}
+		record.Cursor, record.Claims = after.Cursor, after.Claims
+		j.a.world.store.joins[fork] = record
+		return nil
+	})
+}
+
 func (j joins) Joined(_ context.Context, fork engine.ForkID) (record engine.JoinRecord, err error) {
 	j.a.checkOwn(fork.Log)
+	j.stall()
 	err = j.a.read("read the join record", func() error {
 		record = j.a.world.store.joined(fork)
 		return nil

@@ -14,6 +14,7 @@ type store struct {
 	order   []*log              // in which they were known
 	stop    *engine.StopRequest // nil before a stop was requested
 	joins   map[engine.ForkID]engine.JoinRecord
+	older   map[engine.ForkID]engine.JoinRecord // the records before their last changes
 	roots   map[engine.ID]engine.RootRecord
 	records map[string][]stored // by handle, in the order of their changes
 }
@@ -49,6 +50,13 @@ func (s *store) recordAt(handle string, at instant) (token.Record, error) {
 		}
 	}
 	return token.Record{}, nil
+}
+
+// changeJoin changes a join record and returns it.
+func (s *store) changeJoin(fork engine.ForkID, change func(engine.JoinRecord) engine.JoinRecord) engine.JoinRecord {
+	before := s.joined(fork)
+	s.older[fork], s.joins[fork] = before, change(before)
+	return s.joins[fork]
 }
 
 func (s *store) joined(fork engine.ForkID) engine.JoinRecord {

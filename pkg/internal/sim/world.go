@@ -42,6 +42,7 @@ type shared struct {
 	more  bool // two executions, and clocks that differ; see drawsMore
 	// waitsForTurns: calls may have to wait; see drawsTurns.
 	waitsForTurns bool
+	writeFormat   int // of items; see drawsClaims
 	// allPatterns: steps may also start sub-flows without waiting for their end; see
 	// drawSubPattern.
 	allPatterns bool
@@ -49,6 +50,8 @@ type shared struct {
 	notifies    bool // executions have targets; see drawsNotices
 	generation  uint64
 	losses      int           // of the queue of wakes; see drawsLoss
+	restores    int           // of tables from a backup; see drawsRestore
+	claimsLeft  int           // until that
 	swept       bool          // see drawsSweeps
 	losesUntil  time.Duration // wakes that are sent before are lost
 	lastSweep   time.Duration
@@ -81,6 +84,9 @@ type world struct {
 
 	hasJobs   bool // the flow may wait for jobs, in every fourth run
 	tries     bool // its tasks may be tried again; see drawsTries
+	restored  bool // its tables are restored from a backup; see drawsRestore
+	nested    bool // it begins with a fork in a lane of a fork, of which calls fail
+	claims    bool // its flow begins with a foreach whose lanes claim their items; see drawsForeach
 	forks     bool // its flow may have forks; see drawsForks
 	failing   int  // one call in so many fails
 	limits    machine.Limits
@@ -120,6 +126,8 @@ func (w *world) run(seed uint64) {
 		w.drawOutage()
 	}
 	switch {
+	case drawsRestore(seed):
+		w.beginRestore()
 	case drawsLoss(seed):
 		w.beginLoss()
 	case w.swept:
@@ -147,6 +155,9 @@ func newWorld(seed uint64) *world {
 	}
 	w := common.newExecution(machine.FlowRef{Name: "sim", Hash: "sim"}, "run")
 	w.more, w.waitsForTurns, w.allPatterns, w.notifies = drawsMore(seed), drawsTurns(seed), drawsAllPatterns(seed), drawsNotices(seed)
+	if drawsClaims(seed) {
+		w.writeFormat = machine.Format
+	}
 	w.faults = w.drawFaults()
 	w.slowAtAll, w.lateAtAll = w.faults.slow > 0, w.faults.late > 0
 	w.longCalls = w.allPatterns && w.chance(4)
@@ -154,6 +165,12 @@ func newWorld(seed uint64) *world {
 	w.draw(seed)
 	if w.forks && w.chance(3) {
 		w.aimAtCommits()
+	}
+	if w.claims && w.chance(2) {
+		w.faults.doubled, w.faults.left = 1+w.rand.IntN(3), 2+w.rand.IntN(4)
+		if w.nested {
+			w.aimAtCommits()
+		}
 	}
 	w.defect = w.drawDefect()
 	w.note("seed %d: %s", seed, w.faults)
@@ -173,7 +190,8 @@ func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 	w.store.logs = map[engine.ID]*log{}
 	w.addLog(&log{id: w.id})
 	w.store.records = map[string][]stored{}
-	w.store.joins, w.store.roots = map[engine.ForkID]engine.JoinRecord{}, map[engine.ID]engine.RootRecord{}
+	w.store.joins, w.store.older = map[engine.ForkID]engine.JoinRecord{}, map[engine.ForkID]engine.JoinRecord{}
+	w.store.roots = map[engine.ID]engine.RootRecord{}
 	if len(s.worlds) > 0 {
 		w.store.records, w.store.roots = s.worlds[0].store.records, s.worlds[0].store.roots
 	}
@@ -184,6 +202,10 @@ func (s *shared) newExecution(flow machine.FlowRef, name string) *world {
 // draw makes up the flow.
 func (w *world) draw(seed uint64) {
 	w.hasJobs, w.tries, w.forks, w.failing = seed%4 == 3, drawsTries(seed), drawsForks(seed), 20
+	w.restored = drawsRestore(seed)
+	if w.claims = drawsForeach(seed); w.claims && !w.tries && w.chance(2) {
+		w.limits.Events = 25 + w.rand.IntN(30) // so that lanes retire
+	}
 	if w.tries {
 		w.failing = 2 + w.rand.IntN(8)
 		if w.chance(2) {
@@ -299,6 +321,7 @@ type actor struct {
 	early      bool          // the timer that it handles came before its instant
 	recovers   bool          // it sends what an earlier process left
 	dies       time.Duration
+	restores   int // before it began
 	dead       bool
 	// pause lets others run for so long.
 	pause func(time.Duration) bool
@@ -320,7 +343,7 @@ func (w *world) act(pause time.Duration, kind string, lives time.Duration, body 
 		w.actors++
 		a := &actor{
 			world: w, name: fmt.Sprintf("%s%d", kind, w.actors), kind: kind, generation: w.generation, began: w.now, dies: w.now + lives,
-			log: w.own(), ctx: context.Background(),
+			restores: w.restores, log: w.own(), ctx: context.Background(),
 		}
 		if w.forks {
 			a.ctx = life{a.ctx, a}
@@ -354,7 +377,7 @@ func (a *actor) sleep(d time.Duration) {
 	default:
 		a.pause(d)
 	}
-	if !a.dead && a.generation != a.world.generation {
+	if !a.dead && (a.generation != a.world.generation || a.restores != a.world.restores) {
 		a.die("its process ended")
 	}
 }

@@ -26,7 +26,7 @@ func Contract(t *testing.T, open func(t *testing.T) Store) {
 	t.Helper()
 	for _, c := range slices.Concat(orderCases, commitCases, pendingCases, timerCases, startCases, readCases,
 		submitCases, claimCases, tokenPendingCases, arbiterCases, stopCases, queueCases, slowCases, beginCases, tokenWakeCases, defectCases,
-		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, laneTaskCases,
+		heldCases, endCases, jobCases, retryCases, pollCases, limitCases, expiryCases, sizeCases, absentCases, laneCases, shareCases, laneTaskCases,
 		historyCases, subflowCases, descendantCases, pauseCases, largeCases, noticeCases, questionCases, redriveCases, rearmCases, abandonCases) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -68,6 +68,8 @@ type fixture struct {
 	queueFails   int                      // how many of the next tasks are not queued
 	tooLarge     bool                     // all tasks are, for the queue
 	updateFaults []Fault                  // of the next updates of tokens and of joins, one each
+	claimFaults  []Fault                  // of the next claims of items, one each
+	beforeClaim  func()                   // before the next one
 	recordsFail  error                    // the records of tokens cannot be read
 	lanes        map[engine.ID]string     // that were woken: " of lane 0", and " of lane 0.1" of a lane inside
 }
@@ -96,7 +98,7 @@ func newFixture(t *testing.T, store Store) *fixture {
 		Log: notedLog{b}, Wakes: b, Caller: b, TaskQueue: b, Flows: store, TokenStore: notedTokens{b}, Stops: notedStops{b}, Joins: notedJoins{b},
 		Descendants: notedRoots{store, b}, Index: store, Pauses: store,
 		Keys: testKeys, Now: b.Now,
-		NewNonce: b.freshText, Sleep: func(context.Context, time.Duration) error { b.pauses++; return nil },
+		NewNonce: b.freshText, Sleep: func(context.Context, time.Duration) error { b.pauses++; return nil }, WriteFormat: machine.Format,
 	}
 	return b
 }
@@ -175,7 +177,10 @@ func kindOf(w engine.Wake) string {
 	case slices.Contains([]string{machine.CauseStart, machine.CauseStop, machine.CauseParent, machine.CauseLimit, machine.CauseDescendants}, w.Cause):
 		return w.Cause
 	case machine.IsJoin(w.Cause):
-		return w.Cause[:strings.LastIndex(w.Cause, "-")]
+		if machine.IsJoined(w.Cause) {
+			return "joined"
+		}
+		return "lane-failed"
 	case strings.HasPrefix(w.Cause, machine.CauseReply("")):
 		return "answer"
 	case len(w.Cause) == handleSize:
@@ -324,6 +329,38 @@ func (j notedJoins) Join(ctx context.Context, fork engine.ForkID, end engine.Lan
 	}
 	j.note("join lane %d: %d", end.Lane, len(record.Joined))
 	return record, err
+}
+
+func (j notedJoins) Claim(ctx context.Context, fork engine.ForkID, claim engine.ClaimRequest) (engine.JoinRecord, error) {
+	j.mu.Lock()
+	fault, before := first(&j.claimFaults), j.beforeClaim
+	j.beforeClaim = nil
+	j.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	if fault == LoseWrite {
+		j.note("claim %d of lane %d: failed", claim.Number, claim.Lane)
+		return engine.JoinRecord{}, ErrFault
+	}
+	record, err := j.store.Claim(ctx, fork, claim)
+	if fault == LoseAnswer {
+		j.note("claim %d of lane %d: failed", claim.Number, claim.Lane)
+		return engine.JoinRecord{}, ErrFault
+	}
+	own := record.Claims[claim.Lane]
+	switch {
+	case own.Number != claim.Number:
+		j.note("claim %d of lane %d: refused", claim.Number, claim.Lane)
+	default:
+		j.note("claim %d of lane %d: %d-%d", claim.Number, claim.Lane, own.From, own.To)
+	}
+	return record, err
+}
+
+func (j notedJoins) Raise(ctx context.Context, fork engine.ForkID, before, after engine.JoinRecord, expires time.Time) error {
+	j.note("raise the cursor to %d", after.Cursor)
+	return j.store.Raise(ctx, fork, before, after, expires)
 }
 
 func (j notedJoins) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {

@@ -205,7 +205,7 @@ var abandonCases = []ruleCase{
 		b.answer("A", `{}`)
 		b.answer("B", `{}`)
 		b.advance(lanes[0])
-		early := engine.Wake{Execution: testID, Cause: machine.CauseJoined(b.waiting().Attempt.Number), Due: epoch, Sent: epoch}
+		early := engine.Wake{Execution: testID, Cause: machine.CauseJoined(b.waiting().Attempt.Number, "f0"), Due: epoch, Sent: epoch}
 		b.trace = nil
 		b.abandon(early, engine.AbandonedWake)
 		b.wantTrace("read", "1 joined")
@@ -221,7 +221,7 @@ var abandonCases = []ruleCase{
 		b.advance(lanes[1])
 		b.advance(lanes[0])
 		b.wakes, b.trace = nil, nil
-		b.abandon(b.wakeOf(machine.CauseLaneFailed(b.waiting().Attempt.Number)), engine.AbandonedExecution)
+		b.abandon(b.wakeOf(machine.CauseLaneFailed(b.waiting().Attempt.Number, "f0")), engine.AbandonedExecution)
 		b.wantTrace("read", "1 joined", "1 joined", "write 2", "1 joined", "wake stop of lane 1 in 0s")
 		b.drain()
 		b.wantEnd(machine.StatusFailed, machine.ErrorInternal)

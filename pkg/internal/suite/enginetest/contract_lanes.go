@@ -170,7 +170,7 @@ var laneCases = []ruleCase{
 		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "join lane 0: 1")
 	}},
-	{"rule 17: a worker that died before the join, with a message that is deleted: the wake of the result joins", func(b *fixture) {
+	{"rule 18: a worker that died before the join: only its own wake joins", func(b *fixture) {
 		b.updateFaults = []Fault{LoseWrite}
 		_, lanes := b.fork(taskText("A"), taskText("B"))
 		b.answer("A", `{}`)
@@ -179,7 +179,9 @@ var laneCases = []ruleCase{
 		timer := engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: "0123456789abcdef", Seq: 1, Due: b.Now(), Sent: b.Now()}
 		b.advance(timer)
 		b.wantTrace("read of lane 0")
-		b.advance(engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: machine.CauseJoined(3), Due: b.Now(), Sent: b.Now()})
+		b.advance(engine.Wake{Execution: lanes[0].Execution, Lane: lanes[0].Lane, Cause: machine.CauseJoined(3, "f0"), Due: b.Now(), Sent: b.Now()})
+		b.wantTrace("read of lane 0")
+		b.advance(lanes[0])
 		b.wantTrace("read of lane 0", "join lane 0: 1")
 	}},
 	{"rule 17: a worker that died before the wake: its wake joins again and wakes", func(b *fixture) {
@@ -235,11 +237,11 @@ var laneCases = []ruleCase{
 	}},
 	{"rule 18: a wake of another attempt, or before any end, is discarded", func(b *fixture) {
 		b.fork(taskText("A"), taskText("B"))
-		for _, cause := range []string{machine.CauseJoined(b.waiting().Attempt.Number), machine.CauseLaneFailed(b.waiting().Attempt.Number)} {
+		for _, cause := range []string{machine.CauseJoined(b.waiting().Attempt.Number, "f0"), machine.CauseLaneFailed(b.waiting().Attempt.Number, "f0")} {
 			b.advance(b.wakeOf(cause))
 			b.wantTrace("read", "0 joined")
 		}
-		b.advance(b.wakeOf(machine.CauseJoined(77)))
+		b.advance(b.wakeOf(machine.CauseJoined(77, "f0")))
 		b.wantTrace("read")
 	}},
 	{"rule 18: two wakes of the join: the second finds the next step", func(b *fixture) {
@@ -311,7 +313,9 @@ var laneCases = []ruleCase{
 		b.advance(lanes[1])
 		stop := b.stop()
 		b.advance(stop)
-		b.wantTrace("read", "read the request to stop", "write 2", "2 joined", "write 3")
+		b.wantTrace("read", "read the request to stop", "write 2", "2 joined", "wake joined in 0s")
+		b.advance(b.wakes[len(b.wakes)-1])
+		b.wantTrace("read", "2 joined", "write 3")
 		b.wantEnd(machine.StatusStopped, "Enough")
 	}},
 	{"rule 20: a lane that has ended joins again on its stop wake", func(b *fixture) {
@@ -505,7 +509,8 @@ var laneCases = []ruleCase{
 		b.wantSucceeded()
 		b.wantDistinct("the keys", b.keys, 3)
 	}},
-	{"a foreach runs its items in lanes, in turn", func(b *fixture) {
+	{"rule 14: a foreach of format 1 runs its items in lanes, in turn", func(b *fixture) {
+		b.WriteFormat = 1
 		b.answer("A", `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`, `{"n":5}`)
 		flow := flowHead + foreachText + outputsText
 		b.wantStart(b.request(flow, `{"list":[1,2,3,4,5]}`), engine.StartedNew)
@@ -561,6 +566,7 @@ var laneCases = []ruleCase{
 		}
 	}},
 	{"rule 22: the result of one item is not that of another whose call has the same number and input", func(b *fixture) {
+		b.WriteFormat = 1
 		b.wantStart(b.request(flowHead+unevenText, `{"list":[1,1,1,1,1,1,1,1]}`), engine.StartedNew)
 		b.advance(b.take())
 		lane := b.takeAll()[0]
@@ -711,6 +717,7 @@ outputMappings: [{target: all, source: $local.all}]
 // two lanes.
 func (b *fixture) forkOver(items int) []engine.Wake {
 	b.t.Helper()
+	b.WriteFormat = 1 // the lanes have fixed items
 	b.wantStart(b.request(flowHead+foreachText, `{"list":[`+strings.Repeat("1,", items-1)+`1]}`), engine.StartedNew)
 	b.advance(b.take())
 	b.trace = nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/machine"
 )
 
 // Joins is the suite of [engine.Joins]. Each case gets an empty store.
@@ -21,7 +22,125 @@ func Joins(t *testing.T, open func(t *testing.T) engine.Joins) {
 		{"forks have records of their own", joinsForks},
 		{"100 lanes at once: one of them is told of all", joinsRace},
 		{"a cancelled context is an error and changes nothing", joinsCancelled},
+		{"a claim takes the next items, and the answer has the record", joinsClaim},
+		{"the same claim twice is the same range", joinsClaimAgain},
+		{"a claim is refused after the last item, after a failure, and after a later claim", joinsClaimRefused},
+		{"a join removes the claim of its lane, unless the lane retired", joinsClaimJoined},
+		{"100 lanes claim at once: each item is the item of one lane", joinsClaimRace},
+		{"a record is raised unless it changed", joinsRaise},
 	})
+}
+
+func claim(t *testing.T, joins engine.Joins, lane, number, size int) engine.JoinRecord {
+	t.Helper()
+	request := engine.ClaimRequest{Lane: lane, Number: number, Size: size, First: 10, Items: 20, Expires: epoch.Add(time.Hour)}
+	record, err := joins.Claim(t.Context(), fork, request)
+	if err != nil {
+		t.Fatalf("claim %d of lane %d: %v", number, lane, err)
+	}
+	return record
+}
+
+func claimOf(number, from, to int) engine.Claim {
+	return engine.Claim{Number: number, Range: machine.Range{From: from, To: to}}
+}
+
+func wantClaims(t *testing.T, record engine.JoinRecord, cursor int, claims map[int]engine.Claim) {
+	t.Helper()
+	if record.Cursor != cursor || !maps.Equal(record.Claims, claims) {
+		t.Errorf("the record is %+v, want cursor %d and claims %v", record, cursor, claims)
+	}
+}
+
+func joinsClaim(c on[engine.Joins]) {
+	wantClaims(c.t, claim(c.t, c.it, 7, 1, 3), 13, map[int]engine.Claim{7: claimOf(1, 10, 13)})
+	wantClaims(c.t, claim(c.t, c.it, 99, 1, 1), 14, map[int]engine.Claim{7: claimOf(1, 10, 13), 99: claimOf(1, 13, 14)})
+	want := map[int]engine.Claim{7: claimOf(2, 14, 14), 99: claimOf(1, 13, 14)}
+	wantClaims(c.t, claim(c.t, c.it, 7, 2, 0), 14, want)
+	record, err := c.it.Joined(c.t.Context(), fork)
+	if wantClaims(c.t, record, 14, want); err != nil {
+		c.t.Error(err)
+	}
+}
+
+func joinsClaimAgain(c on[engine.Joins]) {
+	for _, size := range []int{2, 2, 5} { // as after a lost answer, and by another release
+		wantClaims(c.t, claim(c.t, c.it, 3, 1, size), 12, map[int]engine.Claim{3: claimOf(1, 10, 12)})
+	}
+}
+
+func joinsClaimRefused(c on[engine.Joins]) {
+	claim(c.t, c.it, 1, 1, 4)
+	claim(c.t, c.it, 1, 2, 4)
+	want := map[int]engine.Claim{1: claimOf(2, 14, 18)}
+	wantClaims(c.t, claim(c.t, c.it, 1, 1, 1), 18, want)
+	want[2] = claimOf(1, 18, 23) // of which the last three do not exist
+	wantClaims(c.t, claim(c.t, c.it, 2, 1, 5), 23, want)
+	wantClaims(c.t, claim(c.t, c.it, 3, 1, 1), 23, want)
+	failed := fork
+	failed.Attempt++
+	join(c.t, c.it, failed, ended(0, 1, true))
+	request := engine.ClaimRequest{Lane: 1, Number: 1, Size: 1, First: 10, Items: 20, Expires: epoch.Add(time.Hour)}
+	record, err := c.it.Claim(c.t.Context(), failed, request)
+	if err != nil || record.Failed != 0 || record.Cursor != 0 || len(record.Claims) > 0 {
+		c.t.Errorf("after a failure the record is %+v, error %v", record, err)
+	}
+}
+
+func joinsClaimJoined(c on[engine.Joins]) {
+	claim(c.t, c.it, 1, 1, 2)
+	claim(c.t, c.it, 2, 1, 0)
+	join(c.t, c.it, fork, ended(1, 5, false))
+	retired := ended(2, 6, false)
+	retired.Retired = true
+	record := join(c.t, c.it, fork, retired)
+	wantClaims(c.t, record, 12, map[int]engine.Claim{2: claimOf(1, 12, 12)})
+	wantJoined(c.t, c.it, fork, engine.NoLane, map[int]uint64{1: 5, 2: 6})
+}
+
+func joinsClaimRace(c on[engine.Joins]) {
+	const lanes = 100
+	request := engine.ClaimRequest{Number: 1, Size: 1, First: lanes, Items: 2 * lanes, Expires: epoch.Add(time.Hour)}
+	var claiming sync.WaitGroup
+	var mu sync.Mutex
+	taken := map[int]int{}
+	for lane := range lanes {
+		claiming.Go(func() {
+			request := request
+			request.Lane = lane
+			record, err := c.it.Claim(c.t.Context(), fork, request)
+			mu.Lock()
+			defer mu.Unlock()
+			if taken[record.Claims[lane].From]++; err != nil {
+				c.t.Error(err)
+			}
+		})
+	}
+	claiming.Wait()
+	for item := lanes; item < 2*lanes; item++ {
+		if taken[item] != 1 {
+			c.t.Errorf("item %d is the item of %d lanes", item, taken[item])
+		}
+	}
+}
+
+func joinsRaise(c on[engine.Joins]) {
+	join(c.t, c.it, fork, ended(5, 1, false))
+	before := claim(c.t, c.it, 1, 1, 2)
+	after := before
+	after.Cursor, after.Claims = 15, map[int]engine.Claim{1: claimOf(2, 12, 14), 2: claimOf(1, 14, 15)}
+	raise := func() error { return c.it.Raise(c.t.Context(), fork, before, after, epoch.Add(time.Hour)) }
+	if err := raise(); err != nil {
+		c.t.Fatal(err)
+	}
+	record, err := c.it.Joined(c.t.Context(), fork)
+	if wantClaims(c.t, record, 15, after.Claims); err != nil {
+		c.t.Error(err)
+	}
+	wantJoined(c.t, c.it, fork, engine.NoLane, map[int]uint64{5: 1})
+	if err := raise(); engine.CodeOf(err) != engine.CodeConflict {
+		c.t.Errorf("a record that changed is raised: %v", err)
+	}
 }
 
 var fork = engine.ForkID{Log: engine.NewID("flow", "forked"), Attempt: 3}

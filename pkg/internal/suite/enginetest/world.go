@@ -207,6 +207,13 @@ func (j gatedJoins) Join(ctx context.Context, fork engine.ForkID, end engine.Lan
 	return j.Joins.Join(ctx, fork, end)
 }
 
+func (j gatedJoins) Claim(ctx context.Context, fork engine.ForkID, claim engine.ClaimRequest) (engine.JoinRecord, error) {
+	if !j.alive() {
+		return engine.JoinRecord{}, errDied
+	}
+	return j.Joins.Claim(ctx, fork, claim)
+}
+
 func (j gatedJoins) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
 	if !j.alive() {
 		return engine.JoinRecord{}, errDied
