@@ -54,6 +54,7 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 			Warn: func(err error) { p.Log.Warn("wake", "error", err.Error()) },
 		}),
 		Now: time.Now, WorkerDeadAfter: 2 * timeLimit, CallbackBase: p.Optional("WAITLESS_CALLBACK_URL"), Limits: limits,
+		WriteFormat: p.WriteFormat(),
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")), NewerKeys: keys.Newer,
 		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
 	}

@@ -24,7 +24,7 @@ func compose(getenv func(string) string) (handler, error) {
 	store, waits, wakes := p.LogTable(), p.WaitsTable(), sqs.NewWakes(p.WakesConfig())
 	config := engine.Config{
 		Log: store, Flows: store, Joins: store, TokenStore: waits, Stops: waits, Descendants: waits, Wakes: wakes, Now: time.Now,
-		Limits:  p.TimeLimits(),
+		Limits: p.TimeLimits(), WriteFormat: p.WriteFormat(),
 		Notices: &sqs.Notices{Target: p.Queue("WAITLESS_NOTICE_QUEUE")}, Observer: telemetry.Executions{Sink: p.Metrics()},
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	}

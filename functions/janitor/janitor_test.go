@@ -25,7 +25,7 @@ import (
 func TestCompose(t *testing.T) {
 	t.Parallel()
 	numbers := map[string]string{"WAITLESS_EXECUTION_DAYS": "90", "WAITLESS_RETENTION_DAYS": "30", "WAITLESS_DATA_LIMIT": "32768", "WAITLESS_STATUS_EVENTS": "on",
-		"WAITLESS_INDEX_SHARDS": "8",
+		"WAITLESS_INDEX_SHARDS": "8", "WAITLESS_WRITE_FORMAT": "1",
 	}
 	if _, err := compose(func(name string) string {
 		if number, ok := numbers[name]; ok {

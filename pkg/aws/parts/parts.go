@@ -130,6 +130,12 @@ func (p *Parts) Limits() machine.Limits {
 	}
 }
 
+// WriteFormat returns the newest format that a stack writes. Until it is raised, functions of the
+// previous release may work on the same tables.
+func (p *Parts) WriteFormat() int {
+	return p.Int("WAITLESS_WRITE_FORMAT", 1, machine.Format)
+}
+
 // shortLife is the longest duration of most executions. A longer execution costs a write for each
 // item that it has by then; shorter executions cost less to keep.
 const shortLife = 2 * day
