@@ -41,7 +41,9 @@ func isNotFound(err error) bool { return err != nil && engine.CodeOf(err) == eng
 const holderPatience = 10 * time.Second
 
 // reach opens the store, or returns a client of the process that holds it. A command that holds it
-// without a socket ends soon; reach waits for that. It uses no directory of another user.
+// without a socket ends soon; reach waits for that. The lock decides, because a program that a
+// killed process was just starting may have its socket for some moments. It uses no directory of
+// another user.
 func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, error) {
 	const pause = 50 * time.Millisecond
 	patience := cmp.Or(o.HolderPatience, holderPatience)
@@ -52,14 +54,15 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 		if err != nil && !isNotFound(err) {
 			return nil, nil, err
 		}
-		if err == nil {
-			if client := o.dial(ctx, dir, patience); client != nil {
-				return nil, client, nil
-			}
-		}
 		store, err := o.Stores.Open(dir)
-		if engine.CodeOf(err) != engine.CodeConflict || engine.Sleep(ctx, pause) != nil {
+		if engine.CodeOf(err) != engine.CodeConflict {
 			return store, nil, err
+		}
+		if client := o.dial(ctx, dir, patience); client != nil {
+			return nil, client, nil
+		}
+		if engine.Sleep(ctx, pause) != nil {
+			return nil, nil, err
 		}
 	}
 }

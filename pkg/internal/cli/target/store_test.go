@@ -7,10 +7,14 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/engine"
 )
 
 // heldStore is a store that another process holds.
 type heldStore struct{ Stores }
+
+func (heldStore) Open(string) (Store, error) { return nil, &engine.Error{Code: engine.CodeConflict} }
 
 func (heldStore) Check(string) error { return nil }
 func (heldStore) Holder(string) int  { return 1 }
@@ -65,6 +69,24 @@ func TestFollowerRepeatsRequestsOfLostConnections(t *testing.T) {
 
 // A process that is killed may leave its socket open for some moments: until a program that it is
 // just starting replaces itself.
+func TestALeftSocketHoldsNoStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(dir, socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	if _, err := (Opener{Stores: leftStore{}}).Hold(t.Context(), dir, ""); err != nil {
+		t.Error(err)
+	}
+}
+
+// leftStore is a store whose holder was killed.
+type leftStore struct{ heldStore }
+
+func (leftStore) Open(string) (Store, error) { return nil, nil }
+
 func TestNoDevIsFoundBehindALostConnection(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
