@@ -56,7 +56,10 @@ var house = []row{
 	{path: "pkg/jobs", pure: true, ours: []string{"pkg/internal/similar"}},
 	{path: "pkg/flow", pure: true, ours: []string{"pkg/value", "pkg/token", "pkg/expr", "pkg/jobs", "pkg/internal/similar"}},
 	{path: "pkg/flow/document", pure: true, ours: []string{"pkg/flow", "pkg/value"}, modules: []string{yaml}},
-	{path: "pkg/fdl", pure: true, ours: []string{"pkg/token", "pkg/flow", "pkg/flow/document", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/internal/similar"}, modules: []string{yaml}},
+	{
+		path: "pkg/fdl", pure: true, modules: []string{yaml},
+		ours: []string{"pkg/token", "pkg/flow", "pkg/flow/document", "pkg/value", "pkg/expr", "pkg/jobs", "pkg/internal/similar"},
+	},
 	{path: "pkg/asl", pure: true, ours: []string{"pkg/token", "pkg/flow", "pkg/flow/document", "pkg/value", "pkg/expr", "pkg/internal/similar"}},
 	{path: "pkg/language", pure: true, ours: []string{"pkg/flow", "pkg/fdl", "pkg/asl"}},
 	{path: "pkg/fdl/templates", pure: true, ours: []string{"pkg/internal/similar", "pkg/value", "pkg/fdl", "pkg/flow"}, modules: []string{yaml}},
