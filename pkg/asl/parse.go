@@ -2,6 +2,7 @@ package asl
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,7 +132,7 @@ type assignment struct {
 // checkVariables reports reads of variables that no state assigns, and assignments to variables of
 // a scope around the state.
 func (p *parser) checkVariables() {
-	names := sortedKeys(p.assigned)
+	names := slices.Sorted(maps.Keys(p.assigned))
 	for _, a := range p.assigns {
 		isOuter := func(b assignment) bool {
 			return b.name == a.name && len(b.scope) < len(a.scope) && slices.Equal(b.scope, a.scope[:len(b.scope)])
@@ -151,15 +152,6 @@ func (p *parser) checkVariables() {
 		}
 		p.Problem(r.at, "%s: no state assigns variable $%s%s", p.place(), r.name, similar.DidYouMean(r.name, names))
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	var keys []string
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 func (p *parser) machine(root *document.Node) {
@@ -277,7 +269,9 @@ func (s *seriesParser) read(e document.Entry) {
 	if size := utf8.RuneCountInString(e.Key); size == 0 || size > maxName {
 		s.Problem(e.Pos, "%s: the name has %d characters; allowed: 1 to %d", s.place(), size, maxName)
 	}
-	if first, repeated := s.names0(e); repeated {
+	if first, repeated := s.parser.names[e.Key]; !repeated {
+		s.parser.names[e.Key] = e.Pos
+	} else {
 		s.Problem(e.Pos, "%s: the name is repeated; it stands first at %s, and names are unique in the whole machine", s.place(), first)
 	}
 	if e.Value.Kind != document.Mapping {
@@ -289,14 +283,6 @@ func (s *seriesParser) read(e document.Entry) {
 	s.series.Steps = append(s.series.Steps, step)
 	s.steps[e.Key] = step
 	s.stateOf(step, e.Value)
-}
-
-// names0 notes the name of a state and returns where it stood before.
-func (p *parser) names0(e document.Entry) (first flow.Position, repeated bool) {
-	if first, repeated = p.names[e.Key]; !repeated {
-		p.names[e.Key] = e.Pos
-	}
-	return first, repeated
 }
 
 // connect looks the names of states up, and warns of states that none leads to.

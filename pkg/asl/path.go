@@ -49,14 +49,15 @@ func (p *path) eval(e *evaluation) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
-	selected := []value.Value{root}
-	for i, s := range p.segments {
+	selected, read := []value.Value{root}, ""
+	for _, s := range p.segments {
+		read += s.text
 		var next []value.Value
 		for _, v := range selected {
 			next = append(next, e.choose(s, v)...)
 		}
 		if len(next) == 0 && p.definite() && len(e.lookup.Load) == 0 {
-			return value.Value{}, runtimeError("path %s leads to no value: there is no %s", p.text, segmentsText(p.segments[:i+1]))
+			return value.Value{}, runtimeError("path %s leads to no value: there is no %s", p.text, read)
 		}
 		selected = next
 	}
@@ -67,14 +68,6 @@ func (p *path) eval(e *evaluation) (value.Value, error) {
 		return value.Null(), nil
 	}
 	return selected[0], nil
-}
-
-func segmentsText(segments []segment) string {
-	text := ""
-	for _, s := range segments {
-		text += s.text
-	}
-	return text
 }
 
 // choose returns the values that a segment selects from v.

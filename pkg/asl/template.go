@@ -20,8 +20,6 @@ type member struct {
 	template
 }
 
-func (t *template) isConstant() bool { return t.computed == nil && t.members == nil }
-
 func (t *template) eval(e *evaluation) (value.Value, error) {
 	switch {
 	case t.computed != nil:
@@ -48,7 +46,7 @@ func (p *parser) template(n *document.Node, what string) template {
 	t := template{constant: n.Value()}
 	computed := false
 	add := func(key string, inner template) {
-		computed = computed || !inner.isConstant()
+		computed = computed || inner.computed != nil || inner.members != nil
 		t.members = append(t.members, member{key, inner})
 	}
 	for _, entry := range n.Entries {

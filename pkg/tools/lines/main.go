@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 )
 
@@ -19,6 +20,11 @@ func main() {
 	flag.Parse()
 	root := cmp.Or(flag.Arg(0), ".")
 	if *listHelpers {
+		root, err := filepath.Abs(root)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "lines:", err)
+			os.Exit(1)
+		}
 		found, err := helpers(root)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "lines:", err)
