@@ -1,7 +1,9 @@
 package dynamo_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -102,8 +104,20 @@ func enter(ctx context.Context, to tables) error {
 
 func pause(ctx context.Context, to tables) error { return to.SetPaused(ctx, "flow", true) }
 
+var faultyClaim = engine.ClaimRequest{Lane: 1, Number: 1, Size: 1, First: 2, Items: 9, Expires: epoch.Add(time.Hour)}
+
 func claim(ctx context.Context, to tables) error {
-	_, err := to.Claim(ctx, faultyFork, engine.ClaimRequest{Lane: 1, Number: 1, Size: 1, First: 2, Items: 9, Expires: epoch.Add(time.Hour)})
+	_, err := to.Claim(ctx, faultyFork, faultyClaim)
+	return err
+}
+
+// expiredJoins puts a join record that has expired and was not deleted yet.
+func expiredJoins(ctx context.Context, to tables) error {
+	partition := binary.BigEndian.AppendUint32(bytes.Clone(faultyFork.Log[:]), uint32(faultyFork.Attempt)) //nolint:gosec // a small number
+	_, err := to.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &to.log, Item: map[string]types.AttributeValue{
+		"p": &types.AttributeValueMemberB{Value: partition}, "s": &types.AttributeValueMemberB{Value: []byte{0}},
+		"expires": &types.AttributeValueMemberN{Value: fmt.Sprint(epoch.Add(-time.Hour).Unix())},
+	}})
 	return err
 }
 
@@ -173,12 +187,11 @@ var faulty = []faultsOf{
 		return err
 	}},
 	{name: "Log.Join", call: join},
+	{name: "Log.Join", before: expiredJoins, call: join},
 	{name: "Log.Claim", call: claim},
+	{name: "Log.Claim", before: expiredJoins, call: claim},
 	{name: "Log.Raise", before: claim, call: func(ctx context.Context, to tables) error {
-		before, err := to.Joined(ctx, faultyFork)
-		if err != nil || before.Cursor > 3 {
-			return err
-		}
+		before := engine.NewJoinRecord().WithClaim(faultyClaim)
 		return to.Raise(ctx, faultyFork, before, engine.JoinRecord{Cursor: 4, Claims: before.Claims}, epoch.Add(time.Hour))
 	}},
 	{name: "Log.Joined", reads: true, before: join, call: func(ctx context.Context, to tables) error {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -168,18 +169,30 @@ func TestSocketOfAnotherUserIsNotUsed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := shortDir(t)
-			if err := os.WriteFile(filepath.Join(dir, "format"), []byte("1\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
 			var asked atomic.Int32
-			end, err := target.ServeSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
-			if err != nil {
-				t.Fatal(err)
+			serve := func() (dir string) {
+				dir = shortDir(t)
+				end, err := target.ServeSocket(t.Context(), dir, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+				if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "format"), []byte("1\n"), 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(end)
+				return dir
 			}
-			t.Cleanup(end)
-			if got := doWith(t, "", nil, "tokens", "succeed", "t", "--store", dir); asked.Load() != 1 {
+			hold := func(dir string) {
+				held, err := disk.Open(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = held.Shut() })
+			}
+			own, dir := serve(), serve()
+			hold(own)
+			if got := doWith(t, "", nil, "tokens", "succeed", "t", "--store", own); asked.Load() != 1 {
 				t.Fatalf("a store of one's own: %d requests, %+v", asked.Load(), got)
+			}
+			if name != "no store" { // a held one would be a store without its format
+				hold(dir)
 			}
 			if err := tt.spoil(dir); err != nil {
 				t.Skip(err) // only root may

@@ -50,16 +50,18 @@ func (o Opener) reach(ctx context.Context, dir string) (Store, *rest.Client, err
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {
-		err := o.Stores.Check(dir)
-		if err != nil && !isNotFound(err) {
-			return nil, nil, err
+		unsafe := o.Stores.Check(dir)
+		if unsafe != nil && !isNotFound(unsafe) {
+			return nil, nil, unsafe
 		}
 		store, err := o.Stores.Open(dir)
 		if engine.CodeOf(err) != engine.CodeConflict {
 			return store, nil, err
 		}
-		if client := o.dial(ctx, dir, patience); client != nil {
-			return nil, client, nil
+		if unsafe == nil {
+			if client := o.dial(ctx, dir, patience); client != nil {
+				return nil, client, nil
+			}
 		}
 		if engine.Sleep(ctx, pause) != nil {
 			return nil, nil, err
