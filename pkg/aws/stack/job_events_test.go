@@ -3,6 +3,7 @@ package stack_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,22 +30,29 @@ func batchFailed(started jobs.StartResult, reason string) string {
 		emulator.Account, time.Now().UTC().Format(time.RFC3339), emulator.Region, started.Key, started.Key, started.ID, reason)
 }
 
+// bindings is held while a wait has no binding to its job, and while a test rearms all executions
+// of the standard stack, which binds it again.
+var bindings sync.Mutex
+
 // unbound is a wait whose binding to its job is lost.
 type unbound struct {
 	*testing.T
-	stack  stack
-	waits  *dynamo.Waits
-	key    jobs.Key
-	waiter resume.Waiter
+	release func()
+	stack   stack
+	waits   *dynamo.Waits
+	key     jobs.Key
+	waiter  resume.Waiter
 }
 
 // unbind loses the binding of the one wait for a job.
 func (s stack) unbind(t *testing.T, started jobs.StartResult) unbound {
 	t.Helper()
+	bindings.Lock()
 	u := unbound{
-		T: t, stack: s, waits: dynamo.NewWaits(dynamodb.NewFromConfig(emulator.Config(t)), s.resources["WaitsTable"], time.Now),
+		T: t, release: sync.OnceFunc(bindings.Unlock), stack: s, waits: dynamo.NewWaits(dynamodb.NewFromConfig(emulator.Config(t)), s.resources["WaitsTable"], time.Now),
 		key: jobs.Key{Kind: started.Kind, Account: emulator.Account, Region: emulator.Region, Name: started.Key},
 	}
+	t.Cleanup(u.release)
 	record, err := u.waits.JobRecord(t.Context(), u.key)
 	if err != nil || len(record.Waiters) != 1 {
 		t.Fatalf("the job has %+v, error %v; want one waiter", record, err)
@@ -59,6 +67,7 @@ func (s stack) unbind(t *testing.T, started jobs.StartResult) unbound {
 // bind binds the wait again.
 func (u unbound) bind() {
 	u.Helper()
+	defer u.release()
 	if _, err := u.waits.Bind(u.Context(), u.key, u.waiter, time.Now().Add(time.Hour)); err != nil {
 		u.Fatal(err)
 	}

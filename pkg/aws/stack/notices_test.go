@@ -64,7 +64,9 @@ func TestAQueueIsNotified(t *testing.T) {
 		ids[aws.ToString(received.Messages[0].MessageAttributes["webhook-id"].StringValue)] = true
 		switch i {
 		case 0:
+			bindings.Lock()
 			s.check(t, cli.ExitSucceeded, "notices of open waits: ", "rearm", "--notices")
+			bindings.Unlock()
 		case 1:
 			s.check(t, cli.ExitSucceeded, "", "tokens", "succeed", f.token())
 		}
