@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	awss3 "github.com/aws/aws-sdk-go-v2/service/s3"
 	awsscheduler "github.com/aws/aws-sdk-go-v2/service/scheduler"
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/smithy-go"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/environment"
@@ -141,7 +143,7 @@ func ofSchedules(call func(context.Context, scheduler.Repeater) error) func(t *t
 	return func(t *testing.T, p *faults.Proxy) faults.Call {
 		t.Helper()
 		direct, name := awsscheduler.NewFromConfig(faults.Direct(emulator.Config(t))), "group-"+rand.Text()
-		if _, err := direct.CreateScheduleGroup(t.Context(), &awsscheduler.CreateScheduleGroupInput{Name: &name}); err != nil {
+		if _, err := direct.CreateScheduleGroup(t.Context(), &awsscheduler.CreateScheduleGroupInput{Name: &name}); err != nil && !exists(err) {
 			t.Fatal(err)
 		}
 		through := awsscheduler.NewFromConfig(bounded(t, p))
@@ -206,7 +208,7 @@ func ofBucket(call func(context.Context, s3.Bucket) error) func(t *testing.T, p 
 		t.Helper()
 		name := strings.ToLower("values-" + rand.Text())
 		client := awss3.NewFromConfig(faults.Direct(emulator.Config(t)), func(o *awss3.Options) { o.UsePathStyle = true })
-		if _, err := client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &name}); err != nil {
+		if _, err := client.CreateBucket(t.Context(), &awss3.CreateBucketInput{Bucket: &name}); err != nil && !exists(err) {
 			t.Fatal(err)
 		}
 		if err := s3.NewBucket(faults.Direct(emulator.Config(t)), name).StoreValue(t.Context(), "before", []byte("value"), time.Now().Add(time.Hour)); err != nil {
@@ -239,6 +241,13 @@ const stack = `{"Resources":{"Queue":{"Type":"AWS::SQS::Queue"},"Group":{"Type":
 "Code":{"ZipFile":"exports.handler = async () => 1"}}},"Source":{"Type":"AWS::Lambda::EventSourceMapping","Properties":{"Enabled":false,
 "FunctionName":{"Ref":"Function"},"EventSourceArn":{"Fn::GetAtt":["Queue","Arn"]}}}},"Outputs":{"Name":{"Value":"value"}}}`
 
+// exists reports whether a repeated request found what the request before it had created: the
+// emulator may close a connection before it responds, and each name is random.
+func exists(err error) bool {
+	refused, ok := errors.AsType[smithy.APIError](err)
+	return ok && slices.Contains([]string{"AlreadyExistsException", "ConflictException", "BucketAlreadyOwnedByYou"}, refused.ErrorCode())
+}
+
 // newAccount returns an account with a stack, as it is and through the proxy.
 func newAccount(t *testing.T, p *faults.Proxy) (direct, through target.AWS, stackName string) {
 	t.Helper()
@@ -246,7 +255,7 @@ func newAccount(t *testing.T, p *faults.Proxy) (direct, through target.AWS, stac
 	_, err := cloudformation.NewFromConfig(faults.Direct(emulator.Config(t))).CreateStack(t.Context(), &cloudformation.CreateStackInput{
 		StackName: &stackName, TemplateBody: aws.String(stack), Capabilities: []types.Capability{types.CapabilityCapabilityIam},
 	})
-	if _, isMade := errors.AsType[*types.AlreadyExistsException](err); err != nil && !isMade { // by a request whose response was lost
+	if err != nil && !exists(err) {
 		t.Fatal(err)
 	}
 	open := func(loaded aws.Config) target.AWS {
