@@ -113,7 +113,7 @@ func claim(ctx context.Context, to tables) error {
 
 // expiredJoins puts a join record that has expired and was not deleted yet.
 func expiredJoins(ctx context.Context, to tables) error {
-	partition := binary.BigEndian.AppendUint32(bytes.Clone(faultyFork.Log[:]), uint32(faultyFork.Attempt)) //nolint:gosec // a small number
+	partition := binary.BigEndian.AppendUint32(bytes.Clone(faultyFork.Log[:]), uint32(faultyFork.Attempt))
 	_, err := to.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: &to.log, Item: map[string]types.AttributeValue{
 		"p": &types.AttributeValueMemberB{Value: partition}, "s": &types.AttributeValueMemberB{Value: []byte{0}},
 		"expires": &types.AttributeValueMemberN{Value: fmt.Sprint(epoch.Add(-time.Hour).Unix())},

@@ -49,8 +49,9 @@ func (s stack) unbind(t *testing.T, started jobs.StartResult) unbound {
 	t.Helper()
 	bindings.Lock()
 	u := unbound{
-		T: t, release: sync.OnceFunc(bindings.Unlock), stack: s, waits: dynamo.NewWaits(dynamodb.NewFromConfig(emulator.Config(t)), s.resources["WaitsTable"], time.Now),
-		key: jobs.Key{Kind: started.Kind, Account: emulator.Account, Region: emulator.Region, Name: started.Key},
+		T: t, release: sync.OnceFunc(bindings.Unlock), stack: s,
+		waits: dynamo.NewWaits(dynamodb.NewFromConfig(emulator.Config(t)), s.resources["WaitsTable"], time.Now),
+		key:   jobs.Key{Kind: started.Kind, Account: emulator.Account, Region: emulator.Region, Name: started.Key},
 	}
 	t.Cleanup(u.release)
 	record, err := u.waits.JobRecord(t.Context(), u.key)
