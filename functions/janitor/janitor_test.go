@@ -359,8 +359,8 @@ func TestOverdueAgain(t *testing.T) {
 	}
 }
 
-// A run is bounded, and the next one continues. The numbers are those of the last sweep that came
-// to its end.
+// A run is bounded, and the next one continues. The metrics show the last complete
+// sweep.
 func TestASweepTakesSeveralRuns(t *testing.T) {
 	t.Parallel()
 	const executions, external = 3*pageSize*mostPages/2 + 1, pageSize + 5

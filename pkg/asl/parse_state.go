@@ -242,8 +242,8 @@ func conditionText(n *document.Node) string {
 	return strings.Join(parts, " ")
 }
 
-// onlyOne returns the one of the fields that is set. It reports several, and none if one is
-// required.
+// onlyOne returns the only field of names that is set. It reports several fields, and a missing
+// field if required.
 func (p *parser) onlyOne(n *document.Node, required bool, names ...string) *document.Entry {
 	var found *document.Entry
 	for i, e := range n.Entries {

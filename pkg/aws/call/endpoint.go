@@ -79,8 +79,8 @@ func (c *Client) endpoint(ctx context.Context, s Service, prefix string) (string
 // variable is the id of a service in names of variables of the environment.
 func variable(id string) string { return strings.ToUpper(strings.ReplaceAll(id, " ", "_")) }
 
-// configured returns the endpoint of the configuration, empty for none. One for all services in the
-// environment comes before one of the service in a profile, as in the SDK.
+// configured returns the endpoint of the configuration, empty for none. As in the SDK, the
+// environment's endpoint for all services precedes the profile's endpoint for the service.
 func (c *Client) configured(ctx context.Context, id string) string {
 	_, forAll := os.LookupEnv("AWS_ENDPOINT_URL")
 	_, forService := os.LookupEnv("AWS_ENDPOINT_URL_" + variable(id))

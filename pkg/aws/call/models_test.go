@@ -61,8 +61,8 @@ func serviceOf(m botocore.Model, hosts map[string]string) Service {
 	return s
 }
 
-// TestRows: rows say what the vendor's models say: protocol, target, signing name, paths, members,
-// types and what is required.
+// TestRows compares rows with the vendor's models: protocol, target, signing name, paths, members,
+// types and required members.
 func TestRows(t *testing.T) {
 	t.Parallel()
 	models := map[string]botocore.Model{}

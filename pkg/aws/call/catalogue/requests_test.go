@@ -136,7 +136,7 @@ func compare(t *testing.T, name string, got *http.Request, body string, want sam
 	}
 }
 
-// compareResult compares what was made of a response. The vendor's library writes instants in
+// compareResult compares the result of a response. The vendor's library writes instants in
 // another form of RFC 3339.
 func compareResult(t *testing.T, name string, got []byte, want map[string]any) {
 	t.Helper()
