@@ -3,9 +3,12 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Disposition says what to do with the message of a wake or a task.
@@ -38,8 +41,8 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 	receives := wake.Receives
 	wake.Receives = 0 // if the wake is sent again, that message was never received
 	h := newHandler(&w.core)
-	h.room, h.redelivered = rooms.Get().(*[]machine.Event), receives > 1
-	defer rooms.Put(h.room)
+	h.eventBuffer, h.redelivered = eventBuffers.Get().(*[]machine.Event), receives > 1
+	defer eventBuffers.Put(h.eventBuffer)
 	disposition, err := h.run(ctx, wake)
 	if poisoned(receives, err) {
 		a := abandonment{h, wake, err.Error()}
@@ -53,8 +56,8 @@ func (w *Worker) Advance(ctx context.Context, wake Wake) (Disposition, error) {
 }
 
 // handler applies one wake, perhaps several times. Its methods have the order of the contract's
-// rules; the other roles do the work: a [resolver] reads the result that the wake announces, a
-// [draft] becomes the next item, [calls] makes calls, and [forks] has lanes.
+// rules; the types that it uses do the work: a [resolver] reads the result that the wake announces,
+// a [draft] becomes the next item, [calls] makes calls, and [forks] has lanes.
 type handler struct {
 	resolver
 	// conflicts counts lost races.
@@ -70,7 +73,7 @@ func newHandler(c *core) *handler {
 	return h
 }
 
-// session holds the data that is common to the roles that apply one wake.
+// session holds the data that the types which apply one wake have in common.
 type session struct {
 	*core
 	*memory
@@ -88,10 +91,36 @@ type memory struct {
 	nonces []string
 	// unmapped are the unmapped sources of committed drafts.
 	unmapped *UnmappedSources
-	// room has memory for the events of the draft, and there is one draft at a time.
-	room *[]machine.Event
+	// eventBuffer has memory for the events of the draft, and there is one draft at a time.
+	eventBuffer *[]machine.Event
 }
 
+// result is the outcome of a call that no commit holds yet.
+type result struct {
+	call    machine.Call
+	outcome token.Outcome
+	queued  bool // the call is in the task queue, and there is no outcome yet
+}
+
+// madeBefore returns the result of the call if this worker made it, and no commit holds it yet.
+func (m *memory) madeBefore(call machine.Call) (*result, bool) {
+	r, ok := m.results[call.Attempt]
+	return r, ok && r.call.Place == call.Place && value.Equal(r.call.Input, call.Input)
+}
+
+// resultOf returns the result of the pending call, if this worker made the call.
+func (m *memory) resultOf(state machine.State) (r *result, ok bool) {
+	if state.Waiting == nil {
+		return nil, false
+	}
+	r, ok = m.results[state.Waiting.Attempt]
+	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
+}
+
+// wrote reports whether the item is this worker's own.
+func (m *memory) wrote(item Item) bool { return slices.Contains(m.nonces, item.Nonce) }
+
+// run applies the wake, and again after a lost race or another error that [handler.retries] knows.
 func (h *handler) run(ctx context.Context, wake Wake) (Disposition, error) {
 	if wake.Descendant {
 		h.core = h.forDescendants(wake.Root)
@@ -203,19 +232,15 @@ func (h *handler) endIfOvertime(ctx context.Context, wake Wake, base Item, state
 		return err
 	}
 	if wake.Cause != machine.CauseLimit {
-		return h.sendLimit(ctx, base.Execution)
+		// Another delivery of the wake at hand may have deleted their message before the end (rule
+		// 6), and would not come again if this worker died during it. So the end has a wake of its
+		// own.
+		return h.sendWake(ctx, base.Execution, machine.CauseLimit)
 	}
 	if err := d.apply(ctx, machine.TimerDue{At: h.now}); err != nil {
 		return err
 	}
 	return d.runCommands(ctx)
-}
-
-// sendLimit sends the wake that ends an execution after its time limit. Another delivery of the
-// wake at hand may have deleted their message before that (rule 6), and would not come again if
-// this worker died during the end.
-func (c *core) sendLimit(ctx context.Context, id ID) error {
-	return c.sendWake(ctx, id, machine.CauseLimit)
 }
 
 // notFound handles a wake without a log. If it is the wake of a recent start, it is sent again,

@@ -103,7 +103,7 @@ func (c calls) close(ctx context.Context, closing machine.CloseToken) (machine.S
 	case record.Open():
 		return machine.BeatSeen{At: c.Now(), Attempt: closing.Attempt, Beat: record.LastBeat}, nil
 	}
-	return c.closed(closing.Attempt, record), nil
+	return c.closedSignal(closing.Attempt, record), nil
 }
 
 // make makes a call of a draft unless its result is in memory. It commits the draft before the call
@@ -113,7 +113,7 @@ func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome t
 		return r.outcome, nil
 	}
 	if c.tooLate(ctx) {
-		clear(c.results) // so that this worker does not try again; they are committed, see below
+		clear(c.results) // so that this worker does not try again; the draft has them, see commitResults
 		return token.Outcome{}, errTooLate
 	}
 	c.Observer.Calling(call, c.Now())
@@ -122,29 +122,23 @@ func (c calls) make(ctx context.Context, call machine.Call, d *draft) (outcome t
 	} else {
 		outcome, err = c.Caller.Call(ctx, call)
 	}
-	if wait, ok := errors.AsType[*WaitError](err); ok {
+	if slow, ok := errors.AsType[*SlowCallError](err); ok {
 		if d.changed {
 			if err := d.commit(ctx); err != nil {
-				return token.Outcome{}, err // nothing was called, so the results stay in memory (rule 4)
+				return token.Outcome{}, err // the other results stay in memory (rule 4)
 			}
 		}
-		outcome, err = wait.Call(ctx)
+		outcome, err = slow.Await(ctx)
 	}
 	if err != nil {
 		// The call may have been made, so this worker does not repeat it: without a result in
-		// memory it does not try the wake again. The other results are committed (rule 2), so none
-		// is lost.
+		// memory it tries the wake again only after a conflict, from the latest item. The
+		// other results are committed (rule 2), so none is lost.
 		clear(c.results)
 		return token.Outcome{}, fmt.Errorf("call %s: %w", call.Step, err)
 	}
 	c.results[call.Attempt] = &result{call: call, outcome: outcome}
 	return outcome, nil
-}
-
-// madeBefore returns the result of the call if this worker made it, and no commit holds it yet.
-func (m *memory) madeBefore(call machine.Call) (*result, bool) {
-	r, ok := m.results[call.Attempt]
-	return r, ok && r.call.Place == call.Place && value.Equal(r.call.Input, call.Input)
 }
 
 // errTooLate leaves a call to the next delivery of the wake.

@@ -17,16 +17,16 @@ import (
 // commits.
 type draft struct {
 	session
-	base     Item
-	liveTag  string         // of the timer that base names
-	expires  time.Time      // of base
-	before   *machine.State // that of base, if its commit is traced
-	items    []int          // of base; see [machine.State.Items]
-	env      machine.Env
-	state    machine.State
-	events   []machine.Event
-	commands []machine.Command
-	sources  []machine.UnmappedSource // that are missing
+	base        Item
+	liveTag     string         // of the timer that base names
+	expires     time.Time      // of base
+	before      *machine.State // that of base, if its commit is traced
+	forkIndexes []int          // of base; see [machine.State.ForkIndexes]
+	env         machine.Env
+	state       machine.State
+	events      []machine.Event
+	commands    []machine.Command
+	sources     []machine.UnmappedSource // that are missing
 	// changed: the state is another one than in base.
 	changed bool
 	// wroteLarge: the last commit wrote a value that later items refer to.
@@ -63,7 +63,7 @@ func (h *handler) loadDraft(ctx context.Context, cause string, base Item, state 
 	}
 	return &draft{
 		session: h.session, before: h.traced(state),
-		base: base, liveTag: state.Timer.Tag, expires: state.Expires, items: state.Items(), env: env, state: state, events: (*h.room)[:0],
+		base: base, liveTag: state.Timer.Tag, expires: state.Expires, forkIndexes: state.ForkIndexes(), env: env, state: state, events: (*h.eventBuffer)[:0],
 	}, nil
 }
 
@@ -76,9 +76,9 @@ func (c *core) definition(ctx context.Context, state machine.State) (*flow.Flow,
 	return flow, err
 }
 
-// rooms have memory for the events of drafts. Events are the largest part of a draft, and a log
-// item has many, so the next wake uses the memory again.
-var rooms = sync.Pool{New: func() any { return new([]machine.Event) }}
+// eventBuffers have memory for the events of drafts. Events are the largest part of a draft, and a
+// log item has many, so the next wake uses the memory again.
+var eventBuffers = sync.Pool{New: func() any { return new([]machine.Event) }}
 
 // usualEvents is how many events a signal adds at most, usually: a poll of the polling sample adds
 // seven.
@@ -181,10 +181,11 @@ func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) b
 	return false
 }
 
-// commit sends the timer that the state names (rule 3), puts the next item (rule 4), and then
-// reports a final state to Ends. If Ends returns an error, the item is committed already. The draft
-// continues from the new item. If the log expires later from this item on, the items before it do
-// so first.
+// commit sends the timer that the state names (rule 3) and puts the next item (rule 4). It then
+// reports the item to the observer, and a final state to everything that waits for it: the join of
+// a lane, the step that started a sub-flow, the target of notices and Ends. If a report returns an
+// error, the item is committed already. The draft continues from the new item. If the log expires
+// later from this item on, the items before it do so first.
 func (d *draft) commit(ctx context.Context) error {
 	item := Item{Execution: d.base.Execution, Seq: d.base.Seq + 1, Nonce: d.NewNonce()}
 	var parts []value.Part
@@ -209,7 +210,7 @@ func (d *draft) commit(ctx context.Context) error {
 	}
 	clear(d.results)
 	d.loader.written = parts
-	events := machine.WithItems(d.items, d.events)
+	events := machine.WithForkIndexes(d.forkIndexes, d.events)
 	d.Observer.Committed(item.Execution, d.state, events)
 	d.trace(events)
 	for _, source := range d.sources { // a draft that lost a race is made again, and reports them again
@@ -221,12 +222,23 @@ func (d *draft) commit(ctx context.Context) error {
 		}
 	}
 	d.base, d.liveTag, d.sources, d.changed, d.hasResult = item, d.state.Timer.Tag, nil, false, false
-	d.sharing, d.hasClaim, d.items, d.expires = 0, false, d.state.Items(), d.state.Expires
+	d.sharing, d.hasClaim, d.forkIndexes, d.expires = 0, false, d.state.ForkIndexes(), d.state.Expires
 	clear(d.events) // what they refer to may be collected
 	d.events = d.events[:0]
-	*d.room = d.events
-	d.leave(ctx, d.state)
+	*d.eventBuffer = d.events
+	d.countEnded(ctx, d.state)
 	return reporter{d.core}.reportIfFinal(ctx, item, d.state)
+}
+
+// sendTimer sends the timer that the state in an item waits for.
+func (c *core) sendTimer(ctx context.Context, item Item, state machine.State) error {
+	if state.Timer.Tag == "" {
+		return nil
+	}
+	return c.Wakes.Send(ctx, Wake{
+		Execution: item.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: c.Now(), Seq: item.Seq,
+		Flow: state.Flow.Name,
+	})
 }
 
 func checkSize(item Item) error {

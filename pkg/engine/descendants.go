@@ -168,9 +168,9 @@ func (s starter) uncount(ctx context.Context, parent machine.Parent) {
 	}
 }
 
-// leave counts a descendant that has ended. Only the worker that committed the end counts it: a
-// repeated count would be too low. An error leaves the count too high until it is made anew.
-func (c *core) leave(ctx context.Context, state machine.State) {
+// countEnded counts a descendant that has ended. Only the worker that committed the end counts it:
+// a repeated count would be too low. An error leaves the count too high until it is made anew.
+func (c *core) countEnded(ctx context.Context, state machine.State) {
 	root, generation := state.Root()
 	if c.Descendants == nil || !state.Status.Final() || state.Lane != nil || !machine.IsCounted(generation) {
 		return

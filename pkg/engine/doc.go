@@ -6,11 +6,12 @@
 // The engine knows an execution by a log of items. An item is put only if it is absent. That one
 // conditional write is checkpoint, lock, fence and history at once.
 //
-// To follow a wake, begin with advance.go. Its handler has the order of the rules, and roles do the
-// work: a resolver (resolve.go) finds the signal that a wake brings, a draft (commit.go) applies
-// the signal, executes the commands and commits the next item. It makes calls in calls.go, starts
-// sub-flows in subflow.go and handles lanes in lanes.go. A reporter (report_end.go) reports ends,
-// and an abandonment (defect.go, abandon.go) ends an execution whose wake cannot be applied.
+// To follow a wake, begin with advance.go. Its handler has the order of the rules. A resolver
+// (resolve.go) finds the signal that a wake brings. A draft (commit.go) applies the signal,
+// executes the commands and commits the next item; it makes calls in calls.go, starts sub-flows in
+// subflow.go, handles lanes in lanes.go, and has more methods in shared_commit.go, extend.go,
+// notice.go and trace.go. A reporter (report_end.go) reports ends, and an abandonment (defect.go,
+// abandon.go) ends an execution whose wake cannot be applied.
 //
 // The order of effects is a contract. Comments and tests name its rules by their numbers:
 //
@@ -46,18 +47,17 @@
 //  12. Start: send the wake, put item 0 if it is absent, return. Stop: send the wake, store the
 //     request, return. A redrive is a start whose item 0 has the series that another execution left
 //     open, and the step to begin with. It refers to no value of that execution.
-//  13. A defect that is found on every delivery fails the execution. A process that lacks
-//     something,
+//  13. A defect that is found on every delivery fails the execution. A process that lacks something,
 //     such as token keys, does not. A wake that was dead-lettered fails the execution or lane that
 //     depends on it, and no other.
 //
-// Rules 14 to 23 are those of forks:
+// Rules 14 to 23 are about forks:
 //
 //  14. A parallel has a lane for each branch. A foreach over n items, k at once, has min(n, k)
 //     lanes. The fork gives each lane its first items, and a lane that has run its items claims
 //     more (rule 27). In a fork of format 1 lane j runs the items j, j+k, j+2k and so on. A lane is
-//     a log of its own, to which all rules apply. It waits for one thing at a time, it may fork, and
-//     it expires with its execution. Nothing is written for a lane before it has something to
+//     a log of its own, to which all rules apply. It waits for one thing at a time, it may fork,
+//     and it expires with its execution. Nothing is written for a lane before it has something to
 //     record. One lane is no fork: its series runs in the log itself.
 //  15. The log commits that it waits for its lanes, then sends each lane a start wake, and the last
 //     lane's after the others were accepted. If the last lane has a log, all were sent.
@@ -74,46 +74,42 @@
 //     have, and ends on joined. The wake that ended it repeats that at once.
 //  20. The parent's ending state is the request to stop a lane. A lane without a log is put as
 //     stopped, and one that has ended joins again.
-//  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for
-//     lanes
+//  21. A defect of a lane is its end, also as its first item. A defect of a log that waits for lanes
 //     makes it ending.
 //  22. A direct call follows a commit in the same worker only if its time limit fits into the rest
-//     of the
-//     worker's life. Otherwise the commit waits for a timer that is due at once. The items of one lane do not
-//     depend on each other, so their results may share a commit: at the latest after 10 results,
-//     5 s or 64 KB, and before a second claim.
+//     of the worker's life. Otherwise the call waits for a timer that is due at once. The items of
+//     one lane do not depend on each other, so their results may share a commit: at the latest
+//     after 10 results, 5 s or 64 KB, and before a second claim.
 //  23. Only the execution checks its time limit, and each log counts its own events.
 //
-// Rules 24 to 26 are those of sub-flows that a step waits for:
+// Rules 24 to 26 are about sub-flows that a step waits for:
 //
 //  24. The submission of the step's token task starts the sub-flow, as in rule 12. The name is
-//     given, or made
-//     from the attempt's idempotency key. The sub-flow's state names the log and the token of the step. If an
-//     execution of that name has another token, the submission fails. A step that does not wait has the result
-//     of the start as its outcome.
+//     given, or made from the attempt's idempotency key. The sub-flow's state names the log and the
+//     token of the step. If an execution of that name has another token, the submission fails. A
+//     step that does not wait has the result of the start as its outcome.
 //  25. The terminal item of the sub-flow is followed by closing the step's token, then by a wake of
-//     the step,
-//     also if the token was closed before. A redelivered wake that ended the sub-flow repeats both.
-//  26. A worker that applies an outcome which the sub-flow did not report first sends the sub-flow
-//     a wake, then
-//     commits. The closed token is the request to stop. The sub-flow reads it on that wake, and when its start is
-//     applied. The step does not wait for the sub-flow to end.
+//     the step, also if the token was closed before. A redelivered wake that ended the sub-flow
+//     repeats both.
+//  26. A worker that applies an outcome which the sub-flow did not report first sends the sub-flow a
+//     wake, then commits. The closed token is the request to stop. The sub-flow reads it on that
+//     wake, and when its start is applied. The step does not wait for the sub-flow to end.
 //
-// Rules 27 to 29 are those of lanes that claim their items:
+// Rules 27 to 29 are about lanes that claim their items:
 //
-//  27. The join record has the cursor, the first item that no lane has. A lane claims the next
-//     items with one conditional update of the cursor and of its last claim, which has a number and
-//     a size. It is refused if the lane made that claim before, if no item is left or if a lane
+//  27. The join record has the cursor, the first item that no lane has. A lane claims the next items
+//     with one conditional update of the cursor and of its last claim, which has a number and a
+//     size. It is refused if the lane made that claim before, if no item is left or if a lane
 //     failed. The worker looks at the lane's own claim first: the items in it are the lane's for
-//     ever. Without it nothing is left, and the lane ends. A lane claims again only when its log has
-//     the last claim. The size is any number: one item if its steps may wait, otherwise the items of
-//     a second at the lane's pace, at most half of an equal part of the items left.
+//     ever. Without it nothing is left, and the lane ends. A lane claims again only when its log
+//     has the last claim. The size is any number: one item if its steps may wait, otherwise the
+//     items of a second at the lane's pace, at most half of an equal part of the items left.
 //  28. A lane with over four fifths of the events that its log may have makes a claim of size 0 and
 //     ends. The record keeps that claim.
-//  29. A commit between two items has its cause and is unresolved as a pending call is (rule 7).
-//     A worker with results that the log lacks goes on at once.
+//  29. A commit between two items has its cause and is unresolved as a pending call is (rule 7). A
+//     worker with results that the log lacks goes on at once.
 //
-// Rule 33 is that of restored backups:
+// Rule 33 is about restored backups:
 //
 //  33. Before a worker rearms lanes, it raises the join record to the claims in their logs: a
 //     restored backup is not consistent across items.

@@ -308,7 +308,7 @@ func (r *logReader) readItem(ctx context.Context, item Item) error {
 
 // add adds the events of an item that were not read, until the page is full.
 func (r *logReader) add(ctx context.Context, item Item, events []machine.Event) error {
-	for i, event := range machine.WithItems(r.before.Items(), events) {
+	for i, event := range machine.WithForkIndexes(r.before.ForkIndexes(), events) {
 		numbered := r.numbering.Number(event)
 		if i < r.skip {
 			continue
@@ -341,7 +341,7 @@ func (r *logReader) readLanes(ctx context.Context, w *machine.Waiting) (err erro
 			r.blocked = r.blocked || !p.ended
 			continue
 		}
-		if *p, err = r.read(ctx, lane.ID(), *p, r.numbering.Lane(i), r.before.Items()); err != nil {
+		if *p, err = r.read(ctx, lane.ID(), *p, r.numbering.Lane(i), r.before.ForkIndexes()); err != nil {
 			return err
 		}
 		switch {

@@ -132,6 +132,14 @@ type Joins interface {
 	Raise(ctx context.Context, fork ForkID, before, after JoinRecord, expires time.Time) error
 }
 
+// missing returns the lanes that have not joined.
+func (r JoinRecord) missing(parent ID, waiting *machine.Waiting) []machine.Lane {
+	return slices.DeleteFunc(lanesOf(parent, waiting.Attempt.Number, waiting.Fork().Lanes), func(lane machine.Lane) bool {
+		_, joined := r.Joined[lane.Index]
+		return joined
+	})
+}
+
 // Encode returns the record for a store.
 func (r JoinRecord) Encode() []byte {
 	var e value.Encoder

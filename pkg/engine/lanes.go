@@ -85,7 +85,7 @@ func (c *core) putState(ctx context.Context, at ItemKey, state machine.State, ev
 		return err
 	}
 	c.Observer.Committed(item.Execution, state, events)
-	c.leave(ctx, state)
+	c.countEnded(ctx, state)
 	return reporter{c}.reportIfFinal(ctx, item, state)
 }
 
@@ -146,10 +146,10 @@ func (c *core) joined(ctx context.Context, id ID, waiting *machine.Waiting) (rec
 	return record, len(record.Joined) >= waiting.Fork().Lanes, err
 }
 
-// ended reads the join record and returns the signal for it, nil for none. If all lanes have
+// joinSignal reads the join record and returns the signal for it, nil for none. If all lanes have
 // joined, only the wake that says so continues the log. Another wake sends that one: its own
 // message may be gone already, and then no delivery would repeat the next effects (rule 18).
-func (f forks) ended(ctx context.Context, id ID, state machine.State, cause string) (machine.Signal, error) {
+func (f forks) joinSignal(ctx context.Context, id ID, state machine.State, cause string) (machine.Signal, error) {
 	record, all, err := f.joined(ctx, id, state.Waiting)
 	switch {
 	case err != nil:

@@ -168,7 +168,7 @@ func (d *draft) notifyWaiting(ctx context.Context) error {
 	}
 	waiting := d.state.Waiting
 	step := d.env.Flow.All[waiting.Attempt.Step]
-	data := append(noticeData(d.state, machine.StatusRunning), member("step", machine.StepIn(step.Name, machine.Iterations(step, d.state.Items()))))
+	data := append(noticeData(d.state, machine.StatusRunning), member("step", machine.StepIn(step.Name, machine.Iterations(step, d.state.ForkIndexes()))))
 	if !waiting.Deadline.IsZero() { // not Due, which heartbeats change
 		data = append(data, member("until", instant(waiting.Deadline)))
 	}

@@ -2,12 +2,9 @@ package engine
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/waitless/waitless/pkg/machine"
-	"github.com/waitless/waitless/pkg/token"
-	"github.com/waitless/waitless/pkg/value"
 )
 
 // resumePending handles a wake that entered something that has not ended: an earlier worker may
@@ -42,7 +39,7 @@ func (h *handler) resumePending(ctx context.Context, wake Wake, base Item, state
 		d.hasResult = true
 		err = d.apply(ctx, signal)
 	case h.overtime(state, d.env.Flow): // nothing is called any more
-		return done, h.sendLimit(ctx, base.Execution)
+		return done, h.sendWake(ctx, base.Execution, machine.CauseLimit)
 	default:
 		var next machine.Next
 		next, err = d.askMachine(ctx, func(env machine.Env) (machine.Next, error) { return machine.Pending(env, state, h.now, executed) })
@@ -54,24 +51,6 @@ func (h *handler) resumePending(ctx context.Context, wake Wake, base Item, state
 		return Disposition{}, err
 	}
 	return done, d.runCommands(ctx)
-}
-
-// wrote reports whether the item is this worker's own.
-func (m *memory) wrote(item Item) bool { return slices.Contains(m.nonces, item.Nonce) }
-
-type result struct {
-	call    machine.Call
-	outcome token.Outcome
-	queued  bool // the call is in the task queue, and there is no outcome yet
-}
-
-// resultOf returns the result of the pending call, if this worker made the call.
-func (m *memory) resultOf(state machine.State) (r *result, ok bool) {
-	if state.Waiting == nil {
-		return nil, false
-	}
-	r, ok = m.results[state.Waiting.Attempt]
-	return r, ok && r.call.Place == state.WaitingPlace() && value.Equal(r.call.StepInput, state.Waiting.Input)
 }
 
 // loadWaitingInput loads the input of the waiting attempt if a result for it is in memory. The

@@ -123,7 +123,7 @@ func SendEach(ctx context.Context, wakes []Wake, send func(context.Context, Wake
 type Caller interface {
 	// Call makes the call and waits for its result. A failure of the function, or of the attempt to
 	// call it, is an outcome. An error means that the result is unknown because the worker is being
-	// stopped; the call is repeated. A [*WaitError] means that the call was not made yet.
+	// stopped; the call is repeated. A [*SlowCallError] means that the result takes longer.
 	Call(ctx context.Context, call machine.Call) (token.Outcome, error)
 
 	// TimeLimits returns the time limits of the functions that the flow calls, by the text of the
@@ -131,16 +131,17 @@ type Caller interface {
 	TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error)
 }
 
-// WaitError is returned by [Caller] for a call that has to wait until fewer calls
-// run.
-type WaitError struct {
-	// Call waits and makes the call. It returns the result of [Caller], or [ErrConflict] if another
-	// worker committed meanwhile, in which case the call was not made.
-	Call func(ctx context.Context) (token.Outcome, error)
+// SlowCallError is returned by [Caller] for a call whose result takes longer: it waits until fewer
+// calls run, or it runs already. Commit before you wait for it.
+type SlowCallError struct {
+	// Await makes the call if it was not made yet, and waits for its result. It returns the result
+	// of [Caller], or [ErrConflict] if another worker committed meanwhile. A call that was made
+	// goes on then, and its result is lost.
+	Await func(ctx context.Context) (token.Outcome, error)
 }
 
 // Error implements error.
-func (*WaitError) Error() string { return "the call waits for its turn" }
+func (*SlowCallError) Error() string { return "the result of the call takes longer" }
 
 // TaskQueue is the queue of long calls. Its receiver calls [TaskRunner.RunTask].
 type TaskQueue interface {
@@ -244,7 +245,7 @@ type Ends interface {
 	Ended(ctx context.Context, execution ID, state machine.State) error
 }
 
-// Notices receives the notices for the targets of executions. An adapter sends it.
+// Notices receives the notices for the targets of executions.
 type Notices interface {
 	// Notify accepts the notice, which is delivered at least once, or given up after
 	// [NoticePatience]. If Notify returns nil, the notice is not lost. The same notice may come

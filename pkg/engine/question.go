@@ -33,7 +33,7 @@ func (c *Client) WaitFor(ctx context.Context, log ID, handle string) (w Wait, ok
 	}
 	step := flow.All[waiting.Attempt.Step]
 	w = Wait{
-		Flow: state.Flow.Name, Execution: state.Execution, Step: machine.StepIn(step.Name, machine.Iterations(step, state.Items())),
+		Flow: state.Flow.Name, Execution: state.Execution, Step: machine.StepIn(step.Name, machine.Iterations(step, state.ForkIndexes())),
 		Since: waiting.Since, Deadline: waiting.Deadline,
 	}
 	w.Question, err = c.Question(ctx, flow, state)

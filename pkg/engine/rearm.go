@@ -275,11 +275,3 @@ func (h *handler) raise(ctx context.Context, record JoinRecord, lanes []machine.
 	}
 	return h.Joins.Raise(ctx, ForkID{lanes[0].Parent, lanes[0].Attempt}, record, raised, expires)
 }
-
-// missing returns the lanes that have not joined.
-func (r JoinRecord) missing(parent ID, waiting *machine.Waiting) []machine.Lane {
-	return slices.DeleteFunc(lanesOf(parent, waiting.Attempt.Number, waiting.Fork().Lanes), func(lane machine.Lane) bool {
-		_, joined := r.Joined[lane.Index]
-		return joined
-	})
-}

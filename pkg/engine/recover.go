@@ -40,17 +40,6 @@ func (w *Worker) Recover(ctx context.Context, latest Item, state machine.State) 
 	return w.core.sendTimer(ctx, latest, state)
 }
 
-// sendTimer sends the timer that the state in an item waits for.
-func (c *core) sendTimer(ctx context.Context, item Item, state machine.State) error {
-	if state.Timer.Tag == "" {
-		return nil
-	}
-	return c.Wakes.Send(ctx, Wake{
-		Execution: item.Execution, Lane: state.Lane, Cause: state.Timer.Tag, Due: state.Timer.Due, Sent: c.Now(), Seq: item.Seq,
-		Flow: state.Flow.Name,
-	})
-}
-
 // recoverLanes recovers the lanes that have not joined, and repeats the wakes that the joins sent
 // (rule 15). Lanes without a log begin with the wake of the fork.
 func (w *Worker) recoverLanes(ctx context.Context, id ID, waiting *machine.Waiting) error {

@@ -36,13 +36,13 @@ func (r *resolver) signal(ctx context.Context, wake Wake, base Item, state machi
 		case state.Timer.Due.After(r.now): // a paced start
 			return nil, r.resend(ctx, wake, state.Timer.Due)
 		}
-		return r.started(ctx, state)
+		return r.startSignal(ctx, state)
 	case wake.Cause == machine.CauseParent:
-		return r.parentLeft(ctx, state)
+		return r.parentLeftSignal(ctx, state)
 	case wake.Cause == machine.CauseStop:
 		return r.stopRequest(ctx, wake, state)
 	case wake.isOfJoin(state.Waiting):
-		return forks{r.session}.ended(ctx, base.Execution, state, wake.Cause)
+		return forks{r.session}.joinSignal(ctx, base.Execution, state, wake.Cause)
 	case state.Waiting.Token() == nil: // no token: only the timer can be due
 	case wake.Cause == state.Waiting.Handle():
 		return r.tokenClosed(ctx, wake, state.Waiting)
@@ -78,7 +78,7 @@ func (r *resolver) tokenClosed(ctx context.Context, wake Wake, waiting *machine.
 	case err != nil:
 		return nil, err
 	case !record.Open():
-		return r.closed(waiting.Attempt, record), nil
+		return r.closedSignal(waiting.Attempt, record), nil
 	case wake.young(r.now, token.WakePatience):
 		r.earlyLooks++
 		return nil, r.resend(ctx, wake, r.now.Add(resendDelay))
@@ -86,7 +86,7 @@ func (r *resolver) tokenClosed(ctx context.Context, wake Wake, waiting *machine.
 	return nil, nil
 }
 
-func (c *core) closed(attempt machine.Attempt, record token.Record) machine.Signal {
+func (c *core) closedSignal(attempt machine.Attempt, record token.Record) machine.Signal {
 	return machine.TokenClosed{At: c.Now(), Attempt: attempt, Outcome: *record.Outcome, By: record.ClosedBy, Reply: record.Reply}
 }
 
@@ -104,7 +104,7 @@ func (r *resolver) storedReply(ctx context.Context, state machine.State) (machin
 func (r *resolver) signalOf(state machine.State, record token.Record) machine.Signal {
 	switch waiting := state.Waiting; {
 	case !record.Open():
-		return r.closed(waiting.Attempt, record)
+		return r.closedSignal(waiting.Attempt, record)
 	case record.Reply != nil && !waiting.Submitted() && state.Ending == nil:
 		return machine.Submitted{At: r.Now(), Attempt: waiting.Attempt, Output: *record.Reply}
 	}
@@ -159,18 +159,18 @@ func (r *resolver) requestOfRoot(ctx context.Context, state machine.State) (requ
 	return *record.Stop, true, nil
 }
 
-// started returns the signal for the start of an execution. A submission that was slow may have
+// startSignal returns the signal for the start of an execution. A submission that was slow may have
 // started a sub-flow after its parent had ended (rule 26).
-func (r *resolver) started(ctx context.Context, state machine.State) (machine.Signal, error) {
-	if signal, err := r.parentLeft(ctx, state); signal != nil || err != nil {
+func (r *resolver) startSignal(ctx context.Context, state machine.State) (machine.Signal, error) {
+	if signal, err := r.parentLeftSignal(ctx, state); signal != nil || err != nil {
 		return signal, err
 	}
 	return machine.Started{At: r.Now()}, nil
 }
 
-// parentLeft returns the signal that stops a sub-flow for which nothing waits any more: its token
-// is closed (rule 26). It returns nil if the token is open, and for other executions.
-func (r *resolver) parentLeft(ctx context.Context, state machine.State) (machine.Signal, error) {
+// parentLeftSignal returns the signal that stops a sub-flow for which nothing waits any more: its
+// token is closed (rule 26). It returns nil if the token is open, and for other executions.
+func (r *resolver) parentLeftSignal(ctx context.Context, state machine.State) (machine.Signal, error) {
 	if !state.EndsWithParent() {
 		return nil, nil
 	}

@@ -84,7 +84,7 @@ func (h *handler) traceAgain(ctx context.Context, base Item, state machine.State
 			return
 		}
 		if item.Seq > first || first == 0 {
-			h.Tracer.Trace(TracedCommit{before, after, flow, machine.WithItems(before.Items(), events)})
+			h.Tracer.Trace(TracedCommit{before, after, flow, machine.WithForkIndexes(before.ForkIndexes(), events)})
 		}
 		before = after
 	}

@@ -103,12 +103,12 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 	select {
 	case gate.places <- struct{}{}:
 	default: // none is free
-		return token.Outcome{}, &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
+		return token.Outcome{}, &engine.SlowCallError{Await: func(ctx context.Context) (token.Outcome, error) { return t.callInTurn(ctx, gate, call) }}
 	}
 	running := t.begin(ctx, gate, call)
 	outcome, err := t.await(ctx, running, directTime)
 	if errors.Is(err, errSlow) {
-		err = &engine.WaitError{Call: func(ctx context.Context) (token.Outcome, error) { return t.await(ctx, running, 0) }}
+		err = &engine.SlowCallError{Await: func(ctx context.Context) (token.Outcome, error) { return t.await(ctx, running, 0) }}
 	}
 	return outcome, err
 }

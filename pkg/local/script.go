@@ -378,7 +378,7 @@ func (p *play) Committed(execution engine.ID, state machine.State, events []mach
 func (p *play) collect(state machine.State, output value.Value) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	place := p.placeOf(state.Flow.Name, state.Execution, state.Waiting.Attempt.Step, machine.IterationPath(state.Items()))
+	place := p.placeOf(state.Flow.Name, state.Execution, state.Waiting.Attempt.Step, machine.IterationPath(state.ForkIndexes()))
 	p.submitted = append(p.submitted, submission{place, state, output})
 	if len(p.submitted) == 1 {
 		p.system.queue.whenSettled(p.answer)
@@ -408,7 +408,7 @@ func (p *play) carryOut(state machine.State, started value.Value) {
 		return // the engine reports the same error
 	}
 	of := flow.All[state.Waiting.Attempt.Step]
-	step, place := of.Name, machine.StepIn(of.Name, machine.Iterations(of, state.Items()))
+	step, place := of.Name, machine.StepIn(of.Name, machine.Iterations(of, state.ForkIndexes()))
 	if text, ok := p.system.Client.Token(flow, state); ok {
 		p.close(flow, state, step, place, text)
 	}

@@ -62,7 +62,7 @@ func (r *run) apply(sig Signal) {
 	case TimerDue:
 		switch {
 		case w == nil || w.Due.IsZero() || r.at.Before(w.Due):
-		case w.For == WaitingForNextItem:
+		case w.For == WaitingForNextLogItem:
 			r.resumed, _ = r.leaveWaiting()
 			r.advance(r.resumed)
 		default:

@@ -64,7 +64,7 @@ func canWait(def *flow.Flow, waiting *Waiting) bool {
 	if i < 0 || i >= len(def.All) {
 		return false
 	}
-	if waiting.For == WaitingForNextItem {
+	if waiting.For == WaitingForNextLogItem {
 		return true
 	}
 	return kindOf(def.All[i]).canWait(waiting)

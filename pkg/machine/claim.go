@@ -24,7 +24,7 @@ func (s *State) waitsForItems() bool { return s.Waiting != nil && s.Waiting.For 
 func (r forkRun) nextItems() *flow.Step {
 	s := r.state()
 	if s.Share.last().To >= s.Share.Items {
-		return r.end(*r.innermost())
+		return r.endFork(*r.innermost())
 	}
 	attempt := Attempt{Step: r.step.Index, Number: s.Events}
 	r.wait(&Waiting{Attempt: attempt, For: WaitingForItems, Input: value.Object(), Entry: r.entry()})
@@ -49,7 +49,7 @@ func (r forkRun) claimed(sig ItemsClaimed) *flow.Step {
 	}
 	r.state().Share = &share
 	if sig.Range.Len() <= 0 {
-		return r.end(*r.innermost())
+		return r.endFork(*r.innermost())
 	}
 	r.independent = true
 	return r.enterItem(sig.Range.From)

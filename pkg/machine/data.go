@@ -91,7 +91,7 @@ func (a *surroundings) Context() flow.Context {
 // stepContext returns the part of the context that every step has.
 func (a *surroundings) stepContext() flow.StepContext {
 	s := a.state()
-	c := flow.StepContext{Name: a.step.Name, Event: a.event, Since: a.at.UTC().Format(TimeFormat), Items: s.Items()}
+	c := flow.StepContext{Name: a.step.Name, Event: a.event, Since: a.at.UTC().Format(TimeFormat), Items: s.ForkIndexes()}
 	retried, number := a.retried, cmp.Or(a.attempt, a.event)
 	if w := a.endedWaiting; w != nil && w.Attempt.Number == a.attempt {
 		c.Since, retried = w.Start().UTC().Format(TimeFormat), w.Retried

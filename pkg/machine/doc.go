@@ -11,11 +11,14 @@
 //   - Large values are references to earlier items of the log. Apply asks for those that it needs,
 //     see [Next.Load].
 //
-// kernel.go alone writes the state, with the limits in limit.go, item.go and keep.go. apply.go has
-// the signals, series.go and end.go run the steps, and data.go is what their data may read. kind.go
-// chooses the kind of a step; each kind has a file: task.go with retry.go, token.go, poll.go,
-// outcome.go and subflow.go, and fork.go, wait.go, choice.go and pass.go. codec.go is the stored
-// form.
+// signal.go has the signals and commands, state.go the state, lane.go the state of a lane, and
+// check.go rejects a damaged one. apply.go applies a signal, series.go and end.go run the steps,
+// and data.go is what their data may read. kernel.go alone replaces the state, with the limits in
+// limit.go, log_item.go and keep.go; a task that waits changes its own [Waiting]. kind.go chooses
+// the kind of a step. Each kind has a file: task.go with retry.go, token.go, poll.go, outcome.go
+// and subflow.go, fork.go with claim.go and iterations.go, and wait.go, choice.go and pass.go.
+// pending.go has the commands that a state depends on, and redrive.go the state of a redrive.
+// codec.go is the stored form.
 //
 // This package may change between releases.
 package machine

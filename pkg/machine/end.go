@@ -55,7 +55,7 @@ func (r *run) endedBefore() token.Outcome {
 
 // endAsDecided makes the end that was decided final. Only a lane's failure decides a failure.
 func (r *run) endAsDecided() {
-	ending := r.decided()
+	ending := r.takeEnding()
 	if ending.Status == StatusFailed {
 		r.forkFailed(r.env.Flow.All[r.endedWaiting.Attempt.Step], token.Outcome{Error: ending.Error, Cause: ending.Cause})
 		return
@@ -116,14 +116,14 @@ func (r *run) failExecution(began *flow.Step, failure token.Outcome) *flow.Step 
 	}
 	for i, series := range slices.Backward(s.Series) {
 		if series.Owner.Kind == OwnerItem && began != nil {
-			failure, began = located(began, s.Items(), failure), nil
+			failure, began = located(began, s.ForkIndexes(), failure), nil
 		}
 		if series.Owner.Kind == OwnerChoice || series.Owner.Kind == OwnerFork && (i > 0 || !s.isLane()) {
 			r.emit(Event{Type: StepFailed, Step: series.Owner.Step, Error: failure.Error, Cause: failure.Cause})
 		}
 	}
 	if s.isLane() && began != nil { // the fork of the lane itself
-		failure = located(began, s.Items(), failure)
+		failure = located(began, s.ForkIndexes(), failure)
 	}
 	r.end(StatusFailed, failure.Error, failure.Cause)
 	return nil

@@ -77,8 +77,8 @@ type Event struct {
 	// Lanes is set when a step with lanes of their own is entered. Block is how many ids of the API
 	// each lane has: the ids of the first lane follow the id of this event.
 	Lanes, Block int
-	// Items holds the items of the forks around the step, if [WithItems] set them.
-	Items []int
+	// ForkIndexes holds the indexes of the items around the step, if [WithForkIndexes] set them.
+	ForkIndexes []int
 	// Log and Number are set in the history of an execution, in which ID and By have the API's
 	// numbers: the log of the event, and its ID there.
 	Log    ID
@@ -108,7 +108,7 @@ func (e Event) Render(def *flow.Flow) HistoryEvent {
 	var step *flow.Step
 	if e.Step >= 0 && e.Step < len(def.All) {
 		step = def.All[e.Step]
-		h.StepName, h.Iterations = step.Name, Iterations(step, e.Items)
+		h.StepName, h.Iterations = step.Name, Iterations(step, e.ForkIndexes)
 	}
 	h.EventDetail = e.Detail(step).JSON()
 	return h
@@ -198,7 +198,7 @@ func (h HistoryEvent) Parse(def *flow.Flow) (Event, error) {
 	if h.StepName != "" {
 		e.Step = slices.IndexFunc(def.All, func(s *flow.Step) bool { return s.Name == h.StepName })
 		if e.Step >= 0 {
-			e.Items = itemsOf(def.All[e.Step], h.Iterations)
+			e.ForkIndexes = itemsOf(def.All[e.Step], h.Iterations)
 		}
 	}
 	if polls, ok := detail.Get("polls").Int64(); ok {

@@ -34,7 +34,7 @@ type forkRun struct {
 }
 
 func (k forkKind[I]) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
-	return forkRun{r, step, k.items}.enter(input)
+	return forkRun{r, step, k.items}.enterFork(input)
 }
 
 func (k forkKind[I]) enterItem(r *run, step *flow.Step, index int) *flow.Step {
@@ -44,7 +44,7 @@ func (k forkKind[I]) enterItem(r *run, step *flow.Step, index int) *flow.Step {
 func (k forkKind[I]) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
 	switch sig := sig.(type) {
 	case LanesJoined:
-		return forkRun{r, step, k.items}.joined(sig)
+		return forkRun{r, step, k.items}.lanesJoined(sig)
 	case ItemsClaimed:
 		return forkRun{r, step, k.items}.claimed(sig)
 	case LaneFailed: // ends this log, and stops the other lanes first (rule 19)
@@ -136,8 +136,8 @@ func (iterations) events() (entered, exited EventType) { return IterationEntered
 
 func (iterations) has(int) bool { return true }
 
-// enter begins the fork. With fewer than two lanes its items run in this log (rule 14).
-func (r forkRun) enter(input value.Value) *flow.Step {
+// enterFork begins the fork. With fewer than two lanes its items run in this log (rule 14).
+func (r forkRun) enterFork(input value.Value) *flow.Step {
 	items, lanes := r.items.count(r.run, r.step, input)
 	if items < 0 {
 		return nil
@@ -214,7 +214,7 @@ func (r forkRun) enterItem(index int) *flow.Step {
 	fork := *r.innermost()
 	input, steps := r.items.item(r.run, fork.Input, index)
 	if len(steps) == 0 {
-		return r.end(fork)
+		return r.endFork(fork)
 	}
 	entered, _ := r.items.events()
 	number := r.emit(Event{Type: entered, Step: r.step.Index, Index: index})
@@ -311,8 +311,8 @@ func elements(array value.Value) []value.Value {
 	return list
 }
 
-// end continues after the last item of this log: with the end of the lane, or of the step.
-func (r forkRun) end(fork Series) *flow.Step {
+// endFork continues after the last item of this log: with the end of the lane, or of the step.
+func (r forkRun) endFork(fork Series) *flow.Step {
 	r.leaveSeries()
 	r.independent = false
 	local := value.Missing()
@@ -320,23 +320,23 @@ func (r forkRun) end(fork Series) *flow.Step {
 		local = r.joinedLists(fork.Local)
 	}
 	if len(r.state().Series) > 0 {
-		return r.exit(fork.Input, local)
+		return r.exitFork(fork.Input, local)
 	}
 	r.close(StatusSucceeded, token.Success(local))
 	return nil
 }
 
-// exit ends the step. The limit of its data is checked before its mappings read large values.
-func (r forkRun) exit(input, local value.Value) *flow.Step {
+// exitFork ends the step. The limit of its data is checked before its mappings read large values.
+func (r forkRun) exitFork(input, local value.Value) *flow.Step {
 	if err := r.checkData(r.step, input, local); err != nil {
 		return r.fail(r.step, *err)
 	}
-	return r.run.exit(r.step, input, local, 0)
+	return r.exit(r.step, input, local, 0)
 }
 
-// joined continues after all lanes: with the end that was decided, with the failure of a lane,
+// lanesJoined continues after all lanes: with the end that was decided, with the failure of a lane,
 // or with the next step.
-func (r forkRun) joined(sig LanesJoined) *flow.Step {
+func (r forkRun) lanesJoined(sig LanesJoined) *flow.Step {
 	_, w := r.leaveWaiting()
 	switch {
 	case r.state().Ending != nil:
@@ -346,7 +346,7 @@ func (r forkRun) joined(sig LanesJoined) *flow.Step {
 	case sig.Left > 0:
 		return r.fail(r.step, noRoom(r.step, sig.Left, w.Fork().Items))
 	case !needsOutputs(r.step):
-		return r.exit(w.Input, value.Missing())
+		return r.exitFork(w.Input, value.Missing())
 	case len(sig.Outputs) != w.Fork().Lanes, w.Fork().First > 0 && len(sig.Ranges) != w.Fork().Lanes:
 		r.err = fmt.Errorf("machine: %d outputs of %d lanes", len(sig.Outputs), w.Fork().Lanes)
 	default:
@@ -354,9 +354,9 @@ func (r forkRun) joined(sig LanesJoined) *flow.Step {
 			return r.fail(r.step, *err)
 		}
 		if w.Fork().First > 0 {
-			return r.exit(w.Input, r.inOrder(sig, w.Fork().Items))
+			return r.exitFork(w.Input, r.inOrder(sig, w.Fork().Items))
 		}
-		return r.exit(w.Input, r.interleaved(sig.Outputs))
+		return r.exitFork(w.Input, r.interleaved(sig.Outputs))
 	}
 	return nil
 }

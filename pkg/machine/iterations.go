@@ -9,8 +9,8 @@ import (
 	"github.com/waitless/waitless/pkg/flow"
 )
 
-// Items returns the index of each item of a fork that the state is in, the outermost first.
-func (s State) Items() []int {
+// ForkIndexes returns the index of each item of a fork that the state is in, the outermost first.
+func (s State) ForkIndexes() []int {
 	items := slices.Clone(s.Around)
 	for _, series := range s.Series {
 		if series.Owner.Kind == OwnerItem {
@@ -20,17 +20,17 @@ func (s State) Items() []int {
 	return items
 }
 
-// WithItems sets the Items of the next events of a log, and returns these events. Items belongs to
-// the state before them.
-func WithItems(items []int, events []Event) []Event {
+// WithForkIndexes sets the ForkIndexes of the next events of a log, and returns these events.
+// The state before them has the indexes.
+func WithForkIndexes(indexes []int, events []Event) []Event {
 	for i := range events {
 		e := &events[i]
 		if e.Type == BranchExited || e.Type == IterationExited {
-			items = items[:len(items)-1]
+			indexes = indexes[:len(indexes)-1]
 		}
-		e.Items = items
+		e.ForkIndexes = indexes
 		if e.Type == BranchEntered || e.Type == IterationEntered {
-			items = append(slices.Clip(items), e.Index)
+			indexes = append(slices.Clip(indexes), e.Index)
 		}
 	}
 	return events

@@ -152,8 +152,8 @@ func (x *tx) decide(status Status, why token.Outcome) {
 	x.state().Ending = &Ending{Status: status, Error: why.Error, Cause: why.Cause, Entry: x.entry()}
 }
 
-// decided takes the end that was decided.
-func (x *tx) decided() *Ending {
+// takeEnding takes the end that was decided.
+func (x *tx) takeEnding() *Ending {
 	s := x.state()
 	ending := s.Ending
 	s.Ending = nil
@@ -163,7 +163,7 @@ func (x *tx) decided() *Ending {
 // failedAt records the step that fails the execution.
 func (x *tx) failedAt(step *flow.Step) {
 	if s := x.state(); !s.isLane() {
-		s.FailedStep = StepIn(step.Name, Iterations(step, s.Items()))
+		s.FailedStep = StepIn(step.Name, Iterations(step, s.ForkIndexes()))
 	}
 }
 

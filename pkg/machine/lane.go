@@ -154,7 +154,7 @@ func (s State) lane(lane Lane, at time.Time) State {
 		share = &Share{Items: w.Fork().Items, Ranges: []Range{{lane.Index * first, (lane.Index + 1) * first}}, Since: at}
 	}
 	return State{
-		Lane: &lane, Share: share, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.Items(),
+		Lane: &lane, Share: share, Parent: s.Parent, Notify: s.Notify, Trace: s.Trace, FirstID: w.Fork().FirstID + lane.Index*w.Fork().Block, Around: s.ForkIndexes(),
 		Flow: s.Flow, Execution: s.Execution, Status: StatusStarting, Started: s.Started, Expires: s.Expires, At: at, Input: s.Input, By: CauseStart,
 		Series: []Series{{Owner: Owner{Kind: OwnerFork, Step: w.Attempt.Step}, Input: w.Input, Local: value.Array()}},
 	}

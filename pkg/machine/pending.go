@@ -53,7 +53,7 @@ func (s State) Rest() Rest {
 
 // forTimer reports whether only the pending timer can advance the state.
 func (w *Waiting) forTimer() bool {
-	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForNextItem || w.postponed()
+	return w.For == WaitingForInstant || w.For == WaitingForRetry || w.For == WaitingForPoll || w.For == WaitingForNextLogItem || w.postponed()
 }
 
 // isForCall reports whether the wait is for the result of a call of a worker.
@@ -103,14 +103,14 @@ func Pending(env Env, s State, at time.Time, executed Executed) (Next, error) {
 // pending returns the command that the state depends on, nil for none.
 func (r *run) pending(executed Executed) Command {
 	w := r.state().Waiting
-	if w == nil || w.For == WaitingForNextItem {
+	if w == nil || w.For == WaitingForNextLogItem {
 		return nil
 	}
 	step := r.env.Flow.All[w.Attempt.Step]
 	return kindOf(step).pending(r, step, executed)
 }
 
-func (r taskRun) pending(executed Executed) Command {
+func (r taskRun) pendingCall(executed Executed) Command {
 	w, ending := r.state().Waiting, r.state().Ending != nil
 	lost := executed == ExecutedQueueLost && (w.isIn(TokenQueued) || w.Child() != nil) // the start of a sub-flow again reports its end
 	toSubmit := w.isIn(TokenToSubmit) || w.isIn(TokenToQueue) || lost

@@ -185,7 +185,7 @@ func (w *walk) signal() machine.Signal {
 // isTimed reports whether nothing but its due ends the waiting.
 func isTimed(w *machine.Waiting) bool {
 	return w.For == machine.WaitingForInstant || w.For == machine.WaitingForRetry || w.For == machine.WaitingForPoll ||
-		w.For == machine.WaitingForNextItem
+		w.For == machine.WaitingForNextLogItem
 }
 
 // told is what is heard of a job: that it was started, or how it ended.
@@ -352,7 +352,7 @@ func (w *walk) waiting() {
 	w.t.Helper()
 	s := w.state
 	w.note("retry", s.Waiting.For == machine.WaitingForRetry)
-	w.note("room", s.Waiting.For == machine.WaitingForNextItem)
+	w.note("room", s.Waiting.For == machine.WaitingForNextLogItem)
 	w.note("long poll", s.Waiting.Token() != nil && s.Waiting.Polls > 0)
 	w.note("ending", s.Ending != nil)
 	if due := w.due(); (s.Timer != machine.Timer{}) == due.IsZero() || !s.Timer.Due.Equal(due) {
@@ -387,7 +387,7 @@ func (w *walk) notOpen() int {
 
 // notEntered is 1 while the step that waits has not been entered for want of room.
 func (w *walk) notEntered() int {
-	if w.state.Waiting.For == machine.WaitingForNextItem {
+	if w.state.Waiting.For == machine.WaitingForNextLogItem {
 		return 1
 	}
 	return 0

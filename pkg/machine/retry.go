@@ -80,7 +80,7 @@ func (r taskRun) tryAgain(w Waiting) *flow.Step {
 	if err := r.checkData(r.step, input); err != nil {
 		return r.fail(r.step, *err)
 	}
-	return r.begin(input, w.Retried)
+	return r.beginAttempt(input, w.Retried)
 }
 
 // caught continues with an entry of the catch. The step has failed, and may have an output.

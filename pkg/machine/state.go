@@ -74,7 +74,7 @@ type State struct {
 	// one of the ids that the fork reserved; 0 for an execution. Reserved is how many ids the forks
 	// of this log reserved for their lanes.
 	FirstID, Reserved int
-	// Around, of a lane, is [State.Items] of its parent.
+	// Around, of a lane, is [State.ForkIndexes] of its parent.
 	Around []int
 	// Share has the items of a lane that claims them. It is nil for other logs.
 	Share *Share
@@ -229,13 +229,13 @@ type SimpleWait uint8
 
 // The simple waits. The numbers are stored.
 const (
-	WaitingForCall     SimpleWait = 0  // the result of a direct call
-	WaitingForInstant  SimpleWait = 1  // the end of a wait
-	WaitingForClaim    SimpleWait = 2  // the result of a claimed call
-	WaitingForRetry    SimpleWait = 4  // the next attempt of a task that failed
-	WaitingForPoll     SimpleWait = 5  // the next poll of a task that waits for a condition
-	WaitingForNextItem SimpleWait = 6  // the next item of the log, because the current one is full
-	WaitingForItems    SimpleWait = 10 // the next items of the fork, which the lane claims
+	WaitingForCall        SimpleWait = 0  // the result of a direct call
+	WaitingForInstant     SimpleWait = 1  // the end of a wait
+	WaitingForClaim       SimpleWait = 2  // the result of a claimed call
+	WaitingForRetry       SimpleWait = 4  // the next attempt of a task that failed
+	WaitingForPoll        SimpleWait = 5  // the next poll of a task that waits for a condition
+	WaitingForNextLogItem SimpleWait = 6  // the next item of the log, because the current one is full
+	WaitingForItems       SimpleWait = 10 // the next items of the fork, which the lane claims
 )
 
 // TokenWait is the token that a step waits for.

@@ -50,7 +50,8 @@ type Parent struct {
 // generation.
 const MaxDescendants = 10_000
 
-// Starts below MaxFastGeneration are paced: each root then starts one execution a [Pace].
+// Starts in generations after MaxFastGeneration are paced: each root then starts one execution a
+// [Pace].
 const (
 	MaxFastGeneration = 100
 	Pace              = time.Second

@@ -23,11 +23,11 @@ type taskKind struct {
 }
 
 func (k taskKind) enter(r *run, step *flow.Step, input value.Value) *flow.Step {
-	return k.in(r, step).begin(input, nil)
+	return k.in(r, step).beginAttempt(input, nil)
 }
 
 func (k taskKind) signal(r *run, step *flow.Step, sig Signal) *flow.Step {
-	return k.in(r, step).signal(sig)
+	return k.in(r, step).onSignal(sig)
 }
 
 func (k taskKind) resume(r *run, step *flow.Step, ended Series) *flow.Step {
@@ -35,7 +35,7 @@ func (k taskKind) resume(r *run, step *flow.Step, ended Series) *flow.Step {
 }
 
 func (k taskKind) pending(r *run, step *flow.Step, executed Executed) Command {
-	return k.in(r, step).pending(executed)
+	return k.in(r, step).pendingCall(executed)
 }
 
 // in returns the task in an application. The attempt keeps its time limit, because the values of
@@ -83,7 +83,7 @@ type taskRun struct {
 	task *flow.Task
 }
 
-func (r taskRun) signal(sig Signal) *flow.Step {
+func (r taskRun) onSignal(sig Signal) *flow.Step {
 	switch sig := sig.(type) {
 	case Returned:
 		return r.resolve(sig.Outcome, token.ClosedByTask)
@@ -139,8 +139,8 @@ func (r taskRun) callAgain(due time.Time) *flow.Step {
 	return nil
 }
 
-// begin begins an attempt. Retried are the retries before it.
-func (r taskRun) begin(input value.Value, retried []int) *flow.Step {
+// beginAttempt begins an attempt. Retried are the retries before it.
+func (r taskRun) beginAttempt(input value.Value, retried []int) *flow.Step {
 	params := r.params(input)
 	if err := r.limitsReached(r.step, params); err != nil {
 		return r.fail(r.step, *err)
@@ -258,7 +258,7 @@ func (r taskRun) command(waiting *Waiting) Command {
 	task, s := r.task, r.state()
 	call := s.callOf(r.step, waiting.Attempt)
 	s.Trace.describe(&call)
-	call.Place, call.Iteration = s.WaitingPlace(), IterationPath(Iterations(r.step, s.Items()))
+	call.Place, call.Iteration = s.WaitingPlace(), IterationPath(Iterations(r.step, s.ForkIndexes()))
 	call.Resource, call.Values, call.StepInput, call.Limit = task.Resource, r.env.Flow.Values, waiting.Input, task.Timeout
 	if task.Poll != nil && task.Timeout > 0 {
 		call.Limit = waiting.Deadline.Sub(waiting.Since)

@@ -67,7 +67,7 @@ func Spans(c engine.TracedCommit) []Span {
 			switch {
 			case waiting.Fork() != nil:
 				w.forked = b
-			case waiting.For != machine.WaitingForRetry && waiting.For != machine.WaitingForNextItem && waiting.For != machine.WaitingForItems:
+			case waiting.For != machine.WaitingForRetry && waiting.For != machine.WaitingForNextLogItem && waiting.For != machine.WaitingForItems:
 				w.active = b
 			}
 		}

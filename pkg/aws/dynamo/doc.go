@@ -4,7 +4,10 @@
 // Table Log, by [Log]: partition p and sort s, both binary.
 //
 //	p: the 12 bytes of an execution's id   s: number of the item, 8 bytes, big endian
+//	p: 16 bytes, a log and a fork in it    s: zero byte; the join record of the fork
 //	p: "flows"                             s: name of the flow, a zero byte, its hash
+//	p: "newest"                            s: name of a flow; its newest definition
+//	p: "schedules"                         s: names of the flow and the schedule
 //
 // Index [ExecutionsIndex] on x (a shard, number) and t (binary), with f and u projected, has the
 // first and the terminal item of each execution. The terminal item itself is the entry that says
@@ -15,6 +18,8 @@
 //	"T" and a handle       the record of a token, or a wait of an external recipient
 //	"S" and an execution   the request to stop it
 //	"J" and a job's key    the waiters of the job, and its latest end
+//	"R" and an execution   the record of a root with its descendants
+//	"P"                    the paused flows
 //
 // Index [WaitsIndex] on x (a shard, number) and t (binary) has, by age, the waits of external
 // recipients with an undelivered outcome, and in other shards, by the time of their ends, the jobs

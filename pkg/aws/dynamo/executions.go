@@ -26,7 +26,7 @@ const (
 )
 
 // addEntry has the item listed.
-func (l *Log) addEntry(attributes item, execution engine.ID, head machine.Head) {
+func (l *Log) addEntry(item attributes, execution engine.ID, head machine.Head) {
 	if head.Flow.Name == "" || head.Started.IsZero() { // a log that nothing is known of
 		return
 	}
@@ -34,10 +34,10 @@ func (l *Log) addEntry(attributes item, execution engine.ID, head machine.Head) 
 	if !status.Final() {
 		status = machine.StatusRunning
 	}
-	attributes[attrShard] = shardKey(int(execution[0]) % l.shards) // an id is a hash
-	attributes[attrOrder] = binaryOf(orderKey(head.Started, execution[:]))
-	attributes[attrFlow] = textValue(head.Flow.Name)
-	attributes[attrStatus] = textValue(string(status))
+	item[attrShard] = shardKey(int(execution[0]) % l.shards) // an id is a hash
+	item[attrOrder] = binaryOf(orderKey(head.Started, execution[:]))
+	item[attrFlow] = textValue(head.Flow.Name)
+	item[attrStatus] = textValue(string(status))
 }
 
 // Executions implements [engine.Index]. It may lag behind the log by
@@ -92,7 +92,7 @@ func (l *Log) executions(flow string, from, to []byte, limit int) *indexReader {
 		Limit:            limitOf(2*limit + 1), // two entries for each ended execution, and one to detect more
 		FilterExpression: aws.String("(" + notExpired + ")"),
 	}
-	values := item{":now": secondOf(l.now())}
+	values := attributes{":now": secondOf(l.now())}
 	if flow != "" {
 		*query.FilterExpression += " AND f = :f"
 		values[":f"] = textValue(flow)
@@ -103,7 +103,7 @@ func (l *Log) executions(flow string, from, to []byte, limit int) *indexReader {
 }
 
 // statusOf returns the status of an execution. One of its two entries says that it ended.
-func statusOf(entries []item) (status machine.Status) {
+func statusOf(entries []attributes) (status machine.Status) {
 	for _, entry := range entries {
 		if status = machine.Status(textOf(entry[attrStatus])); status.Final() {
 			return status

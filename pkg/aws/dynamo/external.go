@@ -26,7 +26,7 @@ func (w *Waits) Open(ctx context.Context, handle string, wait resume.ExternalWai
 		op:         "open an external wait",
 		expression: "SET f = :wait, x = :shard, t = :age, expires = :expires",
 		condition:  "attribute_not_exists(f)",
-		values: item{
+		values: attributes{
 			":wait": binaryOf(wait.Encode()), ":expires": expiryOf(wait.Expires),
 			":shard": shardKey(int(crc32.ChecksumIEEE([]byte(handle)) % LeastShards)), ":age": binaryOf(orderKey(wait.Opened, handle)),
 		},
@@ -57,7 +57,7 @@ func (w *Waits) Deliver(ctx context.Context, handle string, delivery resume.Deli
 		op:         "note a delivery",
 		expression: "SET d = :delivery REMOVE x, t",
 		condition:  "attribute_exists(f) AND attribute_not_exists(d)",
-		values:     item{":delivery": textValue(string(delivery))},
+		values:     attributes{":delivery": textValue(string(delivery))},
 	})
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func (w *Waits) List(ctx context.Context, after string, limit int) ([]resume.Ext
 	if err != nil {
 		return nil, err
 	}
-	entries := w.index(dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit)}, item{}, append(last, 0), lastPlace, LeastShards)
+	entries := w.index(dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit)}, attributes{}, append(last, 0), lastPlace, LeastShards)
 	var waits []resume.ExternalWait
 	for len(waits) < limit {
 		page, err := oldest(ctx, entries, limit-len(waits))
@@ -104,7 +104,7 @@ func (w *Waits) ageOf(ctx context.Context, handle string) ([]byte, error) {
 }
 
 // oldest returns at most limit entries of the index.
-func oldest(ctx context.Context, entries *indexReader, limit int) (page []item, err error) {
+func oldest(ctx context.Context, entries *indexReader, limit int) (page []attributes, err error) {
 	for len(page) < limit {
 		next, err := entries.next(ctx)
 		if err != nil || next == nil {
@@ -116,20 +116,20 @@ func oldest(ctx context.Context, entries *indexReader, limit int) (page []item, 
 }
 
 // itemsOf returns the items of those entries, by their keys.
-func (w *Waits) itemsOf(ctx context.Context, entries []item) (map[string]item, error) {
-	keys := make([]item, len(entries))
+func (w *Waits) itemsOf(ctx context.Context, entries []attributes) (map[string]attributes, error) {
+	keys := make([]attributes, len(entries))
 	for i, entry := range entries {
-		keys[i] = item{attrKey: entry[attrKey]}
+		keys[i] = attributes{attrKey: entry[attrKey]}
 	}
-	found := map[string]item{}
-	return found, w.batch(ctx, keys, func(each item) error {
+	found := map[string]attributes{}
+	return found, w.batch(ctx, keys, func(each attributes) error {
 		found[textOf(each[attrKey])] = each
 		return nil
 	})
 }
 
 // undelivered returns the waits of those entries that are still not delivered.
-func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.ExternalWait, error) {
+func (w *Waits) undelivered(ctx context.Context, entries []attributes) ([]resume.ExternalWait, error) {
 	found, err := w.itemsOf(ctx, entries)
 	if err != nil {
 		return nil, err
@@ -149,16 +149,16 @@ func (w *Waits) undelivered(ctx context.Context, entries []item) ([]resume.Exter
 }
 
 // decodeWait reads the wait from the attributes of its token.
-func decodeWait(attributes item) (resume.ExternalWait, error) {
-	stored, ok := attributes[attrWait]
+func decodeWait(item attributes) (resume.ExternalWait, error) {
+	stored, ok := item[attrWait]
 	if !ok {
 		return resume.ExternalWait{}, resume.ErrNoWait
 	}
-	handle := strings.TrimPrefix(textOf(attributes[attrKey]), "T")
+	handle := strings.TrimPrefix(textOf(item[attrKey]), "T")
 	wait, err := resume.DecodeExternalWait(handle, bytesOf(stored))
 	if err != nil {
 		return resume.ExternalWait{}, fmt.Errorf("table Waits: wait %s: %w", handle, err)
 	}
-	wait.Delivery = resume.Delivery(textOf(attributes[attrSent]))
+	wait.Delivery = resume.Delivery(textOf(item[attrSent]))
 	return wait, nil
 }

@@ -55,7 +55,7 @@ func (l *Log) SetNotify(ctx context.Context, flow machine.FlowRef, notify machin
 	text, _ := json.Marshal(notify) // it has a text
 	change := update{
 		op: "set what flow " + flow.Name + " notifies", expression: "SET m = :m", condition: "attribute_exists(c)",
-		values: item{":m": binaryOf(text)},
+		values: attributes{":m": binaryOf(text)},
 	}
 	_, ok, err := l.update(ctx, flowKey(flow), change)
 	if err == nil && !ok {
@@ -80,13 +80,13 @@ func (l *Log) NotifyOf(ctx context.Context, flow machine.FlowRef) (machine.Notif
 }
 
 // keepPreset caches the preset in the item of a definition.
-func (l *Log) keepPreset(flow machine.FlowRef, found item) machine.Notify {
+func (l *Log) keepPreset(flow machine.FlowRef, found attributes) machine.Notify {
 	notify := presetIn(found)
 	l.presets.Store(flow, preset{notify, l.now()})
 	return notify
 }
 
-func presetIn(found item) (notify machine.Notify) {
+func presetIn(found attributes) (notify machine.Notify) {
 	if text := bytesOf(found[attrPreset]); len(text) > 0 {
 		_ = json.Unmarshal(text, &notify) // as it was stored
 	}
@@ -105,7 +105,7 @@ func (l *Log) Put(ctx context.Context, name string, text []byte) (machine.FlowRe
 		if isNewest = newest == flow.Hash; isNewest {
 			return "", nil, nil
 		}
-		return flow.Hash, l.flowUpdate(flow, "SET b = :b, c = :c REMOVE m", item{":b": binaryOf(text), ":c": at}), nil
+		return flow.Hash, l.flowUpdate(flow, "SET b = :b, c = :c REMOVE m", attributes{":b": binaryOf(text), ":c": at}), nil
 	})
 	if err != nil {
 		return machine.FlowRef{}, err
@@ -136,7 +136,7 @@ func (l *Log) Flow(ctx context.Context, flow machine.FlowRef) (*flow.Flow, error
 
 // Definitions implements [engine.Catalog].
 func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition, error) {
-	condition, values := "p = :p", item{":p": binaryOf([]byte(flowsPartition))}
+	condition, values := "p = :p", attributes{":p": binaryOf([]byte(flowsPartition))}
 	if name != "" {
 		condition += " AND begins_with(s, :name)"
 		values[":name"] = binaryOf([]byte(name + separator))
@@ -148,14 +148,14 @@ func (l *Log) Definitions(ctx context.Context, name string) ([]engine.Definition
 		return nil, l.wrap("list flows", err)
 	}
 	var list []engine.Definition
-	for _, attributes := range found {
-		at := instantOf(attributes[attrCreated])
+	for _, item := range found {
+		at := instantOf(item[attrCreated])
 		if at.IsZero() {
 			continue
 		}
-		name, hash, _ := strings.Cut(string(bytesOf(attributes[attrSort])), separator)
+		name, hash, _ := strings.Cut(string(bytesOf(item[attrSort])), separator)
 		list = append(list, engine.Definition{
-			Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at, Properties: string(bytesOf(attributes[attrProperties])), Notify: presetIn(attributes),
+			Flow: machine.FlowRef{Name: name, Hash: hash}, Created: at, Properties: string(bytesOf(item[attrProperties])), Notify: presetIn(item),
 		})
 	}
 	engine.SortDefinitions(list)
@@ -212,7 +212,7 @@ func (l *Log) SetProperties(ctx context.Context, flow machine.FlowRef, before, p
 	change := update{
 		op: "set the properties of flow " + flow.Name, expression: "SET d = :d",
 		condition: "attribute_exists(c) AND d = :before",
-		values:    item{":d": binaryOf([]byte(properties)), ":before": binaryOf([]byte(before))},
+		values:    attributes{":d": binaryOf([]byte(properties)), ":before": binaryOf([]byte(before))},
 	}
 	if before == "" {
 		change.condition = "attribute_exists(c) AND attribute_not_exists(d)"
@@ -255,7 +255,7 @@ func (l *Log) secondNewest(ctx context.Context, name string) (string, error) {
 	return list[1].Flow.Hash, nil
 }
 
-func (l *Log) flowUpdate(flow machine.FlowRef, expression string, values item) *types.Update {
+func (l *Log) flowUpdate(flow machine.FlowRef, expression string, values attributes) *types.Update {
 	return &types.Update{TableName: &l.name, Key: flowKey(flow), UpdateExpression: &expression, ExpressionAttributeValues: values}
 }
 
@@ -302,7 +302,7 @@ func pauseBefore(ctx context.Context, try int) error {
 func (l *Log) newestUpdate(name, newest string, at types.AttributeValue, before time.Time, stored bool) *types.Update {
 	update := &types.Update{
 		TableName: &l.name, Key: newestKey(name), UpdateExpression: aws.String("SET c = :c REMOVE h"),
-		ConditionExpression: aws.String("attribute_not_exists(c)"), ExpressionAttributeValues: item{":c": at},
+		ConditionExpression: aws.String("attribute_not_exists(c)"), ExpressionAttributeValues: attributes{":c": at},
 	}
 	if newest != "" {
 		update.UpdateExpression, update.ExpressionAttributeValues[":h"] = aws.String("SET c = :c, h = :h"), textValue(newest)
@@ -322,13 +322,13 @@ func isOvertaken(err error) bool {
 	})
 }
 
-func newestKey(name string) item {
-	return item{attrPartition: binaryOf([]byte(newestPartition)), attrSort: binaryOf([]byte(name + separator))}
+func newestKey(name string) attributes {
+	return attributes{attrPartition: binaryOf([]byte(newestPartition)), attrSort: binaryOf([]byte(name + separator))}
 }
 
 // separator stands between a flow's name and its hash in the sort key.
 const separator = "\x00"
 
-func flowKey(flow machine.FlowRef) item {
-	return item{attrPartition: binaryOf([]byte(flowsPartition)), attrSort: binaryOf([]byte(flow.Name + separator + flow.Hash))}
+func flowKey(flow machine.FlowRef) attributes {
+	return attributes{attrPartition: binaryOf([]byte(flowsPartition)), attrSort: binaryOf([]byte(flow.Name + separator + flow.Hash))}
 }

@@ -50,18 +50,18 @@ type indexReader struct {
 
 type shardReader struct {
 	input   dynamodb.QueryInput
-	entries []item // read, and not returned yet
-	ended   bool   // nothing is left to read
+	entries []attributes // read, and not returned yet
+	ended   bool         // nothing is left to read
 }
 
 // index returns a reader of the entries of partitions 0 to shards-1 from the first place to the
 // last one.
-func (t table) index(query dynamodb.QueryInput, values item, first, last []byte, shards int) *indexReader {
+func (t table) index(query dynamodb.QueryInput, values attributes, first, last []byte, shards int) *indexReader {
 	return t.indexFrom(0, query, values, first, last, shards)
 }
 
 // indexFrom is index for the given number of partitions, beginning with the first one.
-func (t table) indexFrom(from int, query dynamodb.QueryInput, values item, first, last []byte, shards int) *indexReader {
+func (t table) indexFrom(from int, query dynamodb.QueryInput, values attributes, first, last []byte, shards int) *indexReader {
 	query.TableName, query.KeyConditionExpression = &t.name, aws.String("x = :x AND t BETWEEN :first AND :last")
 	values[":first"], values[":last"] = binaryOf(first), binaryOf(last)
 	r := &indexReader{client: t.client, descending: query.ScanIndexForward != nil, shards: make([]*shardReader, shards)}
@@ -75,7 +75,7 @@ func (t table) indexFrom(from int, query dynamodb.QueryInput, values item, first
 
 // next returns the next entry and the others at the same place, or nil at the end. Entries of one
 // place are in two partitions if the number of partitions was raised between them.
-func (r *indexReader) next(ctx context.Context) (entries []item, err error) {
+func (r *indexReader) next(ctx context.Context) (entries []attributes, err error) {
 	var first *shardReader
 	for _, s := range r.shards {
 		if err := r.fill(ctx, s); err != nil {
@@ -96,7 +96,7 @@ func (r *indexReader) next(ctx context.Context) (entries []item, err error) {
 }
 
 // take removes and returns the entries of the place, if they are the next ones.
-func (s *shardReader) take(place []byte) (entries []item) {
+func (s *shardReader) take(place []byte) (entries []attributes) {
 	n := 0
 	for n < len(s.entries) && bytes.Equal(placeOf(s.entries[n]), place) {
 		n++
@@ -118,7 +118,7 @@ func (r *indexReader) fill(ctx context.Context, s *shardReader) error {
 	return nil
 }
 
-func (r *indexReader) isBefore(a, b item) bool {
+func (r *indexReader) isBefore(a, b attributes) bool {
 	return (bytes.Compare(placeOf(a), placeOf(b)) < 0) != r.descending
 }
 
@@ -136,7 +136,7 @@ func justBefore(place []byte) []byte {
 	return place
 }
 
-func placeOf(entry item) []byte { return bytesOf(entry[attrOrder]) }
+func placeOf(entry attributes) []byte { return bytesOf(entry[attrOrder]) }
 
 func limitOf(limit int) *int32 {
 	const most = 1000

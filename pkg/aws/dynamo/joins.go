@@ -38,9 +38,9 @@ func (l *Log) Join(ctx context.Context, fork engine.ForkID, end engine.LaneEnd) 
 	ends := &types.AttributeValueMemberNS{Value: []string{one}}
 	change := update{
 		op: "join a lane of execution " + fork.Log.String(), expression: "ADD j :end SET expires = :expires", condition: notExpired,
-		values: item{":end": ends, ":expires": expiryOf(end.Expires)},
+		values: attributes{":end": ends, ":expires": expiryOf(end.Expires)},
 	}
-	begun := item{attrEnds: ends}
+	begun := attributes{attrEnds: ends}
 	if end.Failed {
 		begun[attrFailed] = numberValue(int64(end.Lane))
 		change.values[":lane"] = begun[attrFailed]
@@ -63,11 +63,11 @@ func (l *Log) Claim(ctx context.Context, fork engine.ForkID, claim engine.ClaimR
 		condition: "(" + notExpired + ") AND (attribute_not_exists(#claim) OR #claim < :number) AND (attribute_not_exists(c) OR c < :items) " +
 			"AND attribute_not_exists(l)",
 		names: map[string]string{"#claim": claimOf(claim.Lane)},
-		values: item{
+		values: attributes{
 			":first": numberValue(int64(claim.First)), ":base": numberValue(base), ":size": numberValue(int64(claim.Size)),
 			":number": numberValue(number), ":items": numberValue(int64(claim.Items)), ":expires": expiryOf(claim.Expires),
 		},
-	}, item{
+	}, attributes{
 		attrCursor: numberValue(int64(claim.First + claim.Size)), claimOf(claim.Lane): numberValue(base + int64(claim.First)),
 	})
 }
@@ -75,7 +75,7 @@ func (l *Log) Claim(ctx context.Context, fork engine.ForkID, claim engine.ClaimR
 // changeJoins changes a record, unless the condition refuses that, and returns the record then. It
 // takes a second write if the record is one of an execution that had the same name and has expired,
 // and DynamoDB has not deleted it: then begun is the record.
-func (l *Log) changeJoins(ctx context.Context, fork engine.ForkID, change update, begun item) (engine.JoinRecord, error) {
+func (l *Log) changeJoins(ctx context.Context, fork engine.ForkID, change update, begun attributes) (engine.JoinRecord, error) {
 	maps.Copy(begun, joinKey(fork))
 	begun[attrExpires] = change.values[":expires"]
 	for {
@@ -84,7 +84,7 @@ func (l *Log) changeJoins(ctx context.Context, fork engine.ForkID, change update
 		if err != nil || ok || !l.expired(after) {
 			return l.joinRecord(after), err
 		}
-		if _, ok, err = l.put(ctx, change.op, begun, "expires <= :now", item{":now": change.values[":now"]}); err != nil || ok {
+		if _, ok, err = l.put(ctx, change.op, begun, "expires <= :now", attributes{":now": change.values[":now"]}); err != nil || ok {
 			return l.joinRecord(begun), err
 		}
 	}
@@ -95,7 +95,7 @@ func (l *Log) Raise(ctx context.Context, fork engine.ForkID, before, after engin
 	change := update{
 		op: "raise the joins of execution " + fork.Log.String(), expression: "SET c = :cursor, expires = :expires",
 		condition: "(" + notExpired + ")", names: map[string]string{},
-		values: item{":cursor": numberValue(int64(after.Cursor)), ":expires": expiryOf(expires), ":now": secondOf(l.now())},
+		values: attributes{":cursor": numberValue(int64(after.Cursor)), ":expires": expiryOf(expires), ":now": secondOf(l.now())},
 	}
 	require := func(attribute, value string, number int64) {
 		if number == 0 {
@@ -131,32 +131,32 @@ func (l *Log) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord
 	return l.joinRecord(found), err
 }
 
-func (l *Log) expired(record item) bool {
+func (l *Log) expired(record attributes) bool {
 	expires, ok := numberOf(record[attrExpires])
 	return ok && expires <= l.now().Unix()
 }
 
 // joinRecord reads a record, which is empty if it has expired.
-func (l *Log) joinRecord(attributes item) engine.JoinRecord {
+func (l *Log) joinRecord(item attributes) engine.JoinRecord {
 	record := engine.NewJoinRecord()
-	if expires, _ := numberOf(attributes[attrExpires]); expires <= l.now().Unix() {
+	if expires, _ := numberOf(item[attrExpires]); expires <= l.now().Unix() {
 		return record
 	}
 	record.Joined = map[int]uint64{}
-	if ends, ok := attributes[attrEnds].(*types.AttributeValueMemberNS); ok {
+	if ends, ok := item[attrEnds].(*types.AttributeValueMemberNS); ok {
 		for _, text := range ends.Value {
 			if end, err := strconv.ParseUint(text, 10, 64); err == nil {
 				record.Joined[int(end/laneUnit)] = end % laneUnit
 			}
 		}
 	}
-	if failed, ok := numberOf(attributes[attrFailed]); ok {
+	if failed, ok := numberOf(item[attrFailed]); ok {
 		record.Failed = int(failed)
 	}
-	if cursor, ok := numberOf(attributes[attrCursor]); ok {
+	if cursor, ok := numberOf(item[attrCursor]); ok {
 		record.Cursor = int(cursor)
 	}
-	for name, value := range attributes {
+	for name, value := range item {
 		lane, err := strconv.Atoi(name)
 		if number, ok := numberOf(value); ok && err == nil {
 			if record.Claims == nil {
@@ -178,7 +178,7 @@ func numberOfClaim(c engine.Claim) int64 {
 
 // joinKey returns a key with a partition of its own, because the partition of a log has only items
 // of the log.
-func joinKey(fork engine.ForkID) item {
+func joinKey(fork engine.ForkID) attributes {
 	partition := binary.BigEndian.AppendUint32(fork.Log[:], uint32(fork.Attempt)) //nolint:gosec // the number of an event
-	return item{attrPartition: binaryOf(partition), attrSort: binaryOf([]byte{0})}
+	return attributes{attrPartition: binaryOf(partition), attrSort: binaryOf([]byte{0})}
 }

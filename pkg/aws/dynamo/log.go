@@ -54,7 +54,7 @@ const seqSize = 8
 func (l *Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, error) {
 	found, err := l.query(ctx, 1, &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p"),
-		ExpressionAttributeValues: item{":p": binaryOf(execution[:])},
+		ExpressionAttributeValues: attributes{":p": binaryOf(execution[:])},
 		ScanIndexForward:          aws.Bool(false),
 	})
 	switch {
@@ -70,14 +70,14 @@ func (l *Log) Latest(ctx context.Context, execution engine.ID) (engine.Item, err
 func (l *Log) Items(ctx context.Context, execution engine.ID, from uint64, limit int) ([]engine.Item, error) {
 	found, err := l.query(ctx, limit, &dynamodb.QueryInput{
 		KeyConditionExpression:    aws.String("p = :p AND s >= :s"),
-		ExpressionAttributeValues: item{":p": binaryOf(execution[:]), ":s": seqKey(from)},
+		ExpressionAttributeValues: attributes{":p": binaryOf(execution[:]), ":s": seqKey(from)},
 	})
 	if err != nil {
 		return nil, l.wrap("read the log of execution "+execution.String(), err)
 	}
 	items := make([]engine.Item, len(found))
-	for i, attributes := range found {
-		if items[i], err = decodeItem(attributes); err != nil {
+	for i, item := range found {
+		if items[i], err = decodeItem(item); err != nil {
 			return nil, err
 		}
 	}
@@ -86,16 +86,16 @@ func (l *Log) Items(ctx context.Context, execution engine.ID, from uint64, limit
 
 // Get implements [engine.Log]. It is one request for 100 items or 16 MB.
 func (l *Log) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemKey]engine.Item, error) {
-	wanted := make([]item, len(keys))
+	wanted := make([]attributes, len(keys))
 	for i, key := range keys {
-		wanted[i] = item{attrPartition: binaryOf(key.Execution[:]), attrSort: seqKey(key.Seq)}
+		wanted[i] = attributes{attrPartition: binaryOf(key.Execution[:]), attrSort: seqKey(key.Seq)}
 	}
 	found := make(map[engine.ItemKey]engine.Item, len(keys))
-	err := l.batch(ctx, wanted, func(attributes item) error {
-		if expires, ok := numberOf(attributes[attrExpires]); ok && expires <= l.now().Unix() {
+	err := l.batch(ctx, wanted, func(item attributes) error {
+		if expires, ok := numberOf(item[attrExpires]); ok && expires <= l.now().Unix() {
 			return nil
 		}
-		read, err := decodeItem(attributes)
+		read, err := decodeItem(item)
 		found[read.Key()] = read
 		return err
 	})
@@ -103,12 +103,12 @@ func (l *Log) Get(ctx context.Context, keys ...engine.ItemKey) (map[engine.ItemK
 }
 
 // query reads at most limit items that have not expired, consistently.
-func (l *Log) query(ctx context.Context, limit int, input *dynamodb.QueryInput) ([]item, error) {
+func (l *Log) query(ctx context.Context, limit int, input *dynamodb.QueryInput) ([]attributes, error) {
 	input.TableName, input.ConsistentRead = &l.name, aws.Bool(true)
 	input.FilterExpression = aws.String(notExpired)
 	input.ExpressionAttributeValues[":now"] = secondOf(l.now())
 	input.Limit = limitOf(limit)
-	var found []item
+	var found []attributes
 	for {
 		page, err := l.client.Query(ctx, input)
 		if err != nil {
@@ -134,7 +134,7 @@ const (
 // continues from the latest item.
 func (l *Log) Append(ctx context.Context, put engine.Item) error {
 	op := "append to the log of execution " + put.Execution.String()
-	existing, ok, err := l.put(ctx, op, l.encodeItem(put), absentOrExpired, item{":now": secondOf(l.now())})
+	existing, ok, err := l.put(ctx, op, l.encodeItem(put), absentOrExpired, attributes{":now": secondOf(l.now())})
 	if err == nil && !ok {
 		err = &engine.ConflictError{Nonce: textOf(existing[attrNonce])}
 	}
@@ -163,9 +163,9 @@ func (l *Log) Extend(ctx context.Context, expires time.Time, keys ...engine.Item
 func (l *Log) extend(ctx context.Context, expires time.Time, key engine.ItemKey) error {
 	change := update{
 		op: "extend the log of execution " + key.Execution.String(), expression: "SET expires = :expires", condition: "expires > :now",
-		values: item{":expires": expiryOf(expires), ":now": secondOf(l.now())},
+		values: attributes{":expires": expiryOf(expires), ":now": secondOf(l.now())},
 	}
-	_, ok, err := l.update(ctx, item{attrPartition: binaryOf(key.Execution[:]), attrSort: seqKey(key.Seq)}, change)
+	_, ok, err := l.update(ctx, attributes{attrPartition: binaryOf(key.Execution[:]), attrSort: seqKey(key.Seq)}, change)
 	if err == nil && !ok {
 		err = l.wrap(change.op, fmt.Errorf("item %d has expired", key.Seq))
 	}
@@ -174,8 +174,8 @@ func (l *Log) extend(ctx context.Context, expires time.Time, key engine.ItemKey)
 
 // encodeItem returns the item with the attributes that the table derives from its body. A body that
 // [machine.Encode] did not write does not expire and is not listed.
-func (l *Log) encodeItem(put engine.Item) item {
-	attributes := item{
+func (l *Log) encodeItem(put engine.Item) attributes {
+	item := attributes{
 		attrPartition: binaryOf(put.Execution[:]),
 		attrSort:      seqKey(put.Seq),
 		attrNonce:     textValue(put.Nonce),
@@ -183,25 +183,25 @@ func (l *Log) encodeItem(put engine.Item) item {
 	}
 	head, err := machine.HeadOf(put.Body)
 	if err != nil {
-		return attributes
+		return item
 	}
 	if !head.Expires.IsZero() {
-		attributes[attrExpires] = expiryOf(head.Expires)
+		item[attrExpires] = expiryOf(head.Expires)
 	}
 	if !head.Lane && (put.Seq == 0 || head.Status.Final()) {
-		l.addEntry(attributes, put.Execution, head)
+		l.addEntry(item, put.Execution, head)
 	}
-	return attributes
+	return item
 }
 
-func decodeItem(attributes item) (engine.Item, error) {
-	execution, seq := bytesOf(attributes[attrPartition]), bytesOf(attributes[attrSort])
+func decodeItem(item attributes) (engine.Item, error) {
+	execution, seq := bytesOf(item[attrPartition]), bytesOf(item[attrSort])
 	if len(execution) != len(engine.ID{}) || len(seq) != seqSize {
 		return engine.Item{}, errors.New("table Log: an item has no key of a log item")
 	}
 	return engine.Item{
 		Execution: engine.ID(execution), Seq: binary.BigEndian.Uint64(seq),
-		Nonce: textOf(attributes[attrNonce]), Body: bytesOf(attributes[attrBody]),
+		Nonce: textOf(item[attrNonce]), Body: bytesOf(item[attrBody]),
 	}, nil
 }
 

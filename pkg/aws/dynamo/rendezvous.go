@@ -25,7 +25,7 @@ const (
 func (w *Waits) Bind(ctx context.Context, key jobs.Key, waiter resume.Waiter, expires time.Time) (resume.JobRecord, error) {
 	change := update{
 		op: "bind a token to job " + key.Name, names: map[string]string{"#w": waiterPrefix + waiter.Handle},
-		values: item{":waiter": binaryOf(resume.Encode(waiter)), ":expires": expiryOf(expires)},
+		values: attributes{":waiter": binaryOf(resume.Encode(waiter)), ":expires": expiryOf(expires)},
 	}
 	later, earlier := change, change
 	later.expression, later.condition = "SET #w = :waiter, expires = :expires REMOVE x, t", "attribute_not_exists(expires) OR expires <= :expires"
@@ -46,9 +46,9 @@ func (w *Waits) Note(ctx context.Context, key jobs.Key, end jobs.Sighting, expir
 }
 
 // note stores the end, unless a later one is stored, and returns the item as it then is.
-func (w *Waits) note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (after item, err error) {
+func (w *Waits) note(ctx context.Context, key jobs.Key, end jobs.Sighting, expires time.Time) (after attributes, err error) {
 	now := w.now()
-	change := update{op: "note the end of job " + key.Name, values: item{
+	change := update{op: "note the end of job " + key.Name, values: attributes{
 		":end": binaryOf(resume.Encode(end)), ":at": nanosecondOf(end.At), ":expires": expiryOf(expires), ":now": secondOf(now),
 	}}
 	kept, expired := change, change
@@ -94,35 +94,35 @@ func (w *Waits) Release(ctx context.Context, key jobs.Key, handles []string) err
 // jobPrefix begins the key of a job's item.
 const jobPrefix = "J"
 
-func jobKey(key jobs.Key) item { return item{attrKey: textValue(jobPrefix + key.ID())} }
+func jobKey(key jobs.Key) attributes { return attributes{attrKey: textValue(jobPrefix + key.ID())} }
 
 // jobRecordOf decodes the attributes of a job's item.
-func jobRecordOf(attributes item, err error) (resume.JobRecord, error) {
+func jobRecordOf(item attributes, err error) (resume.JobRecord, error) {
 	var m resume.JobRecord
 	if err != nil {
 		return m, err
 	}
-	for name, value := range attributes {
+	for name, value := range item {
 		if !strings.HasPrefix(name, waiterPrefix) {
 			continue
 		}
 		waiter, err := resume.Decode[resume.Waiter](bytesOf(value))
 		if err != nil {
-			return resume.JobRecord{}, jobError(attributes, err)
+			return resume.JobRecord{}, jobError(item, err)
 		}
 		m.Waiters = append(m.Waiters, waiter)
 	}
 	slices.SortFunc(m.Waiters, func(a, b resume.Waiter) int { return strings.Compare(a.Handle, b.Handle) })
-	if value, ok := attributes[attrEnd]; ok {
+	if value, ok := item[attrEnd]; ok {
 		end, err := resume.Decode[jobs.Sighting](bytesOf(value))
 		if err != nil {
-			return resume.JobRecord{}, jobError(attributes, err)
+			return resume.JobRecord{}, jobError(item, err)
 		}
 		m.End = &end
 	}
 	return m, nil
 }
 
-func jobError(attributes item, err error) error {
-	return fmt.Errorf("table Waits: item %s: %w", textOf(attributes[attrKey]), err)
+func jobError(item attributes, err error) error {
+	return fmt.Errorf("table Waits: item %s: %w", textOf(item[attrKey]), err)
 }

@@ -18,7 +18,7 @@ const (
 	attrNextStart = "n" // of paced starts, the same
 )
 
-func rootKey(root engine.ID) item { return item{attrKey: textValue("R" + root.String())} }
+func rootKey(root engine.ID) attributes { return attributes{attrKey: textValue("R" + root.String())} }
 
 // Enter implements [engine.Descendants]. It takes a request more for a start that turns out to be
 // paced, for each other start that takes the same turn first, and for the first start over the
@@ -37,7 +37,7 @@ func (w *Waits) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (a
 		if after.NextStart.After(known) {
 			known = after.NextStart
 		}
-		change := update{op: "count a descendant of execution " + root.String(), values: item{":known": nanosecondOf(known)}}
+		change := update{op: "count a descendant of execution " + root.String(), values: attributes{":known": nanosecondOf(known)}}
 		change.condition = "(attribute_not_exists(n) OR n <= :known)"
 		var sets []string
 		if paced {
@@ -65,7 +65,7 @@ func (w *Waits) Enter(ctx context.Context, root engine.ID, op engine.EnterOp) (a
 func (w *Waits) Leave(ctx context.Context, root engine.ID) error {
 	_, _, err := w.update(ctx, rootKey(root), update{
 		op: "count the end of a descendant of execution " + root.String(), expression: "ADD o :less", condition: "o > :none",
-		values: item{":less": numberValue(-1), ":none": numberValue(0)}, once: true,
+		values: attributes{":less": numberValue(-1), ":none": numberValue(0)}, once: true,
 	})
 	return err
 }
@@ -74,7 +74,7 @@ func (w *Waits) Leave(ctx context.Context, root engine.ID) error {
 func (w *Waits) Recount(ctx context.Context, root engine.ID, read engine.RootRecord, open int) error {
 	_, _, err := w.update(ctx, rootKey(root), update{
 		op: "count the descendants of execution " + root.String(), expression: "SET o = :open", condition: "o = :read AND m = :entered",
-		values: item{":open": numberValue(int64(open)), ":read": numberValue(int64(read.Open)), ":entered": nanosecondOf(read.Entered)},
+		values: attributes{":open": numberValue(int64(open)), ":read": numberValue(int64(read.Open)), ":entered": nanosecondOf(read.Entered)},
 	})
 	return err
 }
@@ -83,7 +83,7 @@ func (w *Waits) Recount(ctx context.Context, root engine.ID, read engine.RootRec
 func (w *Waits) StopDescendants(ctx context.Context, root engine.ID, request engine.StopRequest, expires time.Time) error {
 	_, _, err := w.update(ctx, rootKey(root), update{
 		op: "request a stop of descendants", expression: "SET e = :error, c = :cause, expires = :expires", condition: "attribute_not_exists(e)",
-		values: item{":error": textValue(request.Error), ":cause": textValue(request.Cause), ":expires": expiryOf(expires)},
+		values: attributes{":error": textValue(request.Error), ":cause": textValue(request.Cause), ":expires": expiryOf(expires)},
 	})
 	return err
 }
@@ -94,7 +94,7 @@ func (w *Waits) Root(ctx context.Context, root engine.ID) (engine.RootRecord, er
 	return rootRecord(found), err
 }
 
-func rootRecord(found item) (r engine.RootRecord) {
+func rootRecord(found attributes) (r engine.RootRecord) {
 	open, _ := numberOf(found[attrOpen])
 	r.Open, r.Entered, r.NextStart = int(open), instantOf(found[attrEntered]), instantOf(found[attrNextStart])
 	if second, ok := numberOf(found[attrExpires]); ok {
@@ -107,13 +107,13 @@ func rootRecord(found item) (r engine.RootRecord) {
 }
 
 // pausedKey returns the key of the item with the names of all paused flows.
-func pausedKey() item { return item{attrKey: textValue("P")} }
+func pausedKey() attributes { return attributes{attrKey: textValue("P")} }
 
 const attrPaused = "f"
 
 // SetPaused implements [engine.Pauses].
 func (w *Waits) SetPaused(ctx context.Context, flow string, paused bool) error {
-	change := update{op: "pause flow " + flow, expression: "ADD f :flow", values: item{":flow": &types.AttributeValueMemberSS{Value: []string{flow}}}}
+	change := update{op: "pause flow " + flow, expression: "ADD f :flow", values: attributes{":flow": &types.AttributeValueMemberSS{Value: []string{flow}}}}
 	if !paused {
 		change.op, change.expression = "resume flow "+flow, "DELETE f :flow"
 	}

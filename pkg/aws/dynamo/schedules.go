@@ -26,7 +26,7 @@ func scheduleSort(flow, name string) []byte {
 
 // Schedules implements [schedule.Store].
 func (l *Log) Schedules(ctx context.Context, flow, name string) ([]schedule.Entry, error) {
-	condition, values := "p = :p", item{":p": binaryOf([]byte(schedulesPartition))}
+	condition, values := "p = :p", attributes{":p": binaryOf([]byte(schedulesPartition))}
 	if flow != "" {
 		condition += " AND begins_with(s, :s)"
 		values[":s"] = binaryOf(scheduleSort(flow, name))
@@ -36,9 +36,9 @@ func (l *Log) Schedules(ctx context.Context, flow, name string) ([]schedule.Entr
 		return nil, l.wrap("list schedules", err)
 	}
 	var list []schedule.Entry
-	for _, attributes := range found {
-		parts := strings.Split(string(bytesOf(attributes[attrSort])), separator)
-		if text := bytesOf(attributes[attrProperties]); text != nil {
+	for _, item := range found {
+		parts := strings.Split(string(bytesOf(item[attrSort])), separator)
+		if text := bytesOf(item[attrProperties]); text != nil {
 			list = append(list, schedule.Entry{Flow: parts[0], Name: parts[1], Text: string(text)})
 		}
 	}
@@ -49,7 +49,7 @@ func (l *Log) Schedules(ctx context.Context, flow, name string) ([]schedule.Entr
 func (l *Log) SetSchedule(ctx context.Context, entry schedule.Entry, before string) error {
 	change := update{
 		op: "set schedule " + entry.Flow + "/" + entry.Name, expression: "SET d = :d", condition: "attribute_not_exists(d)",
-		values: item{},
+		values: attributes{},
 	}
 	if entry.Text == "" {
 		change.expression = "REMOVE d"
@@ -59,7 +59,7 @@ func (l *Log) SetSchedule(ctx context.Context, entry schedule.Entry, before stri
 	if before != "" {
 		change.condition, change.values[":before"] = "d = :before", binaryOf([]byte(before))
 	}
-	key := item{attrPartition: binaryOf([]byte(schedulesPartition)), attrSort: binaryOf(scheduleSort(entry.Flow, entry.Name))}
+	key := attributes{attrPartition: binaryOf([]byte(schedulesPartition)), attrSort: binaryOf(scheduleSort(entry.Flow, entry.Name))}
 	found, ok, err := l.update(ctx, key, change)
 	if err == nil && !ok && !holds(found, entry.Text) {
 		err = engine.ErrConflict
@@ -69,6 +69,6 @@ func (l *Log) SetSchedule(ctx context.Context, entry schedule.Entry, before stri
 
 // holds reports whether an item has that text already: the response to the write was lost, and the
 // client repeated it.
-func holds(found item, text string) bool {
+func holds(found attributes, text string) bool {
 	return text != "" && string(bytesOf(found[attrProperties])) == text
 }

@@ -17,7 +17,7 @@ const (
 func (w *Waits) RequestStop(ctx context.Context, execution engine.ID, request engine.StopRequest, expires time.Time) error {
 	_, _, err := w.update(ctx, stopKey(execution), update{
 		op: "request a stop", expression: "SET e = :error, c = :cause, expires = :expires", condition: "attribute_not_exists(k)",
-		values: item{":error": textValue(request.Error), ":cause": textValue(request.Cause), ":expires": expiryOf(expires)},
+		values: attributes{":error": textValue(request.Error), ":cause": textValue(request.Cause), ":expires": expiryOf(expires)},
 	})
 	return err
 }
@@ -28,4 +28,6 @@ func (w *Waits) StopRequest(ctx context.Context, execution engine.ID) (engine.St
 	return engine.StopRequest{Error: textOf(found[attrStopError]), Cause: textOf(found[attrStopCause])}, len(found) > 0, err
 }
 
-func stopKey(execution engine.ID) item { return item{attrKey: textValue("S" + execution.String())} }
+func stopKey(execution engine.ID) attributes {
+	return attributes{attrKey: textValue("S" + execution.String())}
+}

@@ -8,8 +8,8 @@ import (
 )
 
 // sweepKey is the key of the item that says where the sweep is.
-func sweepKey() item {
-	return item{attrPartition: binaryOf([]byte("janitor")), attrSort: binaryOf([]byte("sweep"))}
+func sweepKey() attributes {
+	return attributes{attrPartition: binaryOf([]byte("janitor")), attrSort: binaryOf([]byte("sweep"))}
 }
 
 // SweepPlace returns what SetSweepPlace stored last, nil if nothing.

@@ -24,14 +24,14 @@ type table struct {
 	now    func() time.Time
 }
 
-// item has the attributes of an item, or the values of an expression.
-type item = map[string]types.AttributeValue
+// attributes has the attributes of an item, or the values of an expression.
+type attributes = map[string]types.AttributeValue
 
 // attrExpires is the time to live.
 const attrExpires = "expires"
 
 // get reads an item consistently. It returns no attributes for an item that does not exist.
-func (t table) get(ctx context.Context, op string, key item) (item, error) {
+func (t table) get(ctx context.Context, op string, key attributes) (attributes, error) {
 	found, err := t.client.GetItem(ctx, &dynamodb.GetItemInput{TableName: &t.name, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return nil, t.wrap(op, err)
@@ -44,7 +44,7 @@ const mostKeys = 100
 
 // batch reads the items with the keys consistently, in any order. Items that do not exist are left
 // out.
-func (t table) batch(ctx context.Context, keys []item, found func(item) error) error {
+func (t table) batch(ctx context.Context, keys []attributes, found func(attributes) error) error {
 	for some := range slices.Chunk(keys, mostKeys) {
 		left := map[string]types.KeysAndAttributes{t.name: {Keys: some, ConsistentRead: aws.Bool(true)}}
 		for try := 0; len(left) > 0; try++ { // DynamoDB returns a part of large items, and none of a throttled table
@@ -83,7 +83,7 @@ func pause(ctx context.Context, try int) error {
 
 // put writes the item if the condition holds, which ok says. Otherwise it returns the item that is
 // there, as far as the server tells.
-func (t table) put(ctx context.Context, op string, put item, condition string, values item) (existing item, ok bool, err error) {
+func (t table) put(ctx context.Context, op string, put attributes, condition string, values attributes) (existing attributes, ok bool, err error) {
 	_, err = t.client.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.name, Item: put, ConditionExpression: &condition, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -98,13 +98,13 @@ func (t table) put(ctx context.Context, op string, put item, condition string, v
 type update struct {
 	op, expression, condition string
 	names                     map[string]string
-	values                    item
+	values                    attributes
 	once                      bool // the client does not repeat it, because the change may have been made
 }
 
 // update makes the change if its condition holds, and returns the item as it then is. ok says
 // whether the condition held.
-func (t table) update(ctx context.Context, key item, change update) (after item, ok bool, err error) {
+func (t table) update(ctx context.Context, key attributes, change update) (after attributes, ok bool, err error) {
 	input := &dynamodb.UpdateItemInput{
 		TableName: &t.name, Key: key, UpdateExpression: &change.expression,
 		ExpressionAttributeNames: change.names, ExpressionAttributeValues: change.values,
@@ -138,7 +138,7 @@ func tryOnce(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // updateFirst applies the first change with a true condition, and returns the item after it. If no
 // condition held because the item changed in between, it tries all changes again.
-func (t table) updateFirst(ctx context.Context, key item, changes ...update) (after item, err error) {
+func (t table) updateFirst(ctx context.Context, key attributes, changes ...update) (after attributes, err error) {
 	for {
 		for _, change := range changes {
 			if after, ok, err := t.update(ctx, key, change); err != nil || ok {

@@ -23,20 +23,20 @@ const unmatchedShards = MostShards
 // hash.
 const unmatchedPlace = 16
 
-// listUnmatched adds a job, with its item in attributes, to the index. If a waiter is bound at the
+// listUnmatched adds a job, with its item, to the index. If a waiter is bound at the
 // same moment, the reader of the index reads the item and omits the job.
-func (w *Waits) listUnmatched(ctx context.Context, key jobs.Key, end jobs.Sighting, attributes item) error {
+func (w *Waits) listUnmatched(ctx context.Context, key jobs.Key, end jobs.Sighting, item attributes) error {
 	id := key.ID()
 	hash := sha256.Sum256([]byte(id))
 	place := orderKey(end.At, hash[:])[:unmatchedPlace]
-	if bytes.Equal(placeOf(attributes), place) {
+	if bytes.Equal(placeOf(item), place) {
 		return nil
 	}
 	shard := unmatchedShards + int(crc32.ChecksumIEEE([]byte(id))%LeastShards)
 	_, _, err := w.update(ctx, jobKey(key), update{
 		op: "list the unmatched event of job " + key.Name, expression: "SET x = :shard, t = :place",
 		condition: "attribute_exists(k)", // or it would make an item that never expires
-		values:    item{":shard": shardKey(shard), ":place": binaryOf(place)},
+		values:    attributes{":shard": shardKey(shard), ":place": binaryOf(place)},
 	})
 	return err
 }
@@ -52,7 +52,7 @@ func (w *Waits) Unmatched(ctx context.Context, after string, limit int) (events 
 		last = justBefore(place)
 	}
 	query := dynamodb.QueryInput{IndexName: aws.String(WaitsIndex), Limit: limitOf(limit), ScanIndexForward: aws.Bool(false)}
-	entries := w.indexFrom(unmatchedShards, query, item{}, []byte{0}, last, LeastShards)
+	entries := w.indexFrom(unmatchedShards, query, attributes{}, []byte{0}, last, LeastShards)
 	for len(events) < limit {
 		page, err := oldest(ctx, entries, limit-len(events))
 		if err != nil {
@@ -72,16 +72,16 @@ func (w *Waits) Unmatched(ctx context.Context, after string, limit int) (events 
 }
 
 // unmatchedOf returns the events of those entries that still match no wait.
-func (w *Waits) unmatchedOf(ctx context.Context, entries []item) (events []resume.UnmatchedEvent, err error) {
+func (w *Waits) unmatchedOf(ctx context.Context, entries []attributes) (events []resume.UnmatchedEvent, err error) {
 	found, err := w.itemsOf(ctx, entries)
 	if err != nil {
 		return nil, err
 	}
 	for _, entry := range entries {
 		id := textOf(entry[attrKey])
-		attributes := found[id]
-		second, expires := numberOf(attributes[attrExpires])
-		record, err := jobRecordOf(attributes, nil)
+		item := found[id]
+		second, expires := numberOf(item[attrExpires])
+		record, err := jobRecordOf(item, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -58,7 +58,7 @@ func (w *Waits) Record(ctx context.Context, handle string) (token.Record, error)
 
 // Close implements [engine.TokenStore].
 func (w *Waits) Close(ctx context.Context, handle string, closing token.CloseOp) (token.Record, error) {
-	change := update{op: "close a token", condition: whileOpen, values: item{}}
+	change := update{op: "close a token", condition: whileOpen, values: attributes{}}
 	if closing.By == token.ClosedBySubmit {
 		change.condition = whileNoReply
 	}
@@ -76,22 +76,22 @@ func (w *Waits) CloseEarly(ctx context.Context, handle string, closing token.Clo
 
 // Begin implements [engine.TokenStore].
 func (w *Waits) Begin(ctx context.Context, handle string, beginning token.BeginOp) (token.Record, error) {
-	return w.setPart(ctx, handle, attrBegun, beginning, update{op: "begin a call", condition: whileUnbegun, values: item{}})
+	return w.setPart(ctx, handle, attrBegun, beginning, update{op: "begin a call", condition: whileUnbegun, values: attributes{}})
 }
 
 // Reply implements [engine.TokenStore].
 func (w *Waits) Reply(ctx context.Context, handle string, reply token.ReplyOp) (token.Record, error) {
-	return w.setPart(ctx, handle, attrReply, reply, update{op: "store a reply", condition: whileNoReply, values: item{}})
+	return w.setPart(ctx, handle, attrReply, reply, update{op: "store a reply", condition: whileNoReply, values: attributes{}})
 }
 
 // Poll implements [resume.TokenStore].
 func (w *Waits) Poll(ctx context.Context, handle string, polling token.PollOp) (token.Record, error) {
-	return w.setPart(ctx, handle, attrPolled, polling, update{op: "note a poll", condition: whileOpen, values: item{}})
+	return w.setPart(ctx, handle, attrPolled, polling, update{op: "note a poll", condition: whileOpen, values: attributes{}})
 }
 
 // Beat implements [resume.TokenStore].
 func (w *Waits) Beat(ctx context.Context, handle string, at time.Time) (token.Record, error) {
-	change := update{op: "note a heartbeat", condition: whileOpen + " AND " + unlessNewer, values: item{}}
+	change := update{op: "note a heartbeat", condition: whileOpen + " AND " + unlessNewer, values: attributes{}}
 	return w.set(ctx, handle, attrBeat, nanosecondOf(at), change)
 }
 
@@ -118,13 +118,13 @@ func (w *Waits) set(ctx context.Context, handle, name string, value types.Attrib
 	return decodeRecord(after)
 }
 
-func tokenKey(handle string) item { return item{attrKey: textValue("T" + handle)} }
+func tokenKey(handle string) attributes { return attributes{attrKey: textValue("T" + handle)} }
 
 // decodeRecord puts a record together from its attributes.
-func decodeRecord(attributes item) (token.Record, error) {
+func decodeRecord(item attributes) (token.Record, error) {
 	parts := map[string]token.Record{}
 	for _, name := range []string{attrClosing, attrBegun, attrReply, attrPolled} {
-		stored, ok := attributes[name]
+		stored, ok := item[name]
 		if !ok {
 			continue
 		}
@@ -137,6 +137,6 @@ func decodeRecord(attributes item) (token.Record, error) {
 	r, begun, polled := parts[attrClosing], parts[attrBegun], parts[attrPolled]
 	r.BegunBy, r.BegunAt, r.BegunIn = begun.BegunBy, begun.BegunAt, begun.BegunIn
 	r.PolledJob, r.Polled = polled.PolledJob, polled.Polled
-	r.Reply, r.LastBeat = parts[attrReply].Reply, instantOf(attributes[attrBeat])
+	r.Reply, r.LastBeat = parts[attrReply].Reply, instantOf(item[attrBeat])
 	return r, nil
 }

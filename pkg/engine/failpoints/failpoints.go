@@ -105,7 +105,7 @@ func (r TaskRunner) RunTask(ctx context.Context, task engine.Task) (engine.Dispo
 }
 
 // trail is the last effect of one wake or task, and the state that it found or committed. It is nil
-// for a client or a closer, whose gaps are those around one effect.
+// for a client or a closer, whose gaps are around one effect.
 type trail struct {
 	last      string
 	wake      engine.Wake // that is applied
@@ -134,7 +134,7 @@ func (t *trail) end(disposition engine.Disposition, err error, what string) {
 	}
 }
 
-// Log is a log that reports the gaps before its commits. That of a start has no trail.
+// Log is a log that reports the gaps before its commits. A start has no trail.
 type Log struct {
 	engine.Log
 	trail *trail
@@ -177,8 +177,8 @@ func (l Log) Extend(ctx context.Context, expires time.Time, keys ...engine.ItemK
 	return l.Log.Extend(ctx, expires, keys...)
 }
 
-// TokenStore is a token store that reports the gaps before its updates. That of a closer or a stop
-// has no trail.
+// TokenStore is a token store that reports the gaps before its updates. A closer and a stop
+// have no trail.
 type TokenStore struct {
 	engine.TokenStore
 	trail *trail
@@ -269,7 +269,7 @@ func stateName(s machine.State) string {
 
 var waitingNames = map[machine.WaitingFor]string{
 	machine.WaitingForInstant: "wait", machine.WaitingForCall: "call", machine.WaitingForClaim: "claim",
-	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForNextItem: "room",
+	machine.WaitingForRetry: "retry", machine.WaitingForPoll: "poll", machine.WaitingForNextLogItem: "room",
 	machine.WaitingForItems: "items",
 }
 
@@ -283,7 +283,7 @@ func (w wakes) Send(ctx context.Context, wake engine.Wake) error {
 	return w.Wakes.Send(ctx, wake)
 }
 
-// sendName says what is sent, and to which log.
+// sendName names the wake, and the log that it is for.
 func (t *trail) sendName(wake engine.Wake) string {
 	switch other := wake.Execution != t.execution; {
 	case t.task:

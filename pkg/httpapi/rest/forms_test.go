@@ -33,7 +33,7 @@ steps:
 	}{
 		{0, token, "call"}, {1, token, "callback"}, {2, token, "job"},
 		{3, machine.WaitingForInstant, "instant"}, {1, machine.WaitingForRetry, "retry"}, {0, machine.WaitingForPoll, "poll"},
-		{0, machine.WaitingForNextItem, "instant"}, {4, &machine.ForkWait{}, "lanes"},
+		{0, machine.WaitingForNextLogItem, "instant"}, {4, &machine.ForkWait{}, "lanes"},
 		{5, &machine.TokenWait{Child: &machine.ExecutionRef{Flow: "child", Execution: "one"}}, "sub-flow"}, {6, token, "call"},
 	} {
 		waiting := &machine.Waiting{Attempt: machine.Attempt{Step: want.step}, For: want.by}

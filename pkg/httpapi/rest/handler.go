@@ -643,7 +643,7 @@ func (h handler) waitingOf(flow *flow.Flow, state machine.State) Waiting {
 	}
 	return Waiting{
 		Subflow: subflow,
-		Step:    step.Name, Iterations: machine.Iterations(step, state.Items()), For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due),
+		Step:    step.Name, Iterations: machine.Iterations(step, state.ForkIndexes()), For: waitsFor(flow, w), Since: instant(w.Since), Until: instant(w.Due),
 		Queued: h.AwaitsTurn != nil && h.AwaitsTurn(state.ID()),
 	}
 }

@@ -59,7 +59,7 @@ func (h handler) tokenOf(l loaded) (t Token, ok bool) {
 func (l loaded) wait() Token {
 	step := l.flow.All[l.Waiting.Attempt.Step]
 	return Token{
-		Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name, Iterations: machine.Iterations(step, l.Items()),
+		Flow: l.Flow.Name, Execution: l.Execution, Step: step.Name, Iterations: machine.Iterations(step, l.ForkIndexes()),
 		Since: instant(l.Waiting.Since), Deadline: instant(l.Waiting.Deadline),
 	}
 }
@@ -193,7 +193,7 @@ func closedToken(l loaded, history []machine.Event, step string) (t Token, found
 			continue
 		}
 		waits := l.flow.All[e.Step]
-		at := Token{Flow: l.Flow.Name, Execution: l.Execution, Step: waits.Name, Iterations: machine.Iterations(waits, e.Items)}
+		at := Token{Flow: l.Flow.Name, Execution: l.Execution, Step: waits.Name, Iterations: machine.Iterations(waits, e.ForkIndexes)}
 		if task, ok := waits.Kind.(*flow.Task); ok && task.Pattern == flow.PatternWaitForCallback && at.IsOf(step) {
 			end, t = e, at
 		}

@@ -60,10 +60,10 @@ func (h *history) addOfMachine(e machine.Event) bool {
 	case e.Type == machine.StepEntered && step.IsFork():
 		h.entered = &e
 	case e.Type == machine.StepFailed && e.Output.IsMissing():
-		if fork := innermostFork(step); fork != nil && stateName(fork) == "Map" && len(e.Items) > 0 {
+		if fork := innermostFork(step); fork != nil && stateName(fork) == "Map" && len(e.ForkIndexes) > 0 {
 			failed := e
 			failed.Step = fork.Index
-			h.extra(failed, "MapIterationFailed", h.shown[e.ID], 1, object{"name": fork.Name, "index": e.Items[len(e.Items)-1]})
+			h.extra(failed, "MapIterationFailed", h.shown[e.ID], 1, object{"name": fork.Name, "index": e.ForkIndexes[len(e.ForkIndexes)-1]})
 			added = true
 		}
 	}

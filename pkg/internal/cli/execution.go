@@ -419,7 +419,7 @@ func (e *execution) ask(flow *flow.Flow, state machine.State, events []machine.E
 	}
 	step, place := flow.All[state.Waiting.Attempt.Step], ""
 	if title := state.Flow.Name + "/" + state.Execution; state.Lane != nil || title != e.title() {
-		place = title + "/" + machine.StepIn(step.Name, machine.Iterations(step, state.Items()))
+		place = title + "/" + machine.StepIn(step.Name, machine.Iterations(step, state.ForkIndexes()))
 	}
 	asked, _ := e.system.Client.Question(context.Background(), flow, state) // else only the question is not shown
 	e.sayHowToAnswer(text, place, asked)

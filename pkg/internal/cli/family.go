@@ -42,7 +42,7 @@ func (f *family) see(def *flow.Flow, events []machine.Event) {
 		if !isTask || !task.Resource.Subflow {
 			continue
 		}
-		step := fmt.Sprint(e.Step, e.Items)
+		step := fmt.Sprint(e.Step, e.ForkIndexes)
 		child := machine.ExecutionRef{Flow: e.Output.Get("FlowName").Text(), Execution: e.Output.Get("Name").Text()}
 		switch {
 		case e.Type == machine.TaskSubmitted && task.Pattern == flow.PatternSync:

@@ -76,7 +76,7 @@ func barsOf(flow *flow.Flow, events []machine.Event, start, now time.Time, hasEn
 // add adds an event of a step.
 func (w *waterfall) add(e machine.Event) {
 	step := w.flow.All[e.Step]
-	name := machine.StepIn(step.Name, machine.Iterations(step, e.Items))
+	name := machine.StepIn(step.Name, machine.Iterations(step, e.ForkIndexes))
 	if e.Type == machine.StepEntered {
 		b := &bar{
 			Step: name, Depth: len(machine.ForksAround(step)), IsFork: step.IsFork(), Status: "running", Entered: e.At, last: e.At,

@@ -371,7 +371,7 @@ steps:
 		{2, machine.TaskScheduled, 1, []int{1}},
 		{2, machine.TaskSubmitted, 1, []int{1}},
 	} {
-		events = append(events, machine.Event{ID: i + 1, Type: e.kind, Step: e.step, Items: e.items, At: start.Add(time.Duration(e.second) * time.Second)})
+		events = append(events, machine.Event{ID: i + 1, Type: e.kind, Step: e.step, ForkIndexes: e.items, At: start.Add(time.Duration(e.second) * time.Second)})
 	}
 	var got []string
 	for _, b := range barsOf(flow, events, start, start.Add(10*time.Second), false) {

@@ -89,7 +89,7 @@ var mutants = []mutant{
 		name:   "rule 4: the nonce is dropped",
 		caught: sim.GivenUp, edits: []edit{
 			{"engine/commit.go", `if conflict.Nonce == item.Nonce {`, `if conflict.Nonce == "" {`},
-			{"engine/pending.go", `return slices.Contains(m.nonces, item.Nonce)`, `return slices.Contains(m.nonces, "")`},
+			{"engine/advance.go", `return slices.Contains(m.nonces, item.Nonce)`, `return slices.Contains(m.nonces, "")`},
 		},
 	},
 	{
@@ -262,7 +262,7 @@ var mutants = []mutant{
 	},
 	{
 		name:   "restart: the timer is not sent",
-		caught: sim.Stuck, edits: one("engine/recover.go", `	if state.Timer.Tag == "" {`, `	if state.Timer.Tag != "none" {`),
+		caught: sim.Stuck, edits: one("engine/commit.go", `	if state.Timer.Tag == "" {`, `	if state.Timer.Tag != "none" {`),
 	},
 	{
 		name:   "restart: the request to stop is not looked for",
@@ -283,7 +283,7 @@ var mutants = []mutant{
 	{
 		name:   "rule 9: not what the token holds is applied",
 		caught: sim.HollowAnswer, edits: one("engine/calls.go",
-			`	return c.closed(closing.Attempt, record), nil`, `	return c.closed(closing.Attempt, closing.Closing.Apply(token.Record{})), nil`),
+			`	return c.closedSignal(closing.Attempt, record), nil`, `	return c.closed(closing.Attempt, closing.Closing.Apply(token.Record{})), nil`),
 	},
 	{
 		name:   "rule 9: an outcome is put plainly",
@@ -790,8 +790,8 @@ var mutants = []mutant{
 	{
 		name: "rule 4: a commit that is lost before the turn of a call loses the results", from: forkless + 1,
 		caught: sim.CalledTooOften, edits: one("engine/calls.go",
-			`			return token.Outcome{}, err // nothing was called`, `			clear(c.results)
-			return token.Outcome{}, err // nothing was called`),
+			`			return token.Outcome{}, err // the other results`, `			clear(c.results)
+			return token.Outcome{}, err // the other results`),
 	},
 	{
 		name: "rule 25: a sub-flow whose step has its outcome does not wake the parent", from: forkless + 1,
@@ -826,7 +826,7 @@ var mutants = []mutant{
 	{
 		name: "rule 26: a sub-flow starts without a look at its step", from: forkless + 1,
 		caught: sim.OpenedInEnding, edits: one("engine/resolve.go",
-			`	if signal, err := r.parentLeft(ctx, state); signal != nil || err != nil {
+			`	if signal, err := r.parentLeftSignal(ctx, state); signal != nil || err != nil {
 		return signal, err
 	}
 	return machine.Started`, `	return machine.Started`),
@@ -898,7 +898,7 @@ var mutants = []mutant{
 	{
 		name: "rule 26: a sub-flow does not hear of its step", from: forkless + 1,
 		caught: sim.Stuck, edits: one("engine/resolve.go",
-			`		return r.parentLeft(ctx, state)
+			`		return r.parentLeftSignal(ctx, state)
 `, `		return nil, nil
 `),
 	},

@@ -70,7 +70,7 @@ var inItems = map[string]func(m met) bool{
 	"a retry in a lane":          func(m met) bool { return m.lane != nil && m.waiting.For == machine.WaitingForRetry },
 	"polls in a lane":            func(m met) bool { return m.lane != nil && m.waiting.For == machine.WaitingForPoll },
 	"a wait in a lane":           func(m met) bool { return m.lane != nil && m.waiting.For == machine.WaitingForInstant },
-	"a hand-over in a lane":      func(m met) bool { return m.lane != nil && m.waiting.For == machine.WaitingForNextItem },
+	"a hand-over in a lane":      func(m met) bool { return m.lane != nil && m.waiting.For == machine.WaitingForNextLogItem },
 	"a call left to a later one": func(m met) bool { return m.waiting.For == machine.WaitingForCall && !m.waiting.Due.IsZero() },
 	"a callback in a lane":       func(m met) bool { return m.taskIn(functionSubmit) },
 	"a long call in a lane":      func(m met) bool { return m.taskIn(functionLong) },

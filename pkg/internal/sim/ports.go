@@ -399,8 +399,8 @@ func (t tasks) TimeLimits(context.Context, *flow.Flow) (map[string]time.Duration
 // Call makes the call, at times when the worker has waited for its turn.
 func (t tasks) Call(_ context.Context, call machine.Call) (token.Outcome, error) {
 	if w := t.a.world; t.a.kind == kindWorker && w.waitsForTurns && w.chance(3) {
-		return token.Outcome{}, &engine.WaitError{
-			Call: func(context.Context) (token.Outcome, error) { return t.callInTurn(call) },
+		return token.Outcome{}, &engine.SlowCallError{
+			Await: func(context.Context) (token.Outcome, error) { return t.callInTurn(call) },
 		}
 	}
 	return t.call(call)

@@ -114,7 +114,7 @@ func (l *ExecutionLog) Committed(_ engine.ID, state machine.State, events []mach
 		}
 		step := flow.All[w.Attempt.Step]
 		l.record(state, state.At, slog.LevelInfo, "retry scheduled",
-			slog.String("step", machine.StepIn(step.Name, machine.Iterations(step, state.Items()))), slog.Int("retry", retries), slog.Time("at", w.Due))
+			slog.String("step", machine.StepIn(step.Name, machine.Iterations(step, state.ForkIndexes()))), slog.Int("retry", retries), slog.Time("at", w.Due))
 	}
 }
 
@@ -136,7 +136,7 @@ func attrsOf(flow *flow.Flow, state machine.State, e machine.Event) []slog.Attr 
 	}
 	step := flow.All[e.Step]
 	attrs := []slog.Attr{
-		slog.String("step", machine.StepIn(step.Name, machine.Iterations(step, e.Items))),
+		slog.String("step", machine.StepIn(step.Name, machine.Iterations(step, e.ForkIndexes))),
 		slog.String("error", e.Error), slog.String("cause", causeIn(flow, e)), slog.String("closedBy", string(e.ClosedBy)),
 	}
 	if e.Type == machine.TaskSubmitted && WaitsForJob(flow, e.Step) {

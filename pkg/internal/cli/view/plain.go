@@ -39,17 +39,17 @@ func (v *plainView) Committed(_ engine.ID, state machine.State, events []machine
 	failures := []machine.EventType{machine.StepFailed, machine.TaskFailed, machine.TaskSubmitFailed, machine.TaskTimedOut}
 	for i, e := range events {
 		v.count(state, e)
-		if slices.Contains(failures, e.Type) || !v.isHidden(e.Step, e.Items) {
-			v.line(e.At.Sub(state.Started), e.Step, e.Items, v.text(e, events[i+1:]))
+		if slices.Contains(failures, e.Type) || !v.isHidden(e.Step, e.ForkIndexes) {
+			v.line(e.At.Sub(state.Started), e.Step, e.ForkIndexes, v.text(e, events[i+1:]))
 		}
 	}
 	w := state.Waiting
 	switch {
-	case w == nil || v.isHidden(w.Attempt.Step, state.Items()):
+	case w == nil || v.isHidden(w.Attempt.Step, state.ForkIndexes()):
 	case w.For == machine.WaitingForRetry:
-		v.line(state.At.Sub(state.Started), w.Attempt.Step, state.Items(), "tries again at "+instant(w.Due, state.At))
+		v.line(state.At.Sub(state.Started), w.Attempt.Step, state.ForkIndexes(), "tries again at "+instant(w.Due, state.At))
 	case w.For == machine.WaitingForPoll && w.Polls == 1: // later pauses say nothing new
-		v.line(state.At.Sub(state.Started), w.Attempt.Step, state.Items(),
+		v.line(state.At.Sub(state.Started), w.Attempt.Step, state.ForkIndexes(),
 			"continues when its condition holds, and polls again at "+instant(w.Due, state.At))
 	}
 }
@@ -67,14 +67,14 @@ func (v *plainView) count(state machine.State, e machine.Event) {
 		return
 	}
 	step := v.flow.All[e.Step]
-	name := machine.StepIn(step.Name, machine.Iterations(step, e.Items))
+	name := machine.StepIn(step.Name, machine.Iterations(step, e.ForkIndexes))
 	_, isForeach := step.Kind.(*flow.Foreach)
 	if v.ended == nil {
 		v.ended = map[string]int{}
 	}
 	ended := v.ended[name]
 	switch {
-	case !isForeach || v.isHidden(e.Step, e.Items):
+	case !isForeach || v.isHidden(e.Step, e.ForkIndexes):
 		return
 	case e.Type == machine.IterationExited:
 		ended++
@@ -91,7 +91,7 @@ func (v *plainView) count(state machine.State, e machine.Event) {
 	}
 	isLast := e.Type == machine.StepExited
 	if isLast != (ended%unit == 0) && ended > 1 && (isLast || ended >= shownIterations) {
-		v.line(e.At.Sub(state.Started), e.Step, e.Items, fmt.Sprintf("%d iterations ended", ended))
+		v.line(e.At.Sub(state.Started), e.Step, e.ForkIndexes, fmt.Sprintf("%d iterations ended", ended))
 	}
 }
 

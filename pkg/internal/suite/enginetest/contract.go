@@ -216,8 +216,8 @@ func (b *fixture) Call(_ context.Context, call machine.Call) (token.Outcome, err
 // waitError is the error of a call that waits for its turn.
 func (b *fixture) waitError(name string, next answer) error {
 	b.note("wait to call %s", name)
-	return &engine.WaitError{
-		Call: func(context.Context) (token.Outcome, error) {
+	return &engine.SlowCallError{
+		Await: func(context.Context) (token.Outcome, error) {
 			if next.turn != nil {
 				if err := next.turn(); err != nil {
 					return token.Outcome{}, err

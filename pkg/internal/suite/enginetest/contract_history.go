@@ -143,5 +143,5 @@ func (b *fixture) events() []machine.Event {
 }
 
 func sameEvent(a, b machine.Event) bool {
-	return a.ID == b.ID && a.By == b.By && a.Log == b.Log && a.Number == b.Number && a.Type == b.Type && slices.Equal(a.Items, b.Items)
+	return a.ID == b.ID && a.By == b.By && a.Log == b.Log && a.Number == b.Number && a.Type == b.Type && slices.Equal(a.ForkIndexes, b.ForkIndexes)
 }

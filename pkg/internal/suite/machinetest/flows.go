@@ -19,7 +19,7 @@ import (
 //go:embed flows
 var files embed.FS
 
-// Case is a flow of the folder flows, with an input and what comes of it.
+// Case is a flow of the folder flows, with an input and the end that its author wants.
 type Case struct {
 	Name string
 	Flow []byte

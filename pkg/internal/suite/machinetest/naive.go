@@ -54,7 +54,7 @@ type Naive struct {
 
 const largestValue = 20_000
 
-// Call is a call. One that comes at the instant of a failure beside it may be made or not.
+// Call is a call. A call that comes at the instant of a failure beside it may be made or not.
 type Call struct {
 	At   time.Time
 	Text string
@@ -405,7 +405,7 @@ func until(at time.Time, calls []Call) (made []Call) {
 	return made
 }
 
-// item is what the input of an iteration has more than that of its foreach.
+// item returns the members that an iteration adds to the input of its foreach.
 func item(foreach *flow.Foreach, element value.Value, number int) value.Value {
 	members := []value.Member{{Key: foreach.Item, Value: element}}
 	if foreach.Index != "" {
@@ -414,7 +414,7 @@ func item(foreach *flow.Foreach, element value.Value, number int) value.Value {
 	return value.Object(members...)
 }
 
-// joined is the end of a fork: that of its last lane, or the first failure.
+// joined returns the end of a fork: the end of its last lane, or the first failure.
 func joined(lanes []End, items int, at time.Time) End {
 	all, failed := End{At: at}, false
 	for _, lane := range lanes {

@@ -114,7 +114,7 @@ func (f *randomFlows) subflowPattern() string {
 	}[f.r.IntN(5)]
 }
 
-// pattern is that of a task, or how it is retried.
+// pattern returns the pattern of a task, or its retries.
 func (f *randomFlows) pattern() string {
 	switch k := f.r.IntN(8); {
 	case k == 0:
@@ -127,8 +127,8 @@ func (f *randomFlows) pattern() string {
 	return ""
 }
 
-// mappings are those of a step. Lists keep their keys, so that more than one foreach finds them.
-// The name of a sub-flow is not foreseen.
+// mappings returns the mappings of a step. Lists keep their keys, so that more than one foreach
+// finds them. The name of a sub-flow is not foreseen.
 func (f *randomFlows) mappings(kind string) string {
 	const lists = `{"target":"list","source":"$input.list"},{"target":"pairs","source":"$input.pairs"},{"target":"pair","source":"$input.pair"}`
 	var out string

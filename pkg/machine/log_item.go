@@ -167,6 +167,6 @@ func (m *measure) size(events []Event, at time.Time) int {
 // waitForNextLogItem leaves the step to the wake of a timer that is due at once.
 func (x *tx) waitForNextLogItem(step *flow.Step) {
 	x.wait(&Waiting{
-		Attempt: Attempt{Step: step.Index, Number: x.state().Events}, For: WaitingForNextItem, Input: value.Object(), Due: x.at, Entry: x.entry(),
+		Attempt: Attempt{Step: step.Index, Number: x.state().Events}, For: WaitingForNextLogItem, Input: value.Object(), Due: x.at, Entry: x.entry(),
 	})
 }

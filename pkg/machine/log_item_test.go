@@ -66,7 +66,7 @@ func TestStepsContinueInAnotherItem(t *testing.T) {
 				if problem != nil {
 					t.Fatal(problem)
 				}
-				if w := next.State.Waiting; w != nil && (w.For != machine.WaitingForNextItem || next.State.Timer.Due != at) {
+				if w := next.State.Waiting; w != nil && (w.For != machine.WaitingForNextLogItem || next.State.Timer.Due != at) {
 					t.Fatalf("it waits for %+v", w)
 				}
 				all += len(next.Events)
