@@ -38,13 +38,17 @@ func recovered(text string, err *error) {
 	switch failure := recover().(type) {
 	case nil:
 	case *Error:
-		before := text[:min(failure.pos, len(text))]
-		failure.Line = 1 + strings.Count(before, "\n")
-		failure.Column = 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
+		failure.Line, failure.Column = position(text, failure.pos)
 		*err = failure
 	default:
 		panic(failure)
 	}
+}
+
+// position returns the line and the column of a byte, counted from 1.
+func position(text string, pos int) (line, column int) {
+	before := text[:min(pos, len(text))]
+	return 1 + strings.Count(before, "\n"), 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
 }
 
 var messages = map[string]string{
