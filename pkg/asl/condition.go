@@ -124,6 +124,27 @@ func (p *parser) rule(n *document.Node, besides ...string) rule {
 	return p.operator(n, operator)
 }
 
+// condition reads a rule with JSONata.
+func (p *parser) condition(n *document.Node) rule {
+	p.fields(n, "a rule", "Condition", "Next", "Assign", "Output", "Comment")
+	field := p.required(n, "Condition")
+	if field == nil {
+		return func(*evaluation) (bool, error) { return false, nil }
+	}
+	t := p.template(field, "Condition")
+	if t.computed == nil && t.constant.Kind() != value.KindBool {
+		p.unfit(field, "Condition", `an expression like "{% $states.input.total > 10 %}"`)
+	}
+	return func(e *evaluation) (bool, error) {
+		v, err := t.eval(e)
+		v = e.lookup.Complete(v)
+		if err == nil && v.Kind() != value.KindBool && len(e.lookup.Load) == 0 {
+			err = e.fault("Condition is %s; allowed: true or false", value.Shown(v))
+		}
+		return v.IsTrue(), err
+	}
+}
+
 func (p *parser) operator(n *document.Node, operator *document.Entry) rule {
 	operand := operator.Value
 	switch operator.Key {

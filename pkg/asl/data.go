@@ -42,17 +42,27 @@ type data struct {
 	selector  *template
 	placed    resultPath
 	output    pathField
+	isQuery   bool      // the state has JSONata
+	produced  *template // Output
 	assign    *template
-	choices   []*template // of the rules of a Choice: their Assign
-	catches   []catchData
-	limit     *path // of a Task: TimeoutSecondsPath
-	reads     bool  // Enter reads the context object
-	keepsNone bool  // the result is not used
+	choices   []exitData // of the rules of a Choice
+	catches   []exitData
+	limit     *source // of a Task: TimeoutSecondsPath
+	reads     bool    // Enter reads the context object
+	keepsNone bool    // the result is not used
 }
 
-type catchData struct {
-	placed resultPath
-	assign *template
+// exitData are the fields of a rule of a Choice, or of an entry of a Catch.
+type exitData struct {
+	placed   resultPath
+	produced *template
+	assign   *template
+}
+
+// source computes a field.
+type source struct {
+	expression
+	name, text string // of the field
 }
 
 // pathField is the value of InputPath or OutputPath.
@@ -74,7 +84,7 @@ func (p pathField) of(e *evaluation, v value.Value) (value.Value, error) {
 
 // evaluation returns the values that expressions of the state read.
 func (d *data) evaluation(f *flow.Frame, source string) *evaluation {
-	e := &evaluation{frame: f, lookup: f.Lookup, task: d.isTask, source: source, drawn: new(int)}
+	e := &evaluation{frame: f, lookup: f.Lookup, task: d.isTask, query: d.isQuery, source: source, drawn: new(int)}
 	local, input := f.Lookup.Open(f.Outer.Local), f.Outer.Input
 	if d.around != inMachine {
 		input = f.Lookup.Open(input)
@@ -137,11 +147,19 @@ func (d *data) Leave(f *flow.Frame) flow.Exit {
 }
 
 func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
+	if d.isQuery {
+		chosen, output := d.chosen(e), e.data
+		if d.result != nil {
+			e.result = d.result(e.frame)
+			output = e.result
+		}
+		return chosen.exit(e, output)
+	}
 	if d.result == nil {
 		if exit.Output, err = d.input.of(e, e.data); err != nil {
 			return exit, err
 		}
-		if exit.Local, err = assigned(d.assignOf(e), e.with(exit.Output)); err != nil {
+		if exit.Local, err = assigned(d.chosen(e).assign, e.with(exit.Output)); err != nil {
 			return exit, err
 		}
 		exit.Output, err = d.output.of(e, exit.Output)
@@ -162,15 +180,21 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 	return exit, err
 }
 
-// assignOf returns the Assign of the state, or of the rule of a Choice that its work names.
-func (d *data) assignOf(e *evaluation) *template {
-	if d.choices == nil {
-		return d.assign
-	}
-	if rule, ok := e.lookup.Complete(e.frame.Input).Get(keyIndex).Int64(); ok && rule < int64(len(d.choices)) {
+// chosen returns the fields of the state, or of the rule of a Choice that its work names.
+func (d *data) chosen(e *evaluation) exitData {
+	if rule, ok := e.lookup.Complete(e.frame.Input).Get(keyIndex).Int64(); d.choices != nil && ok && rule < int64(len(d.choices)) {
 		return d.choices[rule]
 	}
-	return d.assign
+	return exitData{d.placed, d.produced, d.assign}
+}
+
+// exit returns the end of a state with JSONata, with an output that Output replaces.
+func (x exitData) exit(e *evaluation, output value.Value) (exit flow.Exit, err error) {
+	if exit.Local, err = assigned(x.assign, e); err == nil && x.produced != nil {
+		output, err = x.produced.eval(e)
+	}
+	exit.Output = output
+	return exit, err
 }
 
 // assigned returns the variables that the template assigns, missing for none.
@@ -188,7 +212,10 @@ func (d *data) Caught(f *flow.Frame, entry int, failure token.Outcome) (exit flo
 		value.Member{Key: "Error", Value: value.String(failure.Error)}, value.Member{Key: "Cause", Value: value.String(failure.Cause)},
 	)
 	var err error
-	if exit.Local, err = assigned(c.assign, e.with(output)); err == nil {
+	if d.isQuery {
+		e.errorOutput = output
+		exit, err = c.exit(e, output)
+	} else if exit.Local, err = assigned(c.assign, e.with(output)); err == nil {
 		exit.Output, err = c.placed.place(e, output)
 	}
 	if err != nil {
@@ -302,21 +329,25 @@ func itemOutputs(f *flow.Frame) value.Value {
 // mapData are the fields of a Map.
 type mapData struct {
 	items    pathField
+	list     *template // Items
 	selector *template
 	numbered *bool
-	atOnce   *path
+	atOnce   *source
 }
 
 // work returns the work of a Map: its items, each with its Item of the context object if a state
 // inside reads that.
 func (m *mapData) work(e *evaluation, v value.Value) (value.Value, error) {
 	list, err := m.items.of(e, v)
+	if m.list != nil {
+		list, err = m.list.eval(e)
+	}
 	if err != nil {
 		return list, err
 	}
 	list = e.lookup.Open(list)
 	if list.Kind() != value.KindArray && len(e.lookup.Load) == 0 {
-		return list, runtimeError("the items are %s; allowed: an array", value.Shown(list))
+		return list, e.fault("the items are %s; allowed: an array", value.Shown(list))
 	}
 	if m.selector != nil || *m.numbered {
 		if list, err = m.selected(e, list); err != nil {
@@ -365,12 +396,12 @@ func (m *mapData) concurrency(e *evaluation) (int64, error) {
 		return 0, err
 	}
 	v = e.lookup.Complete(v)
-	if number, isNumber := value.Number(v.Text()); isNumber { // a text counts, too
+	if number, isNumber := value.Number(v.Text()); isNumber && !e.query { // a text counts, too
 		v = number
 	}
 	n, ok := v.Int64()
 	if !ok || n < 0 {
-		return 0, runtimeError("MaxConcurrencyPath %s is %s; allowed: a whole number from 0", m.atOnce.text, value.Shown(v))
+		return 0, e.fault("%s %s is %s; allowed: a whole number from 0", m.atOnce.name, m.atOnce.text, value.Shown(v))
 	}
 	return int64(lanes(int(min(n, flow.MaxConcurrency)))), nil
 }

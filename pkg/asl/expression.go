@@ -26,6 +26,10 @@ type evaluation struct {
 	context value.Value // "$$" once it is read
 	// task says that the context object has RetryCount.
 	task bool
+	// query says that the state has JSONata. The members of $states beside input and context are
+	// missing where they have no value.
+	query               bool
+	result, errorOutput value.Value
 	// drawn counts random values, and source says which part of the state draws them.
 	drawn  *int
 	source string
@@ -96,6 +100,14 @@ func (e *stateError) Error() string { return e.cause }
 
 func runtimeError(format string, args ...any) error {
 	return &stateError{errorRuntime, fmt.Sprintf(format, args...)}
+}
+
+// fault returns the error of a state with unsuitable data.
+func (e *evaluation) fault(format string, args ...any) error {
+	if e.query {
+		return &stateError{errorQuery, fmt.Sprintf(format, args...)}
+	}
+	return runtimeError(format, args...)
 }
 
 // failureOf returns the failure of the state for an error of an expression.

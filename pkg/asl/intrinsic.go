@@ -124,12 +124,15 @@ func arrayRange(_ *evaluation, args []value.Value) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
-	first, last, step := n[0], n[1], n[2]
+	return ranged(n[0], n[1], n[2], maxRange)
+}
+
+func ranged(first, last, step, most int64) (value.Value, error) {
 	switch {
 	case step == 0:
 		return value.Value{}, fmt.Errorf("a step of 0 is not possible")
-	case (last-first)/step >= maxRange:
-		return value.Value{}, fmt.Errorf("the range has more than %d elements", maxRange)
+	case (last-first)/step >= most:
+		return value.Value{}, fmt.Errorf("the range has more than %d elements", most)
 	}
 	var list []value.Value
 	for i := first; step > 0 && i <= last || step < 0 && i >= last; i += step {
@@ -242,6 +245,10 @@ func hash(_ *evaluation, args []value.Value) (value.Value, error) {
 	if err != nil {
 		return value.Value{}, err
 	}
+	return digest(text, algorithm)
+}
+
+func digest(text, algorithm string) (value.Value, error) {
 	var sum []byte
 	switch data := []byte(text); algorithm {
 	case "MD5":

@@ -83,11 +83,18 @@ type parser struct {
 	// contextRead is set once an expression reads the context object, at the latest when the whole
 	// machine was read.
 	contextRead *bool
+	// isQuery says that the state has JSONata, and language is the one of states that name none.
+	isQuery  bool
+	language string
+	// resultRead is set once an expression reads $states.result.
+	resultRead bool
+	inCatch    bool // in an entry of a Catch
 }
 
 type variableRead struct {
 	at          flow.Position
 	state, name string
+	isQuery     bool
 }
 
 // place names the state that is read, for messages.
@@ -118,7 +125,7 @@ func (p *parser) warn(at flow.Position, format string, args ...any) {
 func (p *parser) noteReads(n *document.Node, r reads) {
 	*p.contextRead = *p.contextRead || r.context
 	for _, name := range r.variables {
-		p.read = append(p.read, variableRead{n.Pos, p.state, name})
+		p.read = append(p.read, variableRead{n.Pos, p.state, name, false})
 	}
 }
 
@@ -150,6 +157,10 @@ func (p *parser) checkVariables() {
 			p.Problem(r.at, "%s: $states belongs to JSONata; with JSONPath write \"$\" for the input and \"$$\" for the context object", p.place())
 			continue
 		}
+		if r.isQuery {
+			p.warn(r.at, "no state assigns variable $%s, so it has no value%s", r.name, similar.DidYouMean(r.name, names))
+			continue
+		}
 		p.Problem(r.at, "%s: no state assigns variable $%s%s", p.place(), r.name, similar.DidYouMean(r.name, names))
 	}
 }
@@ -164,19 +175,31 @@ func (p *parser) machine(root *document.Node) {
 		p.unfit(n, "Version", `"1.0"`)
 	}
 	p.flow.Timeout = p.seconds(root, "TimeoutSeconds", 1)
-	p.queryLanguage(root)
+	p.language = p.queryLanguage(root, languagePath)
 	p.flow.Steps = p.states(root, nil, inMachine)
 }
 
-// queryLanguage reports a language of expressions that is not served.
-func (p *parser) queryLanguage(n *document.Node) {
-	if language := n.Get("QueryLanguage"); language != nil && language.Scalar.Text() != "JSONPath" {
-		if language.Scalar.Text() == "JSONata" {
-			p.Problem(language.Pos, "%s: QueryLanguage JSONata is not served yet; write the state with JSONPath", p.place())
-			return
-		}
-		p.unfit(language, "QueryLanguage", `"JSONPath"`)
+// The languages of expressions.
+const (
+	languagePath  = "JSONPath"
+	languageQuery = "JSONata"
+)
+
+// queryLanguage returns the language of expressions of a machine or a state.
+func (p *parser) queryLanguage(n *document.Node, otherwise string) string {
+	field := n.Get("QueryLanguage")
+	if field == nil {
+		return otherwise
 	}
+	switch language, _ := field.Text(); {
+	case language == languageQuery || language == languagePath && otherwise == languagePath:
+		return language
+	case language == languagePath:
+		p.Problem(field.Pos, "%s: QueryLanguage is JSONPath, and the machine has JSONata; only a machine with JSONPath has states of both", p.place())
+	default:
+		p.unfit(field, "QueryLanguage", `"JSONPath" or "JSONata"`)
+	}
+	return otherwise
 }
 
 // fields reports fields that a mapping must not have.
@@ -197,7 +220,17 @@ func (p *parser) fields(n *document.Node, title string, allowed ...string) {
 var elsewhere = map[string]string{
 	"Arguments": "it belongs to JSONata; with JSONPath write Parameters", "Output": "it belongs to JSONata; with JSONPath write ResultSelector and ResultPath",
 	"Condition": "it belongs to JSONata; with JSONPath write Variable and an operator", "Items": "it belongs to JSONata; with JSONPath write ItemsPath",
+	"Parameters": "it belongs to JSONPath; with JSONata write Arguments", "InputPath": "it belongs to JSONPath; with JSONata read $states.input",
+	"OutputPath": pathOutput, "ResultPath": pathOutput, "ResultSelector": pathOutput, "Result": pathOutput, "Variable": pathCondition, "And": pathCondition,
+	"ItemsPath": "it belongs to JSONPath; with JSONata write Items", "SecondsPath": pathTwin, "TimestampPath": pathTwin, "TimeoutSecondsPath": pathTwin,
+	"HeartbeatSecondsPath": pathTwin, "ErrorPath": pathTwin, "CausePath": pathTwin, "MaxConcurrencyPath": pathTwin,
 }
+
+const (
+	pathOutput    = "it belongs to JSONPath; with JSONata write Output"
+	pathCondition = "it belongs to JSONPath; with JSONata write Condition"
+	pathTwin      = "it belongs to JSONPath; with JSONata write an expression into the field without Path"
+)
 
 // states reads the states of a machine, a branch or the iterations of a Map, and returns the first
 // one before the others, which stand in the order of the text.
@@ -388,6 +421,35 @@ func (p *parser) pathField(n *document.Node, name string) pathField {
 		return pathField{null: true}
 	}
 	return pathField{path: p.pathOf(field, name)}
+}
+
+// isQueryText reports whether a text of the state is a JSONata expression.
+func (p *parser) isQueryText(text string) bool {
+	_, ok := queryText(text)
+	return ok && p.isQuery
+}
+
+// queryOf reads the expression of a text in a state with JSONata, nil for anything else.
+func (p *parser) queryOf(n *document.Node, field string) expression {
+	text, _ := n.Text()
+	if !p.isQueryText(text) {
+		return nil
+	}
+	text, _ = queryText(text)
+	return p.query(n, text, field)
+}
+
+// sourceOf reads a field that has a path, or an expression of JSONata. It returns nil for a
+// constant.
+func (p *parser) sourceOf(e *document.Entry) *source {
+	text, _ := e.Value.Text()
+	s := &source{name: e.Key, text: text}
+	if strings.HasSuffix(e.Key, "Path") {
+		s.expression = p.pathOf(e.Value, e.Key)
+	} else if s.expression = p.queryOf(e.Value, e.Key); s.expression == nil {
+		return nil
+	}
+	return s
 }
 
 // templateOf reads a template, nil for none.

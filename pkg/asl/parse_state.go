@@ -25,6 +25,19 @@ var stateFields = map[string]string{ //nolint:gosec // Credentials is a field
 		"MaxConcurrencyPath Retry Catch " + distributedFields,
 }
 
+// The fields of states with JSONata.
+var queryFields = map[string]string{ //nolint:gosec // Credentials is a field
+	"Pass":     "Next End Output Assign",
+	"Task":     "Next End Arguments Output Assign Resource Retry Catch Credentials TimeoutSeconds HeartbeatSeconds",
+	"Choice":   "Output Choices Default Assign",
+	"Wait":     "Next End Output Seconds Timestamp Assign",
+	"Succeed":  "Output",
+	"Fail":     "Error Cause",
+	"Parallel": "Next End Arguments Output Assign Branches Retry Catch",
+	"Map": "Next End Items ItemSelector ItemProcessor Iterator MaxConcurrency Output Assign Retry Catch ItemReader ItemBatcher ResultWriter Label " +
+		"ToleratedFailureCount ToleratedFailurePercentage",
+}
+
 const (
 	commonFields      = "Type Comment QueryLanguage "
 	limitFields       = "TimeoutSeconds TimeoutSecondsPath HeartbeatSeconds HeartbeatSecondsPath"
@@ -47,9 +60,11 @@ func (s *seriesParser) stateOf(step *flow.Step, n *document.Node) {
 		s.Problem(stateType.Pos, "%s: Type is %s%s", s.place(), described(stateType), similar.MeantOrKnown(name, types))
 		return
 	}
-	s.queryLanguage(n)
-	if language := n.Get("QueryLanguage"); language != nil && language.Scalar.Text() == "JSONata" {
-		return
+	outer := s.isQuery
+	defer func() { s.isQuery = outer }()
+	s.isQuery = s.queryLanguage(n, s.language) == languageQuery
+	if d.isQuery = s.isQuery; s.isQuery {
+		fields = queryFields[name]
 	}
 	s.fields(n, "a state of type "+name, strings.Fields(commonFields+fields)...)
 	s.dataOf(d, n)
@@ -100,14 +115,32 @@ func (p *parser) dataOf(d *data, n *document.Node) {
 	*p.contextRead = false
 	d.input = p.pathField(n, "InputPath")
 	if n.Get("Type").Scalar.Text() != "Map" {
-		d.params = p.templateOf(n, "Parameters")
+		d.params = p.templateOf(n, p.argumentsField())
 	}
 	d.reads = *p.contextRead
 	*p.contextRead = outer || d.reads
 	d.selector = p.templateOf(n, "ResultSelector")
 	d.placed = p.resultPath(n)
 	d.output = p.pathField(n, "OutputPath")
-	d.assign = p.assign(n)
+	p.resultRead = false
+	d.assign, d.produced = p.assign(n), p.produced(n)
+	d.keepsNone = d.placed.discard && d.assign == nil && d.selector == nil || d.produced != nil && !p.resultRead
+}
+
+// argumentsField is the field with the input of a task or a fork.
+func (p *parser) argumentsField() string {
+	if p.isQuery {
+		return "Arguments"
+	}
+	return "Parameters"
+}
+
+// produced reads Output of a state with JSONata, of a rule or of an entry of Catch.
+func (p *parser) produced(n *document.Node) *template {
+	if !p.isQuery {
+		return nil
+	}
+	return p.templateOf(n, "Output")
 }
 
 // assign reads the variables that a state, a rule or an entry of Catch assigns.
@@ -121,7 +154,10 @@ func (p *parser) assign(n *document.Node) *template {
 		return nil
 	}
 	for _, e := range field.Entries {
-		name := strings.TrimSuffix(e.Key, ".$")
+		name := e.Key
+		if !p.isQuery {
+			name = strings.TrimSuffix(name, ".$")
+		}
 		if name == "" || len([]rune(name)) > maxName || strings.IndexFunc(name, func(c rune) bool { return !isNameRune(c) }) >= 0 || name == "states" ||
 			name[0] >= '0' && name[0] <= '9' {
 			p.Problem(e.Pos, "%s: variable %q has no valid name; allowed: letters, digits and \"_\", no digit first, up to %d, and not \"states\"",
@@ -182,6 +218,9 @@ func (s *scanner) reference() (keys []refKey, ok bool) {
 }
 
 func (p *parser) pass(d *data, n *document.Node) {
+	if p.isQuery {
+		return
+	}
 	d.result = func(f *flow.Frame) value.Value { return f.Input }
 	if result := n.Get("Result"); result != nil {
 		constant := result.Value()
@@ -200,8 +239,12 @@ func (s *seriesParser) choice(d *data, n *document.Node) *flow.Choice {
 	for i, item := range items {
 		branch := &choice.Branches[i]
 		branch.Condition, branch.Text = chosen(i), conditionText(item)
-		rules[i] = s.rule(item, "Next", "Assign")
-		d.choices = append(d.choices, s.assign(item))
+		if s.isQuery {
+			rules[i] = s.condition(item)
+		} else {
+			rules[i] = s.rule(item, "Next", "Assign")
+		}
+		d.choices = append(d.choices, exitData{produced: s.produced(item), assign: s.assign(item)})
 		if next := item.Get("Next"); next != nil {
 			s.jumps = append(s.jumps, jump{next, s.state, "Next", &branch.Goto})
 		} else if item.Kind == document.Mapping && !item.Partial {
@@ -222,7 +265,10 @@ func conditionText(n *document.Node) string {
 	variable := n.Get("Variable")
 	for _, e := range n.Entries {
 		switch e.Key {
-		case "Variable", "Next", "Comment", "Assign":
+		case "Variable", "Next", "Comment", "Assign", "Output":
+		case "Condition":
+			text, _ := queryText(e.Value.Scalar.Text())
+			parts = append(parts, strings.TrimSpace(text))
 		case "Not":
 			parts = append(parts, "not ("+conditionText(e.Value)+")")
 		case "And", "Or":
@@ -269,27 +315,29 @@ func (p *parser) wait(d *data, n *document.Node) *flow.Wait {
 		return wait
 	}
 	wait.Text, _ = found.Value.Text()
-	switch found.Key {
-	case "Seconds":
-		wait.Duration = p.seconds(n, "Seconds", 0)
-	case "Timestamp":
-		wait.Mode = flow.WaitTimestamp
-		var ok bool
-		if wait.Timestamp, ok = flow.ParseTimestamp(found.Value.Scalar); !ok {
-			p.unfit(found.Value, "Timestamp", "an instant like 2026-01-31T10:00:00Z (RFC 3339)")
-		}
-	case "SecondsPath":
-		wait.Mode, wait.Path = flow.WaitDurationPath, memberPath(keyEnd)
-		d.work = waitWork(p.pathOf(found.Value, found.Key), found.Key, "a whole number of seconds from 0", func(v value.Value) bool {
-			_, ok := flow.ParseDuration(v, maxWait)
-			return ok
-		})
-	case "TimestampPath":
+	const instants = "an instant like 2026-01-31T10:00:00Z (RFC 3339)"
+	isTimestamp := strings.HasPrefix(found.Key, "Timestamp")
+	switch from := p.sourceOf(found); {
+	case from != nil && isTimestamp:
 		wait.Mode, wait.Path = flow.WaitTimestampPath, memberPath(keyEnd)
-		d.work = waitWork(p.pathOf(found.Value, found.Key), found.Key, "an instant like 2026-01-31T10:00:00Z (RFC 3339)", func(v value.Value) bool {
+		d.work = waitWork(from, instants, func(v value.Value) bool {
 			_, ok := flow.ParseTimestamp(v)
 			return ok
 		})
+	case from != nil:
+		wait.Mode, wait.Path = flow.WaitDurationPath, memberPath(keyEnd)
+		d.work = waitWork(from, "a whole number of seconds from 0", func(v value.Value) bool {
+			_, ok := flow.ParseDuration(v, maxWait)
+			return ok
+		})
+	case isTimestamp:
+		wait.Mode = flow.WaitTimestamp
+		var ok bool
+		if wait.Timestamp, ok = flow.ParseTimestamp(found.Value.Scalar); !ok {
+			p.unfit(found.Value, "Timestamp", instants)
+		}
+	default:
+		wait.Duration = p.seconds(n, "Seconds", 0)
 	}
 	return wait
 }
@@ -303,16 +351,16 @@ func memberPath(key string) expr.Path {
 	return p
 }
 
-// waitWork returns the work of a Wait with a path to its end.
-func waitWork(selected *path, field, allowed string, fits func(v value.Value) bool) func(e *evaluation, v value.Value) (value.Value, error) {
+// waitWork returns the work of a Wait that computes its end.
+func waitWork(from *source, allowed string, fits func(v value.Value) bool) func(e *evaluation, v value.Value) (value.Value, error) {
 	return func(e *evaluation, _ value.Value) (value.Value, error) {
-		v, err := selected.eval(e)
+		v, err := from.eval(e)
 		if err != nil {
 			return v, err
 		}
 		v = e.lookup.Complete(v)
 		if !fits(v) && len(e.lookup.Load) == 0 {
-			return v, runtimeError("%s %s is %s; allowed: %s", field, selected.text, value.Shown(v), allowed)
+			return v, e.fault("%s %s is %s; allowed: %s", from.name, from.text, value.Shown(v), allowed)
 		}
 		return value.Object(value.Member{Key: keyEnd, Value: v}), nil
 	}
@@ -323,9 +371,13 @@ func (p *parser) fail(d *data, n *document.Node) *flow.Fail {
 	parts := map[string]expression{"error": constant{value.String(fail.Error)}, "cause": constant{value.String(fail.Cause)}}
 	p.onlyOne(n, false, "Error", "ErrorPath")
 	p.onlyOne(n, false, "Cause", "CausePath")
-	for key, name := range map[string]string{"error": "ErrorPath", "cause": "CausePath"} {
-		if field := n.Get(name); field != nil {
-			parts[key], fail.Computed = p.expression(field, name), true
+	for key, name := range map[string]string{"error": "Error", "cause": "Cause"} {
+		if field := n.Get(name + "Path"); field != nil {
+			parts[key], fail.Computed = p.expression(field, name+"Path"), true
+		} else if field := n.Get(name); field != nil {
+			if from := p.queryOf(field, name); from != nil {
+				parts[key], fail.Computed = from, true
+			}
 		}
 	}
 	if !fail.Computed {
@@ -339,7 +391,7 @@ func (p *parser) fail(d *data, n *document.Node) *flow.Fail {
 				return v, err
 			}
 			if v = e.lookup.Complete(v); v.Kind() != value.KindString && len(e.lookup.Load) == 0 {
-				return v, runtimeError("the %s is %s; allowed: a text", key, value.Shown(v))
+				return v, e.fault("the %s is %s; allowed: a text", key, value.Shown(v))
 			}
 			members = append(members, value.Member{Key: key, Value: v})
 		}
@@ -366,7 +418,6 @@ func (p *parser) fork(step *flow.Step) (leave func()) {
 func (s *seriesParser) parallel(step *flow.Step, d *data, n *document.Node) *flow.Parallel {
 	defer s.fork(step)()
 	d.work, d.result = branchWork, itemOutputs
-	d.keepsNone = d.placed.discard && d.assign == nil && d.selector == nil
 	s.refuseHandlers(n)
 	parallel := &flow.Parallel{}
 	field := s.required(n, "Branches")
@@ -414,8 +465,10 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 	if m.selector = s.templateOf(n, "ItemSelector"); m.selector == nil {
 		m.selector = s.templateOf(n, "Parameters")
 	}
+	if s.isQuery {
+		m.list = s.templateOf(n, "Items")
+	}
 	d.work, d.result = m.work, itemOutputs
-	d.keepsNone = d.placed.discard && d.assign == nil && d.selector == nil
 	s.refuseHandlers(n)
 	for _, name := range strings.Fields(distributedFields) {
 		if field := n.Get(name); field != nil {
@@ -424,11 +477,14 @@ func (s *seriesParser) forMap(step *flow.Step, d *data, n *document.Node) *flow.
 	}
 	foreach := &flow.Foreach{
 		Collection: memberPath(keyItems), Text: "$", Item: keyItem, Index: keyIndex,
-		MaxConcurrency: lanes(int(min(s.whole(n, "MaxConcurrency", 0, maxAttempts, 0), flow.MaxConcurrency))),
+		MaxConcurrency: lanes(0),
 	}
-	if at := s.onlyOne(n, false, "MaxConcurrency", "MaxConcurrencyPath"); at != nil && at.Key == "MaxConcurrencyPath" {
-		m.atOnce = s.pathOf(at.Value, at.Key)
-		foreach.AtOnce = memberPath(keyAtOnce)
+	if at := s.onlyOne(n, false, "MaxConcurrency", "MaxConcurrencyPath"); at != nil {
+		if m.atOnce = s.sourceOf(at); m.atOnce != nil {
+			foreach.AtOnce = memberPath(keyAtOnce)
+		} else {
+			foreach.MaxConcurrency = lanes(int(min(s.whole(n, "MaxConcurrency", 0, maxAttempts, 0), flow.MaxConcurrency)))
+		}
 	}
 	if m.items.path != nil {
 		foreach.Text = m.items.text

@@ -99,24 +99,13 @@ var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payloa
 
 // invoke reads the parameters of lambda:invoke. The function gets the Payload.
 func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
-	params := p.required(n, "Parameters")
+	params := p.required(n, p.argumentsField())
 	if params == nil {
 		return
 	}
-	p.fields(params, "the Parameters of lambda:invoke", invokeFields...)
 	task.Integration = "lambda:invoke"
-	name := params.Get("FunctionName")
-	if kind := params.Get("InvocationType"); kind != nil && kind.Scalar.Text() != "RequestResponse" {
-		p.unfit(kind, "InvocationType", `"RequestResponse"`)
-	}
-	if name != nil {
-		text, _ := name.Text()
-		var ok bool
-		if task.Resource, ok = functionNamed(text, p.text(params, "Qualifier")); !ok {
-			p.unfit(name, "FunctionName", "the name or the ARN of a function")
-		}
-	} else if params.Get("FunctionName.$") == nil {
-		p.required(params, "FunctionName")
+	if text, _ := params.Text(); !p.isQueryText(text) {
+		p.invoked(task, params)
 	}
 	task.Called = invoked
 	d.work = invokeWork
@@ -129,11 +118,34 @@ func (p *parser) invoke(task *flow.Task, d *data, n *document.Node) {
 	}
 }
 
+// invoked checks the parameters of lambda:invoke, as far as they are constants.
+func (p *parser) invoked(task *flow.Task, params *document.Node) {
+	p.fields(params, "the "+p.argumentsField()+" of lambda:invoke", invokeFields...)
+	if kind := params.Get("InvocationType"); kind != nil && kind.Scalar.Text() != "RequestResponse" {
+		p.unfit(kind, "InvocationType", `"RequestResponse"`)
+	}
+	name := params.Get("FunctionName")
+	if name == nil {
+		if params.Get("FunctionName.$") == nil {
+			p.required(params, "FunctionName")
+		}
+		return
+	}
+	text, _ := name.Text()
+	if p.isQueryText(text) {
+		return
+	}
+	var ok bool
+	if task.Resource, ok = functionNamed(text, p.text(params, "Qualifier")); !ok {
+		p.unfit(name, "FunctionName", "the name or the ARN of a function")
+	}
+}
+
 // invokeWork checks the parameters of lambda:invoke.
 func invokeWork(e *evaluation, v value.Value) (value.Value, error) {
 	name := e.lookup.Complete(e.lookup.Open(v).Get("FunctionName"))
 	if _, ok := functionNamed(name.Text(), ""); len(e.lookup.Load) == 0 && (!ok || name.Kind() != value.KindString) {
-		return v, runtimeError("FunctionName is %s; allowed: the name or the ARN of a function", value.Shown(name))
+		return v, e.fault("FunctionName is %s; allowed: the name or the ARN of a function", value.Shown(name))
 	}
 	return v, nil
 }
@@ -162,12 +174,12 @@ func functionNamed(text, qualifier string) (resource flow.Resource, ok bool) {
 
 // limits reads the limits of a Task.
 func (p *parser) limits(task *flow.Task, d *data, n *document.Node) {
-	paths := map[string]*path{}
+	computed := map[string]*source{}
 	for name, to := range map[string]*time.Duration{"TimeoutSeconds": &task.Timeout, "HeartbeatSeconds": &task.Heartbeat} {
-		found := p.onlyOne(n, false, name, name+"Path")
-		if found != nil && found.Key != name {
-			paths[found.Key] = p.pathOf(found.Value, found.Key)
-			continue
+		if found := p.onlyOne(n, false, name, name+"Path"); found != nil {
+			if computed[name] = p.sourceOf(found); computed[name] != nil {
+				continue
+			}
 		}
 		*to = p.seconds(n, name, 1)
 	}
@@ -176,7 +188,7 @@ func (p *parser) limits(task *flow.Task, d *data, n *document.Node) {
 			task.Heartbeat/time.Second, task.Timeout/time.Second)
 	}
 	task.Heartbeat = 0 // only a task that waits for a token has heartbeats
-	if limit := paths["TimeoutSecondsPath"]; limit != nil {
+	if limit := computed["TimeoutSeconds"]; limit != nil {
 		d.limit = limit
 		task.Limit = func(f *flow.Frame) time.Duration {
 			limit, _ := d.timeout(d.evaluation(f, "limit")) // Enter reports an error
@@ -185,7 +197,7 @@ func (p *parser) limits(task *flow.Task, d *data, n *document.Node) {
 	}
 }
 
-// timeout returns the time limit that TimeoutSecondsPath selects.
+// timeout returns the time limit that the state computes.
 func (d *data) timeout(e *evaluation) (time.Duration, error) {
 	v, err := d.limit.eval(e)
 	if err != nil {
@@ -194,7 +206,7 @@ func (d *data) timeout(e *evaluation) (time.Duration, error) {
 	v = e.lookup.Complete(v)
 	limit, ok := flow.ParseDuration(v, maxSeconds*time.Second)
 	if (!ok || limit == 0) && len(e.lookup.Load) == 0 {
-		return 0, runtimeError("TimeoutSecondsPath %s is %s; allowed: a whole number of seconds from 1", d.limit.text, value.Shown(v))
+		return 0, e.fault("%s %s is %s; allowed: a whole number of seconds from 1", d.limit.name, d.limit.text, value.Shown(v))
 	}
 	return limit, nil
 }
@@ -282,15 +294,21 @@ func (s *seriesParser) catch(task *flow.Task, d *data, n *document.Node) {
 		s.unfit(field, "Catch", "an array of objects with ErrorEquals and Next")
 	}
 	task.Catch = make([]flow.Catch, len(field.Items))
-	d.catches = make([]catchData, len(field.Items))
+	d.catches = make([]exitData, len(field.Items))
+	s.inCatch = true
+	defer func() { s.inCatch = false }()
+	allowed := []string{"ErrorEquals", "Next", "ResultPath", "Assign", "Comment"}
+	if s.isQuery {
+		allowed[2] = "Output"
+	}
 	for i, item := range field.Items {
 		if item.Kind != document.Mapping {
 			s.unfit(item, "an entry of Catch", "an object with ErrorEquals and Next")
 			continue
 		}
-		s.fields(item, "an entry of Catch", "ErrorEquals", "Next", "ResultPath", "Assign", "Comment")
+		s.fields(item, "an entry of Catch", allowed...)
 		task.Catch[i].Errors = s.errorEquals(item, i == len(field.Items)-1)
-		d.catches[i] = catchData{s.resultPath(item), s.assign(item)}
+		d.catches[i] = exitData{s.resultPath(item), s.produced(item), s.assign(item)}
 		if next := s.required(item, "Next"); next != nil {
 			s.jumps = append(s.jumps, jump{next, s.state, "Next", &task.Catch[i].Goto})
 		}

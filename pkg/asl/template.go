@@ -1,6 +1,7 @@
 package asl
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/waitless/waitless/pkg/flow/document"
@@ -43,6 +44,9 @@ func (t *template) eval(e *evaluation) (value.Value, error) {
 
 // template reads a template. What names the field for messages.
 func (p *parser) template(n *document.Node, what string) template {
+	if from := p.queryOf(n, what); from != nil {
+		return template{computed: from}
+	}
 	t := template{constant: n.Value()}
 	computed := false
 	add := func(key string, inner template) {
@@ -51,8 +55,8 @@ func (p *parser) template(n *document.Node, what string) template {
 	}
 	for _, entry := range n.Entries {
 		name, isComputed := strings.CutSuffix(entry.Key, ".$")
-		if !isComputed {
-			add(entry.Key, p.template(entry.Value, what))
+		if !isComputed || p.isQuery {
+			add(entry.Key, p.template(entry.Value, what+"/"+entry.Key))
 			continue
 		}
 		if n.Get(name) != nil {
@@ -60,8 +64,8 @@ func (p *parser) template(n *document.Node, what string) template {
 		}
 		add(name, template{computed: p.expression(entry.Value, what+": "+entry.Key)})
 	}
-	for _, item := range n.Items {
-		add("", p.template(item, what))
+	for i, item := range n.Items {
+		add("", p.template(item, fmt.Sprintf("%s[%d]", what, i)))
 	}
 	if !computed {
 		return template{constant: t.constant}

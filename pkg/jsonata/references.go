@@ -13,9 +13,9 @@ type Reference struct {
 	Line, Column int
 }
 
-// References returns what an expression reads, in no order, without the input of an inner part: the
-// item of a path, for instance. Plain says that the expression is one variable with names behind
-// it, like $order.customer.id.
+// References returns the places where an expression reads variables, functions or its input, in no
+// order. Names that select from an item of a path are not among them. Plain says that the
+// expression is one variable with names behind it, like $order.customer.id.
 func (e *Expression) References() (refs []Reference, plain bool) {
 	w := walker{text: e.text, bound: map[string]bool{}}
 	w.walk(e.root, true)

@@ -255,10 +255,11 @@ func (r *Reader) PlaceIn(n *Node, offset int) flow.Position {
 	text := []rune(n.Scalar.Text())
 	for _, c := range text[:min(offset, len(text))] {
 		// A backslash in double quotes and a quote in single ones stand for the next character.
-		if at < len(raw) && (n.Quote == '"' && raw[at] == '\\' || n.Quote == '\'' && raw[at] == n.Quote) {
+		isEscape := at < len(raw) && n.Quote == '"' && raw[at] == '\\'
+		if isEscape || at < len(raw) && n.Quote == '\'' && raw[at] == n.Quote {
 			at++
 		}
-		if at >= len(raw) || raw[at] != c {
+		if at >= len(raw) || raw[at] != c && (!isEscape || !strings.ContainsRune("nrt", raw[at])) {
 			return n.Pos
 		}
 		at++

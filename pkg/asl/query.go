@@ -1,0 +1,315 @@
+package asl
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/flow/document"
+	"github.com/waitless/waitless/pkg/jsonata"
+	"github.com/waitless/waitless/pkg/value"
+)
+
+// query is a JSONata expression. It implements [expression].
+type query struct {
+	compiled *jsonata.Expression
+	field    string // "Output/total"
+	reads    []queryRead
+	plain    bool // the expression is a variable with names behind it
+}
+
+// queryRead is a variable or a function that an expression reads, with the paths inside.
+type queryRead struct {
+	name  string
+	paths [][]string
+}
+
+// The names that JSONata expressions of states have beside variables.
+const (
+	statesName      = "states"
+	inputName       = "input"
+	resultName      = "result"
+	errorOutputName = "errorOutput"
+	contextName     = "context"
+)
+
+const maxQueryRange = 1 << 18 // elements of $range
+
+// queryText returns the expression in a text, and false if the text is a constant.
+func queryText(text string) (expression string, ok bool) {
+	const begin, end = "{%", "%}"
+	if len(text) < len(begin+end) || !strings.HasPrefix(text, begin) || !strings.HasSuffix(text, end) {
+		return "", false
+	}
+	return text[len(begin) : len(text)-len(end)], true
+}
+
+func (q *query) eval(e *evaluation) (value.Value, error) {
+	if q.plain {
+		if v, ok := e.selected(e.bound(q.reads[0]), q.reads[0].paths[0]); ok {
+			return q.defined(e, v)
+		}
+	}
+	bindings := jsonata.Bindings{Values: map[string]value.Value{}}
+	for _, read := range q.reads {
+		if v := e.pruned(e.bound(read), read.paths); !v.IsMissing() {
+			bindings.Values[read.name] = v
+		} else if f := e.queryFunction(read.name); f != nil {
+			bindings.Functions = append(bindings.Functions, f)
+		} else if read.name == "now" || read.name == "millis" {
+			bindings.Now, _ = time.Parse(time.RFC3339, e.frame.Context().Step.Since)
+		} else if read.name == "shuffle" {
+			bindings.Random = e.fraction
+		}
+	}
+	if len(e.lookup.Load) > 0 {
+		return value.Null(), nil
+	}
+	v, err := q.compiled.Evaluate(value.Missing(), bindings, jsonata.Limits{})
+	if err != nil {
+		return v, e.fault("%s: %s: %s", q.field, strings.TrimSpace(q.compiled.String()), err)
+	}
+	return q.defined(e, v)
+}
+
+// defined returns the result of the expression, which must have a value.
+func (q *query) defined(e *evaluation, v value.Value) (value.Value, error) {
+	switch {
+	case len(e.lookup.Load) > 0:
+		return value.Null(), nil
+	case v.IsMissing():
+		return v, e.fault("%s: %s has no value", q.field, strings.TrimSpace(q.compiled.String()))
+	}
+	return v, nil
+}
+
+// bound returns the value of a variable. Of $states it has the members that are read.
+func (e *evaluation) bound(read queryRead) value.Value {
+	if read.name != statesName {
+		return e.lookup.Open(e.vars).Get(read.name)
+	}
+	var members []value.Member
+	for _, name := range []string{inputName, resultName, errorOutputName, contextName} {
+		if slices.ContainsFunc(read.paths, func(path []string) bool { return len(path) == 0 || path[0] == name }) {
+			members = append(members, value.Member{Key: name, Value: e.stateValue(name)})
+		}
+	}
+	return value.Object(members...)
+}
+
+// stateValue returns a member of $states.
+func (e *evaluation) stateValue(member string) value.Value {
+	switch member {
+	case inputName:
+		return e.data
+	case resultName:
+		return e.result
+	case errorOutputName:
+		return e.errorOutput
+	}
+	if e.context.IsMissing() {
+		e.context = e.contextObject()
+	}
+	return e.context
+}
+
+// selected returns the value behind names. It returns false if an array on the way to it makes the
+// names select from each element.
+func (e *evaluation) selected(v value.Value, names []string) (value.Value, bool) {
+	for _, name := range names {
+		if v = e.lookup.Open(v); v.Kind() == value.KindArray {
+			return v, false
+		}
+		v = v.Get(name)
+	}
+	return v, true
+}
+
+// pruned returns the parts of a value that paths read, complete.
+func (e *evaluation) pruned(v value.Value, paths [][]string) value.Value {
+	v = e.lookup.Open(v)
+	inside := map[string][][]string{}
+	for _, path := range paths {
+		if len(path) == 0 || v.Kind() != value.KindObject {
+			return e.lookup.Complete(v)
+		}
+		inside[path[0]] = append(inside[path[0]], path[1:])
+	}
+	var members []value.Member
+	for _, name := range slices.Sorted(maps.Keys(inside)) {
+		if member := e.pruned(v.Get(name), inside[name]); !member.IsMissing() {
+			members = append(members, value.Member{Key: name, Value: member})
+		}
+	}
+	return value.Object(members...)
+}
+
+// fraction returns a number from 0 to before 1 that looks random.
+func (e *evaluation) fraction() float64 {
+	const bits = 53 // of the fraction of a double
+	sum := e.random()
+	return math.Ldexp(float64(binary.BigEndian.Uint64(sum[:])>>(64-bits)), -bits)
+}
+
+// seeded is $random. With a seed it returns the number that Java's generator has for the seed.
+func (e *evaluation) seeded(args []value.Value) (value.Value, error) {
+	number := e.fraction
+	if !args[0].IsMissing() {
+		seed, err := truncated(args[0])
+		if err != nil {
+			return value.Value{}, err
+		}
+		number = func() float64 {
+			const multiplier, mask, high, low = 0x5DEECE66D, 1<<48 - 1, 26, 27
+			first := ((seed^multiplier)&mask*multiplier + 0xB) & mask
+			second := (first*multiplier + 0xB) & mask
+			return math.Ldexp(float64(first>>(48-high)<<low+second>>(48-low)), -high-low)
+		}
+	}
+	v, _ := value.Number(strconv.FormatFloat(number(), 'g', -1, 64))
+	return v, nil
+}
+
+// truncated returns a number without its fraction.
+func truncated(v value.Value) (int64, error) {
+	f, err := strconv.ParseFloat(v.Text(), 64)
+	if f = math.Trunc(f); err != nil || math.Abs(f) > math.MaxInt32 {
+		return 0, fmt.Errorf("number %s is not from %d to %d", value.Shown(v), -math.MaxInt32, math.MaxInt32)
+	}
+	return int64(f), nil
+}
+
+// made returns a function of AWS.
+func made(name, signature string, call func(args []value.Value) (value.Value, error)) *jsonata.Function {
+	f, _ := jsonata.NewFunction(name, signature, func(args []value.Value) (value.Value, error) { // the signature is valid
+		v, err := call(args)
+		if err != nil {
+			err = fmt.Errorf("$%s: %w", name, err)
+		}
+		return v, err
+	})
+	return f
+}
+
+// queryFunction returns a function of AWS, nil for another name.
+func (e *evaluation) queryFunction(name string) *jsonata.Function {
+	switch name {
+	case "random":
+		return made(name, "<n?:n>", e.seeded)
+	case "uuid":
+		return made(name, "<:s>", func([]value.Value) (value.Value, error) { return uuid(e, nil) })
+	}
+	return queryFunctions()[name]
+}
+
+// queryFunctions are the functions of AWS that depend on their arguments alone. Without an argument
+// they have no value.
+var queryFunctions = sync.OnceValue(func() map[string]*jsonata.Function {
+	functions := map[string]*jsonata.Function{
+		"eval": made("eval", "<x?x?:x>", func([]value.Value) (value.Value, error) {
+			return value.Value{}, errors.New("state machines have no $eval; parse JSON with $parse")
+		}),
+	}
+	add := func(name, signature string, call func(args []value.Value) (value.Value, error)) {
+		functions[name] = made(name, signature, func(args []value.Value) (value.Value, error) {
+			if slices.ContainsFunc(args, value.Value.IsMissing) {
+				return value.Missing(), nil
+			}
+			return call(args)
+		})
+	}
+	add("partition", "<an:a>", func(args []value.Value) (value.Value, error) {
+		size, err := truncated(args[1])
+		if err != nil {
+			return value.Value{}, err
+		}
+		return arrayPartition(nil, []value.Value{args[0], value.Int(size)})
+	})
+	add("range", "<nnn:a>", func(args []value.Value) (value.Value, error) {
+		var n [3]int64
+		for i, arg := range args {
+			var err error
+			if n[i], err = truncated(arg); err != nil {
+				return value.Value{}, err
+			}
+		}
+		return ranged(n[0], n[1], n[2], maxQueryRange)
+	})
+	add("hash", "<ss:s>", func(args []value.Value) (value.Value, error) { return digest(args[0].Text(), args[1].Text()) })
+	add("parse", "<s:x>", func(args []value.Value) (value.Value, error) { return stringToJSON(nil, args) })
+	return functions
+})
+
+// query reads a JSONata expression. Field is its place in the state.
+func (p *parser) query(n *document.Node, text, field string) expression {
+	compiled, err := jsonata.Compile(text)
+	if err != nil {
+		failure, _ := errors.AsType[*jsonata.Error](err)
+		p.queryProblem(n, text, failure.Line, failure.Column, "%s: %s (%s)", field, failure.Message, failure.Code)
+		return constant{value.Null()}
+	}
+	q := &query{compiled: compiled, field: field}
+	var refs []jsonata.Reference
+	refs, q.plain = compiled.References()
+	for _, ref := range refs {
+		p.refer(n, text, field, ref)
+		i := slices.IndexFunc(q.reads, func(r queryRead) bool { return r.name == ref.Name })
+		if i < 0 {
+			i = len(q.reads)
+			q.reads = append(q.reads, queryRead{name: ref.Name})
+		}
+		q.reads[i].paths = append(q.reads[i].paths, ref.Keys)
+	}
+	return q
+}
+
+// refer checks a reference of an expression, and notes it.
+func (p *parser) refer(n *document.Node, text, field string, ref jsonata.Reference) {
+	member := ""
+	if len(ref.Keys) > 0 {
+		member = ref.Keys[0]
+	}
+	switch name := ref.Name; {
+	case name == "" || name == "$":
+		p.queryProblem(n, text, ref.Line, ref.Column, "%s: %q reads the input of the expression, which has none; begin with $states.input or a variable",
+			field, cmp.Or(member, "$"+name))
+	case name == statesName && member == errorOutputName && !p.inCatch:
+		p.queryProblem(n, text, ref.Line, ref.Column, "%s: $states.errorOutput has a value only in Output and Assign of an entry of Catch", field)
+	case name == statesName:
+		*p.contextRead = *p.contextRead || member == contextName || member == ""
+		p.resultRead = p.resultRead || member == resultName || member == ""
+	case slices.Contains([]string{"now", "millis", "random", "shuffle", "uuid"}, name):
+		*p.contextRead = true
+	case !ref.Known && queryFunctions()[name] == nil:
+		p.read = append(p.read, variableRead{p.placeIn(n, text, ref.Line, ref.Column), p.state, name, true})
+	}
+}
+
+// queryProblem reports a mistake in an expression, with its place there if the document writes the
+// expression in another way.
+func (p *parser) queryProblem(n *document.Node, text string, line, column int, format string, args ...any) {
+	at := p.placeIn(n, text, line, column)
+	if at == n.Pos {
+		format += fmt.Sprintf(", at line %d, column %d of the expression", line, column)
+	}
+	p.Problem(at, "%s: "+format, append([]any{p.place()}, args...)...)
+}
+
+// placeIn returns the position of a line and a column of an expression.
+func (p *parser) placeIn(n *document.Node, text string, line, column int) flow.Position {
+	offset := len("{%") + column - 1
+	for _, before := range strings.SplitAfter(text, "\n")[:line-1] {
+		offset += utf8.RuneCountInString(before)
+	}
+	return p.PlaceIn(n, offset)
+}

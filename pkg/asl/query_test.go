@@ -1,0 +1,126 @@
+package asl_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/waitless/waitless/pkg/asl"
+	"github.com/waitless/waitless/pkg/flowtest"
+)
+
+// rules: JN-1 JN-2 JN-4 JN-10 JN-12
+
+// TestQueryProblems compares the problems of states with JSONata, and their places.
+func TestQueryProblems(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ state, at, want string }{
+		"syntax": {
+			`"Type": "Pass", "Output": {"a": ["{% 1 + %}"]}`, `%}"]`,
+			`Output/a[0]: the expression ends where an operand is expected (S0207)`,
+		},
+		"behind a new line": {
+			`"Type": "Pass", "Output": "{% \"é\" &\n $x.) %}"`, `) %}`,
+			`Output: ")" cannot begin an operand (S0211)`,
+		},
+		"behind an escape": {
+			`"Type": "Pass", "Output": "{% \u0041 ) %}"`, `"{% \u0041`,
+			`Output: unexpected ")" behind the expression (S0201), at line 1, column 4 of the expression`,
+		},
+		"a name alone": {
+			`"Type": "Pass", "Output": "{% $sum(phone.number) %}"`, `phone`,
+			`Output: "phone" reads the input of the expression`,
+		},
+		"the input": {
+			`"Type": "Pass", "Output": "{% $ %}"`, `$ %}`,
+			`Output: "$" reads`,
+		},
+		"the root": {
+			`"Type": "Pass", "Output": "{% $states.input[$ = $$] %}"`, `$$`,
+			`Output: "$$" reads`,
+		},
+		"errorOutput": {
+			`"Type": "Pass", "Assign": {"a": "{% $states.errorOutput %}"}`, `$states.errorOutput`,
+			`Assign/a: $states.errorOutput has a value only in`,
+		},
+		"unknown variable": {
+			`"Type": "Pass", "Assign": {"total": 1}, "Output": "{% $totl %}"`, `$totl`,
+			`no state assigns variable $totl, so it has no value; did you mean "total"?`,
+		},
+		"a field of JSONPath": {
+			`"Type": "Wait", "SecondsPath": "$.s"`, `"SecondsPath"`,
+			`field "SecondsPath" is unknown in a state of type Wait; it belongs to JSONPath; with JSONata`,
+		},
+		"a rule of JSONPath": {
+			`"Type": "Choice", "Choices": [{"Variable": "$.a", "IsNull": true, "Next": "S"}]`, `"Variable"`,
+			`field "Variable" is unknown in a rule; it belongs to JSONPath; with JSONata write Condition`,
+		},
+		"Condition": {
+			`"Type": "Choice", "Choices": [{"Condition": "yes", "Next": "S"}]`, `"yes"`,
+			`Condition is text "yes"; allowed: an expression`,
+		},
+		"Seconds": {
+			`"Type": "Wait", "Seconds": "60"`, `"60"`,
+			`Seconds is text "60"; allowed: a whole number`,
+		},
+		"the other language": {
+			`"Type": "Pass", "QueryLanguage": "JSONPath"`, `"JSONPath"`,
+			`QueryLanguage is JSONPath, and the machine has JSONata`,
+		},
+		"nothing wrong": {
+			`"Type": "Pass", "Output": "{% $map([1], function($v) { $v }) ~> $sum %}"`, ``,
+			"",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := `{"QueryLanguage": "JSONata", "StartAt": "S", "States": {"S": {` + strings.ReplaceAll(c.state, "\n", `\n`) + `, "End": true}}}`
+			_, problems := asl.Parse([]byte(text))
+			if c.want == "" && len(problems) == 0 {
+				return
+			}
+			for _, p := range problems {
+				if at := string([]rune(text)[p.Column-1:]); c.want != "" && strings.HasPrefix(at, c.at) && strings.HasPrefix(p.Message, `state "S": `+c.want) {
+					return
+				}
+			}
+			t.Errorf("problems %v of %s\nwant %s at %s", problems, text, c.want, c.at)
+		})
+	}
+}
+
+// TestQueryInOtherLanguage keeps expressions in states with JSONPath as they are.
+func TestQueryInOtherLanguage(t *testing.T) {
+	t.Parallel()
+	_, problems := asl.Parse([]byte(`{"StartAt": "S", "States": {"S": {"Type": "Pass", "Output": "{% 1 %}", "End": true}}}`))
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "it belongs to JSONata") {
+		t.Errorf("problems %v, want one about Output", problems)
+	}
+}
+
+// TestPlainPathsEqualExpressions compares a path that is looked up with the same path in an
+// expression that is evaluated.
+func TestPlainPathsEqualExpressions(t *testing.T) {
+	t.Parallel()
+	for _, input := range []string{
+		`{"a": {"b": 1}}`, `{"a": {"b": [1]}}`, `{"a": {"b": []}}`, `{"a": {"b": null}}`, `{"a": [{"b": 1}, {"b": [2, 3]}, {}]}`, `{"a": [{"b": 1}]}`, `{"a": []}`,
+		`{"a": null}`, `{"a": 1}`, `{}`, `[{"a": {"b": 1}}]`, `[[{"a": {"b": [[1], 2]}}]]`, `"a"`, `{"a": {"b": {"c": [{"d": 1}]}}}`, `{"a": {"b": [[1]]}}`,
+	} {
+		for _, path := range []string{"$states.input", "$states.input.a", "$states.input.a.b", "$var", "$var.a.b"} {
+			text := `{"QueryLanguage": "JSONata", "StartAt": "S", "States": {"S": {"Type": "Pass", "Assign": {"var": ` + input + `}, "Next": "T"},
+				"T": {"Type": "Pass", "Output": "{% PATH %}", "End": true}}}`
+			var got [2]string
+			for i, form := range []string{path, "(" + path + ")"} {
+				run := flowtest.Test{Flow: []byte(strings.Replace(text, "PATH", form, 1)), Input: json.RawMessage(input)}
+				result, err := run.Run(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[i] = string(result.Output) + result.Error
+			}
+			if got[0] != got[1] {
+				t.Errorf("%s of %s: %s, and evaluated %s", path, input, got[0], got[1])
+			}
+		}
+	}
+}
