@@ -56,20 +56,33 @@ func queryText(text string) (expression string, ok bool) {
 
 func (q *query) eval(e *evaluation) (value.Value, error) {
 	if q.plain {
-		if v, ok := e.selected(e.bound(q.reads[0]), q.reads[0].paths[0]); ok {
+		v, names := e.bound(q.reads[0]), q.reads[0].paths[0]
+		for ; len(names) > 0; names = names[1:] {
+			if v = e.lookup.Open(v); v.Kind() == value.KindArray { // names select from each element
+				break
+			}
+			v = v.Get(names[0])
+		}
+		if len(names) == 0 {
 			return q.defined(e, v)
 		}
 	}
 	bindings := jsonata.Bindings{Values: map[string]value.Value{}}
 	for _, read := range q.reads {
-		if v := e.pruned(e.bound(read), read.paths); !v.IsMissing() {
+		v, f := e.pruned(e.bound(read), read.paths), queryFunctions()[read.name]
+		switch {
+		case !v.IsMissing():
 			bindings.Values[read.name] = v
-		} else if f := e.queryFunction(read.name); f != nil {
+		case f != nil:
 			bindings.Functions = append(bindings.Functions, f)
-		} else if read.name == "now" || read.name == "millis" {
+		case read.name == "now" || read.name == "millis":
 			bindings.Now, _ = time.Parse(time.RFC3339, e.frame.Context().Step.Since)
-		} else if read.name == "shuffle" {
+		case read.name == "shuffle":
 			bindings.Random = e.fraction
+		case read.name == "random":
+			bindings.Functions = append(bindings.Functions, made(read.name, "<n?:n>", e.seeded))
+		case read.name == "uuid":
+			bindings.Functions = append(bindings.Functions, made(read.name, "<:s>", func([]value.Value) (value.Value, error) { return uuid(e, nil) }))
 		}
 	}
 	if len(e.lookup.Load) > 0 {
@@ -121,18 +134,6 @@ func (e *evaluation) stateValue(member string) value.Value {
 		e.context = e.contextObject()
 	}
 	return e.context
-}
-
-// selected returns the value behind names. It returns false if an array on the way to it makes the
-// names select from each element.
-func (e *evaluation) selected(v value.Value, names []string) (value.Value, bool) {
-	for _, name := range names {
-		if v = e.lookup.Open(v); v.Kind() == value.KindArray {
-			return v, false
-		}
-		v = v.Get(name)
-	}
-	return v, true
 }
 
 // pruned returns the parts of a value that paths read, complete.
@@ -199,17 +200,6 @@ func made(name, signature string, call func(args []value.Value) (value.Value, er
 		return v, err
 	})
 	return f
-}
-
-// queryFunction returns a function of AWS, nil for another name.
-func (e *evaluation) queryFunction(name string) *jsonata.Function {
-	switch name {
-	case "random":
-		return made(name, "<n?:n>", e.seeded)
-	case "uuid":
-		return made(name, "<:s>", func([]value.Value) (value.Value, error) { return uuid(e, nil) })
-	}
-	return queryFunctions()[name]
 }
 
 // queryFunctions are the functions of AWS that depend on their arguments alone. Without an argument

@@ -47,7 +47,12 @@ func (w *walker) walk(n *node, outside bool) {
 	}
 	switch {
 	case n.kind == pathNode:
-		w.path(n, outside)
+		if first := n.list[0]; first.kind == variableNode && first.isPlainStep() {
+			w.refer(first, first.name, n.namesBehind(), outside)
+		} else {
+			w.walk(first, outside)
+		}
+		w.all(n.list[1:], false)
 	case n.kind == variableNode:
 		w.refer(n, n.name, nil, outside)
 	case n.kind == nameNode || n.kind == wildcardNode || n.kind == parentNode || n.name == "**":
@@ -82,21 +87,8 @@ func (w *walker) walk(n *node, outside bool) {
 	}
 }
 
-func (w *walker) path(n *node, outside bool) {
-	first, names := n.list[0], w.namesBehind(n)
-	if first.kind == variableNode && first.isPlainStep() {
-		w.refer(first, first.name, names, outside)
-	} else {
-		w.walk(first, outside)
-	}
-	w.all(n.list[1:], false)
-}
-
 // namesBehind returns the names that select in the value of the first step of a path.
-func (w *walker) namesBehind(n *node) (names []string) {
-	if !n.list[0].isPlainStep() {
-		return nil
-	}
+func (n *node) namesBehind() (names []string) {
 	for _, step := range n.list[1:] {
 		if step.kind != nameNode || step.focus != "" || step.index != "" || step.ancestor != nil {
 			break
