@@ -57,11 +57,8 @@ func (w *walker) walk(n *node, outside bool) {
 		w.refer(n, n.name, nil, outside)
 	case n.kind == nameNode || n.kind == wildcardNode || n.kind == parentNode || n.name == "**":
 		w.refer(n, "", []string{n.name}, outside)
-	case n.name == "|" && n.kind == otherNode: // a transform
-		w.walk(n.lhs, false)
-		w.walk(n.rhs, false)
-		w.walk(n.third, false)
 	default:
+		outside = outside && (n.name != "|" || n.kind != otherNode) // a transform has an input of its own
 		w.all(n.list, outside)
 		w.walk(n.lhs, outside)
 		if n.rhs != n.lhs {
