@@ -73,8 +73,8 @@ func (w *walker) walk(n *node, outside bool) {
 	w.suffixes(n)
 }
 
-// suffixes visits the variables that a part binds, and its predicates, its groups and the terms of its
-// order.
+// suffixes visits the variables that a part binds, and its predicates, its groups and the terms of
+// its order.
 func (w *walker) suffixes(n *node) {
 	for _, name := range append([]string{n.focus, n.index}, n.params...) {
 		w.bound[name] = w.bound[name] || name != ""

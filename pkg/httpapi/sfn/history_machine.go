@@ -21,7 +21,11 @@ type machineHistory struct {
 	last  int // of the ids without forks
 	// entered is a fork that was entered and has no event of its start yet, nil for none.
 	entered *machine.Event
+	// evaluated has the id that an EvaluationFailed behind an event names as the one before it.
+	evaluated map[int]int
 }
+
+const errorQuery = "States.QueryEvaluationError" // of a state with JSONata
 
 // A history with forks has room for an event before and one behind each event of the engine.
 const idsOfEvent = 3
@@ -30,19 +34,28 @@ const idsOfEvent = 3
 // any.
 func (h *history) addOfMachine(e machine.Event) bool {
 	if h.shown == nil {
-		h.shown = map[int]int{}
+		h.shown, h.evaluated = map[int]int{}, map[int]int{}
 	}
 	added := false
 	if fork := h.entered; fork != nil {
 		h.entered = nil
-		if e.Type == machine.StepFailed && e.By == fork.ID && e.Step == fork.Step && fork.Lanes == 0 { // its data failed
+		dataFailed := e.Type == machine.StepFailed && e.By == fork.ID && e.Step == fork.Step && fork.Lanes == 0
+		switch {
+		case dataFailed && e.Error != errorQuery:
 			h.shown[e.ID] = h.shown[fork.ID]
 			return false
+		case !dataFailed:
+			h.extra(*fork, "StateStarted", h.shown[fork.ID], 1, object{})
+			added = true
 		}
-		h.extra(*fork, "StateStarted", h.shown[fork.ID], 1, object{})
-		added = true
 	}
 	step := h.stepOf(e)
+	if by, ok := h.evaluated[e.By]; ok && e.Type == machine.StepFailed && e.Error == errorQuery {
+		details := object{"state": step.Name}
+		addFailure(details, e)
+		h.extra(e, "EvaluationFailed", by, -1, details)
+		added, h.shown[e.By] = true, h.last
+	}
 	if e.Type == machine.StepExited && stateName(step) == "Map" {
 		h.extra(e, "StateSucceeded", h.shown[e.By], -1, object{"name": step.Name})
 		added, h.shown[e.By] = true, h.last
@@ -55,6 +68,11 @@ func (h *history) addOfMachine(e machine.Event) bool {
 	if h.shown[e.ID] = numbered.By; h.addOne(numbered) {
 		added = true
 		h.shown[e.ID], h.last = numbered.ID, numbered.ID
+	}
+	if name := stateName(step); e.Type == machine.StepEntered && name != "Wait" && name != "Task" {
+		h.evaluated[e.ID] = numbered.By
+	} else if e.Type != machine.TaskFailed && e.Type != machine.StepFailed {
+		h.evaluated[e.ID] = h.shown[e.ID]
 	}
 	switch {
 	case e.Type == machine.StepEntered && step.IsFork():

@@ -334,8 +334,8 @@ func (c *recordedCase) detailsDiffer(events []json.RawMessage) string {
 			}
 		}
 		wanted, _ := want[3].(map[string]any)
-		if gotten, ok := details.(map[string]any); ok && strings.HasPrefix(name, "Execution") {
-			if c.Expect.Error == "States.Runtime" || c.Expect.Error == "States.Timeout" { // the cause is ours
+		if gotten, ok := details.(map[string]any); ok && (strings.HasPrefix(name, "Execution") || name == "EvaluationFailed") {
+			if slices.Contains([]any{"States.Runtime", "States.Timeout", "States.QueryEvaluationError"}, c.Expect.Error) { // the cause is ours
 				delete(gotten, "cause")
 				delete(wanted, "cause")
 			}
