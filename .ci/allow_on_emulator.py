@@ -24,6 +24,8 @@ stand_ins = {
     "AnswerTasks": (["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"], "*"),
     # On AWS sqs:SendMessage allows batches.
     "SendWakes": (["sqs:SendMessageBatch"], None),
+    # The same for sqs:ChangeMessageVisibility.
+    "ReceiveDeadWakes": (["sqs:ChangeMessageVisibilityBatch"], None),
 }
 
 

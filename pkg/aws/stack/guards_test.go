@@ -3,6 +3,7 @@ package stack_test
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,14 +55,14 @@ func TestAPIsAreLimited(t *testing.T) {
 	resources := readTemplate(t).Resources
 	for id, want := range map[string]map[string]string{
 		"ManagementStage": {"": "Management", "GET /{proxy+}": "ManagementRead"},
-		"CallbackStage":   {"": "Callback", "GET /callbacks/{token}": "CallbackPage", "HEAD /callbacks/{token}": "CallbackPage"},
+		"CallbackStage":   {"": "Callback", "GET /callbacks/{proxy+}": "CallbackPage", "HEAD /callbacks/{proxy+}": "CallbackPage"},
 	} {
 		stage := resources[id]
 		got := map[string]string{"": limitOf(at(&stage.Properties, "DefaultRouteSettings"))}
 		for _, key := range keys(at(&stage.Properties, "RouteSettings")) {
 			got[key] = limitOf(at(&stage.Properties, "RouteSettings", key))
 			// API Gateway rejects settings of a route that does not exist yet.
-			if !slices.ContainsFunc(texts(&stage.DependsOn), func(route string) bool { return isRoute(resources[route], &stage, key) }) {
+			if !slices.ContainsFunc(chained(resources, id, nil), func(route string) bool { return isRoute(resources[route], &stage, key) }) {
 				t.Errorf("%s does not depend on its route %s", id, key)
 			}
 		}
@@ -79,6 +80,54 @@ func limitOf(settings *yaml.Node) string {
 		return rate + ", " + burst
 	}
 	return name
+}
+
+// chained returns what a resource waits for, as DependsOn says and as its properties name it.
+func chained(resources map[string]resource, id string, of []string) []string {
+	r := resources[id]
+	text, err := yaml.Marshal(&r.Properties)
+	if err != nil {
+		panic(err)
+	}
+	all := texts(&r.DependsOn)
+	for _, other := range of {
+		if regexp.MustCompile(`\b` + other + `\b`).Match(text) {
+			all = append(all, other)
+		}
+	}
+	for _, name := range all {
+		all = append(all, chained(resources, name, of)...)
+	}
+	return all
+}
+
+// API Gateway serializes the changes of an API, so that of two at once one may fail: each change of
+// an API waits for the one before.
+func TestChangesOfAnAPIWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	resources := readTemplate(t).Resources
+	for api, most := range map[string]int{"ManagementApi": 4, "CallbackApi": 6} {
+		var changes []string
+		always := 0
+		for id, r := range resources {
+			if of := at(&r.Properties, "ApiId"); of != nil && of.Value == api && r.Type != "AWS::ApiGatewayV2::ApiMapping" {
+				changes = append(changes, id)
+				if r.Condition == "" {
+					always++
+				}
+			}
+		}
+		for i, one := range changes {
+			for _, other := range changes[i+1:] {
+				if !slices.Contains(chained(resources, one, changes), other) && !slices.Contains(chained(resources, other, changes), one) {
+					t.Errorf("%s and %s may be created at once", one, other)
+				}
+			}
+		}
+		if always > most {
+			t.Errorf("%s has %d resources that are always created, want %d", api, always, most)
+		}
+	}
 }
 
 func isRoute(r resource, stage *resource, key string) bool {

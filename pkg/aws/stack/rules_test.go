@@ -21,8 +21,9 @@ import (
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
-// listedAccounts are the account of the stack, and those in JobAccounts.
-const listedAccounts = `!Split [",", !If [HasJobAccounts, !Join [",", [!Ref AWS::AccountId, !Join [",", !Ref JobAccounts]]], !Ref AWS::AccountId]]`
+// listedAccounts is the account of the stack. With JobAccounts a rule matches events of all accounts, since AWS limits the length
+// of a pattern; the function of job events rejects the others.
+const listedAccounts = `!If [HasJobAccounts, !Ref AWS::NoValue, [!Ref AWS::AccountId]]`
 
 // generated are the parts of the template that are made of the table of kinds, by what stands after
 // "# generated: ".
@@ -178,6 +179,45 @@ func TestRulesReadAsTheTable(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got["$or"], want["$or"]) || len(got) != 3 {
 			t.Errorf("got %v, want %v with source and account", got, want)
+		}
+	}
+}
+
+// A pattern is within the limit of EventBridge with all sources, also where jobs run in ten other
+// accounts.
+func TestPatternsAreWithinTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 2048
+	tenAccounts := slices.Repeat([]string{"123456789012"}, 10)
+	for id, r := range readTemplate(t).Resources {
+		pattern := at(&r.Properties, "EventPattern")
+		if pattern == nil {
+			continue
+		}
+		sources := jobs.Sources()
+		if id == "OwnEventsRule" {
+			sources = []string{strings.Repeat("s", 256)}
+		}
+		for _, others := range [][]string{nil, tenAccounts} {
+			var is map[string]any
+			if err := pattern.Decode(&is); err != nil {
+				t.Fatal(err)
+			}
+			is["source"] = sources
+			switch accounts := at(pattern, "account"); {
+			case accounts.Tag != "!If" || accounts.Content[0].Value != "HasJobAccounts":
+				t.Fatalf("%s: the accounts have no condition", id)
+			case others == nil:
+				is["account"] = tenAccounts[:1]
+			case accounts.Content[1].Value == "AWS::NoValue":
+				delete(is, "account")
+			default:
+				is["account"] = others
+			}
+			text, err := json.Marshal(is)
+			if err != nil || len(text) > limit {
+				t.Errorf("%s with %d other accounts: %d characters, want at most %d; error %v", id, len(others), len(text), limit, err)
+			}
 		}
 	}
 }
