@@ -52,8 +52,10 @@ func (e *examination) failure(name string, err error, try string) {
 
 func doctorCommand(c Command) *cobra.Command {
 	var o remoteOptions
+	var before string
 	cmd := helpOf("doctor", arguments(0, 0))
 	o.register(cmd)
+	cmd.Flags().StringVar(&before, "before", "", "stack that is not deployed yet")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		place, err := c.locate(o.Place)
 		if err != nil {
@@ -61,6 +63,8 @@ func doctorCommand(c Command) *cobra.Command {
 		}
 		e := &examination{}
 		switch {
+		case before != "":
+			c.examineAccount(cmd.Context(), e, before)
 		case place.Endpoint != "":
 			return view.Usage("an endpoint does not say which stack it belongs to", "--stack NAME")
 		case place.Stack != "":

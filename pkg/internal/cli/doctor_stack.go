@@ -29,17 +29,55 @@ type patient struct {
 	stack   *target.Stack
 }
 
-// examineStack checks a stack, and the conditions of requests to it. A check that others depend on
-// ends the examination if it fails.
-func (c Command) examineStack(ctx context.Context, e *examination, name string) {
+// inAccount returns the examination of a stack if requests reach AWS, nil if they do not.
+func (c Command) inAccount(ctx context.Context, e *examination, name string) *patient {
 	e.ok("command", versionOf().text())
 	account, err := c.openAWS(ctx, false)
 	if err != nil {
 		e.failure("credentials", err, tryLogin)
-		return
+		return nil
 	}
 	p := &patient{examination: e, Health: account.Health(), command: c, account: account, name: name}
-	if !p.region() || !p.credentials(ctx) || !p.exists(ctx) {
+	if !p.region() || !p.credentials(ctx) {
+		return nil
+	}
+	return p
+}
+
+// longestName is the limit of a stack's name: a function has at most 64 characters, and the longest
+// name is that of GetJobStatus.
+const longestName = 64 - len("-GetJobStatus")
+
+// examineAccount checks what the deployment of a new stack needs.
+func (c Command) examineAccount(ctx context.Context, e *examination, name string) {
+	p := c.inAccount(ctx, e, name)
+	if p == nil {
+		return
+	}
+	if len(name) > longestName {
+		p.fail("name", fmt.Sprintf("%s has %d characters, and functions whose names begin so have too many", name, len(name)),
+			fmt.Sprintf("a name of at most %d characters", longestName))
+	} else {
+		p.ok("name", fmt.Sprintf("%s has at most %d characters", name, longestName))
+	}
+	stack, err := p.Stack(ctx, name)
+	switch {
+	case err != nil:
+		p.unless("stack", err, "cloudformation:DescribeStacks and cloudformation:ListStackResources", "waitless doctor again")
+	case stack == nil:
+		p.ok("stack", "there is none of that name")
+	case stack.Status == "ROLLBACK_COMPLETE" || stack.Status == "ROLLBACK_FAILED" || stack.Status == "DELETE_FAILED":
+		p.fail("stack", stack.Status+": it cannot be deployed again", "aws cloudformation delete-stack --stack-name "+name+", then sam deploy")
+	default:
+		p.warn("stack", "there is one, "+stack.Status+", which sam deploy updates", "waitless doctor --stack "+name)
+	}
+}
+
+// examineStack checks a stack, and the conditions of requests to it. A check that others depend on
+// ends the examination if it fails.
+func (c Command) examineStack(ctx context.Context, e *examination, name string) {
+	p := c.inAccount(ctx, e, name)
+	if p == nil || !p.exists(ctx) {
 		return
 	}
 	if base := p.api(ctx); base != nil {

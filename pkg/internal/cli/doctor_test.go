@@ -165,6 +165,42 @@ func healthyOutputs() map[string]string {
 	return map[string]string{target.EndpointOutput: "http://127.0.0.1:1", "Version": release.Version}
 }
 
+// Before a deployment, doctor says what would fail in its middle.
+func TestDoctorBeforeADeployment(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		name, status, want string
+	}{
+		"none":      {strings.Repeat("n", 51), "", "ok name " + strings.Repeat("n", 51) + " has at most 51 characters ok stack there is none"},
+		"long name": {strings.Repeat("n", 52), "", "functions whose names begin so have too many; try: a name of at most 51 characters"},
+		"failed":    {"orders", "ROLLBACK_COMPLETE", "fail stack ROLLBACK_COMPLETE: it cannot be deployed again; try: aws cloudformation delete-stack --stack-name orders"},
+		"there":     {"orders", "UPDATE_COMPLETE", "warn stack there is one, UPDATE_COMPLETE, which sam deploy updates; try: waitless doctor --stack orders"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			account := healthyAccount()
+			if account.stack.Status = tt.status; tt.status == "" {
+				account.stack = nil
+			}
+			if got := account.examine(t, "--before", tt.name); !strings.Contains(got, tt.want) {
+				t.Errorf("got: %s\nwant: %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// examine returns what doctor says of the account, with single spaces.
+func (a *sickAccount) examine(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	c := Command{
+		Args: append([]string{"doctor"}, args...), Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, nil),
+		Stores: compose.Stores{}, AWS: func(context.Context, target.AWSOptions) (target.AWS, error) { return a, nil },
+	}
+	c.Run(t.Context())
+	return strings.Join(strings.Fields(stdout.String()+stderr.String()), " ")
+}
+
 // Each row harms one thing. What is shown of it says what to do.
 func TestDoctorOfStack(t *testing.T) {
 	t.Parallel()
@@ -231,14 +267,8 @@ func TestDoctorOfStack(t *testing.T) {
 			t.Parallel()
 			account := healthyAccount()
 			tt.harm(account)
-			var stdout, stderr bytes.Buffer
-			c := Command{
-				Args: []string{"doctor", "--stack", "orders"}, Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: environment(t, nil),
-				Stores: compose.Stores{}, AWS: func(context.Context, target.AWSOptions) (target.AWS, error) { return account, nil },
-			}
-			c.Run(t.Context())
-			if !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), tt.want) {
-				t.Errorf("got:\n%s%s\nwant: %s", stdout.String(), stderr.String(), tt.want)
+			if got := account.examine(t, "--stack", "orders"); !strings.Contains(got, tt.want) {
+				t.Errorf("got: %s\nwant: %s", got, tt.want)
 			}
 		})
 	}
