@@ -48,7 +48,7 @@ func (c Command) inAccount(ctx context.Context, e *examination, name string) *pa
 // name is that of GetJobStatus.
 const longestName = 64 - len("-GetJobStatus")
 
-// examineAccount checks what the deployment of a new stack needs.
+// examineAccount checks an account and a name before the first deployment of a stack.
 func (c Command) examineAccount(ctx context.Context, e *examination, name string) {
 	p := c.inAccount(ctx, e, name)
 	if p == nil {
