@@ -63,9 +63,9 @@ func (c Command) examineAccount(ctx context.Context, e *examination, name string
 	stack, err := p.Stack(ctx, name)
 	switch {
 	case err != nil:
-		p.unless("stack", err, "cloudformation:DescribeStacks and cloudformation:ListStackResources", "waitless doctor again")
+		p.unless("stack", err, "cloudformation:DescribeStacks and cloudformation:ListStackResources")
 	case stack == nil:
-		p.ok("stack", "there is none of that name")
+		p.ok("stack", "no stack has that name")
 	case stack.Status == "ROLLBACK_COMPLETE" || stack.Status == "ROLLBACK_FAILED" || stack.Status == "DELETE_FAILED":
 		p.fail("stack", stack.Status+": it cannot be deployed again", "aws cloudformation delete-stack --stack-name "+name+", then sam deploy")
 	default:
@@ -87,6 +87,8 @@ func (c Command) examineStack(ctx context.Context, e *examination, name string) 
 	p.queues(ctx)
 	p.alarms(ctx)
 }
+
+const tryAgain = "waitless doctor again"
 
 const tryLogin = "aws configure, aws sso login, or AWS_PROFILE=NAME"
 
@@ -161,7 +163,7 @@ func (p *patient) exists(ctx context.Context) bool {
 	p.stack = stack
 	switch {
 	case err != nil:
-		p.unless("stack", err, "cloudformation:DescribeStacks and cloudformation:ListStackResources", "waitless doctor again")
+		p.unless("stack", err, "cloudformation:DescribeStacks and cloudformation:ListStackResources")
 		return false
 	case stack == nil:
 		p.fail("stack", fmt.Sprintf("there is no stack %q in region %s", p.name, p.account.Region()),
@@ -253,7 +255,7 @@ func (p *patient) rights(ctx context.Context, client *rest.Client) {
 		switch {
 		case ok && !isGateways(refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
 		case !ok || !isGateways(refused):
-			p.warn("rights", fmt.Sprintf("not known, because %s failed: %v", route, refusals[i]), "waitless doctor again")
+			p.warn("rights", fmt.Sprintf("not known, because %s failed: %v", route, refusals[i]), tryAgain)
 			return
 		case strings.HasPrefix(route, http.MethodGet+" "):
 			reads = append(reads, route)
@@ -347,7 +349,7 @@ func (p *patient) queues(ctx context.Context) {
 	queues := p.stack.Of(target.TypeQueue)
 	ages, err := p.Ages(ctx, queues)
 	if err != nil {
-		p.unless("ages of messages", err, "cloudwatch:GetMetricData", "waitless doctor again")
+		p.unless("ages of messages", err, "cloudwatch:GetMetricData")
 	}
 	empty := 0
 	for _, r := range queues {
@@ -392,12 +394,12 @@ func (e *examination) unchecked(name, right string) {
 }
 
 // unless adds the check for an error: that a right is missing is a warning.
-func (e *examination) unless(name string, err error, right, try string) {
+func (e *examination) unless(name string, err error, right string) {
 	if isDenied(err) {
 		e.unchecked(name, right)
 		return
 	}
-	e.fail(name, err.Error(), try)
+	e.fail(name, err.Error(), tryAgain)
 }
 
 func (p *patient) alarms(ctx context.Context) {
@@ -410,7 +412,7 @@ func (p *patient) alarms(ctx context.Context) {
 	found, err := p.Alarms(ctx, p.name)
 	switch {
 	case err != nil:
-		p.unless("alarms", err, "cloudwatch:DescribeAlarms", "waitless doctor again")
+		p.unless("alarms", err, "cloudwatch:DescribeAlarms")
 	case len(found) > 0:
 		p.fail("alarms", strings.Join(found, ", "), "waitless docs metrics, which says what each alarm means")
 	default:

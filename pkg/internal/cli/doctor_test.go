@@ -171,9 +171,9 @@ func TestDoctorBeforeADeployment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		name, status, want string
 	}{
-		"none":      {strings.Repeat("n", 51), "", "ok name " + strings.Repeat("n", 51) + " has at most 51 characters ok stack there is none"},
+		"none":      {strings.Repeat("n", 51), "", "ok name " + strings.Repeat("n", 51) + " has at most 51 characters ok stack no stack has that name"},
 		"long name": {strings.Repeat("n", 52), "", "functions whose names begin so have too many; try: a name of at most 51 characters"},
-		"failed":    {"orders", "ROLLBACK_COMPLETE", "fail stack ROLLBACK_COMPLETE: it cannot be deployed again; try: aws cloudformation delete-stack --stack-name orders"},
+		"failed":    {"orders", "ROLLBACK_COMPLETE", "it cannot be deployed again; try: aws cloudformation delete-stack --stack-name orders"},
 		"there":     {"orders", "UPDATE_COMPLETE", "warn stack there is one, UPDATE_COMPLETE, which sam deploy updates; try: waitless doctor --stack orders"},
 	} {
 		t.Run(name, func(t *testing.T) {
