@@ -36,29 +36,9 @@ func (h *history) addOfMachine(e machine.Event) bool {
 	if h.shown == nil {
 		h.shown, h.evaluated = map[int]int{}, map[int]int{}
 	}
-	added := false
-	if fork := h.entered; fork != nil {
-		h.entered = nil
-		dataFailed := e.Type == machine.StepFailed && e.By == fork.ID && e.Step == fork.Step && fork.Lanes == 0
-		switch {
-		case dataFailed && e.Error != errorQuery:
-			h.shown[e.ID] = h.shown[fork.ID]
-			return false
-		case !dataFailed:
-			h.extra(*fork, "StateStarted", h.shown[fork.ID], 1, object{})
-			added = true
-		}
-	}
-	step := h.stepOf(e)
-	if by, ok := h.evaluated[e.By]; ok && e.Type == machine.StepFailed && e.Error == errorQuery {
-		details := object{"state": step.Name}
-		addFailure(details, e)
-		h.extra(e, "EvaluationFailed", by, -1, details)
-		added, h.shown[e.By] = true, h.last
-	}
-	if e.Type == machine.StepExited && stateName(step) == "Map" {
-		h.extra(e, "StateSucceeded", h.shown[e.By], -1, object{"name": step.Name})
-		added, h.shown[e.By] = true, h.last
+	before, step := len(h.ids), h.stepOf(e)
+	if h.addBefore(e, step) {
+		return false
 	}
 	numbered := e
 	numbered.ID, numbered.By = h.next(e.ID, 0), h.shown[e.By]
@@ -66,7 +46,6 @@ func (h *history) addOfMachine(e machine.Event) bool {
 		numbered.By = 0 // the first state has no event before it
 	}
 	if h.shown[e.ID] = numbered.By; h.addOne(numbered) {
-		added = true
 		h.shown[e.ID], h.last = numbered.ID, numbered.ID
 	}
 	if name := stateName(step); e.Type == machine.StepEntered && name != "Wait" && name != "Task" {
@@ -82,10 +61,36 @@ func (h *history) addOfMachine(e machine.Event) bool {
 			failed := e
 			failed.Step = fork.Index
 			h.extra(failed, "MapIterationFailed", h.shown[e.ID], 1, object{"name": fork.Name, "index": e.ForkIndexes[len(e.ForkIndexes)-1]})
-			added = true
 		}
 	}
-	return added
+	return len(h.ids) > before
+}
+
+// addBefore adds the events that the API has before an event. It reports whether the event itself
+// is hidden.
+func (h *history) addBefore(e machine.Event, step *flow.Step) (hidden bool) {
+	if fork := h.entered; fork != nil {
+		h.entered = nil
+		dataFailed := e.Type == machine.StepFailed && e.By == fork.ID && e.Step == fork.Step && fork.Lanes == 0
+		switch {
+		case dataFailed && e.Error != errorQuery:
+			h.shown[e.ID] = h.shown[fork.ID]
+			return true
+		case !dataFailed:
+			h.extra(*fork, "StateStarted", h.shown[fork.ID], 1, object{})
+		}
+	}
+	if by, ok := h.evaluated[e.By]; ok && e.Type == machine.StepFailed && e.Error == errorQuery {
+		details := object{"state": step.Name}
+		addFailure(details, e)
+		h.extra(e, "EvaluationFailed", by, -1, details)
+		h.shown[e.By] = h.last
+	}
+	if e.Type == machine.StepExited && stateName(step) == "Map" {
+		h.extra(e, "StateSucceeded", h.shown[e.By], -1, object{"name": step.Name})
+		h.shown[e.By] = h.last
+	}
+	return false
 }
 
 // next returns the id for an event of the engine, or for an event beside it.
