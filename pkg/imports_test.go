@@ -121,7 +121,7 @@ var house = []row{
 	{path: "pkg/aws/lambda", ours: append([]string{"pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},
 	{path: "pkg/aws/xray", ours: []string{"pkg/telemetry", "pkg/tracing"}, modules: []string{awsSDK}},
 	{path: "pkg/aws/call", ours: []string{"pkg/value"}, modules: []string{awsSDK}},
-	{path: "pkg/aws/call/botocore", testing: true},
+	{path: "pkg/internal/suite/botocore", testing: true},
 	{path: "pkg/aws/call/redact"}, // of those that link no package call, too
 	{path: "pkg/aws/call/catalogue", ours: []string{"pkg/internal/similar", "pkg/aws/call", "pkg/fdl", "pkg/flow", "pkg/jobs", "pkg/value"}},
 	{path: "pkg/aws/services", ours: append([]string{"pkg/aws/call", "pkg/aws/call/catalogue", "pkg/aws/call/redact"}, useCases...), modules: []string{awsSDK}},

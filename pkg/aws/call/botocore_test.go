@@ -13,7 +13,7 @@ import (
 
 	"github.com/aws/smithy-go"
 
-	"github.com/waitless/waitless/pkg/aws/call/botocore"
+	"github.com/waitless/waitless/pkg/internal/suite/botocore"
 )
 
 // vendor runs cases by the vendor's library.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/aws/call/botocore"
+	"github.com/waitless/waitless/pkg/internal/suite/botocore"
 )
 
 // folders of the models, by the id of the service.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/waitless/waitless/pkg/aws/call/botocore"
+	"github.com/waitless/waitless/pkg/internal/suite/botocore"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 

@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/waitless/waitless/pkg/aws/call"
-	"github.com/waitless/waitless/pkg/aws/call/botocore"
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
+	"github.com/waitless/waitless/pkg/internal/suite/botocore"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 

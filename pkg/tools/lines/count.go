@@ -23,7 +23,7 @@ type folder struct {
 // those of earlier commits.
 var suites = []string{
 	"pkg/internal/sim", "pkg/internal/sim/mutation", "pkg/aws/faults", "pkg/aws/emulator", "pkg/engine/failpoints",
-	"pkg/sim", "pkg/sim/mutation", "pkg/cmd/conformance",
+	"pkg/internal/suite/botocore", "pkg/sim", "pkg/sim/mutation", "pkg/cmd/conformance", "pkg/aws/call/botocore",
 }
 
 // modules are the folders of the modules that are not part of the product.

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/waitless/waitless/pkg/aws/call"
-	"github.com/waitless/waitless/pkg/aws/call/botocore"
+	"github.com/waitless/waitless/pkg/internal/suite/botocore"
 )
 
 var all = flag.Bool("all", false, "compare the requests of all services, which takes minutes")

@@ -1,7 +1,5 @@
 // Package botocore reads the vendor's descriptions of its services from its library for Python. The
 // tests of package call compare the rows with them, and the catalogue is generated from them.
-//
-// This package is not an API and may change between releases.
 package botocore
 
 import (
