@@ -24,17 +24,18 @@ func compose(getenv func(string) string) (function.HTTP, error) {
 	return composeWith(getenv, function.Log(getenv))
 }
 
+// composeWith is compose with a log of the caller: tests read it.
 func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, error) {
 	p := parts.New(getenv, log)
 	store, waits := p.LogTable(), p.WaitsTable()
-	tokens := p.TokensConfig(p.WaitsTable())
+	tokens := p.TokensConfig(waits)
 	tokens.By = token.ClosedByCallback
 	client, err := engine.NewClient(engine.Config{ // it only reads: the function has no rights to start or stop
 		Log: store, Flows: store, TokenStore: waits, Stops: waits, Wakes: sqs.NewWakes(p.WakesConfig()), Now: time.Now,
 		LargeValues: s3.NewBucket(p.Config, p.Text("WAITLESS_VALUES_BUCKET")),
 	})
 	a := api{
-		waits:           client,
+		steps:           client,
 		callbackSecrets: parts.Secret(p, "WAITLESS_CALLBACK_SECRET", callbackurl.ParseSecrets),
 		tokens:          resume.NewTokens(tokens),
 		log:             log,
@@ -47,7 +48,7 @@ func composeWith(getenv func(string) string, log *slog.Logger) (function.HTTP, e
 type api struct {
 	callbackSecrets *secrets.Parsed[[]callbackurl.Secret]
 	tokens          *resume.Tokens
-	waits           callbackurl.Waits
+	steps           callbackurl.WaitingSteps
 	log             *slog.Logger
 	metrics         *telemetry.Batch
 }
@@ -58,6 +59,6 @@ func (a api) handler(ctx context.Context, _ *function.Request) (http.Handler, er
 		a.log.ErrorContext(ctx, "no signature can be checked", "error", err.Error())
 	}
 	return telemetry.CountRefusals(a.metrics, callbackurl.Handler(callbackurl.Config{ //nolint:gosec // SecretSetting is the name of a parameter
-		Tokens: a.tokens, Waits: a.waits, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Now: time.Now, Log: a.log,
+		Tokens: a.tokens, Steps: a.steps, Secrets: senders, SecretSetting: "the parameter CallbackSecret", Now: time.Now, Log: a.log,
 	})), nil
 }

@@ -68,8 +68,8 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 	}
 	worker, err := engine.NewWorker(config)
 	receiver := p.Receiver("wake", "WAITLESS_WAKE_QUEUE", "WAITLESS_DESCENDANT_QUEUE")
-	clients := p.ClientConfig(store, waits, config.LargeValues)
-	i := interpreter{keys, worker, store, clients, p.Metrics()}
+	clientConfig := p.ClientConfig(store, waits, config.LargeValues)
+	i := interpreter{keys: keys, worker: worker, schedules: store, clientConfig: clientConfig, metrics: p.Metrics()}
 	receiver.Decode, receiver.MinTime = sqs.DecodeWakes(i.advance, i.fire), limits.Direct
 	return func(ctx context.Context, event events.SQSEvent) (events.SQSEventResponse, error) {
 		closeIdle()
@@ -81,11 +81,11 @@ func compose(getenv func(string) string) (function.MessageHandler, error) {
 // interpreter advances executions with the current token keys, and starts the executions of
 // schedules.
 type interpreter struct {
-	keys      *secrets.Keys
-	worker    *engine.Worker
-	schedules schedule.Store
-	clients   engine.Config
-	metrics   *telemetry.Batch
+	keys         *secrets.Keys
+	worker       *engine.Worker
+	schedules    schedule.Store
+	clientConfig engine.Config
+	metrics      *telemetry.Batch
 }
 
 func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disposition, error) {
@@ -93,7 +93,7 @@ func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disp
 	if err != nil {
 		return engine.Disposition{}, err
 	}
-	received := i.clients.Now()
+	received := i.clientConfig.Now()
 	disposition, err := i.worker.WithKeys(keys).Advance(ctx, wake)
 	telemetry.CountWake(i.metrics, wake, received, disposition)
 	return disposition, err
@@ -102,12 +102,12 @@ func (i interpreter) advance(ctx context.Context, wake engine.Wake) (engine.Disp
 // fire starts the execution of a schedule that is due. Scheduler sends the message up to a minute
 // early.
 func (i interpreter) fire(ctx context.Context, due schedule.Firing) (retryAt time.Time, err error) {
-	if due.At.After(i.clients.Now()) {
+	if due.At.After(i.clientConfig.Now()) {
 		return due.At, nil
 	}
-	client, err := parts.NewClient(ctx, i.clients, i.keys)
+	client, err := parts.NewClient(ctx, i.clientConfig, i.keys)
 	if err != nil {
 		return retryAt, err
 	}
-	return retryAt, schedule.Starter{Store: i.schedules, Newest: i.clients.Flows.Newest, Start: client.Start}.Fire(ctx, due)
+	return retryAt, schedule.Starter{Store: i.schedules, Newest: i.clientConfig.Flows.Newest, Start: client.Start}.Fire(ctx, due)
 }

@@ -214,16 +214,16 @@ func TestSchedulesNotifyTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.interpreter.clients.Notify = machine.Notify{Target: "https://example.org/"}
-	f.interpreter.clients.CheckTarget = func(target string) error { return engine.CheckURL(target, false) }
+	f.interpreter.clientConfig.Notify = machine.Notify{Target: "https://example.org/"}
+	f.interpreter.clientConfig.CheckTarget = func(target string) error { return engine.CheckURL(target, false) }
 	if _, err := f.interpreter.fire(t.Context(), schedule.Firing{Flow: "each", Name: "s", At: f.now}); err != nil {
 		t.Fatal(err)
 	}
 	state, err := f.client.Describe(t.Context(), engine.NewID("each", "s-19700101T000001Z"))
-	if err != nil || state.Notify != f.interpreter.clients.Notify {
+	if err != nil || state.Notify != f.interpreter.clientConfig.Notify {
 		t.Errorf("the execution notifies %+v, error %v", state.Notify, err)
 	}
-	f.interpreter.clients.Notify.Target = "http://example.org/"
+	f.interpreter.clientConfig.Notify.Target = "http://example.org/"
 	f.now = f.now.Add(time.Second)
 	if _, err := f.interpreter.fire(t.Context(), schedule.Firing{Flow: "each", Name: "s", At: f.now}); err == nil || schedule.IsFinal(err) {
 		t.Errorf("error %v", err)

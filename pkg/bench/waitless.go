@@ -193,7 +193,7 @@ func openWaitless(ctx context.Context, dir, _ string) (app, error) {
 		return nil, err
 	}
 	w := waitless{flows: map[string]machine.FlowRef{}, tokens: &tokens{}}
-	w.System = local.New(local.Config{Store: store, Tasks: w})
+	w.System = local.New(local.Config{Store: store, Functions: w})
 	for name, text := range definitions {
 		if w.flows[name], err = w.Client.PutFlow(ctx, name, []byte(text)); err != nil {
 			return nil, err

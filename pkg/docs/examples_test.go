@@ -162,7 +162,7 @@ func (e example) start(t *testing.T) {
 	t.Helper()
 	o := parseOutside(t, e.run)
 	config := local.Config{
-		Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: o,
+		Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Functions: o,
 		CallbackBase: "http://127.0.0.1:8787",
 	}
 	if o.script != "answers:\n" {

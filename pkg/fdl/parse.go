@@ -160,8 +160,8 @@ func (p *parser) oneOf(n *document.Node, what string, allowed []string) string {
 	return text
 }
 
-// didYouMean is [DidYouMean] for the first [MaxProblems] problems. More are not reported, and
-// comparing names takes long.
+// didYouMean is [similar.DidYouMean] for the first [flow.MaxProblems] problems. More are not
+// reported, and comparing names takes long.
 func (p *parser) didYouMean(found string, names []string) string {
 	p.suggested++
 	if p.closest(found, names) == "" {
@@ -170,7 +170,7 @@ func (p *parser) didYouMean(found string, names []string) string {
 	return similar.DidYouMean(found, names)
 }
 
-// closest is [Closest] for the same problems.
+// closest is [similar.Closest] for the same problems.
 func (p *parser) closest(found string, names []string) string {
 	if p.suggested > flow.MaxProblems {
 		return ""

@@ -187,7 +187,7 @@ type run struct {
 	flow    *flow.Flow
 	all     *flow.Flow // has the steps of all flows of the test
 	system  *local.System
-	builtIn *local.Tasks
+	builtIn *local.Functions
 
 	mu         sync.Mutex
 	calls      []Call
@@ -224,7 +224,7 @@ func (r *run) prepare() (input value.Value, err error) {
 		return input, err
 	}
 	r.system = local.New(local.Config{
-		Store: &store.Memory{}, Clock: r.clock, Tasks: tasks, Kinds: r.Kinds, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
+		Store: &store.Memory{}, Clock: r.clock, Functions: tasks, Kinds: r.Kinds, Observer: r, Script: script, CallbackBase: "http://127.0.0.1:8787",
 	})
 	return inputOf(r.Input)
 }
@@ -296,8 +296,8 @@ func (r *run) withSubflows() *flow.Flow {
 }
 
 // tasks are the stand-ins, by the names of their functions.
-func (r *run) tasks() (tasks *local.Tasks, err error) {
-	if r.builtIn, err = local.NewTasks(r.clock, nil); err != nil {
+func (r *run) tasks() (tasks *local.Functions, err error) {
+	if r.builtIn, err = local.NewFunctions(r.clock, nil); err != nil {
 		return nil, err
 	}
 	actions := map[string]string{}
@@ -314,7 +314,7 @@ func (r *run) tasks() (tasks *local.Tasks, err error) {
 		}
 		actions[action] = "simulated"
 	}
-	if tasks, err = local.NewTasks(r.clock, actions); err != nil {
+	if tasks, err = local.NewFunctions(r.clock, actions); err != nil {
 		return nil, err
 	}
 	used := map[string]bool{}

@@ -7,7 +7,7 @@ import (
 )
 
 // together says how several jobs of a kind are described in one call. The params of the description
-// then have [ID] or [ID1], a list of one.
+// then have "[ID]" or "[ID1]", a list of one.
 type together struct {
 	most int  // how many the service accepts
 	id   path // of the ids in the list, below a job of the response

@@ -41,7 +41,7 @@ func benchmarkPolling(b *testing.B, text []byte, inFlight, workers int) {
 		// A new store each time: executions stay in a memory store for ever.
 		store := &store.Memory{}
 		clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
-		tasks, err := local.NewTasks(clock, nil)
+		tasks, err := local.NewFunctions(clock, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func benchmarkPolling(b *testing.B, text []byte, inFlight, workers int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		system := local.New(local.Config{Store: store, Clock: clock, Tasks: tasks, Workers: workers})
+		system := local.New(local.Config{Store: store, Clock: clock, Functions: tasks, Workers: workers})
 		for i := range perSystem * inFlight {
 			request := engine.StartRequest{Flow: flow, Execution: fmt.Sprintf("run-%d", i), Input: input}
 			if _, err := system.Start(b.Context(), request); err != nil {

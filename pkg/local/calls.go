@@ -83,9 +83,9 @@ func (g *gate) count(execution engine.ID, more int) {
 // leave gives the place to the call that has waited longest.
 func (g *gate) leave() { <-g.places }
 
-// awaitedTasks are the tasks as workers call them. While a worker awaits a call, or its turn,
+// awaitedCalls are the functions as workers call them. While a worker awaits a call, or its turn,
 // another worker has its place.
-type awaitedTasks struct {
+type awaitedCalls struct {
 	engine.Caller
 	system *System
 }
@@ -95,7 +95,7 @@ type awaitedTasks struct {
 const directTime = 100 * time.Millisecond
 
 // Call implements [engine.Caller].
-func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+func (t awaitedCalls) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	gate := t.system.gates.of(call)
 	if gate == nil {
 		return t.Caller.Call(ctx, call)
@@ -116,7 +116,7 @@ func (t awaitedTasks) Call(ctx context.Context, call machine.Call) (token.Outcom
 // callInTurn makes the call when its turn has come. Meanwhile other wakes of the execution are
 // handled, such as a stop. If one of them ends the wait for the call, the error is a conflict, and
 // the worker applies its wake to the new state.
-func (t awaitedTasks) callInTurn(ctx context.Context, gate *gate, call machine.Call) (token.Outcome, error) {
+func (t awaitedCalls) callInTurn(ctx context.Context, gate *gate, call machine.Call) (token.Outcome, error) {
 	entered := false
 	err := t.aside(ctx, call, func(moved context.Context) error {
 		err := gate.enter(moved, executionOf(call))
@@ -141,10 +141,10 @@ type runningCall struct {
 }
 
 // begin begins a call, which leaves the gate at its end.
-func (t awaitedTasks) begin(ctx context.Context, gate *gate, call machine.Call) *runningCall {
+func (t awaitedCalls) begin(ctx context.Context, gate *gate, call machine.Call) *runningCall {
 	running := &runningCall{call: call, ended: make(chan struct{})}
 	ended := t.system.queue.beginWork()
-	t.system.workers.run(func() {
+	t.system.pool.run(func() {
 		defer ended()
 		defer close(running.ended)
 		defer gate.leave()
@@ -159,7 +159,7 @@ var errSlow = errors.New("the call goes on")
 // await returns the result of a call, or errSlow if it goes on after that time, unless that is 0.
 // If another wake ends the wait for the call meanwhile, the error is a conflict, and the call goes
 // on without effect.
-func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time.Duration) (token.Outcome, error) {
+func (t awaitedCalls) await(ctx context.Context, running *runningCall, most time.Duration) (token.Outcome, error) {
 	err := t.aside(ctx, running.call, func(moved context.Context) error {
 		await(moved, most, running.ended)
 		return nil
@@ -181,8 +181,8 @@ func (t awaitedTasks) await(ctx context.Context, running *runningCall, most time
 // aside waits while other wakes of the call's execution are handled, and another worker has the
 // place of this one. The context of wait ends if one of the wakes ends the wait for the call. The
 // error is then a conflict.
-func (t awaitedTasks) aside(ctx context.Context, call machine.Call, wait func(moved context.Context) error) error {
-	defer t.system.workers.park()()
+func (t awaitedCalls) aside(ctx context.Context, call machine.Call, wait func(moved context.Context) error) error {
+	defer t.system.pool.park()()
 	moved, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	back := t.system.queue.stepAside(call, cancel)
@@ -192,11 +192,11 @@ func (t awaitedTasks) aside(ctx context.Context, call machine.Call, wait func(mo
 }
 
 // TimeLimits implements [engine.Caller]. It may ask Lambda for the limits of its functions.
-func (t awaitedTasks) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
+func (t awaitedCalls) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
 	if !t.system.gates.asksForLimits {
 		return t.Caller.TimeLimits(ctx, flow)
 	}
-	defer t.system.workers.park()()
+	defer t.system.pool.park()()
 	return t.Caller.TimeLimits(ctx, flow)
 }
 
@@ -246,16 +246,16 @@ func (s *stops) end(execution engine.ID, requested bool) {
 	}
 }
 
-// stoppableTasks are tasks with calls that end with their executions. The error is then
+// stoppableCalls are functions with calls that end with their executions. The error is then
 // [errStopped].
-type stoppableTasks struct {
+type stoppableCalls struct {
 	engine.Caller
 	gates *callGates
 	stops *stops
 }
 
 // Call implements [engine.Caller].
-func (t stoppableTasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+func (t stoppableCalls) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if t.gates.of(call) == nil {
 		return t.Caller.Call(ctx, call)
 	}

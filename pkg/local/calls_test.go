@@ -134,7 +134,7 @@ func TestCallsDelayNoOtherWork(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					tasks := &timedTasks{own: own, until: make(chan struct{})}
-					s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1, Calls: calls})
+					s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1, Calls: calls})
 					start(t, s, waitHour, "other") // without one the run would end at once
 					ended := runAside(t, s)
 					for i := range 10 {
@@ -170,7 +170,7 @@ func TestCallsAreBoundedInOrder(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: time.Second, own: own}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1, Calls: 3})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1, Calls: 3})
 				start(t, s, waitHour, "other") // without one the run would end at once
 				ended := runAside(t, s)
 				var want []string
@@ -211,7 +211,7 @@ func TestTimeLimitExcludesTheWaitForATurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := local.New(local.Config{
-					Store: &store.Memory{}, Tasks: &timedTasks{takes: c.takes, own: c.own}, Calls: 1,
+					Store: &store.Memory{}, Functions: &timedTasks{takes: c.takes, own: c.own}, Calls: 1,
 				})
 				for i := range 10 {
 					start(t, s, oneTask+c.more, fmt.Sprintf("call-%d", i))
@@ -236,7 +236,7 @@ func TestTheDeadlineOfACallbackCountsFromTheBeginningOfTheStep(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: time.Minute, own: own}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1, Calls: 1})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1, Calls: 1})
 				start(t, s, oneTask, "call")
 				ended := runAside(t, s)
 				synctest.Wait()
@@ -262,7 +262,7 @@ func TestEndOfAnExecutionEndsItsWaitForATurn(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: time.Minute, own: own}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1, Calls: 1})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1, Calls: 1})
 				start(t, s, waitHour, "other") // without one the run would end at once
 				ended := runAside(t, s)
 				for name, flow := range map[string]string{"first": oneTask, "stopped": oneTask, "limited": limited, "last": oneTask} {
@@ -299,7 +299,7 @@ func TestEndOfARunEndsWaitsForTurns(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: time.Minute, own: own}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1, Calls: 1})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1, Calls: 1})
 				for i := range 5 {
 					start(t, s, oneTask, fmt.Sprintf("call-%d", i))
 				}
@@ -328,7 +328,7 @@ func TestARepeatedStartDoesNotRepeatAWaitingCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tasks := &timedTasks{takes: time.Minute}
-		s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Calls: 1})
+		s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Calls: 1})
 		start(t, s, waitHour, "other") // without one the run would end at once
 		ended := runAside(t, s)
 		for _, name := range []string{"first", "second", "second", "second"} {
@@ -352,7 +352,7 @@ func TestAVirtualClockStandsStillWhileACallWaits(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: &timedTasks{takes: time.Second, own: own}, Clock: clock, Calls: 1})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: &timedTasks{takes: time.Second, own: own}, Clock: clock, Calls: 1})
 				for i := range 5 {
 					start(t, s, oneTask, fmt.Sprintf("call-%d", i))
 				}
@@ -376,7 +376,7 @@ func TestAStopEndsTheCallsOfItsExecution(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: time.Hour, own: own}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1, Calls: 1})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1, Calls: 1})
 				start(t, s, waitHour, "other") // without one the run would end at once
 				ended := runAside(t, s)
 				start(t, s, twice, "running")
@@ -417,7 +417,7 @@ func TestATimeLimitOfAFlowEndsItsCall(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				begin, tasks := time.Now(), &timedTasks{takes: time.Hour, own: own}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks})
 				start(t, s, strings.Replace(oneTask, "type: flow\n", "type: flow\ntimeoutSeconds: 60\n", 1), "limited")
 				runToEnd(t, s)
 				wantEnd(t, s, "limited", machine.StatusTimedOut, "FnF.ExecutionTimeout", time.Minute)
@@ -434,7 +434,7 @@ func TestAnAwaitedCallTakesOneCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &store.Memory{}
-		s := local.New(local.Config{Store: store, Tasks: &timedTasks{takes: 99 * time.Millisecond, own: machine.DefaultDirect}})
+		s := local.New(local.Config{Store: store, Functions: &timedTasks{takes: 99 * time.Millisecond, own: machine.DefaultDirect}})
 		start(t, s, oneTask, "fast")
 		runToEnd(t, s)
 		wantEnd(t, s, "fast", machine.StatusSucceeded, "", 99*time.Millisecond)
@@ -450,7 +450,7 @@ func TestASlowCallIsShown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tasks := &timedTasks{takes: time.Hour, own: machine.DefaultDirect}
-		s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1})
+		s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1})
 		start(t, s, oneTask, "slow")
 		ended := runAside(t, s)
 		time.Sleep(time.Second)
@@ -475,7 +475,7 @@ func TestACallbackDuringItsSubmission(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: 5 * time.Second, own: machine.DefaultDirect}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1})
 				start(t, s, oneTask+"    pattern: waitForCallback\n  - type: wait\n    name: Nap\n    duration: 1\n", "callback")
 				ended := runAside(t, s)
 				time.Sleep(at)
@@ -521,7 +521,7 @@ func TestHeartbeatsDuringASubmission(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				tasks := &timedTasks{takes: 5 * time.Second, own: machine.DefaultDirect}
-				s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks, Workers: 1})
+				s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks, Workers: 1})
 				start(t, s, oneTask+"    pattern: waitForCallback\n    heartbeatSeconds: 2\n"+once, "beating")
 				ended := runAside(t, s)
 				time.Sleep(time.Second / 2)
@@ -578,7 +578,7 @@ steps:
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
 			seen := &seenIterations{timedTasks: timedTasks{own: own}}
-			s := local.New(local.Config{Store: &store.Memory{}, Tasks: seen})
+			s := local.New(local.Config{Store: &store.Memory{}, Functions: seen})
 			start(t, s, flow, "one")
 			runToEnd(t, s)
 			if slices.Sort(seen.calls); !slices.Equal(seen.calls, want) {

@@ -25,11 +25,11 @@ func TestManyStartsRunFewCommands(t *testing.T) {
 			t.Parallel()
 			running := filepath.Join(t.TempDir(), "running")
 			clock := &local.Clock{}
-			tasks, err := local.NewTasks(clock, map[string]string{"work": "exec:sh -c 'echo + >>" + running + "; echo {}; echo - >>" + running + "'"})
+			tasks, err := local.NewFunctions(clock, map[string]string{"work": "exec:sh -c 'echo + >>" + running + "; echo {}; echo - >>" + running + "'"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks, Commands: most})
+			s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Functions: tasks, Commands: most})
 			start(t, s, waitSecond, "nap")
 			for i := range executions {
 				start(t, s, oneTask+limit, fmt.Sprintf("run-%d", i))

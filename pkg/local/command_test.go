@@ -176,7 +176,7 @@ func TestTasksConform(t *testing.T) {
 	t.Parallel()
 	enginetest.Tasks(t, func(t *testing.T) enginetest.Functions {
 		t.Helper()
-		tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{
+		tasks, err := NewFunctions(NewVirtualClock(commandNow), map[string]string{
 			"cat": helper(t, "echo"), "exit": helper(t, "exit"), "hang": helper(t, "hang"), "text": helper(t, "text"),
 		})
 		if err != nil {
@@ -190,7 +190,7 @@ func TestBuiltInTasksConform(t *testing.T) {
 	t.Parallel()
 	enginetest.Tasks(t, func(t *testing.T) enginetest.Functions {
 		t.Helper()
-		tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{"text": helper(t, "text"), "hang": helper(t, "hang")})
+		tasks, err := NewFunctions(NewVirtualClock(commandNow), map[string]string{"text": helper(t, "text"), "hang": helper(t, "hang")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -358,7 +358,7 @@ func TestInvalidDefinitions(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := NewTasks(&Clock{}, map[string]string{"work": c.definition})
+			_, err := NewFunctions(&Clock{}, map[string]string{"work": c.definition})
 			if err == nil || !strings.Contains(err.Error(), "task work: ") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want %q", err, c.want)
 			}
@@ -368,7 +368,7 @@ func TestInvalidDefinitions(t *testing.T) {
 
 func TestNewTasksReportsAllInvalidDefinitions(t *testing.T) {
 	t.Parallel()
-	_, err := NewTasks(&Clock{}, map[string]string{"b": "http:x", "a": "exec:", "c": helper(t, "echo")})
+	_, err := NewFunctions(&Clock{}, map[string]string{"b": "http:x", "a": "exec:", "c": helper(t, "echo")})
 	if err == nil || !strings.HasPrefix(err.Error(), "task a: ") || !strings.Contains(err.Error(), "\ntask b: ") || strings.Contains(err.Error(), "task c") {
 		t.Errorf("error %v", err)
 	}
@@ -376,7 +376,7 @@ func TestNewTasksReportsAllInvalidDefinitions(t *testing.T) {
 
 func TestCommandsGoBeforeBuiltInFunctions(t *testing.T) {
 	t.Parallel()
-	tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{"StartJob": helper(t, "args", "mine")})
+	tasks, err := NewFunctions(NewVirtualClock(commandNow), map[string]string{"StartJob": helper(t, "args", "mine")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestCommandsGoBeforeBuiltInFunctions(t *testing.T) {
 
 func TestResolveReportsFunctionsWithoutRunner(t *testing.T) {
 	t.Parallel()
-	tasks, err := NewTasks(&Clock{}, map[string]string{"mine": helper(t, "echo")})
+	tasks, err := NewFunctions(&Clock{}, map[string]string{"mine": helper(t, "echo")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,4 +418,4 @@ func TestResolveReportsFunctionsWithoutRunner(t *testing.T) {
 	wantCause(t, outcome, token.ErrorFunctionNotFound, `step GetJobStatus: no runner for function "zzzzzzzzzz"`)
 }
 
-var _ engine.Caller = (*Tasks)(nil)
+var _ engine.Caller = (*Functions)(nil)

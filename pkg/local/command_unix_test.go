@@ -26,7 +26,7 @@ func TestCommandTakesItsChildrenWithIt(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tasks, err := local.NewTasks(&local.Clock{}, map[string]string{
+	tasks, err := local.NewFunctions(&local.Clock{}, map[string]string{
 		"Work": "exec:sh -c 'exec 3>" + pipe + "; sleep 1000 & echo ready >&3; wait'",
 	})
 	if err != nil {

@@ -22,7 +22,7 @@ func TestCustomKindsHaveRunners(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock := &Clock{}
-	tasks, err := NewTasks(clock, map[string]string{"custom:a": "exec:sh " + function, "custom:b": "exec:sh " + function + " fails"})
+	tasks, err := NewFunctions(clock, map[string]string{"custom:a": "exec:sh " + function, "custom:b": "exec:sh " + function + " fails"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestCustomKindsHaveRunners(t *testing.T) {
 	if refused, ok := errors.AsType[*resume.ServiceError](err); !ok || refused.Name != "custom.NoVideo" || refused.Message != "none" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := NewTasks(clock, map[string]string{"custom:a": "nothing"}); err == nil || !strings.Contains(err.Error(), "exec:COMMAND") {
+	if _, err := NewFunctions(clock, map[string]string{"custom:a": "nothing"}); err == nil || !strings.Contains(err.Error(), "exec:COMMAND") {
 		t.Errorf("got %v", err)
 	}
 }

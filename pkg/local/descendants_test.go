@@ -55,7 +55,7 @@ func TestLongChainsArePaced(t *testing.T) {
 	const length = machine.MaxFastGeneration + 10
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
 	begun := clock.Now()
-	tasks, err := local.NewTasks(clock, nil)
+	tasks, err := local.NewFunctions(clock, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestLongChainsArePaced(t *testing.T) {
 			value.Member{Key: "n", Value: value.Int(n + 1)}, value.Member{Key: "more", Value: value.Bool(n < length)},
 		))
 	})
-	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Functions: tasks})
 	put, err := s.Client.PutFlow(t.Context(), "flow", []byte(chained))
 	if err != nil {
 		t.Fatal(err)

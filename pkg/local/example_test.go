@@ -30,7 +30,7 @@ steps:
 `
 	ctx := context.Background()
 	system := local.New(local.Config{
-		Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Tasks: shop{},
+		Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC)), Functions: shop{},
 	})
 	flow, err := system.Client.PutFlow(ctx, "order", []byte(definition))
 	if err != nil {

@@ -325,7 +325,7 @@ func TestDefinitionsOfAnotherFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "where"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	tasks, err := NewTasks(NewVirtualClock(commandNow), map[string]string{"other": "exec:cat"})
+	tasks, err := NewFunctions(NewVirtualClock(commandNow), map[string]string{"other": "exec:cat"})
 	if err == nil {
 		err = tasks.Add(dir, map[string]string{"work": "exec:./where", "shell": "exec:sh where"})
 	}

@@ -73,7 +73,7 @@ func runJob(t *testing.T, providers map[string]string, flow, input, script strin
 func jobSystem(t *testing.T, providers map[string]string, script string) *local.System {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
-	tasks, err := local.NewTasks(clock, providers)
+	tasks, err := local.NewFunctions(clock, providers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func jobSystem(t *testing.T, providers map[string]string, script string) *local.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks, Script: played, CallbackBase: "http://127.0.0.1:8787"})
+	return local.New(local.Config{Store: &store.Memory{}, Clock: clock, Functions: tasks, Script: played, CallbackBase: "http://127.0.0.1:8787"})
 }
 
 // runFlow runs the flow of that name until nothing is left to do.
@@ -272,7 +272,7 @@ func TestActionsAreResolved(t *testing.T) {
 		if name, who, ok := strings.Cut(providers, "="); ok {
 			definitions[name] = who
 		}
-		tasks, err := local.NewTasks(&local.Clock{}, definitions)
+		tasks, err := local.NewFunctions(&local.Clock{}, definitions)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -284,7 +284,7 @@ func TestActionsAreResolved(t *testing.T) {
 			t.Errorf("%q: %v", providers, missing[0])
 		}
 	}
-	if _, err := local.NewTasks(&local.Clock{}, map[string]string{"batch:SubmitJob": "exec:true"}); err == nil {
+	if _, err := local.NewFunctions(&local.Clock{}, map[string]string{"batch:SubmitJob": "exec:true"}); err == nil {
 		t.Error("a command stands behind an action")
 	}
 }
@@ -310,11 +310,11 @@ steps:
 func systemAt(t *testing.T, store local.Store, at time.Time, observer engine.Observer) *local.System {
 	t.Helper()
 	clock := local.NewVirtualClock(at)
-	tasks, err := local.NewTasks(clock, simulated)
+	tasks, err := local.NewFunctions(clock, simulated)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return local.New(local.Config{Store: store, Clock: clock, Tasks: tasks, Observer: observer})
+	return local.New(local.Config{Store: store, Clock: clock, Functions: tasks, Observer: observer})
 }
 
 // stopper ends a run once a job was submitted.

@@ -105,12 +105,12 @@ func (j judgedFlows) run(t *testing.T, input value.Value, replies map[string]mac
 	t.Helper()
 	clock := local.NewVirtualClock(judged)
 	functions := &judgedFunctions{clock: clock}
-	tasks, err := local.NewTasks(clock, map[string]string{"f": "exec:false", "batch:SubmitJob": "simulated"}) // f is not called there
+	tasks, err := local.NewFunctions(clock, map[string]string{"f": "exec:false", "batch:SubmitJob": "simulated"}) // f is not called there
 	if err != nil {
 		t.Fatal(err)
 	}
 	system := local.New(local.Config{
-		Store: &store.Memory{}, Clock: clock, Tasks: tasks, Roles: local.Roles{Worker: functions.worker},
+		Store: &store.Memory{}, Clock: clock, Functions: tasks, Roles: local.Roles{Worker: functions.worker},
 		Script: repliesScript(t, replies), Limits: machine.Limits{Data: machine.MaxData}, CallbackBase: "http://127.0.0.1:8787",
 	})
 	for name, text := range j.subflows {

@@ -13,7 +13,7 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Lambdas finds Lambda functions, for [Tasks.With].
+// Lambdas finds Lambda functions, for [Functions.With].
 type Lambdas interface {
 	// Lambda returns the function with the name or ARN, with or without a qualifier, at an endpoint
 	// with Lambda's API, or on AWS if endpoint is empty.
@@ -32,7 +32,7 @@ type Function interface {
 // lambdaFunction is a Lambda function that is called in place of a function of a flow.
 type lambdaFunction struct {
 	name, endpoint string
-	function       Function // nil until [Tasks.With] sets it
+	function       Function // nil until [Functions.With] sets it
 }
 
 var lambdaName = sync.OnceValue(func() *regexp.Regexp {

@@ -54,7 +54,7 @@ func TestAQueuedCallWithoutItsInputFailsItsStepAlone(t *testing.T) {
 		}
 	}
 	s := local.New(local.Config{
-		Store: losingStore{&store.Memory{}, &lost}, Clock: local.NewVirtualClock(time.Now()), Tasks: hourTasks(lose),
+		Store: losingStore{&store.Memory{}, &lost}, Clock: local.NewVirtualClock(time.Now()), Functions: hourTasks(lose),
 		Limits: machine.Limits{Data: machine.MaxLargeData},
 	})
 	input := value.Object(value.Member{Key: "text", Value: value.String(strings.Repeat("x", 300<<10))})

@@ -57,7 +57,7 @@ func TestResolveReportsQueuesWithoutRunner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tasks, definitionErr := local.NewTasks(&local.Clock{}, map[string]string{"questions": "exec:cat"})
+	tasks, definitionErr := local.NewFunctions(&local.Clock{}, map[string]string{"questions": "exec:cat"})
 	if definitionErr != nil {
 		t.Fatal(definitionErr)
 	}

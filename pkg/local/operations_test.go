@@ -24,9 +24,9 @@ const puts = "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Put\n  
 	"    errorMappings: [{target: caught, source: $local.error}]\n  - {type: succeed, name: Done}\n"
 
 // runPut runs the flow with a runner of the operation.
-func runPut(t *testing.T, tasks *local.Tasks, clock *local.Clock, call func(context.Context, []byte) ([]byte, error)) machine.State {
+func runPut(t *testing.T, tasks *local.Functions, clock *local.Clock, call func(context.Context, []byte) ([]byte, error)) machine.State {
 	t.Helper()
-	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks, Operations: call})
+	s := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Functions: tasks, Operations: call})
 	flow, err := s.Client.PutFlow(t.Context(), "flow", []byte(puts))
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestOperationOnAWS(t *testing.T) {
 		{&resume.ServiceError{Name: "dynamodb.AccessDeniedException", Message: "no"}, "dynamodb.AccessDeniedException: no"},
 	} {
 		clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
-		tasks, err := local.NewTasks(clock, map[string]string{"dynamodb:PutItem": "aws"})
+		tasks, err := local.NewFunctions(clock, map[string]string{"dynamodb:PutItem": "aws"})
 		if err != nil || !tasks.NeedAWS() || tasks.NeedJobs() {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestOperationOnAWS(t *testing.T) {
 func TestOperationOfAnotherRunner(t *testing.T) {
 	t.Parallel()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
-	tasks, err := local.NewTasks(clock, nil)
+	tasks, err := local.NewFunctions(clock, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestOperationOfAnotherRunner(t *testing.T) {
 // Nothing stands in for an operation that has no runner.
 func TestOperationWithoutARunner(t *testing.T) {
 	t.Parallel()
-	tasks, err := local.NewTasks(local.NewVirtualClock(time.Time{}), nil)
+	tasks, err := local.NewFunctions(local.NewVirtualClock(time.Time{}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestOperationWithoutARunner(t *testing.T) {
 	if got := errors.Join(tasks.Resolve(flow)...); got == nil || got.Error() != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if _, err := local.NewTasks(local.NewVirtualClock(time.Time{}), map[string]string{"dynamodb:PutItem": "simulated"}); err == nil ||
+	if _, err := local.NewFunctions(local.NewVirtualClock(time.Time{}), map[string]string{"dynamodb:PutItem": "simulated"}); err == nil ||
 		!strings.Contains(err.Error(), `operation "dynamodb:PutItem" is not simulated; allowed: aws, exec:COMMAND`) {
 		t.Errorf("an operation is simulated: %v", err)
 	}

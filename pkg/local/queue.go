@@ -30,8 +30,8 @@ type queue struct {
 	last    class        // the class of the last delivery
 	family  class        // whose turn is the next one of families
 	sent    int          // counts wakes and actions
-	// busy has the executions with a wake being handled, a start under way, or a call that waits
-	// for its turn.
+	// busy has the executions with a wake being handled, a start under way, or a call that a
+	// worker awaits.
 	busy map[engine.ID]*busy
 	// background counts other work under way that may send a wake. While there is some, the queue
 	// is not idle and a virtual clock stands still.
@@ -50,10 +50,10 @@ type busy struct {
 	count int                // of wakes being handled and starts under way
 	cause string             // of the wake being handled
 	due   map[turn]*delivery // the wakes that became due meanwhile
-	aside []*aside           // the wakes whose calls wait for their turns
+	aside []*aside           // the wakes whose calls are awaited
 }
 
-// aside is a wake with a call that waits for its turn. Other wakes of its execution are handled
+// aside is a wake with a call that a worker awaits. Other wakes of its execution are handled
 // meanwhile, unless they have the same cause: they would make the same call.
 type aside struct {
 	cause   string

@@ -62,12 +62,12 @@ func (s *System) handle(ctx context.Context, end func(run)) error {
 	removing.Go(func() { s.removeRegularly(r, now, first) })
 	defer removing.Wait()
 	s.changes.setRunning(true)
-	s.workers.begin(func() { s.work(r) }, r.ctx.Done())
+	s.pool.begin(func() { s.work(r) }, r.ctx.Done())
 	end(r)
 	if !errors.Is(context.Cause(ctx), errIdle) { // else another run may follow
 		s.changes.setRunning(false)
 	}
-	s.workers.all.Wait()
+	s.pool.all.Wait()
 	s.queue.works.Wait() // only workers add work
 	if err := context.Cause(ctx); !errors.Is(err, errIdle) {
 		return err
@@ -81,12 +81,12 @@ var errIdle = errors.New("idle")
 // work handles wakes until the run ends. A wake that fails ends the run before it is put back, so
 // that no worker of this run receives it again.
 func (s *System) work(r run) {
-	for more := true; more; more = s.workers.more() {
+	for more := true; more; more = s.pool.more() {
 		wake, err := s.queue.receive(r.ctx)
 		if err != nil {
 			return
 		}
-		s.workers.received()
+		s.pool.received()
 		received := s.config.Clock.Now()
 		var disposition engine.Disposition
 		if recovery := s.recovery.Load(); recovery != nil {

@@ -186,7 +186,7 @@ outputMappings: [{target: said, source: $local.said}]
 				if err != nil {
 					t.Fatal(err)
 				}
-				s := local.New(local.Config{Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Now()), Script: script, Tasks: lastFirst{}})
+				s := local.New(local.Config{Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Now()), Script: script, Functions: lastFirst{}})
 				for flow, text := range flows {
 					if _, err := s.Client.PutFlow(t.Context(), flow, []byte(text)); err != nil {
 						t.Fatal(err)

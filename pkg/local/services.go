@@ -28,7 +28,7 @@ const (
 type services struct {
 	simulated *simulatedServices
 	aws       resume.Services // nil means there is no provider on AWS
-	own       *Tasks
+	own       *Functions
 	kinds     jobs.Table // with the functions of custom kinds
 	other     string     // another account than that of the provider on AWS, "" for the same
 	key       string     // the same for repetitions of a start

@@ -79,11 +79,11 @@ func TestSubflowInVirtualTime(t *testing.T) {
 // A flow does not start if its sub-flow is not stored, or a function of the sub-flow has no runner.
 func TestSubflowsAreFoundBeforeTheStart(t *testing.T) {
 	t.Parallel()
-	tasks, err := local.NewTasks(&local.Clock{}, nil)
+	tasks, err := local.NewFunctions(&local.Clock{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := local.New(local.Config{Store: &store.Memory{}, Tasks: tasks})
+	s := local.New(local.Config{Store: &store.Memory{}, Functions: tasks})
 	flow, err := s.Client.PutFlow(t.Context(), "parent", []byte(parentText))
 	if err != nil {
 		t.Fatal(err)

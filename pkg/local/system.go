@@ -39,11 +39,11 @@ type Store interface { //nolint:interfacebloat // the ports of one store
 
 // Config holds the parts and settings of a [System].
 type Config struct {
-	Store    Store
-	Clock    *Clock        // nil means the real time
-	Tasks    engine.Caller // nil means the built-in functions
-	Limits   machine.Limits
-	Observer engine.Observer // nil discards what it would see
+	Store     Store
+	Clock     *Clock        // nil means the real time
+	Functions engine.Caller // nil means the built-in functions
+	Limits    machine.Limits
+	Observer  engine.Observer // nil discards what it would see
 	// Traces says which executions are traced, and Tracer sees their commits; nil means none.
 	Traces *engine.Traces
 	Tracer engine.Tracer
@@ -110,14 +110,14 @@ type System struct {
 	// Tokens closes tokens for operators, Callbacks for holders of a callback URL.
 	Tokens, Callbacks *resume.Tokens
 	config            Config
-	own               *Tasks // nil for tasks of another package
+	own               *Functions // nil for the built-in functions alone, and for a caller of another package
 	jobs              resume.JobsConfig
 	services          services
 	observer          *resume.JobObserver
 	queue             *queue
 	tasks             *taskQueue
 	notices           *notices
-	workers           *workers
+	pool              *workers
 	gates             *callGates
 	stops             *stops
 	changes           *changes
@@ -137,26 +137,26 @@ type System struct {
 func New(config Config) *System {
 	config.setDefaults()
 	s := &System{
-		queue: newQueue(config.Clock), workers: &workers{limit: config.Workers, spare: make(chan func())},
+		queue: newQueue(config.Clock), pool: &workers{limit: config.Workers, spare: make(chan func())},
 		stops:   &stops{requested: map[engine.ID]bool{}, calls: map[engine.ID][]*context.CancelCauseFunc{}},
 		changes: &changes{waiting: map[awaited]*watched{}},
 	}
 	s.run.Store(&run{context.Background(), func(error) {}})
 	s.notices = newNotices(s)
 	s.tasks = &taskQueue{system: s, tasks: map[string]*queuedTask{}}
-	given, ok := config.Tasks.(*Tasks)
-	if config.Tasks == nil {
-		given = &Tasks{clock: config.Clock}
+	given, ok := config.Functions.(*Functions)
+	if config.Functions == nil {
+		given = &Functions{clock: config.Clock}
 	}
 	if given != nil {
-		own := *given // several systems may share the tasks
+		own := *given // several systems may share the functions
 		own.callJobs, own.callOperation, own.output = s.callJobs, config.Operations, config.Output
-		config.Tasks = &own
+		config.Functions = &own
 	}
 	if ok {
 		s.own = given
 	}
-	// Calls of tasks of another package count as remote.
+	// Without own functions, calls count as remote.
 	s.gates = &callGates{classOf: func(machine.Call) callClass { return classRemote }, asksForLimits: true}
 	s.gates.gates[classCommand] = newGate(cmp.Or(max(config.Commands, 0), DefaultCommands))
 	s.gates.gates[classRemote] = newGate(cmp.Or(max(config.Calls, 0), DefaultCalls))
@@ -164,7 +164,7 @@ func New(config Config) *System {
 		s.gates.classOf = s.own.classOf
 		s.gates.asksForLimits, _ = s.own.NeedLambdas()
 	}
-	config.Tasks = stoppableTasks{config.Tasks, s.gates, s.stops}
+	config.Functions = stoppableCalls{config.Functions, s.gates, s.stops}
 	if config.Script != nil {
 		s.play = &play{Observer: config.Observer, system: s, script: config.Script, answered: map[int]bool{}, starts: map[engine.ID]string{}}
 		config.Observer = s.play
@@ -217,7 +217,7 @@ func (s *System) compose() {
 	on := func(store Store) engine.Config {
 		return engine.Config{
 			Log: store, Flows: store, TokenStore: store, Stops: store, Joins: store, Descendants: store, Index: store, Pauses: store,
-			LargeValues: store, Wakes: s.queue, Caller: config.Tasks, TaskQueue: s.tasks, Notices: s.notices,
+			LargeValues: store, Wakes: s.queue, Caller: config.Functions, TaskQueue: s.tasks, Notices: s.notices,
 			Keys: config.Store.Keys(), CallbackBase: config.CallbackBase, Generation: config.Store.Generation(), Now: config.Clock.Now,
 			CannotContinue: s.cannotContinue.has, Limits: config.Limits, Tracer: config.Tracer,
 			Observer: queueObserver{config.Observer, s.queue, s.stops, s.changes},
@@ -227,7 +227,7 @@ func (s *System) compose() {
 		}
 	}
 	worker, store := on(config.Store), roles.Store(config.Store)
-	worker.TokenStore, worker.Caller = tokensOfWorkers{config.Store}, awaitedTasks{config.Tasks, s}
+	worker.TokenStore, worker.Caller = tokensOfWorkers{config.Store}, awaitedCalls{config.Functions, s}
 	s.worker = must(roles.Worker(worker))
 	s.runner = must(roles.TaskRunner(on(config.Store)))
 	s.Client = must(engine.NewClient(on(store)))

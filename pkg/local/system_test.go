@@ -128,7 +128,7 @@ func TestACancelledCallIsMadeAgainByTheNextRun(t *testing.T) {
 	calls := 0
 	s := local.New(local.Config{
 		Store: &store.Memory{}, Clock: local.NewVirtualClock(time.Now()),
-		Tasks: tasksFunc(func(ctx context.Context) (token.Outcome, error) {
+		Functions: tasksFunc(func(ctx context.Context) (token.Outcome, error) {
 			if calls++; calls == 1 {
 				cancel()
 				return token.Outcome{}, ctx.Err()
@@ -208,7 +208,7 @@ func TestManyExecutionsSideBySideInVirtualTime(t *testing.T) {
 	clock := local.NewVirtualClock(begin)
 	s := local.New(local.Config{
 		Store: &store.Memory{}, Clock: clock, Workers: 8,
-		Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+		Functions: tasksFunc(func(context.Context) (token.Outcome, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			calls++
@@ -237,7 +237,7 @@ func TestExecutionsRunSideBySide(t *testing.T) {
 	all := make(chan struct{})
 	s := local.New(local.Config{
 		Store: &store.Memory{}, Workers: workers,
-		Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+		Functions: tasksFunc(func(context.Context) (token.Outcome, error) {
 			if calls.Add(1) == workers {
 				close(all)
 			}
@@ -264,7 +264,7 @@ func TestARepeatedStartRepeatsNoCallUnderWay(t *testing.T) {
 		proceed := make(chan struct{})
 		s := local.New(local.Config{
 			Store: &store.Memory{}, Workers: 4,
-			Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+			Functions: tasksFunc(func(context.Context) (token.Outcome, error) {
 				calls++
 				<-proceed
 				return answered, nil
@@ -306,7 +306,7 @@ func TestAStartWhileRunningBeginsAtOnce(t *testing.T) {
 				var once sync.Once
 				s = local.New(local.Config{
 					Store: slowStore{&store.Memory{}}, Clock: clock, Workers: 2,
-					Tasks: tasksFunc(func(context.Context) (token.Outcome, error) {
+					Functions: tasksFunc(func(context.Context) (token.Outcome, error) {
 						once.Do(func() { start(t, s, oneTask, "second") })
 						return answered, nil
 					}),
@@ -384,7 +384,7 @@ func TestRunEndsAfterTheLongCallsThatItMakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		task := longTask{make(chan struct{}), &ended}
-		s := local.New(local.Config{Store: &store.Memory{}, Tasks: task})
+		s := local.New(local.Config{Store: &store.Memory{}, Functions: task})
 		start(t, s, oneTask, "one")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -423,7 +423,7 @@ func TestSlowSubmissionBlocksNoWorker(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := local.New(local.Config{Store: &store.Memory{}, Tasks: ask, Script: script})
+		s := local.New(local.Config{Store: &store.Memory{}, Functions: ask, Script: script})
 		start(t, s, oneTask+"    pattern: waitForCallback\n", "slow")
 		start(t, s, passOnly, "quick")
 		if err := s.Run(t.Context()); err != nil {
@@ -458,7 +458,7 @@ func TestAtMostOnceCallOfAnEndedRunIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := false
 		task := longTask{make(chan struct{}), &ended} // a second call panics
-		s := local.New(local.Config{Store: &store.Memory{}, Tasks: task})
+		s := local.New(local.Config{Store: &store.Memory{}, Functions: task})
 		start(t, s, oneTask+"    atMostOnce: true\n", "one")
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -529,7 +529,7 @@ func TestAStopAtTheLastCommitLeavesNothingBehind(t *testing.T) {
 					cancel()
 				}
 			},
-			Tasks: tasksFunc(func(ctx context.Context) (token.Outcome, error) { return answered, ctx.Err() }),
+			Functions: tasksFunc(func(ctx context.Context) (token.Outcome, error) { return answered, ctx.Err() }),
 		})
 		start(t, s, oneTask, "one")
 		ended := make(chan error)

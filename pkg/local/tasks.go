@@ -21,10 +21,10 @@ import (
 	"github.com/waitless/waitless/pkg/value"
 )
 
-// Tasks calls functions by their names: runners that the user defined, then built-in functions. It
-// implements [engine.Caller]. Resources of any region, account and qualifier are looked up by
+// Functions calls functions by their names: runners that the user defined, then built-in functions.
+// It implements [engine.Caller]. Resources of any region, account and qualifier are looked up by
 // "service/function", then by the name of the function alone.
-type Tasks struct {
+type Functions struct {
 	clock   *Clock
 	runners map[string]runner
 	// providers are the providers of kinds of jobs.
@@ -36,18 +36,18 @@ type Tasks struct {
 	output        func(machine.Call, string)
 }
 
-// NewTasks returns tasks with these definitions: "exec:./check.sh --fast",
+// NewFunctions returns functions with these definitions: "exec:./check.sh --fast",
 // "https://example.com/check" or "lambda:check" by the name of a function or the action of an
 // operation, "simulated" by the action of jobs, "aws" by any action. The error names each invalid
 // definition.
-func NewTasks(clock *Clock, definitions map[string]string) (*Tasks, error) {
-	t := &Tasks{clock: clock, runners: make(map[string]runner, len(definitions)), providers: map[string]provider{}}
+func NewFunctions(clock *Clock, definitions map[string]string) (*Functions, error) {
+	t := &Functions{clock: clock, runners: make(map[string]runner, len(definitions)), providers: map[string]provider{}}
 	return t, t.Add("", definitions)
 }
 
-// Add adds definitions as [NewTasks] does. Relative paths begin at dir, and commands run there; ""
-// means the working directory.
-func (t *Tasks) Add(dir string, definitions map[string]string) error {
+// Add adds definitions as [NewFunctions] does. Relative paths begin at dir, and commands run there;
+// "" means the working directory.
+func (t *Functions) Add(dir string, definitions map[string]string) error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		if err := t.define(name, definitions[name], dir); err != nil {
@@ -57,7 +57,7 @@ func (t *Tasks) Add(dir string, definitions map[string]string) error {
 	return errors.Join(problems...)
 }
 
-func (t *Tasks) define(name, definition, dir string) error {
+func (t *Functions) define(name, definition, dir string) error {
 	if kind, ok := jobs.ForAction(name); ok {
 		switch who := provider(definition); who {
 		case providerSimulated, providerAWS:
@@ -108,7 +108,7 @@ func notSimulated(name string, resource flow.Resource) error {
 
 // AddFunction makes a function of this process the runner of a function. It returns at once, so a
 // worker awaits it: with one worker, the calls have one order.
-func (t *Tasks) AddFunction(name string, call func(machine.Call) token.Outcome) {
+func (t *Functions) AddFunction(name string, call func(machine.Call) token.Outcome) {
 	t.runners[name] = inProcess(call)
 }
 
@@ -122,7 +122,7 @@ func (f inProcess) call(_ context.Context, call machine.Call, _ time.Time) (toke
 func (inProcess) timeLimit(context.Context) time.Duration { return 0 }
 
 // With returns the tasks with these Lambda functions.
-func (t *Tasks) With(lambdas Lambdas) *Tasks {
+func (t *Functions) With(lambdas Lambdas) *Functions {
 	of := *t
 	of.runners = make(map[string]runner, len(t.runners))
 	for name, r := range t.runners {
@@ -136,7 +136,7 @@ func (t *Tasks) With(lambdas Lambdas) *Tasks {
 
 // NeedLambdas reports whether Lambda functions are called, and whether one of
 // them is on AWS, and not at an endpoint of its own.
-func (t *Tasks) NeedLambdas() (any, onAWS bool) {
+func (t *Functions) NeedLambdas() (any, onAWS bool) {
 	for _, r := range t.runners {
 		if f, ok := r.(*lambdaFunction); ok {
 			any, onAWS = true, onAWS || f.endpoint == ""
@@ -147,7 +147,7 @@ func (t *Tasks) NeedLambdas() (any, onAWS bool) {
 
 // NeedRegion reports whether a region of AWS is required: for jobs, and for functions without an
 // ARN.
-func (t *Tasks) NeedRegion() bool {
+func (t *Functions) NeedRegion() bool {
 	return t.NeedAWS() || slices.ContainsFunc(slices.Collect(maps.Values(t.runners)), func(r runner) bool {
 		f, ok := r.(*lambdaFunction)
 		return ok && f.endpoint == "" && !strings.HasPrefix(f.name, "arn:")
@@ -155,7 +155,7 @@ func (t *Tasks) NeedRegion() bool {
 }
 
 // provider returns the provider of a kind of jobs, "" for none. No tasks have none.
-func (t *Tasks) provider(kind string) provider {
+func (t *Functions) provider(kind string) provider {
 	if t == nil {
 		return ""
 	}
@@ -163,12 +163,12 @@ func (t *Tasks) provider(kind string) provider {
 }
 
 // NeedAWS reports whether jobs are started, or operations called, on AWS.
-func (t *Tasks) NeedAWS() bool {
+func (t *Functions) NeedAWS() bool {
 	return t.NeedJobs() || slices.Contains(slices.Collect(maps.Values(t.runners)), runner(operationOnAWS{}))
 }
 
 // NeedJobs reports whether jobs are started on AWS.
-func (t *Tasks) NeedJobs() bool {
+func (t *Functions) NeedJobs() bool {
 	return slices.Contains(slices.Collect(maps.Values(t.providers)), providerAWS)
 }
 
@@ -220,7 +220,7 @@ func action(kind jobs.Kind) string { return kind.Service + ":" + kind.StartOp }
 
 // Resolve returns an error for each function of a flow without a runner, with the first step that
 // calls it.
-func (t *Tasks) Resolve(flow *flow.Flow) []error {
+func (t *Functions) Resolve(flow *flow.Flow) []error {
 	var missing []error
 	seen := map[string]bool{}
 	for step, task := range flow.Tasks() {
@@ -236,7 +236,7 @@ func (t *Tasks) Resolve(flow *flow.Flow) []error {
 }
 
 // unknown returns the error for a resource with these names that has no runner.
-func (t *Tasks) unknown(flow *flow.Flow, step *flow.Step, resource flow.Resource, names []string) error {
+func (t *Functions) unknown(flow *flow.Flow, step *flow.Step, resource flow.Resource, names []string) error {
 	unknown := &UnknownFunctionError{
 		Function: TaskName(resource), IsAction: resource.Kind != "", IsOperation: resource.Operation != "",
 		Step: step.Name, Position: step.Position, Known: t.names(),
@@ -250,7 +250,7 @@ func (t *Tasks) unknown(flow *flow.Flow, step *flow.Step, resource flow.Resource
 	return unknown
 }
 
-func (t *Tasks) knows(resource flow.Resource) bool {
+func (t *Functions) knows(resource flow.Resource) bool {
 	if _, isDefined := t.runnerOf(resource); isDefined {
 		return true
 	}
@@ -264,7 +264,7 @@ func (t *Tasks) knows(resource flow.Resource) bool {
 	return isBuiltIn
 }
 
-func (t *Tasks) names() []string {
+func (t *Functions) names() []string {
 	names := slices.Concat(slices.Collect(maps.Keys(t.runners)), simulated.Names())
 	slices.Sort(names)
 	return slices.Compact(names)
@@ -297,7 +297,7 @@ func (e *UnknownFunctionError) Error() string {
 	return fmt.Sprintf("step %s: no runner for function %q%s", e.Step, e.Function, similar.MeantOrKnown(e.Function, e.Known))
 }
 
-// operationOnAWS is the runner of an operation that AWS carries out. [Tasks.Call] knows how.
+// operationOnAWS is the runner of an operation that AWS carries out. [Functions.Call] knows how.
 type operationOnAWS struct{}
 
 func (operationOnAWS) call(context.Context, machine.Call, time.Time) (token.Outcome, error) {
@@ -307,7 +307,7 @@ func (operationOnAWS) call(context.Context, machine.Call, time.Time) (token.Outc
 func (operationOnAWS) timeLimit(context.Context) time.Duration { return 0 }
 
 // onAWS calls an operation on AWS.
-func (t *Tasks) onAWS(ctx context.Context, call machine.Call) (token.Outcome, error) {
+func (t *Functions) onAWS(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if t.callOperation == nil {
 		return token.Failure(token.ErrorFunctionNotFound, "nothing calls "+call.Resource.Operation+" on AWS here"), nil
 	}
@@ -322,7 +322,7 @@ func (t *Tasks) onAWS(ctx context.Context, call machine.Call) (token.Outcome, er
 }
 
 // TimeLimits implements [engine.Caller]. Built-in functions return at once.
-func (t *Tasks) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
+func (t *Functions) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]time.Duration, error) {
 	var limits map[string]time.Duration
 	for _, task := range flow.Tasks() {
 		if r, ok := t.runnerOf(task.Resource); ok {
@@ -337,7 +337,7 @@ func (t *Tasks) TimeLimits(ctx context.Context, flow *flow.Flow) (map[string]tim
 
 // runnerOf returns the runner that the user defined for a function, a queue or a topic. An action
 // that starts a job has a provider instead.
-func (t *Tasks) runnerOf(resource flow.Resource) (runner, bool) {
+func (t *Functions) runnerOf(resource flow.Resource) (runner, bool) {
 	if len(t.runners) == 0 {
 		return nil, false
 	}
@@ -355,7 +355,7 @@ func (t *Tasks) runnerOf(resource flow.Resource) (runner, bool) {
 
 // classOf returns the class of a call. Of the built-in functions, only calls of AWS services await
 // a server.
-func (t *Tasks) classOf(call machine.Call) callClass {
+func (t *Functions) classOf(call machine.Call) callClass {
 	r, ok := t.runnerOf(call.Resource)
 	switch {
 	case !ok && !call.Input.Get("kind").IsMissing() && (t.NeedAWS() || t.provider(call.Input.Get("kind").Text()) == providerRunner):
@@ -373,7 +373,7 @@ func (t *Tasks) classOf(call machine.Call) callClass {
 }
 
 // Call implements [engine.Caller].
-func (t *Tasks) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
+func (t *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome, error) {
 	if r, ok := t.runnerOf(call.Resource); ok {
 		if _, isOnAWS := r.(operationOnAWS); isOnAWS {
 			return t.onAWS(ctx, call)

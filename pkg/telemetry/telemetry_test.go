@@ -134,7 +134,7 @@ func TestCommitsAreCounted(t *testing.T) {
 		telemetry.ExecutionsStarted, telemetry.ExecutionsFailed, telemetry.ExecutionsSucceeded, telemetry.Retries, telemetry.CallbackRefusals)
 	calls := &functions{[]string{"NotReady", "NotReady", "", "NotReady", "NotReady", "NotReady", "Caught", "AtOnce", "Other"}}
 	system := local.New(local.Config{
-		Store: &store.Memory{}, Clock: local.NewVirtualClock(epoch), Tasks: calls, Observer: telemetry.Executions{Sink: totals},
+		Store: &store.Memory{}, Clock: local.NewVirtualClock(epoch), Functions: calls, Observer: telemetry.Executions{Sink: totals},
 	})
 	flow, err := system.Client.PutFlow(t.Context(), "f", []byte(text))
 	if err != nil {

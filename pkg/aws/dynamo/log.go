@@ -17,8 +17,8 @@ import (
 	"github.com/waitless/waitless/pkg/machine"
 )
 
-// Log is table Log. It implements [engine.Log], [engine.ExtendingLog], [engine.Flows] and
-// [engine.Joins], and lists executions.
+// Log is table Log. It implements [engine.Log], [engine.Flows] and [engine.Joins], and lists
+// executions.
 type Log struct {
 	table
 	flows   engine.ParsedFlows
@@ -144,7 +144,7 @@ func (l *Log) Append(ctx context.Context, put engine.Item) error {
 // extendedTogether is how many items are extended at the same time.
 const extendedTogether = 16
 
-// Extend implements [engine.ExtendingLog].
+// Extend implements [engine.Log].
 func (l *Log) Extend(ctx context.Context, expires time.Time, keys ...engine.ItemKey) error {
 	for some := range slices.Chunk(keys, extendedTogether) {
 		errs := make([]error, len(some))

@@ -110,8 +110,8 @@ type Receiver struct {
 	Metrics *telemetry.Batch
 }
 
-// delivery is a message with its work, or the error of decoding it.
-type delivery struct {
+// received is a message with its work, or the error of decoding it.
+type received struct {
 	Message
 	Work
 	err error
@@ -166,11 +166,11 @@ func (r *Receiver) source(event events.SQSEvent) (url string, err error) {
 
 // groups decodes the messages and groups them by [Work.Group]. The messages of a group are handled
 // one after the other.
-func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]delivery) {
+func (r *Receiver) groups(url string, event events.SQSEvent) (groups [][]received) {
 	index := map[string]int{}
 	for _, record := range event.Records {
 		receives, _ := strconv.Atoi(record.Attributes["ApproximateReceiveCount"]) // 0 if it is missing
-		d := delivery{Message: Message{ID: record.MessageId, Body: record.Body, Receives: receives, url: url, receipt: record.ReceiptHandle}}
+		d := received{Message: Message{ID: record.MessageId, Body: record.Body, Receives: receives, url: url, receipt: record.ReceiptHandle}}
 		d.Work, d.err = r.Decode(d.Message)
 		i, ok := index[d.Group]
 		if d.Group == "" || !ok {
@@ -200,7 +200,7 @@ var (
 
 // handle does the work of one message, and reports whether to delete the message. It hides a
 // message that is to be redelivered.
-func (r *Receiver) handle(ctx context.Context, d delivery) bool {
+func (r *Receiver) handle(ctx context.Context, d received) bool {
 	begin := r.Now()
 	r.Log.LogAttrs(ctx, slog.LevelDebug, r.LogMessage+" begins", append(slices.Clone(d.Attrs), slog.String("message", d.ID))...)
 	outcome, pause, err := r.do(ctx, d)
@@ -231,7 +231,7 @@ func (r *Receiver) handle(ctx context.Context, d delivery) bool {
 }
 
 // do returns the outcome of the work, and how long to hide a message that is to be redelivered.
-func (r *Receiver) do(ctx context.Context, d delivery) (is outcome, pause time.Duration, err error) {
+func (r *Receiver) do(ctx context.Context, d received) (is outcome, pause time.Duration, err error) {
 	switch {
 	case errors.Is(d.err, ErrNewer):
 		return failed, r.pause(d.Receives), d.err

@@ -57,7 +57,7 @@ func newFixtureOf(t *testing.T, flags token.Flags, secrets ...callbackurl.Secret
 		Keys: resume.FixedKeys(b.keys), Store: b, Wakes: b, Now: func() time.Time { return b.clock() }, By: token.ClosedByCallback,
 	})
 	b.api = callbackurl.Handler(callbackurl.Config{
-		Tokens: tokens, Waits: b, Secrets: secrets, SecretSetting: "THE_SETTING", Now: func() time.Time { return b.clock() },
+		Tokens: tokens, Steps: b, Secrets: secrets, SecretSetting: "THE_SETTING", Now: func() time.Time { return b.clock() },
 		Log: slog.New(slog.NewJSONHandler(&b.log, nil)),
 	})
 	return b
@@ -69,7 +69,7 @@ func (b *fixture) Send(context.Context, token.ID, string, time.Time) error {
 	return b.fails
 }
 
-// WaitFor implements [callbackurl.Waits].
+// WaitFor implements [callbackurl.WaitingSteps].
 func (b *fixture) WaitFor(_ context.Context, log engine.ID, handle string) (engine.Wait, bool, error) {
 	b.reads.Add(1)
 	if b.wait == nil || log != (engine.ID{1}) || !strings.HasPrefix(b.text, handle+".") {

@@ -14,17 +14,17 @@ import (
 	"github.com/waitless/waitless/pkg/token"
 )
 
-// Waits finds the step that waits for a token.
-type Waits interface {
+// WaitingSteps finds the step that waits for a token.
+type WaitingSteps interface {
 	// WaitFor returns the step of a log that waits for the token with the handle, and false for
 	// none.
 	WaitFor(ctx context.Context, log engine.ID, handle string) (engine.Wait, bool, error)
 }
 
-// Config configures a handler. Tokens, Waits, Now and Log are required.
+// Config configures a handler. Tokens, Steps, Now and Log are required.
 type Config struct {
 	Tokens *resume.Tokens
-	Waits  Waits
+	Steps  WaitingSteps
 	// Secrets verify signed callbacks. A token is rejected if its sender has no secret.
 	Secrets []Secret
 	// SecretSetting names the setting of Secrets, for the log.
@@ -131,7 +131,7 @@ func (h handler) waitFor(ctx context.Context, verified resume.Token) (*engine.Wa
 	if verified.ID.Flags&token.FlagExternal != 0 {
 		return nil, nil
 	}
-	wait, ok, err := h.Waits.WaitFor(ctx, verified.ID.Execution, verified.Handle())
+	wait, ok, err := h.Steps.WaitFor(ctx, verified.ID.Execution, verified.Handle())
 	if err != nil || !ok {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (h handler) readVerified(r *http.Request, report *report) (err error) {
 	report.body, err = resume.ReadBody(r.Body, r.ContentLength, h.Tokens.Limits(report.ID).Size*bodyFactor)
 	if err == nil && report.isSigned() {
 		handle, _, _ := strings.Cut(report.text, ".")
-		err = h.verify(r.Header, report.body, report.ID, handle)
+		err = h.verifySignature(r.Header, report.body, report.ID, handle)
 		if rejected, ok := errors.AsType[*signatureError](err); ok {
 			h.Log.Warn("callback rejected", "check", rejected.check, "token", token.Mask(handle))
 		}

@@ -153,11 +153,11 @@ func (h handler) secretsFor(id token.ID) ([]Secret, error) {
 	return own, nil
 }
 
-// verify returns nil if a secret of the sender that the token names signed the body for the token
-// with that handle, or else a [signatureError] for the first failing check. The signature covers
-// the message id, which begins with the handle, so a request is valid for one token. An id with a
-// dot could pass a part of itself for the time.
-func (h handler) verify(header http.Header, body []byte, id token.ID, handle string) error {
+// verifySignature returns nil if a secret of the sender that the token names signed the body for
+// the token with that handle, or else a [signatureError] for the first failing check. The signature
+// covers the message id, which begins with the handle, so a request is valid for one token. An id
+// with a dot could pass a part of itself for the time.
+func (h handler) verifySignature(header http.Header, body []byte, id token.ID, handle string) error {
 	secrets, err := h.secretsFor(id)
 	if err != nil {
 		return err

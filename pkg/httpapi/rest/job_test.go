@@ -47,7 +47,7 @@ func TestAnOpenStepNamesItsJob(t *testing.T) {
 			t.Parallel()
 			a := newAPI(t)
 			tasks := repliesOfStartJob{replies: map[string]string{"A": tt.reply}}
-			a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Tasks: tasks})
+			a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Functions: tasks})
 			a.config.Engine, a.config.Tokens, a.config.Start = a.system.Client, a.system.Tokens, a.system.Start
 			a.serve()
 			a.put("f", head+tt.step)

@@ -89,7 +89,7 @@ func TestRearmSendsPollsOfSteps(t *testing.T) {
 		{notPolled, true, []string{"token", resume.NeedsPoll}, 1},
 	} {
 		a := newAPI(t)
-		a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Tasks: jobStarts{}})
+		a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Functions: jobStarts{}})
 		polls := &sentPolls{}
 		a.config.Engine, a.config.Tokens, a.config.Start = a.system.Client, a.system.Tokens, a.system.Start
 		a.config.External = resumetest.WithExternalWaits(a.store)
@@ -125,7 +125,7 @@ func TestRearmSendsPollsOfSteps(t *testing.T) {
 func TestRearmSendsPollsOfStoppedExecutions(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t)
-	a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Tasks: jobStarts{}})
+	a.system = local.New(local.Config{Store: a.store, Clock: local.NewVirtualClock(a.now), Functions: jobStarts{}})
 	polls := &sentPolls{}
 	a.config.Engine, a.config.Tokens, a.config.Start, a.config.Stop = a.system.Client, a.system.Tokens, a.system.Start, a.system.Stop
 	a.config.External = resumetest.WithExternalWaits(a.store)

@@ -12,11 +12,11 @@ import (
 // configOf returns the configuration of a system in this process, as its tasks need it. It has the
 // address of callbacks, and AWS, with the user's credentials, for jobs and functions that run
 // there.
-func (c Command) configOf(ctx context.Context, clock *local.Clock, tasks *local.Tasks) (config local.Config, err error) {
+func (c Command) configOf(ctx context.Context, clock *local.Clock, tasks *local.Functions) (config local.Config, err error) {
 	if config, err = c.localConfig(); err != nil {
 		return config, err
 	}
-	config.Tasks, config.Clock = tasks, clock
+	config.Functions, config.Clock = tasks, clock
 	anyLambda, lambdaOnAWS := tasks.NeedLambdas()
 	if !tasks.NeedAWS() && !anyLambda {
 		return config, nil
@@ -32,7 +32,7 @@ func (c Command) configOf(ctx context.Context, clock *local.Clock, tasks *local.
 	if onAWS && account.Credentials(ctx) != nil {
 		return config, target.AWSError(errors.New("there are no AWS credentials"))
 	}
-	config.Tasks = tasks.With(account.Lambdas(ctx, onAWS, clock.Now))
+	config.Functions = tasks.With(account.Lambdas(ctx, onAWS, clock.Now))
 	if !tasks.NeedAWS() {
 		return config, nil
 	}

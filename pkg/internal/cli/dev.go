@@ -219,7 +219,7 @@ func (s *server) address() *net.TCPAddr {
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
 
 // serve works on the store until ctx ends.
-func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tasks) error {
+func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Functions) error {
 	config, err := s.systemConfig(ctx, store, tasks)
 	if err != nil {
 		return err
@@ -273,7 +273,7 @@ func (s *server) serve(ctx context.Context, store target.Store, tasks *local.Tas
 }
 
 // systemConfig returns the configuration of the system that works on the store.
-func (s *server) systemConfig(ctx context.Context, store target.Store, tasks *local.Tasks) (config local.Config, err error) {
+func (s *server) systemConfig(ctx context.Context, store target.Store, tasks *local.Functions) (config local.Config, err error) {
 	if config, err = s.configOf(ctx, local.NewClock(s.Now), tasks); err != nil {
 		return config, err
 	}
@@ -347,7 +347,7 @@ func (s *server) warnOfSigned(ctx context.Context, store target.Store, system *l
 func (s *server) handler(system *local.System, store target.Store, schedules cron.Manager, own http.Handler, key string) http.Handler {
 	mux := http.NewServeMux()
 	callbacks := callbackurl.Handler(callbackurl.Config{
-		Tokens: system.Callbacks, Waits: system.Client, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
+		Tokens: system.Callbacks, Steps: system.Client, Secrets: s.secrets, SecretSetting: secretVariable, Now: time.Now, Log: s.log,
 	})
 	callbacks = telemetry.CountRefusals(s.totals, callbacks)
 	mux.Handle("/callbacks", callbacks)

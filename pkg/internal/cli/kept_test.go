@@ -120,11 +120,11 @@ func (k *keptStore) open() {
 	for _, function := range []string{"Call", "Long", "Once"} {
 		answers[function] = `exec:echo '{"function":"` + function + `"}'`
 	}
-	tasks, err := local.NewTasks(k.clock, answers)
+	tasks, err := local.NewFunctions(k.clock, answers)
 	if err != nil {
 		k.Fatal(err)
 	}
-	k.system = local.New(local.Config{Store: k.store, Clock: k.clock, Tasks: tasks})
+	k.system = local.New(local.Config{Store: k.store, Clock: k.clock, Functions: tasks})
 	k.client = target.InProcess(k.system, k.store)
 }
 

@@ -70,7 +70,7 @@ func (l *lambdaAPI) asked() []*http.Request {
 func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcome {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 0, time.UTC))
-	tasks, err := local.NewTasks(clock, map[string]string{"f": definition})
+	tasks, err := local.NewFunctions(clock, map[string]string{"f": definition})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func callOnce(t *testing.T, definition string, limit time.Duration) token.Outcom
 	}
 	call := testCallOf("f")
 	call.Limit = limit
-	outcome, err := made.Tasks.Call(t.Context(), call)
+	outcome, err := made.Functions.Call(t.Context(), call)
 	if err != nil {
 		t.Fatal(err)
 	}

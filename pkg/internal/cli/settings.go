@@ -428,7 +428,7 @@ func (s *settings) namedByUser(setting, try string) error {
 
 // taskProblems adds the tasks of the file that wanted says are needed, unless check finds a
 // mistake, and returns why tasks were not added.
-func (s *settings) taskProblems(tasks *local.Tasks, wanted func(name string) bool, check func(name, definition string) error) (problems flow.Problems) {
+func (s *settings) taskProblems(tasks *local.Functions, wanted func(name string) bool, check func(name, definition string) error) (problems flow.Problems) {
 	dir := filepath.Dir(s.path)
 	if dir == "." {
 		dir = ""

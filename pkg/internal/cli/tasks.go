@@ -27,7 +27,7 @@ const tryTask = "--task NAME=exec:COMMAND"
 
 // resolveTasks finds every function of the flow and of the given sub-flows before anything starts.
 // If other sub-flows are stored, they may use any function.
-func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock, definitions []string) (*local.Tasks, error) {
+func (c Command) resolveTasks(file flowFile, below subflows, clock *local.Clock, definitions []string) (*local.Functions, error) {
 	byName, err := splitTasks(definitions)
 	if err != nil {
 		return nil, err
@@ -62,8 +62,8 @@ const tryMoreTasks = "the same command with"
 
 // newTasks makes the runners of --task, and the file's runners for other names that wanted reports
 // as needed.
-func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted func(name string) bool) (*local.Tasks, error) {
-	tasks, err := local.NewTasks(clock, byName)
+func (c Command) newTasks(clock *local.Clock, byName map[string]string, wanted func(name string) bool) (*local.Functions, error) {
+	tasks, err := local.NewFunctions(clock, byName)
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		err = errors.Join(err, c.checkOperation(name, byName[name]))
 	}

@@ -66,7 +66,7 @@ func checkerOf(path string) fileChecker {
 func (c Command) checkSettings(path string, text []byte, _ *template) (what string, problems flow.Problems) {
 	s := &settings{getenv: c.getenv, path: path, named: c.named && isSameFile(path, c.path)}
 	problems, c.settings = s.parse(text), s
-	tasks, _ := local.NewTasks(local.NewClock(c.Now), nil) // has no definitions yet
+	tasks, _ := local.NewFunctions(local.NewClock(c.Now), nil) // has no definitions yet
 	return "settings", inOrder(append(problems, s.taskProblems(tasks, func(name string) bool { return s.tasks[name].definition != "" }, c.checkOperation)...))
 }
 

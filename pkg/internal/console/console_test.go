@@ -50,11 +50,11 @@ func newFixture(t *testing.T, change ...func(*Config)) *fixture {
 	t.Helper()
 	store := &store.Memory{}
 	clock := local.NewClock(nil)
-	tasks, err := local.NewTasks(clock, map[string]string{"dms:StartReplicationTask": "simulated"})
+	tasks, err := local.NewFunctions(clock, map[string]string{"dms:StartReplicationTask": "simulated"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	system := local.New(local.Config{Store: store, Clock: clock, Tasks: tasks})
+	system := local.New(local.Config{Store: store, Clock: clock, Functions: tasks})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan struct{})
 	go func() {

@@ -125,7 +125,7 @@ type served struct {
 // serve begins a system that serves until the end of the benchmark.
 func serve(b *testing.B, store local.Store, text string, workers int) *served {
 	b.Helper()
-	tasks, err := local.NewTasks(&local.Clock{}, nil)
+	tasks, err := local.NewFunctions(&local.Clock{}, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func serve(b *testing.B, store local.Store, text string, workers int) *served {
 		b.Fatal(err)
 	}
 	shortenWaits(s.definition)
-	s.System = local.New(local.Config{Store: store, Tasks: tasks, Observer: s, Workers: workers})
+	s.System = local.New(local.Config{Store: store, Functions: tasks, Observer: s, Workers: workers})
 	ctx, cancel := context.WithCancel(context.WithoutCancel(b.Context()))
 	var serving sync.WaitGroup
 	serving.Go(func() {

@@ -47,11 +47,11 @@ func newWorker(t *testing.T) *worker {
 func beginWith(t *testing.T, dir string, after time.Duration, definitions map[string]string) *process {
 	t.Helper()
 	p := begin(t, dir, after)
-	tasks, err := local.NewTasks(p.clock, definitions)
+	tasks, err := local.NewFunctions(p.clock, definitions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: tasks, Observer: p, Workers: 2})
+	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Functions: tasks, Observer: p, Workers: 2})
 	return p
 }
 

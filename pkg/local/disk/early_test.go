@@ -63,11 +63,11 @@ func TestWorkerGoesOnWhileAnOutcomeIsWritten(t *testing.T) {
 		return nil
 	})))}
 	observer := &submittedOnce{submitted: make(chan machine.State, 1)}
-	tasks, err := local.NewTasks(&local.Clock{}, nil)
+	tasks, err := local.NewFunctions(&local.Clock{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := local.New(local.Config{Store: store, Observer: observer, Tasks: tasks})
+	s := local.New(local.Config{Store: store, Observer: observer, Functions: tasks})
 	start(t, s, "version: v1\ntype: flow\nsteps:\n  - type: task\n    name: Ask\n    resourceArn: acs:fc:::services/s/functions/echo\n"+
 		"    pattern: waitForCallback\n", "one")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -30,11 +30,11 @@ func beginWithJobs(t *testing.T, dir string, after time.Duration) *process {
 	t.Helper()
 	p := &process{clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}}
 	p.store = openDisk(t, dir)
-	tasks, err := local.NewTasks(p.clock, simulatedActions())
+	tasks, err := local.NewFunctions(p.clock, simulatedActions())
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: tasks, Observer: p, Workers: 2})
+	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Functions: tasks, Observer: p, Workers: 2})
 	return p
 }
 

@@ -45,7 +45,7 @@ func begin(t *testing.T, dir string, after time.Duration) *process {
 	t.Helper()
 	p := &process{clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}}
 	p.store = openDisk(t, dir)
-	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: p, Observer: p, Workers: 2})
+	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Functions: p, Observer: p, Workers: 2})
 	return p
 }
 
@@ -457,7 +457,7 @@ func TestExecutionOfANewerReleaseIsSkipped(t *testing.T) {
 	damage(t, p.store, "new", machine.Format+1)
 	var blocked []error
 	p.System = local.New(local.Config{
-		Store: p.store, Clock: p.clock, Tasks: p, Observer: p,
+		Store: p.store, Clock: p.clock, Functions: p, Observer: p,
 		Blocked: func(_ machine.FlowRef, _ string, why []error) { blocked = append(blocked, why...) },
 	})
 	if err := p.TakeOver(t.Context()); err != nil {
@@ -490,7 +490,7 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "store")
 			p := begin(t, dir, 0)
 			p.limit = limit
-			p.System = local.New(local.Config{Store: p.store, Clock: stoppedClock(0), Tasks: p, Observer: p, Workers: 2})
+			p.System = local.New(local.Config{Store: p.store, Clock: stoppedClock(0), Functions: p, Observer: p, Workers: 2})
 			for i := range executions {
 				start(t, p.System, oneTask, fmt.Sprintf("run-%d", i))
 			}
@@ -512,7 +512,7 @@ func TestATakeOverKeepsTheBoundOfCalls(t *testing.T) {
 			p.shut(t)
 			p = begin(t, dir, later)
 			p.limit = limit
-			p.System = local.New(local.Config{Store: p.store, Clock: stoppedClock(later), Tasks: p, Observer: p, Calls: most})
+			p.System = local.New(local.Config{Store: p.store, Clock: stoppedClock(later), Functions: p, Observer: p, Calls: most})
 			var running, atOnce, calls int
 			p.answer = func(context.Context, machine.Call) (token.Outcome, error) {
 				note := func(change int) {

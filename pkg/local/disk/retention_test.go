@@ -80,7 +80,7 @@ func laterOn(t *testing.T, store *disk.Store, after time.Duration) *process {
 	t.Helper()
 	p := &process{store: store, clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}, limit: time.Minute}
 	const large = 1 << 20
-	p.System = local.New(local.Config{Store: store, Clock: p.clock, Tasks: p, Observer: p, Workers: 2, Limits: machine.Limits{Data: large}, RetentionDays: 30})
+	p.System = local.New(local.Config{Store: store, Clock: p.clock, Functions: p, Observer: p, Workers: 2, Limits: machine.Limits{Data: large}, RetentionDays: 30})
 	return p
 }
 
@@ -454,7 +454,7 @@ func TestALongerRetentionEndsNothing(t *testing.T) {
 	id := p.begin(t, "flow", callbackTask, "one", value.Object())
 	p.run(t)
 	p = &process{store: store, clock: local.NewVirtualClock(epoch.Add(later)), end: func() {}}
-	p.System = local.New(local.Config{Store: store, Clock: p.clock, Tasks: p, Observer: p, Workers: 2, RetentionDays: 366})
+	p.System = local.New(local.Config{Store: store, Clock: p.clock, Functions: p, Observer: p, Workers: 2, RetentionDays: 366})
 	p.run(t)
 	p.wantStatus(t, id, machine.StatusRunning)
 }

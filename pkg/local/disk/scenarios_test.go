@@ -130,7 +130,7 @@ func read(t *testing.T, file string, parse func([]byte) error) {
 func runFlow(t *testing.T, store local.Store, file string, input value.Value) (machine.State, *counter) {
 	t.Helper()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 31, 10, 0, 0, 987654321, time.UTC))
-	tasks, err := local.NewTasks(clock, simulatedActions())
+	tasks, err := local.NewFunctions(clock, simulatedActions())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func runFlow(t *testing.T, store local.Store, file string, input value.Value) (m
 	}
 	calls := &counter{count: map[string]int{}}
 	system := local.New(local.Config{
-		Store: store, Clock: clock, Tasks: tasks, Kinds: kinds, Observer: calls, Workers: 2, Script: script(t, file), CallbackBase: "http://127.0.0.1:8787",
+		Store: store, Clock: clock, Functions: tasks, Kinds: kinds, Observer: calls, Workers: 2, Script: script(t, file), CallbackBase: "http://127.0.0.1:8787",
 	})
 	var flow machine.FlowRef
 	read(t, file, func(text []byte) error {

@@ -84,7 +84,7 @@ func succeed(t *testing.T, store *disk.Store, now func() time.Time, tasks engine
 		tasks = s
 	}
 	s.System = local.New(local.Config{
-		Store: watched, Clock: s.clock, Tasks: tasks, Observer: s, Workers: 2, TakenOver: func() { close(s.takenOver) },
+		Store: watched, Clock: s.clock, Functions: tasks, Observer: s, Workers: 2, TakenOver: func() { close(s.takenOver) },
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
@@ -124,7 +124,7 @@ func predecessor(t *testing.T, store *disk.Store, flows map[string]string, waiti
 	t.Helper()
 	p := &process{clock: local.NewVirtualClock(epoch), end: func() {}, store: store}
 	p.answer = func(context.Context, machine.Call) (token.Outcome, error) { return answered, nil }
-	p.System = local.New(local.Config{Store: store, Clock: p.clock, Tasks: p, Observer: p})
+	p.System = local.New(local.Config{Store: store, Clock: p.clock, Functions: p, Observer: p})
 	names := make([]string, 0, len(flows))
 	for name := range flows {
 		names = append(names, name)
@@ -216,7 +216,7 @@ func TestTokenOfAnExecutionThatCannotContinue(t *testing.T) {
 	before, reached, release := held("first")
 	defer release()
 	store := openDisk(t, dir)
-	tasks, err := local.NewTasks(&local.Clock{}, nil)
+	tasks, err := local.NewFunctions(&local.Clock{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestNextRunGoesOnWithATakeOver(t *testing.T) {
 	defer cancel()
 	p := &process{store: openDisk(t, dir), end: func() {}}
 	watched := &watchedStore{Store: p.store, before: func(string) { cancel() }, left: map[engine.ID]string{engine.NewID("flow", "one"): "one"}}
-	p.System = local.New(local.Config{Store: watched, Clock: local.NewClock(afterTwoHours), Tasks: p, Observer: p})
+	p.System = local.New(local.Config{Store: watched, Clock: local.NewClock(afterTwoHours), Functions: p, Observer: p})
 	if err := p.Run(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}

@@ -157,11 +157,11 @@ func TestPollsCanBeSentAgainAfterARestart(t *testing.T) {
 func beginJobs(t *testing.T, dir string, after time.Duration) *process {
 	t.Helper()
 	p := &process{clock: local.NewVirtualClock(epoch.Add(after)), end: func() {}, store: openDisk(t, dir)}
-	tasks, err := local.NewTasks(p.clock, map[string]string{"batch:SubmitJob": "simulated"})
+	tasks, err := local.NewFunctions(p.clock, map[string]string{"batch:SubmitJob": "simulated"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Tasks: tasks, Observer: p, Workers: 2})
+	p.System = local.New(local.Config{Store: p.store, Clock: p.clock, Functions: tasks, Observer: p, Workers: 2})
 	return p
 }
 

@@ -177,14 +177,14 @@ func (c *recordedCase) run(parsed *flow.Flow) (state machine.State, events []mac
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	defer cancel()
 	clock := local.NewVirtualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	tasks, err := local.NewTasks(clock, nil)
+	tasks, err := local.NewFunctions(clock, nil)
 	if err != nil {
 		return state, nil, err
 	}
 	for _, name := range c.functions(parsed) {
 		tasks.AddFunction(name, func(call machine.Call) token.Outcome { return c.outcomeOf(parsed, call) })
 	}
-	system := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Tasks: tasks})
+	system := local.New(local.Config{Store: &store.Memory{}, Clock: clock, Functions: tasks})
 	input := value.Object()
 	if len(c.Input) > 0 {
 		if input, err = value.ParseJSON(c.Input); err != nil {
