@@ -240,13 +240,15 @@ type listed struct {
 	ImportPath     string
 	Dir            string
 	GoFiles        []string
+	TestGoFiles    []string
+	XTestGoFiles   []string
 	CgoFiles       []string
 	IgnoredGoFiles []string
 	Imports        []string
 	Module         *struct{ Path string }
 }
 
-const listedFields = "ImportPath,Dir,GoFiles,CgoFiles,IgnoredGoFiles,Imports,Module"
+const listedFields = "ImportPath,Dir,GoFiles,TestGoFiles,XTestGoFiles,CgoFiles,IgnoredGoFiles,Imports,Module"
 
 func (p listed) rel() string { return relative(p.ImportPath) }
 
