@@ -3,6 +3,7 @@ package jsonata
 import (
 	"errors"
 	"regexp"
+	"sync"
 )
 
 // function is a lambda, a function of the library or of the caller, or a regular expression.
@@ -172,7 +173,7 @@ func (r *run) applyTo(n *node, in item, env *frame) item {
 
 // transform returns the function that updates a copy of its argument.
 func (r *run) transform(n *node, _ item, env *frame) item {
-	return &function{name: "transform", sig: transformSignature, arity: 1, native: func(r *run, args []item) item {
+	return &function{name: "transform", sig: transformSignature(), arity: 1, native: func(r *run, args []item) item {
 		if clone, bound := env.lookup("clone"); bound && kindOf(clone) != funcKind {
 			n.fail("T2013", nil)
 		}
@@ -188,7 +189,7 @@ func (r *run) transform(n *node, _ item, env *frame) item {
 	}}
 }
 
-var transformSignature = parseSignature(0, "<(oa):o>")
+var transformSignature = sync.OnceValue(func() *signature { return parseSignature(0, "<(oa):o>") })
 
 func (r *run) update(n *node, target *object, env *frame) {
 	update := r.eval(n.rhs, target, env)

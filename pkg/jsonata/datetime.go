@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 )
@@ -266,7 +267,9 @@ func (c *component) formatZone(r *run, offset int) string {
 	return sign + c.integer.format(r, float64(hours)) + ":" + two.format(r, float64(minutes))
 }
 
-var isoDate = regexp.MustCompile(`^(\d{4})(?:-([01]\d))?(?:-([0-3]\d))?(?:T([0-2]\d):([0-5]\d):([0-5]\d))?(?:\.(\d+))?([+-][0-2]\d:?[0-5]\d|Z)?$`)
+var isoDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d{4})(?:-([01]\d))?(?:-([0-3]\d))?(?:T([0-2]\d):([0-5]\d):([0-5]\d))?(?:\.(\d+))?([+-][0-2]\d:?[0-5]\d|Z)?$`)
+})
 
 func libToMillis(r *run, args []item) item {
 	text, _ := textOf(args[0])
@@ -275,7 +278,7 @@ func libToMillis(r *run, args []item) item {
 		picture, _ := textOf(args[1])
 		return parseDate(r, text, parseDatePicture(r, picture))
 	}
-	m := isoDate.FindStringSubmatch(text)
+	m := isoDate().FindStringSubmatch(text)
 	if m == nil {
 		r.fail("D3110", text)
 	}

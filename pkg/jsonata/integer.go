@@ -240,11 +240,16 @@ func roman(n float64) string {
 }
 
 var (
-	cardinals = strings.Fields("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen")
-	ordinals  = strings.Fields("zeroth first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth " +
-		"fifteenth sixteenth seventeenth eighteenth nineteenth")
-	tens       = strings.Fields("twenty thirty forty fifty sixty seventy eighty ninety")
-	magnitudes = strings.Fields("thousand million billion trillion")
+	cardinals = [...]string{
+		"zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen",
+		"fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+	}
+	ordinals = [...]string{
+		"zeroth", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth",
+		"thirteenth", "fourteenth", "fifteenth", "sixteenth", "seventeenth", "eighteenth", "nineteenth",
+	}
+	tens       = [...]string{"twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"}
+	magnitudes = [...]string{"thousand", "million", "billion", "trillion"}
 )
 
 // words writes a number behind larger parts. The separators are empty at the beginning.

@@ -22,11 +22,31 @@ type parser struct {
 	library map[string]*function
 }
 
-// powers are the binding powers of the operators behind an operand.
-var powers = map[string]int{
-	".": 75, "[": 80, "{": 70, "(": 80, "@": 80, "#": 80, "?": 20, "+": 50, "-": 50, "*": 60, "/": 60, "%": 60,
-	"=": 40, "<": 40, ">": 40, "^": 40, ":=": 10, "!=": 40, "<=": 40, ">=": 40, "~>": 40, "and": 30, "or": 25, "in": 40, "&": 50,
-	"??": 40, "?:": 40,
+// powerOf returns the binding power of an operator behind an operand.
+func powerOf(operator string) int {
+	switch operator {
+	case "[", "(", "@", "#":
+		return 80
+	case ".":
+		return 75
+	case "{":
+		return 70
+	case "*", "/", "%":
+		return 60
+	case "+", "-", "&":
+		return 50
+	case "=", "<", ">", "^", "!=", "<=", ">=", "~>", "in", "??", "?:":
+		return 40
+	case "and":
+		return 30
+	case "or":
+		return 25
+	case "?":
+		return 20
+	case ":=":
+		return 10
+	}
+	return lowestPower
 }
 
 const (
@@ -92,7 +112,7 @@ func (p *parser) expression(power int) *node {
 	opens := t.kind == operatorToken && strings.Contains("([{-|", t.text) // an operand follows
 	p.advance("", !opens)
 	left := p.operand(t)
-	for p.token.kind == operatorToken && power < powers[p.token.text] {
+	for p.token.kind == operatorToken && power < powerOf(p.token.text) {
 		t = p.token
 		p.advance("", false)
 		left = p.suffix(t, left)
@@ -239,7 +259,7 @@ func (p *parser) transform(t token) *node {
 func (p *parser) suffix(t token, left *node) *node {
 	switch t.text {
 	case ".":
-		return p.join(t, left, p.expression(powers["."]))
+		return p.join(t, left, p.expression(powerOf(".")))
 	case "[":
 		return p.predicate(t, left)
 	case "{":
@@ -269,24 +289,34 @@ func (p *parser) suffix(t token, left *node) *node {
 			fail(t.pos, "S0212", nil)
 		}
 		p.binds++
-		n := &node{eval: (*run).bind, pos: t.pos, name: left.name, rhs: p.expression(powers[":="] - 1)}
+		n := &node{eval: (*run).bind, pos: t.pos, name: left.name, rhs: p.expression(powerOf(":=") - 1)}
 		return n.inherit(n.rhs)
 	}
-	n := &node{eval: operators[t.text], pos: t.pos, name: t.text, lhs: left, rhs: p.expression(powers[t.text])}
+	n := &node{eval: operatorOf(t.text), pos: t.pos, name: t.text, lhs: left, rhs: p.expression(powerOf(t.text))}
 	if t.text == "~>" {
 		n.keep = n.lhs.keep || n.rhs.keep
 	}
 	return n.inherit(left).inherit(n.rhs)
 }
 
-var operators map[string]func(r *run, n *node, in item, env *frame) item
-
-func init() { // the functions lead back to the parser, by $eval
-	operators = map[string]func(r *run, n *node, in item, env *frame) item{
-		"+": (*run).arithmetic, "-": (*run).arithmetic, "*": (*run).arithmetic, "/": (*run).arithmetic, "%": (*run).arithmetic,
-		"=": (*run).equality, "!=": (*run).equality, "<": (*run).comparison, ">": (*run).comparison, "<=": (*run).comparison, ">=": (*run).comparison,
-		"and": (*run).logic, "or": (*run).logic, "in": (*run).inclusion, "&": (*run).concat, "~>": (*run).applyTo,
+func operatorOf(text string) func(r *run, n *node, in item, env *frame) item {
+	switch text {
+	case "+", "-", "*", "/", "%":
+		return (*run).arithmetic
+	case "=", "!=":
+		return (*run).equality
+	case "<", ">", "<=", ">=":
+		return (*run).comparison
+	case "and", "or":
+		return (*run).logic
+	case "in":
+		return (*run).inclusion
+	case "&":
+		return (*run).concat
+	case "~>":
+		return (*run).applyTo
 	}
+	return nil
 }
 
 // join makes a path of two.

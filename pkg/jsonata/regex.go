@@ -6,19 +6,20 @@ import (
 	"regexp/syntax"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // unicodeEscape is an escape of JavaScript that Go's syntax writes as \x{...}.
-var unicodeEscape = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
+var unicodeEscape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`) })
 
 // maxInstructions bounds the compiled regular expressions of an expression.
 const maxInstructions = 100_000
 
 // compile compiles a regular expression to a function, which returns the first match.
 func (l *lexer) compile(pos int, pattern, flags string) *function {
-	pattern = unicodeEscape.ReplaceAllString(pattern, `\x{$1}`)
+	pattern = unicodeEscape().ReplaceAllString(pattern, `\x{$1}`)
 	if flags != "" {
 		pattern = "(?" + flags + ")" + pattern
 	}
