@@ -182,8 +182,10 @@ func (d *data) end(e *evaluation) (exit flow.Exit, err error) {
 
 // chosen returns the fields of the state, or of the rule of a Choice that its work names.
 func (d *data) chosen(e *evaluation) exitData {
-	if rule, ok := e.lookup.Complete(e.frame.Input).Get(keyIndex).Int64(); d.choices != nil && ok && rule < int64(len(d.choices)) {
-		return d.choices[rule]
+	if d.choices != nil {
+		if rule, ok := e.lookup.Complete(e.frame.Input).Get(keyIndex).Int64(); ok && rule < int64(len(d.choices)) {
+			return d.choices[rule]
+		}
 	}
 	return exitData{d.placed, d.produced, d.assign}
 }

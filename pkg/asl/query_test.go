@@ -6,10 +6,12 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/asl"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/flowtest"
+	"github.com/waitless/waitless/pkg/value"
 )
 
-// rules: JN-1 JN-2 JN-4 JN-10 JN-12
+// rules: JN-1 JN-2 JN-4 JN-10 JN-11 JN-12
 
 // TestQueryProblems compares the problems of states with JSONata, and their places.
 func TestQueryProblems(t *testing.T) {
@@ -121,6 +123,75 @@ func TestPlainPathsEqualExpressions(t *testing.T) {
 			if got[0] != got[1] {
 				t.Errorf("%s of %s: %s, and evaluated %s", path, input, got[0], got[1])
 			}
+		}
+	}
+}
+
+// surroundings is the attempt that a frame belongs to. It implements [flow.Surroundings].
+type surroundings struct{ seed string }
+
+func (s surroundings) Context() flow.Context {
+	return flow.Context{Step: flow.StepContext{Name: "S", Seed: s.seed, Since: "2026-01-31T10:00:00.250Z"}}
+}
+
+func (surroundings) Missing(string, string, string) {}
+
+// TestQueriesRepeat evaluates a state twice for one attempt, and for another one.
+func TestQueriesRepeat(t *testing.T) {
+	t.Parallel()
+	parsed, problems := asl.Parse([]byte(`{"QueryLanguage": "JSONata", "StartAt": "S", "States": {"S": {"Type": "Task", "End": true,
+		"Resource": "arn:aws:lambda:::function:f",
+		"Arguments": ["{% $uuid() & $random() %}", "{% $string($shuffle([1..20])) %}", "{% $now() %}", "{% $millis() %}"]}}}`))
+	if parsed == nil {
+		t.Fatal(problems)
+	}
+	data := parsed.Steps[0].Data
+	enter := func(seed string) value.Value {
+		return data.Enter(&flow.Frame{Lookup: &value.Lookup{}, Surroundings: surroundings{seed}, Outer: flow.Outer{Input: value.Object()}}).Work
+	}
+	first, again, other := enter("a"), enter("a"), enter("b")
+	if !value.Equal(first, again) || value.Equal(first.At(0), other.At(0)) || value.Equal(first.At(1), other.At(1)) {
+		t.Errorf("arguments %s, again %s, and of another attempt %s", first, again, other)
+	}
+	if first.At(2).Text() != "2026-01-31T10:00:00.250Z" || first.At(3).Text() != "1769853600250" {
+		t.Errorf("the instant is %s, and in milliseconds %s", first.At(2), first.At(3))
+	}
+	if !data.ReadsAttempt() {
+		t.Error("a new attempt keeps the arguments of the last one")
+	}
+}
+
+// held returns v as an item of a log reads it that refers to an earlier one.
+func held(v value.Value) value.Value {
+	for seq := range uint64(2) {
+		e := &value.Encoder{Origin: value.Origin{Log: "log", Seq: seq}}
+		e.Value(v)
+		v = value.NewDecoderAt(e.Origin, e.Bytes()).Value()
+	}
+	return v
+}
+
+// TestPlainPathKeepsReference finds that a path does not load a large value, and that an expression
+// loads only the part that it reads.
+func TestPlainPathKeepsReference(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]int{
+		"$states.input.large": 0, "$states.input.small": 0, "$states.input.small & 'x'": 0, "$length($states.input.large)": 1, "$count($states.input)": 2,
+	} {
+		text := `{"QueryLanguage": "JSONata", "StartAt": "S", "States": {"S": {"Type": "Pass", "End": true, "Output": "{% ` + expression + ` %}"}}}`
+		parsed, problems := asl.Parse([]byte(text))
+		if parsed == nil {
+			t.Fatal(problems)
+		}
+		large := value.String(strings.Repeat("x", 1000))
+		input := held(value.Object(
+			value.Member{Key: "large", Value: large}, value.Member{Key: "other", Value: value.String(large.Text() + "y")},
+			value.Member{Key: "small", Value: value.String("s")},
+		))
+		lookup := &value.Lookup{}
+		exit := parsed.Steps[0].Data.Leave(&flow.Frame{Lookup: lookup, Surroundings: surroundings{}, Input: input, Outer: flow.Outer{Input: input}})
+		if len(lookup.Load) != want || exit.Failure.Failed() {
+			t.Errorf("%s loads %d values, want %d (%s)", expression, len(lookup.Load), want, exit.Failure.Cause)
 		}
 	}
 }
