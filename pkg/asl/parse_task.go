@@ -30,11 +30,18 @@ func (s *seriesParser) task(step *flow.Step, d *data, n *document.Node) *flow.Ta
 	return task
 }
 
-// lambdaARN returns the function of an ARN, or of a placeholder that a deployment replaces with
-// one.
+// lambdaARN returns the function of an ARN, or of a placeholder like "${Name.Arn}" that a
+// deployment replaces with one. Such a function has the name of its placeholder.
 func lambdaARN(text string) (resource flow.Resource, ok bool) {
-	if name, isPlaceholder := placeholder(text); isPlaceholder {
-		return flow.Resource{Text: "arn:aws:lambda:::function:" + name, Function: name}, true
+	if name, qualifier, _ := strings.Cut(text, "}:"); strings.HasPrefix(text, "${") {
+		name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSuffix(name, "}"), "${"), ".Arn")
+		if !isFunctionName(name) {
+			return flow.Resource{}, false
+		}
+		text = "arn:aws:lambda:::function:" + name
+		if qualifier != "" {
+			text += ":" + qualifier
+		}
 	}
 	parts := strings.Split(text, ":")
 	const least, most, function, qualifier = 7, 8, 6, 7
@@ -46,16 +53,6 @@ func lambdaARN(text string) (resource flow.Resource, ok bool) {
 		resource.Qualifier = parts[qualifier]
 	}
 	return resource, true
-}
-
-// placeholder returns the name in "${name}". A function has the name of its placeholder.
-func placeholder(text string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(text, "${")
-	if !ok || !strings.HasSuffix(name, "}") {
-		return "", false
-	}
-	name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), ".Arn")
-	return name, isFunctionName(name)
 }
 
 func isFunctionName(name string) bool {
@@ -72,27 +69,76 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	if task.Resource, ok = lambdaARN(text); ok {
 		return
 	}
-	_, service, isService := strings.Cut(text, ":states:::")
-	if !isService || !strings.HasPrefix(text, "arn:") {
-		if strings.Contains(text, ":activity:") {
-			p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
-			return
-		}
+	name, isService := serviceARN(text)
+	if !isService {
 		p.Problem(field.Pos, "%s: Resource %q names no function; allowed: %s", p.place(), document.Shortened(text), allowedResources)
 		return
 	}
-	base, pattern, _ := strings.Cut(service, ".")
+	base, pattern, _ := strings.Cut(name, ".")
+	service, _, _ := strings.Cut(base, ":")
 	switch {
+	case service == "activity":
+		p.Problem(field.Pos, "%s: activities are not served yet; call a function, and let it wait for the worker", p.place())
 	case pattern != "":
 		p.Problem(field.Pos, "%s: %s with .%s is not served yet; write the task in FDL: waitless docs from-step-functions", p.place(), base, pattern)
 	case base == "lambda:invoke":
 		p.invoke(task, d, n)
+	case slices.Contains([]string{"apigateway", "http", "eks"}, service) || !flow.IsIntegration(base):
+		p.Problem(field.Pos, "%s: operation %s is not served; call it in a function: arn:aws:states:::lambda:invoke", p.place(), document.Shortened(base))
 	default:
-		p.Problem(field.Pos, "%s: operation %s is not served yet; call it in a function: arn:aws:states:::lambda:invoke", p.place(), base)
+		p.operation(task, text, base, n)
 	}
 }
 
-const allowedResources = `the ARN of a Lambda function, or arn:aws:states:::lambda:invoke`
+// serviceARN returns the operation in an ARN of Step Functions. Region and account may be any text.
+func serviceARN(text string) (operation string, ok bool) {
+	const operationAt = 5
+	parts := strings.SplitN(text, ":", operationAt+1)
+	if len(parts) <= operationAt || parts[0] != "arn" || parts[2] != "states" {
+		return "", false
+	}
+	return parts[operationAt], true
+}
+
+// operation reads the call of an operation of a service of AWS.
+func (p *parser) operation(task *flow.Task, resource, name string, n *document.Node) {
+	task.Resource = flow.Resource{Text: resource, Operation: name, Function: flow.CallService}
+	task.Integration = name
+	params := n.Get("Parameters")
+	if params != nil && params.Kind != document.Mapping {
+		p.unfit(params, "Parameters", "an object with the parameters of "+name)
+		return
+	}
+	task.Written, task.ParamPlaces = written(params), params.Places()
+}
+
+// written returns the parameters of an operation with "$" in place of computed members, missing
+// without parameters.
+func written(n *document.Node) value.Value {
+	switch {
+	case n == nil:
+		return value.Missing()
+	case n.Kind == document.Sequence:
+		items := make([]value.Value, len(n.Items))
+		for i, item := range n.Items {
+			items[i] = written(item)
+		}
+		return value.Array(items...)
+	case n.Kind != document.Mapping:
+		return n.Value()
+	}
+	members := make([]value.Member, len(n.Entries))
+	for i, e := range n.Entries {
+		name, isComputed := strings.CutSuffix(e.Key, ".$")
+		members[i] = value.Member{Key: name, Value: value.String("$")}
+		if !isComputed {
+			members[i].Value = written(e.Value)
+		}
+	}
+	return value.Object(members...)
+}
+
+const allowedResources = `the ARN of a Lambda function, or arn:aws:states::: and an operation, like lambda:invoke or dynamodb:putItem`
 
 // The members that lambda:invoke has beside FunctionName and Payload.
 var invokeFields = []string{"FunctionName", "FunctionName.$", "Payload", "Payload.$", "InvocationType", "Qualifier"}

@@ -254,10 +254,10 @@ func (s *scanner) path() *path {
 		switch {
 		case s.take(".."):
 			p.segments = append(p.segments, s.deepSegment())
+		case s.take("["), s.take(".["): // the dot is common in published machines
+			p.segments = append(p.segments, s.bracket())
 		case s.take("."):
 			p.segments = append(p.segments, s.member())
-		case s.take("["):
-			p.segments = append(p.segments, s.bracket())
 		default:
 			p.text = s.text[start:s.at]
 			return p

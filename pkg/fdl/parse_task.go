@@ -34,7 +34,7 @@ func (p *parser) task(step *flow.Step, f *fields) *flow.Task {
 	})
 	p.question(task, f)
 	task.Params = p.params(f, task.Resource)
-	task.ParamPlaces = placesIn(f.get("serviceParams"))
+	task.ParamPlaces = f.get("serviceParams").Places()
 	for _, field := range []string{"action", "resourceArn"} {
 		if n := f.get(field); n != nil {
 			task.At = n.Pos

@@ -27,37 +27,3 @@ func PositionOf(text []byte, path ...string) flow.Position {
 	}
 	return n.Pos
 }
-
-// placesIn returns a [flow.Task.ParamPlaces] for n: a member is at its key. A path without a value
-// leads to the last value on the way.
-func placesIn(n *document.Node) func() func(path []string) flow.Position {
-	if n == nil {
-		return nil
-	}
-	return func() func(path []string) flow.Position {
-		known := map[*document.Node]map[string]document.Entry{} // by key, once for each mapping: each of its many members may have a mistake
-		return func(path []string) flow.Position {
-			n, at := n, n.Pos
-			for _, part := range path {
-				if known[n] == nil {
-					known[n] = map[string]document.Entry{}
-					for _, e := range n.Entries {
-						known[n][e.Key] = e
-					}
-				}
-				var next *document.Node
-				if e, ok := known[n][part]; ok {
-					next, at = e.Value, e.Pos
-				}
-				if i, err := strconv.Atoi(part); err == nil && i < len(n.Items) {
-					next, at = n.Items[i], n.Items[i].Pos
-				}
-				if next == nil {
-					break
-				}
-				n = next
-			}
-			return at
-		}
-	}
-}

@@ -112,14 +112,19 @@ type (
 		// Called returns the function that a call calls and its input, from the value that the step
 		// works on. It is nil if these are the Resource and that value.
 		Called func(work value.Value) (Resource, value.Value)
-		// Integration is how the task reaches its function: "lambda:invoke", or "" for a call.
+		// Integration is how the task reaches its function: "lambda:invoke", "dynamodb:putItem", or
+		// "" for a call.
 		Integration string
 		At          Position // where the definition has the resource or the action
 		// ParamPlaces returns a function that finds the position in Params of a path of keys and
 		// numbers. It is nil without Params.
 		ParamPlaces func() func(path []string) Position
 		// Params are the parameters of the job or the operation, evaluated on the step's input.
+		// They are missing if they are the value that the step works on.
 		Params expr.Template
+		// Written are these parameters as the definition writes them, for [Flow.CheckActions].
+		// Computed ones are texts that begin with "$".
+		Written value.Value
 		// Account is the account of AWS that the job runs in, missing for the stack's. It is
 		// evaluated as Params are.
 		Account expr.Template

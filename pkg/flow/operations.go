@@ -1,6 +1,10 @@
 package flow
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
+
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/value"
@@ -44,13 +48,16 @@ func (f *Flow) CheckActions(check func(action string, params value.Value, sugges
 		}
 		return similar.DidYouMean(found, names)
 	}
-	for _, task := range f.Tasks() {
+	for step, task := range f.Tasks() {
 		action := task.action()
 		if action == "" {
 			continue
 		}
 		var place func(path []string) Position
-		for _, mistake := range check(action, task.Params.Source(), suggest) {
+		for _, mistake := range check(action, cmp.Or(task.Written, task.Params.Source()), suggest) {
+			if mistake.InParams && task.Params.IsMissing() && task.Written.IsMissing() {
+				continue // the input of the step has them
+			}
 			severity, at := SeverityError, task.At
 			if mistake.Warning {
 				severity = SeverityWarning
@@ -61,7 +68,11 @@ func (f *Flow) CheckActions(check func(action string, params value.Value, sugges
 				}
 				at = place(mistake.Path)
 			}
-			problems = append(problems, NewProblem(severity, at, "%s", mistake.Message))
+			message := mistake.Message
+			if f.IsMachine {
+				message = fmt.Sprintf("state %q: %s", step.Name, strings.ReplaceAll(message, "serviceParams", "Parameters"))
+			}
+			problems = append(problems, NewProblem(severity, at, "%s", message))
 		}
 	}
 	return problems.Reported()

@@ -1,6 +1,12 @@
 package flow
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/waitless/waitless/pkg/jobs"
+)
 
 // Resource names the function that a task calls, or the flow that it starts.
 type Resource struct {
@@ -10,7 +16,7 @@ type Resource struct {
 	// Whether a custom kind is declared is not known here; see [Flow.CheckKinds].
 	Kind string
 	// Operation is the operation of a service of AWS that the function [CallService] calls, "" for
-	// other functions: "dynamodb:PutItem".
+	// other functions: "dynamodb:PutItem". A machine writes it as [IsIntegration] describes.
 	Operation string
 	// Service is the Function Compute service. It is "" for Lambda and for Function Compute 3.0.
 	Service string
@@ -37,6 +43,19 @@ const (
 	ParamExecutionName = "ExecutionName"
 	ParamInput         = "Input"
 )
+
+// SDKPrefix begins an operation that a machine calls as the vendor's SDK does.
+const SDKPrefix = "aws-sdk:"
+
+var integrationForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(aws-sdk:)?[a-z][a-z0-9-]*:[a-z][A-Za-z0-9]*$`)
+})
+
+// IsIntegration reports whether a text has the form of an operation in a machine:
+// "dynamodb:putItem", or "aws-sdk:dynamodb:putItem".
+func IsIntegration(text string) bool {
+	return integrationForm().MatchString(text) && !jobs.IsCustom(text)
+}
 
 // IsAction reports whether r is an action and not a resource that exists.
 func (r Resource) IsAction() bool {

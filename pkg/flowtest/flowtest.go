@@ -408,6 +408,9 @@ func (r *run) fail(err error) token.Outcome {
 }
 
 func (r *run) callOf(call machine.Call) Call {
+	if call.Resource.Operation != "" { // as a runner gets it
+		call.Input = call.Input.Get("params")
+	}
 	return Call{Step: call.Step, Function: local.TaskName(call.Resource), At: r.clock.Now(), Input: call.Input.AppendJSON(nil)}
 }
 

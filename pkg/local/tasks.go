@@ -80,7 +80,7 @@ func (t *Functions) define(name, definition, dir string) error {
 	switch {
 	case definition == string(providerSimulated):
 		return notSimulated(name, resource)
-	case resource.Operation != "" && definition == string(providerAWS):
+	case (resource.Operation != "" || flow.IsIntegration(name)) && definition == string(providerAWS):
 		t.runners[name] = operationOnAWS{}
 		return nil
 	}

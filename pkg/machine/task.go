@@ -212,7 +212,7 @@ func (r taskRun) timeLimit() time.Duration {
 
 // params are the input of a function, or the parameters of a job or of a sub-flow's start.
 func (r taskRun) params(input value.Value) value.Value {
-	if r.task.Resource.IsFunction() {
+	if r.task.Resource.IsFunction() || r.task.Params.IsMissing() {
 		return input
 	}
 	return r.task.Params.Eval(&expr.Scope{Self: input, Lookup: &r.lookup})

@@ -30,6 +30,7 @@ type Operation struct {
 	Method, Path  string // of REST-JSON
 	HostPrefix    string // before the host of the service, unless the configuration has the endpoint
 	Input, Output string // shapes; the output of JSON protocols needs only the instants
+	Names         string // the conversions of names for machines, as package catalogue has them
 }
 
 // Response is the response of an operation.

@@ -100,3 +100,43 @@ func (c *comparison) value(s *shape, v value.Value, path []string) {
 		}
 	}
 }
+
+// Payload returns the name of the member of the response that is its body, "" for none.
+func (o Operation) Payload() string {
+	if o.Output != "" {
+		if m := shapeOf(o.Output).payload(); m != nil {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// Coerce returns params with a text in place of an object where the operation wants a text, and
+// with the number or the boolean that a text holds where it wants that.
+func (o Operation) Coerce(params value.Value) value.Value { return coerced(shapeOf(o.Input), params) }
+
+func coerced(s *shape, v value.Value) value.Value {
+	inner := slices.Clone(v.Members())
+	for i, m := range inner {
+		item := s.item
+		if found := s.find(m.Key); found != nil && found.place != placePayload {
+			item = found.shape
+		}
+		if item != nil {
+			inner[i].Value = coerced(item, m.Value)
+		}
+	}
+	switch kind := v.Kind(); {
+	case s.kind == 's' && (kind == value.KindObject || kind == value.KindArray):
+		return value.String(v.JSON())
+	case kind == value.KindString && strings.IndexByte("bild", s.kind) >= 0:
+		if held, err := value.ParseJSON([]byte(v.Text())); err == nil {
+			return held
+		}
+	case kind == value.KindObject:
+		return value.Object(inner...)
+	case kind == value.KindArray:
+		return value.ArrayFrom(inner)
+	}
+	return v
+}

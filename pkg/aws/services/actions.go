@@ -11,8 +11,11 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
+	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // Actions calls the operations of the catalogue that flows name as actions.
@@ -38,19 +41,55 @@ func (a *Actions) Call(ctx context.Context, input []byte) ([]byte, error) {
 	if err := json.Unmarshal(input, &r); err != nil {
 		return nil, Invalid("the input is not an object with operation, params and idempotencyKey")
 	}
+	if flow.IsIntegration(r.Operation) {
+		return a.integrate(ctx, r)
+	}
 	service, name, _ := strings.Cut(r.Operation, ":")
 	row, err := catalogue.Lookup(service, name)
 	if err != nil {
 		return nil, Invalid(err.Error())
 	}
 	response, err := a.client.CallOnce(ctx, row, r.Params, r.Once)
-	if tooLong, ok := errors.AsType[*call.ResponseSizeError](err); ok {
-		return nil, &resume.ServiceError{Name: machine.ErrorInvalidLocal, Message: tooLong.Error()}
-	}
 	if err != nil {
-		return nil, Refusal(service, err)
+		return nil, failed(withService(service), err)
 	}
 	return response.Body, nil
+}
+
+// integrate calls the operation of a machine. Params that were not sent are States.Runtime, as on
+// Step Functions.
+func (a *Actions) integrate(ctx context.Context, r request) ([]byte, error) {
+	invalid := func(why string) error { return &resume.ServiceError{Name: "States.Runtime", Message: why} }
+	i, err := catalogue.LookupIntegration(r.Operation)
+	if err != nil {
+		return nil, invalid(err.Error())
+	}
+	params, err := value.ParseJSON(r.Params)
+	if err != nil {
+		return nil, invalid(err.Error())
+	}
+	response, err := a.client.CallOnce(ctx, i.Operation, []byte(i.Params(params).JSON()), r.Once)
+	if err != nil {
+		err = failed(i.Error, err)
+		if refused, ok := errors.AsType[*resume.ServiceError](err); ok && refused.Name == jobs.ErrorInvalid {
+			return nil, invalid(refused.Message)
+		}
+		return nil, err
+	}
+	result, failure := i.Result(response)
+	if failure != "" {
+		return nil, &resume.ServiceError{Name: failure, Message: result}
+	}
+	return []byte(result), nil
+}
+
+// failed returns the error of a call. Named returns the name of an error of the service for its
+// code.
+func failed(named func(code string) string, err error) error {
+	if tooLong, ok := errors.AsType[*call.ResponseSizeError](err); ok {
+		return &resume.ServiceError{Name: machine.ErrorInvalidLocal, Message: tooLong.Error()}
+	}
+	return refusal(named, err)
 }
 
 // CallAttrs returns the log attributes of a response: its size alone, because a response may have

@@ -64,6 +64,46 @@ func TestActionsThatAreNotCalled(t *testing.T) {
 	}
 }
 
+// TestIntegrations: a machine calls an operation with the names of Step Functions, and its errors
+// have them too.
+func TestIntegrations(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		operation, params      string
+		status                 int
+		response, sent, result string
+		failure                string
+	}{
+		{"aws-sdk:sfn:listExecutions", `{"StateMachineArn":"a"}`, 200, `{"executions":[]}`, `{"stateMachineArn":"a"}`, `{"Executions":[]}`, ""},
+		{"events:putEvents", `{"Entries":[{"Detail":{"A":1}}]}`, 200,
+			`{"FailedEntryCount":1}`, `{"Entries":[{"Detail":"{\"A\":1}"}]}`, "", "EventBridge.FailedEntry"},
+		{"dynamodb:putItem", `{"TableName":"t","Item":{}}`, 400, `{"__type":"x#ConditionalCheckFailedException","message":"m"}`,
+			`{"Item":{},"TableName":"t"}`, "", "DynamoDB.ConditionalCheckFailedException"},
+		{"aws-sdk:dynamodb:putItem", `{"Tables":"t"}`, 0, "", "", "", "States.Runtime"},
+		{"aws-sdk:sts:assumeRole", `{}`, 0, "", "", "", "States.Runtime"},
+	} {
+		actions, requests := actionsAt(t, tt.status, tt.response)
+		result, err := actions.Call(t.Context(), []byte(`{"operation":"`+tt.operation+`","params":`+tt.params+`}`))
+		failure := ""
+		if refused, ok := errors.AsType[*resume.ServiceError](err); ok {
+			failure = refused.Name
+		}
+		if string(result) != tt.result || failure != tt.failure {
+			t.Errorf("%s: %s, %v; want %s, %s", tt.operation, result, err, tt.result, tt.failure)
+		}
+		select {
+		case sent := <-requests:
+			if sent != tt.sent {
+				t.Errorf("%s: sent %s, want %s", tt.operation, sent, tt.sent)
+			}
+		default:
+			if tt.sent != "" {
+				t.Errorf("%s: nothing was sent", tt.operation)
+			}
+		}
+	}
+}
+
 // TestActionsAreCalledWithTheirKey: the idempotency token of an operation is made of the key of the
 // attempt unless the flow has one.
 func TestActionsAreCalledWithTheirKey(t *testing.T) {

@@ -57,7 +57,14 @@ const queryPrefix = "AWS.SimpleQueueService."
 
 // Refusal returns the service's error as a [*resume.ServiceError]. For any other err, it is unknown
 // whether the operation was done.
-func Refusal(service string, err error) error {
+func Refusal(service string, err error) error { return refusal(withService(service), err) }
+
+// withService returns the name of an error: the service and the code.
+func withService(service string) func(code string) string {
+	return func(code string) string { return service + "." + strings.TrimPrefix(code, queryPrefix) }
+}
+
+func refusal(named func(code string) string, err error) error {
 	if wrong, ok := errors.AsType[*call.ParamsError](err); ok {
 		return Invalid(wrong.Error())
 	}
@@ -76,8 +83,7 @@ func Refusal(service string, err error) error {
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
 		again = again || response.HTTPStatusCode() >= http.StatusInternalServerError || response.HTTPStatusCode() == http.StatusTooManyRequests
 	}
-	name := service + "." + strings.TrimPrefix(api.ErrorCode(), queryPrefix)
-	return &resume.ServiceError{Name: name, Message: redact.Message(api.ErrorMessage()), Again: again}
+	return &resume.ServiceError{Name: named(api.ErrorCode()), Message: redact.Message(api.ErrorMessage()), Again: again}
 }
 
 var throttled = retry.ThrottleErrorCode{Codes: retry.DefaultThrottleErrorCodes}

@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -265,4 +266,38 @@ func (r *Reader) PlaceIn(n *Node, offset int) flow.Position {
 		at++
 	}
 	return flow.Position{Line: n.Pos.Line, Column: at + 1}
+}
+
+// Places returns a [flow.Task.ParamPlaces] for n: a member is at its key, which may end with ".$".
+// A path without a value leads to the last value on the way.
+func (n *Node) Places() func() func(path []string) flow.Position {
+	if n == nil {
+		return nil
+	}
+	return func() func(path []string) flow.Position {
+		known := map[*Node]map[string]Entry{} // by key, once for each mapping: each of its many members may have a mistake
+		return func(path []string) flow.Position {
+			n, at := n, n.Pos
+			for _, part := range path {
+				if known[n] == nil {
+					known[n] = map[string]Entry{}
+					for _, e := range n.Entries {
+						known[n][strings.TrimSuffix(e.Key, ".$")] = e
+					}
+				}
+				var next *Node
+				if e, ok := known[n][part]; ok {
+					next, at = e.Value, e.Pos
+				}
+				if i, err := strconv.Atoi(part); err == nil && i < len(n.Items) {
+					next, at = n.Items[i], n.Items[i].Pos
+				}
+				if next == nil {
+					break
+				}
+				n = next
+			}
+			return at
+		}
+	}
 }

@@ -187,9 +187,11 @@ func (h *history) describeExit(details object, e machine.Event, step *flow.Step)
 	details["assignedVariables"], details["assignedVariablesDetails"] = assigned, object{"truncated": false}
 }
 
-// describeTask describes an event of a task with an integration: "lambda:invoke".
+// describeTask describes an event of a task with an integration: "lambda:invoke". The resource is
+// behind the last colon.
 func (h *history) describeTask(details object, e machine.Event, task *flow.Task) {
-	details["resourceType"], details["resource"], _ = strings.Cut(task.Integration, ":")
+	last := strings.LastIndex(task.Integration, ":")
+	details["resourceType"], details["resource"] = task.Integration[:last], task.Integration[last+1:]
 	switch {
 	case e.Type == machine.TaskScheduled:
 		details["parameters"], details["region"] = details["input"], h.region

@@ -96,7 +96,9 @@ func (c Command) checkOperation(name, definition string) error {
 			name, name, kindsKey, cmp.Or(c.path, settingsFile))
 	}
 	_, isJob := jobs.ForAction(name)
-	if resource, _ := fdl.ParseResource(name); isJob || definition == "simulated" || resource.Operation == "" || c.CheckOperation == nil {
+	resource, _ := fdl.ParseResource(name)
+	isOperation := resource.Operation != "" || flow.IsIntegration(name)
+	if isJob || definition == "simulated" || !isOperation || c.CheckOperation == nil {
 		return nil
 	}
 	if err := c.CheckOperation(name); err != nil {

@@ -168,7 +168,7 @@ func blockOf(folder string, m botocore.Model, hosts []found, policies map[string
 	if d.HadQuery != nil {
 		hadQuery = "q"
 	}
-	text := strings.Join([]string{s.ID, s.Prefix, s.Signing, string(s.Protocol), s.Target, iam, hadQuery}, "\t") + "\n"
+	text := strings.Join([]string{s.ID, s.Prefix, s.Signing, string(s.Protocol), s.Target, iam, hadQuery, exceptions(m)}, "\t") + "\n"
 	variants, variantOf := []string{}, map[string]int{}
 	for _, each := range hosts {
 		line := hostsOf(s, each.URLs)
@@ -193,12 +193,13 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		return "!" + reason
 	}
 	o := m.Operations[name]
-	fields := []string{"", "{}", "", o.Endpoint.HostPrefix, "", ""}
+	input, conversions := namesOf(m, o, inputForm(protocol, folder, name))
+	fields := []string{"", "{}", "", o.Endpoint.HostPrefix, "", conversions, ""}
 	if protocol == call.RESTJSON {
 		fields[0] = o.HTTP.Method + " " + o.HTTP.RequestURI
 	}
 	if o.Input != nil {
-		fields[1] = m.Shape(o.Input.Shape, inputForm(protocol, folder, name))
+		fields[1] = m.Shape(o.Input.Shape, input)
 	}
 	if o.Output != nil {
 		fields[2] = m.Shape(o.Output.Shape, outputForm(protocol))
@@ -207,9 +208,85 @@ func operationLine(m botocore.Model, folder, name string, protocol call.Protocol
 		fields[4] = fmt.Sprint(variant)
 	}
 	if !actions[strings.ToLower(name)] {
-		fields[5] = catalogue.NoAction
+		fields[6] = catalogue.NoAction
 	}
 	return strings.Join(fields, "\t")
+}
+
+// exceptions returns the errors of a service: the name of the shape, with the code before it if it
+// differs.
+func exceptions(m botocore.Model) string {
+	var names []string
+	for _, o := range m.Operations {
+		for _, each := range o.Errors {
+			name := each.Shape
+			if code := m.Shapes[name].Error.Code; code != "" && code != name {
+				name = code + "=" + name
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), " ")
+}
+
+// namesOf returns the conversions of names between an operation and the vendor's SDKs, whose names
+// begin in upper case. A short input that has names of both kinds, or maps, gets the full form, whose
+// names are found in any case.
+func namesOf(m botocore.Model, o botocore.Operation, input botocore.Form) (form botocore.Form, conversions string) {
+	var params, result nameCount
+	hasOtherName := false // which the full form of REST cannot say
+	if o.Input != nil && input != botocore.Full {
+		for name, each := range m.Shapes[o.Input.Shape].Members { // names of the params themselves are found in any case
+			params.add(m, each.Shape, nil)
+			hasOtherName = hasOtherName || each.Location == "" && each.LocationName != "" && !strings.EqualFold(each.LocationName, name)
+		}
+	}
+	if o.Output != nil {
+		result.add(m, o.Output.Shape, nil)
+	}
+	const longest = 2000 // bytes of a full form that is worth its place
+	if params.lower > 0 && params.upper+params.maps > 0 && !hasOtherName && len(m.Shape(o.Input.Shape, botocore.Full)) <= longest {
+		input, params = botocore.Full, nameCount{}
+	}
+	if params.lower > 0 {
+		conversions = catalogue.LowerParams
+	}
+	switch {
+	case params.lower > 0 && params.upper+params.maps > 0, result.lower > 0 && result.maps > 0:
+		return input, catalogue.UnknownNames
+	case result.lower > 0:
+		conversions += catalogue.LowerResult
+	}
+	return input, conversions
+}
+
+// nameCount counts names of members by their first letter, and maps, whose names are data.
+type nameCount struct{ lower, upper, maps int }
+
+func (c *nameCount) add(m botocore.Model, name string, within []string) {
+	if slices.Contains(within, name) {
+		return
+	}
+	within = append(slices.Clip(within), name)
+	s := m.Shapes[name]
+	switch {
+	case s.Document:
+		c.maps++
+	case s.Type == "map":
+		c.maps++
+		c.add(m, s.Value.Shape, within)
+	case s.Type == "list":
+		c.add(m, s.Member.Shape, within)
+	}
+	for member, each := range s.Members {
+		if strings.ToLower(member[:1]) == member[:1] {
+			c.lower++
+		} else {
+			c.upper++
+		}
+		c.add(m, each.Shape, within)
+	}
 }
 
 // outputForm returns the form of outputs: all members of XML, which tells neither lists nor
@@ -262,7 +339,7 @@ func hostsOf(s call.Service, urls map[string][3]string) string {
 		slices.Sort(names)
 		names = slices.Compact(names)
 		for _, variant := range variants {
-			exceptions(s, hosts, urls, partition, variant, names)
+			addHosts(s, hosts, urls, partition, variant, names)
 		}
 		for _, region := range names {
 			if signed := urls[partition+" "+region][1]; signed != "" && signed != region {
@@ -276,9 +353,8 @@ func hostsOf(s call.Service, urls map[string][3]string) string {
 // partitions are those of package call.
 var partitions = []string{"aws", "aws-cn", "aws-us-gov", "aws-eusc", "aws-iso", "aws-iso-b", "aws-iso-e", "aws-iso-f"}
 
-// exceptions adds the hosts of a partition: the most frequent one for the partition, others by
-// region.
-func exceptions(s call.Service, hosts map[string]string, urls map[string][3]string, partition, variant string, regions []string) {
+// addHosts adds the hosts of a partition: the most frequent one for the partition, others by region.
+func addHosts(s call.Service, hosts map[string]string, urls map[string][3]string, partition, variant string, regions []string) {
 	count, hostOf := map[string]int{}, map[string]string{}
 	for _, region := range regions {
 		url := urls[partition+" "+region+variant][0]

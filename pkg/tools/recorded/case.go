@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/aws/call/catalogue"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/sfn"
@@ -125,6 +126,9 @@ var stateName = regexp.MustCompile(`state "|the machine|the definition|^[0-9:]+ 
 func refusal(text []byte) string {
 	parsed, problems := language.Parse(text)
 	if parsed != nil {
+		problems = catalogue.Check(parsed)
+	}
+	if len(problems.Errors()) == 0 {
 		return ""
 	}
 	first := problems.Errors()[0]

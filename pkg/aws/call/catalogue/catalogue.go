@@ -84,7 +84,8 @@ type service struct {
 	variants   []call.Service
 	operations map[string]string // their lines, by name
 	names      []string
-	iam        string // its prefix in policies
+	iam        string            // its prefix in policies
+	exceptions map[string]string // names of its errors, by their codes
 }
 
 var read sync.Map // services, by name
@@ -116,7 +117,14 @@ func parse(text string) *service {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := strings.Split(head, "\n")
 	fields := strings.Split(lines[0], "\t")
-	s := &service{operations: map[string]string{}, iam: fields[5]}
+	s := &service{operations: map[string]string{}, iam: fields[5], exceptions: map[string]string{}}
+	for each := range strings.FieldsSeq(fields[7]) {
+		code, name, differs := strings.Cut(each, "=")
+		if !differs {
+			name = code
+		}
+		s.exceptions[code] = name
+	}
 	for _, line := range lines[1:] {
 		hosts, regions, _ := strings.Cut(line, "\t")
 		s.variants = append(s.variants, call.Service{
@@ -195,7 +203,7 @@ func Lookup(serviceName, name string) (call.Operation, error) {
 	if reason, ok := strings.CutPrefix(line, "!"); ok {
 		return call.Operation{}, &RefusedError{serviceName, name, reason}
 	}
-	o := call.Operation{Name: name, Input: fields[1], Output: fields[2], HostPrefix: fields[3]}
+	o := call.Operation{Name: name, Input: fields[1], Output: fields[2], HostPrefix: fields[3], Names: fields[5]}
 	o.Method, o.Path, _ = strings.Cut(fields[0], " ")
 	variant, _ := strconv.Atoi(fields[4]) // empty is the first
 	o.Service = s.variants[variant]
@@ -217,3 +225,12 @@ func Action(serviceName, name string) (action string, ok bool) {
 
 // NoAction ends the line of an operation that has no IAM action of the same name.
 const NoAction = "~"
+
+// The conversions of names in the line of an operation, if the service has names that begin in
+// lower case. The vendor's SDKs have names in upper case.
+const (
+	LowerParams = "i" // in the values of params
+	LowerResult = "o" // in the response
+	// UnknownNames says that the service has maps, or names of both kinds, among such names.
+	UnknownNames = "x"
+)

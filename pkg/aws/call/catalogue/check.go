@@ -40,6 +40,12 @@ func mistakesOf(action string, params value.Value, suggest flow.Suggest) []flow.
 	}
 	service, name, _ := strings.Cut(action, ":")
 	row, err := Lookup(service, name)
+	if flow.IsIntegration(action) {
+		var i Integration
+		if i, err = LookupIntegration(action); err == nil {
+			row, params = i.Operation, i.Params(params)
+		}
+	}
 	if unknown, ok := errors.AsType[*UnknownError](err); ok {
 		return []flow.ActionMistake{{Message: fmt.Sprintf("action %q: %s%s", action, err, meant(action, unknown, suggest))}}
 	}
@@ -172,6 +178,9 @@ func CheckOperation(operation string) error {
 func Right(operation string) (action string, err error) {
 	if err := CheckOperation(operation); err != nil {
 		return "", err
+	}
+	if i, err := LookupIntegration(operation); err == nil && flow.IsIntegration(operation) {
+		operation = i.service + ":" + i.Name
 	}
 	if operation == "lambda:Invoke" { // the operation with another name that flows call most
 		return "lambda:InvokeFunction", nil
