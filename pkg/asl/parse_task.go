@@ -69,12 +69,13 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	if task.Resource, ok = lambdaARN(text); ok {
 		return
 	}
-	name, isService := serviceARN(text)
-	if !isService {
+	const operationAt = 5 // region and account may be any text
+	parts := strings.SplitN(text, ":", operationAt+1)
+	if len(parts) <= operationAt || parts[0] != "arn" || parts[2] != "states" {
 		p.Problem(field.Pos, "%s: Resource %q names no function; allowed: %s", p.place(), document.Shortened(text), allowedResources)
 		return
 	}
-	base, pattern, _ := strings.Cut(name, ".")
+	base, pattern, _ := strings.Cut(parts[operationAt], ".")
 	service, _, _ := strings.Cut(base, ":")
 	switch {
 	case service == "activity":
@@ -90,38 +91,36 @@ func (p *parser) resource(task *flow.Task, d *data, field, n *document.Node) {
 	}
 }
 
-// serviceARN returns the operation in an ARN of Step Functions. Region and account may be any text.
-func serviceARN(text string) (operation string, ok bool) {
-	const operationAt = 5
-	parts := strings.SplitN(text, ":", operationAt+1)
-	if len(parts) <= operationAt || parts[0] != "arn" || parts[2] != "states" {
-		return "", false
-	}
-	return parts[operationAt], true
-}
-
 // operation reads the call of an operation of a service of AWS.
 func (p *parser) operation(task *flow.Task, resource, name string, n *document.Node) {
 	task.Resource = flow.Resource{Text: resource, Operation: name, Function: flow.CallService}
 	task.Integration = name
-	params := n.Get("Parameters")
-	if params != nil && params.Kind != document.Mapping {
-		p.unfit(params, "Parameters", "an object with the parameters of "+name)
+	task.ParamsField = p.argumentsField()
+	params := n.Get(task.ParamsField)
+	if text, _ := params.Text(); p.isQueryText(text) {
 		return
 	}
-	task.Written, task.ParamPlaces = written(params), params.Places()
+	if params != nil && params.Kind != document.Mapping {
+		p.unfit(params, task.ParamsField, "an object with the parameters of "+name)
+		return
+	}
+	task.Written, task.ParamPlaces = p.written(params), params.Places()
 }
 
 // written returns the parameters of an operation with "$" in place of computed members, missing
 // without parameters.
-func written(n *document.Node) value.Value {
+func (p *parser) written(n *document.Node) value.Value {
+	const computed = "$"
+	text, _ := n.Text()
 	switch {
 	case n == nil:
 		return value.Missing()
+	case p.isQueryText(text):
+		return value.String(computed)
 	case n.Kind == document.Sequence:
 		items := make([]value.Value, len(n.Items))
 		for i, item := range n.Items {
-			items[i] = written(item)
+			items[i] = p.written(item)
 		}
 		return value.Array(items...)
 	case n.Kind != document.Mapping:
@@ -130,9 +129,9 @@ func written(n *document.Node) value.Value {
 	members := make([]value.Member, len(n.Entries))
 	for i, e := range n.Entries {
 		name, isComputed := strings.CutSuffix(e.Key, ".$")
-		members[i] = value.Member{Key: name, Value: value.String("$")}
+		members[i] = value.Member{Key: name, Value: value.String(computed)}
 		if !isComputed {
-			members[i].Value = written(e.Value)
+			members[i].Value = p.written(e.Value)
 		}
 	}
 	return value.Object(members...)

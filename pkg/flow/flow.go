@@ -123,8 +123,10 @@ type (
 		// They are missing if they are the value that the step works on.
 		Params expr.Template
 		// Written are these parameters as the definition writes them, for [Flow.CheckActions].
-		// Computed ones are texts that begin with "$".
-		Written value.Value
+		// Computed ones are texts that begin with "$". ParamsField is their field, "" for
+		// serviceParams.
+		Written     value.Value
+		ParamsField string
 		// Account is the account of AWS that the job runs in, missing for the stack's. It is
 		// evaluated as Params are.
 		Account expr.Template

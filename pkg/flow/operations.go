@@ -69,8 +69,8 @@ func (f *Flow) CheckActions(check func(action string, params value.Value, sugges
 				at = place(mistake.Path)
 			}
 			message := mistake.Message
-			if f.IsMachine {
-				message = fmt.Sprintf("state %q: %s", step.Name, strings.ReplaceAll(message, "serviceParams", "Parameters"))
+			if task.ParamsField != "" {
+				message = fmt.Sprintf("state %q: %s", step.Name, strings.ReplaceAll(message, "serviceParams", task.ParamsField))
 			}
 			problems = append(problems, NewProblem(severity, at, "%s", message))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/call"
 	"github.com/waitless/waitless/pkg/aws/call/catalogue"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/value"
 )
@@ -102,8 +103,22 @@ func TestCheckMachines(t *testing.T) {
 			t.Fatal(problems)
 		}
 		found := catalogue.Check(machine).Errors()
+		if tt.want == "" {
+			found = append(found, catalogue.Check(query(t, tt.resource)).Errors()...)
+		}
 		if (tt.want == "") != (len(found) == 0) || len(found) > 0 && !strings.Contains(found[0].String()+": "+found[0].Message, tt.want) {
 			t.Errorf("%s %s: %v, want %s", tt.resource, tt.params, found, tt.want)
 		}
 	}
+}
+
+// query returns a machine whose parameters are an expression.
+func query(t *testing.T, resource string) *flow.Flow {
+	t.Helper()
+	machine, problems := language.Parse([]byte(`{"StartAt":"A","QueryLanguage":"JSONata","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::` + resource +
+		`","End":true,"Arguments":"{% $states.input %}"}}}`))
+	if machine == nil {
+		t.Fatal(problems)
+	}
+	return machine
 }
