@@ -221,6 +221,14 @@ bench-peers: bin/waitless bin/bench ## Measure Waitless beside other engines and
 		-postgres "$(POSTGRES)" -revision "$$(git describe --always --dirty)" \
 		-page pkg/docs/reference/peers.md -dev-page pkg/docs/reference/dev.md $(BENCH_FLAGS)
 
+JSONATA_JS := .tools/jsonata/node_modules/jsonata/jsonata.js
+$(JSONATA_JS):
+	npm install --silent --no-save --prefix .tools/jsonata jsonata@2.0.6
+
+.PHONY: bench-jsonata
+bench-jsonata: $(JSONATA_JS) ## Measure JSONata beside the reference implementation in an engine for JavaScript
+	JSONATA_JS="$(abspath $(JSONATA_JS))" $(BENCH) test -run '^$$' -bench JSONata .
+
 .PHONY: fmt
 fmt: $(GOLANGCI) ## Format the code and sort the imports
 	$(GOLANGCI) fmt ./...

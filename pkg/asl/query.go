@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -23,15 +22,30 @@ import (
 // query is a JSONata expression. It implements [expression].
 type query struct {
 	compiled *jsonata.Expression
-	field    string // "Output/total"
-	reads    []queryRead
-	plain    bool // the expression is a variable with names behind it
+	field    string    // "Output/total"
+	reads    queryRead // of all variables
+	path     []string  // the variable and the names behind it that are the expression, nil for others
 }
 
-// queryRead is a variable or a function that an expression reads, with the paths inside.
+// queryRead is a variable or a function that an expression reads, or a member inside.
 type queryRead struct {
-	name  string
-	paths [][]string
+	name   string
+	whole  bool // or else only the members inside
+	inside []*queryRead
+}
+
+// add adds a path that is read.
+func (r *queryRead) add(path []string) {
+	if len(path) == 0 {
+		r.whole = true
+		return
+	}
+	i := slices.IndexFunc(r.inside, func(inside *queryRead) bool { return inside.name == path[0] })
+	if i < 0 {
+		i = len(r.inside)
+		r.inside = append(r.inside, &queryRead{name: path[0]})
+	}
+	r.inside[i].add(path[1:])
 }
 
 // The names that JSONata expressions of states have beside variables.
@@ -55,8 +69,8 @@ func queryText(text string) (expression string, ok bool) {
 }
 
 func (q *query) eval(e *evaluation) (value.Value, error) {
-	if q.plain {
-		v, names := e.bound(q.reads[0]), q.reads[0].paths[0]
+	if q.path != nil {
+		v, names := e.bound(q.reads.inside[0]), q.path[1:]
 		for ; len(names) > 0; names = names[1:] {
 			if v = e.lookup.Open(v); v.Kind() == value.KindArray { // names select from each element
 				break
@@ -68,8 +82,8 @@ func (q *query) eval(e *evaluation) (value.Value, error) {
 		}
 	}
 	bindings := jsonata.Bindings{Values: map[string]value.Value{}}
-	for _, read := range q.reads {
-		v, f := e.pruned(e.bound(read), read.paths), queryFunctions()[read.name]
+	for _, read := range q.reads.inside {
+		v, f := e.pruned(e.bound(read), read), queryFunctions()[read.name]
 		switch {
 		case !v.IsMissing():
 			bindings.Values[read.name] = v
@@ -107,13 +121,13 @@ func (q *query) defined(e *evaluation, v value.Value) (value.Value, error) {
 }
 
 // bound returns the value of a variable. Of $states it has the members that are read.
-func (e *evaluation) bound(read queryRead) value.Value {
+func (e *evaluation) bound(read *queryRead) value.Value {
 	if read.name != statesName {
 		return e.lookup.Open(e.vars).Get(read.name)
 	}
 	var members []value.Member
 	for _, name := range []string{inputName, resultName, errorOutputName, contextName} {
-		if slices.ContainsFunc(read.paths, func(path []string) bool { return len(path) == 0 || path[0] == name }) {
+		if read.whole || slices.ContainsFunc(read.inside, func(inside *queryRead) bool { return inside.name == name }) {
 			members = append(members, value.Member{Key: name, Value: e.stateValue(name)})
 		}
 	}
@@ -136,20 +150,15 @@ func (e *evaluation) stateValue(member string) value.Value {
 	return e.context
 }
 
-// pruned returns the parts of a value that paths read, complete.
-func (e *evaluation) pruned(v value.Value, paths [][]string) value.Value {
-	v = e.lookup.Open(v)
-	inside := map[string][][]string{}
-	for _, path := range paths {
-		if len(path) == 0 || v.Kind() != value.KindObject {
-			return e.lookup.Complete(v)
-		}
-		inside[path[0]] = append(inside[path[0]], path[1:])
+// pruned returns the parts of a value that are read, complete.
+func (e *evaluation) pruned(v value.Value, read *queryRead) value.Value {
+	if v = e.lookup.Open(v); v.IsComplete() || read.whole || v.Kind() != value.KindObject {
+		return e.lookup.Complete(v)
 	}
-	var members []value.Member
-	for _, name := range slices.Sorted(maps.Keys(inside)) {
-		if member := e.pruned(v.Get(name), inside[name]); !member.IsMissing() {
-			members = append(members, value.Member{Key: name, Value: member})
+	members := make([]value.Member, 0, len(read.inside))
+	for _, inside := range read.inside {
+		if member := e.pruned(v.Get(inside.name), inside); !member.IsMissing() {
+			members = append(members, value.Member{Key: inside.name, Value: member})
 		}
 	}
 	return value.Object(members...)
@@ -249,16 +258,13 @@ func (p *parser) query(n *document.Node, text, field string) expression {
 		return constant{value.Null()}
 	}
 	q := &query{compiled: compiled, field: field}
-	var refs []jsonata.Reference
-	refs, q.plain = compiled.References()
+	refs, plain := compiled.References()
 	for _, ref := range refs {
 		p.refer(n, text, field, ref)
-		i := slices.IndexFunc(q.reads, func(r queryRead) bool { return r.name == ref.Name })
-		if i < 0 {
-			i = len(q.reads)
-			q.reads = append(q.reads, queryRead{name: ref.Name})
+		path := append([]string{ref.Name}, ref.Keys...)
+		if q.reads.add(path); plain {
+			q.path = path
 		}
-		q.reads[i].paths = append(q.reads[i].paths, ref.Keys)
 	}
 	return q
 }

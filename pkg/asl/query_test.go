@@ -195,3 +195,35 @@ func TestPlainPathKeepsReference(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkOutput computes the output of a state with a path that is looked up, with the same path
+// in an expression, and with the path of a state with JSONPath.
+func BenchmarkOutput(b *testing.B) {
+	input, err := value.ParseJSON([]byte(`{"order": {"customer": {"name": "Ada"}}, "items": [1, 2, 3]}`))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, state := range map[string]string{
+		"path": `"Output": "{% $states.input.order.customer.name %}"`, "expression": `"Output": "{% ($states.input.order.customer.name) %}"`,
+		"JSONPath": `"QueryLanguage": "JSONPath", "OutputPath": "$.order.customer.name"`,
+		"object":   `"Output": "{% {'name': $states.input.order.customer.name, 'first': $states.input.items[0], 'count': $count($states.input.items)} %}"`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			text := `{"StartAt": "S", "States": {"S": {"Type": "Pass", "End": true, "QueryLanguage": "JSONata", ` + state + `}}}`
+			if strings.HasPrefix(state, `"QueryLanguage"`) {
+				text = strings.Replace(text, `"QueryLanguage": "JSONata", `, "", 1)
+			}
+			parsed, problems := asl.Parse([]byte(text))
+			if parsed == nil {
+				b.Fatal(problems)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				frame := flow.Frame{Lookup: &value.Lookup{}, Surroundings: surroundings{}, Input: input, Outer: flow.Outer{Input: input}}
+				if exit := parsed.Steps[0].Data.Leave(&frame); exit.Failure.Failed() {
+					b.Fatal(exit.Failure)
+				}
+			}
+		})
+	}
+}
