@@ -12,7 +12,7 @@ import (
 )
 
 //go:embed */flow.yaml */flow.test.yaml */input.json */script.yaml */started.json */stopped.json */succeeded.json */waitless.yaml */echo.sh */render.py
-//go:embed */template.yaml
+//go:embed */template.yaml */poller.asl.json */poller.test.yaml */job.sh
 var files embed.FS
 
 // Samples returns the names of the samples with a flow.
@@ -30,6 +30,12 @@ func foldersWith(file string) []string {
 	return folders
 }
 
+// Machine is the sample with a machine in the Amazon States Language, and MachineFile is its file.
+const (
+	Machine     = "job-poller"
+	MachineFile = "poller.asl.json"
+)
+
 // descriptions say in a line what a sample shows.
 var descriptions = map[string]string{
 	"durable-callback":          "a durable function waits for a task of AWS DMS, and for a person",
@@ -43,6 +49,7 @@ var descriptions = map[string]string{
 	"custom-job":           "start a job by a function of your own and wait for its end, without polling",
 	"dms-callback":         "start a task of AWS DMS and wait until it has stopped",
 	"dms-callback-failed":  "the same task fails, and so does the flow",
+	"job-poller":           "the same loop as a machine in the Amazon States Language, and as a flow in FDL",
 	"orders":               "reserve the items of an order side by side while a person approves it",
 	"polling":              "start a job and ask for its status in a loop",
 	"retry":                "call a function again until it succeeds",

@@ -28,7 +28,9 @@ func partsOf(def *flow.Flow) (parts []string) {
 			for i := range kind.Branches {
 				parts = append(parts, branchOf(step, kind, i))
 			}
-			parts = append(parts, branchOf(step, kind, len(kind.Branches)))
+			if kind.Default != nil || !def.IsMachine { // without Default a machine fails
+				parts = append(parts, branchOf(step, kind, len(kind.Branches)))
+			}
 		case *flow.Task:
 			for _, policy := range kind.Retry {
 				if policy.MaxAttempts > 0 {
@@ -80,7 +82,7 @@ type triedStep struct {
 type retries map[triedStep]*tries
 
 // add adds an event of a task, and returns the part of the flow that it covers, "" for none.
-func (r retries) add(e machine.Event, step *flow.Step, task *flow.Task) string {
+func (r retries) add(e machine.Event, step *flow.Step, task *flow.Task, mayMatch matcher) string {
 	key := triedStep{e.Log, e.Step}
 	t := r[key]
 	if e.Type == machine.StepEntered || t == nil {
@@ -105,6 +107,8 @@ func (r retries) add(e machine.Event, step *flow.Step, task *flow.Task) string {
 // covered reads the path of an execution from its history.
 func covered(def *flow.Flow, events []machine.Event) Coverage {
 	c, tried := Coverage{partsOf(def), map[string]bool{}}, retries{}
+	mayMatch := matcherOf(def)
+	choices := map[machine.ID]*flow.Step{} // the choice that a log has left last
 	for _, e := range events {
 		if e.Step == machine.NoStep {
 			continue
@@ -112,13 +116,15 @@ func covered(def *flow.Flow, events []machine.Event) Coverage {
 		step := def.All[e.Step]
 		switch kind := step.Kind.(type) {
 		case *flow.Choice:
-			if e.Type == machine.StepEntered {
+			if def.IsMachine && e.Type == machine.StepExited {
+				choices[e.Log] = step
+			} else if !def.IsMachine && e.Type == machine.StepEntered {
 				scope := expr.Scope{Self: e.Input}
 				i := slices.IndexFunc(kind.Branches, func(b flow.Branch) bool { return b.Condition.Holds(&scope) })
 				c.met[branchOf(step, kind, (i+len(kind.Branches)+1)%(len(kind.Branches)+1))] = true
 			}
 		case *flow.Task:
-			c.met[tried.add(e, step, kind)] = true
+			c.met[tried.add(e, step, kind, mayMatch)] = true
 			i := slices.IndexFunc(kind.Catch, func(entry flow.Catch) bool { return mayMatch(entry.Errors, e.Error) })
 			if e.Type == machine.StepFailed && i >= 0 {
 				c.met[handlerOf("catch", step, kind.Catch[i].Errors)] = true
@@ -127,17 +133,44 @@ func covered(def *flow.Flow, events []machine.Event) Coverage {
 		}
 		if e.Type == machine.StepEntered {
 			c.met["step "+step.Name] = true
+			c.meetBranches(choices[e.Log], step)
+			delete(choices, e.Log)
 		}
 	}
 	return c
 }
 
-// mayMatch reports whether the errors of a policy or an entry name an error. The history does not
-// tell exceptions of functions, which have more than one name, from other errors.
-func mayMatch(errors []string, name string) bool {
-	return slices.ContainsFunc(errors, func(e string) bool {
-		return e == fdl.ErrorAll || e == name || e == "FC."+name || e == token.ErrorFunction
-	})
+// meetBranches covers the rules of a choice of a machine, nil for none, that lead to a state. The
+// history does not tell rules with the same Next.
+func (c Coverage) meetBranches(step, next *flow.Step) {
+	if step == nil {
+		return
+	}
+	choice, _ := step.Kind.(*flow.Choice)
+	for i, branch := range choice.Branches {
+		if branch.Goto == next {
+			c.met[branchOf(step, choice, i)] = true
+		}
+	}
+	if choice.Default != nil && choice.Default.Goto == next {
+		c.met[branchOf(step, choice, len(choice.Branches))] = true
+	}
+}
+
+// matcher reports whether the errors of a policy or an entry name an error.
+type matcher func(errors []string, name string) bool
+
+// matcherOf returns the matcher of a flow. In FDL the history does not tell exceptions of
+// functions, which have more than one name, from other errors.
+func matcherOf(def *flow.Flow) matcher {
+	return func(errors []string, name string) bool {
+		return slices.ContainsFunc(errors, func(e string) bool {
+			if def.IsMachine {
+				return def.Matches(e, token.Failure(name, ""))
+			}
+			return e == fdl.ErrorAll || e == name || e == "FC."+name || e == token.ErrorFunction
+		})
+	}
 }
 
 // And returns the coverage of both, which are of the same flow.

@@ -32,10 +32,11 @@ type initReport struct {
 
 func initCommand(c Command) *cobra.Command {
 	var sample string
-	var run bool
+	var run, asl bool
 	cmd := helpOf("init", arguments(0, 1))
 	cmd.Long = strings.Replace(cmd.Long, "SAMPLES", strings.TrimSuffix(view.Columns(described(events.Samples())), "\n"), 1)
 	cmd.Flags().StringVar(&sample, "sample", defaultSample, "the name of the sample; a DIR with the name of a sample gets that one")
+	cmd.Flags().BoolVar(&asl, "asl", false, "the sample with a machine in the Amazon States Language: --sample "+events.Machine)
 	cmd.Flags().BoolVar(&run, "run", false, "also run the sample, in memory and without its waits")
 	return c.plain(cmd, func(ctx context.Context, args []string) (view.Result, error) {
 		if run && cmd.Flags().Changed("json") {
@@ -45,7 +46,14 @@ func initCommand(c Command) *cobra.Command {
 		if named := filepath.Base(folder); !cmd.Flags().Changed("sample") && slices.Contains(events.Samples(), named) {
 			sample = named
 		}
-		result, err := initProject(folder, sample)
+		flow := "flow.yaml"
+		if asl {
+			if cmd.Flags().Changed("sample") && sample != events.Machine {
+				return view.Result{}, view.Usage("--asl and --sample "+sample+" exclude each other", "waitless init --asl")
+			}
+			sample, flow = events.Machine, events.MachineFile
+		}
+		result, err := initProject(folder, sample, flow)
 		if err != nil || !run {
 			return result, err
 		}
@@ -53,7 +61,7 @@ func initCommand(c Command) *cobra.Command {
 		run := runCommand(c)
 		run.SilenceErrors, run.SilenceUsage = true, true
 		run.PreRunE = func(cmd *cobra.Command, _ []string) error { return c.readSettings(cmd) }
-		run.SetArgs([]string{"--config", at(settingsFile), "--input", "@" + at("input.json"), "--skip-time", "--", at("flow.yaml")})
+		run.SetArgs([]string{"--config", at(settingsFile), "--input", "@" + at("input.json"), "--skip-time", "--", at(flow)})
 		err = run.ExecuteContext(ctx)
 		if err != nil { // some samples fail
 			err = errors.Join(err, c.out().Text(result.Text))
@@ -70,14 +78,14 @@ func described(samples []string) (rows [][]string) {
 	return rows
 }
 
-func initProject(folder, sample string) (view.Result, error) {
+func initProject(folder, sample, flow string) (view.Result, error) {
 	if names := events.Samples(); !slices.Contains(names, sample) {
 		why := fmt.Sprintf("there is no sample %q%s", sample, similar.MeantOrKnown(sample, names))
 		return view.Result{}, view.Usage(why, "waitless init --sample "+defaultSample)
 	}
 	files := events.Files(sample)
 	entries, _ := fs.ReadDir(files, ".") // embedded, so it is there
-	r := initReport{Folder: folder, Sample: sample, Next: nextCommands(folder)}
+	r := initReport{Folder: folder, Sample: sample, Next: nextCommands(folder, flow)}
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
 		r.Files = append(r.Files, path)
@@ -98,12 +106,12 @@ func initProject(folder, sample string) (view.Result, error) {
 const tryInit = "waitless init ANOTHER-DIR"
 
 // nextCommands returns the commands to type next.
-func nextCommands(folder string) []string {
+func nextCommands(folder, flow string) []string {
 	next := []string{
-		"waitless validate flow.yaml",
-		"waitless run flow.yaml --input @input.json --skip-time",
+		"waitless validate " + flow,
+		"waitless run " + flow + " --input @input.json --skip-time",
 		"waitless test",
-		"waitless advise flow.yaml",
+		"waitless advise " + flow,
 		"waitless dev",
 	}
 	if folder == "." {

@@ -74,6 +74,34 @@ func TestInitRunsTheSample(t *testing.T) {
 	}
 }
 
+// TestInitMachine checks that the commands which init --asl prints run, and that --run shows the
+// machine.
+func TestInitMachine(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join(t.TempDir(), "a project's folder")
+	got := do(t, "init", folder, "--asl", "--json")
+	conforms(t, "init", got.stdout)
+	var report initReport
+	if err := json.Unmarshal([]byte(got.stdout), &report); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range report.Next[1:] {
+		if !strings.HasSuffix(command, " dev") {
+			testNextCommand(t, report.Next[0]+" && "+command, ExitSucceeded)
+		}
+	}
+	if command := strings.Join(report.Next, "\n"); !strings.Contains(command, "run poller.asl.json") {
+		t.Errorf("no command runs the machine:\n%s", command)
+	}
+	got = do(t, "init", filepath.Join(t.TempDir(), "b"), "--asl", "--run")
+	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, `Get Final Job Status returned "SUCCEEDED"`) || !strings.Contains(got.stderr, " 30.0s ") {
+		t.Errorf("%+v", got)
+	}
+	if got := do(t, "init", t.TempDir(), "--asl", "--sample", "retry"); got.exit != ExitUsage || !strings.Contains(got.stderr, "exclude each other") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // testDevOf runs dev in the folder of a sample until it says that it stored the sample's flow.
 func testDevOf(t *testing.T, folder string) {
 	t.Helper()
@@ -194,7 +222,7 @@ func TestInitNamesAFolderForCD(t *testing.T) {
 	for folder, want := range map[string]string{
 		"project": "cd project", "-dash": "cd ./-dash", "-": "cd ./-", "-P x": "cd './-P x'", "/tmp/-a": "cd /tmp/-a",
 	} {
-		if got := nextCommands(folder)[0]; got != want {
+		if got := nextCommands(folder, "flow.yaml")[0]; got != want {
 			t.Errorf("%q: %s, want %s", folder, got, want)
 			continue
 		}
