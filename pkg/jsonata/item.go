@@ -362,7 +362,9 @@ func (r *run) export(x item) value.Value {
 		return value.String(x)
 	case *array:
 		l := itemsOf(x)
-		r.grow(l.len())
+		if r.grow(l.len()); l.len() > r.stepsLeft { // fails before the allocation
+			r.spend(l.len())
+		}
 		elements := make([]value.Value, l.len())
 		for i := range elements {
 			elements[i] = r.export(l.at(i))
