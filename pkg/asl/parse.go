@@ -86,9 +86,10 @@ type parser struct {
 	// isQuery says that the state has JSONata, and language is the one of states that name none.
 	isQuery  bool
 	language string
-	// resultRead is set once an expression reads $states.result.
-	resultRead bool
-	inCatch    bool // in an entry of a Catch
+	// resultRead is set once an expression reads $states.result, and hasResult says that it has a
+	// value.
+	resultRead, hasResult bool
+	inCatch               bool // in an entry of a Catch
 }
 
 type variableRead struct {

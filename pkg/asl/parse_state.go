@@ -122,8 +122,9 @@ func (p *parser) dataOf(d *data, n *document.Node) {
 	d.selector = p.templateOf(n, "ResultSelector")
 	d.placed = p.resultPath(n)
 	d.output = p.pathField(n, "OutputPath")
-	p.resultRead = false
+	p.resultRead, p.hasResult = false, slices.Contains([]string{"Task", "Parallel", "Map"}, n.Get("Type").Scalar.Text())
 	d.assign, d.produced = p.assign(n), p.produced(n)
+	p.hasResult = false
 	d.keepsNone = d.placed.discard && d.assign == nil && d.selector == nil || d.produced != nil && !p.resultRead
 }
 

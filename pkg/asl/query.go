@@ -284,6 +284,10 @@ func (p *parser) refer(n *document.Node, text, field string, ref jsonata.Referen
 	case name == statesName:
 		*p.contextRead = *p.contextRead || member == contextName || member == ""
 		p.resultRead = p.resultRead || member == resultName || member == ""
+		if member == resultName && !p.hasResult {
+			at := p.placeIn(n, text, ref.Line, ref.Column)
+			p.warn(at, "%s: $states.result has no value here; it has one in Output and Assign of a Task, a Parallel and a Map", field)
+		}
 	case slices.Contains([]string{"now", "millis", "random", "shuffle", "uuid"}, name):
 		*p.contextRead = true
 	case !ref.Known && queryFunctions()[name] == nil:

@@ -45,6 +45,14 @@ func TestQueryProblems(t *testing.T) {
 			`"Type": "Pass", "Assign": {"a": "{% $states.errorOutput %}"}`, `$states.errorOutput`,
 			`Assign/a: $states.errorOutput has a value only in`,
 		},
+		"result": {
+			`"Type": "Pass", "Output": "{% $states.result.a %}"`, `$states.result.a`,
+			`Output: $states.result has no value here`,
+		},
+		"result of a task": {
+			`"Type": "Task", "Resource": "arn:aws:lambda:::function:f", "Output": "{% $states.result %}"`, ``,
+			"",
+		},
 		"unknown variable": {
 			`"Type": "Pass", "Assign": {"total": 1}, "Output": "{% $totl %}"`, `$totl`,
 			`no state assigns variable $totl, so it has no value; did you mean "total"?`,
