@@ -10,8 +10,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,7 +114,7 @@ func ParseFile(path string) ([]Case, error) {
 	}
 	var file fileFields
 	if err := fdl.LoadYAML(text, &file, yaml.WithKnownFields()); err != nil {
-		return nil, fmt.Errorf("%s: %s", path, explained(err))
+		return nil, errors.New(path + ":" + strings.ReplaceAll(err.Error(), "\n", "\n"+path+":"))
 	}
 	if file.Flow == "" {
 		file.Flow = "flow.yaml"
@@ -136,46 +134,6 @@ func ParseFile(path string) ([]Case, error) {
 		cases = append(cases, c)
 	}
 	return cases, nil
-}
-
-// kinds are the kinds of values, by their tags.
-var kinds = map[string]string{
-	"map": "a mapping", "seq": "a list", "str": "a string", "int": "an integer", "float": "a number", "bool": "a boolean", "null": "null",
-}
-
-// explained returns the text of a yaml error in the words of a file of tests: the found and the
-// allowed text. The words of yaml name types of Go. The patterns are made here, so that the start
-// of a program does not wait for them.
-func explained(err error) string {
-	unknownField := regexp.MustCompile(`field (\S+) not found in type flowtest\.(\w+)`)
-	wrongKind := regexp.MustCompile("cannot construct !!(\\w+)(?: `[^`]*`)? into (\\S+)( \\{\\})?")
-	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: construct errors: ")
-	text = unknownField.ReplaceAllStringFunc(text, func(found string) string {
-		parts := unknownField.FindStringSubmatch(found)
-		var allowed []string
-		for _, fields := range []any{fileFields{}, caseFields{}, answerFields{}, eventFields{}, want{}} {
-			of := reflect.TypeOf(fields)
-			for i := 0; of.Name() == parts[2] && i < of.NumField(); i++ {
-				allowed = append(allowed, of.Field(i).Tag.Get("yaml"))
-			}
-		}
-		return fmt.Sprintf("field %q is unknown%s (allowed: %s)", parts[1], similar.DidYouMean(parts[1], allowed), strings.Join(allowed, ", "))
-	})
-	return wrongKind.ReplaceAllStringFunc(text, func(found string) string {
-		parts := wrongKind.FindStringSubmatch(found)
-		allowed := "a mapping"
-		switch goType := parts[2]; {
-		case strings.HasPrefix(goType, "[]"):
-			allowed = "a list"
-		case strings.HasPrefix(goType, "float"):
-			allowed = "a number"
-		case goType == "int":
-			allowed = "an integer"
-		case goType == "string":
-			allowed = "a string"
-		}
-		return fmt.Sprintf("%s is not allowed here; allowed: %s", cmp.Or(kinds[parts[1]], parts[1]), allowed)
-	})
 }
 
 func (file fileFields) caseOf(path string, files folder, fields caseFields) (c Case, err error) {
@@ -257,7 +215,7 @@ func (s *seconds) UnmarshalYAML(node *yaml.Node) error {
 		return err
 	}
 	if !(n >= 0 && n <= longest) { // NaN is neither
-		return fmt.Errorf("line %d: %s is not a number of seconds from 0 to %d", node.Line, node.Value, longest)
+		return fmt.Errorf("%s is not a number of seconds from 0 to %d", node.Value, longest)
 	}
 	*s = seconds(n)
 	return nil

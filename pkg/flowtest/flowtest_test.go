@@ -474,12 +474,12 @@ func TestFilesThatAreWrong(t *testing.T) {
 	write(t, dir, "flow.yaml", approval)
 	for text, want := range map[string]string{
 		"tests: []": "it has no tests",
-		"test: []":  `line 1: field "test" is unknown; did you mean "tests"? (allowed: flow, subflows, tests)`,
-		"tests: [{inptu: 1, want: {call: {A: 1}}}]": `line 1: field "call" is unknown; did you mean "calls"? (allowed: status, output, error,`,
-		"tests: [7]":                              "line 1: an integer is not allowed here; allowed: a mapping",
-		"tests: [{answers: {step: A}}]":           "line 1: a mapping is not allowed here; allowed: a list",
-		"tests: [{answers: [{choice: [A]}]}]":     "line 1: a list is not allowed here; allowed: a string",
-		"tests: [{want: {elapsedSeconds: soon}}]": "line 1: a string is not allowed here; allowed: a number",
+		"test: []":  `:1:1: field "test" is unknown; did you mean "tests"? (allowed: flow, subflows, tests)`,
+		"tests: [{inptu: 1, want: {call: {A: 1}}}]": `:1:27: field "call" is unknown; did you mean "calls"? (allowed: status, output, error,`,
+		"tests: [7]":                              ":1:9: found a number; allowed: a mapping with name, now,",
+		"tests: [{answers: {step: A}}]":           ":1:19: found a mapping; allowed: a list",
+		"tests: [{answers: [{choice: [A]}]}]":     ":1:29: found a list; allowed: a text",
+		"tests: [{want: {elapsedSeconds: soon}}]": ":1:33: found a text; allowed: a number",
 		"tests: [":                                  "did not find expected node content",
 		"flow: other.yaml\ntests: [{}]":             "other.yaml: no such file or directory",
 		"subflows: {s: s.yaml}\ntests: [{}]":        "s.yaml: no such file or directory",

@@ -109,7 +109,8 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 		return s, nil
 	}
 	if err := fdl.LoadYAML(text, &s.lists, yaml.WithKnownFields()); err != nil {
-		return nil, scriptError(err)
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, errors.New("script.yaml:" + first)
 	}
 	for i := range s.lists.Answers {
 		if field, err := s.lists.Answers[i].check(); err != nil {
@@ -122,54 +123,6 @@ func ParseScript(text []byte, beside fs.FS) (*Script, error) {
 		}
 	}
 	return s, nil
-}
-
-// scriptFields returns the names of the fields of the type that the parser names.
-func scriptFields(kind string) []string {
-	switch kind {
-	case "local.scriptAnswer":
-		return []string{"step", "afterSeconds", "output", "error", "cause", "choice", "by", "heartbeats"}
-	case "local.scriptEvent":
-		return []string{"step", "afterSeconds", "event"}
-	}
-	return []string{"answers", "events"}
-}
-
-var unknownField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`line (\d+): field (\S+) not found in type (\S+)`) })
-
-var wrongType = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`line (\d+): cannot construct !!(\w+).* into (\S+)`)
-})
-
-// scriptError returns the error for the first problem of a text that is not a script, in one line.
-func scriptError(err error) error {
-	text := strings.ReplaceAll(err.Error(), "\n", " ")
-	problem, _, _ := strings.Cut(text, "; line ")
-	if match := unknownField().FindStringSubmatch(problem); match != nil {
-		line, name, fields := match[1], match[2], scriptFields(match[3])
-		return fmt.Errorf("script.yaml:%s: unknown field %q%s; allowed: %s", line, name, similar.DidYouMean(name, fields), strings.Join(fields, ", "))
-	}
-	if match := wrongType().FindStringSubmatch(problem); match != nil {
-		return fmt.Errorf("script.yaml:%s: found %s; allowed: %s", match[1], scriptKind(match[2]), scriptKind(match[3]))
-	}
-	return fmt.Errorf("script: %s", text)
-}
-
-// scriptKind returns the parser's name for a tag of YAML or a type of Go.
-func scriptKind(name string) string {
-	switch {
-	case name == "seq" || strings.HasPrefix(name, "[]"):
-		return "a list"
-	case name == "str" || name == "string" || name == "token.Closer":
-		return "a text"
-	case name == "int" || name == "float" || name == "float64":
-		return "a number"
-	case name == "bool":
-		return "true or false"
-	case name == "map":
-		return "a mapping"
-	}
-	return "a mapping with " + strings.Join(scriptFields(name), ", ")
 }
 
 // withoutIterations matches the text after the name of a step in a foreach.

@@ -176,10 +176,10 @@ func (s *settings) parse(text []byte) (problems flow.Problems) {
 	var file map[string]yaml.Node
 	if err := fdl.LoadYAML(text, &file); err != nil && !strings.Contains(err.Error(), "no documents") { // all may be commented out
 		at, why := yaml.Node{Line: 1, Column: 1}, err.Error()
-		if broken, ok := errors.AsType[*yaml.LoadError](err); ok {
-			at.Line, at.Column, why = max(broken.Mark.Line, 1), max(broken.Mark.Column, 1), broken.Message
+		if broken, ok := errors.AsType[*fdl.YAMLError](err); ok {
+			at.Line, at.Column, why = broken.At.Line, broken.At.Column, broken.Why
 		}
-		if strings.HasPrefix(why, "cannot construct") { // the only type asked for is a mapping
+		if strings.HasSuffix(why, "; allowed: a mapping") { // the only type asked for
 			report(at, errors.New(`the settings are not a mapping; allowed: keys with their values, like "store: .waitless"`))
 		} else {
 			report(at, errors.New("the settings cannot be read: "+why))

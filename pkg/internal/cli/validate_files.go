@@ -121,9 +121,8 @@ func inFile(path string, err error) error {
 	return errors.New(strings.TrimPrefix(strings.ReplaceAll("\n"+err.Error(), "\n"+path+":", "\n"), "\n"))
 }
 
-// atLine matches the begin of an error of a test or a script that names the line: "line 2: ",
-// "script.yaml:2:5: ", "2:5: ".
-var atLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ ?(?:line |script\.yaml:)?(\d+)(?::(\d+))?: `) })
+// atPlace matches the begin of an error of a test or a script: "script.yaml:2:5: ", "2:5: ".
+var atPlace = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^ ?(?:script\.yaml:)?(\d+):(\d+): `) })
 
 // problemsOf returns each line of an error about a file as a problem, at its place or else at the
 // given one.
@@ -133,12 +132,9 @@ func problemsOf(err error, at flow.Position) (problems flow.Problems) {
 	}
 	for text := range strings.SplitSeq(err.Error(), "\n") {
 		p := flow.Problem{Position: at, Message: strings.TrimSpace(text)}
-		if found := atLine().FindStringSubmatch(text); found != nil {
+		if found := atPlace().FindStringSubmatch(text); found != nil {
 			p.Line, _ = strconv.Atoi(found[1])
-			p.Column = 1
-			if column, err := strconv.Atoi(found[2]); err == nil {
-				p.Column = column
-			}
+			p.Column, _ = strconv.Atoi(found[2])
 			p.Message = strings.TrimPrefix(text, found[0])
 		}
 		problems = append(problems, p)
