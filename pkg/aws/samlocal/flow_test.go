@@ -25,6 +25,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/value"
@@ -151,7 +152,7 @@ func (b *bench) checkLocalRun(t *testing.T) {
 		Stdin: strings.NewReader(""), Stdout: &stdout, Stderr: &stderr, Getenv: func(string) string { return "" },
 		AWS: compose.Loader(config.LoadDefaultConfig).Open, Stores: compose.Stores{},
 	}
-	if exit := c.Run(t.Context()); exit != cli.ExitSucceeded || stdout.String() != `{"a":1}`+"\n" {
+	if exit := c.Run(t.Context()); exit != view.ExitSucceeded || stdout.String() != `{"a":1}`+"\n" {
 		t.Errorf("exit %d: %s%s", exit, stdout.String(), stderr.String())
 	}
 }

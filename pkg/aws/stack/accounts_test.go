@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -116,7 +116,7 @@ func TestAFlowStartsNothingInAnUnlistedAccount(t *testing.T) {
 	s := standard.get(t)
 	input := `{"recording":"s3://b/k","account":"111122223333"}`
 	got := s.do(t, "run", jobFlow("elsewhere"), "--name", "unlisted", "--input", input, "--json")
-	if got.exit != cli.ExitFailed || !strings.Contains(got.stdout, jobs.ErrorInvalid) || !strings.Contains(got.stdout, "JobAccounts of the stack") {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stdout, jobs.ErrorInvalid) || !strings.Contains(got.stdout, "JobAccounts of the stack") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -229,7 +229,7 @@ func (v *attacked) succeed(t *testing.T) {
 	}
 	v.put(t, "JobQueue", v.fill.Replace(jobEvent("own", "aws.batch", "ACCOUNT", "NOW")))
 	for name, run := range map[string]*following{"callback": v.callback, "signed callback": v.signer} {
-		if exit := run.wait(); exit != cli.ExitSucceeded {
+		if exit := run.wait(); exit != view.ExitSucceeded {
 			t.Errorf("%s: exit %d", name, exit)
 		}
 	}
@@ -417,8 +417,8 @@ func callsUser(id, resource string) func(*testing.T, *attacked) string {
 		resource := strings.NewReplacer("ACCOUNT", emulator.Account, "REGION", emulator.Region, "STACK", v.name).Replace(resource)
 		flow := "version: v1\ntype: flow\nsteps:\n- {type: task, name: A, resourceArn: '" + resource + "', outputMappings: [{target: got, source: $local}]}\n"
 		ran := v.do(t, "run", writeFlow(t, "calls-user-"+id, flow), "--input", `{"secret":"reached"}`)
-		if ran.exit != cli.ExitFailed {
-			t.Errorf("exit %d, want %d", ran.exit, cli.ExitFailed)
+		if ran.exit != view.ExitFailed {
+			t.Errorf("exit %d, want %d", ran.exit, view.ExitFailed)
 		}
 		return ran.stdout + ran.stderr
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // post posts to the public callback API, without a signature.
@@ -69,10 +69,10 @@ func TestACallbackIsPosted(t *testing.T) {
 		posted{path + "/failure", `{"error":"E"}`, http.StatusConflict, "a success was reported"},
 		posted{forged, `{"status":"ok"}`, http.StatusNotFound, "the token is not valid"},
 	)
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "posted")
+	s.check(t, view.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "posted")
 }
 
 // check runs the command and looks for a text in what it prints.
@@ -105,9 +105,9 @@ steps:
 	}
 	run := s.follow(t, "run", writeFlow(t, "at-a-domain", flow), "--name", "one")
 	path := "/callbacks/" + run.token()
-	s.check(t, cli.ExitSucceeded, base+"/callbacks/", "history", "at-a-domain/one")
+	s.check(t, view.ExitSucceeded, base+"/callbacks/", "history", "at-a-domain/one")
 	s.checkPosts(t, posted{path, `{}`, http.StatusOK, `"outcome":"success"`}) // to the host of the output
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
 }
@@ -128,12 +128,12 @@ steps:
 `
 	run := s.follow(t, "run", writeFlow(t, "deadline", flow), "--name", "late")
 	token := run.token()
-	if exit := run.wait(); exit != cli.ExitFailed {
+	if exit := run.wait(); exit != view.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}
 	s.checkPosts(t, posted{"/callbacks/" + token, `{}`, http.StatusConflict, "its deadline passed"})
-	s.check(t, cli.ExitFailed, "another outcome was recorded before", "tokens", "succeed", token, "--output", "{}")
-	s.check(t, cli.ExitSucceeded, "FnF.TaskTimeout", "show", "deadline/late")
+	s.check(t, view.ExitFailed, "another outcome was recorded before", "tokens", "succeed", token, "--output", "{}")
+	s.check(t, view.ExitSucceeded, "FnF.TaskTimeout", "show", "deadline/late")
 }
 
 // The commands that look at executions, and the one that ends them.
@@ -141,23 +141,23 @@ func TestCommands(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
 	const flow = "events/callback/flow.yaml"
-	s.check(t, cli.ExitSucceeded, "callback", "flows", "put", flow)
-	s.check(t, cli.ExitSucceeded, "waitForCallback", "flows", "show", "callback")
-	s.check(t, cli.ExitSucceeded, "callback/seen", "start", flow, "--name", "seen")
+	s.check(t, view.ExitSucceeded, "callback", "flows", "put", flow)
+	s.check(t, view.ExitSucceeded, "waitForCallback", "flows", "show", "callback")
+	s.check(t, view.ExitSucceeded, "callback/seen", "start", flow, "--name", "seen")
 	run := s.follow(t, "run", flow, "--name", "seen")
 	token := run.token()
-	s.check(t, cli.ExitSucceeded, token, "tokens", "list", "--unmask")
-	s.check(t, cli.ExitSucceeded, "TaskSubmitted", "history", "callback/seen")
-	s.check(t, cli.ExitSucceeded, "mytask waits for a callback", "show", "callback/seen")
-	s.check(t, cli.ExitSucceeded, "callback/seen", "list", "--status", "Running")
-	s.check(t, cli.ExitUsage, "is in use", "flows", "delete", "callback")
-	s.check(t, cli.ExitSucceeded, "is being stopped", "stop", "callback/seen", "--error", "Operator", "--cause", "enough")
-	if exit := run.wait(); exit != cli.ExitFailed {
+	s.check(t, view.ExitSucceeded, token, "tokens", "list", "--unmask")
+	s.check(t, view.ExitSucceeded, "TaskSubmitted", "history", "callback/seen")
+	s.check(t, view.ExitSucceeded, "mytask waits for a callback", "show", "callback/seen")
+	s.check(t, view.ExitSucceeded, "callback/seen", "list", "--status", "Running")
+	s.check(t, view.ExitUsage, "is in use", "flows", "delete", "callback")
+	s.check(t, view.ExitSucceeded, "is being stopped", "stop", "callback/seen", "--error", "Operator", "--cause", "enough")
+	if exit := run.wait(); exit != view.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, "enough", "show", "callback/seen")
-	s.check(t, cli.ExitFailed, "another outcome was recorded before", "tokens", "succeed", token, "--output", "{}")
-	s.check(t, cli.ExitUsage, "there is no execution", "show", "callback/none")
+	s.check(t, view.ExitSucceeded, "enough", "show", "callback/seen")
+	s.check(t, view.ExitFailed, "another outcome was recorded before", "tokens", "succeed", token, "--output", "{}")
+	s.check(t, view.ExitUsage, "there is no execution", "show", "callback/none")
 }
 
 // The management API is for those whose requests are signed.

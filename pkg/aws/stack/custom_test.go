@@ -21,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -126,7 +126,7 @@ func TestAnExceptionOfACustomFunction(t *testing.T) {
 	} {
 		flow := writeFlow(t, name, strings.Replace(string(text), "custom:render-video", c.kind, 1))
 		got := s.do(t, "run", flow, "--name", "one", "--input", fmt.Sprintf(`{"video":%q,"seconds":"1"}`, c.video))
-		if got.exit != cli.ExitFailed || !strings.Contains(got.stdout+got.stderr, "failed: custom.") || !strings.Contains(got.stdout+got.stderr, c.want) {
+		if got.exit != view.ExitFailed || !strings.Contains(got.stdout+got.stderr, "failed: custom.") || !strings.Contains(got.stdout+got.stderr, c.want) {
 			t.Errorf("%s: %+v", c.want, got)
 		}
 	}

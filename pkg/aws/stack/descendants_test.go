@@ -11,7 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // growing is the stack of a flow that starts itself without end.
@@ -39,8 +39,8 @@ func TestGrowingFamilies(t *testing.T) {
 	}
 	s := growing.get(t)
 	family := writeFlow(t, "growing", growingFlow)
-	s.check(t, cli.ExitSucceeded, "starts the flow itself", "flows", "put", family)
-	s.check(t, cli.ExitSucceeded, "", "start", "--flow", "growing", "--name", "root", "--input", `{"list":[1,2]}`)
+	s.check(t, view.ExitSucceeded, "starts the flow itself", "flows", "put", family)
+	s.check(t, view.ExitSucceeded, "", "start", "--flow", "growing", "--name", "root", "--input", `{"list":[1,2]}`)
 	soon(t, "the family", func() (int, bool) {
 		waiting := s.messages(t, "DescendantQueue")
 		return waiting, waiting >= 40
@@ -48,11 +48,11 @@ func TestGrowingFamilies(t *testing.T) {
 	nap := writeFlow(t, "nap", "version: v1\ntype: flow\nsteps: [{type: pass, name: Nap}]\n")
 	names := []string{"one", "two", "three", "four", "five"}
 	for _, name := range names {
-		s.check(t, cli.ExitSucceeded, "", "run", nap, "--name", name)
+		s.check(t, view.ExitSucceeded, "", "run", nap, "--name", name)
 	}
 	waiting := s.messages(t, "DescendantQueue")
 	begun := time.Now()
-	s.check(t, cli.ExitSucceeded, "and all that descend from it are being stopped", "stop", "growing/root", "--descendants")
+	s.check(t, view.ExitSucceeded, "and all that descend from it are being stopped", "stop", "growing/root", "--descendants")
 	soon(t, "the end of the family", func() (open []any, ended bool) {
 		page := struct{ Executions *[]any }{&open}
 		got := s.do(t, "list", "--flow", "growing", "--status", "Starting,Running", "--json")

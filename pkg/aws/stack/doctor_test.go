@@ -28,7 +28,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/release"
 )
 
@@ -58,19 +58,21 @@ type ailment struct {
 }
 
 var ailments = []ailment{
-	{"healthy", cli.ExitSucceeded, func(*testing.T, stack) map[string]string { return nil }},
-	{"no-credentials", cli.ExitFailed, func(*testing.T, stack) map[string]string {
+	{"healthy", view.ExitSucceeded, func(*testing.T, stack) map[string]string { return nil }},
+	{"no-credentials", view.ExitFailed, func(*testing.T, stack) map[string]string {
 		return map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true"}
 	}},
-	{"another-region", cli.ExitFailed, func(*testing.T, stack) map[string]string { return map[string]string{"AWS_REGION": "eu-west-1"} }},
-	{"another-endpoint", cli.ExitFailed, func(*testing.T, stack) map[string]string {
+	{"another-region", view.ExitFailed, func(*testing.T, stack) map[string]string { return map[string]string{"AWS_REGION": "eu-west-1"} }},
+	{"another-endpoint", view.ExitFailed, func(*testing.T, stack) map[string]string {
 		return map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
 	}},
-	{"clock", cli.ExitFailed, lateClock},
-	{"no-right-to-read", cli.ExitFailed, limited(`"execute-api:Invoke","Resource":"arn:aws:execute-api:*:*:*/*/GET/flows*"`, `"cloudformation:*","Resource":"*"`)},
-	{"no-right-to-write", cli.ExitSucceeded, limited(`"execute-api:Invoke","Resource":"arn:aws:execute-api:*:*:*/*/GET/*"`,
+	{"clock", view.ExitFailed, lateClock},
+	{
+		"no-right-to-read", view.ExitFailed, limited(`"execute-api:Invoke","Resource":"arn:aws:execute-api:*:*:*/*/GET/flows*"`, `"cloudformation:*","Resource":"*"`),
+	},
+	{"no-right-to-write", view.ExitSucceeded, limited(`"execute-api:Invoke","Resource":"arn:aws:execute-api:*:*:*/*/GET/*"`,
 		`["cloudformation:*","sqs:*","lambda:*","dynamodb:*","scheduler:*","cloudwatch:*"],"Resource":"*"`)},
-	{"dead-letters", cli.ExitFailed, func(t *testing.T, s stack) map[string]string {
+	{"dead-letters", view.ExitFailed, func(t *testing.T, s stack) map[string]string {
 		t.Helper()
 		s.put(t, "WakeDeadLetters", "unreadable")
 		t.Cleanup(func() {
@@ -82,8 +84,8 @@ var ailments = []ailment{
 		})
 		return nil
 	}},
-	{"functions", cli.ExitFailed, withoutFunctions},
-	{"behind", cli.ExitFailed, behind},
+	{"functions", view.ExitFailed, withoutFunctions},
+	{"behind", view.ExitFailed, behind},
 }
 
 // lateClock leads requests through a proxy whose clock is ten minutes ahead.

@@ -21,7 +21,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // externalCase is one of want.json where an external engine waits.
@@ -107,7 +107,7 @@ func (s stack) runElsewhere(t *testing.T, e elsewhere, folder string, c external
 	}
 	if c.Answer != nil {
 		asked := person.asked(t)
-		s.check(t, cli.ExitSucceeded, path.Base(asked), "tokens", "list", "--unmask")
+		s.check(t, view.ExitSucceeded, path.Base(asked), "tokens", "list", "--unmask")
 		if status, answer := s.post(t, asked, string(c.Answer)); status != http.StatusOK {
 			t.Errorf("the person is answered %d %s", status, answer)
 		}

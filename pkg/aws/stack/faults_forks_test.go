@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -49,7 +49,7 @@ func TestFaultsInForks(t *testing.T) {
 	s.newFunction(t, "note", filepath.Join("testdata", "faults", "note.mjs"))
 	notes := newForkNotes(t, s)
 	flow := "pkg/aws/stack/testdata/faults/forks.yaml"
-	s.check(t, cli.ExitSucceeded, "forks/killed", "start", flow, "--name", "killed", "--input", notes.input(t))
+	s.check(t, view.ExitSucceeded, "forks/killed", "start", flow, "--name", "killed", "--input", notes.input(t))
 	over := make(chan struct{})
 	go func() {
 		defer close(over)

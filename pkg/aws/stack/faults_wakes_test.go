@@ -11,7 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -257,11 +257,11 @@ func (s *faultyStack) stopAgain(t *testing.T, v *victim) {
 func (s *faultyStack) askAgain(t *testing.T, args ...string) {
 	t.Helper()
 	got := s.do(t, args...)
-	for try := 0; got.exit == cli.ExitInternal && try < killTries; try++ {
+	for try := 0; got.exit == view.ExitInternal && try < killTries; try++ {
 		got = s.do(t, args...)
 	}
 	ended := args[0] == "stop" && strings.Contains(got.stderr, "the execution ended before, with the status Stopped")
-	if got.exit != cli.ExitSucceeded && !ended {
+	if got.exit != view.ExitSucceeded && !ended {
 		t.Errorf("%v: %+v", args, got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -25,7 +25,7 @@ func (s stack) started(t *testing.T, flow, name string, input map[string]string)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.check(t, cli.ExitSucceeded, flow+"/"+name, "start", jobFlow(flow), "--name", name, "--input", string(text))
+	s.check(t, view.ExitSucceeded, flow+"/"+name, "start", jobFlow(flow), "--name", name, "--input", string(text))
 }
 
 func jobFlow(flow string) string { return "pkg/aws/stack/testdata/jobs/" + flow + ".yaml" }
@@ -127,8 +127,8 @@ func TestABranchFails(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &r); err != nil {
 		t.Fatalf("%v: %+v", err, got)
 	}
-	if got.exit != cli.ExitFailed || r.Status != "Failed" || r.Error != machine.ErrorInvalidArgument {
-		t.Errorf("exit %d, %s with error %q; want %d, Failed, %s", got.exit, r.Status, r.Error, cli.ExitFailed, machine.ErrorInvalidArgument)
+	if got.exit != view.ExitFailed || r.Status != "Failed" || r.Error != machine.ErrorInvalidArgument {
+		t.Errorf("exit %d, %s with error %q; want %d, Failed, %s", got.exit, r.Status, r.Error, view.ExitFailed, machine.ErrorInvalidArgument)
 	}
 	if open := s.do(t, "tokens", "list", "--json"); strings.Contains(open.stdout, "no-items") {
 		t.Errorf("a token is open after the end of its execution: %s", open.stdout)

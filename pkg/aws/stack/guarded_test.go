@@ -17,7 +17,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/secrets"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -107,10 +107,10 @@ func TestALinkThatIsFollowedChangesNothing(t *testing.T) {
 	}
 	s.checkPosts(t, posted{path + "/heartbeat", "", http.StatusOK, `"open":true`})
 	s.sendForm(t, path)
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "scanned")
+	s.check(t, view.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "scanned")
 }
 
 // sendForm answers as a person does, by the first form of the page, which goes
@@ -146,7 +146,7 @@ func TestBodiesThatAreNone(t *testing.T) {
 		posted{path + "/heartbeat", "", http.StatusOK, `"open":true`},
 		posted{path, `{"status":"ok"}`, http.StatusOK, `"outcome":"success"`},
 	)
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
 	s.checkPosts(t, // the execution has ended
@@ -227,7 +227,7 @@ steps:
 	if got := s.call(t, http.MethodPost, path, body, signature(t, signingSecret, path, body, time.Now())...); got.status != http.StatusOK {
 		t.Errorf("signed: %+v", got)
 	}
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
 }

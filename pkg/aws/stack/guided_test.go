@@ -16,7 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // prompt matches the end of the output while the SAM CLI waits for an answer.
@@ -53,7 +53,7 @@ func TestGuidedDeployment(t *testing.T) {
 	deployed.stacks = append(deployed.stacks, s)
 	deployed.Unlock()
 	flow := writeFlow(t, "guided", "version: v1\ntype: flow\nsteps:\n- {type: task, name: A, resourceArn: 'acs:fc:::services/any/functions/echo'}\n")
-	s.check(t, cli.ExitSucceeded, `{"a":1}`, "run", flow, "--input", `{"a":1}`)
+	s.check(t, view.ExitSucceeded, `{"a":1}`, "run", flow, "--input", `{"a":1}`)
 }
 
 // builtProject returns a folder with what `sam build` leaves, and samconfig.toml, which names the

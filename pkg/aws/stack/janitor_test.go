@@ -22,7 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -82,17 +82,17 @@ func TestDeadWakesAreReplayedAndThenFailTheirExecution(t *testing.T) {
 		t.Errorf("the janitor did %s", got)
 	}
 	s.logLine(t, `"execution":"`+id.String()+`","cause":"token"`)
-	s.check(t, cli.ExitSucceeded, "Running", "show", "callback/dead")
+	s.check(t, view.ExitSucceeded, "Running", "show", "callback/dead")
 
 	s.put(t, "NoticeDeadLetters", "not JSON")
 	s.putDead(t, s.lostStop(t, "callback", "dead"), "2")
 	if got := s.clean(t); !strings.Contains(got, `"failed":1`) || !strings.Contains(got, `"left":1`) {
 		t.Errorf("the janitor did %s", got)
 	}
-	if exit := run.wait(); exit != cli.ExitFailed {
+	if exit := run.wait(); exit != view.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, machine.ErrorInternal, "show", "callback/dead")
+	s.check(t, view.ExitSucceeded, machine.ErrorInternal, "show", "callback/dead")
 	log := s.log(t, "Janitor")
 	for _, text := range []string{
 		`"WakesReplayed":1`, `"ExecutionsAbandoned":1`, `"DeadLettersLeft":1`, `"OpenWaits":`, `"OldestOpenWait":`, `"ExecutionsFailed":1`,
@@ -125,7 +125,7 @@ func TestOverdueExecutionsEnd(t *testing.T) {
 		t.Errorf("the janitor did %s", got)
 	}
 	s.awaitEnd(t, "overdue/one")
-	s.check(t, cli.ExitSucceeded, "TimedOut", "show", "overdue/one")
+	s.check(t, view.ExitSucceeded, "TimedOut", "show", "overdue/one")
 	if log, line := s.log(t, "Janitor"), engine.NewID("overdue", "one").String(); !strings.Contains(log, line) {
 		t.Errorf("the log lacks execution %s:\n%s", line, log)
 	}
@@ -145,7 +145,7 @@ func sweepsOutcomes(x trial) error { return x.sweepsExternal(true) }
 
 func (x trial) sweepsExternal(closed bool) error {
 	x.Helper()
-	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(sleeps), "--name", x.execution()); err != nil {
+	if err := <-x.begin(view.ExitSucceeded, "start", x.flow(sleeps), "--name", x.execution()); err != nil {
 		return err
 	}
 	waits := dynamo.NewWaits(dynamodb.NewFromConfig(emulator.Config(x)), x.stack.resources["WaitsTable"], time.Now)
@@ -167,7 +167,7 @@ func (x trial) sweepsExternal(closed bool) error {
 // sweepsLetters runs the janitor with a dead wake of an execution that notifies a target.
 func sweepsLetters(replays string) func(trial) error {
 	return func(x trial) error {
-		err := <-x.begin(cli.ExitSucceeded, "start", x.flow(sleeps), "--name", x.execution(), "--notify", "https://hook.invalid/hook")
+		err := <-x.begin(view.ExitSucceeded, "start", x.flow(sleeps), "--name", x.execution(), "--notify", "https://hook.invalid/hook")
 		if err != nil {
 			return err
 		}

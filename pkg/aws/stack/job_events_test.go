@@ -11,7 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/dynamo"
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -89,20 +89,20 @@ func TestAJobEventIsReplayed(t *testing.T) {
 	started := s.submittedJob(t, "unmatched/one")
 	u := s.unbind(t, started)
 	id, reason := u.key.ID(), "ended before "+s.name
-	s.check(t, cli.ExitUsage, "no job event is kept with this id", "job-events", "replay", id)
+	s.check(t, view.ExitUsage, "no job event is kept with this id", "job-events", "replay", id)
 	s.put(t, "JobQueue", batchFailed(started, reason))
 	soon(t, "the event is listed", func() (_ struct{}, ok bool) { return struct{}{}, u.isListed() })
-	s.check(t, cli.ExitSucceeded, "parked: no token waits for the job", "job-events", "replay", id)
+	s.check(t, view.ExitSucceeded, "parked: no token waits for the job", "job-events", "replay", id)
 	if u.bind(); u.isListed() {
 		t.Error("the event is listed, and the job has a waiter")
 	}
-	s.check(t, cli.ExitSucceeded, "job       Job: "+started.Kind+" "+started.ID+"\n", "show", "unmatched/one")
-	s.check(t, cli.ExitSucceeded, "accepted", "job-events", "replay", id)
-	s.check(t, cli.ExitSucceeded, "", "job-events", "replay", id) // accepted too, or parked once the wait has ended
-	if exit := run.wait(); exit != cli.ExitFailed {
+	s.check(t, view.ExitSucceeded, "job       Job: "+started.Kind+" "+started.ID+"\n", "show", "unmatched/one")
+	s.check(t, view.ExitSucceeded, "accepted", "job-events", "replay", id)
+	s.check(t, view.ExitSucceeded, "", "job-events", "replay", id) // accepted too, or parked once the wait has ended
+	if exit := run.wait(); exit != view.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, reason, "show", "unmatched/one")
+	s.check(t, view.ExitSucceeded, reason, "show", "unmatched/one")
 	history := s.do(t, "history", "unmatched/one", "--json").stdout
 	if got := strings.Count(history, `"closedBy": "event"`); got != 1 {
 		t.Errorf("%d events ended the step, want 1: %s", got, history)

@@ -14,7 +14,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 )
 
@@ -79,11 +79,11 @@ func TestAJobEventResumesAStep(t *testing.T) {
 		t.Fatalf("started %+v", started)
 	}
 	s.put(t, "JobQueue", batchFailed(started, "Essential container exited"))
-	if exit := run.wait(); exit != cli.ExitFailed {
+	if exit := run.wait(); exit != view.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, "Essential container exited", "show", "batch/one")
-	s.check(t, cli.ExitSucceeded, jobs.ErrorFailed, "show", "batch/one")
+	s.check(t, view.ExitSucceeded, "Essential container exited", "show", "batch/one")
+	s.check(t, view.ExitSucceeded, jobs.ErrorFailed, "show", "batch/one")
 }
 
 // putObject puts an object into a new bucket of the emulator.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // processOf is the emulator's process of a function, 0 while it does not run.
@@ -94,7 +94,7 @@ steps:
 		pid = kill(t, s.name+"-interpreter", pid, time.Duration(i)*later, over)
 	}
 	for i, run := range runs {
-		if exit := run.wait(); exit != cli.ExitSucceeded {
+		if exit := run.wait(); exit != view.ExitSucceeded {
 			t.Errorf("run-%d: exit %d", i, exit)
 		}
 		history := s.history(t, fmt.Sprint("killed/run-", i))

@@ -13,7 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // echoes has a step with a large output, which a later step uses.
@@ -48,10 +48,10 @@ func TestALargeValueOnTheStack(t *testing.T) {
 	}
 	got := s.do(t, "run", writeFlow(t, "echoes", echoes), "--name", "large", "--input", "@"+input, "--json")
 	var run struct{ Output struct{ Again string } }
-	if err := json.Unmarshal([]byte(got.stdout), &run); err != nil || got.exit != cli.ExitSucceeded || run.Output.Again != large {
+	if err := json.Unmarshal([]byte(got.stdout), &run); err != nil || got.exit != view.ExitSucceeded || run.Output.Again != large {
 		t.Errorf("exit %d, output of %d bytes, error %v: %.2000s", got.exit, len(run.Output.Again), err, got.stderr)
 	}
-	if got := s.do(t, "history", "echoes/large", "--json"); got.exit != cli.ExitSucceeded || strings.Count(got.stdout, large) < 4 {
+	if got := s.do(t, "history", "echoes/large", "--json"); got.exit != view.ExitSucceeded || strings.Count(got.stdout, large) < 4 {
 		t.Errorf("history: exit %d, %d times the value: %.2000s", got.exit, strings.Count(got.stdout, large), got.stderr)
 	}
 	s.checkMemory(t, 1024)

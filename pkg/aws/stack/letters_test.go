@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // deadLetters runs a command on the dead letters of job events, and returns those that it prints of
@@ -17,7 +17,7 @@ func (s stack) deadLetters(t *testing.T, event string, args ...string) (about []
 	t.Helper()
 	got := s.do(t, append([]string{"dead-letters", args[0], "--queue", "JobDeadLetters", "--json"}, args[1:]...)...)
 	var printed struct{ Letters []target.Letter }
-	if err := json.Unmarshal([]byte(got.stdout), &printed); err != nil || got.exit != cli.ExitSucceeded {
+	if err := json.Unmarshal([]byte(got.stdout), &printed); err != nil || got.exit != view.ExitSucceeded {
 		t.Fatalf("dead-letters %v: %v, %+v", args, err, got)
 	}
 	for _, letter := range printed.Letters {
@@ -45,10 +45,10 @@ func TestDeadLetters(t *testing.T) {
 		}
 	}
 	replayed := s.deadLetters(t, "replayed", "replay", s.deadLetters(t, "replayed", "list")[0].ID)
-	if exit := run.wait(); exit != cli.ExitFailed || len(replayed) != 1 {
+	if exit := run.wait(); exit != view.ExitFailed || len(replayed) != 1 {
 		t.Errorf("exit %d, replayed %+v", exit, replayed)
 	}
-	s.check(t, cli.ExitSucceeded, "event replayed", "show", "dead/one")
+	s.check(t, view.ExitSucceeded, "event replayed", "show", "dead/one")
 
 	s.put(t, "JobDeadLetters", fill.Replace(jobEvent("dropped", "aws.batch", emulator.Account, now)))
 	left := s.deadLetters(t, "dropped", "list")
@@ -61,6 +61,6 @@ func TestDeadLetters(t *testing.T) {
 	if listed := s.deadLetters(t, "dropped", "list"); len(listed) > 0 {
 		t.Errorf("left after the drop: %+v", listed)
 	}
-	s.check(t, cli.ExitFailed, "it is gone", "dead-letters", "drop", left[0].ID)
-	s.check(t, cli.ExitUsage, "the stack has no dead-letter queue", "dead-letters", "list", "--queue", "None")
+	s.check(t, view.ExitFailed, "it is gone", "dead-letters", "drop", left[0].ID)
+	s.check(t, view.ExitUsage, "the stack has no dead-letter queue", "dead-letters", "list", "--queue", "None")
 }

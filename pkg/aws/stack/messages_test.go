@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // mailbox is a queue of the test's.
@@ -86,7 +86,7 @@ func TestAMessageToAQueue(t *testing.T) {
 			flow := writeFlow(t, "tell", fmt.Sprintf(tells, orders.name, tt.params))
 			got := s.do(t, "run", flow, "--name", "tell"+strings.TrimPrefix(tt.suffix, "."), "--input", `{"order":7}`)
 			var output struct{ MessageID, MessageBodyMD5, RequestID string }
-			if err := json.Unmarshal([]byte(got.stdout), &output); err != nil || got.exit != cli.ExitSucceeded {
+			if err := json.Unmarshal([]byte(got.stdout), &output); err != nil || got.exit != view.ExitSucceeded {
 				t.Fatalf("%v: %+v", err, got)
 			}
 			message := orders.receive(t)
@@ -149,18 +149,18 @@ func TestAMessageToATopic(t *testing.T) {
 		t.Fatalf("the message is %s", *message.Body)
 	}
 	s.checkPosts(t, posted{"/callbacks/" + body.Token, `{"answer":42}`, http.StatusOK, "success"})
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, `{"answer":42}`, "show", "ask/asked")
-	s.check(t, cli.ExitSucceeded, `MessageBodyMD5`, "history", "ask/asked")
+	s.check(t, view.ExitSucceeded, `{"answer":42}`, "show", "ask/asked")
+	s.check(t, view.ExitSucceeded, `MessageBodyMD5`, "history", "ask/asked")
 }
 
 // What is not there fails the step by the service's own name.
 func TestAMessageToNobody(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
-	s.check(t, cli.ExitFailed, "sqs.NonExistentQueue", "run", writeFlow(t, "nobody", fmt.Sprintf(tells, s.name+"-none", "")), "--name", "nobody")
+	s.check(t, view.ExitFailed, "sqs.NonExistentQueue", "run", writeFlow(t, "nobody", fmt.Sprintf(tells, s.name+"-none", "")), "--name", "nobody")
 }
 
 // A local run calls a function where the emulator has Lambda's API, and one that
@@ -172,9 +172,9 @@ func TestALocalRunCallsALambdaFunction(t *testing.T) {
 	endpoint := *emulator.Config(t).BaseEndpoint
 	file := writeFlow(t, "local", flow)
 	for definition, want := range map[string]result{
-		"lambda:" + s.name + "-echo@" + endpoint: {exit: cli.ExitSucceeded, stdout: `{"a":1}`},
-		"lambda:" + s.name + "-echo":             {exit: cli.ExitSucceeded, stdout: `{"a":1}`},
-		"lambda:" + s.name + "-none":             {exit: cli.ExitFailed, stderr: "FC.FunctionNotFound"},
+		"lambda:" + s.name + "-echo@" + endpoint: {exit: view.ExitSucceeded, stdout: `{"a":1}`},
+		"lambda:" + s.name + "-echo":             {exit: view.ExitSucceeded, stdout: `{"a":1}`},
+		"lambda:" + s.name + "-none":             {exit: view.ExitFailed, stderr: "FC.FunctionNotFound"},
 	} {
 		got := s.do(t, "run", file, "--skip-time", "--input", `{"a":1}`, "--task", "ask="+definition)
 		if got.exit != want.exit || !strings.Contains(got.stdout, want.stdout) || !strings.Contains(got.stderr, want.stderr) {
@@ -189,7 +189,7 @@ func TestALocalRunSendsAMessage(t *testing.T) {
 	s := standard.get(t)
 	orders := newMailbox(t, s.name+"-local-orders", nil)
 	flow := writeFlow(t, "tell", fmt.Sprintf(tells, orders.name, ""))
-	s.check(t, cli.ExitSucceeded, `"MessageBodyMD5":"4DB405096CA2C297FFB21AEADA277352"`,
+	s.check(t, view.ExitSucceeded, `"MessageBodyMD5":"4DB405096CA2C297FFB21AEADA277352"`,
 		"run", flow, "--store", t.TempDir()+"/store", "--input", `{"order":7}`, "--task", "sqs:SendMessage=aws")
 	if message := orders.receive(t); *message.Body != `{"order":7}` {
 		t.Errorf("the message is %s", *message.Body)

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // toldQueue is the ARN of the queue that the stack of that name may send notices to.
@@ -65,14 +65,14 @@ func TestAQueueIsNotified(t *testing.T) {
 		switch i {
 		case 0:
 			bindings.Lock()
-			s.check(t, cli.ExitSucceeded, "notices of open waits: ", "rearm", "--notices")
+			s.check(t, view.ExitSucceeded, "notices of open waits: ", "rearm", "--notices")
 			bindings.Unlock()
 		case 1:
-			s.check(t, cli.ExitSucceeded, "", "tokens", "succeed", f.token())
+			s.check(t, view.ExitSucceeded, "", "tokens", "succeed", f.token())
 		}
 	}
 	if len(ids) != 2 {
 		t.Errorf("the ids are %v, want one of the wait and one of the end", ids)
 	}
-	s.check(t, cli.ExitUsage, "NotifyTargets", "start", flow, "--name", "two", "--notify", toldQueue("others"))
+	s.check(t, view.ExitUsage, "NotifyTargets", "start", flow, "--name", "two", "--notify", toldQueue("others"))
 }

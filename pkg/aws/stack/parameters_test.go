@@ -12,7 +12,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -27,9 +27,9 @@ func TestFunctionsThatParametersName(t *testing.T) {
 		exit     int
 		want     string
 	}{
-		"by-arn":    {theirs, cli.ExitSucceeded, `{"n":1}`},
-		"by-name":   {"acs:fc:::services/any/functions/Greet", cli.ExitSucceeded, `{"n":1}`},
-		"not-named": {"arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:" + standard.name + "-greet", cli.ExitFailed, "FC.AccessDenied"},
+		"by-arn":    {theirs, view.ExitSucceeded, `{"n":1}`},
+		"by-name":   {"acs:fc:::services/any/functions/Greet", view.ExitSucceeded, `{"n":1}`},
+		"not-named": {"arn:aws:lambda:" + emulator.Region + ":" + emulator.Account + ":function:" + standard.name + "-greet", view.ExitFailed, "FC.AccessDenied"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +65,7 @@ func TestEndsArePublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	flow := writeFlow(t, "published", "version: v1\ntype: flow\nsteps:\n- {type: fail, name: Refuse, error: Refused, cause: not today}\n")
-	s.check(t, cli.ExitFailed, "Refused", "run", flow, "--name", "one")
+	s.check(t, view.ExitFailed, "Refused", "run", flow, "--name", "one")
 	received, err := queues.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: created.QueueUrl, WaitTimeSeconds: 20})
 	if err != nil || len(received.Messages) != 1 {
 		t.Fatalf("%d events, error %v", len(received.Messages), err)

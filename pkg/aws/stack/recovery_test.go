@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // A test runs the commands of each section of the page about recovery: TestRestore and those below.
@@ -75,7 +75,7 @@ func TestRearmOfThePage(t *testing.T) {
 	flow := writeFlow(t, "rearmed", "version: v1\ntype: flow\nsteps: [{type: wait, name: A, duration: 3600}]\n")
 	names := []string{"one", "two", "three"}
 	for _, name := range names {
-		s.check(t, cli.ExitSucceeded, "", "start", flow, "--name", name)
+		s.check(t, view.ExitSucceeded, "", "start", flow, "--name", name)
 		s.await(t, "A waits until", "show", "rearmed/"+name)
 	}
 	printed := s.operate(t, t.TempDir(), s.page(t, "Rearm")...)
@@ -83,7 +83,7 @@ func TestRearmOfThePage(t *testing.T) {
 		if strings.Count(printed, "rearmed/"+name) != 2 { // with and without --dry-run
 			t.Errorf("rearmed/%s is not printed twice:\n%s", name, printed)
 		}
-		s.check(t, cli.ExitSucceeded, "", "stop", "rearmed/"+name)
+		s.check(t, view.ExitSucceeded, "", "stop", "rearmed/"+name)
 		s.await(t, "Stopped", "show", "rearmed/"+name)
 	}
 	s.awaitQuiet(t, "WakeQueue")
@@ -112,7 +112,7 @@ func TestDeletedQueueOfThePage(t *testing.T) {
 	if _, err := sqs.NewFromConfig(config).DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &url}); err != nil {
 		t.Fatal(err)
 	}
-	s.check(t, cli.ExitFailed, "fail  NoticeQueue", "doctor")
+	s.check(t, view.ExitFailed, "fail  NoticeQueue", "doctor")
 	commands := s.page(t, deletedQueue)
 	for i := range commands {
 		// This version of the AWS CLI does not read the endpoint of SQS from its variables.

@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // restored is the stack that loses its tables.
@@ -268,13 +268,13 @@ func (l *loss) start(t *testing.T, flow, name string, more ...string) {
 	if err := errors.Join(err, os.WriteFile(file, input, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	l.check(t, cli.ExitSucceeded, name, append([]string{"start", flow, "--name", name, "--input", "@" + file}, more...)...)
+	l.check(t, view.ExitSucceeded, name, append([]string{"start", flow, "--name", name, "--input", "@" + file}, more...)...)
 }
 
 // begin starts executions, and waits until they wait.
 func (l *loss) begin(t *testing.T) {
 	t.Helper()
-	l.check(t, cli.ExitSucceeded, "", "flows", "put", nestedFlow)
+	l.check(t, view.ExitSucceeded, "", "flows", "put", nestedFlow)
 	l.start(t, journeyFlow, "one")
 	l.start(t, briefFlow, "one", "--notify", toldQueue(l.name))
 	l.start(t, nestingFlow, "one")
@@ -327,7 +327,7 @@ func (l *loss) recover(t *testing.T) {
 	if strings.Contains(printed, "brief/late") {
 		t.Errorf("an execution that is not in the backup is rearmed:\n%s", printed)
 	}
-	l.check(t, cli.ExitUsage, "there is no execution", "show", "brief/late")
+	l.check(t, view.ExitUsage, "there is no execution", "show", "brief/late")
 }
 
 // end lets all executions end.

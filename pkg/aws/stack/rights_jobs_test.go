@@ -19,7 +19,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/sqs"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 	"github.com/waitless/waitless/pkg/token"
@@ -268,7 +268,7 @@ func succeedsExternal(x trial) error {
 	if err != nil {
 		return err
 	}
-	return x.await(x.begin(cli.ExitSucceeded, "tokens", "succeed", path.Base(callback.Path), "--output", "{}"))
+	return x.await(x.begin(view.ExitSucceeded, "tokens", "succeed", path.Base(callback.Path), "--output", "{}"))
 }
 
 // rearmsExternal rearms all waits, of which one is for a callback.
@@ -276,7 +276,7 @@ func rearmsExternal(x trial) error {
 	if _, err := x.open(); err != nil {
 		return err
 	}
-	return x.await(x.begin(cli.ExitSucceeded, "rearm"))
+	return x.await(x.begin(view.ExitSucceeded, "rearm"))
 }
 
 // polls sends a poll that comes too early, and is sent again.
@@ -345,7 +345,7 @@ func (j namedJob) begins(x trial, member string) (<-chan error, error) {
 	if member == "token" {
 		flow := x.flow("- {type: task, name: A, resourceArn: 'acs:fc:::services/s/functions/StartJob', pattern: waitForCallback, inputMappings: [" +
 			"{target: token, source: $context.task.token}, {target: kind, source: $input.kind}, {target: params, source: $input.params}]}")
-		return x.begin(cli.ExitFailed, "run", flow, "--name", x.execution(), "--input", "{"+j.request()+"}"), nil
+		return x.begin(view.ExitFailed, "run", flow, "--name", x.execution(), "--input", "{"+j.request()+"}"), nil
 	}
 	_, err := x.ask("StartJob", fmt.Sprintf(`{%s,"taskToken":%q}`, j.request(), x.theirToken()))
 	return x.delivered(), err

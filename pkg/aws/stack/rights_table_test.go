@@ -19,7 +19,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -90,29 +90,29 @@ func rightsOf(f called) map[string]right {
 		},
 		"Callback/LargeValues": {try: shows(trial.largeInput), teller: "Callback", action: "s3:GetObject", says: "read large value"},
 
-		"Interpreter/CallFunctions": {try: runs(cli.ExitSucceeded, calls(f.short)), says: token.ErrorAccessDenied},
-		"Interpreter/CallMore":      {try: runs(cli.ExitSucceeded, calls(f.otherShort)), says: token.ErrorAccessDenied},
+		"Interpreter/CallFunctions": {try: runs(view.ExitSucceeded, calls(f.short)), says: token.ErrorAccessDenied},
+		"Interpreter/CallMore":      {try: runs(view.ExitSucceeded, calls(f.otherShort)), says: token.ErrorAccessDenied},
 		"Interpreter/PassTimerRole": {notEnforced: "the emulator lets everybody pass roles", actions: []string{"iam:PassRole"}, on: "TimerRole"},
-		"Interpreter/JoinLanes":     {try: runs(cli.ExitSucceeded, forks), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Log"},
-		"Interpreter/QueueTasks":    {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
+		"Interpreter/JoinLanes":     {try: runs(view.ExitSucceeded, forks), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Log"},
+		"Interpreter/QueueTasks":    {try: runs(view.ExitSucceeded, calls(f.long)), teller: "Interpreter", action: "sqs:SendMessage", says: "queue a call"},
 		"Interpreter/QueueEnds":     {try: publishes, teller: "Interpreter", action: "sqs:SendMessage", says: "queue the end"},
 		"Interpreter/QueueNotices":  {try: notifies, teller: "Interpreter", action: "sqs:SendMessage", says: "queue a notice"},
-		"Interpreter/ReadAndAppend": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
+		"Interpreter/ReadAndAppend": {try: runs(view.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:Query", says: "table Log"},
 		"Interpreter/ListExecutions": {
 			notEnforced: "the command that stops descendants ends before the interpreter needs it; see TestGrowingFamilies",
 			actions:     []string{"dynamodb:Query"}, on: "LogTable",
 		},
-		"Interpreter/ReadFlows": {try: runs(cli.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
-		"Interpreter/ReadItems": {try: runs(cli.ExitSucceeded, joins), teller: "Interpreter", action: "dynamodb:BatchGetItem", says: "table Log"},
+		"Interpreter/ReadFlows": {try: runs(view.ExitSucceeded, passes), teller: "Interpreter", action: "dynamodb:GetItem", says: "read flow"},
+		"Interpreter/ReadItems": {try: runs(view.ExitSucceeded, joins), teller: "Interpreter", action: "dynamodb:BatchGetItem", says: "table Log"},
 		"Interpreter/ReadTokenKey": {
-			try: anew("Interpreter", runs(cli.ExitSucceeded, passes)), teller: "Interpreter", action: "secretsmanager:GetSecretValue", says: "read the token key",
+			try: anew("Interpreter", runs(view.ExitSucceeded, passes)), teller: "Interpreter", action: "secretsmanager:GetSecretValue", says: "read the token key",
 		},
 		"Interpreter/ReceiveWakes": {
 			try: putsBack("Interpreter", "WakeQueue"), teller: "Interpreter", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
 		},
-		"Interpreter/SendWakes":   {try: runs(cli.ExitSucceeded, pauses), teller: "Interpreter", action: "sqs:SendMessage", says: "send a wake"},
+		"Interpreter/SendWakes":   {try: runs(view.ExitSucceeded, pauses), teller: "Interpreter", action: "sqs:SendMessage", says: "send a wake"},
 		"Interpreter/StartTimers": {try: schedules, teller: "Interpreter", action: "scheduler:CreateSchedule", says: "no schedule"},
-		"Interpreter/Tokens":      {try: runs(cli.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
+		"Interpreter/Tokens":      {try: runs(view.ExitFailed, expires), teller: "Interpreter", action: "dynamodb:UpdateItem", says: "table Waits"},
 		"Interpreter/WriteLogs":   logs("Interpreter"),
 
 		"Interpreter/LargeValues": {
@@ -122,8 +122,8 @@ func rightsOf(f called) map[string]right {
 
 		"TaskRunner/LargeValues":     {try: runsLarge(calls(f.long)), teller: "TaskRunner", action: "s3:GetObject", says: "read large value"},
 		"TaskRunner/FindLargeValues": findsLargeValues,
-		"TaskRunner/CallFunctions":   {try: runs(cli.ExitSucceeded, calls(f.long)), says: token.ErrorAccessDenied},
-		"TaskRunner/CallMore":        {try: runs(cli.ExitSucceeded, calls(f.otherLong)), says: token.ErrorAccessDenied},
+		"TaskRunner/CallFunctions":   {try: runs(view.ExitSucceeded, calls(f.long)), says: token.ErrorAccessDenied},
+		"TaskRunner/CallMore":        {try: runs(view.ExitSucceeded, calls(f.otherLong)), says: token.ErrorAccessDenied},
 		"TaskRunner/PublishStatus":   {try: publishes, teller: "TaskRunner", action: "events:PutEvents", says: "publish the end"},
 		"TaskRunner/ReceiveTasks": {
 			try: putsBack("TaskRunner", "TaskQueue"), teller: "TaskRunner", action: "sqs:ChangeMessageVisibility", says: "visibility_error",
@@ -138,8 +138,8 @@ func rightsOf(f called) map[string]right {
 			try: anew("TaskRunner", notifies), teller: "TaskRunner", action: "secretsmanager:GetSecretValue", says: "read the secret of notices",
 		},
 		"TaskRunner/SendNotices": {try: notifiesQueue, teller: "TaskRunner", action: "sqs:SendMessage", says: `"outcome":"failed"`},
-		"TaskRunner/SendWakes":   {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
-		"TaskRunner/Tokens":      {try: runs(cli.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
+		"TaskRunner/SendWakes":   {try: runs(view.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "sqs:SendMessage", says: "send a wake"},
+		"TaskRunner/Tokens":      {try: runs(view.ExitSucceeded, calls(f.long)), teller: "TaskRunner", action: "dynamodb:GetItem", says: "table Waits"},
 		"TaskRunner/WriteLogs":   logs("TaskRunner"),
 
 		"Janitor/ListExecutions":   {try: sweeps, says: "perform: dynamodb:Query"},
@@ -196,7 +196,7 @@ const (
 
 // manages runs a command that needs the management API alone.
 func manages(args ...string) func(trial) error {
-	return func(x trial) error { return x.await(x.begin(cli.ExitSucceeded, args...)) }
+	return func(x trial) error { return x.await(x.begin(view.ExitSucceeded, args...)) }
 }
 
 // setsSchedules creates, changes and deletes a schedule.
@@ -205,7 +205,7 @@ func setsSchedules(x trial) error {
 		{"flows", "put", x.flow(passes)}, {"schedules", "put", x.name + "/s", "--cron", "@every 1h"},
 		{"schedules", "put", x.name + "/s", "--cron", "@every 2h"}, {"schedules", "delete", x.name + "/s"},
 	} {
-		if err := x.await(x.begin(cli.ExitSucceeded, args...)); err != nil {
+		if err := x.await(x.begin(view.ExitSucceeded, args...)); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func setsSchedules(x trial) error {
 
 // starts starts an execution.
 func starts(x trial) error {
-	return x.await(x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", x.execution()))
+	return x.await(x.begin(view.ExitSucceeded, "start", x.flow(passes), "--name", x.execution()))
 }
 
 // runs runs an execution to its end.
@@ -232,13 +232,13 @@ const largeInput = 300 << 10
 
 // startsLarge starts an execution whose input no item has room for.
 func startsLarge(x trial) error {
-	return x.await(x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", x.execution(), "--input", x.largeInput()))
+	return x.await(x.begin(view.ExitSucceeded, "start", x.flow(passes), "--name", x.execution(), "--input", x.largeInput()))
 }
 
 // runsLarge runs an execution with such an input.
 func runsLarge(steps string) func(trial) error {
 	return func(x trial) error {
-		return x.await(x.begin(cli.ExitSucceeded, "run", x.flow(steps), "--name", x.execution(), "--input", x.largeInput()))
+		return x.await(x.begin(view.ExitSucceeded, "run", x.flow(steps), "--name", x.execution(), "--input", x.largeInput()))
 	}
 }
 
@@ -254,7 +254,7 @@ func (x trial) largeInput() string {
 
 // refers runs an execution whose last item refers to the input, which the first has.
 func refers(x trial) error {
-	return x.await(x.begin(cli.ExitSucceeded, "run", x.flow(passes), "--name", x.execution(), "--input", `{"large":"`+strings.Repeat("x", 4096)+`"}`))
+	return x.await(x.begin(view.ExitSucceeded, "run", x.flow(passes), "--name", x.execution(), "--input", `{"large":"`+strings.Repeat("x", 4096)+`"}`))
 }
 
 // posts posts to the public API for a token that is open.
@@ -306,7 +306,7 @@ func putsBack(function, queue string) func(trial) error {
 // schedules looks for the schedule of a long wait.
 func schedules(x trial) error {
 	name := x.execution()
-	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(sleeps), "--name", name); err != nil {
+	if err := <-x.begin(view.ExitSucceeded, "start", x.flow(sleeps), "--name", name); err != nil {
 		return err
 	}
 	return x.awaitSchedule(engine.NewID(x.name, name).String())
@@ -326,7 +326,7 @@ func (x trial) awaitSchedule(prefix string) error {
 // publishes waits for the task runner to have told the event bus.
 func publishes(x trial) error {
 	name := x.execution()
-	if err := <-x.begin(cli.ExitSucceeded, "run", x.flow(passes), "--name", name); err != nil {
+	if err := <-x.begin(view.ExitSucceeded, "run", x.flow(passes), "--name", name); err != nil {
 		return err
 	}
 	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), `"ended":"Succeeded"`, `"outcome":"done"`))
@@ -336,7 +336,7 @@ func publishes(x trial) error {
 // secret.
 func notifies(x trial) error {
 	name := x.execution()
-	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", "https://hook.invalid/hook"); err != nil {
+	if err := <-x.begin(view.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", "https://hook.invalid/hook"); err != nil {
 		return err
 	}
 	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), "dial tcp", `"outcome":"failed"`))
@@ -346,7 +346,7 @@ func notifies(x trial) error {
 func notifiesQueue(x trial) error {
 	makeToldQueue(x.T, x.stack)
 	name := x.execution()
-	if err := <-x.begin(cli.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", toldQueue(x.stack.name)); err != nil {
+	if err := <-x.begin(view.ExitSucceeded, "start", x.flow(passes), "--name", name, "--notify", toldQueue(x.stack.name)); err != nil {
 		return err
 	}
 	return x.await(x.awaitLine("TaskRunner", engine.NewID(x.name, name).String(), `"notice":`, `"outcome":"done"`))

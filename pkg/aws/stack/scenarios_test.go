@@ -18,7 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // scenario is want.json of a folder in events/. What it says of virtual time
@@ -122,7 +122,7 @@ func runCase(t *testing.T, s stack, folder, execution string, c scenarioCase) {
 		s.play(t, played, folder, execution, string(c.Input))
 	}
 	got := s.do(t, "run", flow, "--name", execution, "--input", string(c.Input), "--json")
-	if want := map[string]int{"Succeeded": cli.ExitSucceeded, "Failed": cli.ExitFailed}[c.Status]; got.exit != want {
+	if want := map[string]int{"Succeeded": view.ExitSucceeded, "Failed": view.ExitFailed}[c.Status]; got.exit != want {
 		t.Fatalf("exit %d, want %d: %s", got.exit, want, got.stderr)
 	}
 	var r report
@@ -243,7 +243,7 @@ func (r report) calls(t *testing.T) map[string]int {
 
 func succeed(t *testing.T, s stack, token, output string) {
 	t.Helper()
-	if got := s.do(t, "tokens", "succeed", token, "--output", output); got.exit != cli.ExitSucceeded {
+	if got := s.do(t, "tokens", "succeed", token, "--output", output); got.exit != view.ExitSucceeded {
 		t.Fatalf("succeed: %+v", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/scheduler"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // The vendor's client makes a schedule of EventBridge Scheduler. The emulator never fires, so the
@@ -68,15 +68,15 @@ func TestSchedules(t *testing.T) {
 func TestSchedulesOfTheCommand(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)
-	s.check(t, cli.ExitSucceeded, "polling", "flows", "put", "events/polling/flow.yaml")
-	s.check(t, cli.ExitSucceeded, "polling/s  0 0 2 * * *  next", "schedules", "put", "polling/s", "--cron", "0 0 2 * * *", "--payload", `{"a":7}`)
-	s.check(t, cli.ExitSucceeded, "polling/s  @every 1h  next", "schedules", "put", "polling/s", "--cron", "@every 1h")
-	s.check(t, cli.ExitSucceeded, "polling/s  @every 1h  next", "schedules", "list", "--flow", "polling")
+	s.check(t, view.ExitSucceeded, "polling", "flows", "put", "events/polling/flow.yaml")
+	s.check(t, view.ExitSucceeded, "polling/s  0 0 2 * * *  next", "schedules", "put", "polling/s", "--cron", "0 0 2 * * *", "--payload", `{"a":7}`)
+	s.check(t, view.ExitSucceeded, "polling/s  @every 1h  next", "schedules", "put", "polling/s", "--cron", "@every 1h")
+	s.check(t, view.ExitSucceeded, "polling/s  @every 1h  next", "schedules", "list", "--flow", "polling")
 	found := s.firings(t)
 	if len(found) != 1 || *found[0].ScheduleExpression != "rate(60 minutes)" || !strings.Contains(*found[0].Target.Input, "polling") {
 		t.Errorf("the schedules are %+v", found)
 	}
-	s.check(t, cli.ExitSucceeded, "polling/s is deleted", "schedules", "delete", "polling/s")
+	s.check(t, view.ExitSucceeded, "polling/s is deleted", "schedules", "delete", "polling/s")
 	if left := s.firings(t); len(left) > 0 {
 		t.Errorf("left %+v", left)
 	}

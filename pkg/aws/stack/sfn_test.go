@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // sfnEndpoint returns the endpoint of the API of Step Functions over flows. The emulator has no
@@ -59,7 +59,7 @@ func TestTheAWSCLI(t *testing.T) {
 	if _, failed := call(fnfSecret, "send-task-success", "--task-token", text, "--task-output", `{"status":"ok"}`); failed != "" {
 		t.Error(failed)
 	}
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
 	execution := *sfnARN("execution", "callback", "awscli")
@@ -92,7 +92,7 @@ func (x trial) sfnClient() *sfn.Client {
 // that name.
 func managesSfn(execution string) func(trial) error {
 	return func(x trial) error {
-		if err := x.await(x.begin(cli.ExitSucceeded, "flows", "put", x.flow(passes))); err != nil {
+		if err := x.await(x.begin(view.ExitSucceeded, "flows", "put", x.flow(passes))); err != nil {
 			return err
 		}
 		var err error

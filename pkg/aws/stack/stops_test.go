@@ -14,7 +14,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/sqs"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/resume"
 )
@@ -57,11 +57,11 @@ func (s stack) stopFlow(t *testing.T, machine, flow string) stoppedFlow {
 	if got := stopped.status(t); got != types.ExecutionStatusRunning {
 		t.Fatalf("the job is %s", got)
 	}
-	s.check(t, cli.ExitSucceeded, "", "stop", flow+"/one")
-	if exit := run.wait(); exit != cli.ExitFailed {
+	s.check(t, view.ExitSucceeded, "", "stop", flow+"/one")
+	if exit := run.wait(); exit != view.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, "Stopped", "show", flow+"/one")
+	s.check(t, view.ExitSucceeded, "Stopped", "show", flow+"/one")
 	return stopped
 }
 

@@ -3,7 +3,7 @@ package stack_test
 import (
 	"testing"
 
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // The flow starts the sub-flow as execution $.order, and waits for its end.
@@ -56,10 +56,10 @@ func TestASubflowWaitsForACallback(t *testing.T) {
 	s := standard.get(t)
 	o := s.order(t, "A-7")
 	s.checkPosts(t, posted{"/callbacks/" + o.token, `{"approved":true}`, 200, `"outcome":"success"`})
-	if exit := o.wait(); exit != cli.ExitSucceeded {
+	if exit := o.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, `{"decided":{"approved":true,"order":"A-7"}}`, o.run...)
+	s.check(t, view.ExitSucceeded, `{"decided":{"approved":true,"order":"A-7"}}`, o.run...)
 }
 
 // The stop of the parent stops the sub-flow, whose token is then closed.
@@ -67,12 +67,12 @@ func TestASubflowIsStoppedWithItsParent(t *testing.T) {
 	t.Parallel()
 	s := standard.get(t)
 	o := s.order(t, "A-8")
-	s.check(t, cli.ExitSucceeded, "is being stopped", "stop", "ordering/A-8", "--error", "Operator", "--cause", "enough")
-	if exit := o.wait(); exit != cli.ExitFailed {
+	s.check(t, view.ExitSucceeded, "is being stopped", "stop", "ordering/A-8", "--error", "Operator", "--cause", "enough")
+	if exit := o.wait(); exit != view.ExitFailed {
 		t.Errorf("exit %d", exit)
 	}
 	s.follow(t, "run", writeFlow(t, "decision", decision), "--name", "A-8", "--input", `{"order":"A-8"}`).wait()
-	s.check(t, cli.ExitSucceeded, "FnF.Stopped", "show", "decision/A-8")
-	s.check(t, cli.ExitFailed, "another outcome was recorded before", "tokens", "succeed", o.token, "--output", "{}")
+	s.check(t, view.ExitSucceeded, "FnF.Stopped", "show", "decision/A-8")
+	s.check(t, view.ExitFailed, "another outcome was recorded before", "tokens", "succeed", o.token, "--output", "{}")
 	s.checkPosts(t, posted{"/callbacks/" + o.token, `{}`, 409, ""})
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // writeFlow writes a flow whose name is that of the file.
@@ -43,7 +43,7 @@ func (f *following) await(text string) {
 func (s stack) history(t *testing.T, execution string) []event {
 	t.Helper()
 	got := s.do(t, "history", execution, "--json")
-	if got.exit != cli.ExitSucceeded {
+	if got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	var report struct{ Events []event }
@@ -98,7 +98,7 @@ func TestAWaitBeyondTheLongestDelay(t *testing.T) {
 	if got := s.schedules(t, "nap", "long"); len(got) != 1 || got[0] != want {
 		t.Errorf("schedules %q, want %q", got, want)
 	}
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
 	_, done := waits(t, s.history(t, "nap/long"), "Nap")

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/suite/releasetest"
 )
 
@@ -137,7 +137,7 @@ func (c *changing) begin(t *testing.T, name string) travel {
 	t.Helper()
 	flows, input := releasetest.Flows("."), releasetest.Input(name)
 	args := []string{flows[1], "--name", name, "--input", input}
-	c.check(t, cli.ExitSucceeded, "", slices.Concat([]string{"start"}, args, []string{"--notify", toldQueue(c.name)})...)
+	c.check(t, view.ExitSucceeded, "", slices.Concat([]string{"start"}, args, []string{"--notify", toldQueue(c.name)})...)
 	run := slices.Concat([]string{"run"}, args, []string{"--subflow", "child=" + flows[0]})
 	c.follow(t, run...).await("Child waits for sub-flow child/" + name)
 	v := travel{name, c.follow(t, run...), nil}
@@ -151,7 +151,7 @@ func (c *changing) end(t *testing.T, v travel) {
 	t.Helper()
 	succeed(t, c.stack, v.tokens[0], `{"ok":true}`)
 	c.checkPosts(t, posted{"/callbacks/" + v.tokens[1], `{"ok":true}`, 200, `"outcome":"success"`})
-	if exit := v.run.wait(); exit != cli.ExitSucceeded {
+	if exit := v.run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("%s: exit %d", v.name, exit)
 	}
 }
@@ -262,7 +262,7 @@ func TestUpgradeAndRollbackOfAStack(t *testing.T) {
 	c := withReleases(t, upgraded.get(t))
 	queues, url := makeToldQueue(t, c.stack)
 	c.change(t, map[string][]byte{"EchoFunction": tellingEcho(t)})
-	c.check(t, cli.ExitSucceeded, "", "flows", "put", releasetest.Flows(".")[0])
+	c.check(t, view.ExitSucceeded, "", "flows", "put", releasetest.Flows(".")[0])
 	perExecution, ended := 0, map[string]bool{}
 	for _, calls := range releasetest.Calls {
 		perExecution += calls

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/aws/emulator"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // The tutorial's own program, with the vendor's client, reports the outcome of a
@@ -29,10 +29,10 @@ func TestTheVendorsClient(t *testing.T) {
 	if got := worker(t, host, fnfSecret, text); got != "Task token: "+text+"\nReportTaskSucceeded finished\n" {
 		t.Errorf("printed %s", got)
 	}
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "vendor")
+	s.check(t, view.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "vendor")
 	if got := worker(t, host, fnfSecret, text); !strings.Contains(got, "TaskAlreadyCompleted") {
 		t.Errorf("again: %s", got)
 	}
@@ -170,10 +170,10 @@ func TestTheVendorsClientStartsAReport(t *testing.T) {
 	if len(lines) != 2 || !strings.Contains(lines[1], `"Name":"one"`) {
 		t.Errorf("got %q", lines)
 	}
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
-	s.check(t, cli.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "reported")
+	s.check(t, view.ExitSucceeded, `{"s":"ok"}`, "run", "events/callback/flow.yaml", "--name", "reported")
 }
 
 // The vendor's client creates a flow on the stack, runs it to its end, and reads what happened.

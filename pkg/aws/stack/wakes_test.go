@@ -14,7 +14,7 @@ import (
 	"github.com/waitless/waitless/pkg/aws/emulator"
 	"github.com/waitless/waitless/pkg/aws/sqs"
 	"github.com/waitless/waitless/pkg/engine"
-	"github.com/waitless/waitless/pkg/internal/cli"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -94,7 +94,7 @@ func TestWakesThatMeanNothing(t *testing.T) {
 		`{"v":1,"kind":"wake","payload":{"execution":"x"}}`, `{"v":1,"execution":"x"}`, `[]`, `what is this`,
 	}
 	s.send(t, append(pests, pests...)...)
-	if exit := run.wait(); exit != cli.ExitSucceeded {
+	if exit := run.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
 	before := s.history(t, "polling/pestered")
@@ -109,7 +109,7 @@ func TestWakesThatMeanNothing(t *testing.T) {
 	if due, done := waits(t, after, "Wait10s"); len(done) != 1 || done[0].Before(due[0].Truncate(time.Millisecond)) {
 		t.Errorf("it waited until %v, due at %v", done, due)
 	}
-	s.check(t, cli.ExitUsage, "there is no execution", "show", "polling/nobody")
+	s.check(t, view.ExitUsage, "there is no execution", "show", "polling/nobody")
 }
 
 // What takes longer than the interpreter awaits is made by the task runner,
@@ -117,7 +117,7 @@ func TestWakesThatMeanNothing(t *testing.T) {
 func TestLongCallsAreTheTaskRunners(t *testing.T) {
 	t.Parallel()
 	s := hasty.get(t)
-	s.check(t, cli.ExitSucceeded, `"job_status":"success"`, "run", "events/polling/flow.yaml", "--name", "slow", "--input", `{"delay":10}`)
+	s.check(t, view.ExitSucceeded, `"job_status":"success"`, "run", "events/polling/flow.yaml", "--name", "slow", "--input", `{"delay":10}`)
 	tokens, err := dynamodb.NewFromConfig(emulator.Config(t)).Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.resources["WaitsTable"])})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // absentFlow puts out what is not there.
@@ -25,13 +27,13 @@ func TestRunWarnsOfMissingSources(t *testing.T) {
 	const warning = "warning: step Look: source $input.id of outputMappings is missing, so the target id is left out\n"
 	doWith(t, "", env, "start", flow, "--name", "other")
 	got := doWith(t, "", env, "run", flow, "--name", "one")
-	if got.exit != ExitSucceeded || strings.Count(got.stderr, warning) != 1 || strings.Contains(got.stderr, "\x1b") {
+	if got.exit != view.ExitSucceeded || strings.Count(got.stderr, warning) != 1 || strings.Contains(got.stderr, "\x1b") {
 		t.Errorf("want one warning of this execution, and no control character: %+v", got)
 	}
 	if got := doWith(t, "", env, "run", flow, "--name", "two", "--input", `{"id":null,"a":1}`); strings.Contains(got.stderr, "warning") {
 		t.Errorf("a warning where nothing is missing: %+v", got)
 	}
-	if got := doWith(t, "", env, "run", flow, "--name", "three", "--json"); got.exit != ExitSucceeded || got.stderr != "" {
+	if got := doWith(t, "", env, "run", flow, "--name", "three", "--json"); got.exit != view.ExitSucceeded || got.stderr != "" {
 		t.Errorf("with --json: %+v", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // Each sample has what is advised about it in a file; those that are fine say so.
@@ -26,7 +28,7 @@ func TestAdvise(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := do(t, "advise", path)
-			if got.exit != ExitSucceeded || got.stderr != "" {
+			if got.exit != view.ExitSucceeded || got.stderr != "" {
 				t.Errorf("advice is no error: got %+v", got)
 			}
 			golden(t, "advise/"+name+".txt", got.transcript("advise", path))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/store"
 	"github.com/waitless/waitless/pkg/machine"
@@ -93,7 +94,7 @@ func TestLimitsOfRuns(t *testing.T) {
 				}
 			}
 			got := do(t, append([]string{"run", flow, "--skip-time", "--input", "@" + input}, tt.args...)...)
-			if got.exit != ExitFailed && got.exit != ExitUsage {
+			if got.exit != view.ExitFailed && got.exit != view.ExitUsage {
 				t.Errorf("exit %d", got.exit)
 			}
 			tt.check(t, got.stderr[max(0, strings.LastIndex(got.stderr, "waitless: ")-2000):])
@@ -174,7 +175,7 @@ func TestTheDataLimit(t *testing.T) {
 		return doWith(t, "", env, append([]string{"run", flow, "--skip-time", "--input", "@" + input}, args...)...)
 	}
 	for limit, want := range map[string]string{"": "the limit is 50000;", "40000": "the limit is 40000;"} {
-		if got := run(limit, 30_000, "--config", settings); got.exit != ExitFailed || !strings.Contains(got.stderr, want) {
+		if got := run(limit, 30_000, "--config", settings); got.exit != view.ExitFailed || !strings.Contains(got.stderr, want) {
 			t.Errorf("the environment says %q and the file 50000: exit %d, %.300s", limit, got.exit, got.stderr)
 		}
 	}
@@ -184,23 +185,23 @@ func TestTheDataLimit(t *testing.T) {
 		exit  int
 		want  string
 	}{
-		{"", 16_000, ExitSucceeded, ""},
-		{"", 17_000, ExitFailed, "the limit is 32768;"},
-		{"100000", 40_000, ExitSucceeded, ""},
-		{"100000", 60_000, ExitFailed, "the limit is 100000;"},
-		{"262144", 131_000, ExitSucceeded, ""},
-		{"262144", 132_000, ExitFailed, "the limit is 262144;"},
-		{"6291456", 3_145_000, ExitSucceeded, ""},
-		{"6291456", 3_146_000, ExitFailed, "the limit is 6291456;"},
-		{"6291457", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "6291457"; allowed: a number of bytes from 32768 to 6291456`},
-		{"1000", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "1000"; allowed`},
-		{"much", 1, ExitUsage, `WAITLESS_DATA_LIMIT is "much"; allowed`},
+		{"", 16_000, view.ExitSucceeded, ""},
+		{"", 17_000, view.ExitFailed, "the limit is 32768;"},
+		{"100000", 40_000, view.ExitSucceeded, ""},
+		{"100000", 60_000, view.ExitFailed, "the limit is 100000;"},
+		{"262144", 131_000, view.ExitSucceeded, ""},
+		{"262144", 132_000, view.ExitFailed, "the limit is 262144;"},
+		{"6291456", 3_145_000, view.ExitSucceeded, ""},
+		{"6291456", 3_146_000, view.ExitFailed, "the limit is 6291456;"},
+		{"6291457", 1, view.ExitUsage, `WAITLESS_DATA_LIMIT is "6291457"; allowed: a number of bytes from 32768 to 6291456`},
+		{"1000", 1, view.ExitUsage, `WAITLESS_DATA_LIMIT is "1000"; allowed`},
+		{"much", 1, view.ExitUsage, `WAITLESS_DATA_LIMIT is "much"; allowed`},
 	} {
 		got := run(tt.limit, tt.size)
 		if got.exit != tt.exit || !strings.Contains(got.stderr, tt.want) {
 			t.Errorf("limit %s, %d bytes: exit %d, %.300s", tt.limit, tt.size, got.exit, got.stderr)
 		}
-		if tt.exit == ExitFailed && strings.Contains(got.stderr, "set WAITLESS_DATA_LIMIT") != (tt.limit != "6291456") {
+		if tt.exit == view.ExitFailed && strings.Contains(got.stderr, "set WAITLESS_DATA_LIMIT") != (tt.limit != "6291456") {
 			t.Errorf("limit %s: told %.600s", tt.limit, got.stderr[len(got.stderr)-600:])
 		}
 	}

@@ -24,16 +24,6 @@ import (
 	"github.com/waitless/waitless/pkg/local"
 )
 
-// Exit codes; see package view.
-const (
-	ExitSucceeded   = view.ExitSucceeded
-	ExitFailed      = view.ExitFailed
-	ExitUsage       = view.ExitUsage
-	ExitInternal    = view.ExitInternal
-	ExitWaiting     = view.ExitWaiting
-	ExitInterrupted = view.ExitInterrupted
-)
-
 // Command is one run of the program.
 type Command struct {
 	Args   []string // without the program's name
@@ -83,7 +73,7 @@ func (c Command) Main() int {
 }
 
 // Run executes the command line and returns the exit code. When ctx ends the command stops and Run
-// returns [ExitInterrupted].
+// returns [view.ExitInterrupted].
 func (c Command) Run(ctx context.Context) int {
 	if c.Stores == nil {
 		c.Stores = noStores{}

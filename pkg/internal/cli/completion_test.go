@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // suggestions are what the hidden command that the scripts call answers: what may
@@ -14,7 +16,7 @@ func suggestions(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := do(t, append([]string{"__complete"}, args...)...)
 	lines := strings.Split(strings.TrimSuffix(got.stdout, "\n"), "\n")
-	if got.exit != ExitSucceeded || !strings.HasPrefix(lines[len(lines)-1], ":") {
+	if got.exit != view.ExitSucceeded || !strings.HasPrefix(lines[len(lines)-1], ":") {
 		t.Fatalf("got %+v", got)
 	}
 	var words []string
@@ -63,25 +65,25 @@ func TestCompletionOfExecutions(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	for _, name := range []string{"one", "two"} {
-		if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", name); got.exit != ExitSucceeded {
+		if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", name); got.exit != view.ExitSucceeded {
 			t.Fatalf("%+v", got)
 		}
 	}
 	for _, args := range [][]string{{"show", "pass/"}, {"stop", "--store", env["WAITLESS_STORE"], ""}, {"history", "--follow", ""}} {
 		got := doWith(t, "", env, append([]string{"__complete"}, args...)...)
 		for _, want := range []string{"pass/one\tSucceeded\n", "pass/two\tSucceeded\n", ":4\n"} {
-			if got.exit != ExitSucceeded || !strings.Contains(got.stdout, want) {
+			if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, want) {
 				t.Errorf("%v: %+v, want %q", args, got, want)
 			}
 		}
 	}
 	for _, command := range []string{"run", "start", "list"} {
-		if got := doWith(t, "", env, "__complete", command, "--flow", ""); got.exit != ExitSucceeded || !strings.HasPrefix(got.stdout, "pass\n:4\n") {
+		if got := doWith(t, "", env, "__complete", command, "--flow", ""); got.exit != view.ExitSucceeded || !strings.HasPrefix(got.stdout, "pass\n:4\n") {
 			t.Errorf("%s --flow: %+v", command, got)
 		}
 	}
 	got := doWith(t, "", map[string]string{"WAITLESS_STORE": t.TempDir() + "/none"}, "__complete", "show", "")
-	if got.exit != ExitSucceeded || got.stdout != ":4\n" {
+	if got.exit != view.ExitSucceeded || got.stdout != ":4\n" {
 		t.Errorf("without a store: %+v", got)
 	}
 }
@@ -113,7 +115,7 @@ func TestCompletionScripts(t *testing.T) {
 		"bash": "complete -o default -F __start_waitless waitless", "zsh": "#compdef waitless",
 		"fish": "complete -c waitless", "powershell": "Register-ArgumentCompleter -CommandName 'waitless'",
 	} {
-		if got := do(t, "completion", shell); got.exit != ExitSucceeded || !strings.Contains(got.stdout, mark) || got.stderr != "" {
+		if got := do(t, "completion", shell); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, mark) || got.stderr != "" {
 			t.Errorf("%s: exit %d, and %q is not in what it prints: %s", shell, got.exit, mark, got.stderr)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
@@ -156,7 +157,7 @@ func TestConsoleIsForThisMachine(t *testing.T) {
 	doWith(t, "", env, "start", "../../../events/callback/flow.yaml")
 	for _, args := range [][]string{{"dev", "--listen", "127.0.0.1:0"}, {"console"}} {
 		got := doWith(t, "", env, append(args, "--console", "0.0.0.0:0")...)
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, "of this machine") {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "of this machine") {
 			t.Errorf("%v: exit %d: %s", args, got.exit, got.stderr)
 		}
 	}
@@ -177,7 +178,7 @@ func TestConsoleRejectsWhatItCannotShow(t *testing.T) {
 	doWith(t, "", env, "start", "../../../events/callback/flow.yaml")
 	for flag, want := range map[string]string{"--endpoint " + dead: "connection refused", "--console off": "allowed: HOST:PORT of this machine"} {
 		got := doWith(t, "", env, append([]string{"console"}, strings.Fields(flag)...)...)
-		if got.exit == ExitSucceeded || got.exit == ExitInterrupted || got.stdout != "" || !strings.Contains(got.stderr, want) {
+		if got.exit == view.ExitSucceeded || got.exit == view.ExitInterrupted || got.stdout != "" || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: exit %d: %s%s", flag, got.exit, got.stdout, got.stderr)
 		}
 	}
@@ -227,7 +228,7 @@ func TestConsoleOfAStore(t *testing.T) {
 		t.Errorf("list beside the console: %s%s", got.stdout, got.stderr)
 	}
 	cancel()
-	if exit := <-ended; exit != ExitInterrupted || !strings.Contains(stderr.String(), "no worker runs on this store") {
+	if exit := <-ended; exit != view.ExitInterrupted || !strings.Contains(stderr.String(), "no worker runs on this store") {
 		t.Errorf("exit %d: %s", exit, stderr.String())
 	}
 }

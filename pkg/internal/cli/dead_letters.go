@@ -229,7 +229,7 @@ func deadLettersFinishCommand(c Command, f finishing) *cobra.Command {
 		})
 		if err == nil && len(left) > 0 {
 			err = &view.Failure{
-				Exit: ExitFailed, What: f.name + ": " + strings.Join(left, ", "),
+				Exit: view.ExitFailed, What: f.name + ": " + strings.Join(left, ", "),
 				Why: fmt.Sprintf("no such dead letter: it is gone, or another command hides it for two minutes; %s %d", f.done, len(finished)),
 				Try: "waitless dead-letters list --stack " + m.stack,
 			}

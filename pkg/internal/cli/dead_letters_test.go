@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
@@ -86,14 +87,14 @@ func TestDeadLettersOfDeletedQueues(t *testing.T) {
 		out, err   string
 	}{
 		"one": {
-			[]string{"TaskDeadLetters"}, []string{"list"}, ExitSucceeded,
+			[]string{"TaskDeadLetters"}, []string{"list"}, view.ExitSucceeded,
 			"a  WakeDeadLetters", "TaskDeadLetters: the queue does not exist; try: waitless doctor --stack orders",
 		},
-		"one, replayed": {[]string{"TaskDeadLetters"}, []string{"replay", "--all"}, ExitSucceeded, "replayed 1", "TaskDeadLetters: the queue does not exist"},
+		"one, replayed": {[]string{"TaskDeadLetters"}, []string{"replay", "--all"}, view.ExitSucceeded, "replayed 1", "TaskDeadLetters: the queue does not exist"},
 		"the named one": {
-			[]string{"TaskDeadLetters"}, []string{"list", "--queue", "TaskDeadLetters"}, ExitInternal, "", "try: waitless doctor --stack orders, or --queue",
+			[]string{"TaskDeadLetters"}, []string{"list", "--queue", "TaskDeadLetters"}, view.ExitInternal, "", "try: waitless doctor --stack orders, or --queue",
 		},
-		"all": {[]string{"TaskDeadLetters", "WakeDeadLetters"}, []string{"list"}, ExitInternal, "", "no dead-letter queue could be read"},
+		"all": {[]string{"TaskDeadLetters", "WakeDeadLetters"}, []string{"list"}, view.ExitInternal, "", "no dead-letter queue could be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -114,7 +115,7 @@ func TestUnreadableLettersAreLeft(t *testing.T) {
 		{ID: "c", Queue: "WakeDeadLetters", Body: "text"}, {ID: "d", Queue: "WakeDeadLetters", Kind: "wake"},
 	}}
 	got := b.do(t, "replay", "--all", "--stack", "orders", "--json")
-	if want := "left 2 letters that cannot be read: b, c; try: "; got.exit != ExitSucceeded || !strings.Contains(got.stderr, want) {
+	if want := "left 2 letters that cannot be read: b, c; try: "; got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v, want %q", got, want)
 	}
 	conforms(t, "dead-letters", got.stdout)
@@ -124,7 +125,7 @@ func TestUnreadableLettersAreLeft(t *testing.T) {
 	if got := b.do(t, "list", "--stack", "orders", "--json"); !strings.Contains(got.stdout, `"body": "[1,2,3]"`) {
 		t.Errorf("%+v lacks the body", got)
 	}
-	if got := b.do(t, "replay", "c", "--stack", "orders"); got.exit != ExitSucceeded || !slices.Equal(b.replayed, []string{"a", "d", "c"}) {
+	if got := b.do(t, "replay", "c", "--stack", "orders"); got.exit != view.ExitSucceeded || !slices.Equal(b.replayed, []string{"a", "d", "c"}) {
 		t.Errorf("by its ID: %+v, replayed %v", got, b.replayed)
 	}
 }
@@ -139,7 +140,7 @@ func TestDeadLetters(t *testing.T) {
 		})
 	}
 	b.letters[3].Queue, b.letters[3].Kind, b.letters[3].About = "TaskDeadLetters", "", nil
-	if got := b.do(t, "replay"); got.exit != ExitUsage || !strings.Contains(got.stderr, "name the ids of letters, or --all") {
+	if got := b.do(t, "replay"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "name the ids of letters, or --all") {
 		t.Errorf("without a stack: got %+v", got)
 	}
 	for _, c := range []struct {
@@ -148,21 +149,21 @@ func TestDeadLetters(t *testing.T) {
 		want string
 		left string
 	}{
-		{[]string{"list"}, ExitSucceeded, "cause=start", "abcd"},
-		{[]string{"list"}, ExitSucceeded, "unreadable", "abcd"},
-		{[]string{"list", "--limit", "3"}, ExitSucceeded, "there are more; --limit 0 lists all", "abcd"},
-		{[]string{"list", "--limit", "-1"}, ExitUsage, "--limit is -1; allowed: a number of letters, or 0 for all", "abcd"},
-		{[]string{"list", "--queue", "None"}, ExitUsage, "--queue TaskDeadLetters,WakeDeadLetters", "abcd"},
-		{[]string{"list", "--json"}, ExitSucceeded, `"receives": 1001`, "abcd"},
-		{[]string{"replay"}, ExitUsage, "name the ids of letters, or --all", "abcd"},
-		{[]string{"replay", "a", "--all"}, ExitUsage, "name the ids of letters, or --all", "abcd"},
-		{[]string{"replay", "b"}, ExitSucceeded, "replayed 1", "acd"},
-		{[]string{"drop", "a", "none"}, ExitFailed, "waitless: dead-letters drop: none: no such dead letter: it is gone", "cd"},
-		{[]string{"drop", "none"}, ExitFailed, "try: waitless dead-letters list --stack orders", "cd"},
-		{[]string{"drop", "--all", "--queue", "TaskDeadLetters"}, ExitSucceeded, "dropped 1", "c"},
-		{[]string{"replay", "--all", "--json"}, ExitSucceeded, `"id": "c"`, ""},
-		{[]string{"list"}, ExitSucceeded, "no dead letters", ""},
-		{[]string{"list", "--json"}, ExitSucceeded, `"letters": []`, ""},
+		{[]string{"list"}, view.ExitSucceeded, "cause=start", "abcd"},
+		{[]string{"list"}, view.ExitSucceeded, "unreadable", "abcd"},
+		{[]string{"list", "--limit", "3"}, view.ExitSucceeded, "there are more; --limit 0 lists all", "abcd"},
+		{[]string{"list", "--limit", "-1"}, view.ExitUsage, "--limit is -1; allowed: a number of letters, or 0 for all", "abcd"},
+		{[]string{"list", "--queue", "None"}, view.ExitUsage, "--queue TaskDeadLetters,WakeDeadLetters", "abcd"},
+		{[]string{"list", "--json"}, view.ExitSucceeded, `"receives": 1001`, "abcd"},
+		{[]string{"replay"}, view.ExitUsage, "name the ids of letters, or --all", "abcd"},
+		{[]string{"replay", "a", "--all"}, view.ExitUsage, "name the ids of letters, or --all", "abcd"},
+		{[]string{"replay", "b"}, view.ExitSucceeded, "replayed 1", "acd"},
+		{[]string{"drop", "a", "none"}, view.ExitFailed, "waitless: dead-letters drop: none: no such dead letter: it is gone", "cd"},
+		{[]string{"drop", "none"}, view.ExitFailed, "try: waitless dead-letters list --stack orders", "cd"},
+		{[]string{"drop", "--all", "--queue", "TaskDeadLetters"}, view.ExitSucceeded, "dropped 1", "c"},
+		{[]string{"replay", "--all", "--json"}, view.ExitSucceeded, `"id": "c"`, ""},
+		{[]string{"list"}, view.ExitSucceeded, "no dead letters", ""},
+		{[]string{"list", "--json"}, view.ExitSucceeded, `"letters": []`, ""},
 	} {
 		got := b.do(t, append([]string{c.args[0], "--stack", "orders"}, c.args[1:]...)...)
 		if got.exit != c.exit || !strings.Contains(got.stdout+got.stderr, c.want) {
@@ -185,7 +186,7 @@ func TestDeadLetters(t *testing.T) {
 	if !slices.Equal(b.replayed, []string{"b", "c"}) {
 		t.Errorf("replayed %v", b.replayed)
 	}
-	if got := b.do(t, "list"); got.exit != ExitUsage || !strings.Contains(got.stderr, "--stack NAME") {
+	if got := b.do(t, "list"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--stack NAME") {
 		t.Errorf("without a stack: %+v", got)
 	}
 }

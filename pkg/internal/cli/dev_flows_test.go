@@ -289,7 +289,7 @@ func TestDevReloadsFlows(t *testing.T) {
 	if len(dev.says.Flows) != 1 || dev.says.Flows[0] != "greet" {
 		t.Errorf("dev serves flows %q", dev.says.Flows)
 	}
-	if code := doWith(t, "", env, "run", "--flow", "greet", "--name", "before"); code.exit != ExitSucceeded {
+	if code := doWith(t, "", env, "run", "--flow", "greet", "--name", "before"); code.exit != view.ExitSucceeded {
 		t.Errorf("%+v", code)
 	}
 	write("[{type: pass, name: First}, {type: pass, name: Second}]")

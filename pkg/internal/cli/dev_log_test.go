@@ -5,12 +5,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 func TestLogFormat(t *testing.T) {
 	t.Parallel()
 	got := do(t, "dev", "--log-format", "xml")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, `--log-format is "xml"; allowed: text, json`) {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, `--log-format is "xml"; allowed: text, json`) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -89,7 +91,7 @@ func TestDevWarnsOfSignedCallbacksWithoutASecret(t *testing.T) {
 		"another": "resourceArn: 'acs:fc:::services/s/functions/echo'",
 	} {
 		flow := writeFile(t, "signed.yaml", "version: v1\ntype: flow\nname: "+name+"\nsteps: [{type: task, name: Ask, pattern: waitForCallback, "+fields+"}]\n")
-		if got := doWith(t, "", env, "flows", "put", flow); got.exit != ExitSucceeded {
+		if got := doWith(t, "", env, "flows", "put", flow); got.exit != view.ExitSucceeded {
 			t.Fatalf("%+v", got)
 		}
 	}

@@ -29,6 +29,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 const (
@@ -97,7 +98,7 @@ func (d *devProcess) interrupt() int {
 func (d *devProcess) do(args ...string) string {
 	d.t.Helper()
 	got := doWith(d.t, "", d.env, args...)
-	if got.exit != ExitSucceeded {
+	if got.exit != view.ExitSucceeded {
 		d.t.Fatalf("%v: exit %d: %s", args, got.exit, got.stderr)
 	}
 	return got.stdout
@@ -230,7 +231,7 @@ func TestDevServesCallbacksAndJobEvents(t *testing.T) {
 	d.resumesByEvent()
 	d.resumesByCommand()
 	d.listsUnmatched()
-	if code := d.interrupt(); code != ExitInterrupted || !strings.Contains(d.stderr.String(), "what waits continues with the next dev") {
+	if code := d.interrupt(); code != view.ExitInterrupted || !strings.Contains(d.stderr.String(), "what waits continues with the next dev") {
 		t.Errorf("exit %d: %s", code, d.stderr.String())
 	}
 }
@@ -249,7 +250,7 @@ func (d *devProcess) resumesByCallback() {
 	}
 	d.endedBy("third-party-callback/asked", "callback")
 	got := doWith(d.t, "", d.env, "tokens", "url", text)
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "succeeded with") || strings.Contains(got.stderr, text) {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stderr, "succeeded with") || strings.Contains(got.stderr, text) {
 		d.t.Errorf("the URL of a closed token: %+v", got)
 	}
 }
@@ -273,7 +274,7 @@ func (d *devProcess) resumesByCommand() {
 	d.waitsForJob("sent")
 	for _, where := range [][]string{{"--endpoint", d.says.API}, {}} { // the second one has no server
 		got := doWith(d.t, undatedEvent(d.t), d.withKey(), append([]string{"job-events", "send", "-", "--json"}, where...)...)
-		if got.exit != ExitSucceeded {
+		if got.exit != view.ExitSucceeded {
 			d.t.Fatalf("%+v", got)
 		}
 		conforms(d.t, "job-event", got.stdout)
@@ -287,7 +288,7 @@ func (d *devProcess) listsUnmatched() {
 	d.t.Helper()
 	const unmatched = "arn:aws:dms:us-east-1:123456789012:task:NOBODYWAITS"
 	event := strings.ReplaceAll(stoppedEvent(d.t), "NIGHTLYLOAD", "NOBODYWAITS")
-	if got := doWith(d.t, event, d.withKey(), "job-events", "send", "-"); got.exit != ExitSucceeded {
+	if got := doWith(d.t, event, d.withKey(), "job-events", "send", "-"); got.exit != view.ExitSucceeded {
 		d.t.Fatalf("%+v", got)
 	}
 	listed := func(want int) (number string) {
@@ -296,7 +297,7 @@ func (d *devProcess) listsUnmatched() {
 		lines = slices.DeleteFunc(lines, func(line string) bool { // the second event of resumesByCommand came after the end of the wait
 			return !strings.Contains(line, "parked") || !strings.Contains(line, unmatched)
 		})
-		if got.exit != ExitSucceeded || len(lines) != want {
+		if got.exit != view.ExitSucceeded || len(lines) != want {
 			d.t.Fatalf("%+v, want %d events", got, want)
 		}
 		return strings.Fields(lines[0])[0]
@@ -311,7 +312,7 @@ func (d *devProcess) listsUnmatched() {
 		d.t.Errorf("%+v", all)
 	}
 	got := doWith(d.t, "", d.withKey(), "job-events", "replay", "1000")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "waitless job-events list --all") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "waitless job-events list --all") {
 		d.t.Errorf("%+v", got)
 	}
 }
@@ -387,7 +388,7 @@ func TestDevWithoutItsAPI(t *testing.T) {
 	}
 	for _, args := range [][]string{{"list"}, {"job-events", "send", file}} {
 		got := doWith(t, "", d.env, append(args, "--endpoint", base)...)
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, "--api") || strings.Contains(got.stderr, "aws sts") {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--api") || strings.Contains(got.stderr, "aws sts") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -400,7 +401,7 @@ func TestDevUnderAnotherName(t *testing.T) {
 	t.Parallel()
 	d := startDev(t, program(t), inStore(t), "--api")
 	got := doWith(t, "", nil, "list", "--endpoint", strings.Replace(d.says.API, "127.0.0.1", "foo.localhost", 1))
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "this API is for the machine itself") || strings.Contains(got.stderr, "aws sts") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "this API is for the machine itself") || strings.Contains(got.stderr, "aws sts") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -421,7 +422,7 @@ func TestDevWhereOthersReachIt(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--base", "https://example.com"}, {"--listen", ":0"}} {
 		got := doWith(t, "", inStore(t), append([]string{"dev", "--api", "--listen", "127.0.0.1:0"}, args...)...)
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, "with --api") {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "with --api") {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -433,7 +434,7 @@ func TestDevRejectsInvalidKeys(t *testing.T) {
 		env := inStore(t)
 		env[clientKeysVariable] = keys
 		got := doWith(t, "", env, "dev", "--listen", "127.0.0.1:0")
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, "--client-keys") || strings.Contains(got.stderr, "a-secret") {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--client-keys") || strings.Contains(got.stderr, "a-secret") {
 			t.Errorf("%s: %+v", keys, got)
 		}
 	}
@@ -453,7 +454,7 @@ func TestDevRejectsInvalidSecrets(t *testing.T) {
 		env := inStore(t)
 		env[secretVariable] = text
 		got := doWith(t, "", env, "dev")
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "c2VjcmV0") {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "c2VjcmV0") {
 			t.Errorf("%s: %+v", text, got)
 		}
 	}

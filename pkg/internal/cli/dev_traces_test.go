@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // spansReceived collects the requests to a collector.
@@ -101,7 +103,7 @@ func TestDevRejectsCollectors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := doWith(t, "", inStore(t), append([]string{"dev"}, tt.args...)...)
-			if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, "word") {
+			if got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, "word") {
 				t.Errorf("exit %d: %s", got.exit, got.stderr)
 			}
 		})

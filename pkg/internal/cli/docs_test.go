@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/docs"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 func TestDocsShowsEveryTopic(t *testing.T) {
@@ -20,7 +21,7 @@ func TestDocsShowsEveryTopic(t *testing.T) {
 			t.Errorf("the list lacks %s: %s", topic.Name, list.stdout)
 		}
 	}
-	if list.exit != ExitSucceeded || list.stderr != "" {
+	if list.exit != view.ExitSucceeded || list.stderr != "" {
 		t.Errorf("got %+v", list)
 	}
 }
@@ -57,7 +58,7 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 			t.Parallel()
 			got := do(t, "docs", name)
 			for _, part := range want.text {
-				if got.exit != ExitSucceeded || !strings.Contains("\n"+got.stdout, part) {
+				if got.exit != view.ExitSucceeded || !strings.Contains("\n"+got.stdout, part) {
 					t.Errorf("got %+v, which lacks %q", got, part)
 				}
 			}
@@ -77,7 +78,7 @@ func TestDocsFindsRulesAndErrors(t *testing.T) {
 			}
 		})
 	}
-	if got := do(t, "docs", "FnF.TaskTimout"); got.exit != ExitUsage ||
+	if got := do(t, "docs", "FnF.TaskTimout"); got.exit != view.ExitUsage ||
 		!strings.Contains(got.stderr, `no such topic, rule or error; did you mean "FnF.TaskTimeout"?`) {
 		t.Errorf("got %+v", got)
 	}
@@ -92,7 +93,7 @@ func TestDocsNamesTheTopicWithAWord(t *testing.T) {
 		"a.[":        "waitless docs",
 		"zzz":        "waitless docs",
 	} {
-		if got := do(t, "docs", word); got.exit != ExitUsage || !strings.HasSuffix(got.stderr, "\ntry: "+try+"\n") {
+		if got := do(t, "docs", word); got.exit != view.ExitUsage || !strings.HasSuffix(got.stderr, "\ntry: "+try+"\n") {
 			t.Errorf("%s: got %+v", word, got)
 		}
 	}

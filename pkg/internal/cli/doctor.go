@@ -91,7 +91,7 @@ func doctorCommand(c Command) *cobra.Command {
 		if err := c.out().Result(result, o.json); err != nil || failed == 0 {
 			return err
 		}
-		return &view.Failure{Exit: ExitFailed, Why: fmt.Sprintf("%d of %d checks failed", failed, len(e.checks))}
+		return &view.Failure{Exit: view.ExitFailed, Why: fmt.Sprintf("%d of %d checks failed", failed, len(e.checks))}
 	}
 	return cmd
 }

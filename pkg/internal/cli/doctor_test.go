@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/release"
 )
@@ -47,21 +48,21 @@ func TestDoctorOfStore(t *testing.T) {
 		exit int
 		want string
 	}{
-		"healthy":       {func(string) error { return nil }, ExitSucceeded, "can be read and has format 1"},
-		"none":          {os.RemoveAll, ExitSucceeded, "no store in"},
-		"open":          {func(dir string) error { return os.Chmod(dir, 0o755) }, ExitFailed, "fail  store"},
-		"newer":         {func(dir string) error { return os.WriteFile(dir+"/format", []byte("99\n"), 0o600) }, ExitFailed, "upgrade waitless"},
-		"without keys":  {func(dir string) error { return os.Remove(dir + "/token.key") }, ExitFailed, "token keys"},
-		"damaged":       {damage, ExitFailed, "restore a copy of the directory"},
-		"of no format":  {func(dir string) error { return os.Remove(dir + "/format") }, ExitFailed, "no such file"},
-		"not a number":  {func(dir string) error { return os.WriteFile(dir+"/format", []byte("x"), 0o600) }, ExitFailed, "allowed: a format number"},
-		"without rows":  {func(dir string) error { return os.RemoveAll(dir + "/data") }, ExitFailed, "restore a copy of the directory"},
-		"missing a key": {func(dir string) error { return os.Remove(dir + "/pid") }, ExitSucceeded, "waitless dev --store"},
+		"healthy":       {func(string) error { return nil }, view.ExitSucceeded, "can be read and has format 1"},
+		"none":          {os.RemoveAll, view.ExitSucceeded, "no store in"},
+		"open":          {func(dir string) error { return os.Chmod(dir, 0o755) }, view.ExitFailed, "fail  store"},
+		"newer":         {func(dir string) error { return os.WriteFile(dir+"/format", []byte("99\n"), 0o600) }, view.ExitFailed, "upgrade waitless"},
+		"without keys":  {func(dir string) error { return os.Remove(dir + "/token.key") }, view.ExitFailed, "token keys"},
+		"damaged":       {damage, view.ExitFailed, "restore a copy of the directory"},
+		"of no format":  {func(dir string) error { return os.Remove(dir + "/format") }, view.ExitFailed, "no such file"},
+		"not a number":  {func(dir string) error { return os.WriteFile(dir+"/format", []byte("x"), 0o600) }, view.ExitFailed, "allowed: a format number"},
+		"without rows":  {func(dir string) error { return os.RemoveAll(dir + "/data") }, view.ExitFailed, "restore a copy of the directory"},
+		"missing a key": {func(dir string) error { return os.Remove(dir + "/pid") }, view.ExitSucceeded, "waitless dev --store"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			env := inStore(t)
-			if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != ExitSucceeded {
+			if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != view.ExitSucceeded {
 				t.Fatalf("%+v", got)
 			}
 			dir := env["WAITLESS_STORE"]
@@ -272,7 +273,7 @@ func TestDoctorOfStack(t *testing.T) {
 			}
 		})
 	}
-	if got := do(t, "doctor", "--endpoint", "https://example.org"); got.exit != ExitUsage || !strings.Contains(got.stderr, "--stack NAME") {
+	if got := do(t, "doctor", "--endpoint", "https://example.org"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--stack NAME") {
 		t.Errorf("an endpoint: %+v", got)
 	}
 }

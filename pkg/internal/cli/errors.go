@@ -26,10 +26,10 @@ func (c Command) out() view.Printer { return view.Printer{Out: c.Stdout, Err: c.
 // exit prints the error of a command, if any, and returns the exit code.
 func (c Command) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {
-		return ExitSucceeded
+		return view.ExitSucceeded
 	}
 	f := failureOf(err)
-	if ctx.Err() != nil && (f.Exit == ExitUsage || f.Exit == ExitInternal) {
+	if ctx.Err() != nil && (f.Exit == view.ExitUsage || f.Exit == view.ExitInternal) {
 		f = view.Interrupted("the command did not finish")
 	}
 	if f.What == "" {
@@ -86,7 +86,7 @@ func apiFailure(refused *rest.Error) *view.Failure {
 	case engine.CodePaused:
 		f.Try = "waitless flows resume NAME"
 	case engine.CodeInternal, engine.CodeTooNew, engine.CodeDefect:
-		f.Exit = ExitInternal
+		f.Exit = view.ExitInternal
 	case engine.CodeConflict, engine.CodeInvalid:
 		if strings.Contains(refused.Message, token.ErrInvalid.Error()) {
 			f.Try = "waitless tokens list --unmask"

@@ -151,11 +151,11 @@ func (e *execution) follow(ctx context.Context) error {
 	again := "waitless history " + e.title() + " --follow" + e.place.Flags()
 	switch {
 	case ctx.Err() != nil:
-		return e.failure(ExitInterrupted, "interrupted; it continues; show it with: "+again, "")
+		return e.failure(view.ExitInterrupted, "interrupted; it continues; show it with: "+again, "")
 	case err != nil:
 		return err
 	case !state.Status.Final():
-		return e.failure(ExitInternal, "the process that held the store ended", "waitless dev, then "+again)
+		return e.failure(view.ExitInternal, "the process that held the store ended", "waitless dev, then "+again)
 	}
 	return e.report(ctx, state, events)
 }
@@ -291,13 +291,13 @@ func (e *execution) runHere(ctx context.Context) (err error) {
 	again := "continue it with: " + e.again()
 	switch {
 	case ctx.Err() != nil && e.options.skipTime:
-		return e.failure(ExitInterrupted, "interrupted; with --skip-time the store is in memory, so the execution is gone", "")
+		return e.failure(view.ExitInterrupted, "interrupted; with --skip-time the store is in memory, so the execution is gone", "")
 	case ctx.Err() != nil:
-		return e.failure(ExitInterrupted, "interrupted; "+again, "")
+		return e.failure(view.ExitInterrupted, "interrupted; "+again, "")
 	case err != nil && e.options.skipTime:
 		return err
 	case err != nil && serving.Err() == nil:
-		return e.failure(ExitInternal, err.Error(), "correct that, then "+again)
+		return e.failure(view.ExitInternal, err.Error(), "correct that, then "+again)
 	}
 	unended := e.noteUnended(ctx)
 	if err := e.finish(ctx); err != nil { // also prints how the execution ended
@@ -489,7 +489,7 @@ func (e *execution) report(ctx context.Context, state machine.State, events []ma
 	case !state.Status.Final():
 		return e.waiting(ctx, state)
 	}
-	f := e.failure(ExitFailed, token.MaskAll(view.EndText(e.file.flow, state, events, e.steps.Told)), "waitless history "+e.title()+e.options.Flags())
+	f := e.failure(view.ExitFailed, token.MaskAll(view.EndText(e.file.flow, state, events, e.steps.Told)), "waitless history "+e.title()+e.options.Flags())
 	if child := e.family.failedWith(state.Error); child != "" {
 		f.Why += "; that is the error of sub-flow " + child
 		f.Try = "waitless history " + child + e.options.Flags()
@@ -510,7 +510,7 @@ func (e *execution) waiting(ctx context.Context, at machine.State) error {
 	if err != nil {
 		return err
 	}
-	f := e.failure(ExitWaiting, "waits for an outcome", "leave out --skip-time, to wait for the outcome")
+	f := e.failure(view.ExitWaiting, "waits for an outcome", "leave out --skip-time, to wait for the outcome")
 	switch w := at.Waiting; {
 	case w.Fork() != nil:
 		of, err := e.api.Execution(ctx, e.file.name(), e.name, false)

@@ -323,7 +323,7 @@ func inFlow(p flow.Problem, path string) string { return p.Format(strings.TrimPr
 // invalid is the error for a definition that has errors.
 func (f flowFile) invalid() *view.Failure {
 	return &view.Failure{
-		Exit: ExitUsage, Why: flow.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
+		Exit: view.ExitUsage, Why: flow.Count(len(f.mistakes()), "problem"), Lines: f.lines(),
 		Try: "correct the places above, then: waitless validate " + f.argument(),
 	}
 }

@@ -63,7 +63,7 @@ func flowTestCommand(c Command) *cobra.Command {
 			}
 		}
 		if failed > 0 {
-			return &view.Failure{Exit: ExitFailed, What: "test " + path, Why: fmt.Sprintf("%d of %d tests failed", failed, len(outcomes))}
+			return &view.Failure{Exit: view.ExitFailed, What: "test " + path, Why: fmt.Sprintf("%d of %d tests failed", failed, len(outcomes))}
 		}
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/events"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 func TestTestsOfFlows(t *testing.T) {
@@ -26,7 +27,7 @@ func TestTestsOfFlows(t *testing.T) {
 	report := filepath.Join(dir, "report.xml")
 	got := do(t, "test", dir, "--junit", report)
 	want := "ok    " + dir + "/one.test.yaml: passes (2h0m0s)\n" + dir + "/flow.yaml: 1 of 1 steps and branches covered\n"
-	if got.exit != ExitSucceeded || got.stdout != want || got.stderr != "" {
+	if got.exit != view.ExitSucceeded || got.stdout != want || got.stderr != "" {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	if text, err := os.ReadFile(report); err != nil || !strings.Contains(string(text), `tests="1" failures="0" errors="0"`) {
@@ -49,7 +50,7 @@ func TestTestsOfFlows(t *testing.T) {
 			t.Errorf("%s: lacks %q", got.stdout, part)
 		}
 	}
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "2 of 3 tests failed") || strings.Contains(got.stdout, "\x1b") {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stderr, "2 of 3 tests failed") || strings.Contains(got.stdout, "\x1b") {
 		t.Errorf("%+v", got)
 	}
 	if text, err := os.ReadFile(report); err != nil || !strings.Contains(string(text), `tests="3" failures="1" errors="1"`) {
@@ -80,11 +81,11 @@ func TestTestsRejectMisspeltNames(t *testing.T) {
 			writeIn(t, dir, "flow.yaml", parent)
 			writeIn(t, dir, "alone.test.yaml", "flow: child.yaml\ntests: [{name: alone, functions: {Keep: {output: {}}}}]\n")
 			writeIn(t, dir, "within.test.yaml", "subflows: {child: child.yaml}\ntests: [{name: within, functions: {Keep: {output: {}}}}]\n")
-			if got := do(t, "validate", "--config", settings, file); got.exit != ExitUsage || !strings.Contains(got.stderr, tt.problem) {
+			if got := do(t, "validate", "--config", settings, file); got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.problem) {
 				t.Errorf("validate: %+v; want %q", got, tt.problem)
 			}
 			got := do(t, "test", "--config", settings, dir)
-			if got.exit != ExitFailed || strings.Count(got.stdout, "child"+tt.problem) != 2 {
+			if got.exit != view.ExitFailed || strings.Count(got.stdout, "child"+tt.problem) != 2 {
 				t.Errorf("%+v; want 2 times %q", got, tt.problem)
 			}
 		})
@@ -109,7 +110,7 @@ func TestTestsThatAreNotThere(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, path := range []string{dir, filepath.Join(dir, "nowhere"), writeIn(t, dir, "wrong.yaml", "tests: 7")} {
-		if got := do(t, "test", path); got.exit != ExitUsage || !strings.Contains(got.stderr, dir) {
+		if got := do(t, "test", path); got.exit != view.ExitUsage || !strings.Contains(got.stderr, dir) {
 			t.Errorf("%s: %+v", path, got)
 		}
 	}
@@ -129,7 +130,7 @@ func TestSamplesAreTested(t *testing.T) {
 	t.Parallel()
 	got := do(t, "test", "../../../events")
 	flows := strings.Count(got.stdout, "covered\n")
-	if got.exit != ExitSucceeded || strings.Contains(got.stdout, "not covered") || flows != len(events.Samples())+1 { // and a machine
+	if got.exit != view.ExitSucceeded || strings.Contains(got.stdout, "not covered") || flows != len(events.Samples())+1 { // and a machine
 		t.Errorf("%d of %d flows: %+v", flows, len(events.Samples())+1, got)
 	}
 }

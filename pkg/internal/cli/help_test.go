@@ -11,6 +11,7 @@ import (
 	"github.com/mattn/go-shellwords"
 	"github.com/spf13/cobra"
 
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
@@ -102,18 +103,18 @@ func testExamples(t *testing.T, cmd *cobra.Command) {
 			t.Fatalf("%q begins with something else than waitless (%v)", example, err)
 		}
 		// Without a delay the job of the sample takes so long that its flow gives up.
-		want := ExitSucceeded
+		want := view.ExitSucceeded
 		if strings.Contains(example, " run ") && !strings.Contains(example, "--input") {
-			want = ExitFailed
+			want = view.ExitFailed
 		}
 		if strings.Contains(example, " console ") || strings.Contains(example, " redrive ") || strings.Contains(example, "--stack ") {
-			want = ExitUsage // no region is configured for a stack here, and order-7 has not ended
+			want = view.ExitUsage // no region is configured for a stack here, and order-7 has not ended
 		}
 		if strings.Contains(example, " job-events replay ") {
-			want = ExitUsage // no process keeps events here
+			want = view.ExitUsage // no process keeps events here
 		}
 		if strings.Contains(example, " doctor --stack ") {
-			want = ExitFailed // that is what it finds
+			want = view.ExitFailed // that is what it finds
 		}
 		if strings.Contains(example, "start ") {
 			words = append(words, "--name", fmt.Sprintf("another-%d", len(words))) // order-7 is there already
@@ -140,15 +141,15 @@ func testDevExample(t *testing.T, env map[string]string, args []string) {
 	var stderr bytes.Buffer
 	args = append(args, "--listen", "127.0.0.1:0")
 	c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: stdout, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, env)}
-	if exit := c.Run(ctx); exit != ExitInterrupted {
-		t.Errorf("%q: exit %d, want %d: %s", args, exit, ExitInterrupted, stderr.String())
+	if exit := c.Run(ctx); exit != view.ExitInterrupted {
+		t.Errorf("%q: exit %d, want %d: %s", args, exit, view.ExitInterrupted, stderr.String())
 	}
 }
 
 // exampleStore fills a store and returns the token of a step that waits.
 func exampleStore(t *testing.T, env map[string]string) string {
 	t.Helper()
-	if got := doWith(t, "", env, "start", pollingFlow, "--name", "order-7", "--input", `{"delay":20}`); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "start", pollingFlow, "--name", "order-7", "--input", `{"delay":20}`); got.exit != view.ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
 	nightly := t.TempDir() + "/nightly.yaml"
@@ -159,10 +160,10 @@ func exampleStore(t *testing.T, env map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := doWith(t, "", env, "run", nightly, "--name", "run-1"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", nightly, "--name", "run-1"); got.exit != view.ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
-	if got := doWith(t, "", env, "schedules", "put", "nightly/daily", "--cron", "@every 24h"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "schedules", "put", "nightly/daily", "--cron", "@every 24h"); got.exit != view.ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
 	return waitingToken(t, env, "waiting")

@@ -15,6 +15,7 @@ import (
 	"github.com/waitless/waitless/events"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/internal/advise"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // What init says to type next works in each sample, and the run ends as the sample
@@ -37,13 +38,13 @@ func TestInitNextCommandsRun(t *testing.T) {
 				}
 			}
 			for i, command := range report.Next {
-				want := ExitSucceeded
+				want := view.ExitSucceeded
 				if strings.HasSuffix(command, " dev") {
 					testDevOf(t, folder)
 					continue
 				}
 				if strings.Contains(command, " run ") && endsAs(t, sample) == "Failed" {
-					want = ExitFailed
+					want = view.ExitFailed
 				}
 				testNextCommand(t, strings.Join(append([]string{report.Next[0]}, report.Next[i]), " && "), want)
 			}
@@ -58,9 +59,9 @@ func TestInitRunsTheSample(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "project")
 		args := []string{"init", folder, "--sample", sample, "--run"}
 		got := doWith(t, "", fixedTime, args...)
-		want, exit := endsAs(t, sample), ExitSucceeded
+		want, exit := endsAs(t, sample), view.ExitSucceeded
 		if want == "Failed" {
-			exit = ExitFailed
+			exit = view.ExitFailed
 		}
 		if got.exit != exit || !strings.Contains(got.stderr, " "+strings.ToLower(want)) || !strings.HasSuffix(got.stdout, "\n  waitless dev\n") {
 			t.Errorf("%s: exit %d, want %d\n%s\n%s", sample, got.exit, exit, got.stderr, got.stdout)
@@ -69,7 +70,7 @@ func TestInitRunsTheSample(t *testing.T) {
 			golden(t, "init/run.txt", withoutIDs(strings.ReplaceAll(got.transcript(args...), folder, "project")))
 		}
 	}
-	if got := do(t, "init", t.TempDir(), "--run", "--json"); got.exit != ExitUsage || !strings.Contains(got.stderr, "exclude each other") {
+	if got := do(t, "init", t.TempDir(), "--run", "--json"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "exclude each other") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -87,17 +88,17 @@ func TestInitMachine(t *testing.T) {
 	}
 	for _, command := range report.Next[1:] {
 		if !strings.HasSuffix(command, " dev") {
-			testNextCommand(t, report.Next[0]+" && "+command, ExitSucceeded)
+			testNextCommand(t, report.Next[0]+" && "+command, view.ExitSucceeded)
 		}
 	}
 	if command := strings.Join(report.Next, "\n"); !strings.Contains(command, "run poller.asl.json") {
 		t.Errorf("no command runs the machine:\n%s", command)
 	}
 	got = do(t, "init", filepath.Join(t.TempDir(), "b"), "--asl", "--run")
-	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, `Get Final Job Status returned "SUCCEEDED"`) || !strings.Contains(got.stderr, " 30.0s ") {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, `Get Final Job Status returned "SUCCEEDED"`) || !strings.Contains(got.stderr, " 30.0s ") {
 		t.Errorf("%+v", got)
 	}
-	if got := do(t, "init", t.TempDir(), "--asl", "--sample", "retry"); got.exit != ExitUsage || !strings.Contains(got.stderr, "exclude each other") {
+	if got := do(t, "init", t.TempDir(), "--asl", "--sample", "retry"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "exclude each other") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -185,7 +186,7 @@ func TestInitOverwritesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := do(t, "init", folder, "--sample", "callback")
-		want := result{exit: ExitUsage, stderr: "waitless: init " + folder + ": " + name + " exists, and nothing was written\ntry: waitless init ANOTHER-DIR\n"}
+		want := result{exit: view.ExitUsage, stderr: "waitless: init " + folder + ": " + name + " exists, and nothing was written\ntry: waitless init ANOTHER-DIR\n"}
 		if got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
@@ -204,14 +205,14 @@ func TestInitFollowsNoLink(t *testing.T) {
 	if err := os.Symlink(filepath.Join(folder, "elsewhere"), filepath.Join(folder, "input.json")); err != nil {
 		t.Fatal(err)
 	}
-	if got := do(t, "init", folder); got.exit != ExitUsage || !strings.Contains(got.stderr, "input.json exists") {
+	if got := do(t, "init", folder); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "input.json exists") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestInitFailsWithoutWriteAccess(t *testing.T) {
 	t.Parallel()
-	if got := do(t, "init", "/dev/null/project"); got.exit != ExitUsage || !strings.Contains(got.stderr, "try: waitless init ANOTHER-DIR") {
+	if got := do(t, "init", "/dev/null/project"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "try: waitless init ANOTHER-DIR") {
 		t.Errorf("got %+v", got)
 	}
 }

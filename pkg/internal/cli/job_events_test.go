@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/resume"
@@ -64,11 +65,11 @@ func TestJobEventsOfAStack(t *testing.T) {
 	for limit, want := range map[string]string{"0": "", "1": "there are more; --limit 0 lists all\n", "2": ""} {
 		got := onStack("list", "--limit", limit)
 		lines := regexp.MustCompile(`(?m)^batch-job:123456789012:us-east-1:`+endedJob+`(older|newer)  \S+Z  parked  success\s*$`).FindAllString(got.stdout, -1)
-		if count := map[string]int{"0": 2, "1": 1, "2": 2}[limit]; got.exit != ExitSucceeded || len(lines) != count || !strings.HasSuffix(got.stdout, want) {
+		if count := map[string]int{"0": 2, "1": 1, "2": 2}[limit]; got.exit != view.ExitSucceeded || len(lines) != count || !strings.HasSuffix(got.stdout, want) {
 			t.Errorf("limit %s: %d lines, %+v", limit, len(lines), got)
 		}
 	}
-	if got := onStack("replay", key.ID()); got.exit != ExitSucceeded || !strings.HasPrefix(got.stdout, "parked: no token waits for the job") {
+	if got := onStack("replay", key.ID()); got.exit != view.ExitSucceeded || !strings.HasPrefix(got.stdout, "parked: no token waits for the job") {
 		t.Errorf("%+v", got)
 	}
 	s.do("start", callbackFlow, "--name", "asked", "--stack", "waitless-test")
@@ -94,11 +95,12 @@ func TestJobEventsThatAreNotKept(t *testing.T) {
 	for _, id := range []string{"7", "batch-job:123456789012:us-east-1:" + endedJob + "unknown"} {
 		got := s.do("job-events", "replay", id, "--stack", "waitless-test")
 		says := strings.Contains(got.stderr, "no job event is kept with this id") && strings.Contains(got.stderr, "try: waitless job-events list")
-		if got.exit != ExitUsage || !says {
+		if got.exit != view.ExitUsage || !says {
 			t.Errorf("%+v", got)
 		}
 	}
-	if got := s.do("job-events", "list", "--limit", "-1", "--stack", "waitless-test"); got.exit != ExitUsage || !strings.Contains(got.stderr, "--limit is -1") {
+	if got := s.do("job-events", "list", "--limit", "-1", "--stack", "waitless-test"); got.exit != view.ExitUsage ||
+		!strings.Contains(got.stderr, "--limit is -1") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -107,7 +109,7 @@ func TestJobEventsThatAreNotKept(t *testing.T) {
 func TestJobEventsOfAnEarlierProcess(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	if got := doWith(t, "", env, "start", pollingFlow, "--name", "any"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "start", pollingFlow, "--name", "any"); got.exit != view.ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
 	text, err := os.ReadFile("../../../events/batch-callback/succeeded.json")

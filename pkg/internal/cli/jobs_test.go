@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/jobs"
 )
@@ -138,7 +139,7 @@ func TestJobsIAMPlace(t *testing.T) {
 	c.AWS = loader(func(context.Context, ...func(*config.LoadOptions) error) (aws.Config, error) {
 		return aws.Config{}, nil
 	})
-	if exit := c.Run(t.Context()); exit != ExitUsage || !strings.Contains(stderr.String(), "try: --region eu-west-1") {
+	if exit := c.Run(t.Context()); exit != view.ExitUsage || !strings.Contains(stderr.String(), "try: --region eu-west-1") {
 		t.Errorf("no region: exit %d, %s", exit, stderr.String())
 	}
 }
@@ -146,24 +147,24 @@ func TestJobsIAMPlace(t *testing.T) {
 func TestJobEventsRejectedOrIgnored(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	if got := doWith(t, "", env, "start", pollingFlow, "--name", "any"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "start", pollingFlow, "--name", "any"); got.exit != view.ExitSucceeded {
 		t.Fatal(got.stderr)
 	}
 	for stdin, want := range map[string]struct {
 		exit int
 		says string
 	}{
-		"{":                                    {ExitUsage, "is no JSON"},
-		"{}":                                   {ExitUsage, "not an event of a job"},
-		string(anotherService(t)):              {ExitSucceeded, "ignored: it does not report the end"},
-		stoppedEvent(t):                        {ExitSucceeded, "parked: no token waits for the job"},
-		`"` + strings.Repeat("x", 1<<20) + `"`: {ExitUsage, "the request has 1048578 bytes and the limit is 1048576"},
+		"{":                                    {view.ExitUsage, "is no JSON"},
+		"{}":                                   {view.ExitUsage, "not an event of a job"},
+		string(anotherService(t)):              {view.ExitSucceeded, "ignored: it does not report the end"},
+		stoppedEvent(t):                        {view.ExitSucceeded, "parked: no token waits for the job"},
+		`"` + strings.Repeat("x", 1<<20) + `"`: {view.ExitUsage, "the request has 1048578 bytes and the limit is 1048576"},
 	} {
 		got := doWith(t, stdin, env, "job-events", "send", "-")
 		if got.exit != want.exit || !strings.Contains(got.stdout+got.stderr, want.says) {
 			t.Errorf("%.40s: exit %d, %s%s; want %d, %q", stdin, got.exit, got.stdout, got.stderr, want.exit, want.says)
 		}
-		if got.exit != ExitSucceeded && !strings.Contains(got.stderr, "\ntry: waitless docs jobs") && stdin != "{" {
+		if got.exit != view.ExitSucceeded && !strings.Contains(got.stderr, "\ntry: waitless docs jobs") && stdin != "{" {
 			t.Errorf("%.40s: nothing to try: %s", stdin, got.stderr)
 		}
 	}
@@ -187,7 +188,7 @@ func TestJobEventsWhileNothingRuns(t *testing.T) {
 		run := runInBackground(t, env, flow, "--name", "one", "--input", `{"queue":"q","definition":"d"}`, "--task", provider)
 		run.awaits(`waits for its job (\S+)`)
 		run.stop()
-		if code := run.wait(); code != ExitInterrupted {
+		if code := run.wait(); code != view.ExitInterrupted {
 			t.Fatalf("exit %d", code)
 		}
 	}
@@ -209,11 +210,11 @@ func TestJobEventsWhileNothingRuns(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got := doWith(t, stoppedEvent(t), env, "job-events", "send", "-")
-	if got.exit != ExitInternal || !strings.Contains(got.stderr, "while waitless run or waitless dev works") {
+	if got.exit != view.ExitInternal || !strings.Contains(got.stderr, "while waitless run or waitless dev works") {
 		t.Errorf("%+v", got)
 	}
 	got = doWith(t, "", env, "run", batchFlow, "--name", "one", "--task", "batch:SubmitJob=simulated")
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, id) {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, id) {
 		t.Errorf("%+v", got)
 	}
 	if history := doWith(t, "", env, "history", "batch-callback/one", "--json").stdout; !strings.Contains(history, `"closedBy": "event"`) {
@@ -226,7 +227,7 @@ func TestJobsOnAStack(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	got := s.do("job-events", "send", "testdata/events/another-service.json", "--stack", "waitless-test")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "on AWS the services send their own") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "on AWS the services send their own") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -237,12 +238,12 @@ func TestTokensRevoke(t *testing.T) {
 	env := inStore(t)
 	text := waitingToken(t, env, "revoked")
 	got := doWith(t, "", env, "tokens", "revoke", text, "--cause", "sent to the wrong people", "--json")
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"error": "Token.Revoked"`) {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, `"error": "Token.Revoked"`) {
 		t.Fatalf("%+v", got)
 	}
 	conforms(t, "token", got.stdout)
 	got = doWith(t, "", env, "run", callbackFlow, "--name", "revoked")
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "mytask failed: Token.Revoked: sent to the wrong people") {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stderr, "mytask failed: Token.Revoked: sent to the wrong people") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -260,7 +261,7 @@ func TestTokensURL(t *testing.T) {
 		if len(args) > 0 {
 			note = "" // another listener, or a proxy
 		}
-		if got.exit != ExitSucceeded || got.stdout != want+text+"\n" || got.stderr != note {
+		if got.exit != view.ExitSucceeded || got.stdout != want+text+"\n" || got.stderr != note {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
@@ -273,7 +274,7 @@ func TestTokensURL(t *testing.T) {
 	for name, args := range map[string][]string{"a forged token": {"a.forgery"}, "a base that is not a URL": {text, "--base", "host"},
 		"a base with a query": {text, "--base", "http://host?"}, "a base with a fragment": {text, "--base", "http://host#"},
 		"a base with a user": {text, "--base", "http://user:password@host"}} {
-		if got := doWith(t, "", env, append([]string{"tokens", "url"}, args...)...); got.exit != ExitUsage || !strings.Contains(got.stderr, "\ntry: ") ||
+		if got := doWith(t, "", env, append([]string{"tokens", "url"}, args...)...); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "\ntry: ") ||
 			strings.Contains(got.stderr, "password") {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -317,7 +318,7 @@ func TestRunStartsJobsOnAWS(t *testing.T) {
 		Stdout: &stdout, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, nil), AWS: loader(serviceOfAWS(t)),
 	}
 	want := `{"job_id":"7","job_key":"arn:aws:batch:eu-west-1:123456789012:job/7","kind":"batch-job"}` + "\n"
-	if exit := c.Run(t.Context()); exit != ExitSucceeded || stdout.String() != want {
+	if exit := c.Run(t.Context()); exit != view.ExitSucceeded || stdout.String() != want {
 		t.Errorf("exit %d, %s%s", exit, stdout.String(), stderr.String())
 	}
 }

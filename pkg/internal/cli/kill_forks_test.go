@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -94,7 +95,7 @@ func (f *killForks) killsAtGap() int {
 func answersAllOpen(v *victim, _ string) {
 	got := doWith(v.t, "", v.env(), "tokens", "list", v.flow+"/"+v.name, "--unmask", "--json")
 	var list struct{ Tokens []struct{ Token string } }
-	if got.exit != ExitSucceeded || json.Unmarshal([]byte(got.stdout), &list) != nil {
+	if got.exit != view.ExitSucceeded || json.Unmarshal([]byte(got.stdout), &list) != nil {
 		return // the process was killed, and the next one shows its tokens again
 	}
 	for _, open := range list.Tokens {

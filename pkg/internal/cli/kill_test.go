@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -408,7 +409,7 @@ func newBatch(t *testing.T) []*victim {
 		v := newVictim(t, program(t), dir, fmt.Sprint("execution-", i), story)
 		if i > 0 {
 			args := []string{"start", filepath.Join("testdata/kill", v.flow+".yaml"), "--name", v.name}
-			if got := doWith(t, "", v.env(), append(args, v.forks.args()...)...); got.exit != ExitSucceeded {
+			if got := doWith(t, "", v.env(), append(args, v.forks.args()...)...); got.exit != view.ExitSucceeded {
 				t.Fatalf("start: %+v", got)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/machine"
 )
 
@@ -259,7 +260,7 @@ func (v *victim) exited(ctx context.Context, err error, killed bool, stderr *hea
 		return true
 	case ctx.Err() != nil:
 		v.t.Fatalf("%s/%s is stuck after %d kills:\n%s", v.flow, v.name, v.kills, stderr.text())
-	case code == ExitSucceeded || code == ExitFailed:
+	case code == view.ExitSucceeded || code == view.ExitFailed:
 		return false
 	}
 	v.t.Fatalf("%s/%s after %d kills: %v\n%s", v.flow, v.name, v.kills, err, stderr.text())
@@ -316,7 +317,7 @@ func (v *victim) answer(token string) {
 		output = string(before.Output)
 	}
 	got := doWith(v.t, "", v.env(), "tokens", "succeed", token, "--output", output, "--json")
-	if got.exit != ExitSucceeded && got.exit != ExitFailed {
+	if got.exit != view.ExitSucceeded && got.exit != view.ExitFailed {
 		return // the process was killed, and the next one shows the token again
 	}
 	var outcome told
@@ -331,7 +332,7 @@ func (v *victim) answer(token string) {
 
 // stop asks for the end of the execution.
 func (v *victim) stop() {
-	if doWith(v.t, "", v.env(), "stop", v.flow+"/"+v.name, "--error", "Operator").exit == ExitSucceeded {
+	if doWith(v.t, "", v.env(), "stop", v.flow+"/"+v.name, "--error", "Operator").exit == view.ExitSucceeded {
 		v.halted = true
 	}
 }
@@ -392,7 +393,7 @@ func (v *victim) history() []eventReport {
 func (v *victim) shownHistory() (history []eventReport, ok bool) {
 	v.t.Helper()
 	got := doWith(v.t, "", v.env(), "history", v.flow+"/"+v.name, "--json")
-	if got.exit != ExitSucceeded {
+	if got.exit != view.ExitSucceeded {
 		return nil, false
 	}
 	var report historyReport

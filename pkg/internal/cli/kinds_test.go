@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // TestSettingsDeclareKinds: mistakes in kinds are reported where they stand, together.
@@ -79,7 +81,8 @@ func TestJobsListHasDeclaredKinds(t *testing.T) {
 		{[]string{"jobs", "list", "--config", file, "--json"}, true},
 	} {
 		got := do(t, tt.args...)
-		if got.exit != ExitSucceeded || strings.Contains(got.stdout, "custom:render") != tt.want || strings.Contains(got.stdout, "com.example.render") != tt.want {
+		if got.exit != view.ExitSucceeded || strings.Contains(got.stdout, "custom:render") != tt.want ||
+			strings.Contains(got.stdout, "com.example.render") != tt.want {
 			t.Errorf("%q: exit %d, %s%s", tt.args, got.exit, got.stdout, got.stderr)
 		}
 	}

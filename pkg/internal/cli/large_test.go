@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/local/disk"
 )
 
@@ -64,16 +65,16 @@ func TestLargeValuesAreShownWhole(t *testing.T) {
 	run.awaits("Hour waits until")
 	showsLarge(t, env, big, answer)
 	run.stop()
-	if code := run.wait(); code != ExitInterrupted {
+	if code := run.wait(); code != view.ExitInterrupted {
 		t.Errorf("exit %d", code)
 	}
 	showsLarge(t, env, big, answer) // without a worker
 	again := runInBackground(t, env, args...)
 	again.awaits("Hour waits until")
-	if got := doWith(t, "", env, "stop", "large/one", "--error", "Operator"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "stop", "large/one", "--error", "Operator"); got.exit != view.ExitSucceeded {
 		t.Errorf("stop: %+v", got)
 	}
-	if code := again.wait(); code != ExitFailed {
+	if code := again.wait(); code != view.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	showsLarge(t, env, big, answer)
@@ -96,7 +97,7 @@ func showsLarge(t *testing.T, env map[string]string, big, answer string) {
 	} {
 		got := doWith(t, "", env, tt.args...)
 		bigs, answers := strings.Count(got.stdout, big), strings.Count(got.stdout, answer)
-		if got.exit != ExitSucceeded || bigs < tt.bigs || answers < tt.answer {
+		if got.exit != view.ExitSucceeded || bigs < tt.bigs || answers < tt.answer {
 			t.Errorf("%v: exit %d, %s; the input is there %d times, the answer %d times", tt.args, got.exit, got.stderr, bigs, answers)
 		}
 	}
@@ -146,7 +147,7 @@ outputMappings: [{target: results, source: $local.results}]
 	} {
 		env := map[string]string{"WAITLESS_NOW": start, dataLimitVariable: limit, "WAITLESS_STORE": filepath.Join(t.TempDir(), "store")}
 		got := doWith(t, "", env, "run", flow, "--name", "one", "--input", "@"+input, "--json")
-		if failed := got.exit == ExitFailed; failed != (want != "") || !strings.Contains(got.stdout, want) {
+		if failed := got.exit == view.ExitFailed; failed != (want != "") || !strings.Contains(got.stdout, want) {
 			t.Errorf("limit %q: exit %d, %.500s %.500s", limit, got.exit, got.stdout, got.stderr)
 		}
 		var run struct {

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // A flow that does not say how long it may take has the limit that the
@@ -14,12 +16,12 @@ func TestTheTimeLimitOfTheEnvironment(t *testing.T) {
 		exit int
 		said string
 	}{
-		"":    {ExitSucceeded, ""},
-		"3":   {ExitSucceeded, ""},
-		"1":   {ExitFailed, "timed out: FnF.ExecutionTimeout: the execution did not end within 24h0m0s"},
-		"0":   {ExitUsage, `WAITLESS_EXECUTION_DAYS is "0"; allowed: whole days from 1 to 366`},
-		"367": {ExitUsage, `WAITLESS_EXECUTION_DAYS is "367"`},
-		"one": {ExitUsage, `WAITLESS_EXECUTION_DAYS is "one"`},
+		"":    {view.ExitSucceeded, ""},
+		"3":   {view.ExitSucceeded, ""},
+		"1":   {view.ExitFailed, "timed out: FnF.ExecutionTimeout: the execution did not end within 24h0m0s"},
+		"0":   {view.ExitUsage, `WAITLESS_EXECUTION_DAYS is "0"; allowed: whole days from 1 to 366`},
+		"367": {view.ExitUsage, `WAITLESS_EXECUTION_DAYS is "367"`},
+		"one": {view.ExitUsage, `WAITLESS_EXECUTION_DAYS is "one"`},
 	} {
 		t.Run(days, func(t *testing.T) {
 			t.Parallel()
@@ -38,11 +40,11 @@ func TestTheLimitsOfTheFile(t *testing.T) {
 		exit int
 		said string
 	}{
-		"execution-days: 3":   {ExitSucceeded, ""},
-		"execution-days: 1":   {ExitFailed, "timed out: FnF.ExecutionTimeout: the execution did not end within 24h0m0s"},
-		"execution-days: 367": {ExitUsage, `FILE:1:17: execution-days is "367"; allowed: whole days from 1 to 366`},
-		"retention-days: 0":   {ExitUsage, `FILE:1:17: retention-days is "0"; allowed: whole days from 1 to 366`},
-		"data-limit: 1":       {ExitUsage, `FILE:1:13: data-limit is "1"; allowed: a number of bytes from 32768 to 6291456`},
+		"execution-days: 3":   {view.ExitSucceeded, ""},
+		"execution-days: 1":   {view.ExitFailed, "timed out: FnF.ExecutionTimeout: the execution did not end within 24h0m0s"},
+		"execution-days: 367": {view.ExitUsage, `FILE:1:17: execution-days is "367"; allowed: whole days from 1 to 366`},
+		"retention-days: 0":   {view.ExitUsage, `FILE:1:17: retention-days is "0"; allowed: whole days from 1 to 366`},
+		"data-limit: 1":       {view.ExitUsage, `FILE:1:13: data-limit is "1"; allowed: a number of bytes from 32768 to 6291456`},
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
@@ -71,7 +73,7 @@ func TestConcurrencyLimitsAreChecked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := doWith(t, "", tt.env, append([]string{"run", flow, "--skip-time"}, tt.args...)...)
-			if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) {
+			if got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.want) {
 				t.Errorf("%+v; want %q", got, tt.want)
 			}
 		})
@@ -84,7 +86,7 @@ func TestTheTimeLimitOfAFlow(t *testing.T) {
 	args := []string{"run", "testdata/flows/limited.yaml", "--name", "one", "--skip-time"}
 	got := do(t, args...)
 	want := "waitless: limited/one: timed out with FnF.ExecutionTimeout\n"
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, want) {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}
 	if !strings.Contains(got.stderr, "   30.0s  limited/one timed out: FnF.ExecutionTimeout: ") {
@@ -92,7 +94,7 @@ func TestTheTimeLimitOfAFlow(t *testing.T) {
 	}
 	got = do(t, append(args, "--json")...)
 	conforms(t, "run", got.stdout)
-	if got.exit != ExitFailed || !strings.Contains(got.stdout, `"status": "TimedOut"`) || !strings.Contains(got.stdout, `"type": "ExecutionTimedOut"`) {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stdout, `"status": "TimedOut"`) || !strings.Contains(got.stdout, `"type": "ExecutionTimedOut"`) {
 		t.Errorf("%+v", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // namesIn are the names in what list printed.
@@ -21,11 +23,11 @@ func TestListFilters(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	for i := range 3 {
-		if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", fmt.Sprintf("a%d", i)); got.exit != ExitSucceeded {
+		if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", fmt.Sprintf("a%d", i)); got.exit != view.ExitSucceeded {
 			t.Fatalf("%+v", got)
 		}
 	}
-	if got := doWith(t, "", env, "start", "testdata/flows/pause.yaml", "--name", "b"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "start", "testdata/flows/pause.yaml", "--name", "b"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	const more = "these are the latest 2; there are more: --limit 0 lists all\n"
@@ -52,7 +54,7 @@ func TestListFilters(t *testing.T) {
 		{"--prefix c", "", none},
 	} {
 		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(tt.args)...)...)
-		if names := strings.Join(namesIn(got.stdout), " "); got.exit != ExitSucceeded || names != tt.want || got.stderr != tt.note {
+		if names := strings.Join(namesIn(got.stdout), " "); got.exit != view.ExitSucceeded || names != tt.want || got.stderr != tt.note {
 			t.Errorf("list %s: %+v", tt.args, got)
 		}
 		if strings.Contains(tt.args, "--json") {
@@ -68,7 +70,7 @@ func TestListFilters(t *testing.T) {
 func TestListRejectsUnknownFilters(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	for args, want := range map[string]string{
@@ -88,7 +90,7 @@ func TestListRejectsUnknownFilters(t *testing.T) {
 		"--prefix=":               "--prefix is empty",
 	} {
 		got := doWith(t, "", env, append([]string{"list"}, strings.Fields(args)...)...)
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("list %s: %+v", args, got)
 		}
 	}
@@ -113,7 +115,7 @@ func TestParseInstant(t *testing.T) {
 func TestUnknownExecutionSuggestsASimilarName(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "order-7"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "order-7"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	for name, want := range map[string]string{
@@ -122,7 +124,7 @@ func TestUnknownExecutionSuggestsASimilarName(t *testing.T) {
 		"pass/nope":    "there is no execution pass/nope\n",
 	} {
 		for _, command := range []string{"show", "history", "stop"} {
-			if got := doWith(t, "", env, command, name); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+			if got := doWith(t, "", env, command, name); got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) {
 				t.Errorf("%s %s: %+v", command, name, got)
 			}
 		}
@@ -134,38 +136,38 @@ func TestTokensOfAnExecution(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	text := waitingToken(t, env, "one")
-	if got := doWith(t, "", env, "tokens", "succeed", "..."+text[24:30]); got.exit != ExitUsage || !strings.Contains(got.stderr, "this token is masked") {
+	if got := doWith(t, "", env, "tokens", "succeed", "..."+text[24:30]); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "this token is masked") {
 		t.Errorf("masked: %+v", got)
 	}
 	for _, named := range []string{"callback/one", text} {
 		for _, args := range [][]string{{"tokens", "show", named}, {"tokens", "show", named, "--json"}} {
-			if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || strings.Contains(got.stdout, text) {
+			if got := doWith(t, "", env, args...); got.exit != view.ExitSucceeded || strings.Contains(got.stdout, text) {
 				t.Errorf("%v shows the token: %+v", args, got)
 			}
 		}
-		if got := doWith(t, "", env, "tokens", "show", named, "--unmask"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, text) {
+		if got := doWith(t, "", env, "tokens", "show", named, "--unmask"); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, text) {
 			t.Errorf("unmasked: %+v", got)
 		}
 	}
 	if got := doWith(t, "", env, "tokens", "show", "callback/one"); !strings.Contains(got.stdout, "is open: step mytask of callback/one waits since") {
 		t.Errorf("show: %+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "show", "callback/two"); got.exit != ExitUsage {
+	if got := doWith(t, "", env, "tokens", "show", "callback/two"); got.exit != view.ExitUsage {
 		t.Errorf("show of another: %+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "heartbeat", "callback/one"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "is open") {
+	if got := doWith(t, "", env, "tokens", "heartbeat", "callback/one"); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, "is open") {
 		t.Errorf("heartbeat: %+v", got)
 	}
 	got := doWith(t, "", env, "tokens", "succeed", "callback/one", "--output", `{"status":"ok"}`)
-	if got.exit != ExitSucceeded || strings.Contains(got.stdout, text) || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}`) {
+	if got.exit != view.ExitSucceeded || strings.Contains(got.stdout, text) || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}`) {
 		t.Errorf("succeed: %+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != ExitFailed ||
+	if got := doWith(t, "", env, "tokens", "fail", "callback/one"); got.exit != view.ExitFailed ||
 		!strings.Contains(got.stderr, "another outcome was recorded before") {
 		t.Errorf("fail: %+v", got)
 	}
 	got = doWith(t, "", env, "tokens", "succeed", "callback/two")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "there is no execution callback/two") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "there is no execution callback/two") {
 		t.Errorf("another: %+v", got)
 	}
 }
@@ -248,10 +250,10 @@ func TestTokensOfAFlow(t *testing.T) {
 			t.Errorf("tokens list %s: %+v, want %s", args, got, want)
 		}
 	}
-	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "list", "--flow", "pass"); got.exit != ExitSucceeded || got.stdout != "" {
+	if got := doWith(t, "", env, "tokens", "list", "--flow", "pass"); got.exit != view.ExitSucceeded || got.stdout != "" {
 		t.Errorf("of another flow: %+v", got)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -61,7 +62,7 @@ func TestAnExecutionWithoutItsLargeInputHarmsNoOther(t *testing.T) {
 		run := runInBackground(t, env, callbackFlow, "--name", name, "--input", input)
 		run.awaits(`tokens succeed (\S+) --output`)
 		run.stop()
-		if code := run.wait(); code != ExitInterrupted {
+		if code := run.wait(); code != view.ExitInterrupted {
 			t.Fatalf("exit %d", code)
 		}
 	}
@@ -69,13 +70,13 @@ func TestAnExecutionWithoutItsLargeInputHarmsNoOther(t *testing.T) {
 	shows := func() {
 		t.Helper()
 		list := doWith(t, "", env, "list")
-		if list.exit != ExitSucceeded || strings.Count(list.stdout, " Running ") != 2 {
+		if list.exit != view.ExitSucceeded || strings.Count(list.stdout, " Running ") != 2 {
 			t.Errorf("list: %+v", list)
 		}
 		for _, args := range [][]string{{"show", "callback/large"}, {"show", "callback/large", "--json"}, {"list", "--json"}, {"history", "callback/large"}} {
-			wantSaid(t, doWith(t, "", env, args...), ExitSucceeded, "left out: read large value ", "it is missing")
+			wantSaid(t, doWith(t, "", env, args...), view.ExitSucceeded, "left out: read large value ", "it is missing")
 		}
-		wantSaid(t, doWith(t, "", env, "show", "callback/large"), ExitSucceeded, "Running")
+		wantSaid(t, doWith(t, "", env, "show", "callback/large"), view.ExitSucceeded, "Running")
 		conforms(t, "execution", doWith(t, "", env, "show", "callback/large", "--json").stdout)
 		list = doWith(t, "", env, "list", "--json")
 		conforms(t, "executions", list.stdout)
@@ -85,21 +86,21 @@ func TestAnExecutionWithoutItsLargeInputHarmsNoOther(t *testing.T) {
 	}
 	rejects := func(command string) {
 		t.Helper()
-		wantSaid(t, doWith(t, "", env, command, "callback/large"), ExitUsage,
+		wantSaid(t, doWith(t, "", env, command, "callback/large"), view.ExitUsage,
 			command+" callback/large: execution callback/large cannot be repeated: read large value ", "it is missing; restore it",
 			"try: waitless start --flow callback --input @FILE\n")
 	}
 	rejects("rerun")
 	shows()
-	wantSaid(t, doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "alone"), ExitSucceeded, "")
+	wantSaid(t, doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "alone"), view.ExitSucceeded, "")
 	inBackground(t, env, "dev", "--listen", "127.0.0.1:0")
 	awaitWorker(t, env)
 	shows()
-	wantSaid(t, doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "beside"), ExitSucceeded, "")
-	wantSaid(t, doWith(t, "", env, "tokens", "succeed", "callback/small", "--output", `{"status":"ok"}`), ExitSucceeded, "")
-	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "small"), ExitSucceeded, `"s":"ok"`)
-	wantSaid(t, doWith(t, "", env, "stop", "callback/large"), ExitSucceeded, "is being stopped")
-	wantSaid(t, doWith(t, "", env, "run", "--flow", "callback", "--name", "large"), ExitFailed, "was stopped")
+	wantSaid(t, doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "beside"), view.ExitSucceeded, "")
+	wantSaid(t, doWith(t, "", env, "tokens", "succeed", "callback/small", "--output", `{"status":"ok"}`), view.ExitSucceeded, "")
+	wantSaid(t, doWith(t, "", env, "run", callbackFlow, "--name", "small"), view.ExitSucceeded, `"s":"ok"`)
+	wantSaid(t, doWith(t, "", env, "stop", "callback/large"), view.ExitSucceeded, "is being stopped")
+	wantSaid(t, doWith(t, "", env, "run", "--flow", "callback", "--name", "large"), view.ExitFailed, "was stopped")
 	rejects("redrive")
 }
 
@@ -117,15 +118,15 @@ steps:
     timeoutSeconds: 600
     inputMappings: [{target: text, source: $input.text}]
 `)
-	wantSaid(t, doWith(t, "", env, "start", flow, "--name", "one", "--input", largeInput(t)), ExitSucceeded, string(machine.StatusStarting))
+	wantSaid(t, doWith(t, "", env, "start", flow, "--name", "one", "--input", largeInput(t)), view.ExitSucceeded, string(machine.StatusStarting))
 	loseValues(t, env["WAITLESS_STORE"])
-	wantSaid(t, doWith(t, "", env, "list"), ExitSucceeded, "Starting")
+	wantSaid(t, doWith(t, "", env, "list"), view.ExitSucceeded, "Starting")
 	begun := time.Now()
 	now := func() time.Time { return begun.Add(20 * time.Since(begun)) } // tries come a second after another
 	inBackgroundAt(t, now, env, "dev", "--listen", "127.0.0.1:0", "--task", "Work=exec:cat")
 	awaitWorker(t, env)
-	wantSaid(t, doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "beside"), ExitSucceeded, "")
-	wantSaid(t, doWith(t, "", env, "run", "--flow", "work", "--name", "one"), ExitFailed, machine.ErrorInternal, "it is missing")
-	wantSaid(t, doWith(t, "", env, "run", flow, "--name", "two", "--input", `{"text":"x"}`), ExitSucceeded, "")
-	wantSaid(t, doWith(t, "", env, "list"), ExitSucceeded, "Failed")
+	wantSaid(t, doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--name", "beside"), view.ExitSucceeded, "")
+	wantSaid(t, doWith(t, "", env, "run", "--flow", "work", "--name", "one"), view.ExitFailed, machine.ErrorInternal, "it is missing")
+	wantSaid(t, doWith(t, "", env, "run", flow, "--name", "two", "--input", `{"text":"x"}`), view.ExitSucceeded, "")
+	wantSaid(t, doWith(t, "", env, "list"), view.ExitSucceeded, "Failed")
 }

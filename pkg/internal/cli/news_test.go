@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/disk"
 )
@@ -48,14 +49,14 @@ func TestFollowersAreToldOfEvents(t *testing.T) {
 	})
 	env := map[string]string{"WAITLESS_STORE": dir}
 	nap := writeFile(t, "nap.yaml", "version: v1\ntype: flow\nname: nap\nsteps: [{type: wait, name: Nap, duration: 2}]\n")
-	if got := doWith(t, "", env, "run", nap, "--name", "one"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", nap, "--name", "one"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	// The events come with the start and with the end of the wait, or the first ones one by one.
 	if n := asked.Swap(0); n < 4 || n > 8 { // 23 when it asked every 200 ms
 		t.Errorf("run sent %d requests", n)
 	}
-	if got := doWith(t, "", env, "history", "nap/one", "--follow"); got.exit != ExitSucceeded || asked.Load() != 1 {
+	if got := doWith(t, "", env, "history", "nap/one", "--follow"); got.exit != view.ExitSucceeded || asked.Load() != 1 {
 		t.Errorf("%d requests: %+v", asked.Load(), got)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 const notifySecret = "whsec_bm90aWZ5bm90aWZ5bm90aWZ5bm90aWZ5"
@@ -125,7 +127,7 @@ func TestTargetsThatAreNone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := doWith(t, "", inStore(t), tt.args...)
-			if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, "s3cret") {
+			if got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, "s3cret") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -138,7 +140,7 @@ func TestTargetsThatAreNone(t *testing.T) {
 	}
 	d.interrupt()
 	env[notifyVariable] = "s3cret"
-	if got := doWith(t, "", env, "dev"); got.exit != ExitUsage || strings.Contains(got.stderr, "s3cret") {
+	if got := doWith(t, "", env, "dev"); got.exit != view.ExitUsage || strings.Contains(got.stderr, "s3cret") {
 		t.Errorf("dev with an invalid secret: %+v", got)
 	}
 }

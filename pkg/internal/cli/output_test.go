@@ -16,11 +16,11 @@ func TestErrorOutputOfACommandIsShown(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", "version: v1\ntype: flow\nname: f\nsteps: [{type: task, name: Work, resourceArn: 'acs:fc:::services/s/functions/work'}]\n")
 	got := do(t, "run", flow, "--skip-time", "--task", `work=exec:sh -c 'printf "one\n\033[2Jtwo\n" >&2; echo {}'`)
-	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "Work: one\nWork: \\x1b[2Jtwo\n") {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, "Work: one\nWork: \\x1b[2Jtwo\n") {
 		t.Errorf("%+v", got)
 	}
 	got = do(t, "run", flow, "--skip-time", "--task", `work=exec:sh -c 'head -c 20000 /dev/zero | tr "\\0" x >&2; echo {}'`)
-	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "Work: ... (only the first 16384 bytes are shown)\n") || len(got.stderr) > 18000 {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, "Work: ... (only the first 16384 bytes are shown)\n") || len(got.stderr) > 18000 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -38,7 +38,7 @@ func TestErrorOutputOfAFailedCommandIsShown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := do(t, "run", flow, "--skip-time", "--task", `work=exec:sh -c 'printf "one\n\033[2Jtwo\n" >&2; `+script+`'`)
-			if got.exit != ExitFailed || !strings.Contains(got.stderr, "Work: one\nWork: \\x1b[2Jtwo\n") {
+			if got.exit != view.ExitFailed || !strings.Contains(got.stderr, "Work: one\nWork: \\x1b[2Jtwo\n") {
 				t.Errorf("%+v", got)
 			}
 		})

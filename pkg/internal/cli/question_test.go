@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // rules: B-19 B-20 B-21
@@ -33,7 +35,7 @@ func TestDevAsks(t *testing.T) {
 		"--choice Reject --output {}": "--choice and --output are both given",
 	} {
 		got := doWith(t, "", env, append([]string{"tokens", "succeed", "orders/one"}, strings.Fields(args)...)...)
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v, want %s", args, got, want)
 		}
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // A wait for a callback needs its token, an execution that has ended the report of its end, and
@@ -16,11 +18,11 @@ func TestRearm(t *testing.T) {
 		if args[len(args)-1] == "--dry-run" {
 			want = strings.Replace(want, "rearmed", "would rearm", 1)
 		}
-		if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || !strings.Contains(got.stdout, strings.TrimSuffix(want, "\n")) {
+		if got := doWith(t, "", env, args...); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, strings.TrimSuffix(want, "\n")) {
 			t.Errorf("%v: %+v, want %q", args, got, want)
 		}
 	}
-	if got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 const reservingFlow = `version: v1
@@ -27,7 +29,7 @@ func TestRedrive(t *testing.T) {
 	run := func(name string) result {
 		return doWith(t, "", env, append([]string{"run", flow, "--name", name, "--input", input}, tasks...)...)
 	}
-	if got := run("one"); got.exit != ExitFailed {
+	if got := run("one"); got.exit != view.ExitFailed {
 		t.Fatalf("%+v", got)
 	}
 	doWith(t, "", env, "redrive", "order/one", "--name", "again-failed")
@@ -38,11 +40,12 @@ func TestRedrive(t *testing.T) {
 	}
 	writeIn(t, dir, "money", "")
 	for _, want := range []string{"order/one-redrive  Starting, from step Charge of order/one\n", "order/one-redrive  exists already: Starting\n"} {
-		if got := doWith(t, "", env, "redrive", "order/one"); got.exit != ExitSucceeded || got.stdout != want || !strings.Contains(got.stderr, "no worker runs") {
+		if got := doWith(t, "", env, "redrive", "order/one"); got.exit != view.ExitSucceeded || got.stdout != want ||
+			!strings.Contains(got.stderr, "no worker runs") {
 			t.Errorf("%+v", got)
 		}
 	}
-	if got := run("one-redrive"); got.exit != ExitSucceeded || got.stdout != `{"paid":true,"reserved":true}`+"\n" {
+	if got := run("one-redrive"); got.exit != view.ExitSucceeded || got.stdout != `{"paid":true,"reserved":true}`+"\n" {
 		t.Errorf("%+v", got)
 	}
 	if got, err := os.ReadFile(calls); err != nil || string(got) != "reserve\ncharge\ncharge\ncharge\n" {
@@ -73,15 +76,15 @@ func TestRedriveOnAStack(t *testing.T) {
 	run.awaits("report the outcome")
 	s.do("stop", "callback/one")
 	run.wait()
-	if got := s.do("redrive", "callback/one"); got.exit != ExitSucceeded || !strings.HasPrefix(got.stdout, "callback/one-redrive  ") {
+	if got := s.do("redrive", "callback/one"); got.exit != view.ExitSucceeded || !strings.HasPrefix(got.stdout, "callback/one-redrive  ") {
 		t.Fatalf("%+v", got)
 	}
 	follow := s.begin("run", callbackFlow, "--name", "one-redrive")
 	token := follow.awaits(`waitless tokens succeed (\S+) --output`)
-	if got := s.do("tokens", "succeed", token, "--output", `{"status":"ok"}`); got.exit != ExitSucceeded {
+	if got := s.do("tokens", "succeed", token, "--output", `{"status":"ok"}`); got.exit != view.ExitSucceeded {
 		t.Errorf("%+v", got)
 	}
-	if code := follow.wait(); code != ExitSucceeded || follow.stdout.String() != "{\"s\":\"ok\"}\n" {
+	if code := follow.wait(); code != view.ExitSucceeded || follow.stdout.String() != "{\"s\":\"ok\"}\n" {
 		t.Errorf("exit %d, output %q", code, follow.stdout.String())
 	}
 }

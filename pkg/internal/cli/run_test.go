@@ -158,8 +158,8 @@ func TestRunRefusesUsage(t *testing.T) {
 				env = map[string]string{"WAITLESS_NOW": "10 o'clock"}
 			}
 			got := doWith(t, stdin, env, args...)
-			if got.exit != ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, "\ntry: ") {
-				t.Errorf("exit %d, stdout %q; want %d, nothing, and something to try", got.exit, got.stdout, ExitUsage)
+			if got.exit != view.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, "\ntry: ") {
+				t.Errorf("exit %d, stdout %q; want %d, nothing, and something to try", got.exit, got.stdout, view.ExitUsage)
 			}
 			golden(t, "usage/"+name+".txt", got.transcript(args...))
 		})
@@ -189,7 +189,7 @@ func TestRunFailsWithItsCommand(t *testing.T) {
 func TestRunReadsStandardInput(t *testing.T) {
 	t.Parallel()
 	got := doWith(t, `{"delay": 10}`, fixedTime, "run", pollingFlow, "--skip-time", "--input", "-")
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"try_count":1`) {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, `"try_count":1`) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -202,7 +202,7 @@ func TestRunReadsAFileWithAByteOrderMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := do(t, "run", pollingFlow, "--skip-time", "--input", "@"+file)
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"try_count":1`) {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, `"try_count":1`) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -254,7 +254,7 @@ func TestRunOfManySteps(t *testing.T) {
 	t.Parallel()
 	file := manySteps(t, 200)
 	got := do(t, "run", file, "--skip-time")
-	if got.exit != ExitSucceeded || strings.Count(got.stderr, " output {}") != 200 {
+	if got.exit != view.ExitSucceeded || strings.Count(got.stderr, " output {}") != 200 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -280,8 +280,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
 			c := Command{Args: args, Stdin: strings.NewReader(""), Stdout: full, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, fixedTime)}
-			if exit := c.Run(t.Context()); exit != ExitInternal {
-				t.Errorf("exit %d, want %d", exit, ExitInternal)
+			if exit := c.Run(t.Context()); exit != view.ExitInternal {
+				t.Errorf("exit %d, want %d", exit, view.ExitInternal)
 			}
 			if want := "waitless: write standard output: no space left on device\n"; !strings.Contains(stderr.String(), want) {
 				t.Errorf("got %s, want %s", stderr.String(), want)
@@ -299,7 +299,7 @@ func TestLinesThatCannotBeWritten(t *testing.T) {
 		Args: []string{"run", pollingFlow, "--skip-time", "--input", `{"delay":10}`}, Stdin: strings.NewReader(""),
 		Stdout: &stdout, Stderr: closed, Stores: compose.Stores{}, Getenv: environment(t, fixedTime),
 	}
-	if exit := c.Run(t.Context()); exit != ExitSucceeded || !strings.Contains(stdout.String(), "success") {
+	if exit := c.Run(t.Context()); exit != view.ExitSucceeded || !strings.Contains(stdout.String(), "success") {
 		t.Errorf("exit %d, stdout %q", exit, stdout.String())
 	}
 }
@@ -322,7 +322,7 @@ func TestInterruptEndsAWait(t *testing.T) {
 		return result{exit: c.Run(ctx)}
 	})
 	const want = "waitless: pause/once: interrupted; continue it with: waitless run testdata/flows/pause.yaml --name once\n"
-	if got.exit != ExitInterrupted || !strings.HasSuffix(stderr.String(), want) {
+	if got.exit != view.ExitInterrupted || !strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("exit %d, stderr:\n%s", got.exit, stderr.String())
 	}
 }
@@ -345,7 +345,7 @@ func TestInterruptEndsReadingInput(t *testing.T) {
 		exit := c.Run(ctx)
 		return result{exit: exit, stderr: stderr.String()}
 	})
-	if got.exit != ExitInterrupted || !strings.Contains(got.stderr, "nothing was done") {
+	if got.exit != view.ExitInterrupted || !strings.Contains(got.stderr, "nothing was done") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -383,8 +383,8 @@ func TestBinaryIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = io.Copy(text, stderr) // ends with the program
-	if code := exitCode(cmd.Wait()); code != ExitInterrupted {
-		t.Errorf("exit %d, want %d: %s", code, ExitInterrupted, text.String())
+	if code := exitCode(cmd.Wait()); code != view.ExitInterrupted {
+		t.Errorf("exit %d, want %d: %s", code, view.ExitInterrupted, text.String())
 	}
 }
 
@@ -463,7 +463,7 @@ func TestRunCutsLongLines(t *testing.T) {
 			t.Errorf("a line of %d bytes", len(line))
 		}
 	}
-	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "…") {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, "…") {
 		t.Errorf("exit %d: %.200s", got.exit, got.stderr)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
@@ -251,7 +252,7 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 		return aws.Credentials{AccessKeyID: "mine", SecretAccessKey: "mine"}, nil
 	})
 	got := onAWS(aws.Config{Region: "eu-west-1", BaseEndpoint: &api.URL, Credentials: credentials}, "check")
-	if got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
+	if got.exit != view.ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
 	limits := 0
@@ -266,16 +267,16 @@ func TestRunCallsALambdaFunctionOnAWS(t *testing.T) {
 	if limits != 1 {
 		t.Errorf("the limit was looked up %d times", limits)
 	}
-	if got := onAWS(aws.Config{Credentials: credentials}, "check"); got.exit != ExitUsage || !strings.Contains(got.stderr, "no region is configured") {
+	if got := onAWS(aws.Config{Credentials: credentials}, "check"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "no region is configured") {
 		t.Errorf("without a region: exit %d: %s", got.exit, got.stderr)
 	}
-	if got := onAWS(aws.Config{Region: "eu-west-1"}, "check"); got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {
+	if got := onAWS(aws.Config{Region: "eu-west-1"}, "check"); got.exit != view.ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials") {
 		t.Errorf("without credentials: exit %d: %s", got.exit, got.stderr)
 	}
 	for _, region := range []string{"", "eu-west-1"} {
 		before := len(api.asked())
 		got := onAWS(aws.Config{Region: region, BaseEndpoint: &api.URL, Credentials: credentials}, checkARN)
-		if got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
+		if got.exit != view.ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
 			t.Errorf("by its ARN, in region %q: exit %d: %s%s", region, got.exit, got.stdout, got.stderr)
 		}
 		for _, r := range api.asked()[before:] {
@@ -302,7 +303,8 @@ func TestResultOfTwoMegabytesExceedsTheLimit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := do(t, "run", flow, "--skip-time", "--task", "check="+definition)
-			if got.exit != ExitFailed || !strings.Contains(got.stderr, "failed with FnF.DataLimitExceeded in step Check") || !strings.Contains(got.stderr, "2097") ||
+			if got.exit != view.ExitFailed || !strings.Contains(got.stderr, "failed with FnF.DataLimitExceeded in step Check") ||
+				!strings.Contains(got.stderr, "2097") ||
 				!strings.Contains(got.stderr, "32768") || len(got.stderr) > 2000 {
 				t.Errorf("exit %d: %.2000s", got.exit, got.stderr)
 			}
@@ -314,7 +316,7 @@ func TestResultOfTwoMegabytesExceedsTheLimit(t *testing.T) {
 func TestUnusableURLs(t *testing.T) {
 	t.Parallel()
 	got := do(t, "run", writeFile(t, "flow.yaml", callsCheck), "--skip-time", "--task", "check=https://me:secret@:80/x?key=secret")
-	if got.exit != ExitUsage || strings.Contains(got.stderr, "secret") ||
+	if got.exit != view.ExitUsage || strings.Contains(got.stderr, "secret") ||
 		!strings.Contains(got.stderr, `"https://...@:80/x?..." names no host; allowed: exec:COMMAND, http://HOST/PATH`) {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
@@ -322,13 +324,13 @@ func TestUnusableURLs(t *testing.T) {
 		"https://me:secret@host/x", "https://me:secret@host/x?key=secret", "=https://me:secret@host", "check=htps://me:secret@host",
 	} {
 		for _, args := range [][]string{{"run", writeFile(t, "flow.yaml", callsCheck), "--skip-time"}, {"dev", "--store", t.TempDir()}} {
-			if got := do(t, append(args, "--task", task)...); got.exit != ExitUsage || strings.Contains(got.stderr, "secret") {
+			if got := do(t, append(args, "--task", task)...); got.exit != view.ExitUsage || strings.Contains(got.stderr, "secret") {
 				t.Errorf("%s: exit %d: %s", task, got.exit, got.stderr)
 			}
 		}
 	}
 	got = do(t, "dev", "--store", t.TempDir(), "--task", "batch:SubmitJob=https://me:secret@host")
-	if got.exit != ExitUsage || strings.Contains(got.stderr, "secret") {
+	if got.exit != view.ExitUsage || strings.Contains(got.stderr, "secret") {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
 }
@@ -348,18 +350,18 @@ func TestTasksWithMisspeltNames(t *testing.T) {
 		"custom:render=aws":           `task custom:render: the kind has no Lambda function; write its ARN as function of custom:render in kinds of `,
 		"batch:SubmtJob=aws":          `did you mean "batch:SubmitJob"?`,
 	} {
-		if got := doWith(t, "", inStore(t), "dev", "--task", task); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+		if got := doWith(t, "", inStore(t), "dev", "--task", task); got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s: %+v", task, got)
 		}
 		name, definition, _ := strings.Cut(task, "=")
 		file := writeFile(t, "waitless.yaml", "tasks:\n  '"+name+"': "+definition+"\n")
 		if strings.Contains(want, "did you mean") && !strings.Contains(task, "=sim") { // of an operation: also where no step calls it
-			if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitUsage || !strings.Contains(got.stderr, file+":2:") {
+			if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != view.ExitUsage || !strings.Contains(got.stderr, file+":2:") {
 				t.Errorf("%s in a file of run: %+v", task, got)
 			}
 		}
 		got := doWith(t, "", inStore(t), "dev", "--config", file)
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, file+":2:") || !strings.Contains(got.stderr, want) {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, file+":2:") || !strings.Contains(got.stderr, want) {
 			t.Errorf("%s in a file: %+v", task, got)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/schedule"
 )
@@ -24,7 +25,7 @@ func TestDevFiresSchedules(t *testing.T) {
 		if got := d.do("list", "--json"); strings.Count(got, `"often-`) != 1 {
 			t.Errorf("listed %s", got)
 		}
-		if exit := d.interrupt(); exit != ExitInterrupted {
+		if exit := d.interrupt(); exit != view.ExitInterrupted {
 			t.Errorf("exit %d: %s", exit, d.stderr.String())
 		}
 	}
@@ -36,13 +37,13 @@ func TestDevFiresASchedulePutMeanwhile(t *testing.T) {
 	t.Parallel()
 	env, begun, real := inStore(t), time.Date(2026, 1, 31, 10, 0, 52, 0, time.UTC), time.Now()
 	now := func() time.Time { return begun.Add(time.Since(real)) }
-	if got := doWith(t, "", env, "flows", "put", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "flows", "put", "testdata/flows/pass.yaml"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	dev := inBackgroundAt(t, now, env, "dev", "--listen", "127.0.0.1:0")
 	awaitWorker(t, env)
 	got := doWith(t, "", env, "schedules", "put", "pass/s", "--cron", "0 * * * * *", "--payload", `{"n":7}`)
-	if got.exit != ExitSucceeded || got.stderr != "" {
+	if got.exit != view.ExitSucceeded || got.stderr != "" {
 		t.Fatalf("%+v", got)
 	}
 	dev.awaits(`msg="execution started" execution=pass/s-20260131T100[1-9]00Z`)
@@ -55,7 +56,7 @@ func TestDevFiresASchedulePutMeanwhile(t *testing.T) {
 func TestSchedulesPutSaysWhatItRemoves(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	if got := doWith(t, "", env, "flows", "put", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "flows", "put", "testdata/flows/pass.yaml"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	put := []string{"schedules", "put", "pass/s", "--cron", "@every 1h"}
@@ -64,7 +65,7 @@ func TestSchedulesPutSaysWhatItRemoves(t *testing.T) {
 	}
 	got := doWith(t, "", env, put...)
 	for _, want := range []string{`removed its payload {"n":7}`, `removed its description "hourly"`} {
-		if got.exit != ExitSucceeded || !strings.Contains(got.stderr, want) {
+		if got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, want) {
 			t.Errorf("%+v, want %s", got, want)
 		}
 	}
@@ -75,7 +76,7 @@ func TestSchedulesPutSaysWhatItRemoves(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	got = doWith(t, "", env, put...)
-	if got.exit != ExitSucceeded || !strings.Contains(got.stderr, "enabled it; put it with --disabled to keep it disabled") {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, "enabled it; put it with --disabled to keep it disabled") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -115,7 +116,8 @@ func TestSchedulesAreManaged(t *testing.T) {
 			args[0] = "__complete"
 		}
 		got := doWith(t, "", env, args...)
-		if failed := got.exit != ExitSucceeded; !strings.Contains(got.stdout+got.stderr, tt.want) || failed && got.stdout != "" || tt.want == "" && got.stdout != "" {
+		if failed := got.exit != view.ExitSucceeded; !strings.Contains(got.stdout+got.stderr, tt.want) ||
+			failed && got.stdout != "" || tt.want == "" && got.stdout != "" {
 			t.Errorf("%s: %+v; want %q", tt.args, got, tt.want)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/docs"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/machine"
 )
@@ -314,13 +315,13 @@ func TestMistakesInSettings(t *testing.T) {
 				return
 			}
 			for _, want := range tt.want {
-				if got.exit != ExitUsage || !strings.Contains(got.stderr, want) || !strings.HasPrefix(got.stderr, file+":") {
+				if got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) || !strings.HasPrefix(got.stderr, file+":") {
 					t.Errorf("exit %d: %s; want %s", got.exit, got.stderr, want)
 				}
 			}
 		})
 	}
-	if got := do(t, "list", "--config", "no-such-file.yaml"); got.exit != ExitUsage ||
+	if got := do(t, "list", "--config", "no-such-file.yaml"); got.exit != view.ExitUsage ||
 		!strings.Contains(got.stderr, "no-such-file.yaml: no such file or directory") {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
@@ -343,7 +344,7 @@ func TestTasksOfTheFile(t *testing.T) {
 	t.Parallel()
 	flow := writeFile(t, "flow.yaml", callsCheck)
 	file := writeFile(t, "settings.yaml", "tasks:\n  check: exec:./check.sh\n  other: exec:waitless-no-such-program\n  batch:SubmitJob: simulated\n")
-	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitUsage ||
+	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != view.ExitUsage ||
 		!strings.Contains(got.stderr, file+`:2:10: task check: command "./check.sh" is not there`) || strings.Contains(got.stderr, "no-such-program") {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
@@ -353,21 +354,21 @@ func TestTasksOfTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != ExitSucceeded || got.stdout != `{"n":7}`+"\n" {
+	if got := do(t, "run", flow, "--skip-time", "--config", file); got.exit != view.ExitSucceeded || got.stdout != `{"n":7}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
 	const other = "check=exec:echo '{\"n\":8}'"
-	if got := do(t, "run", flow, "--skip-time", "--config", file, "--task", other); got.exit != ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
+	if got := do(t, "run", flow, "--skip-time", "--config", file, "--task", other); got.exit != view.ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
 	ofService := writeFile(t, "settings.yaml", "tasks:\n  s/check: exec:echo '{\"n\":9}'\n  check: exec:false\n")
-	if got := do(t, "run", flow, "--skip-time", "--config", ofService); got.exit != ExitSucceeded || got.stdout != `{"n":9}`+"\n" {
+	if got := do(t, "run", flow, "--skip-time", "--config", ofService); got.exit != view.ExitSucceeded || got.stdout != `{"n":9}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
-	if got := do(t, "run", flow, "--skip-time", "--config", ofService, "--task", other); got.exit != ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
+	if got := do(t, "run", flow, "--skip-time", "--config", ofService, "--task", other); got.exit != view.ExitSucceeded || got.stdout != `{"n":8}`+"\n" {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
-	if got := do(t, "dev", "--listen", "127.0.0.1:0", "--config", file); got.exit != ExitUsage ||
+	if got := do(t, "dev", "--listen", "127.0.0.1:0", "--config", file); got.exit != view.ExitUsage ||
 		!strings.Contains(got.stderr, file+`:3:10: task other: command "waitless-no-such-program" is not there`) {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
@@ -384,11 +385,11 @@ func TestTheFileOfTheWorkingDirectory(t *testing.T) {
 	file := writeFile(t, "waitless.yaml", "store: kept\ntasks: {check: \"exec:echo '{\\\"n\\\":1}'\"}\n")
 	env := map[string]string{"WAITLESS_STORE": ""}
 	t.Chdir(filepath.Dir(file))
-	if got := doWith(t, "", env, "run", flow, "--name", "one"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", flow, "--name", "one"); got.exit != view.ExitSucceeded {
 		t.Fatalf("exit %d: %s", got.exit, got.stderr)
 	}
 	t.Chdir("/")
-	if got := doWith(t, "", env, "list", "--config", file); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "one") {
+	if got := doWith(t, "", env, "list", "--config", file); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, "one") {
 		t.Errorf("exit %d: %s%s", got.exit, got.stdout, got.stderr)
 	}
 	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "kept", "socket")); err == nil {
@@ -414,13 +415,13 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"WAITLESS_STORE": "s", "WAITLESS_STACK": "t"}
 	got := doWith(t, "", env, "list")
-	if got.exit != ExitUsage || got.stderr != "waitless: list: WAITLESS_STORE and WAITLESS_STACK exclude each other\n"+
+	if got.exit != view.ExitUsage || got.stderr != "waitless: list: WAITLESS_STORE and WAITLESS_STACK exclude each other\n"+
 		"try: WAITLESS_STACK alone\n" {
 		t.Errorf("%+v", got)
 	}
 	file := writeFile(t, "settings.yaml", "store: a\nstack: b\n")
 	got = doWith(t, "", map[string]string{"WAITLESS_STORE": ""}, "list", "--config", file)
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "the setting store and the setting stack exclude each other") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "the setting store and the setting stack exclude each other") {
 		t.Errorf("%+v", got)
 	}
 	if got := doWith(t, "", env, "list", "--store", t.TempDir()+"/none"); !strings.Contains(got.stderr, "there is no store in ") {
@@ -431,7 +432,7 @@ func TestPlacesOfTheEnvironment(t *testing.T) {
 func TestVirtualTimeHasNoStore(t *testing.T) {
 	t.Parallel()
 	got := do(t, "run", pollingFlow, "--skip-time", "--store", "s")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "--skip-time keeps the execution in memory, so --store has no effect") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--skip-time keeps the execution in memory, so --store has no effect") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -443,7 +444,7 @@ func TestCallbackURLOfTheEnvironment(t *testing.T) {
 			got := doWith(t, "", map[string]string{callbackVariable: value}, args...)
 			want := fmt.Sprintf("WAITLESS_CALLBACK_URL is %q; allowed: an http or https URL without a user, a query or a fragment\n"+
 				"try: unset WAITLESS_CALLBACK_URL\n", shown)
-			if got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+			if got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) {
 				t.Errorf("%v: %+v, want %s", args, got, want)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 )
 
@@ -34,7 +35,7 @@ func TestRefusedConnectionIsReportedSoon(t *testing.T) {
 					return 0
 				},
 			}
-			if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), "connection refused") {
+			if exit := c.Run(t.Context()); exit != view.ExitInternal || !strings.Contains(stderr.String(), "connection refused") {
 				t.Errorf("exit %d: %s", exit, stderr.String())
 			}
 			if len(paused) > 0 {
@@ -69,7 +70,7 @@ func TestInterruptDuringARequest(t *testing.T) {
 				Args: append(strings.Fields(name), "--endpoint", server.URL), Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr,
 				Stores: compose.Stores{}, Getenv: environment(t, nil), AWS: loader(nowhere),
 			}
-			if exit := c.Run(ctx); exit != ExitInterrupted || stderr.String() != want {
+			if exit := c.Run(ctx); exit != view.ExitInterrupted || stderr.String() != want {
 				t.Errorf("exit %d: %s; want %s", exit, stderr.String(), want)
 			}
 		})

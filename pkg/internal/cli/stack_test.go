@@ -23,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local"
 	"github.com/waitless/waitless/pkg/local/store"
@@ -242,7 +243,7 @@ func TestStartFollowOnAStack(t *testing.T) {
 	s := newStack(t)
 	s.do("flows", "put", "testdata/flows/refuse.yaml")
 	got := s.do("start", "--flow", "refuse", "--name", "one", "--input", `{"amount":101}`, "--follow")
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "refuse/one failed: ") {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stderr, "refuse/one failed: ") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -264,13 +265,13 @@ func TestAnotherTerminalAnswersOnAStack(t *testing.T) {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := s.do("tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != ExitSucceeded || strings.Contains(got.stdout, text) {
+	if got := s.do("tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != view.ExitSucceeded || strings.Contains(got.stdout, text) {
 		t.Errorf("succeed: %+v", got)
 	}
-	if got := s.do("tokens", "fail", text); got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was recorded before") {
+	if got := s.do("tokens", "fail", text); got.exit != view.ExitFailed || !strings.Contains(got.stderr, "another outcome was recorded before") {
 		t.Errorf("fail: %+v", got)
 	}
-	if code := run.wait(); code != ExitSucceeded || run.stdout.String() != "{\"s\":\"ok\"}\n" {
+	if code := run.wait(); code != view.ExitSucceeded || run.stdout.String() != "{\"s\":\"ok\"}\n" {
 		t.Errorf("exit %d, output %q", code, run.stdout.String())
 	}
 }
@@ -283,17 +284,17 @@ func TestAFollowerLeavesAStack(t *testing.T) {
 	run.awaits("report the outcome")
 	history := s.begin("history", "callback/one", "--follow")
 	run.stop()
-	if code := run.wait(); code != ExitInterrupted {
+	if code := run.wait(); code != view.ExitInterrupted {
 		t.Errorf("run: exit %d", code)
 	}
 	run.awaits(`it continues; show it with: waitless history callback/one --follow --endpoint http`)
-	if got := s.do("stop", "callback/one", "--error", "Operator"); got.exit != ExitSucceeded || got.stdout != "callback/one is being stopped\n" {
+	if got := s.do("stop", "callback/one", "--error", "Operator"); got.exit != view.ExitSucceeded || got.stdout != "callback/one is being stopped\n" {
 		t.Errorf("stop: %+v", got)
 	}
-	if code := history.wait(); code != ExitSucceeded || !strings.Contains(history.stdout.String(), "ExecutionStopped") {
+	if code := history.wait(); code != view.ExitSucceeded || !strings.Contains(history.stdout.String(), "ExecutionStopped") {
 		t.Errorf("history: exit %d, %s", code, history.stdout.String())
 	}
-	if got := s.do("run", callbackFlow, "--name", "one"); got.exit != ExitFailed || !strings.Contains(got.stderr, "callback/one: was stopped: Operator") {
+	if got := s.do("run", callbackFlow, "--name", "one"); got.exit != view.ExitFailed || !strings.Contains(got.stderr, "callback/one: was stopped: Operator") {
 		t.Errorf("run again: %+v", got)
 	}
 }
@@ -303,7 +304,7 @@ func TestAFlowIsPutOnce(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
 	for range 2 {
-		if got := s.do("run", "testdata/flows/pass.yaml"); got.exit != ExitSucceeded {
+		if got := s.do("run", "testdata/flows/pass.yaml"); got.exit != view.ExitSucceeded {
 			t.Fatalf("%+v", got)
 		}
 	}
@@ -321,23 +322,23 @@ func TestAStackIsFoundByItsName(t *testing.T) {
 		exit int
 		want string
 	}{
-		"by the flag":         {nil, []string{"flows", "list", "--stack", "waitless-test"}, ExitSucceeded, ""},
-		"by the environment":  {map[string]string{"WAITLESS_STACK": "waitless-test"}, []string{"flows", "list"}, ExitSucceeded, ""},
-		"to run":              {nil, []string{"run", "testdata/flows/pass.yaml", "--stack", "waitless-test"}, ExitSucceeded, ""},
-		"the flag goes first": {map[string]string{"WAITLESS_ENDPOINT": "nowhere"}, []string{"list", "--stack", "waitless-test"}, ExitSucceeded, ""},
+		"by the flag":         {nil, []string{"flows", "list", "--stack", "waitless-test"}, view.ExitSucceeded, ""},
+		"by the environment":  {map[string]string{"WAITLESS_STACK": "waitless-test"}, []string{"flows", "list"}, view.ExitSucceeded, ""},
+		"to run":              {nil, []string{"run", "testdata/flows/pass.yaml", "--stack", "waitless-test"}, view.ExitSucceeded, ""},
+		"the flag goes first": {map[string]string{"WAITLESS_ENDPOINT": "nowhere"}, []string{"list", "--stack", "waitless-test"}, view.ExitSucceeded, ""},
 		"an endpoint and a stack": {
-			map[string]string{"WAITLESS_ENDPOINT": s.endpoint(), "WAITLESS_STACK": "none"}, []string{"list"}, ExitUsage,
+			map[string]string{"WAITLESS_ENDPOINT": s.endpoint(), "WAITLESS_STACK": "none"}, []string{"list"}, view.ExitUsage,
 			"WAITLESS_ENDPOINT and WAITLESS_STACK exclude each other",
 		},
-		"no such stack":          {nil, []string{"list", "--stack", "none"}, ExitUsage, `there is no stack "none" in region eu-west-1`},
-		"a stack of others":      {nil, []string{"list", "--stack", "foreign"}, ExitUsage, `stack "foreign" has no output ApiEndpoint`},
-		"two places":             {nil, []string{"list", "--stack", "a", "--store", "b"}, ExitUsage, "--store and --stack exclude each other"},
-		"no endpoint":            {nil, []string{"list", "--endpoint", "ftp://x"}, ExitUsage, `"ftp://x" is no endpoint`},
-		"an endpoint's secrets":  {nil, []string{"list", "--endpoint", "http://me:secret@x/?key=secret"}, ExitUsage, `list: "http://...@x/?..." is no endpoint`},
-		"virtual time":           {nil, []string{"run", pollingFlow, "--skip-time", "--stack", "a"}, ExitUsage, "--skip-time and --task are for"},
-		"a function":             {nil, []string{"run", pollingFlow, "--task", "GetJobStatus=exec:x", "--endpoint", "a"}, ExitUsage, "not on a stack"},
-		"virtual time all alone": {map[string]string{"WAITLESS_STACK": "none"}, []string{"run", "testdata/flows/pass.yaml", "--skip-time"}, ExitSucceeded, ""},
-		"a store all the same":   {map[string]string{"WAITLESS_STACK": "none"}, []string{"list", "--store", "none"}, ExitUsage, "there is no store in none"},
+		"no such stack":          {nil, []string{"list", "--stack", "none"}, view.ExitUsage, `there is no stack "none" in region eu-west-1`},
+		"a stack of others":      {nil, []string{"list", "--stack", "foreign"}, view.ExitUsage, `stack "foreign" has no output ApiEndpoint`},
+		"two places":             {nil, []string{"list", "--stack", "a", "--store", "b"}, view.ExitUsage, "--store and --stack exclude each other"},
+		"no endpoint":            {nil, []string{"list", "--endpoint", "ftp://x"}, view.ExitUsage, `"ftp://x" is no endpoint`},
+		"an endpoint's secrets":  {nil, []string{"list", "--endpoint", "http://me:secret@x/?key=secret"}, view.ExitUsage, `list: "http://...@x/?..." is no endpoint`},
+		"virtual time":           {nil, []string{"run", pollingFlow, "--skip-time", "--stack", "a"}, view.ExitUsage, "--skip-time and --task are for"},
+		"a function":             {nil, []string{"run", pollingFlow, "--task", "GetJobStatus=exec:x", "--endpoint", "a"}, view.ExitUsage, "not on a stack"},
+		"virtual time all alone": {map[string]string{"WAITLESS_STACK": "none"}, []string{"run", "testdata/flows/pass.yaml", "--skip-time"}, view.ExitSucceeded, ""},
+		"a store all the same":   {map[string]string{"WAITLESS_STACK": "none"}, []string{"list", "--store", "none"}, view.ExitUsage, "there is no store in none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -356,7 +357,7 @@ func TestAStackRefusesStrangers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := s.doAs(who, nil, "list", "--endpoint", s.endpoint())
-			if got.exit != ExitInternal || !strings.Contains(got.stderr, "the API refused the request (403)") || !strings.Contains(got.stderr, "try: aws sts") {
+			if got.exit != view.ExitInternal || !strings.Contains(got.stderr, "the API refused the request (403)") || !strings.Contains(got.stderr, "try: aws sts") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -364,14 +365,14 @@ func TestAStackRefusesStrangers(t *testing.T) {
 	t.Run("on AWS a client without credentials sends no request", func(t *testing.T) {
 		t.Parallel()
 		got := s.doAs(nil, nil, "list", "--endpoint", "https://abc.execute-api.eu-north-1.amazonaws.com")
-		if got.exit != ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials: no user is logged in") {
+		if got.exit != view.ExitInternal || !strings.Contains(got.stderr, "there are no AWS credentials: no user is logged in") {
 			t.Errorf("%+v", got)
 		}
 	})
 	t.Run("a client without credentials cannot look for a stack", func(t *testing.T) {
 		t.Parallel()
 		got := s.doAs(nil, nil, "list", "--stack", "orders")
-		if got.exit != ExitInternal || !strings.Contains(got.stderr, "list: there are no AWS credentials: no user is logged in") {
+		if got.exit != view.ExitInternal || !strings.Contains(got.stderr, "list: there are no AWS credentials: no user is logged in") {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -387,7 +388,7 @@ func TestAnAPIBelowLocalhost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := s.doAs(who, nil, "list", "--endpoint", endpoint)
-			if answered := who != nil; (got.exit == ExitSucceeded) != answered || (strings.Contains(got.stderr, "refused the request (403)") == answered) {
+			if answered := who != nil; (got.exit == view.ExitSucceeded) != answered || (strings.Contains(got.stderr, "refused the request (403)") == answered) {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -401,7 +402,7 @@ func TestAnAPIWithoutCredentials(t *testing.T) {
 	s := newStack(t)
 	open := httptest.NewServer(s.api)
 	t.Cleanup(open.Close)
-	if got := s.doAs(nil, nil, "list", "--endpoint", open.URL+"/"); got.exit != ExitSucceeded {
+	if got := s.doAs(nil, nil, "list", "--endpoint", open.URL+"/"); got.exit != view.ExitSucceeded {
 		t.Errorf("%+v", got)
 	}
 }
@@ -424,7 +425,7 @@ func TestTheProgramSigns(t *testing.T) {
 func TestTransientFailureOfAStackIsRetried(t *testing.T) {
 	t.Parallel()
 	s := newStack(t)
-	if got := s.do("run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != ExitSucceeded {
+	if got := s.do("run", "testdata/flows/pass.yaml", "--name", "one"); got.exit != view.ExitSucceeded {
 		t.Fatalf("run: %+v", got)
 	}
 	const stackTries = 6 // more than the first one
@@ -433,9 +434,9 @@ func TestTransientFailureOfAStackIsRetried(t *testing.T) {
 		fails          int32
 		exit, requests int
 	}{
-		{[]string{"show", "pass/one"}, stackTries, ExitSucceeded, stackTries + 1},
-		{[]string{"show", "pass/one"}, stackTries + 1, ExitInternal, stackTries + 1},
-		{[]string{"stop", "pass/one"}, 1, ExitInternal, 1},
+		{[]string{"show", "pass/one"}, stackTries, view.ExitSucceeded, stackTries + 1},
+		{[]string{"show", "pass/one"}, stackTries + 1, view.ExitInternal, stackTries + 1},
+		{[]string{"stop", "pass/one"}, 1, view.ExitInternal, 1},
 	} {
 		s.failing.Store(tt.fails)
 		before := s.requests.Load()
@@ -443,7 +444,7 @@ func TestTransientFailureOfAStackIsRetried(t *testing.T) {
 		if requests := int(s.requests.Load() - before); got.exit != tt.exit || requests != tt.requests {
 			t.Errorf("%v with %d failures: %d requests, %+v", tt.args, tt.fails, requests, got)
 		}
-		if failed := strings.Contains(got.stderr, "the API responded with 503"); failed != (tt.exit != ExitSucceeded) {
+		if failed := strings.Contains(got.stderr, "the API responded with 503"); failed != (tt.exit != view.ExitSucceeded) {
 			t.Errorf("%v with %d failures says %q", tt.args, tt.fails, got.stderr)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 const onePass = "testdata/flows/pass.yaml"
@@ -22,7 +23,7 @@ func putTwice(t *testing.T, env map[string]string) (hashes [2]string) {
 			t.Fatal(err)
 		}
 		got := doWith(t, "", env, "flows", "put", file)
-		if got.exit != ExitSucceeded {
+		if got.exit != view.ExitSucceeded {
 			t.Fatalf("%+v", got)
 		}
 		hashes[i] = strings.Fields(got.stdout)[1]
@@ -44,13 +45,13 @@ func TestStartAStoredFlow(t *testing.T) {
 			putTwice(t, env)
 			want := `{"version":"` + tt.version + "\"}\n"
 			execution := strings.ReplaceAll(name, " ", "-")
-			if got := doWith(t, "", env, "start", "--flow", tt.flow, "--name", execution); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "Starting") {
+			if got := doWith(t, "", env, "start", "--flow", tt.flow, "--name", execution); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, "Starting") {
 				t.Errorf("start: %+v", got)
 			}
-			if got := doWith(t, "", env, "run", "--flow", tt.flow, "--name", execution); got.exit != ExitSucceeded || got.stdout != want {
+			if got := doWith(t, "", env, "run", "--flow", tt.flow, "--name", execution); got.exit != view.ExitSucceeded || got.stdout != want {
 				t.Errorf("run what was started: %+v", got)
 			}
-			if got := doWith(t, "", env, "run", "--flow", tt.flow, "--skip-time"); got.exit != ExitSucceeded || got.stdout != want {
+			if got := doWith(t, "", env, "run", "--flow", tt.flow, "--skip-time"); got.exit != view.ExitSucceeded || got.stdout != want {
 				t.Errorf("run --skip-time: %+v", got)
 			}
 		})
@@ -92,8 +93,8 @@ func TestStartRejectsStoredFlows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := doWith(t, "", env, tt.args...); got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) {
-				t.Errorf("exit %d, want %d with %q:\n%s", got.exit, ExitUsage, tt.want, got.stderr)
+			if got := doWith(t, "", env, tt.args...); got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.want) {
+				t.Errorf("exit %d, want %d with %q:\n%s", got.exit, view.ExitUsage, tt.want, got.stderr)
 			}
 		})
 	}
@@ -116,11 +117,11 @@ func TestRunWhileDevHoldsTheStore(t *testing.T) {
 		wantSame(t, args, doWith(t, "", env, args...), doWith(t, "", alone, args...))
 	}
 	got := doWith(t, "", env, "start", "--flow", "refuse", "--name", "e", "--input", fails, "--follow")
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "refuse/e failed: ") {
+	if got.exit != view.ExitFailed || !strings.Contains(got.stderr, "refuse/e failed: ") {
 		t.Errorf("start --follow: %+v", got)
 	}
 	got = doWith(t, "", env, "run", "testdata/flows/task.yaml", "--task", "Work=exec:true")
-	if want := "`waitless dev` holds the store " + env["WAITLESS_STORE"] + " and runs the tasks, so --task has no effect here"; got.exit != ExitUsage ||
+	if want := "`waitless dev` holds the store " + env["WAITLESS_STORE"] + " and runs the tasks, so --task has no effect here"; got.exit != view.ExitUsage ||
 		!strings.Contains(got.stderr, want) {
 		t.Errorf("run --task: %+v", got)
 	}
@@ -131,11 +132,11 @@ func TestStartOfAnExistingExecution(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	const refuse, fails = "testdata/flows/refuse.yaml", `{"amount":101}`
-	if got := doWith(t, "", env, "run", refuse, "--name", "one", "--input", fails); got.exit != ExitFailed {
+	if got := doWith(t, "", env, "run", refuse, "--name", "one", "--input", fails); got.exit != view.ExitFailed {
 		t.Fatalf("%+v", got)
 	}
 	got := doWith(t, "", env, "start", refuse, "--name", "one", "--input", fails)
-	if got.exit != ExitSucceeded || got.stdout != "refuse/one  exists already: Failed\n" {
+	if got.exit != view.ExitSucceeded || got.stdout != "refuse/one  exists already: Failed\n" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -144,7 +145,7 @@ func TestStartFollowNeedsAWorker(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	got := doWith(t, "", env, "start", onePass, "--follow")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "--follow needs a worker, and none runs on this store\ntry: waitless dev") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--follow needs a worker, and none runs on this store\ntry: waitless dev") {
 		t.Errorf("%+v", got)
 	}
 	if got := doWith(t, "", env, "list"); got.stdout != "" {
@@ -157,7 +158,7 @@ func TestRunWhileAnotherRunHoldsTheStore(t *testing.T) {
 	env := inStore(t)
 	runInBackground(t, env, callbackFlow, "--name", "one").awaits("report the outcome")
 	got := doWith(t, "", env, "run", onePass)
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "holds the store") || !strings.Contains(got.stderr, "try: waitless start "+onePass) {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "holds the store") || !strings.Contains(got.stderr, "try: waitless start "+onePass) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -170,7 +171,7 @@ func TestDevEndsWhileAnExecutionIsFollowed(t *testing.T) {
 	run.awaits("report the outcome")
 	dev.kill()
 	run.awaits(`the process that held the store ended\ntry: waitless dev, then waitless history callback/one --follow`)
-	if code := run.wait(); code != ExitInternal {
+	if code := run.wait(); code != view.ExitInternal {
 		t.Errorf("exit %d", code)
 	}
 }
@@ -203,7 +204,7 @@ func TestHeartbeatWithoutALimitIsNoted(t *testing.T) {
 			token := run.awaits(`tokens succeed (\S+) --output`)
 			for _, named := range []string{token, "beats/one"} {
 				got := doWith(t, "", env, "tokens", "heartbeat", named)
-				if got.exit != ExitSucceeded || !strings.Contains(got.stdout, ", last heartbeat") || got.stderr != tt.want {
+				if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, ", last heartbeat") || got.stderr != tt.want {
 					t.Errorf("%s: %+v", named, got)
 				}
 			}
@@ -227,7 +228,7 @@ func TestRejectedStartDoesNotStoreItsFlow(t *testing.T) {
 	d.until("Succeeded", "show", "f/one")
 	wantRejected := func(why string, args ...string) {
 		t.Helper()
-		if got := doWith(t, "", env, args...); got.exit == ExitSucceeded || !strings.Contains(got.stderr, why) {
+		if got := doWith(t, "", env, args...); got.exit == view.ExitSucceeded || !strings.Contains(got.stderr, why) {
 			t.Errorf("%v: %+v", args, got)
 		}
 		if got := doWith(t, "", env, "flows", "list"); strings.Count(got.stdout, "\n") != 1 {
@@ -249,7 +250,7 @@ func TestInputThatNamesAFile(t *testing.T) {
 	t.Parallel()
 	there := writeFile(t, "there", "{}")
 	for text, want := range map[string]string{"no.json": "--input @no.json", there: "--input @" + there, "nothing": `--input '{"delay":20}'`} {
-		if got := do(t, "run", "testdata/flows/pass.yaml", "--input", text); got.exit != ExitUsage || !strings.Contains(got.stderr, "try: "+want) {
+		if got := do(t, "run", "testdata/flows/pass.yaml", "--input", text); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "try: "+want) {
 			t.Errorf("--input %s: %+v", text, got)
 		}
 	}
@@ -263,7 +264,7 @@ func TestScriptForAnUnknownStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `script.yaml:2:12: the flow has no step "Aprove"; did you mean "Approve"?`
-	if got := do(t, "run", "--skip-time", flow); got.exit != ExitUsage || !strings.Contains(got.stderr, want) {
+	if got := do(t, "run", "--skip-time", flow); got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) {
 		t.Errorf("%+v", got)
 	}
 }

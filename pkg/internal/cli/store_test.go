@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local/disk"
 	"github.com/waitless/waitless/pkg/token"
@@ -111,7 +112,7 @@ func waitingToken(t *testing.T, env map[string]string, name string) string {
 	run := runInBackground(t, env, callbackFlow, "--name", name)
 	text := run.awaits(`tokens succeed (\S+) --output`)
 	run.stop()
-	if code := run.wait(); code != ExitInterrupted {
+	if code := run.wait(); code != view.ExitInterrupted {
 		t.Fatalf("exit %d", code)
 	}
 	return text
@@ -124,11 +125,11 @@ func TestTokensFromStandardInput(t *testing.T) {
 	for i, args := range [][]string{{"succeed", "-"}, {"fail", "-"}, {"revoke", "-"}} {
 		text := waitingToken(t, env, fmt.Sprint("waiting", i))
 		for _, first := range []string{"show", "url", "heartbeat"} {
-			if got := doWith(t, text+"\n", env, "tokens", first, "-"); got.exit != ExitSucceeded || strings.Contains(got.stdout, text) != (first == "url") {
+			if got := doWith(t, text+"\n", env, "tokens", first, "-"); got.exit != view.ExitSucceeded || strings.Contains(got.stdout, text) != (first == "url") {
 				t.Errorf("%s: %+v", first, got)
 			}
 		}
-		if got := doWith(t, text, env, append([]string{"tokens"}, args...)...); got.exit != ExitSucceeded {
+		if got := doWith(t, text, env, append([]string{"tokens"}, args...)...); got.exit != view.ExitSucceeded {
 			t.Errorf("%v: %+v", args, got)
 		}
 		if got := doWith(t, text, env, "tokens", "show", "-"); strings.Contains(got.stdout, "is open") {
@@ -145,7 +146,7 @@ func TestTokensFromStandardInput(t *testing.T) {
 		"two":       {"x", []string{"succeed", "-", "--output", "-"}, "TOKEN and --output cannot both be standard input"},
 		"no output": {"x", []string{"succeed", "-", "--output", "[]"}, "an array; allowed: an object"},
 	} {
-		if got := doWith(t, tt.stdin, env, append([]string{"tokens"}, tt.args...)...); got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) {
+		if got := doWith(t, tt.stdin, env, append([]string{"tokens"}, tt.args...)...); got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -157,17 +158,17 @@ func TestAnotherTerminalAnswers(t *testing.T) {
 	env := inStore(t)
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
 	text := run.awaits(`report the outcome from another terminal:\n  waitless tokens succeed (\S+) --output`)
-	if got := doWith(t, "", env, "list"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "callback/one  Running") {
+	if got := doWith(t, "", env, "list"); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, "callback/one  Running") {
 		t.Errorf("list: %+v", got)
 	}
-	if got := doWith(t, "", env, "tokens", "heartbeat", text); got.exit != ExitSucceeded || !strings.Contains(got.stdout, ", last heartbeat") {
+	if got := doWith(t, "", env, "tokens", "heartbeat", text); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, ", last heartbeat") {
 		t.Errorf("heartbeat: %+v", got)
 	}
 	got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`)
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}, reported by a user`) {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, `succeeded with {"status":"ok"}, reported by a user`) {
 		t.Errorf("succeed: %+v", got)
 	}
-	if code := run.wait(); code != ExitSucceeded || run.stdout.String() != "{\"s\":\"ok\"}\n" {
+	if code := run.wait(); code != view.ExitSucceeded || run.stdout.String() != "{\"s\":\"ok\"}\n" {
 		t.Errorf("exit %d, output %q", code, run.stdout.String())
 	}
 }
@@ -177,17 +178,17 @@ func TestOutcomeReportedWhileNoWorkerRuns(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	text := waitingToken(t, env, "one")
-	if got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`); got.exit != view.ExitSucceeded {
 		t.Fatalf("succeed: %+v", got)
 	}
 	for range 2 { // the second time it is over, and its result is shown again
 		got := doWith(t, "", env, "run", callbackFlow, "--name", "one")
-		if got.exit != ExitSucceeded || got.stdout != "{\"s\":\"ok\"}\n" {
+		if got.exit != view.ExitSucceeded || got.stdout != "{\"s\":\"ok\"}\n" {
 			t.Errorf("run again: %+v", got)
 		}
 	}
 	got := doWith(t, "", env, "run", callbackFlow, "--name", "one", "--input", `{"other":1}`)
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "execution callback/one exists with another definition or input") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "execution callback/one exists with another definition or input") {
 		t.Errorf("another input: %+v", got)
 	}
 }
@@ -200,10 +201,10 @@ func TestSuggestedCommandContinuesTheExecution(t *testing.T) {
 	run.awaits("waits until")
 	run.stop()
 	command := run.awaits(`continue it with: waitless (.*)\n`)
-	if code := run.wait(); code != ExitInterrupted {
+	if code := run.wait(); code != view.ExitInterrupted {
 		t.Fatalf("exit %d", code)
 	}
-	if got := doWith(t, "", env, strings.Fields(command)...); got.exit != ExitSucceeded || !strings.Contains(got.stderr, `started with {"a":1}`) {
+	if got := doWith(t, "", env, strings.Fields(command)...); got.exit != view.ExitSucceeded || !strings.Contains(got.stderr, `started with {"a":1}`) {
 		t.Errorf("%s: %+v", command, got)
 	}
 }
@@ -214,11 +215,12 @@ func TestLateOutcomeIsRejectedWithTheFirst(t *testing.T) {
 	env := inStore(t)
 	run := runInBackground(t, env, "testdata/flows/deadline.yaml", "--name", "one")
 	text := run.awaits(`tokens succeed (\S+) --output`)
-	if code := run.wait(); code != ExitFailed {
+	if code := run.wait(); code != view.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	got := doWith(t, "", env, "tokens", "succeed", text, "--output", `{"status":"ok"}`)
-	if got.exit != ExitFailed || !strings.Contains(got.stderr, "another outcome was recorded before: token "+token.Mask(text)+" failed with FnF.TaskTimeout") ||
+	if got.exit != view.ExitFailed ||
+		!strings.Contains(got.stderr, "another outcome was recorded before: token "+token.Mask(text)+" failed with FnF.TaskTimeout") ||
 		!strings.Contains(got.stderr, "closed by deadline") {
 		t.Errorf("late: %+v", got)
 	}
@@ -232,10 +234,10 @@ func TestStopFromAnotherTerminal(t *testing.T) {
 	env := inStore(t)
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
 	run.awaits("report the outcome")
-	if got := doWith(t, "", env, "stop", "callback/one", "--error", "Operator", "--cause", "no longer needed"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "stop", "callback/one", "--error", "Operator", "--cause", "no longer needed"); got.exit != view.ExitSucceeded {
 		t.Errorf("stop: %+v", got)
 	}
-	if code := run.wait(); code != ExitFailed {
+	if code := run.wait(); code != view.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	run.awaits("was stopped")
@@ -246,7 +248,7 @@ func TestStopFromAnotherTerminal(t *testing.T) {
 	if got := doWith(t, "", env, "run", callbackFlow, "--name", "one"); !strings.Contains(got.stderr, "callback/one ended before; this is its history") {
 		t.Errorf("%+v", got)
 	}
-	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != ExitUsage || !strings.Contains(got.stderr, "ended before") {
+	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "ended before") {
 		t.Errorf("stop again: %+v", got)
 	}
 }
@@ -256,10 +258,10 @@ func TestStopWithoutACause(t *testing.T) {
 	env := inStore(t)
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
 	run.awaits("report the outcome")
-	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "stop", "callback/one"); got.exit != view.ExitSucceeded {
 		t.Errorf("stop: %+v", got)
 	}
-	if code := run.wait(); code != ExitFailed {
+	if code := run.wait(); code != view.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 	run.awaits(`  callback/one was stopped \(no cause given\)\n`)
@@ -270,19 +272,20 @@ func TestStopWithoutACause(t *testing.T) {
 func TestStartLeavesItToTheNextRun(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
-	if got := doWith(t, "", env, "start", "testdata/flows/pass.yaml", "--name", "left"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "Starting") {
+	if got := doWith(t, "", env, "start", "testdata/flows/pass.yaml", "--name", "left"); got.exit != view.ExitSucceeded ||
+		!strings.Contains(got.stdout, "Starting") {
 		t.Fatalf("start: %+v", got)
 	}
 	run := runInBackground(t, env, callbackFlow, "--name", "one")
 	run.awaits("report the outcome")
-	if got := doWith(t, "", env, "history", "pass/left", "--follow"); got.exit != ExitSucceeded || !strings.Contains(got.stdout, "ExecutionSucceeded") {
+	if got := doWith(t, "", env, "history", "pass/left", "--follow"); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, "ExecutionSucceeded") {
 		t.Errorf("history: %+v", got)
 	}
-	if got := doWith(t, "", env, "start", "testdata/flows/pass.yaml", "--name", "right"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "start", "testdata/flows/pass.yaml", "--name", "right"); got.exit != view.ExitSucceeded {
 		t.Errorf("start at the socket: %+v", got)
 	}
 	got := doWith(t, "", env, "history", "pass/right", "--follow", "--json")
-	if got.exit != ExitSucceeded || !strings.Contains(got.stdout, `"type":"ExecutionSucceeded"`) {
+	if got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, `"type":"ExecutionSucceeded"`) {
 		t.Errorf("history: %+v", got)
 	}
 	for line := range strings.Lines(got.stdout) {
@@ -304,7 +307,7 @@ func TestTokensAreMasked(t *testing.T) {
 		{"tokens", "list"}, {"tokens", "list", "--json"}, {"tokens", "show", text}, {"tokens", "show", text, "--json"}, {"list"}, {"list", "--json"},
 		{"show", "callback/one"}, {"show", "callback/one", "--json"}, {"history", "callback/one"}, {"history", "callback/one", "--json"},
 	} {
-		if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || strings.Contains(got.stdout+got.stderr, text) || got.stdout == "" {
+		if got := doWith(t, "", env, args...); got.exit != view.ExitSucceeded || strings.Contains(got.stdout+got.stderr, text) || got.stdout == "" {
 			t.Errorf("%v: %+v", args[:2], got)
 		}
 	}
@@ -329,7 +332,7 @@ func TestTokensInValuesAreMasked(t *testing.T) {
 		text := run.awaits(`tokens succeed (\S+) --output`)
 		if outcome == nil {
 			run.stop()
-		} else if got := doWith(t, "", env, append([]string{"tokens", outcome[0], text}, outcome[1:]...)...); got.exit != ExitSucceeded {
+		} else if got := doWith(t, "", env, append([]string{"tokens", outcome[0], text}, outcome[1:]...)...); got.exit != view.ExitSucceeded {
 			t.Fatalf("%s: %+v", name, got)
 		}
 		run.wait()
@@ -341,11 +344,11 @@ func TestTokensInValuesAreMasked(t *testing.T) {
 		{"stop", "callback/stopped", "--json", "--cause", "for " + secret}, {"stop", "callback/stopped"},
 	} {
 		got := doWith(t, "", env, args...)
-		if got.exit != ExitSucceeded || strings.Contains(got.stdout+got.stderr, secret) || got.stdout == "" {
+		if got.exit != view.ExitSucceeded || strings.Contains(got.stdout+got.stderr, secret) || got.stdout == "" {
 			t.Errorf("%v: %+v", args, got)
 		}
 	}
-	if got := doWith(t, "", env, "run", callbackFlow, "--name", "fails"); got.exit != ExitFailed || strings.Contains(got.stderr, secret) {
+	if got := doWith(t, "", env, "run", callbackFlow, "--name", "fails"); got.exit != view.ExitFailed || strings.Contains(got.stderr, secret) {
 		t.Errorf("run: %+v", got)
 	}
 	for _, name := range []string{"succeeds", "fails"} {
@@ -367,7 +370,7 @@ func TestInterruptEndsTheWaitForAStore(t *testing.T) {
 	cancel()
 	var stderr bytes.Buffer
 	c := Command{Args: []string{"list"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &stderr, Stores: compose.Stores{}, Getenv: environment(t, env)}
-	if exit := c.Run(ctx); exit != ExitInterrupted || !strings.Contains(stderr.String(), "interrupted; the command did not finish") {
+	if exit := c.Run(ctx); exit != view.ExitInterrupted || !strings.Contains(stderr.String(), "interrupted; the command did not finish") {
 		t.Errorf("exit %d, %s", exit, stderr.String())
 	}
 	if err := store.Shut(); err != nil {
@@ -385,14 +388,14 @@ func TestStoreCommandsAreRefused(t *testing.T) {
 		exit int
 		want string
 	}{
-		"no store":            {[]string{"list", "--store", filepath.Join(t.TempDir(), "none")}, ExitUsage, "there is no store in"},
-		"no such execution":   {[]string{"show", "callback/none"}, ExitUsage, "try: waitless list"},
-		"no execution's name": {[]string{"show", "callback"}, ExitUsage, `"callback" is not an execution; allowed: FLOW/EXECUTION`},
-		"a forged token":      {[]string{"tokens", "succeed", forged}, ExitUsage, "the token is not valid"},
-		"no object":           {[]string{"tokens", "succeed", text, "--output", "[1]"}, ExitUsage, "--output is an array; allowed: an object"},
-		"a failure unnamed":   {[]string{"tokens", "fail", text, "--error", ""}, ExitUsage, "a failure has no error"},
-		"a token's command":   {[]string{"tokens", "succed", text}, ExitUsage, `did you mean "succeed"?`},
-		"a flow with errors":  {[]string{"start", "testdata/flows/six-mistakes.yaml"}, ExitUsage, "6 problems"},
+		"no store":            {[]string{"list", "--store", filepath.Join(t.TempDir(), "none")}, view.ExitUsage, "there is no store in"},
+		"no such execution":   {[]string{"show", "callback/none"}, view.ExitUsage, "try: waitless list"},
+		"no execution's name": {[]string{"show", "callback"}, view.ExitUsage, `"callback" is not an execution; allowed: FLOW/EXECUTION`},
+		"a forged token":      {[]string{"tokens", "succeed", forged}, view.ExitUsage, "the token is not valid"},
+		"no object":           {[]string{"tokens", "succeed", text, "--output", "[1]"}, view.ExitUsage, "--output is an array; allowed: an object"},
+		"a failure unnamed":   {[]string{"tokens", "fail", text, "--error", ""}, view.ExitUsage, "a failure has no error"},
+		"a token's command":   {[]string{"tokens", "succed", text}, view.ExitUsage, `did you mean "succeed"?`},
+		"a flow with errors":  {[]string{"start", "testdata/flows/six-mistakes.yaml"}, view.ExitUsage, "6 problems"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

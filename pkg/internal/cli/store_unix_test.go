@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // A long call has an internal token, which no caller can close.
@@ -28,7 +30,7 @@ func TestLongCallHasNoCallbackToken(t *testing.T) {
 		}
 	}
 	run.stop()
-	if code := run.wait(); code != ExitInterrupted {
+	if code := run.wait(); code != view.ExitInterrupted {
 		t.Errorf("exit %d", code)
 	}
 }

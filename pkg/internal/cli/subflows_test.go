@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // subflowFolder has a flow ask, which waits for a callback, and flows that start it.
@@ -51,9 +53,9 @@ func TestRunStopsTheSubflowsOfAFailedParent(t *testing.T) {
 	t.Parallel()
 	file, sub := subflowFolder(t)
 	env := inStore(t)
-	wantSaid(t, doWith(t, "", env, "run", file("fails"), "--subflow", sub), ExitFailed, "failed with Boom")
+	wantSaid(t, doWith(t, "", env, "run", file("fails"), "--subflow", sub), view.ExitFailed, "failed with Boom")
 	got := doWith(t, "", env, "list", "--flow", "ask")
-	wantSaid(t, got, ExitSucceeded, "  Stopped  ")
+	wantSaid(t, got, view.ExitSucceeded, "  Stopped  ")
 }
 
 func TestRunSaysWhichSubflowAsksAndFails(t *testing.T) {
@@ -62,9 +64,9 @@ func TestRunSaysWhichSubflowAsksAndFails(t *testing.T) {
 	env := inStore(t)
 	run := runInBackground(t, env, file("waits"), "--subflow", sub, "--name", "one")
 	place := run.awaits(`waitless tokens succeed '(ask/one-[0-9a-f]{32})/Ask' --output`)
-	wantSaid(t, doWith(t, "", env, "tokens", "fail", place, "--error", "Nope", "--cause", "no money"), ExitSucceeded, "failed with Nope")
+	wantSaid(t, doWith(t, "", env, "tokens", "fail", place, "--error", "Nope", "--cause", "no money"), view.ExitSucceeded, "failed with Nope")
 	run.awaits("waitless: waits/one: failed with Nope in step Sub; that is the error of sub-flow " + place + "\ntry: waitless history " + place)
-	if code := run.wait(); code != ExitFailed {
+	if code := run.wait(); code != view.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
 }
@@ -83,10 +85,10 @@ func TestTokensOfASubflow(t *testing.T) {
 		}[flow]
 		for _, command := range []string{"url", "show"} {
 			got := doWith(t, "", env, "tokens", command, flow+"/one")
-			wantSaid(t, got, ExitUsage, flow+"/one waits for no callback: "+waits, "for sub-flow "+place, "try: waitless tokens "+command+" "+place+"\n")
+			wantSaid(t, got, view.ExitUsage, flow+"/one waits for no callback: "+waits, "for sub-flow "+place, "try: waitless tokens "+command+" "+place+"\n")
 		}
 		got := doWith(t, "", env, "tokens", "succeed", flow+"/one")
-		wantSaid(t, got, ExitUsage, "name an execution that it waits for: "+place, "try: waitless tokens succeed "+place+"\n")
+		wantSaid(t, got, view.ExitUsage, "name an execution that it waits for: "+place, "try: waitless tokens succeed "+place+"\n")
 		if strings.Contains(got.stderr, "(lanes)") {
 			t.Errorf("an inner word: %s", got.stderr)
 		}
@@ -100,7 +102,7 @@ func TestRunNamesTheSubflowsThatItLeaves(t *testing.T) {
 	t.Parallel()
 	file, sub := subflowFolder(t)
 	got := do(t, "run", file("starts"), "--subflow", sub, "--name", "one")
-	wantSaid(t, got, ExitSucceeded, "sub-flow ask/one-", " has not ended; start a worker, which continues it: waitless dev")
+	wantSaid(t, got, view.ExitSucceeded, "sub-flow ask/one-", " has not ended; start a worker, which continues it: waitless dev")
 }
 
 // A flow that starts itself has no end, but the execution that the user started has.
@@ -112,7 +114,7 @@ func TestRunInVirtualTimeLeavesSubflowsWithoutAnEnd(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantSaid(t, do(t, "run", file, "--skip-time", "--name", "one"), ExitSucceeded, "again/one succeeded", `"FlowName":"again"`,
+	wantSaid(t, do(t, "run", file, "--skip-time", "--name", "one"), view.ExitSucceeded, "again/one succeeded", `"FlowName":"again"`,
 		"again/one ended, and 1000 sub-flows began after that: the others are left out; a flow may start itself without an end\n")
 }
 
@@ -120,10 +122,10 @@ func TestRunInVirtualTimeKnowsStoredSubflows(t *testing.T) {
 	t.Parallel()
 	file, _ := subflowFolder(t)
 	env := inStore(t)
-	wantSaid(t, doWith(t, "", env, "flows", "put", file("other")), ExitSucceeded, "other")
-	wantSaid(t, doWith(t, "", env, "run", file("starts"), "--skip-time"), ExitUsage, `step Sub starts flow "ask", which is not stored`)
-	wantSaid(t, doWith(t, "", env, "flows", "put", file("ask")), ExitSucceeded, "ask")
-	wantSaid(t, doWith(t, "", env, "run", file("waits"), "--skip-time"), ExitWaiting, "step Sub waits for sub-flow ask/")
+	wantSaid(t, doWith(t, "", env, "flows", "put", file("other")), view.ExitSucceeded, "other")
+	wantSaid(t, doWith(t, "", env, "run", file("starts"), "--skip-time"), view.ExitUsage, `step Sub starts flow "ask", which is not stored`)
+	wantSaid(t, doWith(t, "", env, "flows", "put", file("ask")), view.ExitSucceeded, "ask")
+	wantSaid(t, doWith(t, "", env, "run", file("waits"), "--skip-time"), view.ExitWaiting, "step Sub waits for sub-flow ask/")
 	if got := doWith(t, "", env, "list"); got.stdout != "" {
 		t.Errorf("the store has %s", got.stdout)
 	}
@@ -137,7 +139,7 @@ func TestRunnerOfASubflowIsMissing(t *testing.T) {
 	env := inStore(t)
 	const unknown, try = `no runner for function "unknown"`, "\ntry: the same command with --task unknown=exec:COMMAND\n"
 	got := doWith(t, "", env, "run", file("starts"), "--subflow", "ask="+file("other"))
-	wantSaid(t, got, ExitUsage, unknown, "1 function of sub-flow ask without a runner"+try)
+	wantSaid(t, got, view.ExitUsage, unknown, "1 function of sub-flow ask without a runner"+try)
 	text, err := os.ReadFile(file("other"))
 	if err == nil {
 		err = os.WriteFile(file("ask"), []byte(strings.Replace(string(text), "name: other", "name: ask", 1)), 0o600)
@@ -145,8 +147,8 @@ func TestRunnerOfASubflowIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSaid(t, doWith(t, "", env, "flows", "put", file("ask")), ExitSucceeded, "ask")
-	wantSaid(t, doWith(t, "", env, "run", file("starts")), ExitUsage, "sub-flow ask: step Ask: "+unknown, "sub-flows cannot run here"+try)
+	wantSaid(t, doWith(t, "", env, "flows", "put", file("ask")), view.ExitSucceeded, "ask")
+	wantSaid(t, doWith(t, "", env, "run", file("starts")), view.ExitUsage, "sub-flow ask: step Ask: "+unknown, "sub-flows cannot run here"+try)
 }
 
 // The second attempt fails because the first one gave the execution its name. Its cause says why
@@ -155,7 +157,7 @@ func TestRetryOfASubflowWithANameSaysWhyItFailed(t *testing.T) {
 	t.Parallel()
 	file, _ := subflowFolder(t)
 	got := do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time", "--input", `{"name":"one"}`)
-	wantSaid(t, got, ExitFailed, "fnf.ExecutionAlreadyExists", "did not start it (Failed)",
+	wantSaid(t, got, view.ExitFailed, "fnf.ExecutionAlreadyExists", "did not start it (Failed)",
 		"that is the error of sub-flow broken/one")
 }
 
@@ -164,7 +166,7 @@ func TestSubflowWithAMissingNameStarts(t *testing.T) {
 	t.Parallel()
 	file, _ := subflowFolder(t)
 	got := do(t, "run", file("retries"), "--subflow", "broken="+file("broken"), "--skip-time")
-	wantSaid(t, got, ExitFailed, "failed with NoMoney",
+	wantSaid(t, got, view.ExitFailed, "failed with NoMoney",
 		"warning: step Sub: source $.name of serviceParams is missing, so the target ExecutionName is left out")
 }
 
@@ -176,10 +178,10 @@ func TestRunStartsSubflowsOfNamesFromPaths(t *testing.T) {
 		return do(t, append([]string{"run", file("any"), "--skip-time", "--input", `{"flow":"` + flow + `"}`}, args...)...)
 	}
 	broken, waits := "broken="+file("broken"), "waits="+file("waits")
-	wantSaid(t, run("broken", "--subflow", broken, "--subflow", waits, "--subflow", "ask="+file("ask")), ExitFailed, "NoMoney: the account is empty")
+	wantSaid(t, run("broken", "--subflow", broken, "--subflow", waits, "--subflow", "ask="+file("ask")), view.ExitFailed, "NoMoney: the account is empty")
 	settings := writeIn(t, filepath.Dir(file("ask")), "waitless.yaml", "flows: {broken: broken.yaml, ask: ask.yaml}\n")
-	wantSaid(t, run("broken", "--config", settings), ExitFailed, "NoMoney: the account is empty")
-	wantSaid(t, run("none", "--subflow", broken), ExitFailed,
+	wantSaid(t, run("broken", "--config", settings), view.ExitFailed, "NoMoney: the account is empty")
+	wantSaid(t, run("none", "--subflow", broken), view.ExitFailed,
 		`Flow 'none' does not exist; put it with "waitless flows put" before the step runs, or give it to the run: --subflow none=FILE`)
 }
 
@@ -189,11 +191,11 @@ func TestSubflowEndsWithTheReasonOfTheStop(t *testing.T) {
 	env := inStore(t)
 	run := runInBackground(t, env, file("waits"), "--subflow", sub, "--name", "one")
 	run.awaits("waitless tokens succeed")
-	wantSaid(t, doWith(t, "", env, "stop", "waits/one", "--error", "Holiday", "--cause", "until Monday"), ExitSucceeded, "is being stopped")
-	if code := run.wait(); code != ExitFailed {
+	wantSaid(t, doWith(t, "", env, "stop", "waits/one", "--error", "Holiday", "--cause", "until Monday"), view.ExitSucceeded, "is being stopped")
+	if code := run.wait(); code != view.ExitFailed {
 		t.Errorf("exit %d", code)
 	}
-	wantSaid(t, doWith(t, "", env, "list", "--flow", "ask"), ExitSucceeded, "before the task ended: Holiday: until Monday")
+	wantSaid(t, doWith(t, "", env, "list", "--flow", "ask"), view.ExitSucceeded, "before the task ended: Holiday: until Monday")
 }
 
 func TestDevStoresTheFlowsOfTheSettings(t *testing.T) {
@@ -218,7 +220,7 @@ func TestRunNamesAnswersThatNoStepUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := do(t, "run", file("waits"), "--subflow", sub, "--skip-time")
-	wantSaid(t, got, ExitSucceeded, "no step used these of "+script+": answer 2, of step Ask[9]\n")
+	wantSaid(t, got, view.ExitSucceeded, "no step used these of "+script+": answer 2, of step Ask[9]\n")
 }
 
 // The name of a sub-flow is as long at every depth.
@@ -226,7 +228,7 @@ func TestNamesOfSubflowsDoNotGrowWithTheDepth(t *testing.T) {
 	t.Parallel()
 	file, sub := subflowFolder(t)
 	got := do(t, "run", file("outer"), "--subflow", "waits="+file("waits"), "--subflow", sub, "--skip-time", "--name", "one")
-	if name := regexp.MustCompile(`  ask/one-[0-9a-f]{32}  Ask  `); got.exit != ExitWaiting || !name.MatchString(got.stderr) {
+	if name := regexp.MustCompile(`  ask/one-[0-9a-f]{32}  Ask  `); got.exit != view.ExitWaiting || !name.MatchString(got.stderr) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -236,7 +238,7 @@ func TestRunDoesNotBlameTheSubflowOfAStepThatTimedOut(t *testing.T) {
 	t.Parallel()
 	file, sub := subflowFolder(t)
 	got := do(t, "run", file("hurries"), "--subflow", sub)
-	wantSaid(t, got, ExitFailed, "failed with FnF.TaskTimeout in step Sub")
+	wantSaid(t, got, view.ExitFailed, "failed with FnF.TaskTimeout in step Sub")
 	if strings.Contains(got.stderr, "that is the error of sub-flow") {
 		t.Errorf("%s", got.stderr)
 	}

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 const exportFlow = "testdata/templates/export.yaml"
@@ -47,18 +49,18 @@ func TestTemplateIsFilled(t *testing.T) {
 	}
 	put := doWith(t, "", env, append([]string{"flows", "put"}, args...)...)
 	hash := sha256.Sum256(want)
-	if shown := "export-prod  " + shortHash(hex.EncodeToString(hash[:])) + "\n"; put.exit != ExitSucceeded || put.stdout != shown {
+	if shown := "export-prod  " + shortHash(hex.EncodeToString(hash[:])) + "\n"; put.exit != view.ExitSucceeded || put.stdout != shown {
 		t.Errorf("got %+v, want %s", put, shown)
 	}
 	if got := doWith(t, "", env, "flows", "show", "export-prod"); got != (result{stdout: string(want)}) {
 		t.Errorf("got %+v", got)
 	}
 	run := append([]string{"run"}, append(args, "--skip-time", "--task", "export=exec:cat")...)
-	if got := do(t, run...); got.exit != ExitSucceeded || got.stdout != `{"bucket":"b: [1]","pattern":"${STAGE}/*"}`+"\n" {
+	if got := do(t, run...); got.exit != view.ExitSucceeded || got.stdout != `{"bucket":"b: [1]","pattern":"${STAGE}/*"}`+"\n" {
 		t.Errorf("got %+v", got)
 	}
 	for _, command := range []string{"validate", "advise"} {
-		if got := do(t, append([]string{command}, args...)...); got.exit != ExitSucceeded {
+		if got := do(t, append([]string{command}, args...)...); got.exit != view.ExitSucceeded {
 			t.Errorf("%s: got %+v", command, got)
 		}
 	}
@@ -70,7 +72,7 @@ func TestTemplateIsFilled(t *testing.T) {
 func TestTemplateWithoutVariables(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, "flow.yaml", `{version: v1, type: flow, steps: [{type: pass, name: A, outputMappings: [{target: a, source: "$${A} ${!A} ${A}"}]}]}`)
-	if got := do(t, "run", file, "--skip-time"); got.exit != ExitSucceeded || got.stdout != `{"a":"$${A} ${!A} ${A}"}`+"\n" {
+	if got := do(t, "run", file, "--skip-time"); got.exit != view.ExitSucceeded || got.stdout != `{"a":"$${A} ${!A} ${A}"}`+"\n" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -90,18 +92,18 @@ func TestTemplateWarnsOfPlaceholders(t *testing.T) {
 	}
 	want := warning("8:33", "A") + warning("9:48", "A-B")
 	for _, args := range [][]string{{"validate", file}, {"run", file, "--skip-time"}, {"flows", "put", file}, {"start", file}, {"advise", file}} {
-		if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || !strings.HasPrefix(got.stderr, want) || strings.Count(got.stderr, "warning") != 2 {
+		if got := doWith(t, "", env, args...); got.exit != view.ExitSucceeded || !strings.HasPrefix(got.stderr, want) || strings.Count(got.stderr, "warning") != 2 {
 			t.Errorf("%q: got %+v, want %s", args, got, want)
 		}
 	}
 	for _, args := range [][]string{{"run", "--flow", "f", "--skip-time"}, {"validate", file, "--var", "A=1", "--var", "A-B=2"}} {
-		if got := doWith(t, "", env, args...); got.exit != ExitSucceeded || strings.Contains(got.stderr, "warning") {
+		if got := doWith(t, "", env, args...); got.exit != view.ExitSucceeded || strings.Contains(got.stderr, "warning") {
 			t.Errorf("%q: got %+v", args, got)
 		}
 	}
 	parent := writeFile(t, "parent.yaml", "version: v1\ntype: flow\nsteps:\n"+
 		"  - {type: task, name: F, resourceArn: 'acs:fnf:::flow/f', pattern: sync, timeoutSeconds: 9}\n")
-	if got := do(t, "run", parent, "--skip-time", "--subflow", "f="+file); got.exit != ExitSucceeded || !strings.HasPrefix(got.stderr, want) {
+	if got := do(t, "run", parent, "--skip-time", "--subflow", "f="+file); got.exit != view.ExitSucceeded || !strings.HasPrefix(got.stderr, want) {
 		t.Errorf("got %+v", got)
 	}
 	imported := writeFile(t, "template.yml", "Resources: {F: {Type: 'ALIYUN::FNF::Flow', Properties: {"+
@@ -128,17 +130,17 @@ func TestWarningOfAFlowThatStartsItself(t *testing.T) {
 	const warning = `step "ALongName" starts the flow itself, which starts it again, without end unless a choice before the step ends that`
 	for _, args := range commands(again) {
 		got := doWith(t, "", env, append(args, "--var", "STEP=ALongName")...)
-		if got.exit != ExitSucceeded || !strings.HasPrefix(got.stderr, again+":6:5: warning: "+warning) || strings.Count(got.stderr, "warning") != 1 {
+		if got.exit != view.ExitSucceeded || !strings.HasPrefix(got.stderr, again+":6:5: warning: "+warning) || strings.Count(got.stderr, "warning") != 1 {
 			t.Errorf("%q: got %+v", args, got)
 		}
 	}
 	for _, args := range commands(other) {
-		if got := doWith(t, "", env, append(args, "--var", "STEP=ALongName")...); got.exit != ExitSucceeded || strings.Contains(got.stderr, "warning") {
+		if got := doWith(t, "", env, append(args, "--var", "STEP=ALongName")...); got.exit != view.ExitSucceeded || strings.Contains(got.stderr, "warning") {
 			t.Errorf("%q: got %+v", args, got)
 		}
 	}
 	stored := regexp.MustCompile(`^again@[0-9a-f]{12}:6:5: warning: ` + regexp.QuoteMeta(warning))
-	if got := doWith(t, "", env, "start", "--flow", "again"); got.exit != ExitSucceeded || !stored.MatchString(got.stderr) {
+	if got := doWith(t, "", env, "start", "--flow", "again"); got.exit != view.ExitSucceeded || !stored.MatchString(got.stderr) {
 		t.Errorf("a stored flow: got %+v", got)
 	}
 	imported := writeFile(t, "template.yml", "Resources:\n  F:\n    Type: ALIYUN::FNF::Flow\n    Properties:\n      Name: again\n"+
@@ -183,7 +185,7 @@ func TestSettingsCheckVars(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := do(t, "validate", pollingFlow, "--config", file); got.exit != ExitUsage || !strings.HasPrefix(got.stderr, file+want+"\n") {
+		if got := do(t, "validate", pollingFlow, "--config", file); got.exit != view.ExitUsage || !strings.HasPrefix(got.stderr, file+want+"\n") {
 			t.Errorf("%s: got %+v", text, got)
 		}
 	}
@@ -236,7 +238,7 @@ func TestFilesOfOthersAreNotShown(t *testing.T) {
 	}
 	for _, template := range []string{"up.yaml", "link.yaml"} {
 		got := do(t, "validate", filepath.Join(dir, "a", template), "--import")
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, "escapes from parent") || strings.Contains(got.stderr, `"secret"`) {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "escapes from parent") || strings.Contains(got.stderr, `"secret"`) {
 			t.Errorf("%s: %+v", template, got)
 		}
 	}
@@ -245,7 +247,7 @@ func TestFilesOfOthersAreNotShown(t *testing.T) {
 	for _, text := range []string{"root:x:0:0:hunter2:/root\n", "hunter2:*:20228:0:99999:7::\nhunter2:*:20228:0:99999:7::\n", "- hunter2\n"} {
 		write("secret", text)
 		got := do(t, "run", filepath.Join(dir, "flow.yaml"), "--config", filepath.Join(dir, "waitless.yaml"))
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, secret+":1:1: a flow ") || strings.Contains(got.stderr, "hunter2") {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, secret+":1:1: a flow ") || strings.Contains(got.stderr, "hunter2") {
 			t.Errorf("%q: %+v", text, got)
 		}
 	}
@@ -286,17 +288,17 @@ Resources:
 `)
 	plain := writeFile(t, "child.yaml", "version: v1\ntype: flow\nname: child\nsteps: [{type: pass, name: One, outputMappings: [{target: n, source: 2}]}]\n"+
 		"outputMappings: [{target: n, source: $local.n}]\n")
-	if got := do(t, "run", template, "--import=Parent", "--skip-time"); got.exit != ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
+	if got := do(t, "run", template, "--import=Parent", "--skip-time"); got.exit != view.ExitSucceeded || got.stdout != `{"n":1}`+"\n" {
 		t.Errorf("without --subflow: got %+v", got)
 	}
 	for child, want := range map[string]string{template: `{"n":1}`, plain: `{"n":2}`} {
 		got := do(t, "run", template, "--import=parent", "--subflow", "child="+child, "--skip-time")
-		if got.exit != ExitSucceeded || got.stdout != want+"\n" {
+		if got.exit != view.ExitSucceeded || got.stdout != want+"\n" {
 			t.Errorf("%s: got %+v", child, got)
 		}
 	}
 	got := do(t, "run", template, "--import=parent", "--subflow", "child=none.yaml", "--skip-time")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "the definition of sub-flow child, none.yaml: no such file") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "the definition of sub-flow child, none.yaml: no such file") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -305,7 +307,7 @@ func TestImportIsPut(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{"WAITLESS_STORE": t.TempDir() + "/store"}
 	put := doWith(t, "", env, "flows", "put", "testdata/templates/funcraft.yml", "--import=ResizeOne")
-	if put.exit != ExitSucceeded || !strings.HasPrefix(put.stdout, "ResizeOne  ") {
+	if put.exit != view.ExitSucceeded || !strings.HasPrefix(put.stdout, "ResizeOne  ") {
 		t.Errorf("got %+v", put)
 	}
 	want, err := os.ReadFile("testdata/templates/flows/resize.yml")
@@ -324,6 +326,6 @@ func TestImportSuggestsResources(t *testing.T) {
 	const flow = "    Type: ALIYUN::FNF::Flow\n    Properties:\n      Name: {Fn::Sub: '%s-${Stage}'}\n      Definition: 'version: v1'\n"
 	text := "Parameters: {Stage: {Default: ''}}\nResources:\n  Audit:\n" + fmt.Sprintf(flow, "audit") + "  Mail:\n" + fmt.Sprintf(flow, "mail")
 	file := writeIn(t, t.TempDir(), "ros.yml", text)
-	wantSaid(t, do(t, "validate", file, "--import"), ExitUsage, "the template has 2 flows: audit-, mail-", "try: --import=Audit\n")
-	wantSaid(t, do(t, "validate", file, "--import=x", "--var", "Stage=dev"), ExitUsage, "try: --import=Audit, --import=Mail\n")
+	wantSaid(t, do(t, "validate", file, "--import"), view.ExitUsage, "the template has 2 flows: audit-, mail-", "try: --import=Audit\n")
+	wantSaid(t, do(t, "validate", file, "--import=x", "--var", "Stage=dev"), view.ExitUsage, "try: --import=Audit, --import=Mail\n")
 }

@@ -176,7 +176,7 @@ func TestDefinitionIsPrintedUnchanged(t *testing.T) {
 	t.Parallel()
 	env := inStore(t)
 	text := "version: v1\r\ntype: flow\r\nname: odd\r\nsteps: [{type: pass, name: P}] # \u202e\r\n"
-	if got := doWith(t, "", env, "flows", "put", writeFile(t, "odd.yaml", text)); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "flows", "put", writeFile(t, "odd.yaml", text)); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	if got := doWith(t, "", env, "flows", "show", "odd"); got.stdout != text {
@@ -189,7 +189,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 	t.Parallel()
 	for _, width := range []int{80, 60} {
 		term := onTerminal(t, width, 60, nil, "jobs", "list")
-		if code := term.wait(); code != ExitSucceeded {
+		if code := term.wait(); code != view.ExitSucceeded {
 			t.Errorf("exit code %d, %s", code, term.raw)
 		}
 		for _, kind := range jobs.Kinds() {
@@ -210,11 +210,11 @@ func TestShowCutsLongValuesOnATerminal(t *testing.T) {
 	store := t.TempDir() + "/store"
 	input := `{"text":"` + strings.Repeat("long ", 100) + `"}`
 	env := map[string]string{"WAITLESS_STORE": store}
-	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--input", input, "--name", "one"); got.exit != ExitSucceeded {
+	if got := doWith(t, "", env, "run", "testdata/flows/pass.yaml", "--input", input, "--name", "one"); got.exit != view.ExitSucceeded {
 		t.Fatalf("%+v", got)
 	}
 	term := onTerminal(t, 40, 20, []string{"WAITLESS_STORE=" + store}, "show", "pass/one")
-	if code := term.wait(); code != ExitSucceeded || !strings.Contains(term.text(), `input     {"text":"long long `) {
+	if code := term.wait(); code != view.ExitSucceeded || !strings.Contains(term.text(), `input     {"text":"long long `) {
 		t.Errorf("exit code %d, screen:\n%s", code, term.text())
 	}
 	for line := range strings.Lines(string(term.raw)) {
@@ -245,7 +245,7 @@ func TestListsKeepNamesOnATerminal(t *testing.T) {
 		term := onTerminal(t, tt.width, 20, []string{"WAITLESS_STORE=" + store}, strings.Fields(tt.args)...)
 		code := term.wait()
 		text := strings.ReplaceAll(string(term.raw), "\r\n", "\n")
-		if code != ExitSucceeded || !strings.Contains(text, tt.want) {
+		if code != view.ExitSucceeded || !strings.Contains(text, tt.want) {
 			t.Errorf("%s, %d columns: exit code %d, want %q in:\n%s", tt.args, tt.width, code, tt.want, text)
 		}
 		for line := range strings.Lines(text) {

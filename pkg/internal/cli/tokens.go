@@ -97,7 +97,7 @@ func (c Command) onToken(cmd *cobra.Command, body tokenBody) *cobra.Command {
 		if err != nil || first {
 			return err
 		}
-		return &view.Failure{Exit: ExitFailed, Why: "another outcome was recorded before: " + outcomeText(t)}
+		return &view.Failure{Exit: view.ExitFailed, Why: "another outcome was recorded before: " + outcomeText(t)}
 	}))
 	return cmd
 }

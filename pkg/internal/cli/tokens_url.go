@@ -42,7 +42,7 @@ func tokensURLCommand(c Command) *cobra.Command {
 		case err != nil:
 			return err
 		case !t.Open:
-			return &view.Failure{Exit: ExitFailed, Why: outcomeText(t)}
+			return &view.Failure{Exit: view.ExitFailed, Why: outcomeText(t)}
 		}
 		base, err := c.callbackBase(ctx, a, o.Place, base)
 		if err != nil {

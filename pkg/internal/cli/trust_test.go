@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/waitless/waitless/pkg/internal/cli/target"
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/compose"
 	"github.com/waitless/waitless/pkg/local/disk"
 )
@@ -36,7 +37,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		{"tokens", "succeed", "t"}, {"tokens", "fail", "t"}, {"tokens", "url", "t"}, {"job-events", "send", "testdata/small.json"},
 	} {
 		got := s.doAs(&user, map[string]string{"WAITLESS_ENDPOINT": redirecting.URL}, args...)
-		if got.exit != ExitInternal || !strings.Contains(got.stderr, "307") || reached.Load() > 0 {
+		if got.exit != view.ExitInternal || !strings.Contains(got.stderr, "307") || reached.Load() > 0 {
 			t.Errorf("%v: %d requests at the other server, %+v", args, reached.Load(), got)
 		}
 	}
@@ -53,7 +54,7 @@ func TestCredentialsNeedTLS(t *testing.T) {
 		"https://me:secret@abc.execute-api.eu-west-1.amazonaws.com": "is no endpoint",
 	} {
 		got := s.doAs(&user, nil, "tokens", "succeed", "t", "--endpoint", endpoint)
-		if got.exit != ExitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "secret") {
+		if got.exit != view.ExitUsage || !strings.Contains(got.stderr, want) || strings.Contains(got.stderr, "secret") {
 			t.Errorf("%s: %+v", endpoint, got)
 		}
 	}
@@ -65,7 +66,7 @@ func TestAnOutputOfAStackNamesNoOtherHost(t *testing.T) {
 	s := newStack(t)
 	s.output = "https://api.example.org"
 	got := s.doAs(&user, nil, "list", "--stack", "waitless-test")
-	if got.exit != ExitUsage || !strings.Contains(got.stderr, "--endpoint https://api.example.org") {
+	if got.exit != view.ExitUsage || !strings.Contains(got.stderr, "--endpoint https://api.example.org") {
 		t.Errorf("%+v", got)
 	}
 }
@@ -92,15 +93,15 @@ func TestACheckedOutFolderNamesNoPlace(t *testing.T) {
 		} {
 			before := s.requests.Load()
 			got := s.doAs(&user, noStore, args...)
-			if got.exit != ExitUsage || s.requests.Load() != before ||
+			if got.exit != view.ExitUsage || s.requests.Load() != before ||
 				!strings.Contains(got.stderr, "waitless.yaml names "+tt.setting) || !strings.Contains(got.stderr, tt.try) {
 				t.Errorf("%s, %v: %+v", tt.setting, args, got)
 			}
 		}
-		if got := s.doAs(&user, noStore, "flows", "list", "--config", "waitless.yaml"); got.exit != ExitSucceeded {
+		if got := s.doAs(&user, noStore, "flows", "list", "--config", "waitless.yaml"); got.exit != view.ExitSucceeded {
 			t.Errorf("%s, a file that the user named: %+v", tt.setting, got)
 		}
-		if got := s.doAs(&user, map[string]string{tt.env: tt.value}, "flows", "list"); got.exit != ExitSucceeded {
+		if got := s.doAs(&user, map[string]string{tt.env: tt.value}, "flows", "list"); got.exit != view.ExitSucceeded {
 			t.Errorf("%s, named by the environment: %+v", tt.setting, got)
 		}
 	}
@@ -110,11 +111,11 @@ func TestACheckedOutFolderNamesNoProfile(t *testing.T) {
 	s := newStack(t)
 	t.Chdir(filepath.Dir(writeFile(t, "waitless.yaml", "profile: admin\n")))
 	env := map[string]string{"WAITLESS_ENDPOINT": s.endpoint()}
-	if got := s.doAs(&user, env, "flows", "list"); got.exit != ExitUsage || !strings.Contains(got.stderr, "waitless.yaml names profile admin") {
+	if got := s.doAs(&user, env, "flows", "list"); got.exit != view.ExitUsage || !strings.Contains(got.stderr, "waitless.yaml names profile admin") {
 		t.Errorf("%+v", got)
 	}
 	env["AWS_PROFILE"] = "mine"
-	if got := s.doAs(&user, env, "flows", "list"); got.exit != ExitSucceeded {
+	if got := s.doAs(&user, env, "flows", "list"); got.exit != view.ExitSucceeded {
 		t.Errorf("%+v", got)
 	}
 }
@@ -199,7 +200,7 @@ func TestSocketOfAnotherUserIsNotUsed(t *testing.T) {
 			}
 			for _, args := range [][]string{{"tokens", "succeed", "t"}, {"list"}, {"stop", "a/b"}, {"job-events", "send", "testdata/small.json"}} {
 				got := doWith(t, "", nil, append(args, "--store", dir)...)
-				if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) || asked.Load() != 1 {
+				if got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.want) || asked.Load() != 1 {
 					t.Errorf("%v: %d requests, %+v", args, asked.Load(), got)
 				}
 			}
@@ -243,7 +244,7 @@ func TestDirectoryWithoutAStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := doWith(t, "", nil, append(tt.args, "--store", dir)...)
-			if got.exit != ExitUsage || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, "chmod") {
+			if got.exit != view.ExitUsage || !strings.Contains(got.stderr, tt.want) || strings.Contains(got.stderr, "chmod") {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -275,7 +276,7 @@ func TestHolderThatDoesNotRespondTimesOut(t *testing.T) {
 		Stores: compose.Stores{}, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
 	}
 	want := fmt.Sprintf("process %d, which holds the store, does not respond", os.Getpid())
-	if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), want) {
+	if exit := c.Run(t.Context()); exit != view.ExitInternal || !strings.Contains(stderr.String(), want) {
 		t.Errorf("exit %d: %s", exit, stderr.String())
 	}
 }
@@ -294,7 +295,7 @@ func TestAHolderWithoutASocket(t *testing.T) {
 		Args: []string{"list", "--store", dir}, Stdout: io.Discard, Stderr: &stderr,
 		Stores: compose.Stores{}, Getenv: environment(t, nil), patience: 50 * time.Millisecond,
 	}
-	if exit := c.Run(t.Context()); exit != ExitInternal || !strings.Contains(stderr.String(), fmt.Sprintf("(pid %d)", os.Getpid())) {
+	if exit := c.Run(t.Context()); exit != view.ExitInternal || !strings.Contains(stderr.String(), fmt.Sprintf("(pid %d)", os.Getpid())) {
 		t.Errorf("exit %d: %s", exit, stderr.String())
 	}
 }
@@ -311,7 +312,7 @@ func TestNamesAreCheckedBeforeARequest(t *testing.T) {
 		{"tokens", "show", ".."}, {"tokens", "succeed", "../../flows"}, {"tokens", "fail", "a b"}, {"tokens", "url", "a?b"},
 	} {
 		got := s.do(args...)
-		if got.exit != ExitUsage || s.requests.Load() > 0 || !namesRule.MatchString(got.stderr) {
+		if got.exit != view.ExitUsage || s.requests.Load() > 0 || !namesRule.MatchString(got.stderr) {
 			t.Errorf("%v: %d requests, %+v", args, s.requests.Load(), got)
 		}
 	}

@@ -21,10 +21,9 @@ const (
 	formatText   = "text"
 	formatJSON   = "json"
 	formatGitHub = "github"
-	formatSARIF  = "sarif"
 )
 
-var validateFormats = []string{formatText, formatJSON, formatGitHub, formatSARIF}
+var validateFormats = []string{formatText, formatJSON, formatGitHub}
 
 func validateCommand(c Command) *cobra.Command {
 	var format string
@@ -50,7 +49,7 @@ func validateCommand(c Command) *cobra.Command {
 		return notValid(files, format)
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
-	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json, github or sarif")
+	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json or github")
 	flags.register(cmd.Flags())
 	registerConfig(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output, as --format json (see: waitless help json)")
@@ -165,17 +164,21 @@ func (c Command) printProblems(files []flowFile, format string) error {
 		}
 		return c.out().JSON("validate", r)
 	case formatGitHub:
-		var text strings.Builder // workflow commands
+		// Characters with a meaning of their own in workflow commands.
+		inText := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
+		inPath := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
+		var text strings.Builder
 		for _, file := range files {
 			for _, p := range file.problems {
-				fmt.Fprintf(&text, "::%s file=%s,line=%d,col=%d::%s\n",
-					levelOf(p.Severity), annotationProperty.Replace(view.Printable(filepath.ToSlash(file.path))), p.Line, p.Column,
-					annotationText.Replace(view.Printable(p.Message)))
+				level := "error"
+				if p.Severity == flow.SeverityWarning {
+					level = "warning"
+				}
+				fmt.Fprintf(&text, "::%s file=%s,line=%d,col=%d::%s\n", level, inPath.Replace(view.Printable(filepath.ToSlash(file.path))),
+					p.Line, p.Column, inText.Replace(view.Printable(p.Message)))
 			}
 		}
 		return c.out().Text(text.String())
-	case formatSARIF:
-		return c.out().JSON("", sarifOf(files))
 	}
 	for _, file := range files {
 		if !file.isValid() {
@@ -209,7 +212,7 @@ func notValid(files []flowFile, format string) error {
 	for _, file := range invalid[1:] {
 		err.Lines = append(err.Lines, file.lines()...)
 	}
-	if format == formatGitHub || format == formatSARIF {
+	if format == formatGitHub {
 		err.Lines = nil // they are on standard output
 	}
 	return err

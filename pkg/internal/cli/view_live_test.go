@@ -10,6 +10,8 @@ import (
 
 	"github.com/creack/pty"
 	"github.com/hinshun/vt10x"
+
+	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
 // terminal is the built program on a terminal of its own.
@@ -116,9 +118,9 @@ func TestLiveView(t *testing.T) {
 		exit  int
 		args  []string
 	}{
-		"80x24-20": {80, "20", ExitSucceeded, nil},
-		"40x24-20": {40, "20", ExitSucceeded, []string{"--name", "monday"}}, // a drawn name would be cut
-		"80x24-41": {80, "41", ExitFailed, nil},
+		"80x24-20": {80, "20", view.ExitSucceeded, nil},
+		"40x24-20": {40, "20", view.ExitSucceeded, []string{"--name", "monday"}}, // a drawn name would be cut
+		"80x24-41": {80, "41", view.ExitFailed, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +181,7 @@ func TestLiveViewColours(t *testing.T) {
 func TestDumbTerminalGetsLines(t *testing.T) {
 	t.Parallel()
 	term := onTerminal(t, 80, 24, []string{"TERM=dumb"}, "run", pollingFlow, "--skip-time", "--input", `{"delay":10}`)
-	if exit := term.wait(); exit != ExitSucceeded || bytes.ContainsRune(term.raw, '\x1b') {
+	if exit := term.wait(); exit != view.ExitSucceeded || bytes.ContainsRune(term.raw, '\x1b') {
 		t.Errorf("exit %d: %q", exit, term.raw)
 	}
 	if want := "    0.0s  Wait10s waits until 10:00:10\r\n"; !bytes.Contains(term.raw, []byte(want)) {
@@ -191,7 +193,7 @@ func TestDumbTerminalGetsLines(t *testing.T) {
 func TestNoViewWithoutAnExecution(t *testing.T) {
 	t.Parallel()
 	term := onTerminal(t, 80, 24, nil, "run", pollingFlow, "--name", "a b")
-	if exit := term.wait(); exit != ExitUsage || len(term.frames) > 0 {
+	if exit := term.wait(); exit != view.ExitUsage || len(term.frames) > 0 {
 		t.Errorf("exit %d:\n%s", exit, term.text())
 	}
 }
@@ -202,7 +204,7 @@ func TestLiveViewInASmallTerminal(t *testing.T) {
 		t.Run(fmt.Sprintf("%dx%d", size[0], size[1]), func(t *testing.T) {
 			t.Parallel()
 			term := onTerminal(t, size[0], size[1], nil, "run", pollingFlow, "--skip-time", "--input", `{"delay":20}`, "--name", "s")
-			if exit := term.wait(); exit != ExitSucceeded {
+			if exit := term.wait(); exit != view.ExitSucceeded {
 				t.Errorf("exit %d", exit)
 			}
 			for _, f := range term.frames {
@@ -217,7 +219,7 @@ func TestLiveViewInASmallTerminal(t *testing.T) {
 func TestLiveViewOfManySteps(t *testing.T) {
 	t.Parallel()
 	term := onTerminal(t, 80, 24, nil, "run", manySteps(t, 200), "--skip-time")
-	if exit := term.wait(); exit != ExitSucceeded {
+	if exit := term.wait(); exit != view.ExitSucceeded {
 		t.Errorf("exit %d", exit)
 	}
 	if text := term.frames[len(term.frames)-1]; !strings.Contains(text, "✓ Step199") || !strings.Contains(text, "steps 179 to 200 of 200") {
@@ -245,8 +247,8 @@ func TestLiveViewIsResizedAndInterrupted(t *testing.T) {
 	if _, err := term.master.WriteString("\x03"); err != nil {
 		t.Fatal(err)
 	}
-	if exit := term.wait(); exit != ExitInterrupted {
-		t.Errorf("exit %d, want %d", exit, ExitInterrupted)
+	if exit := term.wait(); exit != view.ExitInterrupted {
+		t.Errorf("exit %d, want %d", exit, view.ExitInterrupted)
 	}
 	rows := strings.Split(term.text(), "\n")
 	want := []string{"pause/once  Interrupted", "  ◷ Pause  59m", "waitless: pause/once: interrupted;"}
