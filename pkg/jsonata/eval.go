@@ -82,7 +82,7 @@ func (r *run) wildcard(_ *node, in item, _ *frame) item {
 		r.spend(1)
 		if _, ok := listOf(x); ok {
 			found.sequence = false // as $append returns it
-			r.flatten(x, found)
+			r.leaves(x, func(x item) { found.items = append(found.items, x) })
 		} else {
 			found.items = append(found.items, x)
 		}
@@ -98,17 +98,17 @@ func (r *run) wildcard(_ *node, in item, _ *frame) item {
 	return found
 }
 
-func (r *run) flatten(x item, to *array) {
-	l, ok := listOf(x)
-	if !ok {
-		to.items = append(to.items, x)
-		return
-	}
+// leaves calls visit with x, or with the items of an array and of the arrays inside.
+func (r *run) leaves(x item, visit func(x item)) {
 	r.enter()
 	defer r.leave()
+	r.spend(1)
+	l, ok := listOf(x)
+	if !ok {
+		visit(x)
+	}
 	for i := range l.len() {
-		r.spend(1)
-		r.flatten(l.at(i), to)
+		r.leaves(l.at(i), visit)
 	}
 }
 

@@ -303,20 +303,19 @@ func (r *run) equal(a, b item) bool {
 		y, _ := textOf(b)
 		r.read(min(len(x), len(y)))
 		return x == y
-	case arrayKind:
-		x, _ := listOf(a)
-		y, _ := listOf(b)
-		return r.equalLists(x, y)
-	case objKind:
-		return r.equalObjects(a, b)
+	case arrayKind, objKind:
+		return r.equalInside(a, b)
 	}
 	return a == b
 }
 
-func (r *run) equalLists(x, y list) bool {
+// equalInside compares two arrays, or two objects.
+func (r *run) equalInside(a, b item) bool {
 	r.enter()
 	defer r.leave()
-	if x.len() != y.len() {
+	x, _ := listOf(a)
+	y, _ := listOf(b)
+	if x.len() != y.len() || memberCount(a) != memberCount(b) {
 		return false
 	}
 	for i := range x.len() {
@@ -324,17 +323,8 @@ func (r *run) equalLists(x, y list) bool {
 			return false
 		}
 	}
-	return true
-}
-
-func (r *run) equalObjects(a, b item) bool {
-	r.enter()
-	defer r.leave()
-	if memberCount(a) != memberCount(b) {
-		return false
-	}
-	for key, x := range membersOf(a) {
-		if !r.equal(x, member(b, key)) {
+	for key, inner := range membersOf(a) {
+		if !r.equal(inner, member(b, key)) {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package jsonata
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/waitless/waitless/pkg/value"
@@ -79,7 +80,10 @@ func itemOf(v value.Value) item {
 // an [*Error]; a limit that is reached has the code U1001.
 func (e *Expression) Evaluate(input value.Value, bindings Bindings, limits Limits) (result value.Value, err error) {
 	defer recovered(e.text, &err)
-	r := newRun(bindings, limits)
+	size := cmp.Or(limits.Size, DefaultSize)
+	r := &run{
+		stepsLeft: cmp.Or(limits.Steps, DefaultSteps), depthLeft: cmp.Or(limits.Depth, DefaultDepth), sizeLeft: size, sizeLimit: size, bindings: bindings,
+	}
 	root := &frame{names: make([]string, 0, len(bindings.Values)+1), owned: true}
 	for name, v := range bindings.Values {
 		root.bind(name, itemOf(v))
@@ -110,19 +114,6 @@ type run struct {
 	pos                            int // of the call that a function of the library serves
 	in                             item
 	env                            *frame
-}
-
-func newRun(bindings Bindings, limits Limits) *run {
-	or := func(limit, standard int) int {
-		if limit == 0 {
-			return standard
-		}
-		return limit
-	}
-	size := or(limits.Size, DefaultSize)
-	return &run{
-		stepsLeft: or(limits.Steps, DefaultSteps), depthLeft: or(limits.Depth, DefaultDepth), sizeLeft: size, sizeLimit: size, bindings: bindings,
-	}
 }
 
 // spend counts steps.

@@ -229,15 +229,14 @@ func libDistinct(r *run, args []item) item {
 }
 
 func libZip(r *run, args []item) item {
-	rows, length := &array{}, math.MaxInt
-	for _, arg := range args {
+	rows, length := &array{}, 0
+	for i, arg := range args {
 		if arg == nil {
 			return rows
 		}
-		length = min(length, itemsOf(arg).len())
-	}
-	if len(args) == 0 {
-		return rows
+		if n := itemsOf(arg).len(); i == 0 || n < length {
+			length = n
+		}
 	}
 	r.spend(length * len(args))
 	for i := range length {
@@ -251,28 +250,17 @@ func libZip(r *run, args []item) item {
 }
 
 func libKeys(r *run, args []item) item {
-	keys := &object{}
-	r.collectKeys(args[0], keys)
-	found := sequenceOf()
+	keys, found := &object{}, sequenceOf()
+	r.leaves(args[0], func(x item) {
+		for key := range membersOf(x) {
+			r.spend(1)
+			keys.set(key, nil)
+		}
+	})
 	for _, key := range keys.keys {
 		found.items = append(found.items, key)
 	}
 	return found
-}
-
-func (r *run) collectKeys(x item, keys *object) {
-	r.enter()
-	defer r.leave()
-	if l, ok := listOf(x); ok {
-		for i := range l.len() {
-			r.spend(1)
-			r.collectKeys(l.at(i), keys)
-		}
-	}
-	for key := range membersOf(x) {
-		r.spend(1)
-		keys.set(key, nil)
-	}
 }
 
 func libLookup(r *run, args []item) item {
@@ -285,27 +273,16 @@ func libSpread(r *run, args []item) item {
 		return args[0]
 	}
 	found := sequenceOf()
-	r.spreadInto(args[0], found)
-	return found
-}
-
-func (r *run) spreadInto(x item, found *array) {
-	r.enter()
-	defer r.leave()
-	r.spend(1)
-	if l, ok := listOf(x); ok {
-		for i := range l.len() {
-			r.spreadInto(l.at(i), found)
+	r.leaves(args[0], func(x item) {
+		if kindOf(x) != objKind {
+			found.items = append(found.items, x)
 		}
-		return
-	}
-	if kindOf(x) != objKind {
-		found.items = append(found.items, x)
-	}
-	for key, inner := range membersOf(x) {
-		r.spend(1)
-		found.items = append(found.items, &object{keys: []string{key}, values: []item{inner}})
-	}
+		for key, inner := range membersOf(x) {
+			r.spend(1)
+			found.items = append(found.items, &object{keys: []string{key}, values: []item{inner}})
+		}
+	})
+	return found
 }
 
 func libMerge(r *run, args []item) item {

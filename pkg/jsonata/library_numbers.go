@@ -231,9 +231,7 @@ func (s *pictureSymbols) check(r *run, p *picture, text, active, mantissa string
 
 func reversed(s string) string {
 	all := []rune(s)
-	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
-		all[i], all[j] = all[j], all[i]
-	}
+	slices.Reverse(all)
 	return string(all)
 }
 

@@ -199,7 +199,16 @@ func (r *run) filter(n *node, x item, env *frame) item {
 	all := rowsOf(x)
 	if n.kind == numberNode && len(n.preds) == 0 {
 		position, _ := numberOf(n.value)
-		return nth(all, position)
+		at := fromEnd(position, all.len())
+		if at < 0 || at >= float64(all.len()) {
+			return sequenceOf()
+		}
+		kept := all.none()
+		kept.take(all, int(at))
+		if all.tuples == nil && kindOf(kept.items[0]) == arrayKind {
+			return kept.items[0]
+		}
+		return kept.result()
 	}
 	kept := all.none()
 	for i := range all.len() {
@@ -218,19 +227,6 @@ func (r *run) filter(n *node, x item, env *frame) item {
 				kept.take(all, i)
 			}
 		}
-	}
-	return kept.result()
-}
-
-func nth(all rows, position float64) item {
-	at := fromEnd(position, all.len())
-	if at < 0 || at >= float64(all.len()) {
-		return sequenceOf()
-	}
-	kept := all.none()
-	kept.take(all, int(at))
-	if all.tuples == nil && kindOf(kept.items[0]) == arrayKind {
-		return kept.items[0]
 	}
 	return kept.result()
 }
