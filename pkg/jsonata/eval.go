@@ -345,7 +345,7 @@ func (r *run) inclusion(n *node, in item, env *frame) item {
 func (r *run) concat(n *node, in item, env *frame) item {
 	left, right := r.eval(n.lhs, in, env), r.eval(n.rhs, in, env)
 	r.pos = n.pos
-	a, b := r.stringOf(left), r.stringOf(right)
+	a, b := r.stringOf(left, ""), r.stringOf(right, "")
 	r.write(len(a) + len(b))
 	return a + b
 }
@@ -437,7 +437,8 @@ func (r *run) merged(all rows, env *frame) (item, *frame) {
 	for c := range names {
 		column := make([]item, 0, all.len())
 		for _, t := range all.tuples {
-			column = append(column, t.value(names[c]))
+			x, _ := t.frame(nil).lookup(names[c])
+			column = append(column, x)
 		}
 		columns[c] = r.joined(list{items: column})
 	}

@@ -114,12 +114,9 @@ func zeroOf(digit rune) rune {
 }
 
 func libFormatInteger(r *run, args []item) item {
-	f, _ := numberOf(args[0])
+	f := math.Floor(r.finite(args[0]))
 	text, _ := textOf(args[1])
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		r.fail("D1001", f)
-	}
-	return parseIntegerPicture(r, text).format(r, math.Floor(f))
+	return parseIntegerPicture(r, text).format(r, f)
 }
 
 func (f *integerFormat) format(r *run, n float64) string {

@@ -341,10 +341,7 @@ func (r *run) export(x item) value.Value {
 		r.grow(x.Size())
 		return x
 	case float64:
-		if math.IsInf(x, 0) || math.IsNaN(x) {
-			r.fail("D1001", x)
-		}
-		v, _ := value.Number(numberText(x))
+		v, _ := value.Number(numberText(r.finite(x)))
 		r.grow(v.Size())
 		return v
 	case string:

@@ -16,7 +16,16 @@ type Expression struct {
 // Compile parses an expression. The error is an [*Error] with the position and the code.
 func Compile(text string) (e *Expression, err error) {
 	defer recovered(text, &err)
-	return &Expression{text, parse(text)}, nil
+	p := parser{lexer: lexer{text: text}, library: library()}
+	p.advance("", false)
+	root := p.expression(lowestPower)
+	if p.token.kind != endToken {
+		fail(p.token.pos, "S0201", p.shown())
+	}
+	if root.kind == parentNode || len(root.seeking) > 0 {
+		root.fail("S0217", "%")
+	}
+	return &Expression{text, root}, nil
 }
 
 // String returns the text of the expression.

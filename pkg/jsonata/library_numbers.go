@@ -93,17 +93,13 @@ func libPower(r *run, args []item) item {
 
 func libFormatBase(r *run, args []item) item {
 	const largest = 36
-	f, _ := numberOf(args[0])
-	base := 10.0
+	f, base := r.finite(args[0]), 10.0
 	if args[1] != nil {
 		base, _ = numberOf(args[1])
 		base = roundTo(base, 0)
 	}
 	if base < 2 || base > largest {
 		r.fail("D3100", nil)
-	}
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		r.fail("D1001", f)
 	}
 	n, _ := big.NewFloat(roundTo(f, 0)).Int(nil)
 	return n.Text(int(base))
@@ -130,11 +126,8 @@ type pictureSymbols struct {
 }
 
 func libFormatNumber(r *run, args []item) item {
-	f, _ := numberOf(args[0])
+	f := r.finite(args[0])
 	text, _ := textOf(args[1])
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		r.fail("D1001", f)
-	}
 	r.spend(pictureSteps + len(text))
 	s := pictureSymbols{".", ",", "e", "-", "%", "‰", "0", "#", ";"}
 	for name, symbol := range map[string]*string{

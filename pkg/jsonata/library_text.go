@@ -15,33 +15,34 @@ func libString(r *run, args []item) item {
 	if len(args) > 1 && r.truth(args[1]) {
 		indent = "  "
 	}
-	if s, ok := textOf(args[0]); ok {
-		return s
-	}
-	return r.render(args[0], indent)
+	return r.stringOf(args[0], indent)
 }
 
 // stringOf returns the text of any value, as $string does.
-func (r *run) stringOf(x item) string {
-	if s, ok := textOf(x); ok {
+func (r *run) stringOf(x item, indent string) string {
+	switch kindOf(x) {
+	case text:
+		s, _ := textOf(x)
 		return s
-	}
-	if x == nil {
+	case nothing, funcKind:
 		return ""
-	}
-	return r.render(x, "")
-}
-
-func (r *run) render(x item, indent string) string {
-	if f, ok := numberOf(x); ok && (math.IsInf(f, 0) || math.IsNaN(f)) {
-		r.fail("D3001", nil)
-	}
-	if kindOf(x) == funcKind {
-		return ""
+	case numeric:
+		if f, _ := numberOf(x); math.IsInf(f, 0) || math.IsNaN(f) {
+			r.fail("D3001", nil)
+		}
 	}
 	w := writer{r: r, indent: indent}
 	w.value(x, 1)
 	return string(w.out)
+}
+
+// finite returns a number that has JSON.
+func (r *run) finite(x item) float64 {
+	f, _ := numberOf(x)
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		r.fail("D1001", f)
+	}
+	return f
 }
 
 // writer renders JSON with numbers of 15 digits, in the order of the members.
@@ -58,12 +59,8 @@ func (w *writer) value(x item, level int) {
 	before := len(w.out)
 	switch kindOf(x) {
 	case numeric:
-		f, _ := numberOf(x)
-		if math.IsInf(f, 0) || math.IsNaN(f) {
-			w.r.fail("D1001", f)
-		}
-		const digits = 15                                                               // of the texts of numbers
-		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(f, 'e', digits-1, 64), 64) // is a number
+		const digits = 15                                                                           // of the texts of numbers
+		rounded, _ := strconv.ParseFloat(strconv.FormatFloat(w.r.finite(x), 'e', digits-1, 64), 64) // is a number
 		w.out = append(w.out, numberText(rounded)...)
 	case text:
 		s, _ := textOf(x)

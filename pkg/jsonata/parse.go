@@ -54,19 +54,6 @@ const (
 	lowestPower = 0
 )
 
-func parse(text string) *node {
-	p := parser{lexer: lexer{text: text}, library: library()}
-	p.advance("", false)
-	n := p.expression(lowestPower)
-	if p.token.kind != endToken {
-		fail(p.token.pos, "S0201", p.shown())
-	}
-	if n.kind == parentNode || len(n.seeking) > 0 {
-		n.fail("S0217", "%")
-	}
-	return n
-}
-
 // advance reads the next token. The current one must be want, unless want is empty.
 func (p *parser) advance(want string, afterOperand bool) {
 	if want != "" && !p.is(want) {

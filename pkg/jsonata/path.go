@@ -16,11 +16,6 @@ func (t *tuple) frame(env *frame) *frame {
 	return &frame{parent: env, names: t.names, values: t.values}
 }
 
-func (t *tuple) value(name string) item {
-	x, _ := t.frame(nil).lookup(name)
-	return x
-}
-
 // with returns the tuple with one more variable.
 func (t *tuple) with(name string, x item) *tuple {
 	if name == "" {
@@ -82,12 +77,12 @@ func (r rows) result() item {
 // path evaluates the steps of a path, each for all results of the previous one.
 func (r *run) path(n *node, in item, env *frame) item {
 	begin := 0
-	if n.unbroken && !n.keep {
-		x, rest := r.names(n.list, in)
-		if rest == len(n.list) {
-			return x
+	for n.unbroken && !n.keep && kindOf(in) != arrayKind { // names lead through objects
+		r.spend(1)
+		in = member(in, n.list[begin].name)
+		if begin++; in == nil || begin == len(n.list) {
+			return in
 		}
-		in, begin = x, rest
 	}
 	input := list{items: []item{in}}
 	if l, ok := listOf(in); ok && n.list[begin].kind != variableNode {
@@ -134,21 +129,6 @@ func (r *run) collected(n *node, x item, bound *tuples) item {
 		return &array{items: l.appendTo(nil), sequence: true, keep: true}
 	}
 	return x
-}
-
-// names follows names through objects, which is the whole evaluation of most paths. It returns the
-// step where it meets an array, with the input of this step.
-func (r *run) names(steps []*node, in item) (item, int) {
-	for i, step := range steps {
-		if kindOf(in) == arrayKind {
-			return in, i
-		}
-		r.spend(1)
-		if in = member(in, step.name); in == nil {
-			return nil, len(steps)
-		}
-	}
-	return in, len(steps)
 }
 
 // step evaluates a step for each item of the input, and flattens the results.
