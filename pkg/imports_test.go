@@ -52,6 +52,7 @@ var house = []row{
 	{path: "pkg/jsonata", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/token", pure: true, ours: []string{"pkg/value"}},
 	{path: "pkg/internal/similar", pure: true},
+	{path: "pkg/internal/bounded"},
 	{path: "pkg/internal/suite/lineartest", testing: true},
 	{path: "pkg/jobs", pure: true, ours: []string{"pkg/internal/similar"}},
 	{path: "pkg/flow", pure: true, ours: []string{"pkg/value", "pkg/token", "pkg/expr", "pkg/jobs", "pkg/internal/similar"}},
@@ -92,10 +93,10 @@ var house = []row{
 	{path: "pkg/local/store", ours: useCases, modules: []string{"github.com/RaduBerinde/btreemap"}},
 	{path: "pkg/local/disk", ours: append([]string{"pkg/local/store"}, useCases...), modules: []string{"github.com/cockroachdb/pebble"}},
 	{
-		path: "pkg/local", ours: append([]string{"pkg/local/store", "pkg/jobs/simulated"}, useCases...),
+		path: "pkg/local", ours: append([]string{"pkg/local/store", "pkg/jobs/simulated", "pkg/internal/bounded"}, useCases...),
 		modules: []string{"github.com/RaduBerinde/btreemap", "github.com/mattn/go-shellwords", yaml},
 	},
-	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr"}, useCases...), modules: []string{yaml}},
+	{path: "pkg/flowtest", ours: append([]string{"pkg/local", "pkg/local/store", "pkg/expr", "pkg/internal/bounded"}, useCases...), modules: []string{yaml}},
 	{path: "pkg/internal/sim", testing: true, ours: append([]string{"pkg/jobs/simulated"}, useCases...)},
 	{path: "pkg/internal/sim/mutation", testing: true},
 
@@ -143,7 +144,7 @@ var house = []row{
 		modules: []string{"github.com/spf13/cobra", "github.com/spf13/pflag", yaml},
 		ours: append([]string{
 			"pkg/local", "pkg/local/store", "pkg/internal/cli/target", "pkg/internal/cli/view", "pkg/telemetry", "pkg/tracing", "pkg/docs", "pkg/release",
-			"pkg/internal/advise", "pkg/internal/console", "pkg/internal/diagram",
+			"pkg/internal/advise", "pkg/internal/bounded", "pkg/internal/console", "pkg/internal/diagram",
 			"pkg/flowtest",
 			"pkg/webhook", "pkg/fdl/templates", "events",
 		}, composed...),

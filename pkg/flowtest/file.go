@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/waitless/waitless/pkg/fdl"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/language"
 	"github.com/waitless/waitless/pkg/machine"
@@ -108,7 +109,7 @@ type (
 // also by links. The error names the file.
 func ParseFile(path string) ([]Case, error) {
 	files := folder(filepath.Dir(path))
-	text, err := fs.ReadFile(files, filepath.Base(path))
+	text, err := bounded.ReadRegular(files, filepath.Base(path))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -197,7 +198,7 @@ func (f folder) Open(name string) (fs.File, error) {
 // readFlow reads a flow. Its error does not wrap the error of the file system: a caller would take
 // it for an error of the file of tests.
 func (f folder) readFlow(name string) ([]byte, error) {
-	text, err := fs.ReadFile(f, name)
+	text, err := bounded.ReadRegular(f, name)
 	if wrong, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, fmt.Errorf("the flow %s: %s", filepath.Join(string(f), name), wrong.Err.Error())
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/jobs"
 	"github.com/waitless/waitless/pkg/machine"
@@ -203,7 +204,7 @@ func (e *scriptEvent) check(beside fs.FS) (field string, err error) {
 	case nil:
 		return "", errors.New("it has no event; write the event, or the name of a file with it")
 	case string:
-		e.text, err = fs.ReadFile(beside, event)
+		e.text, err = bounded.ReadRegular(beside, event)
 	default:
 		e.text, err = json.Marshal(event)
 	}

@@ -385,9 +385,7 @@ func (t *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 			c.output = t.output
 			r = c
 		}
-		outcome, err := r.call(ctx, call, t.clock.Now())
-		outcome.Thrown = outcome.Thrown && !call.Resource.OfService() // whose runner reports an error of the service
-		return outcome, err
+		return r.call(ctx, call, t.clock.Now())
 	}
 	function, ok := simulated.Lookup(call.Resource.Function)
 	if !ok {

@@ -14,9 +14,9 @@ import (
 func adviseCommand(c Command) *cobra.Command {
 	var flags templateFlags
 
-	cmd := c.plain(helpOf("advise", arguments(1, 1)), func(_ context.Context, args []string) (view.Result, error) {
+	cmd := c.plain(helpOf("advise", arguments(1, 1)), func(ctx context.Context, args []string) (view.Result, error) {
 		path := args[0]
-		file, t, err := c.readValid(path, "", flags)
+		file, t, err := c.readValid(ctx, path, "", flags)
 		if err == nil {
 			err = t.checkUsed()
 		}

@@ -80,7 +80,7 @@ func TestAdviseKnowsTheLimit(t *testing.T) {
 
 func functionsOfFile(t *testing.T, path string) []string {
 	t.Helper()
-	file, err := readFlow(path, &template{})
+	file, err := readFlow(t.Context(), path, &template{})
 	if err != nil || file.flow == nil {
 		t.Fatalf("%s: %v %v", path, err, file.problems)
 	}

@@ -100,11 +100,11 @@ func flowNames(ctx context.Context, a *target.Client) (names []string, err error
 }
 
 // completeTask suggests runners for each function of the flow that the command line names already.
-func completeTask(_ *cobra.Command, args []string, _ string) (values []string, directive cobra.ShellCompDirective) {
+func completeTask(cmd *cobra.Command, args []string, _ string) (values []string, directive cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	file, err := readFlow(args[0], &template{})
+	file, err := readFlow(cmd.Context(), args[0], &template{})
 	if err != nil || file.flow == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

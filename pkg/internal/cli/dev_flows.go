@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
@@ -154,7 +154,7 @@ func (f *flowFiles) load(ctx context.Context, path string) {
 	if !isNamed && f.stored[path] == "" && !isFlow(path) {
 		return
 	}
-	file, _, err := f.command.readValid(path, name, templateFlags{})
+	file, _, err := f.command.readValid(ctx, path, name, templateFlags{})
 	if err == nil && name == "" {
 		err = file.checkName()
 	}
@@ -230,21 +230,30 @@ func (f *flowFiles) describe() string {
 
 // isFlowName reports whether a file with the name in a folder may be a flow.
 func isFlowName(name string) bool {
-	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
+	return slices.Contains([]string{".yaml", ".yml", ".json", ".asl"}, filepath.Ext(name))
 }
 
-// isFlow reports whether a file of a folder is a flow. It may have errors: with a version and
-// steps, its type too.
+// isFlow reports whether a file of a folder is a flow: its name says so, or its text. The text may
+// have errors: with a version and steps, its type too.
 func isFlow(path string) bool {
-	const most = 1 << 20
-	file, err := os.Open(path) //nolint:gosec // G304: it is in a folder of the user
-	if err != nil {
-		return false
+	if machineName().MatchString(path) {
+		return isRegular(path)
 	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, most))
+	text, err := readBeside(path)
 	return err == nil && typeFlow().Match(text)
 }
+
+// isRegular keeps the command from reading a pipe or a device that it finds in a folder.
+func isRegular(path string) bool { return stampOf(path) != (stamp{}) }
+
+// readBeside reads a file that the command finds in a folder.
+func readBeside(path string) ([]byte, error) {
+	return bounded.ReadRegular(os.DirFS(filepath.Dir(path)), filepath.Base(path))
+}
+
+// machineName matches the names of files that only the Amazon States Language has, so a text
+// without the words of the language is a mistake there.
+var machineName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\.asl(\.json|\.ya?ml)?$`) })
 
 var typeFlow = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)^type:\s*["']?flow["']?\s*(#.*)?\r?$|^\s*\{?\s*"type"\s*:\s*"flow"` +

@@ -104,6 +104,8 @@ func TestChangedFlowFilesAreStored(t *testing.T) {
 	r.want(nil) // the errors are told once
 	r.write("typed.yaml", strings.Replace(reloadedFlow, "flow", "flw", 1))
 	r.want(nil, `FOLDER/typed.yaml:2:7: `, `msg="flow is not stored"`)
+	r.write("typo.asl.json", `{"Startat":"A","States":{}}`)
+	r.want(nil, `FOLDER/typo.asl.json:1:`, `msg="flow is not stored"`)
 	r.write("a.yaml", "version: [")
 	r.want(nil, "FOLDER/a.yaml:1:", "the definition before stays")
 	r.write("a.yaml", reloadedFlow+"#5 refused")

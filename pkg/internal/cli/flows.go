@@ -18,6 +18,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/similar"
@@ -41,7 +42,7 @@ func flowsPutCommand(c Command) *cobra.Command {
 	t.register(cmd.Flags())
 	registerNotify(cmd.Flags(), &notify, notifyUsage+"; none removes it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
-		file, err := c.readRunnable(args[0], t)
+		file, err := c.readRunnable(cmd.Context(), args[0], t)
 		if err != nil {
 			return err
 		}
@@ -194,7 +195,7 @@ func (s *flowSource) name() string {
 // readSource reads the file, or the stored definition at the place.
 func (c Command) readSource(ctx context.Context, source flowSource, where target.Place) (f flowFile, err error) {
 	if source.stored == "" {
-		return c.readRunnable(source.path, source.template)
+		return c.readRunnable(ctx, source.path, source.template)
 	}
 	a, err := c.opener().Open(ctx, where)
 	if err != nil {
@@ -232,33 +233,36 @@ type flowFile struct {
 	content  string // what a file beside flows has, "" for a flow
 }
 
+// tryFlow is the advice after a file that cannot be read.
+const tryFlow = "the path of a flow, for example flow.yaml"
+
 // readFlow reads and checks the file; problems of the definition are no error
 // here.
-func readFlow(path string, t *template) (flowFile, error) {
+func readFlow(ctx context.Context, path string, t *template) (flowFile, error) {
 	f := flowFile{path: path}
 	var err error
-	if f.text, err = os.ReadFile(path); err != nil { //nolint:gosec // G304: the user names the file
-		return f, view.Usage(view.Reason(err), "the path of a flow, for example flow.yaml")
+	if f.text, err = bounded.ReadFile(ctx, path); err != nil {
+		return f, unread(ctx, "", err, tryFlow)
 	}
 	return f, t.parse(&f)
 }
 
 // readValid reads a flow without errors, and the template with the variables that the flow used.
 // Subflow is the name of a sub-flow that the file defines.
-func (c Command) readValid(path, subflow string, flags templateFlags) (f flowFile, t *template, err error) {
+func (c Command) readValid(ctx context.Context, path, subflow string, flags templateFlags) (f flowFile, t *template, err error) {
 	if t, err = c.template(flags); err != nil {
 		return f, t, err
 	}
 	t.subflow = subflow
-	if f, err = readFlow(path, t); err == nil && f.flow == nil {
+	if f, err = readFlow(ctx, path, t); err == nil && f.flow == nil {
 		err = f.invalid()
 	}
 	return f, t, err
 }
 
 // readRunnable reads a flow that is to be put or run: it is valid and can be named.
-func (c Command) readRunnable(path string, flags templateFlags) (flowFile, error) {
-	f, t, err := c.readValid(path, "", flags)
+func (c Command) readRunnable(ctx context.Context, path string, flags templateFlags) (flowFile, error) {
+	f, t, err := c.readValid(ctx, path, "", flags)
 	if err != nil {
 		return f, err
 	}
@@ -295,7 +299,7 @@ func (f flowFile) checkNeighbors() error {
 		if entry.Name() == filepath.Base(f.path) || !isFlowName(entry.Name()) || other.name() != f.name() || !isFlow(other.path) {
 			continue
 		}
-		text, _ := os.ReadFile(other.path) // isFlow has read it
+		text, _ := readBeside(other.path) // isFlow has read it
 		if flow, _ := language.Parse(text); flow != nil && flow.Name == "" {
 			return view.Usage(fmt.Sprintf("the flow has no name, and its file gives it the name %q of the flow in %s", f.name(), entry.Name()), addName+"NAME")
 		}
@@ -369,7 +373,7 @@ func (f flowFile) script(virtual bool, steps *flow.Flow) (*local.Script, error) 
 	if !virtual || f.isStored() {
 		return nil, nil
 	}
-	text, err := os.ReadFile(f.scriptPath())
+	text, err := readBeside(f.scriptPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

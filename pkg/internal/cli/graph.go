@@ -52,7 +52,7 @@ func graphCommand(c Command) *cobra.Command {
 					return view.Usage(view.Reason(missing), "waitless graph "+flow+" --execution "+execution)
 				}
 			}
-			file, err := c.readRunnable(args[0], o.templateFlags)
+			file, err := c.readRunnable(cmd.Context(), args[0], o.templateFlags)
 			if err != nil {
 				return err
 			}

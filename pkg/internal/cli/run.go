@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/local"
@@ -154,7 +154,7 @@ func (c Command) execution(ctx context.Context, o runOptions, where target.Place
 	if err := c.warn(e.file); err != nil {
 		return nil, err
 	}
-	if e.subflows, err = c.readSubflows(e.file, o.subflows, o.source.template); err != nil {
+	if e.subflows, err = c.readSubflows(ctx, e.file, o.subflows, o.source.template); err != nil {
 		return nil, err
 	}
 	if o.skipTime {
@@ -223,32 +223,20 @@ func (c Command) readText(ctx context.Context, flag, text, try string) (data []b
 // readFile reads a file, or standard input for "-". What names it in errors.
 func (c Command) readFile(ctx context.Context, what, file, try string) (data []byte, err error) {
 	if file == "-" {
-		data, err = c.readStdin(ctx)
+		data, err = bounded.ReadAll(ctx, c.Stdin)
 	} else {
-		data, err = os.ReadFile(file) //nolint:gosec // G304: the user names the file
+		data, err = bounded.ReadFile(ctx, file)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, view.Interrupted("nothing was done")
-	case err != nil:
-		return nil, view.Usage(what+": "+view.Reason(err), try)
-	}
-	return data, nil
+	return data, unread(ctx, what+": ", err, try)
 }
 
-// readStdin reads until the end or until ctx ends. It then returns the error of ctx.
-func (c Command) readStdin(ctx context.Context) ([]byte, error) {
-	var data []byte
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		data, err = io.ReadAll(c.Stdin)
-	}()
-	select {
-	case <-done:
-		return data, err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+// unread returns the error of a text that could not be read, nil for none.
+func unread(ctx context.Context, what string, err error, try string) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return view.Interrupted("nothing was done")
 	}
+	return view.Usage(what+view.Reason(err), try)
 }

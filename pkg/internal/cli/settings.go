@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/similar"
@@ -146,7 +148,7 @@ func (s *settings) readSettings(cmd *cobra.Command) error {
 		return nil
 	}
 	path := cmp.Or(flag.Value.String(), settingsFile)
-	text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file, or it is waitless.yaml
+	text, err := bounded.ReadFile(cmd.Context(), path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !flag.Changed:
 		return nil
@@ -376,7 +378,7 @@ func (s *settings) apiKey() (string, error) {
 	if !isFile {
 		return text, nil
 	}
-	key, err := os.ReadFile(file) //nolint:gosec // G304: the user names the file
+	key, err := bounded.ReadFile(context.Background(), file)
 	if err != nil {
 		return "", view.Usage(keyVariable+" names the file "+file+": "+view.Reason(err), keyVariable+"=@"+target.DefaultStore+"/"+target.APIKeyFile)
 	}

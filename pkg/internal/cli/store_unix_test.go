@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,5 +33,33 @@ func TestLongCallHasNoCallbackToken(t *testing.T) {
 	run.stop()
 	if code := run.wait(); code != view.ExitInterrupted {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// Reading a pipe waits for a writer, who may never come.
+func TestPipesAmongFlowsAreNotRead(t *testing.T) {
+	t.Parallel()
+	folder := validateFolder(t, map[string]string{"a.yaml": namelessFlow, "x.yaml": "type: ROS\n"})
+	for _, name := range []string{"p.yaml", "q.asl.json", scriptFile} {
+		if err := syscall.Mkfifo(filepath.Join(folder, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantSaid(t, do(t, "validate", folder), view.ExitSucceeded, "a.yaml: valid")
+	wantSaid(t, do(t, "run", filepath.Join(folder, "a.yaml"), "--skip-time"), view.ExitUsage, "script.yaml is not a regular file")
+}
+
+func TestReadingAPipeEndsWithTheContext(t *testing.T) {
+	t.Parallel()
+	pipe := filepath.Join(t.TempDir(), "p.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr strings.Builder
+	c := Command{Args: []string{"validate", pipe}, Stdin: strings.NewReader(""), Stdout: &stderr, Stderr: &stderr, Getenv: environment(t, nil)}
+	if exit := c.Run(ctx); exit != view.ExitInterrupted {
+		t.Errorf("exit %d: %s", exit, stderr.String())
 	}
 }

@@ -39,13 +39,13 @@ type storedSubflow struct {
 }
 
 // readSubflows reads the definitions of the sub-flows of a flow.
-func (c Command) readSubflows(file flowFile, flags []string, t templateFlags) (subflows, error) {
+func (c Command) readSubflows(ctx context.Context, file flowFile, flags []string, t templateFlags) (subflows, error) {
 	paths, err := c.subflowPaths(flags)
 	found := subflows{stored: map[string]storedSubflow{}}
 	if err != nil {
 		return found, err
 	}
-	if err := c.addSubflows(&found, subflow{file.name(), file}, paths, t); err != nil {
+	if err := c.addSubflows(ctx, &found, subflow{file.name(), file}, paths, t); err != nil {
 		return found, err
 	}
 	// A step that takes the name of its sub-flow from a path may start any of the files.
@@ -53,7 +53,7 @@ func (c Command) readSubflows(file flowFile, flags []string, t templateFlags) (s
 	startsAny := slices.ContainsFunc(found.given, func(s subflow) bool { return startsFlow(s.file.flow, isFromPath) })
 	for _, name := range slices.Sorted(maps.Keys(paths)) {
 		if isGiven := slices.ContainsFunc(found.given, func(s subflow) bool { return s.name == name }); startsAny && !isGiven {
-			if err := c.addFile(&found, name, paths[name], paths, t); err != nil {
+			if err := c.addFile(ctx, &found, name, paths[name], paths, t); err != nil {
 				return found, err
 			}
 		}
@@ -94,7 +94,7 @@ func (c Command) subflowPaths(flags []string) (map[string]string, error) {
 }
 
 // addSubflows adds a flow and the sub-flows that it starts.
-func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]string, t templateFlags) error {
+func (c Command) addSubflows(ctx context.Context, found *subflows, flow subflow, paths map[string]string, t templateFlags) error {
 	found.given = append(found.given, flow)
 	for step, task := range flow.file.flow.Tasks() {
 		name := task.Resource.Flow
@@ -110,7 +110,7 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 			found.stored[name] = storedSubflow{flow.file.path, step}
 			continue
 		}
-		if err := c.addFile(found, name, path, paths, t); err != nil {
+		if err := c.addFile(ctx, found, name, path, paths, t); err != nil {
 			return err
 		}
 	}
@@ -119,8 +119,8 @@ func (c Command) addSubflows(found *subflows, flow subflow, paths map[string]str
 
 // addFile adds the definition of a sub-flow and the sub-flows that it starts. The values of --var
 // apply to all flows of the command.
-func (c Command) addFile(found *subflows, name, path string, paths map[string]string, flags templateFlags) error {
-	file, _, err := c.readValid(path, name, flags)
+func (c Command) addFile(ctx context.Context, found *subflows, name, path string, paths map[string]string, flags templateFlags) error {
+	file, _, err := c.readValid(ctx, path, name, flags)
 	if failure, ok := errors.AsType[*view.Failure](err); ok && len(failure.Lines) == 0 { // else its lines name the file
 		failure.Why = fmt.Sprintf("the definition of sub-flow %s, %s: %s", name, path, failure.Why)
 	}
@@ -130,7 +130,7 @@ func (c Command) addFile(found *subflows, name, path string, paths map[string]st
 	if err != nil {
 		return err
 	}
-	return c.addSubflows(found, subflow{name, file}, paths, flags)
+	return c.addSubflows(ctx, found, subflow{name, file}, paths, flags)
 }
 
 // flow returns the steps of the flow and of the given definitions. The functions of all of them are
@@ -234,7 +234,7 @@ func (c Command) addStored(ctx context.Context, found *subflows, where target.Pl
 			return err
 		}
 		delete(found.stored, names[i])
-		if err := c.addSubflows(found, subflow{names[i], file}, nil, templateFlags{}); err != nil {
+		if err := c.addSubflows(ctx, found, subflow{names[i], file}, nil, templateFlags{}); err != nil {
 			return err
 		}
 	}

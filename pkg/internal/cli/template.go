@@ -13,6 +13,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl/templates"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/similar"
 	"github.com/waitless/waitless/pkg/language"
@@ -148,7 +149,7 @@ func readBelow(folder, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // read only
-	return root.ReadFile(filepath.FromSlash(path))
+	return bounded.ReadRegular(root.FS(), filepath.ToSlash(filepath.Clean(path)))
 }
 
 // choose returns the flow that --import means. A file without a template is a flow.

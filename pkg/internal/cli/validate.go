@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 	"github.com/waitless/waitless/pkg/internal/similar"
 )
@@ -130,22 +132,26 @@ const stdinName = "<stdin>"
 // too.
 func (c Command) readFlowOrStdin(ctx context.Context, path string, t *template) (flowFile, error) {
 	if check := checkerOf(path); check != nil {
-		text, err := os.ReadFile(path) //nolint:gosec // G304: the user names the file
+		text, err := bounded.ReadFile(ctx, path)
 		if err != nil {
-			return flowFile{path: path}, view.Usage(view.Reason(err), "the path of a flow, for example flow.yaml")
+			return flowFile{path: path}, unread(ctx, "", err, tryFlow)
 		}
-		what, problems := check(c, path, text, t)
+		what, problems := check(c, ctx, path, text, t)
 		return flowFile{path: path, content: what, problems: problems}, nil
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return flowFile{path: path}, view.Usage("the folder has no flow", "the path of a flow, or waitless init, which writes a sample")
+		why, try := "the folder has no flow", "the path of a flow, or waitless init, which writes a sample"
+		if entries, _ := os.ReadDir(path); slices.ContainsFunc(entries, fs.DirEntry.IsDir) {
+			why, try = why+", and validate does not look into its folders", "waitless validate "+filepath.Join(path, "*")+"/"
+		}
+		return flowFile{path: path}, view.Usage(why, try)
 	}
 	if path != "-" {
-		return readFlow(path, t)
+		return readFlow(ctx, path, t)
 	}
-	text, err := c.readStdin(ctx)
+	text, err := c.readFile(ctx, stdinName, path, tryFlow)
 	if err != nil {
-		return flowFile{}, err
+		return flowFile{path: stdinName}, err
 	}
 	f := flowFile{path: stdinName, text: text}
 	return f, t.parse(&f)

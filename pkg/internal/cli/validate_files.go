@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ func filesIn(paths []string) (files []string) {
 		entries, _ := os.ReadDir(path) // a file has none, and the reader of the file reports its error
 		for _, entry := range entries {
 			file := filepath.Join(path, entry.Name())
-			if isFlowName(file) && (checkerOf(file) != nil || isFlow(file)) {
+			if isFlowName(file) && isRegular(file) && (checkerOf(file) != nil || isFlow(file)) {
 				files = append(files, file)
 			}
 		}
@@ -38,7 +39,7 @@ func filesIn(paths []string) (files []string) {
 }
 
 // fileChecker checks a file beside flows. It returns the type of the file, and its problems.
-type fileChecker func(c Command, path string, text []byte, t *template) (what string, problems flow.Problems)
+type fileChecker func(c Command, ctx context.Context, path string, text []byte, t *template) (what string, problems flow.Problems)
 
 // isSameFile reports whether two paths lead to one file.
 func isSameFile(a, b string) bool {
@@ -63,7 +64,7 @@ func checkerOf(path string) fileChecker {
 }
 
 // checkSettings also checks all runners, as dev does.
-func (c Command) checkSettings(path string, text []byte, _ *template) (what string, problems flow.Problems) {
+func (c Command) checkSettings(_ context.Context, path string, text []byte, _ *template) (what string, problems flow.Problems) {
 	s := &settings{getenv: c.getenv, path: path, named: c.named && isSameFile(path, c.path)}
 	problems, c.settings = s.parse(text), s
 	tasks, _ := local.NewFunctions(local.NewClock(c.Now), nil) // has no definitions yet
@@ -71,9 +72,9 @@ func (c Command) checkSettings(path string, text []byte, _ *template) (what stri
 }
 
 // checkScript also checks the steps, unless a flow that may have them is not valid.
-func (c Command) checkScript(path string, text []byte, t *template) (what string, problems flow.Problems) {
+func (c Command) checkScript(ctx context.Context, path string, text []byte, t *template) (what string, problems flow.Problems) {
 	script, err := local.ParseScript(text, os.DirFS(filepath.Dir(path)))
-	if flow := c.flowsBeside(path, t); err == nil && flow != nil {
+	if flow := c.flowsBeside(ctx, path, t); err == nil && flow != nil {
 		err = script.CheckSteps(flow)
 	}
 	return "a script", problemsOf(err, flow.Position{Line: 1, Column: 1})
@@ -81,7 +82,7 @@ func (c Command) checkScript(path string, text []byte, t *template) (what string
 
 // flowsBeside returns a flow with the steps of all flows in the folder of a file, and of the
 // setting flows. It is nil if there is none, or if one is not valid.
-func (c Command) flowsBeside(path string, t *template) *flow.Flow {
+func (c Command) flowsBeside(ctx context.Context, path string, t *template) *flow.Flow {
 	paths := filesIn([]string{filepath.Dir(path)})
 	for _, flow := range c.flows {
 		paths = append(paths, c.beside(flow))
@@ -91,7 +92,7 @@ func (c Command) flowsBeside(path string, t *template) *flow.Flow {
 		if checkerOf(path) != nil {
 			continue
 		}
-		f, err := readFlow(path, &template{values: t.values})
+		f, err := readFlow(ctx, path, &template{values: t.values})
 		if err != nil || f.flow == nil {
 			return nil
 		}
@@ -103,7 +104,7 @@ func (c Command) flowsBeside(path string, t *template) *flow.Flow {
 	return all
 }
 
-func (c Command) checkTests(path string, text []byte, _ *template) (what string, problems flow.Problems) {
+func (c Command) checkTests(ctx context.Context, path string, text []byte, _ *template) (what string, problems flow.Problems) {
 	cases, err := flowtest.ParseFile(path)
 	problems = problemsOf(inFile(path, err), flow.Position{Line: 1, Column: 1})
 	for i, one := range cases {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
+	"github.com/waitless/waitless/pkg/internal/bounded"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
 )
 
@@ -156,6 +157,44 @@ func TestValidateAcceptsFoldersAndFilesBesideFlows(t *testing.T) {
 	}
 	conforms(t, "validate", do(t, "validate", folder, "--json").stdout)
 	wantSaid(t, do(t, "validate", validateFolder(t, map[string]string{"notes.yaml": "a: b\n"})), view.ExitUsage, "the folder has no flow", "waitless init")
+}
+
+// The name of a file of a state machine says enough: its text may be anything.
+func TestValidateChecksEachFileNamedAsAMachine(t *testing.T) {
+	t.Parallel()
+	const good = `{"StartAt":"A","States":{"A":{"Type":"Succeed"}}}`
+	for name, text := range map[string]string{
+		"typo.asl.json": `{"Startat":"A","States":{"A":{"Type":"Succeed"}}}`, "object.asl.json": "{}", "empty.asl.yaml": "",
+		"image.asl.yml": "\x89PNG\r\n", "states.asl": `{"States":{}}`,
+	} {
+		folder := validateFolder(t, map[string]string{"good.asl.json": good, name: text})
+		wantSaid(t, do(t, "validate", folder), view.ExitUsage, name+":1:1: ", "not valid: 1 of 2 files", "good.asl.json: valid")
+	}
+	folder := validateFolder(t, map[string]string{"good.asl": good})
+	wantSaid(t, do(t, "validate", folder), view.ExitSucceeded, "good.asl: valid")
+}
+
+func TestValidateNamesFoldersOfAFolder(t *testing.T) {
+	t.Parallel()
+	wantSaid(t, do(t, "validate", "../../../events"), view.ExitUsage, "does not look into its folders", "../../../events/*/")
+}
+
+func TestTextsHaveALimit(t *testing.T) {
+	t.Parallel()
+	endless := strings.Repeat("a: b\n", bounded.MaxText/5+1)
+	long := writeFile(t, "long.yaml", endless)
+	for _, args := range [][]string{
+		{"validate", "-"}, {"validate", long}, {"validate", filepath.Join(filepath.Dir(long), "waitless.yaml")}, {"run", long},
+		{"run", pollingFlow, "--skip-time", "--input", "-"}, {"run", pollingFlow, "--skip-time", "--input", "@" + long},
+		{"validate", pollingFlow, "--config", long}, {"test", filepath.Join(filepath.Dir(long), "a.test.yaml")},
+	} {
+		for _, name := range []string{"waitless.yaml", "a.test.yaml"} {
+			if err := os.WriteFile(filepath.Join(filepath.Dir(long), name), []byte(endless), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantSaid(t, doWith(t, endless, fixedTime, args...), view.ExitUsage, "it has more than 8 MiB, the limit of a text")
+	}
 }
 
 func TestValidateReportsMistakesInFilesBesideFlows(t *testing.T) {
