@@ -169,7 +169,7 @@ func (d *draft) comesAfterCommit(ctx context.Context, command machine.Command) b
 	switch c := command.(type) {
 	case machine.CallTask:
 		_, isKnown := d.madeBefore(c.Call)
-		return c.Claimed || !isKnown && (d.hasResult && !d.sharesCommit(ctx, c) || d.hasClaim && d.tooLate(ctx))
+		return c.Claimed || !isKnown && (d.hasResult && !d.sharesCommit(ctx, c) || d.hasClaim && d.tooLate(ctx) || d.letsOthersCall())
 	case machine.ClaimItems:
 		return d.hasClaim
 	case machine.SubmitTask, machine.QueueTask, machine.StartLanes, machine.StopLanes:

@@ -61,6 +61,9 @@ type Config struct {
 	// WorkerDeadAfter is the age at which an entry's worker counts as dead (rule 7, the worker may
 	// live). It must be twice the longest life of a worker. Zero means a minute.
 	WorkerDeadAfter time.Duration
+	// CallsInOrder leaves the call of a claimed item to the wake of a timer, so that lanes whose
+	// wakes are applied one by one call in the order of their items.
+	CallsInOrder bool
 	// Now is the clock.
 	Now func() time.Time
 	// Limits bound each execution; zero values mean the defaults.

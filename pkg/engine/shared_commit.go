@@ -32,17 +32,22 @@ func (d *draft) sharesCommit(ctx context.Context, call machine.CallTask) bool {
 	return call.Independent && d.sharing > 0 && !full && !d.tooLate(ctx)
 }
 
-// postponeIfLate leaves a direct call that follows a result to the wake of a timer, if this
-// worker's time does not last for it: a redelivery of the worker's own wake would wait until the
-// worker is dead.
+// postponeIfLate leaves a direct call that follows a result or a claim to the wake of a timer, if
+// this worker's time does not last for it, or if it lets other lanes call first: a redelivery of
+// the worker's own wake would wait until the worker is dead.
 func (d *draft) postponeIfLate(ctx context.Context, command machine.Command) bool {
-	if call, ok := command.(machine.CallTask); !ok || call.Claimed || !d.hasResult && !d.hasClaim || !d.tooLate(ctx) {
+	call, ok := command.(machine.CallTask)
+	if isLate := (d.hasResult || d.hasClaim) && d.tooLate(ctx); !ok || call.Claimed || !isLate && !d.letsOthersCall() {
 		return false
 	}
 	d.env.Tag = d.NewNonce()
 	d.state = machine.Postpone(d.env, d.state)
 	return true
 }
+
+// letsOthersCall reports whether the call of a claimed item waits until the other lanes have made
+// the calls of the items before it.
+func (d *draft) letsOthersCall() bool { return d.hasClaim && d.CallsInOrder }
 
 // commitResults commits the results that a call shares the draft with, if err ends the try with
 // that call. After a conflict the draft is lost, so its timer is not sent a second time.

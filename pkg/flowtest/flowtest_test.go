@@ -133,22 +133,43 @@ steps:
   outputMappings: [{target: all, source: "$local[*].n"}]
 `
 
-// TestIterationsCallInTheirOrder runs iterations side by side. Their calls have one order
-// nevertheless.
+// TestIterationsCallInTheirOrder runs iterations side by side, in fewer places than elements, too.
+// Their calls have one order nevertheless.
 func TestIterationsCallInTheirOrder(t *testing.T) {
 	t.Parallel()
-	for range 20 {
-		n := 0
-		got, err := flowtest.Test{
-			Flow: []byte(visits), Input: map[string]any{"all": []int{0, 0, 0, 0, 0, 0}},
-			Functions: map[string]flowtest.Function{"visit": func(flowtest.Call) (any, error) {
-				n++
-				return map[string]any{"n": n}, nil
-			}},
-		}.Run(t.Context())
-		if err != nil || string(got.Output) != `{"all":[1,2,3,4,5,6]}` {
-			t.Fatalf("output %s, error %v", got.Output, err)
-		}
+	for name, tt := range map[string]struct {
+		items        int
+		atOnce, more string
+	}{
+		"a place each": {6, "6", ""}, "five places": {10, "5", ""}, "three places": {20, "3", ""}, "the most places": {150, "100", ""},
+		"two steps": {10, "5", `- {type: pass, name: After}`},
+		"two calls": {10, "2", `- {type: task, name: Second, resourceArn: "acs:fc:::services/s/functions/visit"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var want, got []int
+			for i := range tt.items {
+				want = append(want, i)
+			}
+			changes := strings.NewReplacer("item: one}", "item: one, index: i}\n  maxConcurrency: "+tt.atOnce, "  outputMappings", "  "+tt.more+"\n  outputMappings")
+			result, err := flowtest.Test{
+				Flow:  []byte(changes.Replace(visits)),
+				Input: map[string]any{"all": want},
+				Functions: map[string]flowtest.Function{
+					"visit": func(c flowtest.Call) (any, error) {
+						var input struct{ I int }
+						err := json.Unmarshal(c.Input, &input)
+						if c.Step == "Visit" {
+							got = append(got, input.I)
+						}
+						return map[string]any{"n": input.I}, err
+					},
+				},
+			}.Run(t.Context())
+			if err != nil || result.Status != "Succeeded" || !slices.Equal(got, want) {
+				t.Errorf("%s %s, error %v: called %v", result.Status, result.Cause, err, got)
+			}
+		})
 	}
 }
 

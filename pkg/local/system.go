@@ -219,6 +219,7 @@ func (s *System) compose() {
 			Log: store, Flows: store, TokenStore: store, Stops: store, Joins: store, Descendants: store, Index: store, Pauses: store,
 			LargeValues: store, Wakes: s.queue, Caller: config.Functions, TaskQueue: s.tasks, Notices: s.notices,
 			Keys: config.Store.Keys(), CallbackBase: config.CallbackBase, Generation: config.Store.Generation(), Now: config.Clock.Now,
+			CallsInOrder:   config.Clock.IsVirtual(),
 			CannotContinue: s.cannotContinue.has, Limits: config.Limits, Tracer: config.Tracer,
 			Observer: queueObserver{config.Observer, s.queue, s.stops, s.changes},
 			// No other process works on the store, so it is written in the newest format.
