@@ -235,3 +235,33 @@ func BenchmarkOutput(b *testing.B) {
 		})
 	}
 }
+
+// FuzzQuery parses a state with any expression and evaluates it. Neither panics, and the same
+// attempt has the same output.
+func FuzzQuery(f *testing.F) {
+	for _, expression := range []string{
+		"$states.input.a[0].b", "$states", "$partition($states.input.a, 2)", "$random() & $uuid()", "$range(0, 5, 2)", "a.b", "$$", "$v ~> |$|{}|", "1 +",
+		"$parse('[1]')[0]", "$hash('a', 'MD5')", "$states.input.(a; $now())", "$map($states.input.a, function($x) { $x.b })", "$states.context.State", "$random(7)",
+	} {
+		f.Add(expression, `{"a": [{"b": 1}, {"b": [2]}], "c": "x"}`)
+	}
+	f.Fuzz(func(t *testing.T, expression, input string) {
+		text, err := json.Marshal(map[string]any{"QueryLanguage": "JSONata", "StartAt": "S", "States": map[string]any{"S": map[string]any{
+			"Type": "Pass", "End": true, "Output": map[string]string{"v": "{%" + expression + "%}"}, "Assign": map[string]string{"v": "{%" + expression + "%}"},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, _ := asl.Parse(text)
+		in, err := value.ParseJSON([]byte(input))
+		if parsed == nil || err != nil {
+			return
+		}
+		leave := func() flow.Exit {
+			return parsed.Steps[0].Data.Leave(&flow.Frame{Lookup: &value.Lookup{}, Surroundings: surroundings{"s"}, Input: in, Outer: flow.Outer{Input: in}})
+		}
+		if first, again := leave(), leave(); !value.Equal(first.Output, again.Output) || first.Failure.Cause != again.Failure.Cause {
+			t.Errorf("%s of %s: %s (%s), and again %s (%s)", expression, input, first.Output, first.Failure.Cause, again.Output, again.Failure.Cause)
+		}
+	})
+}

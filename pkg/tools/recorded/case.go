@@ -241,7 +241,9 @@ func (c *recordedCase) outcomeOf(parsed *flow.Flow, call machine.Call) token.Out
 		if o.State == "" && o.Parameters.FunctionName != function && !strings.HasSuffix(o.Parameters.FunctionName, ":"+function) {
 			continue
 		}
-		if o.Used || o.State != "" && o.State != call.Step || machine.IterationPath(machine.Iterations(step, o.Path)) != call.Iteration {
+		// A recording may still name iterations that a Catch ended.
+		path := o.Path[max(0, len(o.Path)-len(machine.ForksAround(step))):]
+		if o.Used || o.State != "" && o.State != call.Step || machine.IterationPath(machine.Iterations(step, path)) != call.Iteration {
 			continue
 		}
 		o.Used = true

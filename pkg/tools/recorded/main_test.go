@@ -22,6 +22,7 @@ func TestCasesPassAndFail(t *testing.T) {
 	text := strings.Join([]string{
 		of("right", `{"status": "SUCCEEDED", "output": {"id": 7}, "events": `+types+`"ExecutionSucceeded"]}`),
 		of("anything", `{"status": "SUCCEEDED", "output": {"id": "<number>"}}`),
+		strings.Replace(of("path", `{"status": "SUCCEEDED", "output": {"id": 7}}`), `"state": "A"`, `"state": "A", "path": [3]`, 1), // of an iteration that ended
 		of("output", `{"status": "SUCCEEDED", "output": {"id": 8}}`),
 		of("status", `{"status": "FAILED", "error": "E"}`),
 		of("types", `{"status": "SUCCEEDED", "output": {"id": 7}, "events": `+types+`"ExecutionFailed"]}`),
@@ -38,7 +39,7 @@ func TestCasesPassAndFail(t *testing.T) {
 	}
 	for _, want := range []string{
 		`output: output {"id":7}, want {"id": 8}`, "status: status SUCCEEDED, want FAILED", "types: events ExecutionStarted", "accepted: the definition is accepted",
-		"definition only: 1 passed, 1 failed", "execution pure: 3 passed, 2 failed (types of events 1 of 2", "all: 4 passed, 3 failed",
+		"definition only: 1 passed, 1 failed", "execution pure: 4 passed, 2 failed (types of events 1 of 2", "all: 5 passed, 3 failed",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
