@@ -23,9 +23,10 @@ const (
 	formatText   = "text"
 	formatJSON   = "json"
 	formatGitHub = "github"
+	formatSARIF  = "sarif"
 )
 
-var validateFormats = []string{formatText, formatJSON, formatGitHub}
+var validateFormats = []string{formatText, formatJSON, formatGitHub, formatSARIF}
 
 func validateCommand(c Command) *cobra.Command {
 	var format string
@@ -51,7 +52,7 @@ func validateCommand(c Command) *cobra.Command {
 		return notValid(files, format)
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "also refuse extensions of FDL, and sources of mappings that are missing for sure")
-	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json or github")
+	cmd.Flags().StringVar(&format, "format", formatText, "how to print the problems: text, json, github or sarif")
 	flags.register(cmd.Flags())
 	registerConfig(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on standard output, as --format json (see: waitless help json)")
@@ -176,15 +177,13 @@ func (c Command) printProblems(files []flowFile, format string) error {
 		var text strings.Builder
 		for _, file := range files {
 			for _, p := range file.problems {
-				level := "error"
-				if p.Severity == flow.SeverityWarning {
-					level = "warning"
-				}
-				fmt.Fprintf(&text, "::%s file=%s,line=%d,col=%d::%s\n", level, inPath.Replace(view.Printable(filepath.ToSlash(file.path))),
+				fmt.Fprintf(&text, "::%s file=%s,line=%d,col=%d::%s\n", levelOf(p.Severity), inPath.Replace(view.Printable(filepath.ToSlash(file.path))),
 					p.Line, p.Column, inText.Replace(view.Printable(p.Message)))
 			}
 		}
 		return c.out().Text(text.String())
+	case formatSARIF:
+		return c.out().JSON("", sarifOf(files))
 	}
 	for _, file := range files {
 		if !file.isValid() {
@@ -218,7 +217,7 @@ func notValid(files []flowFile, format string) error {
 	for _, file := range invalid[1:] {
 		err.Lines = append(err.Lines, file.lines()...)
 	}
-	if format == formatGitHub {
+	if format == formatGitHub || format == formatSARIF {
 		err.Lines = nil // they are on standard output
 	}
 	return err

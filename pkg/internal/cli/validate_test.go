@@ -85,6 +85,7 @@ func TestValidate(t *testing.T) {
 		"several-json": {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "json"},
 		"several-fine": {"validate", pollingFlow, "testdata/flows/warning.yaml"},
 		"github":       {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "github"},
+		"sarif":        {"validate", pollingFlow, "testdata/flows/warning.yaml", "testdata/flows/six-mistakes.yaml", "--format", "sarif"},
 		"several-none": {"validate", "testdata/flows/none.yaml", pollingFlow, "testdata/validate", "testdata/flows/negative-wait.yaml"},
 		"stdin":        {"validate", "-"},
 		"not-strict":   {"validate", "testdata/flows/extended.yaml"},
@@ -306,6 +307,9 @@ func TestValidateFormatsEscape(t *testing.T) {
 	file := writeFile(t, "a b,c%.yaml", "version: v1\ntype: flow\nsteps: [{type: succeed, name: 50%}]\n")
 	got := do(t, "validate", file, "--format", "github")
 	if !strings.Contains(got.stdout, "/a b%2Cc%25.yaml,line=3,col=") || !strings.Contains(got.stdout, `"50%25"`) {
+		t.Errorf("got %+v", got)
+	}
+	if got := do(t, "validate", file, "--format", "sarif"); !strings.Contains(got.stdout, `/a%20b,c%25.yaml"`) {
 		t.Errorf("got %+v", got)
 	}
 }
