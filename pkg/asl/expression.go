@@ -196,12 +196,34 @@ func (s *scanner) call() expression {
 		c.args = append(c.args, s.argument(c.name == "Format" && len(c.args) == 0))
 	}
 	if s.err == nil && (len(c.args) < known.least || known.most >= 0 && len(c.args) > known.most) {
-		s.fail("States.%s has %s", c.name, flow.Count(len(c.args), "argument"))
+		s.fail("States.%s has %s; allowed: %s", c.name, flow.Count(len(c.args), "argument"), known.arguments())
+	}
+	if s.err == nil {
+		if err := c.checkConstants(); err != nil {
+			s.fail("States.%s: %s", c.name, err)
+		}
 	}
 	if c.name == "UUID" || c.name == "MathRandom" {
 		s.reads.context = true
 	}
 	return c
+}
+
+// checkConstants returns an error if the texts of the call, which are known, cannot be right.
+func (c *call) checkConstants() error {
+	switch c.name {
+	case "Format":
+		if template, ok := c.args[0].(constant); ok {
+			_, err := format(nil, append([]value.Value{template.Value}, make([]value.Value, len(c.args)-1)...))
+			return err
+		}
+	case "Hash":
+		if algorithm, ok := c.args[1].(constant); ok {
+			_, err := hash(nil, []value.Value{value.String(""), algorithm.Value})
+			return err
+		}
+	}
+	return nil
 }
 
 // argument reads an argument of a call. The template of States.Format keeps its escapes.
@@ -214,6 +236,8 @@ func (s *scanner) argument(template bool) expression {
 		return s.path()
 	case strings.HasPrefix(next, "States."):
 		return s.call()
+	case strings.HasPrefix(next, `"`):
+		s.fail("a text in a call stands in single quotes: 'text'")
 	}
 	return constant{s.constant()}
 }

@@ -23,6 +23,17 @@ type intrinsic struct {
 	call        func(e *evaluation, args []value.Value) (value.Value, error)
 }
 
+// arguments says how many arguments the function has.
+func (i intrinsic) arguments() string {
+	switch {
+	case i.most < 0:
+		return fmt.Sprintf("at least %d", i.least)
+	case i.most > i.least:
+		return fmt.Sprintf("%d to %d", i.least, i.most)
+	}
+	return strconv.Itoa(i.least)
+}
+
 // The limits of intrinsic functions.
 const (
 	maxRange  = 1000   // elements of States.ArrayRange

@@ -1,6 +1,9 @@
 package asl
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,7 +54,7 @@ func Parse(text []byte) (*flow.Flow, flow.Problems) {
 		IsMachine: true, Data: machineData{}, Matches: matches, Join: join, Errors: errorsOf, PlainCauses: true, Life: life,
 		Values: flow.Values{Any: true, Each: maxValue},
 	}
-	if root := p.Read(text); root != nil {
+	if root := p.Read(text); root != nil && p.checkJSON(text) {
 		p.machine(root)
 		p.checkVariables()
 	}
@@ -60,6 +63,22 @@ func Parse(text []byte) (*flow.Flow, flow.Problems) {
 		return nil, problems
 	}
 	return &p.flow, problems
+}
+
+// checkJSON reports a text in braces that YAML allows and JSON does not. Step Functions has JSON.
+func (p *parser) checkJSON(text []byte) bool {
+	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
+	if !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return true
+	}
+	syntax, isWrong := errors.AsType[*json.SyntaxError](json.Unmarshal(text, new(json.RawMessage)))
+	if isWrong {
+		before := text[:max(syntax.Offset-1, 0)]
+		line := before[bytes.LastIndexByte(before, '\n')+1:]
+		at := flow.Position{Line: 1 + bytes.Count(before, []byte("\n")), Column: 1 + utf8.RuneCount(line)}
+		p.Problem(at, "the machine begins with { and is not JSON: %s; for YAML write it without the braces around", syntax)
+	}
+	return !isWrong
 }
 
 // parser builds a flow from nodes and collects problems.
@@ -359,8 +378,11 @@ func (s *seriesParser) lost(j jump, name string) {
 
 // list returns the items of an array that is not empty.
 func (p *parser) list(n *document.Node, what, of string) []*document.Node {
-	if n.Kind != document.Sequence || len(n.Items) == 0 {
-		p.unfit(n, what, "an array of "+of+", at least one")
+	switch {
+	case n.Kind != document.Sequence:
+		p.unfit(n, what, "an array of "+of)
+	case len(n.Items) == 0:
+		p.Problem(n.Pos, "%s: %s is empty; write at least one of the %s", p.place(), what, of)
 	}
 	return n.Items
 }
