@@ -27,9 +27,11 @@ type Filled struct {
 // ${NAME}.
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\$\{|\$\{!?` + name + `\}`) })
 
-// pseudoParameters is the prefix of names that ROS defines. Waitless does not use their values, so
-// they may have no value.
-const pseudoParameters = "ALIYUN::"
+// isPseudoParameter reports whether ROS or CloudFormation defines a name. Waitless does not use
+// their values, so they may have no value.
+func isPseudoParameter(name string) bool {
+	return strings.HasPrefix(name, "ALIYUN::") || strings.HasPrefix(name, "AWS::")
+}
 
 // Fill replaces the placeholders of a text in YAML or JSON by the values of variables. It reports
 // all placeholders without a value at once. A text that cannot be read is returned as it is:
@@ -50,7 +52,7 @@ func (f Filled) Unfilled() flow.Problems {
 	const isMeant = "placeholder $"
 	_, problems := substitute(f.Text, rules{pattern: placeholder(), replace: func(found string) (string, string) {
 		name, isName := nameIn(found)
-		if !isName || strings.HasPrefix(name, pseudoParameters) {
+		if !isName || isPseudoParameter(name) {
 			return found, ""
 		}
 		return found, fmt.Sprintf("%s{%s} has no value and stays as it is; give --var %s=VALUE, or write %s below vars: in waitless.yaml",
@@ -84,5 +86,5 @@ func valueOf(found string, values ...map[string]string) (value string, known boo
 	case known:
 		return value, true
 	}
-	return found, strings.HasPrefix(name, pseudoParameters)
+	return found, isPseudoParameter(name)
 }

@@ -23,8 +23,8 @@ type Flow struct {
 	// has the definition itself.
 	File string
 
-	template   *template
-	definition *yaml.Node
+	template                  *template
+	definition, substitutions *yaml.Node
 }
 
 // template is a template of ROS or Funcraft, or a project of Serverless Devs.
@@ -43,7 +43,10 @@ type template struct {
 }
 
 // flowTypes are the types of resources that are flows.
-var flowTypes = []string{"ALIYUN::FNF::Flow", "Aliyun::Serverless::Flow"}
+var flowTypes = []string{"ALIYUN::FNF::Flow", "Aliyun::Serverless::Flow", "AWS::Serverless::StateMachine", "AWS::StepFunctions::StateMachine"}
+
+// isOfAWS reports whether a type of a resource is one of CloudFormation.
+func isOfAWS(kind string) bool { return strings.HasPrefix(kind, "AWS::") }
 
 // flowComponent is the component of Serverless Devs that deploys flows.
 const flowComponent = "fnf"
@@ -88,15 +91,19 @@ func (t *template) flowOf(name string, resource *yaml.Node, vars map[string]stri
 	}
 	properties := first(resource, "Properties", "props")
 	def = Flow{Name: name, ID: name, Kind: kind, template: t, definition: first(properties, "Definition", "definition")}
+	if isOfAWS(kind) {
+		def.definition = cmp.Or(def.definition, child(properties, "DefinitionString"))
+		def.substitutions = child(properties, "DefinitionSubstitutions")
+	}
 	switch file := child(properties, "DefinitionUri"); {
-	case file != nil:
+	case file != nil && t.textOf(file) != "":
 		def.File = t.textOf(file)
 	case def.definition == nil:
 		return def, false
 	case t.isProject && def.definition.Kind == yaml.ScalarNode:
 		def.File = t.textOf(def.definition)
 	}
-	if own := t.textOf(first(properties, "Name", "name")); flow.ValidName(own) {
+	if own := t.textOf(cmp.Or(first(properties, "Name", "name"), child(properties, "StateMachineName"))); flow.ValidName(own) {
 		def.Name = own
 	}
 	if _, isGiven := vars[name+".Name"]; !isGiven {
@@ -113,6 +120,8 @@ func (t *template) readValues(vars map[string]string) {
 			t.values[name] = standard.Value
 		}
 	}
+	// An ARN of a function needs neither region nor account.
+	t.values["AWS::Partition"], t.values["AWS::Region"], t.values["AWS::AccountId"] = "aws", "", ""
 	t.readVars("vars", child(t.root, "vars"))
 	maps.Copy(t.values, vars)
 	for name, resource := range entries(child(t.root, "Resources")) {
@@ -136,7 +145,7 @@ func (t *template) readVars(path string, node *yaml.Node) {
 // of ROS.
 func (t *template) readFunctions(name string, resource *yaml.Node) {
 	properties := child(resource, "Properties")
-	switch t.textOf(child(resource, "Type")) {
+	switch kind := t.textOf(child(resource, "Type")); kind {
 	case "Aliyun::Serverless::Service":
 		t.values[name+".ARN"], t.values[name+".ServiceName"] = "acs:fc:::services/"+name, name
 		for function, value := range entries(resource) {
@@ -152,6 +161,12 @@ func (t *template) readFunctions(name string, resource *yaml.Node) {
 		service := t.textOf(child(properties, "ServiceName"))
 		if function := t.textOf(child(properties, "FunctionName")); service != "" && function != "" {
 			t.addFunction(name, service, function)
+		}
+	case "AWS::Serverless::Function", "AWS::Lambda::Function": // a machine names a function so
+		t.values[name], t.values[name+".Arn"] = "${"+name+"}", "${"+name+".Arn}"
+	default:
+		if isOfAWS(kind) {
+			t.values[name] = name
 		}
 	}
 }

@@ -48,6 +48,10 @@ func (f Flow) Import(file []byte, vars map[string]string) (Filled, flow.Problems
 			}
 			return values[found], ""
 		}
+	case isOfAWS(f.Kind):
+		maps.Copy(i.values, f.template.of(f.substitutions))
+		i.isFilled = true
+		by.pattern, by.replace = placeholder(), i.fillKnown
 	case i.isFilled:
 		by.pattern, by.replace = placeholder(), i.fill
 	}
@@ -100,13 +104,24 @@ func (i *importing) definition(node *yaml.Node) (text []byte, replaces *yaml.Nod
 		}
 		return nil, nil, i.noValue("parameter "+inside, inside)
 	}
-	if child(node, "steps") != nil {
+	if child(node, "States") != nil {
+		toBlocks(node)
+	}
+	if child(node, "steps") != nil || child(node, "States") != nil {
 		text, err := yaml.Dump(node)
 		if err == nil {
 			return text, nil, ""
 		}
 	}
 	return nil, nil, "the definition is neither a text nor a flow; allowed: a text, Fn::Sub, Fn::Replace or Ref"
+}
+
+// toBlocks writes a machine without braces, in which "${Name}" would need quotes.
+func toBlocks(node *yaml.Node) {
+	node.Style &^= yaml.FlowStyle
+	for _, inside := range node.Content {
+		toBlocks(inside)
+	}
 }
 
 // fill returns the value of a placeholder.
@@ -121,6 +136,16 @@ func (i *importing) fill(found string) (value, problem string) {
 			found, i.hint(name), name, name, found)
 	}
 	return value, problem
+}
+
+// fillKnown returns the value of a placeholder. Without a value it stays: a machine may have it in
+// place of a function.
+func (i *importing) fillKnown(found string) (value, problem string) {
+	if name, isName := nameIn(found); isName {
+		i.names = append(i.names, name)
+	}
+	value, _ = valueOf(found, i.values)
+	return value, ""
 }
 
 // replaced returns the parts that Fn::Replace replaces, and their values. A value may hold other

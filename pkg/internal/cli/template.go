@@ -32,7 +32,7 @@ func (t *templateFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&t.vars, "var", nil,
 		"NAME=VALUE: the value of the placeholder ${NAME}; repeat it for several (see: waitless docs templates)")
 	flags.StringVar(&t.imported, "import", "",
-		"read a flow from a template of ROS, Funcraft or Serverless Devs, or one with !Ref; --import=NAME if there are several")
+		"read a flow from a template of SAM, CloudFormation, ROS, Funcraft or Serverless Devs, or one with !Ref; --import=NAME if there are several")
 	flags.Lookup("import").NoOptDefVal = theOnlyFlow
 }
 
