@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -69,10 +70,14 @@ func (c *Client) Start(ctx context.Context, request StartRequest) (StartResult, 
 	if err := c.core.checkPaused(ctx, request.Flow.Name); err != nil {
 		return 0, wrap(op, err)
 	}
-	if request.Notify.Target == "" {
-		if request.Notify, err = c.presetOf(ctx, request.Flow); err != nil {
+	if request.Notify.Target == "" { // the setting of the flow, or else the default
+		if _, err = c.core.Flows.Flow(ctx, request.Flow); err == nil { // first: a store may read both at once
+			request.Notify, err = c.core.Flows.NotifyOf(ctx, request.Flow)
+		}
+		if err != nil {
 			return 0, wrap(op, err)
 		}
+		request.Notify = cmp.Or(request.Notify, c.core.Notify)
 	}
 	request.Trace = c.traceOf(request)
 	switch _, err := c.core.accept(ctx, request, parent, time.Time{}); {
@@ -163,7 +168,11 @@ func check(request StartRequest) error {
 }
 
 func (c *Client) compareStart(ctx context.Context, op string, id ID, request StartRequest) (StartResult, error) {
-	first, err := c.core.first(ctx, id)
+	first, err := c.core.firstState(ctx, id)
+	if err == nil {
+		loader := c.core.newValueLoader()
+		err = loader.fill(ctx, &first.Input)
+	}
 	switch {
 	case err != nil:
 		return 0, wrap(op, err)
@@ -171,16 +180,6 @@ func (c *Client) compareStart(ctx context.Context, op string, id ID, request Sta
 		return StartedSame, nil
 	}
 	return StartedDifferent, nil
-}
-
-// first returns the first state of an execution with complete input.
-func (c *core) first(ctx context.Context, id ID) (machine.State, error) {
-	state, err := c.firstState(ctx, id)
-	if err != nil {
-		return state, err
-	}
-	loader := c.newValueLoader()
-	return state, loader.fill(ctx, &state.Input)
 }
 
 // firstState returns the first state of an execution; its input may be held by reference.

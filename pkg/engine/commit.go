@@ -212,7 +212,10 @@ func (d *draft) commit(ctx context.Context) error {
 	d.loader.written = parts
 	events := machine.WithForkIndexes(d.forkIndexes, d.events)
 	d.Observer.Committed(item.Execution, d.state, events)
-	d.trace(events)
+	if d.before != nil {
+		d.Tracer.Trace(TracedCommit{*d.before, d.state, d.env.Flow, events})
+		d.before = d.traced(d.state) // the draft may commit again
+	}
 	for _, source := range d.sources { // a draft that lost a race is made again, and reports them again
 		if d.unmapped == nil {
 			d.unmapped = &UnmappedSources{Flow: d.state.Flow, Execution: d.state.Execution}

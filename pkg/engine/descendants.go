@@ -69,7 +69,7 @@ func (op EnterOp) Apply(r RootRecord) (RootRecord, bool) {
 		r.NextStart = later(r.NextStart, op.At)
 		return r, false
 	}
-	if op.paces(r) {
+	if op.Paced || op.Calm().Before(r.NextStart) {
 		r.NextStart = later(r.NextStart, op.At).Add(machine.Pace)
 	}
 	r.Open++
@@ -79,8 +79,6 @@ func (op EnterOp) Apply(r RootRecord) (RootRecord, bool) {
 
 // calm is how long after its last turn a root starts sub-flows without a pause again.
 const calm = time.Minute
-
-func (op EnterOp) paces(r RootRecord) bool { return op.Paced || op.Calm().Before(r.NextStart) }
 
 // Calm returns the instant such that a root with an earlier NextStart paces only what asks for it.
 func (op EnterOp) Calm() time.Time { return op.At.Add(-calm) }

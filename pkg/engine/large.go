@@ -82,11 +82,6 @@ func (p partRef) seal(body []byte) []byte {
 	return c.Seal(nil, nonce, body, []byte(p.objectName()))
 }
 
-func (p partRef) open(data []byte) ([]byte, error) {
-	c, nonce := p.cipher()
-	return c.Open(nil, nonce, data, []byte(p.objectName()))
-}
-
 // encode encodes an item. Its parts must be stored before the item.
 func (c *core) encode(item *Item, s machine.State, events []machine.Event) (parts []value.Part, large bool) {
 	execution := item.Execution
@@ -225,7 +220,8 @@ func (l *valueLoader) body(ctx context.Context, ref partRef) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read large value %s: %w", ref.objectName(), err)
 	}
-	body, err := ref.open(data)
+	opener, nonce := ref.cipher()
+	body, err := opener.Open(nil, nonce, data, []byte(ref.objectName()))
 	if err != nil {
 		return nil, ref.unreadable(errors.New("it is damaged; restore it in the store for large values"))
 	}

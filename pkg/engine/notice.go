@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,16 +37,6 @@ func (c *Client) checkNotify(asked machine.Notify) error {
 	return c.core.CheckTarget(asked.Target)
 }
 
-// presetOf returns the Notify of an execution that starts without a target: the setting of its
-// flow, or else the default. The definition goes first, because a store may read both at once.
-func (c *Client) presetOf(ctx context.Context, flow machine.FlowRef) (machine.Notify, error) {
-	if _, err := c.core.Flows.Flow(ctx, flow); err != nil {
-		return machine.Notify{}, err
-	}
-	notify, err := c.core.Flows.NotifyOf(ctx, flow)
-	return cmp.Or(notify, c.core.Notify), err
-}
-
 // SetNotify sets the Notify of a definition for executions that start without a target; see
 // [Flows].
 func (c *Client) SetNotify(ctx context.Context, flow machine.FlowRef, notify machine.Notify) error {
@@ -70,15 +59,13 @@ func CheckURL(target string, local bool) error {
 		return errors.New("the target of notify has a user or a fragment (#...); leave it out: a notice is signed")
 	case parsed.Scheme == "https" && !local && isPrivate(parsed.Hostname()):
 		return errors.New("the target of notify has a private address; use a host that the internet reaches")
-	case parsed.Scheme == "https", parsed.Scheme == "http" && local && isLoopback(parsed.Hostname()):
+	case parsed.Scheme == "https", parsed.Scheme == "http" && local && (parsed.Hostname() == "localhost" || net.ParseIP(parsed.Hostname()).IsLoopback()):
 		return nil
 	case local:
 		return errors.New("the target of notify is not encrypted; allowed: https://HOST/PATH, or http:// with a loopback address")
 	}
 	return errors.New("the target of notify is not encrypted; allowed: https://HOST/PATH")
 }
-
-func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // isPrivate reports whether the host is this machine by its name, or an address that is not public.
 func isPrivate(host string) bool {

@@ -66,6 +66,16 @@ func (r Rearmed) OpenWaits() (since []time.Time) {
 func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]Rearmed, error) {
 	var found []Rearmed
 	var wakes []Wake
+	var causes []string
+	if request.Calls {
+		causes = append(causes, machine.CauseRearmCalls)
+	}
+	if request.Notices {
+		causes = append(causes, machine.CauseRearmNotices)
+	}
+	if len(causes) == 0 {
+		causes = []string{machine.CauseRearm}
+	}
 	now := c.core.Now()
 	for _, id := range ids {
 		r, err := c.needs(ctx, id, now)
@@ -77,7 +87,7 @@ func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]R
 		}
 		found = append(found, r)
 		if r.Err == nil {
-			for _, cause := range request.causes() {
+			for _, cause := range causes {
 				wakes = append(wakes, Wake{Execution: id, Cause: cause, Due: now, Sent: now})
 			}
 		}
@@ -86,19 +96,6 @@ func (c *Client) Rearm(ctx context.Context, ids []ID, request RearmRequest) ([]R
 		return found, nil
 	}
 	return found, wrap("rearm executions", c.core.Wakes.SendAll(ctx, wakes))
-}
-
-func (r RearmRequest) causes() (causes []string) {
-	if r.Calls {
-		causes = append(causes, machine.CauseRearmCalls)
-	}
-	if r.Notices {
-		causes = append(causes, machine.CauseRearmNotices)
-	}
-	if len(causes) == 0 {
-		causes = []string{machine.CauseRearm}
-	}
-	return causes
 }
 
 // countNotices adds the notices of waits to the needs of an execution.

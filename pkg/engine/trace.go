@@ -53,14 +53,6 @@ func (c *core) traced(state machine.State) *machine.State {
 	return &before
 }
 
-// trace reports the commit of a draft, which may have another one.
-func (d *draft) trace(events []machine.Event) {
-	if d.before != nil {
-		d.Tracer.Trace(TracedCommit{*d.before, d.state, d.env.Flow, events})
-		d.before = d.traced(d.state)
-	}
-}
-
 // itemsOfAWake is how many items a wake adds at most, usually.
 const itemsOfAWake = 8
 

@@ -238,21 +238,14 @@ func (l *Log) DeleteFlow(ctx context.Context, flow machine.FlowRef) error {
 		if err != nil || found[attrCreated] == nil {
 			return "", nil, err
 		}
-		if newest == flow.Hash {
-			newest, err = l.secondNewest(ctx, flow.Name)
+		if newest == flow.Hash { // the second newest one becomes it, if there is one
+			list, failed := l.Definitions(ctx, flow.Name)
+			if newest, err = "", failed; len(list) > 1 {
+				newest = list[1].Flow.Hash
+			}
 		}
 		return newest, l.flowUpdate(flow, "REMOVE c, d, m", nil), err
 	})
-}
-
-// secondNewest returns the hash of the definition that is the newest of its name without the newest
-// one, an empty one if there is no other.
-func (l *Log) secondNewest(ctx context.Context, name string) (string, error) {
-	list, err := l.Definitions(ctx, name)
-	if err != nil || len(list) < 2 {
-		return "", err
-	}
-	return list[1].Flow.Hash, nil
 }
 
 func (l *Log) flowUpdate(flow machine.FlowRef, expression string, values attributes) *types.Update {

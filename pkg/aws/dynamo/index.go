@@ -81,7 +81,7 @@ func (r *indexReader) next(ctx context.Context) (entries []attributes, err error
 		if err := r.fill(ctx, s); err != nil {
 			return nil, err
 		}
-		if len(s.entries) > 0 && (first == nil || r.isBefore(s.entries[0], first.entries[0])) {
+		if len(s.entries) > 0 && (first == nil || (bytes.Compare(placeOf(s.entries[0]), placeOf(first.entries[0])) < 0) != r.descending) {
 			first = s
 		}
 	}
@@ -90,19 +90,11 @@ func (r *indexReader) next(ctx context.Context) (entries []attributes, err error
 	}
 	place := placeOf(first.entries[0])
 	for _, s := range r.shards {
-		entries = append(entries, s.take(place)...)
+		for len(s.entries) > 0 && bytes.Equal(placeOf(s.entries[0]), place) {
+			entries, s.entries = append(entries, s.entries[0]), s.entries[1:]
+		}
 	}
 	return entries, nil
-}
-
-// take removes and returns the entries of the place, if they are the next ones.
-func (s *shardReader) take(place []byte) (entries []attributes) {
-	n := 0
-	for n < len(s.entries) && bytes.Equal(placeOf(s.entries[n]), place) {
-		n++
-	}
-	entries, s.entries = s.entries[:n], s.entries[n:]
-	return entries
 }
 
 func (r *indexReader) fill(ctx context.Context, s *shardReader) error {
@@ -116,10 +108,6 @@ func (r *indexReader) fill(ctx context.Context, s *shardReader) error {
 		s.ended = len(page.LastEvaluatedKey) == 0
 	}
 	return nil
-}
-
-func (r *indexReader) isBefore(a, b attributes) bool {
-	return (bytes.Compare(placeOf(a), placeOf(b)) < 0) != r.descending
 }
 
 // lastPlace is after the places of all instants.

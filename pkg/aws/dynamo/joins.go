@@ -81,7 +81,7 @@ func (l *Log) changeJoins(ctx context.Context, fork engine.ForkID, change update
 	for {
 		change.values[":now"] = secondOf(l.now())
 		after, ok, err := l.update(ctx, joinKey(fork), change)
-		if err != nil || ok || !l.expired(after) {
+		if expires, has := numberOf(after[attrExpires]); err != nil || ok || !has || expires > l.now().Unix() {
 			return l.joinRecord(after), err
 		}
 		if _, ok, err = l.put(ctx, change.op, begun, "expires <= :now", attributes{":now": change.values[":now"]}); err != nil || ok {
@@ -129,11 +129,6 @@ func (l *Log) Raise(ctx context.Context, fork engine.ForkID, before, after engin
 func (l *Log) Joined(ctx context.Context, fork engine.ForkID) (engine.JoinRecord, error) {
 	found, err := l.get(ctx, "read the joins of execution "+fork.Log.String(), joinKey(fork))
 	return l.joinRecord(found), err
-}
-
-func (l *Log) expired(record attributes) bool {
-	expires, ok := numberOf(record[attrExpires])
-	return ok && expires <= l.now().Unix()
 }
 
 // joinRecord reads a record, which is empty if it has expired.

@@ -105,14 +105,6 @@ func (s *stripe) find(execution engine.ID) int {
 	return slices.IndexFunc(s.latest, func(item engine.Item) bool { return item.Execution == execution })
 }
 
-// restOf returns the rest of the last item of an execution, 0 if it is not known.
-func (s *stripe) restOf(execution engine.ID) machine.Rest {
-	if i := s.find(execution); i >= 0 {
-		return s.latest[i].Rest
-	}
-	return 0
-}
-
 // keep stores the last item of an execution, and drops the items that were written longest ago.
 func (s *stripe) keep(item engine.Item, most int) {
 	s.forget(item.Execution)
@@ -197,7 +189,10 @@ func (s *Keyed) Use(db Database) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.learnRoots(), s.learnPaused()); err != nil {
+	for key := range s.db.Entries(startingWith([]byte{keyPaused}), &err) {
+		s.paused.set(string(key[1:]), true)
+	}
+	if err := errors.Join(err, s.learnRoots()); err != nil {
 		return err
 	}
 	s.generation++

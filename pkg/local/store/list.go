@@ -54,13 +54,6 @@ func (s *Keyed) runningEntry(item engine.Item) Entry {
 	return entry
 }
 
-func decodeRest(stored []byte) machine.Rest {
-	if len(stored) != 8 {
-		return 0
-	}
-	return machine.Rest(binary.BigEndian.Uint64(stored)) //nolint:gosec // as it was written
-}
-
 // noteRunning repeats committed changes of the list of executions that have not ended in memory.
 func (s *Keyed) noteRunning(changes []Entry) {
 	if s.running == s.db {

@@ -90,7 +90,11 @@ func (s *Keyed) Append(ctx context.Context, item engine.Item) error {
 			return err
 		}
 		value := encodeItem(item)
-		changes := s.itemChanges(item, value, head, err == nil && head.Status.Final(), stripe.restOf(item.Execution))
+		var rest machine.Rest // of the last item, 0 if it is not known
+		if i := stripe.find(item.Execution); i >= 0 {
+			rest = stripe.latest[i].Rest
+		}
+		changes := s.itemChanges(item, value, head, err == nil && head.Status.Final(), rest)
 		if err := s.db.Commit(nil, changes...); err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
 
 	"github.com/waitless/waitless/pkg/engine"
@@ -40,7 +41,11 @@ type Unfinished struct {
 func (s *Keyed) Unfinished(ctx context.Context) ([]Unfinished, error) {
 	return read(ctx, s, operation{name: "look for unfinished executions"}, func() (list []Unfinished, err error) {
 		for key, value := range s.running.Entries(startingWith(runningKeys), &err) {
-			list = append(list, Unfinished{engine.ID(key[len(key)-idSize:]), decodeRest(value)})
+			one := Unfinished{Execution: engine.ID(key[len(key)-idSize:])}
+			if len(value) == 8 {
+				one.Rest = machine.Rest(binary.BigEndian.Uint64(value)) //nolint:gosec // as it was written
+			}
+			list = append(list, one)
 		}
 		return list, err
 	})

@@ -93,7 +93,10 @@ func (s *Keyed) Remove(ctx context.Context, ended Ended) error {
 		return err
 	}
 	for _, lane := range logs[1:] {
-		s.forget(lane)
+		stripe := s.stripeOf(lane[:])
+		stripe.Lock()
+		stripe.forget(lane)
+		stripe.Unlock()
 	}
 	r := removal{Keyed: s}
 	err = s.step(ctx, op, ended.Execution[:], func() ([]Entry, error) {
@@ -119,14 +122,6 @@ func (s *Keyed) Remove(ctx context.Context, ended Ended) error {
 		return err
 	}
 	return s.do(ctx, op, func() error { return r.removeFiles() })
-}
-
-// forget drops the data about a log in memory.
-func (s *Keyed) forget(log engine.ID) {
-	stripe := s.stripeOf(log[:])
-	stripe.Lock()
-	defer stripe.Unlock()
-	stripe.forget(log)
 }
 
 // logsOf returns an execution and all of its lanes. The lanes of an execution that has ended have
@@ -185,7 +180,8 @@ func (r *removal) add(log engine.ID) (err error) {
 		r.removed.Store(true)
 		r.changes = append(r.changes, Entry{idKey(keyRemoved, log), removedMark{r.expires, hasFiles}.encode()})
 	}
-	for _, of := range []Range{ofLog(keyJoin, log), ofLog(keyStop, log), ofLog(keyNotice, log), valuesOf(log)} {
+	values := startingWith(largeKey(log.String() + "/"))
+	for _, of := range []Range{ofLog(keyJoin, log), ofLog(keyStop, log), ofLog(keyNotice, log), values} {
 		r.addAll(of, &err, nil)
 	}
 	return err
@@ -202,10 +198,6 @@ func (r *removal) addRecord(key, value []byte) {
 		r.tokens = true
 		r.changes = append(r.changes, Entry{recordKey(state.Waiting.Handle()), nil})
 	}
-}
-
-func valuesOf(log engine.ID) Range {
-	return startingWith(largeKey(log.String() + "/"))
 }
 
 // addAll adds the keys of a range, and calls each for them unless it is nil.

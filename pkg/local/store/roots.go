@@ -206,11 +206,3 @@ func (s *Keyed) Paused(_ context.Context, flow string, _ time.Time) (bool, error
 	defer s.paused.mu.RUnlock()
 	return s.paused.names[flow], nil
 }
-
-// learnPaused reads the names of paused flows.
-func (s *Keyed) learnPaused() (err error) {
-	for key := range s.db.Entries(startingWith([]byte{keyPaused}), &err) {
-		s.paused.set(string(key[1:]), true)
-	}
-	return err
-}
