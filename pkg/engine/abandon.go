@@ -85,15 +85,15 @@ func (a *abandonment) endIfNeeded(ctx context.Context) (Abandoned, error) {
 func (a *abandonment) isNeeded(ctx context.Context, base Item, state machine.State) (bool, error) {
 	wake := a.wake
 	_, unresolved := machine.Unresolved(state, wake.Cause)
-	_, damaged := decodeState(base) // then any wake ends the execution
+	damaged := isDamaged(base)
 	switch {
 	case state.Status.Final():
 		return false, nil
 	case base.Seq == beforeFirst: // the lane is to begin
 		return wake.Cause == machine.CauseStart || wake.isRearm(), nil
-	case unresolved && damaged == nil:
+	case unresolved && !damaged:
 		return a.entryIsNeeded(ctx, base, state)
-	case damaged != nil, wake.repeatsEnding(state), wake.Cause == machine.CauseLimit && a.overtime(state, nil):
+	case damaged, wake.repeatsEnding(state), wake.Cause == machine.CauseLimit && a.overtime(state, nil):
 		return true, nil
 	case wake.isRearm(): // while it is not overdue, its own messages can continue it
 		due, err := a.dueAt(ctx, state, a.now)
@@ -123,4 +123,10 @@ func (a *abandonment) entryIsNeeded(ctx context.Context, base Item, state machin
 		return !w.Submitted() && w.Token().Phase != machine.TokenQueued, nil
 	}
 	return true, nil
+}
+
+// isDamaged reports whether the item cannot be read: then any wake ends the execution.
+func isDamaged(item Item) bool {
+	_, err := decodeState(item)
+	return err != nil
 }
