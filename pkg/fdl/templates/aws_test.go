@@ -1,6 +1,7 @@
 package templates_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/waitless/waitless/pkg/asl"
@@ -26,15 +27,20 @@ func TestImportOfStateMachine(t *testing.T) {
 	const sam, step = "    Type: AWS::Serverless::StateMachine\n    Properties:\n", "    Type: AWS::StepFunctions::StateMachine\n    Properties:\n"
 	invoke := "      Definition:\n        StartAt: A\n        States: {A: {Type: Task, Resource: \"${Ship}\", End: true}}\n"
 	for name, tt := range map[string]struct{ resource, file, name, function string }{
-		"Definition":               {sam + invoke, "", "Machine", "Ship"},
-		"DefinitionSubstitutions":  {sam + invoke + "      DefinitionSubstitutions: {Ship: !GetAtt Pay.Arn}\n", "", "Machine", "Pay"},
-		"a tag":                    {sam + "      Definition: {StartAt: A, States: {A: {Type: Task, Resource: !GetAtt Pay.Arn, End: true}}}\n", "", "Machine", "Pay"},
-		"a name":                   {sam + "      Name: orders\n" + invoke, "", "orders", "Ship"},
-		"DefinitionUri":            {sam + "      DefinitionUri: m.asl.json\n      DefinitionSubstitutions:\n        Ship: {Fn::GetAtt: [Pay, Arn]}\n", text, "Machine", "Pay"},
-		"DefinitionString":         {step + "      StateMachineName: orders\n      DefinitionString: '" + text + "'\n", "", "orders", "Ship"},
-		"DefinitionString as !Sub": {step + "      DefinitionString: !Sub '{\"StartAt\": \"A\", \"States\": {\"A\": {\"Type\": \"Task\", \"Resource\": \"${Pay.Arn}\", \"End\": true}}}'\n", "", "Machine", "Pay"},
+		"Definition":              {sam + invoke, "", "Machine", "Ship"},
+		"DefinitionSubstitutions": {sam + invoke + "      DefinitionSubstitutions: {Ship: !GetAtt Pay.Arn}\n", "", "Machine", "Pay"},
+		"a tag":                   {sam + "      Definition: {StartAt: A, States: {A: {Type: Task, Resource: !GetAtt Pay.Arn, End: true}}}\n", "", "Machine", "Pay"},
+		"a name":                  {sam + "      Name: orders\n" + invoke, "", "orders", "Ship"},
+		"DefinitionUri": {
+			sam + "      DefinitionUri: m.asl.json\n      DefinitionSubstitutions: {Ship: {Fn::GetAtt: [Pay, Arn]}}\n", text, "Machine", "Pay",
+		},
+		"DefinitionString": {step + "      StateMachineName: orders\n      DefinitionString: '" + text + "'\n", "", "orders", "Ship"},
+		"DefinitionString as !Sub": {
+			step + "      DefinitionString: !Sub '" + strings.ReplaceAll(text, "Ship", "Pay.Arn") + "'\n", "", "Machine", "Pay",
+		},
 		"an ARN": {
-			sam + invoke + "      DefinitionSubstitutions: {Ship: !Sub 'arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:other'}\n", "", "Machine", "other",
+			sam + invoke +
+				"      DefinitionSubstitutions: {Ship: !Sub 'arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:other'}\n", "", "Machine", "other",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
