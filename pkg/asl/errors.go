@@ -1,7 +1,10 @@
 package asl
 
 import (
+	"strings"
+
 	"github.com/waitless/waitless/pkg/token"
+	"github.com/waitless/waitless/pkg/value"
 )
 
 // The names of errors that States begins.
@@ -33,13 +36,51 @@ var errorNames = []string{
 	errorBranchFailed, errorHeartbeat, errorPermissions, errorQuery, errorItemReader, errorResultWriter, errorTolerated, errorHTTP,
 }
 
-// errors are the names of this language for errors of the machine and of calls.
+// The errors of executions for which Step Functions has no name.
+const (
+	errorFailed  = "States.Failed"  // a Fail without Error
+	errorAborted = "States.Aborted" // a task that ended with the execution around it
+)
+
+// errorsOf are the names of this language for errors of the machine and of calls.
 var errorsOf = map[string]string{
 	"FnF.TaskTimeout": errorTimeout, "FnF.ExecutionTimeout": errorTimeout, "FnF.DataLimitExceeded": errorDataLimit,
 	"FnF.InvalidArgument": errorRuntime, "FnF.EventLimitExceeded": errorRuntime, "FnF.InternalError": errorRuntime, "FnF.InvalidLocal": errorLambdaUnknown,
+	"FnF.Failed": errorFailed, "FnF.Stopped": errorAborted, "FC.FunctionError": errorLambdaUnknown,
 	"FC.ResourceThrottled": "Lambda.TooManyRequestsException", "FC.ResourceExhausted": "Lambda.TooManyRequestsException",
 	"FC.InternalServerError": "Lambda.ServiceException", "FC.Unreachable": "Lambda.SdkClientException", "FC.Unknown": errorLambdaUnknown,
 	"FC.FunctionNotFound": errorLambdaNotFound, "FC.AccessDenied": "Lambda.AWSLambdaException", "FC.InvalidArgument": "Lambda.InvalidParameterValueException",
+}
+
+// named implements [flow.Flow.Named]. The cause of a function's exception is its reply.
+func named(failure token.Outcome) token.Outcome {
+	source, rest, _ := strings.Cut(failure.Error, ".")
+	name := errorsOf[failure.Error]
+	switch {
+	case failure.Thrown && source != "States" && source != "Lambda":
+		failure.Cause = reply(failure)
+	case name != "":
+		failure.Error = name
+	case source == "FC": // a rejection by the service of the function
+		failure.Error = "Lambda." + rest + "Exception"
+	case source == "FnF":
+		failure.Error = errorRuntime
+	}
+	failure.Thrown = false
+	return failure
+}
+
+// reply returns an exception in the form of Lambda's replies. It shortens the message rather than
+// the reply, which stays JSON.
+func reply(exception token.Outcome) string {
+	for message := exception.Cause; ; message = strings.ToValidUTF8(message[:len(message)/2], "") {
+		text := value.Object(
+			value.Member{Key: "errorMessage", Value: value.String(message)}, value.Member{Key: "errorType", Value: value.String(exception.Error)},
+		).JSON()
+		if (token.Outcome{Cause: text}).Cut().Cause == text {
+			return text
+		}
+	}
 }
 
 // matches implements [flow.Flow.Matches]. No entry handles an error in the expressions of a state.

@@ -51,8 +51,8 @@ func Is(text []byte) bool {
 func Parse(text []byte) (*flow.Flow, flow.Problems) {
 	p := &parser{names: map[string]flow.Position{}, assigned: map[string]bool{}, contextRead: new(bool)}
 	p.flow = flow.Flow{
-		IsMachine: true, Data: machineData{}, Matches: matches, Join: join, Errors: errorsOf, PlainCauses: true, Life: life,
-		Values: flow.Values{Any: true, Each: maxValue},
+		IsMachine: true, Data: machineData{}, Matches: matches, Join: join, Named: named, PlainCauses: true, Life: life,
+		Values: flow.Values{Any: true, Each: maxValue, LambdaErrors: true},
 	}
 	if root := p.Read(text); root != nil && p.checkJSON(text) {
 		p.machine(root)

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
 
@@ -13,6 +14,15 @@ import (
 func NeverConnected(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && (failed.Op == "dial" || failed.Op == "proxyconnect")
+}
+
+// Ended returns the outcome of a call whose function did not end by itself: failure, or in a flow
+// with Lambda's errors the one that Lambda has for it, such as "Runtime.ExitError".
+func Ended(call machine.Call, lambdaError string, failure token.Outcome) token.Outcome {
+	if call.Values.LambdaErrors {
+		return token.Thrown(lambdaError, failure.Cause)
+	}
+	return failure
 }
 
 // StatusError returns the error for an HTTP status that is not a success. text is the name of the

@@ -14,9 +14,9 @@ import (
 const LongestReply = 6 << 20
 
 // ReplyTooLong returns the outcome of a function that answered with more bytes than the limit.
-func ReplyTooLong(who string, limit int) token.Outcome {
-	return token.Failure(machine.ErrorInvalidLocal, fmt.Sprintf(
-		"%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", who, limit))
+func ReplyTooLong(call machine.Call, who string, limit int) token.Outcome {
+	return Ended(call, "Function.ResponseSizeTooLarge", token.Failure(machine.ErrorInvalidLocal, fmt.Sprintf(
+		"%s answered more than %d bytes, which is the limit; write large data elsewhere and answer with its place", who, limit)))
 }
 
 // ParseReply returns the outcome of a function's reply. who names the function in messages:
@@ -25,7 +25,7 @@ func ParseReply(answer []byte, who string) token.Outcome {
 	v, err := value.ParseJSON(answer)
 	if err != nil {
 		return token.Failure(machine.ErrorInvalidLocal,
-			fmt.Sprintf("%s answered %s; a function answers with a JSON object (%s)", who, Excerpt(answer), err))
+			fmt.Sprintf("%s answered %s; a function answers with JSON (%s)", who, Excerpt(answer), err))
 	}
 	return token.Success(v)
 }

@@ -22,9 +22,10 @@ type Flow struct {
 	Matches func(name string, failure token.Outcome) bool
 	// Join returns the local value of a series after the exit of a step.
 	Join func(lookup *value.Lookup, local value.Value, exit Exit) value.Value
-	// Errors has the names that the language has for errors of the machine and of calls, by their
-	// names in package machine. Other errors keep their names.
-	Errors map[string]string
+	// Named returns a failure with the error and the cause that the language has for it. It keeps
+	// those that it returned before. It is nil for a language whose errors are those of package
+	// machine.
+	Named func(failure token.Outcome) token.Outcome
 	// PlainCauses says that causes of failures in forks do not name the step.
 	PlainCauses bool
 	Values      Values
@@ -51,6 +52,9 @@ type Values struct {
 	// Each is the most bytes of one value, unless the operator allows more. If it is 0, a limit of
 	// the operator bounds the values of a step together.
 	Each int
+	// LambdaErrors says that a function whose service ended it fails with the error that Lambda has
+	// for that.
+	LambdaErrors bool
 }
 
 // Tasks returns the steps of the type task, in the order of [Flow.All].

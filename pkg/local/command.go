@@ -108,7 +108,7 @@ func (c command) call(ctx context.Context, call machine.Call, now time.Time) (to
 	if err != nil && ctx.Err() != nil {
 		return token.Outcome{}, ctx.Err()
 	}
-	outcome := c.outcome(err, limited.Err(), stdout, stderr)
+	outcome := c.outcome(call, err, limited.Err(), stdout, stderr)
 	if c.output != nil && len(shown.text) > 0 {
 		text := strings.TrimRight(string(shown.text), "\r\n")
 		if shown.full {
@@ -125,21 +125,22 @@ func isSecret(variable string) bool {
 		strings.HasPrefix(variable, "WAITLESS_API_KEY=") || strings.HasPrefix(variable, "WAITLESS_NOTIFY_SECRET=")
 }
 
-func (c command) outcome(err, limitErr error, stdout *head, stderr *tail) token.Outcome {
+func (c command) outcome(call machine.Call, err, limitErr error, stdout *head, stderr *tail) token.Outcome {
 	who := fmt.Sprintf("command %q", c.name) // its arguments may hold secrets
 	var exit *exec.ExitError
 	switch {
 	case stdout.full:
-		return engine.ReplyTooLong(who, stdout.limit)
+		return engine.ReplyTooLong(call, who, stdout.limit)
 	case err != nil && limitErr != nil:
-		return tooSlow(who, c.limit)
+		return tooSlow(call, who, c.limit)
 	case errors.As(err, &exit):
 		if outcome, ok := ownError(stdout.text, who); ok && exit.Exited() {
 			return outcome
 		}
-		return token.Failure(token.ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr))
+		return engine.Ended(call, "Runtime.ExitError",
+			token.Failure(token.ErrorFunction, fmt.Sprintf("%s ended with %s; its error output: %s", who, exit.ProcessState, stderr)))
 	case err != nil:
-		return token.Failure(token.ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err))
+		return engine.Ended(call, "Runtime.InvalidEntrypoint", token.Failure(token.ErrorFunction, fmt.Sprintf("%s did not run: %s", who, err)))
 	}
 	return engine.ParseReply(stdout.text, who)
 }

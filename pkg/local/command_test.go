@@ -229,11 +229,11 @@ func TestCommandOutcomes(t *testing.T) {
 		{"ignores its input", []string{"deaf"}, func(t *testing.T, o token.Outcome) { t.Helper(); wantOutput(t, o, `{}`) }},
 		{"answers no JSON", []string{"text"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, machine.ErrorInvalidLocal, `" answered "all is well"; a function answers with a JSON object`)
+			wantCause(t, o, machine.ErrorInvalidLocal, `" answered "all is well"; a function answers with JSON`)
 		}},
 		{"answers nothing", []string{"mute"}, func(t *testing.T, o token.Outcome) {
 			t.Helper()
-			wantCause(t, o, machine.ErrorInvalidLocal, "answered nothing; a function answers with a JSON object")
+			wantCause(t, o, machine.ErrorInvalidLocal, "answered nothing; a function answers with JSON")
 		}},
 		// rules: E-12
 		{"fails", []string{"exit"}, func(t *testing.T, o token.Outcome) {
@@ -271,6 +271,32 @@ func TestCommandOutcomes(t *testing.T) {
 			c.want(t, runCommand(t, helperCommand(t, c.command[0], c.command[1:]...), `{"a":"b"}`))
 		})
 	}
+}
+
+// rules: AS-25
+func TestCommandOfAMachineHasLambdasErrors(t *testing.T) {
+	t.Parallel()
+	slow, noProgram := helperCommand(t, "hang"), helperCommand(t, "echo")
+	slow.limit, noProgram.path = time.Millisecond, "/no/such/program"
+	for want, c := range map[string]command{
+		"Runtime.ExitError": helperCommand(t, "kill"), "Sandbox.Timedout": slow, "Runtime.InvalidEntrypoint": noProgram,
+		"Function.ResponseSizeTooLarge": helperCommand(t, "large", fmt.Sprint(engine.LongestReply+1)),
+		"DiskFull":                      helperCommand(t, "throw", "3"),
+	} {
+		call := testCall("work", `{}`)
+		call.Values.LambdaErrors = true
+		outcome, err := c.call(t.Context(), call, commandNow)
+		if err != nil || outcome.Error != want || !outcome.Thrown {
+			t.Errorf("the outcome is %+v, %v, want %s", outcome, err, want)
+		}
+	}
+	limited := testCall("work", `{}`)
+	limited.Values.LambdaErrors, limited.Limit = true, time.Millisecond
+	outcome, err := helperCommand(t, "hang").call(t.Context(), limited, commandNow)
+	if err != nil || outcome.Thrown {
+		t.Fatal(outcome, err)
+	}
+	wantCause(t, outcome, machine.ErrorTaskTimeout, "raise the time limit of the step")
 }
 
 func TestCommandThatIgnoresALargeInput(t *testing.T) {

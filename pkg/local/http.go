@@ -89,7 +89,7 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	if err != nil {
 		return token.Failure(token.ErrorFunction, f.shown+": "+withoutURL(err)), nil
 	}
-	outcome, err := f.do(request)
+	outcome, err := f.do(call, request)
 	deadline, _ := limited.Deadline()
 	switch {
 	case err == nil:
@@ -97,7 +97,7 @@ func (f *httpFunction) call(ctx context.Context, call machine.Call, now time.Tim
 	case ctx.Err() != nil:
 		return token.Outcome{}, ctx.Err()
 	case limited.Err() != nil || !time.Now().Before(deadline): // a dialer ends a moment before the context does
-		return tooSlow(f.shown, limit), nil
+		return tooSlow(call, f.shown, limit), nil
 	case engine.NeverConnected(err):
 		return token.Failure(token.ErrorUnreachable, fmt.Sprintf("%s: could not connect; the call was not made: %s", f.shown, withoutURL(err))), nil
 	}
@@ -135,21 +135,21 @@ func (f *httpFunction) request(ctx context.Context, call machine.Call, now time.
 }
 
 // do makes the request and reads the response up to its limit.
-func (f *httpFunction) do(request *http.Request) (token.Outcome, error) {
+func (f *httpFunction) do(call machine.Call, request *http.Request) (token.Outcome, error) {
 	response, err := f.client.Do(request)
 	if err != nil {
 		return token.Outcome{}, err
 	}
 	defer response.Body.Close() //nolint:errcheck // the body was read
 	if response.ContentLength > int64(f.most) {
-		return engine.ReplyTooLong(f.shown, f.most), nil
+		return engine.ReplyTooLong(call, f.shown, f.most), nil
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(f.most)+1))
 	switch {
 	case err != nil:
 		return token.Outcome{}, err
 	case len(body) > f.most:
-		return engine.ReplyTooLong(f.shown, f.most), nil
+		return engine.ReplyTooLong(call, f.shown, f.most), nil
 	}
 	return f.outcome(response, body), nil
 }

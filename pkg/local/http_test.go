@@ -121,7 +121,7 @@ func TestHTTPStatusOutcomes(t *testing.T) {
 	for _, status := range []int{200, 201, 202} {
 		wantOutput(t, post(t, serve(t, answering(status, `{"n":12345678901234567890.50}`))), `{"n":12345678901234567890.50}`)
 	}
-	wantCause(t, post(t, serve(t, answering(204, ""))), machine.ErrorInvalidLocal, "answered nothing; a function answers with a JSON object")
+	wantCause(t, post(t, serve(t, answering(204, ""))), machine.ErrorInvalidLocal, "answered nothing; a function answers with JSON")
 	wantCause(t, post(t, serve(t, answering(502, ""))), token.ErrorServer, "responded with 502 Bad Gateway")
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/waitless/waitless/pkg/engine"
 	"github.com/waitless/waitless/pkg/machine"
 	"github.com/waitless/waitless/pkg/token"
 )
@@ -101,12 +102,14 @@ func limitOf(own time.Duration, call machine.Call) time.Duration {
 	return own
 }
 
-func tooSlow(who string, limit time.Duration) token.Outcome {
-	remedy := "raise the step's timeoutSeconds"
-	if limit >= callLimit {
-		remedy = "have it begin the work, and wait for a callback"
+// tooSlow returns the outcome of a call that took longer than the limit: the call's, or else the
+// runner's own.
+func tooSlow(call machine.Call, who string, limit time.Duration) token.Outcome {
+	if limit == call.Limit {
+		return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("%s took longer than %s: raise the time limit of the step", who, limit))
 	}
-	return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("%s took longer than %s: %s", who, limit, remedy))
+	return engine.Ended(call, "Sandbox.Timedout", token.Failure(machine.ErrorTaskTimeout,
+		fmt.Sprintf("%s took longer than %s: have it begin the work, and wait for a callback", who, limit)))
 }
 
 // ownError reads the exception that a function reports in Lambda's form.

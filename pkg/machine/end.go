@@ -86,12 +86,12 @@ func (r *run) fail(step *flow.Step, failure token.Outcome) *flow.Step {
 	return r.failExecution(step, failure)
 }
 
-// named returns the failure with the name that the language of the flow has for its error.
+// named returns the failure as the language of the flow names it.
 func (x *tx) named(failure token.Outcome) token.Outcome {
-	if name, ok := x.env.Flow.Errors[failure.Error]; ok {
-		failure.Error = name
+	if x.env.Flow.Named == nil || !failure.Failed() {
+		return failure
 	}
-	return failure
+	return x.env.Flow.Named(failure)
 }
 
 // forkFailed fails a fork because of a lane; the cause of the lane's failure names the step that

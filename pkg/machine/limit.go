@@ -212,7 +212,7 @@ func (r *run) timeOut(sig Signal) (done bool) {
 		which, advice = "the limit of a flow without one of its own", "set a time limit for the flow, up to a year"
 	}
 	cause := fmt.Sprintf("the execution did not end within %s, %s; %s", r.limitAt().Sub(r.state().Started), which, advice)
-	r.decide(StatusTimedOut, token.Failure(ErrorExecutionTimeout, cause))
+	r.decide(StatusTimedOut, r.named(token.Failure(ErrorExecutionTimeout, cause)))
 	switch sig.(type) {
 	case Returned, TokenClosed, LanesJoined:
 		return false

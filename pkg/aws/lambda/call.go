@@ -83,14 +83,18 @@ func (f *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 			known.until = time.Time{}
 			f.limits.Store(function, known)
 		}
-		return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf(
-			"function %s took longer than %s: raise the step's timeoutSeconds or the function's own time limit", function.name, limit)), nil
+		late := token.Failure(machine.ErrorTaskTimeout,
+			fmt.Sprintf("function %s took longer than %s: raise the time limit of the step, or of the function", function.name, limit))
+		if limit == call.Limit {
+			return late, nil
+		}
+		return engine.Ended(call, timedOut, late), nil
 	case err != nil:
 		return refusal(function, err), nil
 	case answer.FunctionError != nil:
 		return thrown(call, function, answer.Payload), nil
 	case len(answer.Payload) > engine.LongestReply:
-		return engine.ReplyTooLong("function "+function.name, engine.LongestReply), nil
+		return engine.ReplyTooLong(call, "function "+function.name, engine.LongestReply), nil
 	}
 	return engine.ParseReply(answer.Payload, "function "+function.name), nil
 }

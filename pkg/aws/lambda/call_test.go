@@ -22,6 +22,7 @@ import (
 	"github.com/waitless/waitless/pkg/fdl"
 	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/machine"
+	"github.com/waitless/waitless/pkg/token"
 	"github.com/waitless/waitless/pkg/value"
 )
 
@@ -245,6 +246,36 @@ func TestWhatACallComesTo(t *testing.T) {
 			}
 			if e.count() != tt.calls {
 				t.Errorf("%d calls, want %d", e.count(), tt.calls)
+			}
+		})
+	}
+}
+
+// rules: AS-25
+func TestCallOfAMachineHasLambdasErrors(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		answer       http.HandlerFunc
+		error, cause string
+		isThrown     bool
+	}{
+		"the function died":        {fails(`{"errorType":"Runtime.ExitError","errorMessage":"signal: killed"}`), "Runtime.ExitError", "signal: killed", true},
+		"the function's time":      {fails(`{"errorType":"Sandbox.Timedout","errorMessage":"after 3.00 seconds"}`), "Sandbox.Timedout", "after 3.00 seconds", true},
+		"an answer over the limit": {fails(`{"errorType":"Function.ResponseSizeTooLarge","errorMessage":"x"}`), "Function.ResponseSizeTooLarge", "x", true},
+		"its time, as of old": {
+			fails(`{"errorMessage":"1-2 Task timed out after 3.00 seconds"}`), "FC.FunctionError",
+			`function w_f failed without the type of an error: {"errorMessage":"1-2 Task timed out after 3.00 seconds"}`, false,
+		},
+		"an error of its own": {fails(`{"errorType":"NotFound","errorMessage":"no job 7"}`), "NotFound", "no job 7", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, f := serve(t, tt.answer)
+			call := callOf("f")
+			call.Values.LambdaErrors = true
+			want := token.Outcome{Error: tt.error, Cause: tt.cause, Thrown: tt.isThrown}
+			if outcome, err := f.Call(t.Context(), call); err != nil || outcome != want {
+				t.Errorf("outcome %+v, error %v; want %+v", outcome, err, want)
 			}
 		})
 	}

@@ -57,6 +57,9 @@ func apiError(code string, status int) string {
 	return engine.StatusError(status, own)
 }
 
+// timedOut is Lambda's error for a function that took longer than its own time limit.
+const timedOut = "Sandbox.Timedout"
+
 // thrown returns the exception that ended the function; for a function that starts a job or calls
 // an operation, the service's error. A failure that Lambda itself reports is neither of the two.
 func thrown(call machine.Call, function target, payload []byte) token.Outcome {
@@ -70,10 +73,14 @@ func thrown(call machine.Call, function target, payload []byte) token.Outcome {
 	source, _, isQualified := strings.Cut(e.Type, ".")
 	isOfLambda := isQualified && slices.Contains([]string{"Runtime", "Sandbox", "Function", "Extension"}, source)
 	switch {
-	case e.Type == "Sandbox.Timedout", e.Type == "" && strings.Contains(e.Message, " Task timed out after "):
+	case call.Values.LambdaErrors && isOfLambda:
+		return token.Thrown(e.Type, e.Message)
+	case call.Values.LambdaErrors && e.Type == "":
+		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed without the type of an error: %s", function.name, payload))
+	case e.Type == timedOut, e.Type == "" && strings.Contains(e.Message, " Task timed out after "):
 		return token.Failure(machine.ErrorTaskTimeout, fmt.Sprintf("function %s took longer than it may: %s", function.name, e.Message))
 	case e.Type == "Function.ResponseSizeTooLarge":
-		return engine.ReplyTooLong("function "+function.name, engine.LongestReply)
+		return engine.ReplyTooLong(call, "function "+function.name, engine.LongestReply)
 	case e.Type == "" || isOfLambda:
 		return token.Failure(token.ErrorFunction, fmt.Sprintf("function %s failed: %s: %s", function.name, e.Type, e.Message))
 	case e.Message == "":

@@ -22,27 +22,29 @@ type Tasks struct{ Target Queue }
 
 // taskPayload is an [engine.Task].
 type taskPayload struct {
-	Flow       string          `json:"flow"`
-	Hash       string          `json:"hash"`
-	Execution  string          `json:"execution"`
-	Log        string          `json:"log,omitempty"`   // of a lane
-	Place      string          `json:"place,omitempty"` // in the items of forks
-	Step       string          `json:"step"`
-	Iteration  string          `json:"iteration,omitempty"`
-	Index      int             `json:"index"`
-	Attempt    int             `json:"attempt"`
-	Poll       int             `json:"poll,omitempty"`
-	Resource   string          `json:"resource"`
-	Limit      time.Duration   `json:"limit,omitempty"` // in nanoseconds, as TimeLimit
-	TimeLimit  time.Duration   `json:"timeLimit,omitempty"`
-	Handle     string          `json:"handle"`
-	Await      bool            `json:"await,omitempty"`
-	AtMostOnce bool            `json:"atMostOnce,omitempty"`
-	MAC        string          `json:"mac,omitempty"`
-	AnyValue   bool            `json:"anyValue,omitempty"` // the rules for the result, as MaxValue
-	MaxValue   int             `json:"maxValue,omitempty"`
-	Input      json.RawMessage `json:"input,omitempty"`
-	LargeInput []byte          `json:"largeInput,omitempty"` // in place of Input
+	Flow       string        `json:"flow"`
+	Hash       string        `json:"hash"`
+	Execution  string        `json:"execution"`
+	Log        string        `json:"log,omitempty"`   // of a lane
+	Place      string        `json:"place,omitempty"` // in the items of forks
+	Step       string        `json:"step"`
+	Iteration  string        `json:"iteration,omitempty"`
+	Index      int           `json:"index"`
+	Attempt    int           `json:"attempt"`
+	Poll       int           `json:"poll,omitempty"`
+	Resource   string        `json:"resource"`
+	Limit      time.Duration `json:"limit,omitempty"` // in nanoseconds, as TimeLimit
+	TimeLimit  time.Duration `json:"timeLimit,omitempty"`
+	Handle     string        `json:"handle"`
+	Await      bool          `json:"await,omitempty"`
+	AtMostOnce bool          `json:"atMostOnce,omitempty"`
+	MAC        string        `json:"mac,omitempty"`
+	AnyValue   bool          `json:"anyValue,omitempty"` // the rules for the result, as MaxValue
+	MaxValue   int           `json:"maxValue,omitempty"`
+	// LambdaErrors says that the result has the errors of Lambda.
+	LambdaErrors bool            `json:"lambdaErrors,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	LargeInput   []byte          `json:"largeInput,omitempty"` // in place of Input
 	// Traceparent and Tracestate are headers for the function.
 	Traceparent string `json:"traceparent,omitempty"`
 	Tracestate  string `json:"tracestate,omitempty"`
@@ -58,7 +60,7 @@ func (t *Tasks) Queue(ctx context.Context, task engine.Task) error {
 		Flow: call.Flow.Name, Hash: call.Flow.Hash, Execution: call.Execution, Log: log, Place: call.Place, Step: call.Step, Iteration: call.Iteration,
 		Index: call.Attempt.Step, Attempt: call.Attempt.Number, Poll: call.Attempt.Poll, Resource: call.Resource.Text, Limit: call.Limit,
 		TimeLimit: task.TimeLimit, Handle: task.Handle, Await: task.Await, AtMostOnce: task.AtMostOnce, MAC: task.MAC,
-		AnyValue: call.Values.Any, MaxValue: call.Values.Each,
+		AnyValue: call.Values.Any, MaxValue: call.Values.Each, LambdaErrors: call.Values.LambdaErrors,
 		Input: json.RawMessage(call.Input.JSON()), LargeInput: []byte(task.LargeInput),
 		Traceparent: call.Traceparent, Tracestate: call.Tracestate,
 	})
@@ -95,7 +97,7 @@ func (p taskPayload) task() (engine.Task, error) {
 		Call: machine.Call{
 			Attempt: machine.Attempt{Step: p.Index, Number: p.Attempt, Poll: p.Poll}, Flow: machine.FlowRef{Name: p.Flow, Hash: p.Hash},
 			Log: log, Place: p.Place, Execution: p.Execution, Step: p.Step, Iteration: p.Iteration, Resource: resource, Input: input, Limit: p.Limit,
-			Values:      flow.Values{Any: p.AnyValue, Each: p.MaxValue},
+			Values:      flow.Values{Any: p.AnyValue, Each: p.MaxValue, LambdaErrors: p.LambdaErrors},
 			Traceparent: p.Traceparent, Tracestate: p.Tracestate,
 		},
 	}, nil

@@ -85,7 +85,7 @@ func TestTaskRoundTrip(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			task := someTask(t, input)
-			task.Call.Iteration = "3.0"
+			task.Call.Iteration, task.Call.Values = "3.0", flow.Values{Any: true, Each: 7, LambdaErrors: true}
 			body, got := roundTrip(t, task)
 			if strings.ContainsAny(body, "\ufffe\uffff") {
 				t.Error("the message has characters that SQS rejects")

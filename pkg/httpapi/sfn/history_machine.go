@@ -167,7 +167,7 @@ func (h *history) describeState(details object, e machine.Event, step *flow.Step
 }
 
 func addFailure(details object, e machine.Event) {
-	if e.Error != "" {
+	if e.Error != "" && e.Error != "States.Failed" { // which the API does not have
 		details["error"] = e.Error
 	}
 	if e.Cause != "" {
