@@ -385,7 +385,9 @@ func (t *Functions) Call(ctx context.Context, call machine.Call) (token.Outcome,
 			c.output = t.output
 			r = c
 		}
-		return r.call(ctx, call, t.clock.Now())
+		outcome, err := r.call(ctx, call, t.clock.Now())
+		outcome.Thrown = outcome.Thrown && !call.Resource.OfService() // whose runner reports an error of the service
+		return outcome, err
 	}
 	function, ok := simulated.Lookup(call.Resource.Function)
 	if !ok {
