@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -149,8 +150,14 @@ func readBelow(folder, path string) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close() //nolint:errcheck // read only
-	return bounded.ReadRegular(root.FS(), filepath.ToSlash(filepath.Clean(path)))
+	return bounded.ReadRegular(rooted{root}, filepath.FromSlash(path))
 }
+
+// rooted is a folder as a file system that names a path which leads out of it in its errors.
+type rooted struct{ *os.Root }
+
+// Open implements [fs.FS].
+func (r rooted) Open(name string) (fs.File, error) { return r.Root.Open(name) }
 
 // choose returns the flow that --import means. A file without a template is a flow.
 func (t *template) choose(flows []templates.Flow) (templates.Flow, error) {
