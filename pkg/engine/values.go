@@ -159,7 +159,7 @@ func (l *valueLoader) show(ctx context.Context, values ...*value.Value) error {
 	for _, v := range values {
 		switch err := l.fill(ctx, v); {
 		case CodeOf(err) == CodeDefect:
-			*v = value.String("left out: " + err.Error())
+			*v = machine.LeftOut(err.Error())
 		case err != nil:
 			return err
 		}

@@ -133,9 +133,19 @@ func (e Event) RenderWithin(flow *flow.Flow, most int) (h HistoryEvent, size int
 // most bytes of a response.
 func Within(v value.Value, most int) value.Value {
 	if size := v.Size(); size > most || size > most/escapedFactor && escapedSize(v.JSON()) > most {
-		return value.String(fmt.Sprintf("left out: a value of %d bytes, which is too large for this response", size))
+		return LeftOut(fmt.Sprintf("a value of %d bytes, which is too large for this response", size))
 	}
 	return v
+}
+
+const leftOut = "left out: "
+
+// LeftOut returns the text that a reader gets in place of a value, with the reason.
+func LeftOut(why string) value.Value { return value.String(leftOut + why) }
+
+// IsLeftOut reports whether a text is in the place of a value.
+func IsLeftOut(v value.Value) bool {
+	return v.Kind() == value.KindString && strings.HasPrefix(v.Text(), leftOut)
 }
 
 // escapedFactor is how many bytes a quote of a detail becomes in a response of a Lambda function:

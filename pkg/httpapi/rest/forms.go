@@ -244,13 +244,13 @@ func executionOf(state machine.State) Execution {
 	return e
 }
 
-// noteLeftOut notes which values are a text in place of an object.
+// noteLeftOut notes which values were left out. An input of a state machine may be a text.
 func (e *Execution) noteLeftOut() {
 	e.LeftOut = nil
-	if e.Input.Kind() == value.KindString {
+	if machine.IsLeftOut(e.Input) {
 		e.LeftOut = append(e.LeftOut, "input")
 	}
-	if e.Output != nil && e.Output.Kind() == value.KindString {
+	if e.Output != nil && machine.IsLeftOut(*e.Output) {
 		e.LeftOut = append(e.LeftOut, "output")
 	}
 }

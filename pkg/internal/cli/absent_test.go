@@ -3,10 +3,14 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
+	"github.com/waitless/waitless/pkg/local"
 )
 
 // absentFlow puts out what is not there.
@@ -50,5 +54,37 @@ func TestDevLogsMissingSources(t *testing.T) {
 	const line = `level=WARN msg="source of a mapping is missing" execution=leaves-out/one mapping="step Look: outputMappings: id <- $input.id"`
 	if log := d.stderr.String(); strings.Count(log, line) != 1 || strings.Count(log, "WARN") != 2 {
 		t.Errorf("want two lines, one of them %s:\n%s", line, log)
+	}
+}
+
+// A text is an input of a state machine. It does not stand in place of another value.
+func TestTextInputIsNotLeftOut(t *testing.T) {
+	t.Parallel()
+	env := inStore(t)
+	machine := writeFile(t, "m.asl.json", `{"StartAt":"A","States":{"A":{"Type":"Pass","End":true}}}`)
+	wantSaid(t, doWith(t, "", env, "run", machine, "--name", "one", "--input", `"hello"`), view.ExitSucceeded, `"hello"`)
+	for _, args := range [][]string{{"show", "m/one", "--json"}, {"list", "--json"}} {
+		if got := doWith(t, "", env, args...); got.exit != view.ExitSucceeded || !strings.Contains(got.stdout, `"hello"`) || strings.Contains(got.stdout, "leftOut") {
+			t.Errorf("%v: %+v", args, got)
+		}
+	}
+}
+
+func TestProblemsOfTheAPIHaveLines(t *testing.T) {
+	t.Parallel()
+	f := failureOf(&rest.Error{Code: engine.CodeInvalid, Message: "f:1:1: a\nf:2:1: b"})
+	if f.Why != "2 problems" || !slices.Equal(f.Lines, []string{"f:1:1: a", "f:2:1: b"}) {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestMissingRunnersMayBeMisspelt(t *testing.T) {
+	t.Parallel()
+	missing := func(name string) error {
+		return &local.UnknownFunctionError{Function: name, Known: []string{"SubmitJob"}}
+	}
+	const want = `no runner for SubmitJobFn (did you mean "SubmitJob"?), Other; start waitless dev with --task SubmitJobFn=exec:COMMAND --task Other=exec:COMMAND`
+	if got := view.WithoutRunners([]error{missing("SubmitJobFn"), missing("Other")}); got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

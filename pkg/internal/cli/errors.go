@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/waitless/waitless/pkg/engine"
+	"github.com/waitless/waitless/pkg/flow"
 	"github.com/waitless/waitless/pkg/httpapi/rest"
 	"github.com/waitless/waitless/pkg/internal/cli/target"
 	"github.com/waitless/waitless/pkg/internal/cli/view"
@@ -80,6 +81,9 @@ func apiFailure(refused *rest.Error) *view.Failure {
 		return view.Internal(refused.Message, "aws sts get-caller-identity, which shows whose credentials are in use; waitless doctor names the rights they lack")
 	}
 	f := view.Usage(refused.Message, "")
+	if lines := strings.Split(refused.Message, "\n"); len(lines) > 1 {
+		f.Why, f.Lines = flow.Count(len(lines), "problem"), lines
+	}
 	switch refused.Code {
 	case engine.CodeNotFound:
 		f.Try = "waitless list"

@@ -42,7 +42,7 @@ func (o *runOptions) command(cmd *cobra.Command, run func(context.Context) error
 		"a stored flow instead of a file: NAME for its latest definition, or NAME@HASH, where a part of the hash will do")
 	o.source.template.register(flags)
 	flags.StringArrayVar(&o.subflows, "subflow", nil, subflowUsage)
-	flags.StringVar(&o.input, "input", "{}", "the input: a JSON object, @FILE or - for standard input")
+	flags.StringVar(&o.input, "input", "{}", "the input: JSON, in FDL an object; @FILE or - for standard input")
 	flags.StringVar(&o.name, "name", "", "the name of the execution; one that exists is not started again (default: a new name)")
 	cmd.Args = o.source.arguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

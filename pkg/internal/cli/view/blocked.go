@@ -25,7 +25,9 @@ func WithoutRunners(missing []error) string {
 			definition := TaskDefinition(unknown)
 			name, _, _ := strings.Cut(definition, "=")
 			if !unknown.IsOperation { // an operation's name was checked, so its runner is misspelt
-				name += similar.DidYouMean(name, unknown.Known)
+				if meant := similar.DidYouMean(name, unknown.Known); meant != "" {
+					name += " (" + strings.TrimPrefix(meant, "; ") + ")"
+				}
 			}
 			names = append(names, name)
 			tasks = append(tasks, "--task "+definition)
